@@ -10,6 +10,8 @@ from optimize_eval.programs.codec import AnswerT, Contract, QuestionT
 from optimize_eval.programs.spawn import Program
 from optimize_eval.reading.durations import seconds_given
 
+HINT_KILLED = "nothing of ours did this; a lack of memory often does"
+
 _SHOWN_LINE = 200
 _EXCEPTION = re.compile(r"(Uncaught )?[\w.]*(Error|Exception)\b")
 _SHELL_SAYS = {  # what a shell, env and the like exit with
@@ -36,7 +38,7 @@ def failed(
         )
     if ended.status < 0:
         name = _signal_name(-ended.status)
-        hint = "nothing of ours did this; a lack of memory often does" if name == "SIGKILL" else _CRASH_HINT
+        hint = HINT_KILLED if name == "SIGKILL" else _CRASH_HINT
         return EvaluationError(
             FailureKind.KILLED, f"ended by {name}", detail=stderr, hint=hint, retry_after=0.0
         )

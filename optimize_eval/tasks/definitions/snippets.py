@@ -6,8 +6,6 @@ enclosed, without these (see hosting): then code of one task is in no process wi
 """
 
 import os
-import re
-import sys
 import threading
 import time
 import weakref
@@ -18,40 +16,16 @@ from itertools import count
 from typing import Any, Protocol
 
 from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.evaluator import EvaluatorSpec
-from optimize_eval.programs import exits, leftovers, process
-from optimize_eval.programs.not_started import explain_refusal
+from optimize_eval.programs import leftovers, process
 from optimize_eval.programs.one_shot import DeadlinePassed
 from optimize_eval.programs.pool import CLOSED, PATIENCE, Pool, WorkerLike
-from optimize_eval.programs.targets import CommandLine
 from optimize_eval.programs.worker import MakeLine, Worker, WorkerBroken, WorkerReply
 from optimize_eval.reading import strict_json
+from optimize_eval.tasks.definitions.failures import failure_of, reported
 from optimize_eval.tasks.definitions.hosting import NONE, Starter
 
 Ask = Callable[[Mapping[str, Any]], Mapping[str, Any]]  # what a snippet wants of a model → its reply
 
-_DENIED = ("PermissionError", "FileNotFoundError", "OSError", "gaierror")
-_HINT_DENIED = (
-    "it runs in a sandbox, without files and network of this machine: --sandbox none runs it with your rights"
-)
-_NO_FOLDER = "No usable temporary directory"  # as tempfile says it
-_HINT_FOLDER = (
-    "this sandbox has no folder for files of the code's own: where bubblewrap is installed (apt-get install "
-    "bubblewrap), it has one; --sandbox none runs the code with your rights"
-)
-_OF_SANDBOX = re.compile(r'(?:^|not JSON: ")((?:bwrap|landlock|uid|rlimits|seccomp): [^"]+)')
-_HINT_NO_SANDBOX = (
-    "it started before: this machine may have no room for one more process or namespace; try a lower "
-    "--concurrency, or --sandbox none, which runs the code with your rights"
-)
-_HINT_EXITED = "the code, or what it calls, ended the process (os._exit)"
-_HINT_CRASHED = "it crashed, maybe in a library that the code uses"
-_HINTS_SIGNAL = {
-    "SIGKILL": "nothing of ours did this; a lack of memory often does",
-    "SIGABRT": "a library gave up: it may have run out of memory (code has 4 GiB)",
-}
-_HINT_FOREIGN = "what came from it was no answer: the code may write where its process answers"
-_LONGEST_LINE = 200
 _MOST_SOLVING = 32  # processes that mostly wait for models
 
 
@@ -190,14 +164,12 @@ class HostedSnippets:
             if self._is_closed:
                 raise EvaluationError(FailureKind.INTERNAL, CLOSED) from None
             enclosed = self._starter.is_enclosed
-            raise talk.failure or _failure(function, seconds, error, is_enclosed=enclosed) from None
+            raise talk.failure or failure_of(function, seconds, error, is_enclosed=enclosed) from None
         if talk.failure:
             raise talk.failure
         if "value" not in answer:
             fault = str(answer.get("fault"))
-            hint = _hint_of(fault) if self._starter.is_enclosed else ""
-            message, detail = f"{function}: {fault}", exits.text_of(printed)
-            raise EvaluationError(FailureKind.REPORTED, message, detail=detail, hint=hint)
+            raise reported(function, fault, printed, is_enclosed=self._starter.is_enclosed)
         return answer["value"]
 
     def close(self) -> None:
@@ -240,50 +212,6 @@ def _line_of(said: Mapping[str, Any], identity: str) -> bytes:
     return strict_json.dumps({**said, "_id": identity}) + b"\n"
 
 
-def _hint_of(fault: str) -> str:
-    """Say what of a fault the sandbox did."""
-    if _NO_FOLDER in fault:
-        return _HINT_FOLDER
-    return _HINT_DENIED if fault.startswith(_DENIED) else ""
-
-
-def _failure(function: str, seconds: float, error: Exception, *, is_enclosed: bool) -> EvaluationError:
-    match error:
-        case DeadlinePassed():
-            hint = "make it faster, or allow more with --timeout"
-            message, printed = f"{function} takes longer than {seconds:.3g} s", exits.text_of(error.stderr)
-            return EvaluationError(FailureKind.TIMEOUT, message, detail=printed, hint=hint)
-        case process.NotStarted():
-            return explain_refusal(_SPEC, sys.executable, error.error)
-        case WorkerBroken():
-            return _gone(function, error, is_enclosed=is_enclosed)
-    raise error
-
-
-def _gone(function: str, broken: WorkerBroken, *, is_enclosed: bool) -> EvaluationError:
-    """Say how a process came to its end, as far as it told."""
-    said = exits.text_of(broken.stderr)
-    last = said.strip().rpartition("\n")[2][:_LONGEST_LINE]
-    first = exits.text_of(broken.stdout).partition("\n")[0]
-    if is_enclosed and (why := _of_sandbox(first, last, str(broken))):
-        message = f"the sandbox of {function} did not start: {why[:_LONGEST_LINE]}"
-        return EvaluationError(FailureKind.START_FAILED, message, detail=said, hint=_HINT_NO_SANDBOX)
-    if broken.status is None:
-        how, hint = str(broken), _HINT_FOREIGN
-    else:
-        end, by = exits.ending(broken.status)
-        how = f"it ended {end}"
-        hint = _HINTS_SIGNAL.get(by, _HINT_CRASHED) if by else _HINT_EXITED
-    message = f"the process of {function} is gone: {how}{': ' * bool(last)}{last}"
-    return EvaluationError(FailureKind.KILLED, message, detail=said, hint=hint)
-
-
-def _of_sandbox(*said: str) -> str:
-    """Find what a sandbox says that does not start; the words about a line that is no answer have it, too."""
-    found = (_OF_SANDBOX.search(text) for text in said)
-    return next((one[1] for one in found if one), "")
-
-
 def _no_note(_broken: WorkerBroken) -> None:
     pass
 
@@ -295,6 +223,5 @@ def _close_all(pools: tuple[Pool, ...], starter: Starter, pid: int) -> None:
         starter.close()
 
 
-_SPEC = EvaluatorSpec(name="code", text="code", target=CommandLine(argv=(sys.executable,)))  # for words alone
 _OPENING = threading.Lock()
 _OPEN: dict[tuple[str, str], tuple[HostedSnippets, int]] = {}  # by level and place; with users
