@@ -339,6 +339,18 @@ def test_diff_puts_metrics_of_benches_beside_each_other(cli: Cli, copied: Path) 
     assert "no metric of sums.right, sums.inverse has changed" in same
 
 
+def test_diff_counts_no_predictions_where_scorers_say_none(cli: Cli, copied: Path) -> None:
+    model(copied / "w", RIGHT)
+    assert cli("bench", "sums.yaml", *MODELS, "--out", "after").status == 0
+    told = cli("diff", "r", "after")
+    assert (told.status, "1 of 1 task moved." in " ".join(told.stdout.split())) == (0, True), told.stdout
+    assert "predictions" not in told.stdout, "as replies differ, 0 would be false"
+    (titles,) = [line.split() for line in told.stdout.splitlines() if "p (Holm)" in line]
+    assert titles[-1] == "(Holm)", "there is no column of what changed"
+    models = cli("diff", "r", "after", "--json").json["models"]
+    assert [one["predictions_changed"] for one in models] == [None, None]
+
+
 def test_boards_are_compared_where_tasks_measure_the_same_whatever_else_their_files_say(
     cli: Cli, copied: Path
 ) -> None:

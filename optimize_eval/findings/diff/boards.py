@@ -97,7 +97,9 @@ def _model(before: ModelScores, after: ModelScores) -> ModelDiff:
         newly_failing=sum(task.newly_failing for task in tasks) if is_paired else None,
         fixed=sum(task.fixed for task in tasks) if is_paired else None,
         failed_calls=Sides(a=before.failed, b=after.failed),
-        predictions_changed=len(changed) if is_paired else None,
+        predictions_changed=len(changed)
+        if is_paired and any(task.has_predictions for task in tasks)
+        else None,
         changed=tuple(_change(*one) for one in sorted(changed, key=_gain)[:_MOST_CHANGED]),
     )
 
@@ -152,7 +154,7 @@ def _task(task: TaskPair, comparison: Comparison) -> TaskDiff:
         difference=score_difference(comparison)
         if is_paired
         else _apart((before.score, before), (after.score, after)),
-        predictions_changed=len(task.changed) if is_paired else None,
+        predictions_changed=len(task.changed) if is_paired and task.has_predictions else None,
         newly_failing=task.newly_failing if is_paired else None,
         fixed=task.fixed if is_paired else None,
     )

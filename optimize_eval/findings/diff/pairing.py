@@ -38,6 +38,13 @@ class TaskPair:
         return sum(a.score is None and b.score is not None for a, b in self.applying)
 
     @property
+    def has_predictions(self) -> bool:
+        """Return True if a side says what was predicted; many scorers of tasks in YAML do not."""
+        return any(
+            one.prediction is not None for pair in self.examples for side in pair for one in side.repeats
+        )
+
+    @property
     def changed(self) -> list[ExamplePair]:
         return [differing for pair in self.examples if (differing := _differing(*pair))]
 

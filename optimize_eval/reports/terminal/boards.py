@@ -48,8 +48,9 @@ def _model(model: ModelDiff, width: int) -> list[str]:
         Column("A → B", [f"{_score(task.a)} → {_score(task.b)}" for task in rows]),
         Column("95 % CI", [_interval(task) for task in rows]),
         Column("p (Holm)", [_p_value(task) for task in rows]),
-        Column("changed", [_count(task.predictions_changed) for task in rows]),
     ]
+    if any(task.predictions_changed is not None for task in rows):
+        table.append(Column("changed", [_count(task.predictions_changed) for task in rows]))
     lines = ["", *wrapped(" ", f"{_who(model)}: tasks that moved", width), *layout_table(table, width)]
     if more := len(moved) - len(rows):
         lines += wrapped(" ", f"… and {count(more, 'more task')}: see --json", width)

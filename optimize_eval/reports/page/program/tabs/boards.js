@@ -64,8 +64,10 @@ function comparedBoards(diff) {
 function predictionsTab(app) {
   const models = app.data.head.diff.models.filter((model) => model.changed.length);
   if (!models.length) {
-    const isKnown = app.data.head.diff.models.some((model) => model.paired);
-    return [h("p", { class: "note" }, isKnown ? "Every prediction is the same on both boards." : "The boards have no examples: `bench --include-per-example` keeps them.")];
+    const isKnown = app.data.head.diff.models.some((model) => model.predictions_changed !== null);
+    const isPaired = app.data.head.diff.models.some((model) => model.paired);
+    const lacking = isPaired ? "These boards have no predictions, only scores." : "The boards have no examples: `bench --include-per-example` keeps them.";
+    return [h("p", { class: "note" }, isKnown ? "Every prediction is the same on both boards." : lacking)];
   }
   return models.map((model) => {
     const more = model.predictions_changed - model.changed.length;
