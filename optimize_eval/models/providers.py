@@ -86,6 +86,8 @@ def apart(text: str) -> tuple[str, str]:
     >>> apart("openai/qwen@http://127.0.0.1:8001/v1")
     ('openai/qwen', 'http://127.0.0.1:8001/v1')
     """
+    if text.strip().endswith("@"):  # else it would be called at the provider, with its key
+        raise UsageError(f"the model {text.strip()} has no URL behind its @", hint="add http://HOST:PORT/v1")
     match = _BEHIND.fullmatch(text.strip())
     return (match[1], match[2]) if match else (text, "")
 

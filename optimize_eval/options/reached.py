@@ -39,14 +39,18 @@ def judge_of(judging: JudgeOptions) -> "JudgeSpec | None":
     named = {"objective": judging.objective, "rubric": judging.rubric, "api_base": judging.api_base}
     given = {name: text for name, text in named.items() if text is not None}
     for name, text in given.items():
-        if not text.strip():
-            option = f"--{name.replace('_', '-')}"
-            raise UsageError(f"{option} is empty", hint="omit the option, or give it a value")
+        refuse_blank(f"--{name.replace('_', '-')}", text)
     if not given:
         return None
     from optimize_eval.kinds.judge.kind import plan_judge  # noqa: PLC0415  see starting_spec
 
     return plan_judge(given)
+
+
+def refuse_blank(option: str, text: str | None) -> None:
+    """Refuse an option that is there and says nothing, such as "$(cat url)" before the file is written."""
+    if text is not None and not text.strip():
+        raise UsageError(f"{option} is empty", hint="omit the option, or give it a value")
 
 
 def manners_of(servers: PatienceOptions, *, seeks_prices: bool = False) -> "Manners | None":

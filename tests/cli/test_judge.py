@@ -340,6 +340,11 @@ MISUSE = {
     "an objective for nobody": (["-e", "true", "--objective", "o"], "are for judges, and none is named"),
     "an empty objective": (["-e", "judge:openai/m", "--objective", ""], "--objective is empty"),
     "no such rubric": (["-e", "judge:openai/m", "--rubric", "r.toml"], "r.toml: no such file"),
+    "an empty base": ([*JUDGE, "--api-base", ""], "--api-base is empty"),
+    "no base behind its @": (
+        ["-e", "judge:openai/m@", "--objective", "o"],
+        "openai/m@ has no URL behind its @",
+    ),
     "a base that is no URL": ([*JUDGE, "--api-base", "localhost"], "the base URL of the model needs"),
     "a key for a base": ([*JUDGE, "--api-base", CANARY], "the base URL of the model needs"),
     "no evaluator at all": ([], "no evaluator is named"),

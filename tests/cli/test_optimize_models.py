@@ -181,3 +181,20 @@ def test_a_program_and_a_model_that_are_named_take_turns_and_one_of_the_environm
 
     assert {one["proposer"] for one in both["candidates"]} == {None, "propose", "openai/m"}
     assert {one["proposer"] for one in alone.json["candidates"]} == {None, "propose"}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        (*JUDGED, "-e", "true", "--reflection-model", "openai/m"),
+        ("bench", "tasks.jsonl", "--model", "openai/m", "--out", "r"),
+    ],
+)
+def test_an_empty_base_is_refused_and_no_other_server_is_called(
+    cli: Cli, server: FakeModel, command: tuple[str, ...]
+) -> None:
+    """A shell gives it where "$(cat url)" is read before the server has written its URL."""
+    done = cli(*command, "--api-base", "", env=KEY | {"OPENAI_BASE_URL": server.base})
+
+    assert (done.status, server.requests()) == (2, [])
+    assert "--api-base is empty" in done.stderr

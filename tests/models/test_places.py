@@ -42,6 +42,11 @@ def test_only_a_url_at_the_end_is_a_base(text: str, name: str, base: str) -> Non
     assert apart(text) == (name, base)
 
 
+def test_a_base_that_is_empty_is_not_the_provider_s() -> None:
+    with pytest.raises(UsageError, match="openai/m@ has no URL behind its @"):
+        apart("openai/m@")
+
+
 @pytest.mark.parametrize(
     ("name", "variable", "form"),
     [

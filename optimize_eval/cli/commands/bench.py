@@ -18,7 +18,7 @@ from optimize_eval.options.calling import FolderOptions, HandlingOptions, Priced
 from optimize_eval.options.definitions import DefinedDataOptions, given_of
 from optimize_eval.options.gates import BoardGateOptions
 from optimize_eval.options.output import PlanOptions, ShownOptions, ViewOptions
-from optimize_eval.options.reached import manners_of, starting_spec
+from optimize_eval.options.reached import manners_of, refuse_blank, starting_spec
 from optimize_eval.run.runner import Status
 from optimize_eval.session.benching.benches import PreparedBench, carry_out_bench
 from optimize_eval.session.benching.benchmark import benchmark_of
@@ -65,6 +65,7 @@ def bench(
     """Rank models by tasks: render, call, post-process, score; an interrupted run resumes."""
     if place.out == "":
         raise UsageError("--out needs a name", hint="omit the option, or give it one")
+    refuse_blank("--api-base", what.api_base)
     _check(one_task, planned, seen)
     handling = replace(handling_of(calls), command=ending.kept_command())
     manners = manners_of(servers, seeks_prices=calls.max_cost is not None)

@@ -31,7 +31,7 @@ from optimize_eval.options.definitions import DefinitionOptions, given_of
 from optimize_eval.options.evaluators import JudgeOptions, NamedEvaluatorOptions, ReachOptions
 from optimize_eval.options.output import RunPlanOptions, ShownOptions, ViewOptions
 from optimize_eval.options.prompts import PromptingOptions
-from optimize_eval.options.reached import judge_of, manners_of, starting_spec
+from optimize_eval.options.reached import judge_of, manners_of, refuse_blank, starting_spec
 from optimize_eval.session.settings import handling_of
 
 if TYPE_CHECKING:
@@ -88,6 +88,7 @@ def optimize(
     from optimize_eval.search.choices import wanted_of  # noqa: PLC0415  a plain --help needs no search
     from optimize_eval.session.replying.defining import scorers_among  # noqa: PLC0415
 
+    refuse_blank("--api-base", judging.api_base)
     if planned.like is not None and not planned.dry_run:
         raise UsageError("--like is for planning a search", hint="add --dry-run, or omit --like")
     if seen.view and planned.dry_run:
