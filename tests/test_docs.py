@@ -31,6 +31,7 @@ PAGES = [
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _SET_UP = re.compile(r"^## Set up\n.*?(?=^## )", re.MULTILINE | re.DOTALL)
 _WITHOUT_COMMANDS = {"docs/glossary.md"}
+_RUNNING = [page for page in PAGES if page not in _WITHOUT_COMMANDS]
 _SCRATCH = ("datasets", "evaluators")
 _MISTAKE = re.compile(r"^\|[^|`]*\| `(-e [^`]*)` \| `(\w+)`: `([^`]*)` \|$", re.MULTILINE)
 _LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
@@ -60,7 +61,7 @@ def steps_of(page: str) -> list[Step]:
 
 @need("bash", "jq", "node")
 @pytest.mark.timeout(300)  # a page is a hundred commands, and the machine may be busy
-@pytest.mark.parametrize("page", [page for page in PAGES if page not in _WITHOUT_COMMANDS])
+@pytest.mark.parametrize("page", _RUNNING)
 def test_the_commands_of_a_page_work_one_after_the_other(page: str, tmp_path: Path) -> None:
     for folder in _SCRATCH:
         shutil.copytree(ROOT / folder, tmp_path / folder)
@@ -80,6 +81,45 @@ def test_the_commands_of_a_page_work_one_after_the_other(page: str, tmp_path: Pa
         assert done.returncode == 0, f"{step.code}\n{done.stdout}{done.stderr}"
         if step.shown is not None:
             assert _SECONDS.sub("", done.stdout) == _SECONDS.sub("", step.shown), step.code
+
+
+def test_pages_share_a_scratch_folder_without_taking_each_other_s_runs() -> None:
+    """The set-up of the README makes one folder, in which somebody reads page after page."""
+    made = {
+        page: {run for step in steps_of(page) for run in re.findall(r"\bruns/([\w-]+)", step.code)}
+        for page in _RUNNING
+    }
+    pages_of = {
+        run: [page for page in _RUNNING if run in made[page]] for runs in made.values() for run in runs
+    }
+    assert len(pages_of) > 20
+    assert {run: pages for run, pages in pages_of.items() if len(pages) > 1} == {}
+
+
+def test_no_page_reads_the_url_of_a_server_that_an_earlier_page_started() -> None:
+    waits = [
+        (re.search(rf"^rm -f {file}$.* > {file} & ", step.code, re.MULTILINE | re.DOTALL), page, file)
+        for page in _RUNNING
+        for step in steps_of(page)
+        for file in re.findall(r"^until \[ -s (\S+) \]", step.code, re.MULTILINE)
+    ]
+    assert len(waits) > 5
+    assert not [(page, file) for removed, page, file in waits if not removed]
+
+
+def test_a_page_that_runs_a_metric_of_an_extra_says_how_to_install_it() -> None:
+    metrics = re.findall(
+        r"^\| `@(\w+)` .*needs `\[metrics\]` \|$", _read("evaluators/README.md"), re.MULTILINE
+    )
+    assert "bleu" in metrics
+    used = re.compile(rf"@({'|'.join(metrics)})\b|type: bleu\b")
+    running = [page for page in _RUNNING if any(used.search(step.code) for step in steps_of(page))]
+    assert "docs/task-parts.md" in running
+    assert not [page for page in running if "pip install 'optimize-eval[metrics]'" not in _read(page)]
+
+
+def _read(page: str) -> str:
+    return (ROOT / page).read_text(encoding="utf-8")
 
 
 def _environment() -> dict[str, str]:
