@@ -135,6 +135,7 @@ class Runner:
                 if self._settings.probe:
                     self._probe()
                 self._call(everyone, [self._owed(place) for place in everyone])
+            self._watch(self._progress)  # the last look was before the last calls ended
             status = self._status()
             self._journal.append(journal.sealed(self._footer(status)))
         self._ledger.end = self._journal.end
