@@ -89,7 +89,14 @@ class SolverTrace(Trace):
         self.items.append(Item(type="message", role=role, content=text))
 
 
-class SolverOutput:
+class _Promised:
+    """An object with fields; a name that is none of them is told with those that there are."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"there is no {name!r}, only {', '.join(vars(self))}")
+
+
+class SolverOutput(_Promised):
     """What a solver made of a sample."""
 
     def __init__(self, output: Any = None, messages: Iterable[Any] = (), trace: Trace | None = None) -> None:
@@ -98,7 +105,7 @@ class SolverOutput:
         self.trace = trace or Trace()
 
 
-class SampleScore:
+class SampleScore(_Promised):
     """What a scorer said of a sample."""
 
     def __init__(
@@ -108,7 +115,7 @@ class SampleScore:
         self.metadata = dict(metadata or {})
 
 
-class Response:
+class Response(_Promised):
     """What a model replied to a solver."""
 
     def __init__(self, reply: Mapping[str, Any]) -> None:

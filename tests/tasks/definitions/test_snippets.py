@@ -96,6 +96,12 @@ def test_what_a_solver_made_has_the_shapes_that_are_promised(
     assert call(snippets, code, "compute_scores", sample={}, solver_output=CONVERSATION) == value
 
 
+def test_a_field_that_is_not_promised_is_told_with_those_that_are(snippets: HostedSnippets) -> None:
+    code = "def compute_scores(sample, o): return o.text, hasattr(o, 'trace')"
+    with pytest.raises(EvaluationError, match="there is no 'text', only output, messages, trace"):
+        call(snippets, code, "compute_scores", sample={}, solver_output=CONVERSATION)
+
+
 def test_scores_have_values_and_metadata_and_the_classes_can_be_imported(snippets: HostedSnippets) -> None:
     code = (
         "from latticeflow.core.dtypes import RawSample, SampleScore, SolverOutput, SolverTrace, Trace\n"
