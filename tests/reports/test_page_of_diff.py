@@ -49,6 +49,15 @@ def test_the_page_has_each_candidate_twice_and_what_both_runs_said(project: Path
     assert sides == {(e, c, r) for e in (0, 1) for c in range(4) for r in ((1, 2) if c % 2 else (1,))}
 
 
+def test_a_page_that_cannot_be_written_says_what_may_help(there: Cli) -> None:
+    options = ["--format", "html", "-o", "x" * 250]
+    done = there("diff", "before", "after", "--force", *options)
+    assert (done.status, done.stdout) == (3, "")
+    assert "could not be written: File name too long" in done.stderr
+    assert "name another file with -o" in done.stderr
+    assert "journal" not in done.stderr, "nothing is called for a page"
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from optimize_eval.errors import UsageError
+from optimize_eval.errors import CannotGoOn, UsageError
 from optimize_eval.findings.board.shapes import Board
 from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.reports.page.benched import on_a_page
@@ -18,7 +18,6 @@ from optimize_eval.reports.page.head import commands_of
 from optimize_eval.reports.page.source import PageSource, source_of
 from optimize_eval.reports.page.unfinished import search_source
 from optimize_eval.store.folder import holder
-from optimize_eval.store.journal import no_room
 from optimize_eval.store.listing.searches import read_search
 from optimize_eval.store.stored import StoredRun
 
@@ -122,4 +121,7 @@ def _not_written(path: Path, error: OSError) -> Exception:
             f"{path} cannot be written: there is no folder {str(path.parent)!r}",
             hint="make it, or name another",
         )
-    return no_room(path, error)
+    return CannotGoOn(
+        f"{path} could not be written: {error.strerror}",
+        hint="make room, look at the permissions, or name another file with -o; then run it again",
+    )
