@@ -81,3 +81,6 @@ def test_a_diff_of_benches_has_metrics_too(browser: Browser, tmp_path: Path) -> 
     for one in moved:
         (row,) = cells(browser, f"[aria-label='Metrics of {one['evaluator']}'] tbody tr")
         assert signed(one["metrics"][0]["diff"]) == row[1]
+    browser.open(tmp_path / "d.html", "tab=predictions")
+    browser.ready()
+    assert "These boards have no predictions, only scores." in browser.text("main"), "replies did change"
