@@ -163,7 +163,8 @@ def test_what_would_use_up_the_machine_fails_where_it_is(snippets: HostedSnippet
     with pytest.raises(EvaluationError) as failed:
         call(snippets, f"import os\ndef f():\n    {body}")
     assert failed.value.kind is FailureKind.REPORTED
-    assert call(snippets, "def f(): return 1") == 1, "its process goes on"
+    tidies = "import os\ndef f():\n    for name in os.listdir('.'): os.remove(name)\n    return 1"
+    assert call(snippets, tidies) == 1, "its process goes on"
 
 
 def test_a_loop_ends_with_its_time_and_a_forged_reply_is_nobody_elses(own: HostedSnippets) -> None:
