@@ -20,11 +20,11 @@ def _plain(folder: Path) -> Path:
     return link
 
 
-ROOT = _plain(Path(__file__).resolve().parents[1])
+ROOT = Path(__file__).resolve().parents[1]
 sys.executable = str(  # as tests write it into programs
     _plain(Path(sys.prefix)) / Path(sys.executable).relative_to(sys.prefix)
 )
 PROGRAM = Path(sys.executable).with_name("optimize-eval")
-PROGRAMS = ROOT / "tests" / "faults" / "programs"
+PROGRAMS = _plain(ROOT) / "tests" / "faults" / "programs"
 EVALUATORS = ROOT / "evaluators"
 PYTHON = f"{sys.executable} -S"  # for programs that need no packages: it starts in two thirds of the time

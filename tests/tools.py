@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -12,6 +13,7 @@ from threading import Lock
 
 import pytest
 
+from tests.paths import ROOT
 from tests.serving import serving
 
 
@@ -27,6 +29,12 @@ def need_module(name: str) -> pytest.MarkDecorator:
     """Skip where a library of the extra [dev] is missing, but not under CI."""
     is_missing = find_spec(name) is None and not os.environ.get("CI")
     return pytest.mark.skipif(is_missing, reason=f"needs the library {name}: pip install -e '.[dev]'")
+
+
+starts_in_any_locale = pytest.mark.skipif(
+    sys.version_info < (3, 13) and not str(ROOT).isascii(),
+    reason="before 3.13 Python does not start in the locale C where a .pth names a folder that is not ASCII",
+)
 
 
 def write_program(path: Path, lines: Sequence[str]) -> Path:

@@ -9,6 +9,7 @@ import pytest
 from optimize_eval.cli.commands.table import NAMES
 from tests.front_door import Cli
 from tests.paths import PROGRAM
+from tests.tools import starts_in_any_locale
 
 
 @pytest.mark.parametrize("command", [[], *([name] for name in NAMES)])
@@ -154,6 +155,7 @@ def test_a_full_disk_is_told_and_exits_3() -> None:
     assert b"Traceback" not in done.stderr
 
 
+@starts_in_any_locale
 def test_json_is_utf8_whatever_the_terminal_says(program: Cli, tmp_path: Path) -> None:
     (tmp_path / "d.jsonl").write_text('{"targets": ["Zoë"]}\n', encoding="utf-8")
     result = program(

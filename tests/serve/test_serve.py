@@ -14,7 +14,7 @@ import orjson
 import pytest
 
 from tests.front_door import Cli
-from tests.paths import ROOT
+from tests.paths import PROGRAMS, ROOT
 from tests.serve.serving import serve
 from tests.tools import write_program
 
@@ -382,7 +382,7 @@ MANY = 200  # examples, of which some are odd
 def test_the_same_examples_give_the_same_outcomes_through_the_bridge(
     cli: Cli, tmp_path: Path, program: str, odd: list[str]
 ) -> None:
-    command = ROOT / "tests" / "faults" / "programs" / program
+    command = PROGRAMS / program
     dos = ["score"] * (MANY - len(odd))
     for place, do in enumerate(odd):
         dos.insert(12 * place + 5, do)

@@ -16,11 +16,10 @@ from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.tasks import load_tasks
 from optimize_eval.tasks.under_test.model import ModelUnderTest, Output, Prompt
 from optimize_eval.tasks.under_test.table import connect_model, parse_model, retries_of
-from tests.paths import PYTHON, ROOT
+from tests.paths import PROGRAMS, PYTHON, ROOT
 from tests.tools import write_program
 
-FAULTS = ROOT / "tests" / "faults" / "programs"
-MODEL = f"cmd:{PYTHON} {FAULTS / 'model.py'}"
+MODEL = f"cmd:{PYTHON} {PROGRAMS / 'model.py'}"
 WORDS = [f"say {word}" for word in ("even one", "odd two", "please refuse", "even three", "odd four", "five")]
 
 
@@ -135,7 +134,7 @@ def test_what_a_program_prints_is_its_output_or_a_failure_that_shows_a_text(
     tmp_path: Path, answer: str, kind: str | None, message: str
 ) -> None:
     (tmp_path / "answer").write_text(answer)
-    with live(f"cmd:{FAULTS / 'say.sh'} {tmp_path / 'answer'}") as model:
+    with live(f"cmd:{PROGRAMS / 'say.sh'} {tmp_path / 'answer'}") as model:
         try:
             assert (None, model.generate(Prompt(text="x"), time.monotonic() + 30).text) == (kind, message)
         except EvaluationError as error:
@@ -155,7 +154,10 @@ def test_what_a_program_prints_is_its_output_or_a_failure_that_shows_a_text(
     ],
 )
 def test_programs_fail_as_evaluators_do(program: str, kind: str) -> None:
-    with live(f"cmd:{shlex.quote(str(FAULTS / program))}") as model, pytest.raises(EvaluationError) as caught:
+    with (
+        live(f"cmd:{shlex.quote(str(PROGRAMS / program))}") as model,
+        pytest.raises(EvaluationError) as caught,
+    ):
         model.generate(Prompt(text="x"), time.monotonic() + 5)
     assert caught.value.kind == kind
 

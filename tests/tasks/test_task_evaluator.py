@@ -23,11 +23,10 @@ from optimize_eval.tasks import load_tasks
 from optimize_eval.tasks.target import Tasks, tasks_of
 from tests.fake_model import served_model
 from tests.front_door import Cli
-from tests.paths import PYTHON, ROOT
+from tests.paths import PROGRAMS, PYTHON, ROOT
 from tests.tools import write_program
 
-FAULTS = ROOT / "tests" / "faults" / "programs"
-MODEL = f"cmd:{PYTHON} {FAULTS / 'model.py'}"
+MODEL = f"cmd:{PYTHON} {PROGRAMS / 'model.py'}"
 DEFAULTS = EvaluatorSpec(timeout=10, workers=1)
 EXACT = "@exact_match@normalised"
 ARITHMETIC = ROOT / "datasets" / "tasks" / "arithmetic.jsonl"
@@ -127,7 +126,7 @@ def test_a_metrics_failure_keeps_what_was_scored_and_what_the_metric_says(tmp_pa
 
 
 def test_a_failure_says_at_which_stage() -> None:
-    sleeps, says = shlex.quote(str(FAULTS / "sleeps.sh")), shlex.join(["echo", '{"text": "x"}'])
+    sleeps, says = shlex.quote(str(PROGRAMS / "sleeps.sh")), shlex.join(["echo", '{"text": "x"}'])
     late = replace(DEFAULTS, timeout=0.5)
     with live(task_spec(f"cmd:{sleeps}", (EXACT,), late, Tasks())) as evaluator:
         assert failure(evaluator, record("x", "x"), 0.5)[0] == "timeout"
