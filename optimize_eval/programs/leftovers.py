@@ -81,6 +81,19 @@ def sweep(tag: str, seen: Iterable[Process] = ()) -> None:
         put_off.append(tag)
 
 
+def sweep_starting(tag: str) -> None:
+    """Sweep what was started a moment ago: until the system has laid it out, it carries no tag yet."""
+    until = time.monotonic() + STUCK
+    while any(map(_is_starting, own_children())) and time.monotonic() < until:
+        time.sleep(_A_MOMENT)
+    sweep(tag)
+
+
+def _is_starting(process: Process) -> bool:
+    state = _read(f"/proc/{process.pid}/stat").rpartition(b")")[2].split()[:1]
+    return state not in ([], [b"Z"]) and not _read(f"/proc/{process.pid}/environ")
+
+
 def _sweep(tags: Iterable[str], seen: Iterable[Process]) -> None:
     known = {(process.pid, process.started) for process in seen}
     entries = [b"\0" + CALL_VARIABLE + b"=" + os.fsencode(tag) for tag in tags]

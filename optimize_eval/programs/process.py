@@ -20,6 +20,7 @@ from optimize_eval.programs.leftovers import (
     descendants,
     is_readable,
     sweep,
+    sweep_starting,
 )
 from optimize_eval.programs.spawn import Program, spawn
 
@@ -128,7 +129,7 @@ class Child:
     def kill(self, seen: Iterable[Process] = ()) -> None:
         """End the group, and whatever else carries this call's tag or was seen below it."""
         if not self._pid:  # Ctrl-C came between the start and its being known here
-            sweep(self._tag)
+            sweep_starting(self._tag)
             return
         below = [*seen, *self.descendants()] if self._status is None else [*seen]
         self.signal_group(signal.SIGKILL)

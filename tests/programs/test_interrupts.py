@@ -2,19 +2,21 @@
 
 import linecache
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
+from threading import Timer
 from types import FrameType, FunctionType
 from typing import Any
 
 import pytest
 
 from optimize_eval.programs import one_shot, process, spawn
-from optimize_eval.programs.leftovers import CALL_VARIABLE
+from optimize_eval.programs.leftovers import CALL_VARIABLE, own_children, sweep_starting
 from tests.processes import descriptors, processes_with
 
 HANGS = spawn.Program(
@@ -75,11 +77,12 @@ def lines_of(start: Callable[[str], object]) -> list[str]:
     """Interrupt a start at its first line, its second, and so on until it is through; check each time."""
     for number in count(1):
         tag = os.urandom(6).hex()
-        before = descriptors()
+        before, children = descriptors(), own_children()
         with suppress(KeyboardInterrupt, one_shot.DeadlinePassed), interrupted_at(number) as reached:
             start(tag)
         entry = CALL_VARIABLE + b"=" + tag.encode()
         assert not processes_with(entry), f"left by an interrupt at line {reached[-1]}"
+        assert own_children() <= children, f"left before it had a tag, at line {reached[-1]}"
         is_closing = "close" in reached[-1]  # what must not be closed twice may be left
         assert is_closing or descriptors() == before, f"left open by an interrupt at line {reached[-1]}"
         if len(reached) < number:
@@ -101,3 +104,19 @@ def test_a_start_that_is_interrupted_anywhere_leaves_nothing() -> None:
         child.close()
 
     assert any(line.startswith("_close_theirs") for line in lines_of(start))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a table to find it in")
+def test_what_has_no_environment_yet_is_waited_for() -> None:
+    """A process that was just started has none: here one starts another program a moment later."""
+    tag = os.urandom(6).hex()
+    becomes = f"read line; {os.fsdecode(CALL_VARIABLE)}={tag} exec sleep 600"
+    child = subprocess.Popen(["/bin/sh", "-c", becomes], stdin=subprocess.PIPE, env={})
+    assert child.stdin
+    Timer(0.1, child.stdin.close).start()
+    try:
+        sweep_starting(tag)
+        assert child.poll() is not None
+    finally:
+        child.kill()
+        child.wait()
