@@ -5,6 +5,7 @@ of what a call costs us. The function under it is private. Where Python is not o
 of, and whenever it refuses, Popen starts the program, or says why it does not start.
 """
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -70,7 +71,8 @@ def _directly(program: Program, variables: Mapping[bytes, bytes], pipes: Sequenc
         os.close(ends.pop())
         if not os.read(ends[0], 1):
             return pid
-        os.waitpid(pid, 0)
+        with contextlib.suppress(ChildProcessError):  # of a host that ignores SIGCHLD
+            os.waitpid(pid, 0)
         return 0  # Popen will say why
     finally:
         _close(ends)

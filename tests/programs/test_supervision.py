@@ -75,6 +75,20 @@ def test_an_interrupt_ends_the_program_of_a_library_user_too(tmp_path: Path) -> 
     assert b"KeyboardInterrupt" in stderr
 
 
+def test_a_host_that_ignores_its_children_is_told_why_a_program_does_not_start(tmp_path: Path) -> None:
+    (tmp_path / "none.sh").write_text("echo")
+    (tmp_path / "none.sh").chmod(0o755)  # it has no line #!
+    code = (
+        "import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"
+        "from optimize_eval import EvaluationError, command_evaluator\n"
+        f"try: command_evaluator(['{tmp_path}/none.sh'])('x')\n"
+        "except EvaluationError as error: print(error.kind, error.message)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.startswith("start_failed "), done.stdout
+    assert "No child" not in done.stdout
+
+
 def test_tags_of_nested_runs_start_with_the_outer_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(CALL_VARIABLE.decode(), "outer.1")
     with command_evaluator(
