@@ -10,7 +10,9 @@ from typing import NamedTuple
 import orjson
 import pytest
 
+from optimize_eval.store.journal import sealed
 from optimize_eval.viewer.server import HEADER, PageServer
+from tests.cli.made_runs import ENDED, make
 from tests.front_door import Cli
 from tests.page.made import make_run
 from tests.paths import PROGRAM
@@ -142,6 +144,21 @@ def test_it_runs_until_ctrl_c_and_prints_its_address(run: Path) -> None:
         assert "/?token=" in url
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 0
+
+
+def test_without_a_run_it_shows_the_one_that_ended_last(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    make(tmp_path / "runs" / "first")
+    with (make(tmp_path / "runs" / "last") / "journal.jsonl").open("ab") as journal:
+        journal.write(sealed({"ended_at": f"{ENDED[:3]}7{ENDED[4:]}", "status": "done"}))
+    with subprocess.Popen(
+        [PROGRAM, "view"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout
+        assert process.stderr
+        assert process.stdout.readline().startswith("http://127.0.0.1:")
+        process.send_signal(signal.SIGINT)
+        assert process.stderr.read().startswith("note: runs/last, which ended last\n")
 
 
 @pytest.mark.parametrize(("given", "said"), [("nowhere", "there is no folder"), ("", "there is no folder")])

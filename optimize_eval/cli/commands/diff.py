@@ -8,6 +8,7 @@ import typer
 
 from optimize_eval.cli import output
 from optimize_eval.cli.options import board_gates, gates
+from optimize_eval.cli.options.newest_run import choose_other_run
 from optimize_eval.cli.printed import page, page_of_diff
 from optimize_eval.errors import UsageError
 from optimize_eval.findings import demands
@@ -27,6 +28,7 @@ from optimize_eval.store.stored import open_stored
 
 EXAMPLES = """\b
 Examples:
+  optimize-eval diff runs/before
   optimize-eval diff runs/before runs/after
   optimize-eval diff runs/before runs/after --no-regression-against runs/before
   optimize-eval diff runs/run-1f3a9c02 runs/run-77b0e415 --force --json
@@ -53,9 +55,14 @@ class DiffFormat(StrEnum):
 
 def diff(
     run_a: Annotated[str, typer.Argument(metavar="RUN_A", help="The run, bench or leaderboard before.")],
-    run_b: Annotated[str, typer.Argument(metavar="RUN_B", help="The run, bench or leaderboard after.")],
     demanded: RunGateOptions,
     printed: PrintOptions,
+    named: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[RUN_B]", help="The same after (runs/: what ended last).", show_default=False
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Compare what is common anyway.")] = False,
     format_: Annotated[
         DiffFormat | None,
@@ -68,7 +75,8 @@ def diff(
     """Say what changed from one run, or leaderboard, to another; it needs these and nothing else."""
     name = _choose(format_, as_json=printed.as_json)
     look = page.page_options(output_, max_mb, full, is_page=name is DiffFormat.HTML)
-    run_a, run_b = map(board_demands.place_of, (run_a, run_b))
+    run_a = board_demands.place_of(run_a)
+    run_b = board_demands.place_of(choose_other_run(run_a, named, is_bench=is_board(run_a)))
     if is_board(run_a) or is_board(run_b):
         board_gates.refuse_gap(demanded.max_gap)
         board_gates.refuse_margin(demanded.margin)

@@ -10,6 +10,7 @@ from optimize_eval.cli import output
 from optimize_eval.cli.formats.reported import BenchReport, RunReport
 from optimize_eval.cli.formats.table import FORMATS, FormatName
 from optimize_eval.cli.options import board_gates, gates
+from optimize_eval.cli.options.newest_run import choose_run
 from optimize_eval.cli.printed import checked, page, records, searched, step_summary
 from optimize_eval.cli.printed.some_examples import find_examples
 from optimize_eval.errors import UsageError
@@ -28,6 +29,7 @@ from optimize_eval.store.stored import StoredRun, open_stored
 
 EXAMPLES = """\b
 Examples:
+  optimize-eval report
   optimize-eval report runs/run-1f3a9c02
   optimize-eval report runs/run-1f3a9c02 --check
   optimize-eval report runs/run-1f3a9c02 --filter metadata.difficulty=hard
@@ -46,11 +48,16 @@ _WITHOUT_BOARD = {FormatName.JSONL, FormatName.HTML}
 
 
 def report(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run or bench.")],
     demanded: RunGateOptions,
     chosen_examples: ChoiceOptions,
     splits: MovedSplitOptions,
     printed: PrintOptions,
+    named: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[RUN]", help="A run's or bench's folder (runs/: what ended last).", show_default=False
+        ),
+    ] = None,
     check: Annotated[bool, typer.Option("--check", help="Compute the numbers in another way.")] = False,
     all_: Annotated[
         bool, typer.Option("--all", help="Also show what the last command did not name.")
@@ -68,6 +75,7 @@ def report(
 ) -> None:
     """Print a run's result again, from its folder alone; --filter and --id also read its examples."""
     name = _choose(format_, check=check, as_json=printed.as_json)
+    run = choose_run(named)
     look = page.page_options(output_, max_mb, full, is_page=name is FormatName.HTML)
     laid_out = records.record_layout(wide, with_, is_possible=name in {FormatName.CSV, FormatName.JSONL})
     if searched.is_unfinished(Path(run)):

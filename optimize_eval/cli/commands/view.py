@@ -6,34 +6,39 @@ from typing import Annotated
 import typer
 
 from optimize_eval.cli import output
+from optimize_eval.cli.options.newest_run import choose_shown
 from optimize_eval.cli.viewing import in_browser, serving, until_interrupted
 from optimize_eval.errors import UsageError
 from optimize_eval.store.listing.runs import list_runs
 
 EXAMPLES = """\b
 Examples:
-  optimize-eval view
-  optimize-eval view runs/run-1f3a9c02 --open
+  optimize-eval view --open
+  optimize-eval view runs/run-1f3a9c02
+  optimize-eval view runs
 
 \b
 The address has a token in it: who does not have it is refused. Only this
 machine can reach it.
 """
 
-_USUAL = "runs"
 _MOST_PORT = 65_535
 
 
 def view(
     folder: Annotated[
         str | None,
-        typer.Argument(metavar="[RUN|DIR]", help="A run, or a folder of them (runs).", show_default=False),
+        typer.Argument(
+            metavar="[RUN|DIR]",
+            help="A run, or a folder of them (runs/: what ended last).",
+            show_default=False,
+        ),
     ] = None,
     open_: Annotated[bool, typer.Option("--open/--no-open", help="Open a browser, too.")] = False,
     port: Annotated[int, typer.Option(help="0: any that is free.", min=0, max=_MOST_PORT)] = 0,
 ) -> None:
     """Serve runs as pages, also while they go on, until Ctrl-C."""
-    place = Path(_USUAL if folder is None else folder)
+    place = Path(choose_shown(folder))
     if not place.is_dir() or folder == "":
         raise UsageError(f"there is no folder {str(place)!r}", hint="name a run, or a folder that holds runs")
     if not list_runs(place):
