@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.front_door import Cli, Result
+from tests.front_door import Cli, Result, in_this_process
 
 JUDGE = '#!/bin/sh\ncat > /dev/null\necho "{\\"score\\": ${SCORE:-0.5}}"\n'
 SWEEP = """\
@@ -68,6 +68,25 @@ def test_a_sweep_file_says_it_all(cli: Cli, folder: Path) -> None:
     assert {row["task_model"] for row in summary["rows"]} == {"small", "large"}
     assert done.json["run"].startswith("runs/compare-")
     assert folder.exists()
+
+
+def test_the_file_of_a_folder_is_used_where_a_command_names_neither_it_nor_an_evaluator(
+    folder: Path,
+) -> None:
+    usual = folder / "optimize-eval.toml"
+    (folder / "compare.toml").rename(usual)
+    cli, said = in_this_process(folder), "note: the sweep file is optimize-eval.toml in this folder\n"
+    done = cli("run", "--json", "--candidate", "b.txt", env={"STRICT": "7"})
+    assert (done.status, said in done.stderr) == (0, True), done.stderr
+    assert rows(done) == {("judge", "b"): 0.5, ("strict", "b"): 7.0}
+    assert done.json["run"].startswith("runs/optimize-eval-")
+    checked = cli("preflight", env={"STRICT": "7"})
+    assert (checked.status, said in checked.stderr) == (0, True), checked.stderr
+    named = cli("run", "-e", "./judge.sh", "--candidate", "a.txt", "--dry-run")
+    assert (named.status, said in named.stderr) == (0, False)
+    usual.write_text(usual.read_text() + "[optimize]\nbudget = 0\n")
+    assert "optimize-eval.toml:20: budget" in cli("optimize", "a.txt").stderr
+    assert said not in cli("optimize", "--help").stderr
 
 
 def test_what_an_evaluator_gets_from_the_environment_is_not_on_disk(cli: Cli, folder: Path) -> None:

@@ -1,11 +1,13 @@
 """A sweep file on a command line: what it says becomes the defaults of the command's options."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from optimize_eval.candidates import CandidatePath
+from optimize_eval.cli import output
 from optimize_eval.cli.commands.table import ORDER
 from optimize_eval.cli.options.bound import options_of
 from optimize_eval.errors import UsageError
@@ -17,11 +19,15 @@ if TYPE_CHECKING:
 
 QUOTE = "an option takes one value: quote a pattern, 'prompts/*.txt', or your shell makes many words of it"
 
+USUAL = "optimize-eval.toml"  # in the folder where a command starts
+
 _FILES = ("candidate", "candidates")
+_NAMING = {"evaluators", "judge_models", "_spec_file"}
 
 
 def take_sweep(context: typer.Context, path: str | None) -> str | None:
     """Read a sweep file before the other parameters are, and let it be their defaults."""
+    path = path or _usual(context)
     if path is None:
         return None
     from optimize_eval.sweepfile import SUFFIX  # noqa: PLC0415  most commands have none
@@ -46,12 +52,25 @@ def _default(one: Declared, value: Any) -> Any:
     return value[0] if isinstance(value, list) and not one.is_repeated else value
 
 
+def _usual(context: typer.Context) -> str | None:
+    """Give the folder's own sweep file where the command names neither an evaluator nor another one."""
+    if context.resilient_parsing or not _NAMING.isdisjoint(context.meta[ORDER]) or not Path(USUAL).is_file():
+        return None
+    output.say(f"note: the sweep file is {USUAL} in this folder")
+    return USUAL
+
+
 def take_sweep_of_search(context: typer.Context, paths: list[str] | None) -> list[str] | None:
     """Take a first argument that is a sweep file with [optimize] as that, not as a candidate."""
     if not paths or not paths[0].endswith(".toml") or not _has_table(paths[0], "optimize"):
+        take_sweep(context, None)
         return paths
     take_sweep(context, paths[0])
     return paths[1:] or None
+
+
+def _take_spec_file(context: typer.Context, path: str | None) -> str | None:
+    return take_sweep(context, path) if path is not None else None
 
 
 def _has_table(path: str, name: str) -> bool:
@@ -84,7 +103,7 @@ SearchedCandidates = Annotated[
 ]
 SpecFile = Annotated[
     str | None,
-    typer.Option("--spec-file", metavar="FILE", hidden=True, callback=take_sweep, is_eager=True),
+    typer.Option("--spec-file", metavar="FILE", hidden=True, callback=_take_spec_file, is_eager=True),
 ]
 
 
