@@ -88,7 +88,7 @@ class Sighted(Protocol):
     def hides(self) -> tuple[str, ...]: ...
     @property
     def human(self) -> tuple[str, ...]: ...
-    def hiding(self, fields: Iterable[str]) -> Self: ...
+    def hiding(self, fields: Iterable[str], *, models: bool = False) -> Self: ...
 
 
 @frozen
@@ -121,12 +121,15 @@ class EvaluatorSpec:
         _check(self)
         return replace(self, target=target, name=name, text=text, retries=retries)
 
-    def hiding(self, fields: Iterable[str]) -> Self:
-        """Let a judge not be shown these fields of examples, such as candidates, which are rivals."""
+    def hiding(self, fields: Iterable[str], *, models: bool = False) -> Self:
+        """Let a judge not be shown these fields of examples, such as candidates, which are rivals.
+
+        With `models` it is not told either which model replied: it might prefer a name.
+        """
         hidden = tuple(fields)
-        if not hidden or not isinstance(self.target, Sighted):
+        if not (hidden or models) or not isinstance(self.target, Sighted):
             return self
-        return replace(self, target=self.target.hiding(hidden))
+        return replace(self, target=self.target.hiding(hidden, models=models))
 
 
 def _check(spec: EvaluatorSpec) -> None:

@@ -183,7 +183,7 @@ def plan_run(
 
     `splits_of` names the splits of evaluators that are for some alone, such as the scorers of tasks.
     """
-    specs = sighted(specs, candidates, sources)
+    specs = sighted(specs, candidates, sources, has_models=any(task_models))
     _check_axes(candidates, sources, task_models, seed)
     names = tuple(candidate.name for candidate in candidates)
     check_labels(sources, cluster_by, group_by)

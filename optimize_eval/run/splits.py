@@ -138,12 +138,16 @@ def check_sight(sources: Sequence[SplitSource], specs: Sequence[EvaluatorSpec]) 
 
 
 def sighted(
-    specs: Sequence[EvaluatorSpec], candidates: Sequence[Candidate], sources: Sequence[SplitSource]
+    specs: Sequence[EvaluatorSpec],
+    candidates: Sequence[Candidate],
+    sources: Sequence[SplitSource],
+    *,
+    has_models: bool = False,
 ) -> tuple[EvaluatorSpec, ...]:
-    """Hide from judges the fields that are candidates, and those in which people judged."""
+    """Hide from judges the fields that are candidates, those in which people judged, and models' names."""
     check_sight(sources, specs)
     hidden = [*(candidate.field for candidate in candidates if candidate.field), *humans_of(specs)]
-    return tuple(spec.hiding(hidden) for spec in specs)
+    return tuple(spec.hiding(hidden, models=has_models) for spec in specs)
 
 
 def humans_of(specs: Iterable[EvaluatorSpec]) -> list[str]:

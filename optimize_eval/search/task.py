@@ -86,7 +86,7 @@ class SearchArguments:
         _check_one_model(self.prompting)
         goal, given = _ordered(self.specs, self.climb, self.goal)
         examples = _with_val(self.examples, self.val_share, self.seed)
-        specs = sighted(given, (), examples.sources)
+        specs = sighted(given, (), examples.sources, has_models=bool(self.task_model or self.prompting))
         train, deciding = _splits(examples.sources, self.search_val, self.seed)
         comparison = SweepInputs(
             specs=specs,

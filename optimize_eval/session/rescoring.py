@@ -66,10 +66,12 @@ def prepare_rescoring(
     opened = open_stored(run)
     fields = [candidate["field"] for candidate in opened.manifest["candidates"] if candidate.get("field")]
     fields += [*humans_in(opened.manifest), *humans_of(specs)]
+    has_models = not is_bench(opened.manifest) and any(opened.manifest["task_models"])
     if not is_bench(opened.manifest):
         specs = of_stored(specs, opened.manifest, opened.folder)
     wanted = [
-        WantedEvaluator(spec=spec.hiding(fields), given=name) for spec, name in zip(specs, given, strict=True)
+        WantedEvaluator(spec=spec.hiding(fields, models=has_models), given=name)
+        for spec, name in zip(specs, given, strict=True)
     ]
     folder = opened.folder  # a folder without a run is not made one by locking it
     refuse_foreign(folder)

@@ -152,7 +152,7 @@ class TaskEvaluator:
         task = called.task
         prediction = post_process(task.post_process, output.text)
         metric = self._task.scorer.name if self._task.scorer else task.metric
-        question = Payload(candidate=prediction, example=called.payload.example)
+        question = self._question(called, prediction)
         try:
             scored = self._metric(metric).call(question, deadline)
         except EvaluationError as error:
@@ -166,6 +166,16 @@ class TaskEvaluator:
         if isinstance(scored, Skip):
             return Skip(why=scored.why, side_info=side_info, stderr=output.stderr, spent=spent, output=key)
         return Answer(score=scored.score, side_info=side_info, stderr=output.stderr, spent=spent, output=key)
+
+    def _question(self, called: _TaskCall, prediction: str) -> Payload:
+        """Make what the metric is sent; what a reply was to, and whose it is, only where a judge says so."""
+        question = Payload(candidate=prediction, example=called.payload.example)
+        judge = self._task.scorer.target if self._task.scorer else None
+        return replace(
+            question,
+            prompt=called.prompt.text if getattr(judge, "shows_prompt", False) else "",
+            task_model=called.model if getattr(judge, "shows_model", False) else None,
+        )
 
     def _told(self, error: EvaluationError, called: _TaskCall, output: Output) -> Spent:
         """Give what a reply took; nothing where no record will say it, as this machine had no room."""

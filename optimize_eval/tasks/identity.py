@@ -44,6 +44,7 @@ def identify(spec: EvaluatorSpec, identify_scorer: Identify) -> Identity:
     """Read the files that a model and its scorers name, and digest what they are."""
     task = tasks_of(spec)
     model = identify_model(task.model, spec) if task.model else None
+    scorer = task.scorer.target if task.scorer else None
     scorers = [(scorer.name, identify_scorer(scorer)) for scorer in task.scorers]
     files = tuple(
         file for identity in (model, *(known for _, known in scorers)) if identity for file in identity.files
@@ -52,7 +53,13 @@ def identify(spec: EvaluatorSpec, identify_scorer: Identify) -> Identity:
         name=spec.name,
         text=model.text if model else _text_of(spec, scorers),
         files=tuple(dict.fromkeys(files)),
-        sha256=_sha256([model and model.sha256, [(name, known.sha256) for name, known in scorers]]),
+        sha256=_sha256(
+            [
+                model and model.sha256,
+                [(name, known.sha256) for name, known in scorers],
+                *(["shown the prompt"] if getattr(scorer, "shows_prompt", False) else []),
+            ]
+        ),
         model=model.sha256 if model else "",
     )
 

@@ -78,8 +78,8 @@ class Prompted:
     def human(self) -> tuple[str, ...]:
         return self._sighted.human if self._sighted else ()
 
-    def hiding(self, fields: Iterable[str]) -> Self:
-        return replace(self, scorer=self.scorer.hiding(fields))
+    def hiding(self, fields: Iterable[str], *, models: bool = False) -> Self:
+        return replace(self, scorer=self.scorer.hiding(fields, models=models))
 
 
 def tasks_of(spec: EvaluatorSpec) -> Tasks:

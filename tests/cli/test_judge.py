@@ -41,7 +41,7 @@ def test_a_judge_is_told_all_and_its_answer_is_the_score(cli: Cli, fake_model: S
     system, user = (message["content"] for message in body["messages"])
     assert "Objective:\nIt greets warmly\n" in system
     assert '{"id": 123456789012345678901234567890}' in user
-    assert 'for the model "tm"' in user
+    assert "tm" not in user, "a judge might prefer a name"
     assert "candidate ---\nHello dear Ada\n---" in user
     assert body["response_format"]["json_schema"]["schema"]["required"] == [
         "reasoning",

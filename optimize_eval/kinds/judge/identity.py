@@ -21,7 +21,7 @@ def identify(name: str, judge: JudgeSpec) -> Identity:
     del known["rubric_file"]  # a rubric may move
     del known["human"]  # which it is not shown, as others
     known["hides"] = judge.blind_to
-    for key in ("shows", "hides", "shows_prompt"):
+    for key in ("shows", "hides", "shows_prompt", "shows_model", "hides_model"):
         if not known[key]:
             del known[key]  # so that a judge that is shown all is the one that it was in older runs
     known["api_base"] = shown(judge.api_base) if judge.api_base else ""

@@ -82,6 +82,7 @@ def _settings(folder: str) -> "Keys":
         "hides": checks.fields,
         "human": checks.fields,
         "shows_prompt": checks.boolean,
+        "shows_model": checks.boolean,
     }
 
 

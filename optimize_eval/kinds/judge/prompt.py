@@ -33,7 +33,7 @@ def messages(judge: JudgeSpec, payload: Payload) -> list[Message]:
     """Put one question; the marker is a fresh one each time."""
     return [
         {"role": "system", "content": instructions(judge)},
-        {"role": "user", "content": _question(payload, shown_example(judge, payload))},
+        {"role": "user", "content": _question(judge, payload)},
     ]
 
 
@@ -134,11 +134,12 @@ def _choice(labels: Iterable[str]) -> str:
     return f"one of {', '.join(map(_quoted, labels))}"
 
 
-def _question(payload: Payload, shown: bytes | None) -> str:
+def _question(judge: JudgeSpec, payload: Payload) -> str:
+    shown = shown_example(judge, payload)
     example = None if shown is None else shown.decode()
     marker = _marker(payload.candidate, example or "", payload.prompt)
     parts = [f"The marker is {marker}."]
-    if payload.task_model is not None:
+    if judge.shows_model and payload.task_model is not None:
         parts.append(f"The candidate is for the model {_quoted(payload.task_model)}.")
     if example is not None:
         parts.append(_fenced("example", example, marker))

@@ -35,15 +35,18 @@ class JudgeSpec:
     hides: tuple[str, ...] = ()  # fields that it is not shown, also among those
     human: tuple[str, ...] = ()  # fields with what people say, which no judge is shown
     shows_prompt: bool = False  # the prompt to which a candidate is a model's reply
+    shows_model: bool = False  # the name of that model, or of the one that a candidate is for
+    hides_model: bool = False  # payloads have such a name, which it is not shown
 
     @property
     def blind_to(self) -> tuple[str, ...]:
         """Give all fields that it is not shown."""
         return tuple(sorted({*self.hides, *self.human}))
 
-    def hiding(self, fields: Iterable[str]) -> Self:
-        """Give the judge that is not shown these fields either."""
-        return replace(self, hides=tuple(sorted({*self.hides, *fields})))
+    def hiding(self, fields: Iterable[str], *, models: bool = False) -> Self:
+        """Give the judge that is not shown these fields either, nor which model is meant."""
+        hides_model = self.hides_model or (models and not self.shows_model)
+        return replace(self, hides=tuple(sorted({*self.hides, *fields})), hides_model=hides_model)
 
 
 def judge_of(spec: EvaluatorSpec) -> JudgeSpec:

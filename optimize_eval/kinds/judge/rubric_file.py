@@ -243,4 +243,5 @@ _CHECKS: Mapping[str, FieldCheck] = {
     "hides": values.fields,
     "human": values.fields,
     "shows_prompt": values.boolean,
+    "shows_model": values.boolean,
 }
