@@ -156,6 +156,7 @@ def test_boards_without_examples_are_held_against_each_other_by_their_means(
     [
         (["--fail-under", "x=0.5"], "'x' is no model of the bench, nor MODEL@TASK"),
         (["--fail-under", "m@x=0.5"], "; its tasks sums, more"),
+        (["--fail-under", "m=80"], "--fail-under m=80 can never be met: the scores are from 0 to 1"),
         (["--fail-under", "m"], "write --fail-under MODEL=0.8, or MODEL@TASK=0.8"),
         (["--no-regression-against", "nothing"], "there is no leaderboard nothing"),
         (["--no-regression-against", "other"], "the two boards do not measure the same"),

@@ -15,7 +15,7 @@ from optimize_eval.findings.diff.gates import ONE_SIDED, judged
 from optimize_eval.findings.diff.shapes import BoardDiff, ModelDiff, UnpairedDifference
 from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.summary.compare import HINT_WORSE, TOO_FEW
-from optimize_eval.findings.summary.gates import BoundAxes, Gate, bound_gate, read_bound
+from optimize_eval.findings.summary.gates import BoundAxes, Gate, bound_gate, check_reachable, read_bound
 from optimize_eval.findings.wording import count
 from optimize_eval.frozen import frozen
 from optimize_eval.statistics.families import can_decide, fewest_units
@@ -43,9 +43,11 @@ def parse_bound(
     named = text.rpartition("=")[0]
     if named in tasks and named not in models:
         *_, least = read_bound(text, _OF_A_BENCH, tasks, ())
+        check_reachable(text, least)
         return BoardBound(model=None, task=named, least=least)
     also = f"; a scorer's gate is TASK.SCORER[.METRIC]=0.8, such as {scorers[0]}=0.8" if scorers else ""
     model, task, least = read_bound(text, _OF_A_BENCH._replace(also=also), models, tasks)
+    check_reachable(text, least)
     return BoardBound(model=model, task=task, least=least)
 
 

@@ -12,9 +12,10 @@ from optimize_eval.errors import UsageError
 from optimize_eval.findings.metrics.shape import ScorerMetrics
 from optimize_eval.findings.shapes.row import Row
 from optimize_eval.findings.shapes.summary import Summary
-from optimize_eval.findings.summary.gates import Gate, bound_gate
+from optimize_eval.findings.summary.gates import Gate, bound_gate, check_reachable
 from optimize_eval.findings.wording import count, number
 from optimize_eval.frozen import frozen
+from optimize_eval.protocol import ScoreRange
 from optimize_eval.store.layout import Layout
 from optimize_eval.tasks.definitions.score.kept import KeptScorer, tasks_in
 from optimize_eval.tasks.definitions.score.metrics import Binary, Counted, Metric, Number
@@ -55,6 +56,8 @@ def task_bound(
         return None
     whole, model = _apart(name, [*filter(None, layout.task_models)])
     if whole in layout.evaluators:
+        if of_bench and layout.score_range(whole) is ScoreRange.UNIT:
+            check_reachable(text, float(said))
         return ScorerBound(evaluator=whole, model=model, least=float(said)) if of_bench else None
     for evaluator in sorted(scorers, key=len, reverse=True):
         if name.startswith(f"{evaluator}."):

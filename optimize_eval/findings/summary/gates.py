@@ -13,10 +13,12 @@ from optimize_eval.findings.shapes.row import Row
 from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.wording import MINUS, count, interval, number, signed
 from optimize_eval.frozen import frozen
+from optimize_eval.protocol import ScoreRange
 from optimize_eval.statistics.intervals import Interval
 from optimize_eval.store.layout import Layout
 
 _SHOWN = 20
+_LEAST_GAP, _LARGEST_GAP = -1, 1  # of means from 0 to 1
 _ROUNDING = 1e-12  # what is smaller is what sums leave
 _DIGITS = (6, 9, 17)  # the last are all that a float has
 
@@ -53,9 +55,16 @@ class Bound:
     evaluator: str
     candidate: str | None
     least: float
+    model: str | None = None
 
     def concerns(self, row: Row) -> bool:
-        return row.evaluator == self.evaluator and self.candidate in {None, row.candidate}
+        is_of = self.candidate in {None, row.candidate} and self.model in {None, row.task_model}
+        return is_of and row.evaluator == self.evaluator
+
+    @property
+    def subject(self) -> str:
+        on = f" on {self.candidate}" if self.candidate is not None else ""
+        return f"{self.evaluator}{on}{f' with {self.model}' if self.model is not None else ''}"
 
 
 class Bounded(Protocol):
@@ -81,15 +90,51 @@ class Bounded(Protocol):
 
 
 def parse_bound(text: str, layout: Layout) -> Bound:
-    """Read NAME=LEAST or NAME@CANDIDATE=LEAST of a run."""
-    evaluator, candidate, least = read_bound(text, _OF_A_RUN, layout.evaluators, layout.candidates)
-    return Bound(evaluator=evaluator, candidate=candidate, least=least)
+    """Read NAME[@CANDIDATE][@MODEL]=LEAST of a run."""
+    name, least = _read_least(text, _OF_A_RUN)
+    models = [*filter(None, layout.task_models)]
+    ends: dict[str, tuple[str | None, str | None]] = {f"@{model}": (None, model) for model in models}
+    ends |= {f"@{candidate}": (candidate, None) for candidate in layout.candidates}
+    ends |= {f"@{one}@{model}": (one, model) for one in layout.candidates for model in models} | {
+        "": (None, None)
+    }
+    for evaluator in sorted(layout.evaluators, key=lambda one: (one != name, len(one))):
+        end = name.removeprefix(evaluator)
+        if name.startswith(evaluator) and end in ends:
+            if layout.score_range(evaluator) is ScoreRange.UNIT:
+                check_reachable(text, least, also="; where scores have another range: --score-range any")
+            candidate, model = ends[end]
+            return Bound(evaluator=evaluator, candidate=candidate, model=model, least=least)
+    known = f"; its models {', '.join(models[:_SHOWN])}" if models else ""
+    raise _unknown(name, _OF_A_RUN._replace(also=known), layout.evaluators, layout.candidates)
+
+
+def check_reachable(text: str, least: float, also: str = "") -> None:
+    """Refuse a lowest score that scores from 0 to 1 can never reach, or never fall below."""
+    if not 0 <= least <= 1:
+        can = "met" if least > 1 else "missed"
+        raise UsageError(
+            f"--fail-under {text} can never be {can}: the scores are from 0 to 1",
+            hint=f"write a number from 0 to 1, such as 0.8{also}",
+        )
 
 
 def read_bound(
     text: str, axes: BoundAxes, firsts: Sequence[str], seconds: Sequence[str]
 ) -> tuple[str, str | None, float]:
     """Read FIRST=LEAST or FIRST@SECOND=LEAST; names may have = and @ themselves."""
+    name, least = _read_least(text, axes)
+    if name in firsts:
+        return name, None, least
+    for place in (at for at, letter in enumerate(name) if letter == "@"):
+        first, second = name[:place], name[place + 1 :]
+        if first in firsts and second in seconds:
+            return first, second, least
+    raise _unknown(name, axes, firsts, seconds)
+
+
+def _read_least(text: str, axes: BoundAxes) -> tuple[str, float]:
+    """Take a bound apart into what it names and its number."""
     name, _, said = text.rpartition("=")
     try:
         least = float(said)
@@ -98,26 +143,30 @@ def read_bound(
     if not name or not abs(least) < float("inf"):
         hint = f"write --fail-under {axes.first.upper()}=0.8, or {axes.form}=0.8"
         raise UsageError(f"--fail-under needs {axes.first.upper()}=NUMBER, not {text!r}", hint=hint)
-    if name in firsts:
-        return name, None, least
-    for place in (at for at, letter in enumerate(name) if letter == "@"):
-        first, second = name[:place], name[place + 1 :]
-        if first in firsts and second in seconds:
-            return first, second, least
+    return name, least
+
+
+def _unknown(name: str, axes: BoundAxes, firsts: Sequence[str], seconds: Sequence[str]) -> UsageError:
     there = [", ".join(names[:_SHOWN]) for names in (firsts, seconds)]
-    raise UsageError(
+    return UsageError(
         f"{name!r} is no {axes.first} of the {axes.whole}, nor {axes.form}",
         hint=f"its {axes.first}s are {there[0]}; its {axes.second}s {there[1]}{axes.also}",
     )
 
 
 def check_gap(layout: Layout, most: float) -> None:
-    """Refuse a --max-gap that is not a number, or where a run has no two splits."""
+    """Refuse a --max-gap that is no number, or never met or missed, or where a run has no two splits."""
     if not math.isfinite(most):
         raise UsageError(f"--max-gap {most} is no largest gap", hint="write a number, such as 0.1")
     if not {"train", "val"} <= {split.name for split in layout.splits}:
         raise UsageError(
             "--max-gap is between train and val, and the run has not both", hint="give --dataset and --valset"
+        )
+    never = "met" if most <= _LEAST_GAP else "missed" if most > _LARGEST_GAP else ""
+    if never and all(score_range is ScoreRange.UNIT for score_range in layout.score_ranges):
+        raise UsageError(
+            f"--max-gap {most:g} can never be {never}: it is between two means from 0 to 1",
+            hint="write how much train may exceed val by, such as 0.1",
         )
 
 
@@ -147,9 +196,9 @@ def _fail_under(summary: Summary, bound: Bound) -> Iterator[Gate]:
     split = summary.decided_on
     rows = [row for row in summary.rows if bound.concerns(row)]
     if not rows:  # an added evaluator that was left out of the summary
-        who = bound.evaluator if bound.candidate is None else f"{bound.evaluator} on {bound.candidate}"
-        text = f"{who}, {split}: its mean cannot be known: {_plain(bound.least)} is not shown to be met"
-        yield Gate(name=f"fail-under {who}, {split}", is_met=False, text=text)
+        where = f"{bound.subject}, {split}"
+        text = f"{where}: its mean cannot be known: {_plain(bound.least)} is not shown to be met"
+        yield Gate(name=f"fail-under {where}", is_met=False, text=text)
     for row in rows:
         yield bound_gate(f"{_where(row)}, {split}", row.splits[split], bound.least)
 
