@@ -264,7 +264,7 @@ def test_every_common_mistake_gives_the_message_that_the_page_shows(cli: Cli, tm
 
 def test_every_key_of_a_sweep_file_is_documented() -> None:
     page = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
-    keys = {*run_keys("."), *evaluator_keys("."), *gate_keys(), *optimize_keys(".")}
+    keys = {*run_keys("."), *evaluator_keys("."), *gate_keys("."), *optimize_keys(".")}
     assert all(f"`{key}`" in page for key in keys)
 
 

@@ -53,6 +53,7 @@ class Demands:
         from optimize_eval.findings.diff.gates import regression_gates  # noqa: PLC0415
         from optimize_eval.findings.diff.runs import compare_runs  # noqa: PLC0415
         from optimize_eval.findings.summary.gates import completeness, gates_of  # noqa: PLC0415  a plain --help judges nothing
+        from optimize_eval.store.paired import of_same_bytes  # noqa: PLC0415
 
         found: list[Gate] = []
         if self.of_tasks:
@@ -61,7 +62,8 @@ class Demands:
             found += task_gates(summary, self.of_tasks)
         if self.before:
             added = {one["name"] for one in additions_of(self.before.manifest)}
-            found += regression_gates(compare_runs(self.before, run, force=False), added)
+            same = of_same_bytes(self.before.manifest, run.manifest)
+            found += regression_gates(compare_runs(self.before, run, force=False), added, same)
         return (*completeness(summary), *gates_of(summary, self.bounds, self.max_gap), *found)
 
 
@@ -80,7 +82,7 @@ def read_demands(
         return Demands()
     from optimize_eval.findings.diff.gates import check_can_decide  # noqa: PLC0415
     from optimize_eval.findings.summary.gates import check_gap, parse_bound  # noqa: PLC0415  see Demands
-    from optimize_eval.store.paired import check_comparable  # noqa: PLC0415
+    from optimize_eval.store.paired import check_comparable, of_same_bytes  # noqa: PLC0415
 
     layout = layout_of(manifest)
     if max_gap is not None:
@@ -91,7 +93,8 @@ def read_demands(
             raise UsageError(f"{against} is a bench, not a run", hint="name a folder that `run` made")
         check_comparable(before, manifest, folder)
     if before and is_before_calls:
-        check_can_decide(before.layout, layout if margins is None else replace(layout, margins=margins))
+        wanted = layout if margins is None else replace(layout, margins=margins)
+        check_can_decide(before.layout, wanted, of_same_bytes(before.manifest, manifest))
     of_tasks = task_bounds(fail_under or (), manifest.get("settings", {}), layout)
     bounds = tuple(parse_bound(text, layout) for text in fail_under or () if text not in of_tasks)
     return Demands(bounds=bounds, of_tasks=tuple(of_tasks.values()), max_gap=max_gap, before=before)

@@ -32,7 +32,7 @@ class RunGateOptions(BoardGateOptions):
         float | None, Option("Fail if train exceeds val by more than this.", "GAP", values.NUMBER, GATES)
     ] = None
     no_regression_against: Annotated[
-        str | None, Option("Fail if worse than this run or bench.", "RUN", values.PATH)
+        str | None, Option("Fail if worse than this run or bench.", "RUN", values.PATH, GATES)
     ] = None
     margin: Annotated[
         tuple[str, ...], Option("A loss too small to matter, in score units.", "[NAME=]X", values.MARGIN, RUN)

@@ -5,6 +5,7 @@ few pairs differ. Where all pairs differ by the same, what the examples that wer
 """
 
 import math
+from dataclasses import replace
 
 from optimize_eval.frozen import frozen
 from optimize_eval.statistics import student
@@ -13,6 +14,7 @@ from optimize_eval.statistics.paired import PairedDifference
 
 ONE_SIDED = 0.95
 
+_MOST_UNITS = 1_000_000
 _STEPS = 60  # of bisection: all digits of a float
 
 
@@ -37,6 +39,38 @@ def within_margin(difference: PairedDifference, margin: float, *, is_unit: bool)
     """Hold a difference against a margin; None where too little is known of it."""
     ends = _ends(difference, is_unit=is_unit)
     return ends and WithinMargin(margin=margin, low=ends[0], high=ends[1])
+
+
+def units_needed(difference: PairedDifference, margin: float, *, is_unit: bool) -> int | None:
+    """Count the units, all like those observed, that would show no loss of the margin; None where none do."""
+
+    def is_shown(units: int) -> bool:
+        ends = _ends(_scaled(difference, units), is_unit=is_unit)
+        return ends is not None and ends[0] > -margin
+
+    low, high = 1, 2
+    while not is_shown(high):
+        low, high = high, high * 2
+        if high > _MOST_UNITS:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_shown(middle) else (middle, high)
+    return high
+
+
+def _scaled(d: PairedDifference, units: int) -> PairedDifference:
+    """Make the difference that so many units like the observed ones would give."""
+    times = units / d.units
+    return replace(
+        d,
+        units=units,
+        df=units - 1,
+        se=None if d.se is None else d.se / math.sqrt(times),
+        n_pairs=round(d.n_pairs * times),
+        wins=round(d.wins * times),
+        losses=round(d.losses * times),
+    )
 
 
 def tango(wins: int, losses: int, n: int) -> Interval:

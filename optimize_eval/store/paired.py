@@ -5,7 +5,8 @@ evaluators, unless it is forced. What the pairs say is up to findings.
 """
 
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -38,6 +39,10 @@ class RunAxes(Protocol):
 class _Planned(NamedTuple):
     folder: Path
     layout: Layout
+
+
+TextOfModel = tuple[str, str | None]
+"""The names of a candidate and of a task model."""
 
 
 class PairedCells(NamedTuple):
@@ -137,6 +142,21 @@ def check_comparable(a: StoredRun, manifest: Manifest, folder: Path) -> None:
             hint="run both on the same inputs; `optimize-eval diff --force` compares what they share",
         )
     _in_common(a, _Planned(folder, layout_of(manifest)))
+
+
+def of_same_bytes(a: Manifest, b: Manifest) -> frozenset[TextOfModel]:
+    """Name the candidates, each with the models, that are the same bytes in both."""
+    candidates = _same_entries(a["candidates"], b["candidates"], ("sha256", "field"))
+    models = _same_entries(a.get("models", ()), b.get("models", ()), ("sha256",))
+    called = {one["name"] for run in (a, b) for one in run.get("models", ())}
+    names = {name for name in b["task_models"] if name in a["task_models"]}
+    return frozenset(product(candidates, (names - called) | (names & models)))
+
+
+def _same_entries(a: Iterable[Manifest], b: Iterable[Manifest], keys: Sequence[str]) -> set[str]:
+    """Name the entries of both that have equal values at these keys, of which one at least is known."""
+    known = [{one["name"]: [one.get(key) for key in keys] for one in entries} for entries in (a, b)]
+    return {name for name, values in known[1].items() if any(values) and known[0].get(name) == values}
 
 
 def _in_common(a: RunAxes, b: RunAxes) -> tuple[dict[str, tuple[Any, ...]], tuple[tuple[str, str], ...]]:

@@ -40,9 +40,9 @@ def run_keys(folder: str) -> Keys:
     return _keys(compared.RUN, folder)
 
 
-def gate_keys() -> Keys:
-    """List what [gates] takes."""
-    return _keys(gates.GATES, "")
+def gate_keys(folder: str) -> Keys:
+    """List what [gates] takes; paths are relative to the sweep file's folder."""
+    return _keys(gates.GATES, folder)
 
 
 def optimize_keys(folder: str) -> Keys:

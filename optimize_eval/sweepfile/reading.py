@@ -77,7 +77,7 @@ class _Reading:
     def sweep(self, tables: Mapping[str, Any]) -> Sweep:
         self._refuse_unknown(KeyPlace(""), tables, _TABLES)
         run = self._table(KeyPlace("run"), tables.get("run", {}), run_keys(self._folder))
-        gates = self._table(KeyPlace("gates"), tables.get("gates", {}), gate_keys())
+        gates = self._table(KeyPlace("gates"), tables.get("gates", {}), gate_keys(self._folder))
         self._models = self._named_models(tables["model"]) if "model" in tables else {}
         search = self._table(KeyPlace("optimize"), tables.get("optimize", {}), optimize_keys(self._folder))
         entries = self._entries(tables.get("evaluator", []))

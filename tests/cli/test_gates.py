@@ -91,6 +91,10 @@ def test_a_run_that_stopped_has_its_own_exit_code(cli: Cli) -> None:
         (["--max-gap=x"], "--max-gap"),
         (["--max-gap=nan"], "--max-gap nan is no largest gap"),
         (["--max-gap=inf"], "--max-gap inf is no largest gap"),
+        (["--fail-under=judge=80"], "--fail-under judge=80 can never be met: the scores are from 0 to 1"),
+        (["--fail-under=judge@new=-1"], "--fail-under judge@new=-1 can never be missed"),
+        (["--max-gap=-1"], "--max-gap -1 can never be met"),
+        (["--max-gap=5"], "--max-gap 5 can never be missed"),
     ],
 )
 def test_gates_that_fit_no_run_are_refused_before_anything_is_asked(
@@ -120,6 +124,26 @@ def test_a_sweep_file_has_gates(cli: Cli, project: Path) -> None:
     assert done.stderr.count("gate missed") == 2
     over = cli("run", "sweep.toml", "--max-gap=0.3", "--fail-under=judge=0.5")
     assert (over.status, "gates: 4 of 4 met" in over.stderr) == (0, True), over.stderr
+
+
+def test_a_sweep_file_names_the_run_that_it_is_held_against_as_seen_from_there(
+    cli: Cli, project: Path
+) -> None:
+    (project / "in").mkdir()
+    (project / "judge.py").write_text(OF_CANDIDATE)
+    (project / "new.txt").write_text(json.dumps(GOOD))
+    write(project / "train.jsonl", [(0.0, 0.0)] * len(GOOD))
+    sweep = project / "in" / "sweep.toml"
+    sweep.write_text(
+        '[run]\ndataset = "../train.jsonl"\ncandidates = ["../new.txt"]\n'
+        '[[evaluator]]\nname = "judge"\ncommand = "python3 -S ../judge.py"\n'
+    )
+    assert cli("run", "in/sweep.toml", "--out=before").status == 0
+    sweep.write_text(sweep.read_text() + '[gates]\nno_regression_against = "../before"\n')
+    (project / "new.txt").write_text(json.dumps(WORSE))
+    done = cli("run", "in/sweep.toml", "--out=after")
+    assert done.status == 1, done.stderr
+    assert "gate missed: against before: new is worse" in done.stderr
 
 
 def before_and_after(cli: Cli, project: Path, before: list[float | None], after: list[float | None]) -> None:
@@ -170,9 +194,60 @@ def test_of_too_few_examples_no_loss_is_excused(cli: Cli, project: Path) -> None
     done = cli("report", "after", "--no-regression-against=before")
     assert done.status == 1
     assert "too few to say whether new changed on val" in done.stderr
-    same = cli("report", "before", "--no-regression-against=before")
-    assert same.status == 1
-    assert "3 unchanged; 3 units cannot decide, it takes at least 5" in same.stderr
+    (project / "new.txt").write_text("[0.9, 0.8,  0.9]")
+    again = (*NEW_ON_TRAIN, "--valset=val.jsonl", "--quiet")
+    assert cli(*again, "--out=spaced").status == 0
+    spaced = cli("report", "spaced", "--no-regression-against=before")
+    assert spaced.status == 1
+    assert "3 unchanged; 3 units cannot decide, it takes at least 5" in spaced.stderr
+
+
+def test_the_same_bytes_with_the_same_scores_are_no_regression_however_few(cli: Cli, project: Path) -> None:
+    before_and_after(cli, project, [0.9, 0.8, 0.9], [0.9, 0.8, 0.9])
+    again = (*NEW_ON_TRAIN, "--valset=val.jsonl", "--out=after", "--no-regression-against=before")
+    for options in ((), ("--margin=0.05",)):
+        done = cli(*again, *options)
+        assert done.status == 0, done.stderr
+        assert (
+            "new scores the same on val (judge) in both runs: 3 unchanged, of the same bytes" in done.stderr
+        )
+    (project / "new.txt").write_text("[0.9, 0.8,  0.9]")
+    refused = cli(*again)
+    assert refused.status == 2
+    assert "cannot be decided on 3 val examples: it takes at least 5" in refused.stderr
+    other = cli(*again, "--margin=0.05")
+    assert other.status == 1
+    assert "not shown to be no worse than 0.050 (+0.000, 90 % CI" in other.stderr
+    assert other.stderr.endswith("; it would take about 59 examples like these\n")
+
+
+def test_the_same_bytes_with_other_scores_are_held_to_the_gate(cli: Cli, project: Path) -> None:
+    (project / "judge.py").write_text(
+        OF_EXAMPLE.replace("score = ", "import os; score = -int(os.environ['LOSS']) / 9 + ")
+    )
+    write(project / "train.jsonl", [(0.9, 0.0), (0.8, 0.0)] * 6)
+    judge = (*NEW_ON_TRAIN, "--quiet")
+    assert cli(*judge, "--out=before", env={"LOSS": "0"}).status == 0
+    done = cli(*judge, "--out=after", "--no-regression-against=before", "--margin=0.05", env={"LOSS": "1"})
+    assert done.status == 1
+    assert "no number of examples like these would show it" in done.stderr
+
+
+@pytest.mark.parametrize("names", [["old"], ["old", "kept"]])
+def test_a_candidate_that_is_gone_or_has_another_name_misses_the_gate(
+    cli: Cli, project: Path, names: list[str]
+) -> None:
+    write(project / "train.jsonl", [(0.8, 0.8)] * 8)
+    (project / "kept.txt").write_text("new")
+    (project / "renamed.txt").write_text("old")
+    named = [f"--candidate={name}.txt" for name in names]
+    rest = ("--dataset=train.jsonl", "--workers=1", "--quiet")
+    assert cli(*JUDGED, *named, *rest, "--out=before").status == 0
+    named[0] = "--candidate=renamed.txt"
+    done = cli(*JUDGED, *named, *rest, "--out=after", "--no-regression-against=before")
+    assert done.status == 1, done.stderr
+    missed = [line for line in done.stderr.splitlines() if line.startswith("gate missed")]
+    assert missed == ["gate missed: against before: candidate old was called there and not here"]
 
 
 def test_of_one_cluster_no_loss_is_excused_however_many_examples_it_has(cli: Cli, project: Path) -> None:
@@ -330,6 +405,7 @@ def test_what_was_measured_before_and_is_not_now_is_missed(cli: Cli, project: Pa
     assert done.status == 1
     assert [line for line in done.stderr.splitlines() if "gate missed" in line] == [
         "gate missed: against out: evaluator safe was called there and not here",
+        "gate missed: against out: candidate new was called there and not here",
         "gate missed: against out: split val was called there and not here",
     ]
 
@@ -363,3 +439,28 @@ def test_nothing_can_be_held_against_a_run_whose_evaluator_changed_meanwhile(cli
     done = cli(*NEW_ON_TRAIN, "--out=after", "--no-regression-against=before")
     assert done.status == 1, done.stderr
     assert "gate missed: judge changed while being called in before" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("bound", "missed"),
+    [
+        ("judge@new@b", ["judge on new with b, val"]),
+        ("judge@b", ["judge on old with b, val", "judge on new with b, val"]),
+        ("judge@new", ["judge on new with a, val", "judge on new with b, val"]),
+    ],
+)
+def test_a_bound_can_be_for_one_model_of_a_run(
+    cli: Cli, project: Path, bound: str, missed: list[str]
+) -> None:
+    (project / "judge.py").write_text(OF_EXAMPLE)
+    done = run(cli, "--task-model=a", "--task-model=b", f"--fail-under={bound}=0.9")
+    assert done.status == 1, done.stderr
+    lines = [line for line in done.stderr.splitlines() if line.startswith("gate missed: ")]
+    assert [line.removeprefix("gate missed: ").partition(":")[0] for line in lines] == missed
+
+
+@pytest.mark.usefixtures("project")
+def test_a_bound_for_a_model_that_is_not_there_names_those_that_are(cli: Cli) -> None:
+    done = run(cli, "--task-model=a", "--task-model=b", "--fail-under=judge@new@c=0.9")
+    assert done.status == 2
+    assert "its evaluators are judge; its candidates old, new; its models a, b" in done.stderr

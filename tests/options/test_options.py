@@ -154,7 +154,7 @@ def test_an_argument_that_is_wrong_is_refused_by_its_name() -> None:
 
 
 def test_every_option_that_is_declared_to_be_a_key_is_one() -> None:
-    known = {"run": run_keys("."), "gates": gate_keys(), "optimize": optimize_keys(".")}
+    known = {"run": run_keys("."), "gates": gate_keys("."), "optimize": optimize_keys(".")}
     for group in every_group():
         for one in declared(group).values():
             assert not one.option.table or one.key in known[one.option.table]
@@ -163,7 +163,7 @@ def test_every_option_that_is_declared_to_be_a_key_is_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "keys"), [("run", run_keys(".")), ("gates", gate_keys()), ("optimize", optimize_keys("."))]
+    ("name", "keys"), [("run", run_keys(".")), ("gates", gate_keys(".")), ("optimize", optimize_keys("."))]
 )
 def test_the_page_lists_the_keys_of_a_table_and_no_others(name: str, keys: dict[str, Any]) -> None:
     page = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")

@@ -5,6 +5,7 @@ is shown to stay below the margin. Units are examples or clusters. What they can
 """
 
 from collections.abc import Collection, Iterator
+from itertools import product
 
 from optimize_eval.errors import UsageError
 from optimize_eval.findings.claims.duplicates import joined
@@ -15,17 +16,23 @@ from optimize_eval.findings.shapes.difference import Margin
 from optimize_eval.findings.summary.compare import WORSE
 from optimize_eval.findings.summary.gates import Gate
 from optimize_eval.findings.wording import count, interval, number, signed
+from optimize_eval.statistics.equivalence import units_needed
 from optimize_eval.statistics.families import ALPHA, can_decide, fewest_units
+from optimize_eval.statistics.paired import PairedDifference
 from optimize_eval.store.layout import Layout
+from optimize_eval.store.paired import TextOfModel
 
 _FEWEST_WITH_MARGIN = 2
 ONE_SIDED = 2 * ALPHA  # of two-sided tests
 
 
-def regression_gates(diff: RunDiff, added: Collection[str]) -> Iterator[Gate]:
+def regression_gates(
+    diff: RunDiff, added: Collection[str], same: Collection[TextOfModel] = ()
+) -> Iterator[Gate]:
     """Hold a comparison with an earlier run against the demand that nothing is worse where it counts.
 
-    What that run measured and this one did not may be worse; `added` are evaluators that rescore gave it.
+    What that run measured and this one did not may be worse; `added` are evaluators that rescore gave it,
+    and `same` is what has the same bytes in both.
     """
     before = diff.a
     for what, name in _measured_before(diff, added):
@@ -40,7 +47,10 @@ def regression_gates(diff: RunDiff, added: Collection[str]) -> Iterator[Gate]:
         text = f"{names} changed while being called in {before.run}: {what}"
         yield Gate(name="unchanged before", is_met=False, text=text)
     for row in (row for row in diff.rows if row.split == diff.decided_on):
-        is_met, why = judged(row.evidence)
+        if (row.candidate, row.task_model) in same and _is_unchanged(row):
+            is_met, why = True, ", of the same bytes"
+        else:
+            is_met, why = judged(row.evidence)
         yield Gate(
             name=f"no-regression {_where(row)}, {row.split}",
             is_met=is_met,
@@ -51,13 +61,29 @@ def regression_gates(diff: RunDiff, added: Collection[str]) -> Iterator[Gate]:
 def _measured_before(diff: RunDiff, added: Collection[str]) -> Iterator[tuple[str, str]]:
     """List what only the earlier run has, with what it is."""
     only = diff.only_in_a
-    axes = ("evaluator", only.evaluators), ("task model", only.task_models), ("split", only.splits)
+    renamed = {row.candidate_in_a: None for row in diff.rows if row.candidate_in_a != row.candidate}
+    axes = (
+        ("evaluator", only.evaluators),
+        ("candidate", (*renamed, *only.candidates)),
+        ("task model", only.task_models),
+        ("split", only.splits),
+    )
     for what, names in axes:
         yield from ((what, name or "none") for name in names if name not in added)
 
 
-def check_can_decide(before: Layout, layout: Layout) -> None:
-    """Refuse, before anything is called, a gate that so few examples could never be held against."""
+def _is_unchanged(row: RowDiff) -> bool:
+    """Return True if each example that had a score has that again, and nothing else became of any."""
+    return row.standing is Standing.SAME and not row.evidence.fails_more and not row.newly_skipped
+
+
+def check_can_decide(before: Layout, layout: Layout, same: Collection[TextOfModel] = ()) -> None:
+    """Refuse, before anything is called, a gate that so few examples could never be held against.
+
+    What has the `same` bytes in both needs no number of them: equal scores meet the gate.
+    """
+    if all(pair in same for pair in product(layout.candidates, layout.task_models) if _is_in(before, *pair)):
+        return
     split = layout.split(layout.deciding)
     clusters = joined(split.sha256, split.clusters)
     units = len(set(clusters)) if clusters else len(split.lines)
@@ -72,6 +98,10 @@ def check_can_decide(before: Layout, layout: Layout) -> None:
             f"it takes at least {fewest}{among}; nothing was called",
             hint="add examples" if has_margins else "add examples, or say with --margin which loss is small",
         )
+
+
+def _is_in(layout: Layout, candidate: str, model: str | None) -> bool:
+    return candidate in layout.candidates and model in layout.task_models
 
 
 def _in_common(a: Layout, b: Layout) -> int:
@@ -103,10 +133,33 @@ def _judged_by_margin(evidence: Evidence, margin: Margin) -> tuple[bool, str]:
     if standing(evidence) is Standing.FAILS_UNBOUNDED:
         return False, ""
     if not margin.no_worse:
-        return False, f"; not shown to be no worse than {bound}"
+        return False, f"; not shown to be no worse than {bound}{_units_it_takes(evidence, margin.margin)}"
     if low is not None and not low.no_worse:
         return False, f"; no worse than {bound}, but not when failures count as 0"
     return True, f"; no worse than {bound}"
+
+
+def _units_it_takes(evidence: Evidence, margin: float) -> str:
+    """Say how many examples would show it, if all are like those that there are."""
+    d = evidence.difference
+    what = "example" if d.units == d.n_pairs else "cluster"
+    observed = PairedDifference(
+        diff=d.diff,
+        se=d.se,
+        ci=d.ci,
+        df=d.units - 1,
+        p=d.p,
+        test=d.test,
+        n_pairs=d.n_pairs,
+        units=d.units,
+        wins=d.wins,
+        ties=d.ties,
+        losses=d.losses,
+    )
+    needed = units_needed(observed, margin, is_unit=evidence.low is not None)
+    if needed is None:
+        return f"; no number of {what}s like these would show it"
+    return f"; it would take about {count(needed, what)} like these"
 
 
 def _where(row: RowDiff) -> str:
