@@ -2,7 +2,6 @@
 
 import glob
 import shlex
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,9 +11,9 @@ from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.frozen import frozen
 from optimize_eval.names import distinct
 from optimize_eval.reading import files, strict_json
+from optimize_eval.reading.files import STDIN
 from optimize_eval.rows.datasets import Example, read_dataset
 
-STDIN = "-"
 LONGEST_NAME = 200
 
 _LIST_FORM = '{"id": "v1", "candidate": "…"}'
@@ -52,7 +51,7 @@ def field_candidates(fields: Iterable[str]) -> tuple[Candidate, ...]:
 
 def load_candidate(path: str) -> str:
     """Read one candidate from a path, or from stdin for `-`."""
-    data = _read_stdin() if path == STDIN else _read(path)
+    data = files.read_stdin(files.CANDIDATE) if path == STDIN else _read(path)
     try:
         return data.decode()
     except UnicodeDecodeError as error:
@@ -155,13 +154,6 @@ def _read(path: str) -> bytes:
             hint="a candidate is named by its file; to score a text, pipe it in and write - for the file",
         )
     return files.read(path, files.CANDIDATE)
-
-
-def _read_stdin() -> bytes:
-    try:
-        return files.capped(sys.stdin.buffer, files.CANDIDATE)
-    except files.Refused as error:
-        raise DataError([Problem(path="stdin", rule="unreadable", reason=error.reason)]) from None
 
 
 def _exists(path: str) -> bool:

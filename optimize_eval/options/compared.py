@@ -65,7 +65,7 @@ class TrainAndValOptions(OptionGroup):
 
     heading: ClassVar = Heading.DATA
 
-    dataset: Annotated[str | None, Option("The train examples: JSONL, CSV …", "FILE", values.PATH, RUN)] = (
+    dataset: Annotated[str | None, Option("Train: JSONL, CSV …; - is stdin.", "FILE", values.PATH, RUN)] = (
         None
     )
     valset: Annotated[str | None, Option("The val examples: held out.", "FILE", values.PATH, RUN)] = None

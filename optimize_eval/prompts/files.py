@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from optimize_eval.candidates import (
-    STDIN,
     Candidate,
     candidate_files,
     load_candidate,
@@ -28,6 +27,7 @@ from optimize_eval.prompts.messages import (
 )
 from optimize_eval.prompts.written import MESSAGES, TEXT, FileForm, form_of
 from optimize_eval.reading import strict_json, strict_toml
+from optimize_eval.reading.files import STDIN
 
 _FORM = (
     'write messages, {"role": "user", "content": "…"}, or texts by their roles, {"system": "…", "user": "…"}'

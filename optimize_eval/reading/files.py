@@ -9,6 +9,7 @@ import errno
 import os
 import re
 import stat
+import sys
 from difflib import get_close_matches
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -26,6 +27,9 @@ _KINDS = {
     stat.S_IFCHR: ("a device", "check the path"),
     stat.S_IFBLK: ("a device", "check the path"),
 }
+
+
+STDIN = "-"  # as options name it
 
 
 class Cap(NamedTuple):
@@ -71,6 +75,14 @@ def read(path: str | Path, cap: Cap) -> bytes:
     except OSError as error:
         reason = f"cannot be read: {error.strerror}"
     raise DataError([Problem(path=str(path), rule="unreadable", reason=reason)]) from None
+
+
+def read_stdin(cap: Cap) -> bytes:
+    """Read what is piped in; too much of it is a DataError."""
+    try:
+        return capped(sys.stdin.buffer, cap)
+    except Refused as error:
+        raise DataError([Problem(path="stdin", rule="unreadable", reason=error.reason)]) from None
 
 
 def load(path: str | Path, cap: Cap) -> bytes:

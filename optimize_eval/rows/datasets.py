@@ -99,6 +99,8 @@ def make_example(value: Mapping[str, Any]) -> Example:
 def read_dataset(path: str | Path, *, most: int | None = MAX_RECORDS) -> ParsedFile:
     """Read a whole file: good lines become examples, everything wrong a problem, as is more than `most`."""
     try:
+        if path == files.STDIN:
+            return parse_dataset("stdin", files.read_stdin(files.DATASET), most=most)
         return parse_dataset(str(path), files.read(path, files.DATASET), most=most)
     except DataError as error:
         return ParsedFile(path=str(path), examples=(), problems=error.problems)

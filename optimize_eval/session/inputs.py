@@ -10,9 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.candidates import STDIN, Candidate, CandidatePath, field_candidates, load_candidates
+from optimize_eval.candidates import Candidate, CandidatePath, field_candidates, load_candidates
 from optimize_eval.errors import UsageError
 from optimize_eval.frozen import frozen
+from optimize_eval.reading.files import STDIN
 from optimize_eval.rows.datasets import (
     MAX_RECORDS,
     ParsedFile,
@@ -62,9 +63,11 @@ def load_splits(
     `out` is the folder that the run may go on in: what it sampled by an older rule stays.
     """
     files = {split: path for split, path in named.items() if path is not None}
+    check_stdin(files.values())
     is_whole = limit is sample is None and not selection
     examples = load_examples(files.values(), most=MAX_RECORDS if is_whole else None)
     every = dict(zip(files, examples, strict=True))
+    files = {split: "stdin" if path == STDIN else path for split, path in files.items()}
     selected = selection.of(every)
     for note in selection.notes(files, every, selected):
         say(f"note: {note}")
@@ -86,6 +89,13 @@ def load_splits(
     return Examples(
         files=files, paths=paths, limit=limit, sample=sample, selection=selection, sources=sources
     )
+
+
+def check_stdin(files: Iterable[str | None], candidates: Sequence[CandidatePath | Candidate] = ()) -> None:
+    """Refuse to read stdin for two things: it comes once."""
+    from_stdin = [*files].count(STDIN) + [*candidates].count(CandidatePath(STDIN))
+    if from_stdin > 1:
+        raise UsageError("stdin (-) can be one thing only", hint="save the others to files, and name these")
 
 
 def check_size(source: SplitSource) -> None:
@@ -118,7 +128,7 @@ def load_all_candidates(
 def stored_paths(splits: Mapping[str, str], candidates: Sequence[CandidatePath]) -> dict[str, Any]:
     """Make of paths as they were given what run.json keeps of them; one that is not UTF-8 cannot be kept."""
     return {
-        "splits": {split: path for split, path in splits.items() if path and is_utf8(path)},
+        "splits": {split: path for split, path in splits.items() if path and path != STDIN and is_utf8(path)},
         "candidate": [path for path, is_list in candidates if not is_list and is_utf8(path)],
         "candidates": [path for path, is_list in candidates if is_list and is_utf8(path)],
     }

@@ -18,7 +18,7 @@ from optimize_eval.run.resume import look_at
 from optimize_eval.run.reuse import look_for_reuse
 from optimize_eval.session.calling import Finished, call, off_scale, reachable, summarise
 from optimize_eval.session.host import Host, Say
-from optimize_eval.session.inputs import Examples, load_all_candidates, load_splits, stored_paths
+from optimize_eval.session.inputs import Examples, check_stdin, load_all_candidates, load_splits, stored_paths
 from optimize_eval.session.opening import folder_of, note_changes, opened
 from optimize_eval.session.replying.columns import check_columns
 from optimize_eval.session.replying.defining import check_definitions, with_samples
@@ -97,6 +97,7 @@ def load_comparison(
     prompting: Prompting | None = None,
 ) -> SweepInputs:
     """Load what options name: candidates `named` or in `fields`; the run may go on in the folder `out`."""
+    check_stdin(what.files.values(), named)
     examples = load_splits(
         what.files,
         say,

@@ -35,7 +35,7 @@ from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import plan_run
 from optimize_eval.run.resume import look_at
 from optimize_eval.run.splits import SplitSource, check_fields, check_sight, humans_of, output_of
-from optimize_eval.session.inputs import load_splits
+from optimize_eval.session.inputs import check_stdin, load_splits
 from optimize_eval.session.opening import reusable
 from optimize_eval.session.replying.columns import check_columns
 from optimize_eval.session.replying.defining import check_definitions, scorers_among
@@ -107,6 +107,7 @@ def preflight(
     part = {key: keys[key] for key in ("limit", "sample", "seed") if key in keys}
     selection = parse_selection(chosen.filters, chosen.ids)
     paths = {"train": files.dataset, "val": files.valset}
+    check_stdin(paths.values(), places)
     sources = load_splits(paths, output.say, selection=selection, **part).sources
     for source in sources:
         check_fields(source, fields)
