@@ -1,7 +1,10 @@
 """`validate` on task files: which tasks can be used, and a table of what is wrong with the others."""
 
 import json
+import zipfile
 from pathlib import Path
+
+import pytest
 
 from optimize_eval.reports.columns import columns
 from optimize_eval.tasks.jsonl.faults import RULES
@@ -100,3 +103,62 @@ def test_hostile_names_reach_no_terminal_and_no_log_that_obeys(
     assert max(map(len, done.stdout.splitlines())) <= 40
     ascii_only = program("validate", "h.jsonl", env={"PYTHONIOENCODING": "ascii"})
     assert ascii_only.stdout.isascii()
+
+
+_PROMPTFOO = """# yaml-language-server: $schema=promptfoo
+description: mine
+prompts:
+  - 'Answer: {{question}}'
+providers: [echo]
+tests: []
+"""
+_FOREIGN = {  # file → its text, whose it is
+    "promptfooconfig.yaml": (_PROMPTFOO, "a configuration of promptfoo"),
+    "promptfooconfig.json": (
+        '{\n "prompts" : ["a"],\n "providers": ["echo"]\n}',
+        "a configuration of promptfoo",
+    ),
+    "results.json": (
+        '{"evalId": "eval-1", "results": {"version": 3, "results": []}}',
+        "results of promptfoo",
+    ),
+    "log.json": (
+        '{"version": 2, "status": "success", "eval": {"run_id": "r", "task": "t"}}',
+        "a log of Inspect",
+    ),
+    "gsm8k.yaml": ("task: gsm8k\noutput_type: generate_until\ndoc_to_text: '{{q}}'\n", "a task of lm-eval"),
+    "results_1.json": ('{"results": {"t": {}}, "configs": {}, "n-samples": {}}', "results of lm-eval"),
+}
+
+
+@pytest.mark.parametrize("name", _FOREIGN)
+def test_a_file_of_another_tool_is_called_by_its_name(cli: Cli, tmp_path: Path, name: str) -> None:
+    text, what = _FOREIGN[name]
+    (tmp_path / name).write_text(text)
+    done = cli("validate", name)
+    assert (done.status, done.stdout.startswith(f"{name}: it holds {what}: ")) == (2, True), done
+    assert cli("validate", name, "--json").json["files"][0]["kind"] == "other_tool"
+
+
+def test_a_log_of_inspect_in_a_zip_is_told_from_other_archives(cli: Cli, tmp_path: Path) -> None:
+    for name, member in (("log.eval", "header.json"), ("other.zip", "rows.jsonl")):
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            archive.writestr(member, "{}")
+    assert "it holds a log of Inspect" in cli("validate", "log.eval").stdout
+    assert "a zip archive" in cli("validate", "other.zip").stdout
+
+
+def test_rows_of_another_tool_that_can_be_used_are_and_are_told(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "samples.jsonl").write_text(
+        '{"doc_id": 0, "doc": {"q": "1"}, "resps": [["2"]], "target": "2"}\n'
+    )
+    done = cli("validate", "samples.jsonl")
+    assert (done.status, "samples.jsonl: ok, 1 record" in done.stdout) == (0, True)
+    assert "note: samples.jsonl: it holds results of lm-eval" in done.stdout
+
+
+def test_files_of_ours_are_nobody_elses(cli: Cli) -> None:
+    files = sorted(
+        path for path in (ROOT / "datasets").rglob("*") if path.suffix in {".jsonl", ".yaml", ".csv"}
+    )
+    assert "it holds " not in cli("validate", *files).stdout

@@ -11,6 +11,7 @@ from optimize_eval.cli import output
 from optimize_eval.cli.options import shared as options
 from optimize_eval.errors import SHOWN_PROBLEMS, Problem, UsageError
 from optimize_eval.preflight.data_files import CheckedFile, check_data
+from optimize_eval.preflight.other_tools import other_tool_of
 from optimize_eval.reports.terminal import task_errors
 from optimize_eval.sweepfile import SUFFIX
 
@@ -91,8 +92,13 @@ def _checked(path: str, kind: DataFormat | None) -> list[CheckedFile]:
     if kind is DataFormat.TASK_YAML or (kind is None and path.endswith(_YAML)):
         from optimize_eval.preflight.definitions import check_definition  # noqa: PLC0415  it loads YAML
 
-        return [check_definition(path)]
-    return [check_data(path, kind)]
+        return [_named(check_definition(path), kind)]
+    return [_named(check_data(path, kind), kind)]
+
+
+def _named(checked: CheckedFile, kind: DataFormat | None) -> CheckedFile:
+    """Say whose a file is that cannot be used, unless its form is given."""
+    return other_tool_of(checked) if kind is None else checked
 
 
 def _other_format(wrong: Sequence[CheckedFile], kind: DataFormat | None) -> str:
@@ -148,7 +154,7 @@ def _to_dict(one: CheckedFile) -> dict[str, Any]:
         "ids": list(one.ids),
         "copies": [{"line_number": line, "of": first} for line, first in one.copies.items()],
         "errors": [*map(_error, one.problems), *(error.to_dict() for error in one.errors)],
-        **({"notes": [*map(_note, one.notes)]} if one.kind == DataFormat.TASK_YAML else {}),
+        **({"notes": [*map(_note, one.notes)]} if one.notes or one.kind == DataFormat.TASK_YAML else {}),
     }
 
 

@@ -1,0 +1,44 @@
+"""Files of other tools, told by what they hold: whose they are, and what can be done with them here."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from optimize_eval.errors import DataError, Problem
+from optimize_eval.preflight.data_files import CheckedFile
+from optimize_eval.reading import files
+
+KIND = "other_tool"
+
+_HEAD = 1 << 16  # bytes, in which all of these say what they are
+_GUIDE = "docs/from-promptfoo-and-inspect.md"
+_CONFIG = f"{_GUIDE} says what its parts are here"
+_RESULTS = "`run --candidate-field FIELD -e … --dataset ROWS.jsonl` scores outputs, written as a row each"
+_TOOLS = (  # what it is, what to do, what stands in it
+    ("a configuration of promptfoo", _CONFIG, (r"^prompts:", r"^(providers|targets|tests|defaultTest):")),
+    ("a configuration of promptfoo", _CONFIG, (r"\A\s*\{", r'"prompts":', r'"(providers|targets|tests)":')),
+    ("results of promptfoo", _RESULTS, (r'\A\s*\{\s*"evalId":', r'"results":')),
+    ("results of promptfoo", _RESULTS, (r'"promptIdx":', r'"testIdx":', r'"(gradingResult|response)":')),
+    ("a log of Inspect", _RESULTS, (r"\APK\x03\x04", r"header\.json|_journal/start\.json")),
+    ("a log of Inspect", _RESULTS, (r"\A\s*\{", r'"eval":', r'"(task_id|run_id)":', r'"(plan|status)":')),
+    ("a task of lm-eval", _CONFIG, (r"^task:", r"^(doc_to_text|doc_to_target|output_type):")),
+    ("results of lm-eval", _RESULTS, (r'"doc_id":', r'"(resps|filtered_resps)":')),
+    ("results of lm-eval", _RESULTS, (r"\A\s*\{", r'"results":', r'"(n-samples|configs)":')),
+)
+
+
+def other_tool_of(checked: CheckedFile) -> CheckedFile:
+    """Say whose a file is, where that is known: instead of its problems, or beside rows that can be used."""
+    try:
+        data = files.read(checked.path, files.DATASET) if Path(checked.path).is_file() else b""
+    except DataError:
+        return checked
+    head = re.sub(r'"\s+:', '":', data[:_HEAD].decode("utf-8", "replace"))
+    ends = data[-_HEAD:].decode("latin-1") if head.startswith("PK") else ""  # where a zip lists its members
+    for what, advice, marks in _TOOLS:
+        if all(re.search(mark, head + ends, re.MULTILINE) for mark in marks):
+            about = Problem(path=checked.path, rule=KIND, reason=f"it holds {what}: {advice}")
+            if not checked.first_problem:
+                return replace(checked, notes=(*checked.notes, about))
+            return CheckedFile(path=checked.path, kind=KIND, count=0, problems=(about,))
+    return checked
