@@ -8,6 +8,7 @@ import typer
 
 from optimize_eval.cli import output
 from optimize_eval.cli.options import board_gates, gates
+from optimize_eval.cli.options.completion import complete_run
 from optimize_eval.cli.options.newest_run import choose_other_run
 from optimize_eval.cli.printed import page, page_of_diff
 from optimize_eval.errors import UsageError
@@ -54,13 +55,21 @@ class DiffFormat(StrEnum):
 
 
 def diff(
-    run_a: Annotated[str, typer.Argument(metavar="RUN_A", help="The run, bench or leaderboard before.")],
+    run_a: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN_A", help="The run, bench or leaderboard before.", autocompletion=complete_run
+        ),
+    ],
     demanded: RunGateOptions,
     printed: PrintOptions,
     named: Annotated[
         str | None,
         typer.Argument(
-            metavar="[RUN_B]", help="The same after (runs/: what ended last).", show_default=False
+            metavar="[RUN_B]",
+            help="The same after (runs/: what ended last).",
+            show_default=False,
+            autocompletion=complete_run,
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Compare what is common anyway.")] = False,

@@ -10,6 +10,7 @@ import typer
 from optimize_eval import shipped
 from optimize_eval.cli import output
 from optimize_eval.cli.options import shared as options
+from optimize_eval.cli.options.completion import complete_shipped
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import parse_evaluator
@@ -28,7 +29,12 @@ Examples:
 _EXECUTABLE, _MODULE = 0o777, 0o666  # before the umask
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
-EvaluatorName = Annotated[str, typer.Argument(metavar="NAME", help="One that ships, with or without its @.")]
+EvaluatorName = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME", help="One that ships, with or without its @.", autocompletion=complete_shipped
+    ),
+]
 
 
 @app.callback(invoke_without_command=True, epilog=EXAMPLES)

@@ -10,6 +10,7 @@ from optimize_eval.cli import output
 from optimize_eval.cli.formats.reported import BenchReport, RunReport
 from optimize_eval.cli.formats.table import FORMATS, FormatName
 from optimize_eval.cli.options import board_gates, gates
+from optimize_eval.cli.options.completion import complete_run
 from optimize_eval.cli.options.newest_run import choose_run
 from optimize_eval.cli.printed import checked, page, records, searched, step_summary
 from optimize_eval.cli.printed.some_examples import find_examples
@@ -55,7 +56,10 @@ def report(
     named: Annotated[
         str | None,
         typer.Argument(
-            metavar="[RUN]", help="A run's or bench's folder (runs/: what ended last).", show_default=False
+            metavar="[RUN]",
+            help="A run's or bench's folder (runs/: what ended last).",
+            show_default=False,
+            autocompletion=complete_run,
         ),
     ] = None,
     check: Annotated[bool, typer.Option("--check", help="Compute the numbers in another way.")] = False,

@@ -7,6 +7,7 @@ import typer
 
 from optimize_eval.cli import ending, output
 from optimize_eval.cli.host import Terminal
+from optimize_eval.cli.options.completion import complete_run
 from optimize_eval.cli.options.evaluators import check_meant, texts_of
 from optimize_eval.cli.options.sweep_file import is_flag
 from optimize_eval.cli.printed import leaderboards
@@ -50,7 +51,7 @@ _AGAIN = "rescore once more: it is then another evaluator"
 
 def rescore(
     context: typer.Context,
-    run: Annotated[str, typer.Argument(metavar="RUN", help="The run's folder.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The run's folder.", autocompletion=complete_run)],
     candidates: MovedCandidateOptions,
     splits: MovedSplitOptions,
     scoring: ScoringOptions,

@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 
 from optimize_eval.cli import output
 from optimize_eval.cli.options import shared as options
+from optimize_eval.cli.options.completion import complete_run
 from optimize_eval.errors import UsageError
 from optimize_eval.reports.terminal import removal as removal_report
 from optimize_eval.reports.terminal import runs as report
@@ -54,7 +55,9 @@ app = typer.Typer(
     epilog=EXAMPLES,
     help="List the runs in a folder (runs), note something of one, remove some.",
 )
-RunFolder = Annotated[str, typer.Argument(metavar="RUN", help="The run's folder.")]
+RunFolder = Annotated[
+    str, typer.Argument(metavar="RUN", help="The run's folder.", autocompletion=complete_run)
+]
 
 
 @app.command(_LIST, epilog=EXAMPLES)
@@ -88,7 +91,9 @@ def note(
 
 @app.command(epilog=EXAMPLES)
 def rm(
-    runs: Annotated[list[str], typer.Argument(metavar="RUN…", help="The folders of runs.")],
+    runs: Annotated[
+        list[str], typer.Argument(metavar="RUN…", help="The folders of runs.", autocompletion=complete_run)
+    ],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     as_json: options.Json = False,
 ) -> None:

@@ -6,6 +6,7 @@ import typer
 
 from optimize_eval.cli import output
 from optimize_eval.cli.options import shared as options
+from optimize_eval.cli.options.completion import complete_run
 from optimize_eval.findings.board.pinned import check_files
 from optimize_eval.findings.board.stored import load_board
 
@@ -27,7 +28,12 @@ _WORDS = {"ok": "ok", "changed": "CHANGED: it is not what was scored", "gone": "
 
 
 def verify(
-    board: Annotated[str, typer.Argument(metavar="BOARD", help="A leaderboard.json, or its folder.")],
+    board: Annotated[
+        str,
+        typer.Argument(
+            metavar="BOARD", help="A leaderboard.json, or its folder.", autocompletion=complete_run
+        ),
+    ],
     as_json: options.Json = False,
 ) -> None:
     """Compare the task files of a leaderboard with the sha256 that it has of them."""

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from optimize_eval.cli import output
+from optimize_eval.cli.options.completion import complete_run
 from optimize_eval.cli.options.newest_run import choose_shown
 from optimize_eval.cli.viewing import in_browser, serving, until_interrupted
 from optimize_eval.errors import UsageError
@@ -31,6 +32,7 @@ def view(
         typer.Argument(
             metavar="[RUN|DIR]",
             help="A run, or a folder of them (runs/: what ended last).",
+            autocompletion=complete_run,
             show_default=False,
         ),
     ] = None,

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from optimize_eval.cli.options.completion import BY_METAVAR
 from optimize_eval.options.declared import REQUIRED, Declared, OptionGroup, declared, made
 
 _OPTIONS = "options"  # the attribute of a command that has what it declared
@@ -77,6 +78,7 @@ def typed(one: Declared) -> Any:
     return typer.Option(
         *one.flags,
         metavar=option.metavar,
+        autocompletion=BY_METAVAR.get(option.metavar or ""),
         help=option.help,
         min=option.least,
         max=option.most,
