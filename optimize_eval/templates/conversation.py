@@ -77,7 +77,7 @@ def with_conversation(fields: Mapping[str, Any], conversation: Plain) -> Fields:
         model_output=last,
         model_outputs=outputs,
         messages=messages,
-        input_prompt=_input(messages),
+        input_prompt=str(last),
         trace=trace,
     )
     views.conversation = conversation
@@ -104,10 +104,3 @@ def _output(text: str, completion: Plain) -> ModelOutput:
     output = ModelOutput(text)
     output.completion = completion or completion_of(text)
     return output
-
-
-def _input(messages: Sequence[Plain]) -> str:
-    """Give what the user said last before the last reply."""
-    roles = [one["role"] for one in messages]
-    end = len(roles) - 1 - roles[::-1].index(ASSISTANT) if ASSISTANT in roles else len(roles)
-    return next((str(one["content"]) for one in reversed(messages[:end]) if one["role"] == USER), "")

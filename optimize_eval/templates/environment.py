@@ -1,4 +1,6 @@
-"""Jinja as templates are rendered by it: sandboxed, strict about what is missing, values as JSON writes them.
+"""Jinja as templates are rendered by it: sandboxed, strict about what is missing.
+
+Values are as JSON writes them; in texts of tasks as Jinja itself does, which is as Python writes them.
 
 Both sides use it: our own process for what `bounded` lets through, the host for all else.
 """
@@ -66,11 +68,11 @@ class Environment(SandboxedEnvironment):
         return super().getitem(fields, argument)
 
 
-def made() -> Environment:
+def made(*, of_task: bool = False) -> Environment:
     """Make the environment; a few functions are all that there is besides fields."""
     environment = Environment(
         undefined=_Missing,
-        finalize=_written,
+        finalize=partial(_written, of_task=of_task),
         keep_trailing_newline=True,
         autoescape=False,
         extensions=["jinja2.ext.do", "jinja2.ext.loopcontrols"],
@@ -159,15 +161,15 @@ def too_long() -> TemplateFault:
     return TemplateFault("the text is longer than 1 MiB")
 
 
-def _written(value: Any) -> Any:
-    """Write a value as JSON does, a text as it is."""
+def _written(value: Any, *, of_task: bool) -> Any:
+    """Write a value, a text as it is."""
     if type(value) is str:
         return value
-    return text_of(value)
+    return text_of(value, of_task=of_task)
 
 
-def text_of(value: Any) -> str:
-    """Write the value of a field."""
+def text_of(value: Any, *, of_task: bool = False) -> str:
+    """Write the value of a field: as JSON does, or in a task as Jinja does."""
     if isinstance(value, str):
         return value
     if isinstance(value, StrictUndefined):
@@ -176,7 +178,8 @@ def text_of(value: Any) -> str:
         return said
     if callable(value):
         raise TemplateFault("a function is no value: call it, or name a field")
-    return _json(value)
+    in_json = _json(value)  # refuses what has an address in memory for a text
+    return str(value) if of_task and said is None else in_json
 
 
 def _json(value: Any, indent: int | None = None) -> str:

@@ -1,6 +1,7 @@
 """The program that does what may take any time: a line of JSON in, a line of JSON out, killed when late.
 
-{"template": "…", "fields": {…}, "_id": "…"}  →  {"text": "…"} or {"fault": "…", "name": "…", "is_missing": …}
+{"template": "…", "of_task": false, "fields": {…}, "_id": "…"}
+    →  {"text": "…"} or {"fault": "…", "name": "…", "is_missing": …}
 {"pattern": "…", "within": "…", "_id": "…"}  →  {"text": "…"}, what is found
 
 A "conversation" beside the fields becomes more of them, see there.
@@ -24,7 +25,7 @@ from optimize_eval.templates.found import FLAGS, first_of
 
 _ROOM = 1 << 29  # bytes of memory
 
-_ENVIRONMENT = made()
+_ENVIRONMENTS = {of_task: made(of_task=of_task) for of_task in (False, True)}
 
 
 def main() -> None:
@@ -41,7 +42,9 @@ def _reply(question: dict[str, Any]) -> dict[str, Any]:
     if "pattern" in question:
         return {"text": first_of(re.search(question["pattern"], question["within"], FLAGS))}
     try:
-        return {"text": rendered(_template(question["template"]), _fields(question))}
+        return {
+            "text": rendered(_template(question["template"], of_task=question["of_task"]), _fields(question))
+        }
     except TemplateFault as fault:
         return {"fault": fault.reason, "name": fault.name, "is_missing": fault.is_missing}
 
@@ -53,8 +56,9 @@ def _fields(question: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 @lru_cache(64)
-def _template(text: str) -> Template:
-    return compiled(_ENVIRONMENT, parsed(_ENVIRONMENT, text))
+def _template(text: str, *, of_task: bool) -> Template:
+    environment = _ENVIRONMENTS[of_task]
+    return compiled(environment, parsed(environment, text))
 
 
 if __name__ == "__main__":

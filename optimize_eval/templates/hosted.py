@@ -75,13 +75,13 @@ class _Host:
         self._command.close()
 
 
-def render(template: str, fields: Mapping[str, Any], names: Iterable[str]) -> str:
+def render(template: str, fields: Mapping[str, Any], names: Iterable[str], *, of_task: bool = False) -> str:
     """Render a text that may take any time, with the fields of these names; raises TemplateFault."""
     views = conversation.NAMES if isinstance(fields, conversation.Fields) else ()
     plain = {name: fields[name] for name in names if name in fields and name not in views}
     seen = {"conversation": fields.conversation} if isinstance(fields, conversation.Fields) else {}
     try:
-        reply = _call({"template": template, "fields": plain, **seen})
+        reply = _call({"template": template, "of_task": of_task, "fields": plain, **seen})
     except EvaluationError as error:
         raise TemplateFault(f"it {_words_of(error, 'rendered')}") from None
     if "text" in reply:
@@ -173,7 +173,7 @@ _CONTRACT: Contract[_Question, _Rendered] = Contract(
     groups=_singly,
     fix=lambda _question, _stderr: "",
 )
-_NOTHING = _Question(asked={"template": "", "fields": {}})
+_NOTHING = _Question(asked={"template": "", "of_task": False, "fields": {}})
 _making = threading.Lock()
 _host: _Host | None = None
 _holders = 0

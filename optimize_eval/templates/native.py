@@ -17,8 +17,10 @@ _TRIMMING = "-+"  # beside braces, of blanks around them
 NOT_THERE: Final = object()  # what an expression gives whose field is not there
 
 
-def native_of(text: str) -> Native:
-    """Parse a text, or raise TemplateFault; what is returned raises it, too, but for what is not there.
+def native_of(text: str, *, is_needed: bool = False) -> Native:
+    """Parse a text, or raise TemplateFault; what is returned raises it, too.
+
+    What is not there and not needed is NOT_THERE.
 
     >>> native_of("{{ sample.n }}")({"sample": {"n": 5}})
     5
@@ -32,7 +34,7 @@ def native_of(text: str) -> Native:
         try:
             return json.loads(render(fields))
         except TemplateFault as fault:
-            if fault.is_missing:
+            if fault.is_missing and not is_needed:
                 return NOT_THERE
             raise
 

@@ -1,7 +1,7 @@
 """A text with fields in it, parsed once: which it names, and what it is with an example's.
 
-A text without {{ is itself, and loads nothing. Names alone are put in as they are; what may be computed is
-computed here where that is bounded, else by the host.
+A text without {{ or {% if %} is itself, and loads nothing. Names alone are put in as they are;
+what may be computed is computed here where that is bounded, else by the host.
 """
 
 import re
@@ -22,6 +22,9 @@ _Path = tuple[str, ...]  # a field's name, and those within it
 _OPENS = "{{"
 _OPENS_CODE = re.compile(r"\{[{%]")
 _OPENS_ANY = (_OPENS, "{%", "{#")
+_BLOCK = re.compile(
+    r"\{%[-+]?\s*(?:if|for|set|raw|with|macro|filter|do|call)\b"
+)  # {% is in other languages, too
 _LAST_NEWLINE = re.compile(r"(\r\n|\r|\n)\Z")
 _MOST_CODE = 50_000  # letters between braces, which take Jinja more than half a second to read
 _SHORT = 1 << 18  # letters that cannot be more bytes than a text may have
@@ -43,7 +46,7 @@ class Template(NamedTuple):
 
 
 def is_template(text: str) -> bool:
-    return _OPENS in text
+    return _OPENS in text or ("{%" in text and _BLOCK.search(text) is not None)
 
 
 def template_of(text: str) -> Template:
@@ -57,26 +60,27 @@ def task_template_of(text: str) -> Template:
     As Jinja does, it drops one newline at the end: the one that `|` of YAML leaves there.
     """
     text = _LAST_NEWLINE.sub("", text)
-    return _parsed(text) if any(mark in text for mark in _OPENS_ANY) else template_of(text)
+    is_any = any(mark in text for mark in _OPENS_ANY)
+    return _parsed(text, of_task=True) if is_any else Template({}, lambda _fields: text)
 
 
-def _parsed(text: str) -> Template:
+def _parsed(text: str, *, of_task: bool = False) -> Template:
     from optimize_eval.templates import environment as jinja  # noqa: PLC0415  see above
     from optimize_eval.templates.bounded import is_bounded  # noqa: PLC0415
     from optimize_eval.templates.known import check_known  # noqa: PLC0415
 
     _check_code(text)
-    environment = _environment()
+    environment = _environment(of_task=of_task)
     tree = jinja.parsed(environment, text)
     check_known(tree, environment)
     lines = _lines(tree)
     if (pieces := _pieces(tree)) is not None:
-        return Template(lines, partial(_joined, pieces), is_names=True)
+        return Template(lines, partial(_joined, pieces, of_task=of_task), is_names=True)
     if is_bounded(tree):
         return Template(lines, partial(jinja.rendered, jinja.compiled(environment, tree)))
     from optimize_eval.templates.hosted import render  # noqa: PLC0415  few templates have loops
 
-    return Template(lines, lambda fields: render(text, fields, lines), is_bounded=False)
+    return Template(lines, lambda fields: render(text, fields, lines, of_task=of_task), is_bounded=False)
 
 
 def code_length(text: str) -> int:
@@ -96,10 +100,10 @@ def _check_code(text: str) -> None:
 
 
 @cache
-def _environment() -> "Environment":
+def _environment(*, of_task: bool = False) -> "Environment":
     from optimize_eval.templates.environment import made  # noqa: PLC0415  see above
 
-    return made()
+    return made(of_task=of_task)
 
 
 def _lines(tree: "Tree") -> dict[str, int]:
@@ -174,13 +178,15 @@ def _path(node: "Node") -> _Path | None:
     return (node.name, *inner[::-1]) if isinstance(node, Name) else None
 
 
-def _joined(pieces: tuple[Sequence[str], Sequence[_Path]], fields: Mapping[str, Any]) -> str:
+def _joined(
+    pieces: tuple[Sequence[str], Sequence[_Path]], fields: Mapping[str, Any], *, of_task: bool
+) -> str:
     """Put values between texts; most are texts themselves."""
     texts, paths = pieces
     parts = [*texts, *texts][: 2 * len(texts) - 1]
     parts[::2] = texts
     values = [_value(path, fields) for path in paths]
-    parts[1::2] = [value if type(value) is str else _written(value) for value in values]
+    parts[1::2] = [value if type(value) is str else _written(value, of_task=of_task) for value in values]
     text = "".join(parts)
     if len(text) > _SHORT:
         _check_length(text)
@@ -198,12 +204,12 @@ def _value(path: _Path, fields: Mapping[str, Any]) -> Any:
     return value
 
 
-def _written(value: Any) -> str:
+def _written(value: Any, *, of_task: bool) -> str:
     """Write a value that is no text."""
     from optimize_eval.templates.environment import fault_of, text_of  # noqa: PLC0415  see above
 
     try:
-        return text_of(value)
+        return text_of(value, of_task=of_task)
     except Exception as error:  # noqa: BLE001  values are foreign
         raise fault_of(error) from None
 

@@ -34,9 +34,41 @@ def text_of(template: str, fields: Any = None, /, **named: Any) -> str:
     return template_of(template).render(named if fields is None else fields)
 
 
-@given(st.text().filter(lambda text: "{{" not in text))
+@given(st.text().filter(lambda text: "{{" not in text and "{%" not in text))
 def test_a_text_without_fields_is_itself(text: str) -> None:
     assert text_of(text) == text
+
+
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        ("{% if a %}yes{% else %}no{% endif %}", "yes"),
+        ("{%- if not a %}x{% endif -%}", ""),
+        ("{% for _ in a %}x{% endfor %}", "xxx"),
+        ("{%d items", "{%d items"),
+        ("100 {% of }", "100 {% of }"),
+    ],
+)
+def test_a_text_with_blocks_alone_is_a_template(template: str, text: str) -> None:
+    assert text_of(template, a="abc") == text
+
+
+WRITTEN: list[tuple[Any, str]] = [
+    (True, "True"),
+    (None, "None"),
+    (1.0, "1.0"),
+    (["a"], "['a']"),
+    ({"k": [None, "ä"]}, "{'k': [None, 'ä']}"),
+    ("a", "a"),
+]
+
+
+@pytest.mark.parametrize(("value", "text"), WRITTEN, ids=[text for _, text in WRITTEN])
+def test_texts_of_tasks_write_values_as_jinja_does(value: Any, text: str) -> None:
+    fields = {"sample": {"b": value}}
+    for template in ("{{ sample.b }}", "{{ (sample.b) }}", "{% set a = 1 %}{{ sample.b }}"):
+        assert task_template_of(template).render(fields) == text
+        assert SandboxedEnvironment().from_string(template).render(fields) == text
 
 
 @given(
@@ -282,7 +314,7 @@ CONVERSATION = {
         ("{{ model_outputs[0] }}{{ model_outputs[0].choices[0].message.role }}", "Ho.assistant"),
         ("{{ messages[0]['content'] }}{{ solver_output.messages | length }}", "Be brief.5"),
         ("{{ messages | last }}", '{"role": "assistant", "content": "Here."}'),
-        ("{{ input_prompt }}", "Where?"),
+        ("{{ input_prompt }}", "Here."),
         ("{{ trace.items[4].name }}{{ trace.function_calls[0].arguments.at }}", "lookmap"),
         ("{{ trace.get_last_assistant_text() }}{{ trace.get_last_user_text() }}", "Here.Where?"),
         ("{{ (trace | tojson | fromjson)[5].content }}", "Here."),
@@ -298,7 +330,7 @@ def test_a_conversation_looks_alike_in_our_process_and_in_the_host(template: str
 
 def test_a_conversation_without_a_reply_has_empty_outputs() -> None:
     fields = with_conversation({}, {"items": [{"type": "message", "role": "user", "content": "Hi?"}]})
-    assert text_of("{{ model_output }}|{{ input_prompt }}|{{ model_outputs | length }}", fields) == "|Hi?|0"
+    assert text_of("{{ model_output }}|{{ input_prompt }}|{{ model_outputs | length }}", fields) == "||0"
 
 
 @pytest.mark.parametrize(

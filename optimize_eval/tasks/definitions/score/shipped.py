@@ -1,6 +1,7 @@
 """Scorers that are evaluators: those that ship, and any other. Their answers become fields."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from optimize_eval.errors import UsageError
@@ -18,6 +19,7 @@ from optimize_eval.tasks.definitions.score.parts import (
 )
 from optimize_eval.tasks.definitions.score.scored import Scored, unusable
 from optimize_eval.tasks.definitions.score.tools import Tools, evaluator_keys
+from optimize_eval.templates.native import Native, native_of
 from optimize_eval.templates.template import task_template_of
 
 Scoring = Callable[[Case, float], Scored | Skip]
@@ -77,11 +79,11 @@ def choice_equals(how: ChoiceEquals, tools: Tools) -> Scoring:
 def function_calls(how: FunctionCalls, tools: Tools) -> Scoring:
     evaluator = _live(how, tools)
     wanted = how.function_calls
-    required = text_of(wanted) if isinstance(wanted, str) else None
+    required = native_of(wanted, is_needed=True) if isinstance(wanted, str) else None
 
     def score(case: Case, deadline: float) -> Scored | Skip:
         made = [_call(item) for item in case.trace.function_calls] if case.trace else []
-        listed = _calls_in(required(case)) if required else wanted
+        listed = _calls_in(required(case.fields)) if required else wanted
         answer = _called(evaluator, _json(made), {"function_calls": listed}, deadline)
         return answer if isinstance(answer, Skip) else _parted(answer, COVERAGE)
 
@@ -118,9 +120,15 @@ def _last(case: Case) -> str:
 def _choices_of(choices: Sequence[str] | str) -> Callable[[Case], Sequence[str] | str]:
     """Render each choice, or the text that is a list of them."""
     if isinstance(choices, str):
-        return text_of(choices)
+        return partial(_offered, native_of(choices, is_needed=True))
     each = [text_of(one) for one in choices]
     return lambda case: [text(case) for text in each]
+
+
+def _offered(choices: Native, case: Case) -> Sequence[str] | str:
+    """Give a list, or a text that the evaluator reads as one."""
+    value = choices(case.fields)
+    return value if isinstance(value, list) else str(value)
 
 
 def _live(how: Any, tools: Tools) -> Evaluator:
@@ -150,9 +158,10 @@ def _call(item: Mapping[str, Any]) -> Fields:
     return {"name": item["name"], "arguments": item.get("arguments")}
 
 
-def _calls_in(text: str) -> Any:
+def _calls_in(value: Any) -> Any:
+    """Take a list, or read one in JSON."""
     try:
-        return strict_json.loads(text, unique_keys=False)
+        return strict_json.loads(value, unique_keys=False) if isinstance(value, str) else value
     except strict_json.JsonFault as fault:
         raise unusable(f"function_calls is no list in JSON: {fault}") from None
 

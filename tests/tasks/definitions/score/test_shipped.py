@@ -32,7 +32,8 @@ EQUAL = {  # what is said, what is wanted → is_correct
     "a line feed more": ("Paris\n", "Paris", False),
     "another case": ("paris", "Paris", False),
     "a number as JSON writes it": ("5", 5, True),
-    "true as JSON writes it": ("true", True, True),
+    "true as Jinja writes it": ("True", True, True),
+    "true as JSON writes it": ("true", True, False),
 }
 
 
@@ -163,7 +164,7 @@ def test_a_field_that_is_missing_is_a_failure_of_the_scorer() -> None:
 SEEN = {  # what a template says of a conversation
     "{{ solver_output.output }}": "b",
     "{{ solver_output.output.choices[0].message.content }}": "b",
-    "{{ model_output }} {{ input_prompt }}": "b q",
+    "{{ model_output }} {{ input_prompt }}": "b b",
     "{{ messages[0].content }}": "q",
     "{{ trace.get_last_user_text() }}": "q",
     "{% for one in messages %}{{ one.role }} {% endfor %}": "user assistant ",
