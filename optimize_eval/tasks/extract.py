@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from optimize_eval.errors import EvaluationError, UsageError
 from optimize_eval.reading import strict_json
 from optimize_eval.rows.selection import value_at
-from optimize_eval.tasks.jsonl.processing import post_process
+from optimize_eval.tasks.jsonl.processing import FENCED, post_process
 from optimize_eval.templates import hosted
 from optimize_eval.templates.found import FLAGS, first_of
 
@@ -29,7 +29,6 @@ _IN_THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
 _REPEATS = re.compile(r"[*+?{]")  # also those that are none, as in \+: these are only searched elsewhere
 _MORE = re.compile(r"\||\\\d|\(\?")  # alternatives, what was matched before, looking around
 _SHORT = 2_000  # letters in which one repeat takes no time, wherever it starts
-_FENCE = re.compile(r"```[A-Za-z0-9_]*\n(.*?)```", re.DOTALL)
 _PLAIN: dict[str, Extraction] = {
     "": lambda text: text,
     "letter": lambda text: post_process("extract_letter", text),
@@ -111,7 +110,7 @@ def _json_at(text: str, path: str) -> str:
 def _objects(text: str) -> list[object]:
     """Read a reply as JSON: all of it, what is fenced in it, or from its first brace to its last."""
     braced = text[text.find("{") : text.rfind("}") + 1]
-    return [value for part in (text, *_FENCE.findall(text), braced) if (value := _decoded(part)) is not None]
+    return [value for part in (text, *FENCED.findall(text), braced) if (value := _decoded(part)) is not None]
 
 
 def _decoded(text: str) -> object:

@@ -4,10 +4,11 @@ import re
 from collections.abc import Callable, Mapping
 
 UNCHANGED = "none"
+# Where a line begins, anything may stand behind a fence; elsewhere, where it may close one, a language alone.
+FENCED = re.compile(r"(?:^[ \t]*```[^`\n]*|```[\w+#.-]*[ \t\r]*)\n(.*?)```", re.DOTALL | re.MULTILINE)
 
 _LONE_LETTER = re.compile(r"(?<![A-Za-z])[A-E](?![A-Za-z])")
 _LETTER = re.compile(r"[A-E]")
-_FENCED = re.compile(r"```[A-Za-z0-9_]*\n(.*?)```", re.DOTALL)
 
 
 def post_process(rule: str, text: str) -> str:
@@ -31,7 +32,7 @@ def _letter(text: str) -> str:
 
 
 def _code_block(text: str) -> str:
-    match = _FENCED.search(text)
+    match = FENCED.search(text)
     return match[1] if match else text
 
 
