@@ -91,7 +91,7 @@ class DataError(UsageError):
     def __init__(self, problems: Sequence[Problem]) -> None:
         lines = [str(problem) for problem in problems[:SHOWN_PROBLEMS]]
         if len(problems) > SHOWN_PROBLEMS:
-            lines.append(f"… and {len(problems) - SHOWN_PROBLEMS:,} more problems")
+            lines.append(f"… and {len(problems) - SHOWN_PROBLEMS:,} more problems; validate --json lists all")
         super().__init__("\n".join(lines))
         self.problems = tuple(problems)
 

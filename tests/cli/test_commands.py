@@ -107,7 +107,7 @@ def test_validate_says_which_files_are_usable_and_what_is_wrong(cli: Cli, tmp_pa
     assert lines[0] == "good.jsonl: ok, 2 records"
     assert lines[1] == "bad.jsonl:2:7: NaN is not a JSON number"
     assert lines[20] == "bad.jsonl:21:1: expecting value"
-    assert lines[21] == "bad.jsonl: and 11 more problems"
+    assert lines[21] == "bad.jsonl: and 11 more problems; --json lists all"
     assert "1 of 2 files cannot be used" in result.stderr
     assert "bad.jsonl:2:7" in result.stderr
     assert cli("validate", "good.jsonl").status == 0

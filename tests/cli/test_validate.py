@@ -40,7 +40,7 @@ def test_bad_tasks_are_a_table_for_people_that_fits_and_a_list_for_programs(cli:
         *table, more, count = done.stdout.splitlines()
         assert max(map(columns, table)) <= wide
         assert [line for line in table if line.startswith("   16  bad_value")]
-        assert more.endswith("and 12 more problems; --json tells all")
+        assert more.endswith("and 12 more problems; --json lists all")
         assert count.endswith("32 of 33 tasks cannot be used")
         assert f"{BAD}:2: bad_json, _line: " in done.stderr
     told = cli("validate", BAD, "--json")

@@ -159,7 +159,7 @@ def test_problems_of_all_files_come_together_the_first_twenty_in_the_text(tmp_pa
     assert len(caught.value.problems) == 30
     assert lines[0].startswith(f"{train}:2:1: ")
     assert lines[19].startswith(f"{val}:6:1: ")
-    assert lines[20] == "… and 10 more problems"
+    assert lines[20] == "… and 10 more problems; validate --json lists all"
 
 
 def test_a_missing_file_names_its_neighbour(tmp_path: Path) -> None:

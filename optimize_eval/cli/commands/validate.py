@@ -115,7 +115,7 @@ def _show(one: CheckedFile) -> None:
     for problem in one.problems[:SHOWN_PROBLEMS]:
         output.emit(str(problem))
     if (more := len(one.problems) - SHOWN_PROBLEMS) > 0:
-        output.emit(f"{one.path}: and {more:,} more problems")
+        output.emit(f"{one.path}: and {more:,} more problems; --json lists all")
     for note in one.notes:
         output.emit(f"note: {note}")
     if one.errors:
@@ -126,7 +126,7 @@ def _show_errors(one: CheckedFile) -> None:
     shown = output.fitted([error.to_dict() for error in one.errors[:SHOWN_PROBLEMS]])
     output.emit(task_errors.render(shown, width=output.width()))
     if (more := len(one.errors) - SHOWN_PROBLEMS) > 0:
-        output.emit(f"{one.path}: and {more:,} more problems; --json tells all")
+        output.emit(f"{one.path}: and {more:,} more problems; --json lists all")
     wrong, every = len(one.errors), len(one.errors) + one.count
     output.emit(f"{one.path}: {wrong:,} of {every:,} {_NOUNS[one.kind]}s cannot be used")
 
