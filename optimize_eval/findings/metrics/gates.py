@@ -4,6 +4,7 @@ A value that leaves failed rows out shows nothing about these, so it meets no ga
 """
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -18,9 +19,16 @@ from optimize_eval.frozen import frozen
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.store.layout import Layout
 from optimize_eval.tasks.definitions.score.kept import KeptScorer, tasks_in
-from optimize_eval.tasks.definitions.score.metrics import Binary, Counted, Metric, Number
+from optimize_eval.tasks.definitions.score.metrics import (
+    Frequency,
+    Multiclass,
+    PythonMetric,
+    known_results,
+    qualified,
+)
 
 _SHOWN = 20
+_NAMED_LATER = (Frequency, Multiclass, PythonMetric)  # data or code decides what their results are called
 
 
 @frozen
@@ -179,24 +187,19 @@ def _check_scorer(name: str, scorers: Iterable[str], layout: Layout) -> None:
 
 def _check(scorer: KeptScorer, metric: str) -> None:
     """Refuse a metric that the scorer cannot have; names that data or code gives are not known yet."""
-    names = [_names(one) for one in scorer.metrics or ()]
-    known = [name for some in names for name in some or ()]
-    if scorer.metrics is None or None in names or metric in known:
+    if scorer.metrics is None or any(isinstance(one, _NAMED_LATER) for one in scorer.metrics):
+        return
+    every = Counter(name for one in scorer.metrics for name in known_results(one))
+    known = [
+        name if every[name] == 1 else qualified(one, name)
+        for one in scorer.metrics
+        for name in known_results(one)
+    ]
+    if metric in known:
         return
     there = ", ".join(known[:_SHOWN])
     hint = f"its metrics are {there}; name one of these" if there else "it has none: give it some in the task"
     raise UsageError(f"{scorer.evaluator} has no metric {metric!r}", hint=hint)
-
-
-def _names(metric: Metric) -> list[str] | None:
-    match metric:
-        case Number():
-            return [metric.name or f"{metric.field}_{metric.type}"]
-        case Counted():
-            return [metric.name or metric.type]
-        case Binary():
-            return ["accuracy", "precision", "recall", "f1_score"]
-    return None
 
 
 def _is_number(text: str) -> bool:

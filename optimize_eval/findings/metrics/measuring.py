@@ -2,7 +2,8 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 
 from optimize_eval.findings.metrics.classes import binary, check_few, multiclass, ratio
 from optimize_eval.findings.metrics.columns import is_numeric, names_in, numbers, texts
@@ -15,6 +16,8 @@ from optimize_eval.tasks.definitions.score.metrics import (
     Multiclass,
     Number,
     PythonMetric,
+    known_results,
+    qualified,
     type_of,
 )
 
@@ -59,8 +62,25 @@ def measure(
     >>> [one.values for one in measure(None, [{"is_correct": True}, {"is_correct": False}])]
     [{'accuracy': 0.5}]
     """
-    chosen = usual(rows) if metrics is None else metrics
-    return [_measured(metric, rows, of_code) for metric in chosen]
+    if metrics is None:
+        return [_measured(metric, rows, of_code) for metric in usual(rows)]
+    return _told_apart(metrics, [_measured(metric, rows, of_code) for metric in metrics])
+
+
+def _told_apart(metrics: Sequence[Metric], measured: Sequence[Measured]) -> list[Measured]:
+    """Qualify results that several metrics have, also where one of these could not be computed."""
+    each = [{*known_results(metric), *one.values} for metric, one in zip(metrics, measured, strict=True)]
+    shared = {name for name, many in Counter(name for names in each for name in names).items() if many > 1}
+    if not shared:
+        return [*measured]
+    return [_qualified(metric, one, shared) for metric, one in zip(metrics, measured, strict=True)]
+
+
+def _qualified(metric: Metric, one: Measured, shared: Collection[str]) -> Measured:
+    values = {
+        qualified(metric, name) if name in shared else name: value for name, value in one.values.items()
+    }
+    return replace(one, values=values)
 
 
 def usual(rows: Sequence[Row]) -> list[Metric]:

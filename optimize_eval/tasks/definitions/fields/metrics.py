@@ -64,22 +64,24 @@ METRIC = ByType(
 
 
 def check_metrics(metrics: Sequence[Any], fields: Sequence[str], spot: Spot, context: Context) -> None:
-    """Check that metrics of one scorer name fields that it has, and no result twice."""
-    results: dict[str, str] = {}
+    """Check that metrics of one scorer name fields that it has, and none has a result twice.
+
+    Equal results of several metrics are told apart by the keys of these.
+    """
+    results: dict[tuple[str, str], str] = {}  # of a metric's key or type, and its result's name
     for metric, item in zip(metrics, spot.items(), strict=True):
         if isinstance(metric, NotKnown):
             continue
         if fields:
             _check_fields(metric, fields, item, context)
+        key = metric["key"] if isinstance(metric["key"], str) else metric["type"]
         for result in _results(metric):
-            if result in results:
-                advice = (
-                    "give this one another name" if "name" in metric else "give one of them its own scorer"
-                )
-                reason = f"{results[result]} has the result {result!r} already: {advice}"
+            if (key, result) in results:
+                advice = "give it another name or key" if "name" in metric else "give it a key of its own"
+                reason = f"{results[key, result]} has the result {result!r} already: {advice}"
                 context.wrong(Rule.BAD_VALUE, _path_of_name(metric, item), item.mark, reason)
                 break
-            results[result] = item.path
+            results[key, result] = item.path
 
 
 def _check_fields(metric: Values, fields: Sequence[str], spot: Spot, context: Context) -> None:

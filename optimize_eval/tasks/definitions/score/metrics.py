@@ -75,6 +75,25 @@ def type_of(metric: Metric) -> str:
     return metric.type if isinstance(metric, Number | Counted) else _TYPES[type(metric)]
 
 
+def known_results(metric: Metric) -> tuple[str, ...]:
+    """List what a metric's results are called, as far as neither data nor code decides it."""
+    match metric:
+        case Number():
+            return (metric.name or f"{metric.field}_{metric.type}",)
+        case Counted():
+            return (metric.name or metric.type,)
+        case Binary():
+            return ("accuracy", "precision", "recall", "f1_score")
+        case Multiclass():
+            return ("accuracy",)
+    return ()
+
+
+def qualified(metric: Metric, name: str) -> str:
+    """Name a result that another metric of the scorer has, too."""
+    return f"{metric.key or type_of(metric).replace('-', '_')}.{name}"
+
+
 def to_dict(metric: Metric) -> dict[str, str]:
     """Write a metric as JSON, without what is empty."""
     given = {one.name: getattr(metric, one.name) for one in fields(metric)}

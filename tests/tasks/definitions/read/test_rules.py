@@ -474,7 +474,7 @@ BAD = {  # what is wrong → the file, its rule, its field, words of the detail
     ),
     "two results of one name": (
         metrics(
-            "- {type: mean, field: is_correct}\n- {type: max, field: is_correct, name: is_correct_mean}\n"
+            "- {type: mean, field: is_correct}\n- {type: mean, field: is_correct, name: is_correct_mean}\n"
         ),
         "bad_value",
         f"{M1}.name",
