@@ -13,6 +13,9 @@ from optimize_eval.templates.fault import RULE, TemplateFault
 STAGE = "scorer"
 FIRST = ("is_correct", "score")  # of code's fields: the one that counts
 
+_PARTS = ("scores", "metadata")
+_MOST_NAMED = 5
+
 
 @frozen
 class Scored:
@@ -77,12 +80,17 @@ def failing(key: str) -> Iterator[None]:
 
 
 def _parts(returned: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Take scores and metadata apart; what has other keys than these two is scores alone."""
-    is_structured = "scores" in returned and returned.keys() <= {"scores", "metadata"}
-    scores, metadata = returned.get("scores"), returned.get("metadata") or {}
-    if is_structured and isinstance(scores, Mapping) and isinstance(metadata, Mapping):
-        return scores, metadata
-    return returned, {}
+    """Take scores and metadata apart; without a mapping of scores, all of it is scores."""
+    scores, metadata = returned.get("scores"), returned.get("metadata")
+    if not isinstance(scores, Mapping):
+        return returned, {}
+    if others := [name for name in returned if name not in _PARTS]:
+        named = ", ".join(map(repr, others[:_MOST_NAMED]))
+        hint = "put it into scores, or into metadata, which is kept out of metrics"
+        raise unusable(f"compute_scores returned {named} beside scores and metadata", hint)
+    if metadata is not None and not isinstance(metadata, Mapping):
+        raise unusable(f"compute_scores returned {kind(metadata)} as metadata, not an object")
+    return scores, metadata or {}
 
 
 def _is_number(value: Any) -> bool:

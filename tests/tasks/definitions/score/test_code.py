@@ -72,11 +72,7 @@ FORMS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
     "flat": ({"a": 1}, {"a": 1}, {}),
     "both": ({"scores": {"a": 1}, "metadata": {"b": 2}}, {"a": 1}, {"b": 2}),
     "scores alone": ({"scores": {"a": 1}}, {"a": 1}, {}),
-    "another key beside them": (
-        {"scores": {"a": 1}, "metadata": {}, "c": 3},
-        {"scores": {"a": 1}, "metadata": {}, "c": 3},
-        {},
-    ),
+    "metadata that are null": ({"scores": {"a": 1}, "metadata": None}, {"a": 1}, {}),
     "scores that are a number": ({"scores": 1}, {"scores": 1}, {}),
     "metadata alone": ({"metadata": {"b": 2}}, {"metadata": {"b": 2}}, {}),
 }
@@ -110,6 +106,14 @@ WRONG = {
     "nothing": ("return None", "compute_scores returned null, not scores by their names"),
     "not a number": ("return {'a': float('nan')}", "what it gives is no JSON"),
     "too large a number": ("return {'a': 10**400}", "a number is too large to compute with"),
+    "more beside scores": (
+        "return {'scores': {'a': 1}, 'metadata': {}, 'c': 3}",
+        "compute_scores returned 'c' beside scores and metadata",
+    ),
+    "metadata that are no object": (
+        "return {'scores': {'a': 1}, 'metadata': 'x'}",
+        "compute_scores returned a text as metadata, not an object",
+    ),
     "an exception": ("return 1 / 0", "ZeroDivisionError: division by zero"),
 }
 
