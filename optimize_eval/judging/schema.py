@@ -28,7 +28,7 @@ def schema_of(rubric: Rubric) -> dict[str, Any]:
 
 
 def _plain(number: float) -> float:
-    return int(number) if number.is_integer() else number
+    return int(number) if float(number).is_integer() else number  # of an int, Python 3.11 cannot ask
 
 
 def _one_of(known: Iterable[str]) -> dict[str, Any]:

@@ -178,10 +178,20 @@ def _loaded(digest: str, code: str) -> types.ModuleType:
     name = f"code_{digest[:12]}"
     module = sys.modules[name] = types.ModuleType(name)  # dataclasses look there
     linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
+    vars(module).update(_names_of_annotations(code))
     program = compile(code, name, "exec", dont_inherit=True)  # there, annotations are evaluated
     exec(program, vars(module))  # noqa: S102  what this program is for
     _known[digest] = module
     return module
+
+
+def _names_of_annotations(code: str) -> Mapping[str, Any]:
+    """Give what the documented signatures name, which are written without an import."""
+    if "Any" not in code:
+        return _promised.NAMED  # type: ignore[no-any-return]
+    from typing import Any  # noqa: PLC0415  see the top
+
+    return {**_promised.NAMED, "Any": Any}
 
 
 def _taken(function: Callable[..., Any], given: Mapping[str, Any]) -> list[Any]:

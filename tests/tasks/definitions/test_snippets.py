@@ -112,6 +112,28 @@ def test_scores_have_values_and_metadata_and_the_classes_can_be_imported(snippet
     assert call(snippets, code, "compute_metrics", scores=scores) == {"sum": 3, "m": "x"}
 
 
+DOCUMENTED: dict[str, dict[str, Any]] = {  # the signatures of "Tasks", as they are printed there
+    "compute_scores(sample: dict[str, Any], solver_output: SolverOutput) -> dict[str, Any]": {
+        "sample": {},
+        "solver_output": CONVERSATION,
+    },
+    "compute_scores(sample: dict[str, Any]) -> dict[str, Any]": {"sample": {}},
+    "compute_scores(samples: list[dict[str, Any]]) -> list[dict[str, Any]]": {"samples": []},
+    "run_solver(sample, model, trace) -> SolverTrace": {
+        "sample": {},
+        "model": {},
+        "trace": CONVERSATION,
+    },
+}
+
+
+@pytest.mark.parametrize("signature", DOCUMENTED)
+def test_documented_signatures_need_no_import(snippets: HostedSnippets, signature: str) -> None:
+    function = signature.partition("(")[0]
+    code = f"async def {signature}:\n    return {{'ok': True}}"
+    assert call(snippets, code, function, **DOCUMENTED[signature]) == {"ok": True}
+
+
 def test_what_code_prints_and_reads_is_not_the_protocol(snippets: HostedSnippets) -> None:
     code = "import os, sys\ndef f():\n    print('{}')\n    os.system('echo {}')\n    return sys.stdin.read()"
     assert call(snippets, code) == ""

@@ -1,0 +1,201 @@
+"""What the documents print, word for word, through the front door."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.benches import model
+from tests.cli.defined import SOLVED, samples, task
+from tests.fake_model import served_model
+from tests.front_door import Cli
+from tests.run.projects import records
+
+FENCE = "```"
+RUN_SOLVER = """\
+    type: python
+    run_solver_snippet: |
+      async def run_solver(sample, model, trace) -> SolverTrace:
+          trace.append_user_message(sample["question"])
+          trace.add_model_response(await model.predict(trace.items))
+          return trace
+"""
+COMPUTE_SCORES = """\
+    - key: documented
+      type: python
+      compute_scores_snippet: |
+        def compute_scores(sample: dict[str, Any], solver_output: SolverOutput) -> dict[str, Any]:
+            return {
+                "scores": {"accuracy": 0.95, "is_correct": True},
+                "metadata": {"model": "gpt-4", "tokens": 123},
+            }
+"""
+ABOUT_ROWS = """\
+key: rows
+display_name: Rows
+description: Which rows are right?
+definition:
+  evaluated_entity_type: dataset
+  dataset: {key: rows}
+  scorers:
+    - key: s
+      type: python
+      compute_scores_snippet: |
+        def compute_scores(sample: dict[str, Any]) -> dict[str, Any]:
+            return dict(sample)
+      metrics:
+"""
+ALL_ELEVEN = """\
+        - {type: python, compute_metrics_snippet: "def compute_metrics(scores): return {'rows': len(scores)}"}
+        - key: two
+          type: binary_classification
+          field_gt: g
+          field_pred: p
+          positive_answer: a
+          negative_answer: b
+        - {key: many, type: multiclass_classification, field_gt: g, field_pred: p}
+        - {type: mean, field: tp}
+        - {type: max, field: tp}
+        - {type: min, field: tp}
+        - {type: std_dev, field: tp}
+        - {type: frequency, field: p}
+        - {type: recall, num_true_positives_field: tp, num_false_negatives_field: fn}
+        - {type: precision, num_true_positives_field: tp, num_false_positives_field: fp}
+        - type: f1_score
+          num_true_positives_field: tp
+          num_false_negatives_field: fn
+          num_false_positives_field: fp
+"""
+ROWS = [
+    {"g": "a", "p": "a", "tp": 1, "fn": 0, "fp": 0},
+    {"g": "a", "p": "b", "tp": 1, "fn": 2, "fp": 0},
+    {"g": "b", "p": "b", "tp": 0, "fn": 0, "fp": 2},
+]
+
+
+def _write(path: Path, *rows: dict[str, Any]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def _side_info(folder: Path) -> list[dict[str, Any]]:
+    return [dict(one["side_info"]) for one in records(folder)]
+
+
+def test_the_documented_signatures_run_and_the_last_output_is_the_input_prompt(
+    cli: Cli, tmp_path: Path
+) -> None:
+    same = 'value: "{{ input_prompt }}", ground_truth: "{{ model_output }}"'
+    seen = f"    - {{key: seen, type: string_equals, {same}}}\n"
+    solver = SOLVED[: SOLVED.index("    type: single")] + RUN_SOLVER + "  scorers:\n"
+    task(tmp_path, solver + COMPUTE_SCORES + seen)
+    samples(tmp_path, 1)
+    done = cli("bench", "sums.yaml", "--model", "m=cmd:./m", "--out", "r", "--json")
+    assert done.status == 0, done.stderr
+    documented, last = _side_info(tmp_path / "r")
+    assert documented["scores"] == {"accuracy": 0.95, "is_correct": True}
+    assert documented["metadata"] == {"model": "gpt-4", "tokens": 123}
+    assert last["scores"] == {"is_correct": True}, "The message contents of the last model output"
+
+
+def test_values_stand_in_texts_as_jinja_writes_them(cli: Cli, tmp_path: Path) -> None:
+    written = {"b": (True, "True"), "c": (None, "None"), "d": (["a"], "['a']")}
+    task(tmp_path, SOLVED.replace("{{ sample.question }}", "{{ sample.b }} {{ sample.c }} {{ sample.d }}"))
+    with (tmp_path / "sums.yaml").open("a") as text:
+        text.write("    - {key: same, type: string_equals, ground_truth: \"True None ['a']\"}\n")
+    _write(tmp_path / "sums.jsonl", {name: value for name, (value, _) in written.items()})
+    model(tmp_path / "m", "asked['prompt']")
+    done = cli("bench", "sums.yaml", "--model", "m=cmd:./m", "--out", "r", "--json")
+    assert (done.status, done.json["overall_score"]) == (0, 1.0), done.stderr
+
+
+def test_a_judge_with_structured_outputs_may_have_a_whole_number_for_its_most(
+    cli: Cli, tmp_path: Path
+) -> None:
+    judge = (
+        "    - {key: j, type: model_as_a_judge_scorer, model_key: judge, user_prompt: x, score_min: 1,"
+        " score_max: 5, use_structured_outputs: true}\n"
+    )
+    task(tmp_path, SOLVED + judge)
+    samples(tmp_path, 1)
+    rules = [{"text": '{"reasoning": "", "score": 4, "confidence": 1}'}]
+    with served_model(rules, tmp_path) as server:
+        given = ("--model-key", f"judge=openai/j@{server.base}", "--out", "r", "--json")
+        done = cli("bench", "sums.yaml", "--model", "m=cmd:./m", *given)
+        (sent,) = server.bodies()
+    assert (done.status, done.json["overall_score"]) == (0, 0.75), done.stderr
+    asked = sent["response_format"]["json_schema"]["schema"]["properties"]["score"]
+    assert asked == {"type": "number", "minimum": 1, "maximum": 5}
+
+
+def test_one_scorer_has_all_eleven_metrics_whose_equal_results_are_called_by_their_keys(
+    cli: Cli, tmp_path: Path
+) -> None:
+    (tmp_path / "rows.yaml").write_text(ABOUT_ROWS + ALL_ELEVEN)
+    _write(tmp_path / "rows.jsonl", *ROWS)
+    gates = ("--fail-under", "rows.s.many.accuracy=0.7", "--fail-under", "rows.s.precision.precision=0.4")
+    done = cli("bench", "rows.yaml", "--out", "r", "--json", *gates)
+    assert done.status == 1, done.stderr
+    assert "rows.s.many.accuracy on the task, rows: 0.667 (3 rows) is below 0.7" in done.stderr
+    (table,) = done.json["summary"]["metrics"]
+    values = {name: value for one in table["metrics"] for name, value in one["values"].items()}
+    assert values == pytest.approx(
+        {
+            "rows": 3,
+            "two.accuracy": 2 / 3,
+            "two.precision": 1,
+            "two.recall": 1 / 2,
+            "two.f1_score": 2 / 3,
+            "many.accuracy": 2 / 3,
+            "a_precision": 1,
+            "a_recall": 1 / 2,
+            "b_precision": 1 / 2,
+            "b_recall": 1,
+            "tp_mean": 2 / 3,
+            "tp_max": 1,
+            "tp_min": 0,
+            "tp_std_dev": (2 / 9) ** 0.5,
+            "p_a": 1 / 3,
+            "p_b": 2 / 3,
+            "recall.recall": 2 / 4,
+            "precision.precision": 2 / 4,
+            "f1_score.f1_score": 4 / 8,
+        }
+    )
+    unknown = cli("report", "r", "--fail-under", "rows.s.accuracy=0.5", "--json")
+    assert unknown.status in {1, 2}, "no result is called so"
+
+
+def test_more_than_scores_and_metadata_is_refused(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "rows.yaml").write_text(
+        ABOUT_ROWS.replace("return dict(sample)", 'return {"scores": {"a": 1}, "metadata": {}, "cost": 3}')
+        + "        - {type: mean, field: a}\n"
+    )
+    _write(tmp_path / "rows.jsonl", *ROWS)
+    done = cli("bench", "rows.yaml", "--out", "r", "--retries", "0")
+    assert done.status == 4
+    assert "compute_scores returned 'cost' beside scores and metadata" in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize("opening", ["c++", "python title=a.py", "python\r", " py "])
+def test_a_block_of_code_is_taken_whatever_stands_behind_its_fence(
+    cli: Cli, tmp_path: Path, opening: str
+) -> None:
+    record = {"task_id": "c", "category": "code_exec", "prompt": "x", "targets": ["f(2) == 4"]}
+    _write(tmp_path / "t.jsonl", {**record, "metric_name": "code_exec", "post_process": "extract_code_block"})
+    code = f"So:\n{FENCE}{opening}\ndef f(x): return 2 * x\n{FENCE}\nDone."
+    model(tmp_path / "m", repr(code))
+    done = cli("bench", "t.jsonl", "--model", "m=cmd:./m", "--out", "r", "--json")
+    assert (done.status, done.json["overall_score"]) == (0, 1.0), done.stderr
+
+
+def test_a_prompt_with_blocks_and_no_field_in_braces_is_a_template(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "p.md").write_text("{% if is_hard %}Think.{% else %}Be quick.{% endif %}")
+    _write(
+        tmp_path / "d.jsonl", {"is_hard": True, "target": "Think."}, {"is_hard": False, "target": "Be quick."}
+    )
+    model(tmp_path / "m", "asked['prompt']")
+    named = ("--prompt", "p.md", "--model", "m=cmd:./m", "-e", "@string_equals", "--dataset", "d.jsonl")
+    done = cli("run", *named, "--out", "r", "--json")
+    assert done.status == 0, done.stderr
+    assert done.json["summary"]["rows"][0]["splits"]["train"]["mean"] == 1.0
