@@ -129,10 +129,15 @@ def _gate(where: str, value: float | None, what: str, least: float) -> Gate:
 def _value(one: ScorerMetrics, metric: str) -> tuple[float | None, str]:
     """Give a metric's value, if it can be relied on, and the words for it."""
     table = one.table
-    found = {one.values[metric]: one.n for one in table.metrics if metric in one.values}
+    found = {
+        value: measured.n
+        for measured in table.metrics
+        for name, value in measured.values.items()
+        if name == metric or name.endswith(f".{metric}")  # one of several of this name
+    }
     value, n = next(iter(found.items())) if len(found) == 1 else (None, 0)
     if value is None:
-        return None, f"its value cannot be known ({_why_unknown(one, found)})"
+        return None, f"its value cannot be known ({_why_unknown(one, metric, found)})"
     if table.n_failed:
         return None, f"{number(value)} leaves out {count(table.n_failed, 'row')} that failed"
     if one.rule_faults:
@@ -141,9 +146,9 @@ def _value(one: ScorerMetrics, metric: str) -> tuple[float | None, str]:
     return value, f"{_precisely(value)} ({count(n, 'row')})"
 
 
-def _why_unknown(one: ScorerMetrics, found: Collection[float | None]) -> str:
+def _why_unknown(one: ScorerMetrics, metric: str, found: Collection[float | None]) -> str:
     if len(found) > 1:
-        return "several metrics of this name differ"
+        return f"several metrics of this name differ: name one of {', '.join(_alike(one, metric))}"
     if found:
         return "it is not defined (0/0)"
     problems = (one.problem, *(measured.problem for measured in one.table.metrics))
@@ -195,11 +200,17 @@ def _check(scorer: KeptScorer, metric: str) -> None:
         for one in scorer.metrics
         for name in known_results(one)
     ]
-    if metric in known:
+    if metric in known or metric in every:
         return
     there = ", ".join(known[:_SHOWN])
     hint = f"its metrics are {there}; name one of these" if there else "it has none: give it some in the task"
     raise UsageError(f"{scorer.evaluator} has no metric {metric!r}", hint=hint)
+
+
+def _alike(one: ScorerMetrics, metric: str) -> Iterator[str]:
+    """List the results that are called so behind the key of their metric."""
+    names = (name for measured in one.table.metrics for name in measured.values)
+    return (name for name in names if name.endswith(f".{metric}"))
 
 
 def _is_number(text: str) -> bool:
