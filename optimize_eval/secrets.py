@@ -26,6 +26,9 @@ _STRUCK = "***"
 _ROUNDS = 4  # of escapes within escapes
 # Patterns as texts: most commands have no secrets, and would wait for each to be compiled.
 _CONFIDENTIAL = r"(?i)auth|cookie|credential|key|pass|secret|session|signature|token|^sig$"
+_CONFIDENTIAL_VARIABLE = r"(?i)(?:^|_)PAT(?:_|$)|webhook|PWD$|DSN(?:_|$)"
+_FOLDERS = frozenset({"PWD", "OLDPWD"})  # which a shell sets
+_WITH_USER = r"://[^/@\s:]{0,255}:[^/@\s]{1,255}@"
 _RUN = r"[0-9A-Za-z+/_=-]+"  # what may be base64 or hexadecimal
 _PERCENT = r"(?:%[0-9A-Fa-f]{2})+"
 _CODED = r"((?:(?<!\\)\\+u[0-9A-Fa-f]{4})+)|(?<!\\)\\+x([0-9A-Fa-f]{2})"
@@ -77,6 +80,20 @@ def _look_up(name: str, what: str) -> str:
 def is_confidential(name: str) -> bool:
     """Return True if what has this name (a header, a variable, a part of a URL's query) is a secret."""
     return re.search(_CONFIDENTIAL, name) is not None
+
+
+def is_confidential_variable(name: str, value: str) -> bool:
+    """Return True if a variable of the environment looks like a secret: its name, or a URL with a password.
+
+    >>> is_confidential_variable("GITHUB_PAT", "x"), is_confidential_variable("PATH", "/bin")
+    (True, False)
+    >>> is_confidential_variable("DATABASE_URL", "postgres://me:pw@host/db")
+    True
+    """
+    if name in _FOLDERS:
+        return False
+    is_named = is_confidential(name) or re.search(_CONFIDENTIAL_VARIABLE, name) is not None
+    return is_named or re.search(_WITH_USER, value) is not None
 
 
 def masked(command: str) -> str:

@@ -20,7 +20,7 @@ from optimize_eval.frozen import frozen
 from optimize_eval.programs import one_shot, process
 from optimize_eval.programs.spawn import Program
 from optimize_eval.reading import strict_json
-from optimize_eval.secrets import is_confidential
+from optimize_eval.secrets import is_confidential_variable
 
 if TYPE_CHECKING:  # most code is not enclosed
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -146,5 +146,5 @@ def _program(argv: tuple[str, ...], environment: Mapping[bytes, bytes], cwd: str
 
 
 def _harmless() -> Mapping[bytes, bytes]:
-    kept = {name: text for name, text in os.environ.items() if not is_confidential(name)}
+    kept = {name: text for name, text in os.environ.items() if not is_confidential_variable(name, text)}
     return {os.fsencode(name): os.fsencode(text) for name, text in kept.items()}
