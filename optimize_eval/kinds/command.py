@@ -11,6 +11,7 @@ import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 _LAUNCHER = r"(env|python|pypy|bash|sh|zsh|node|deno|bun|ruby|perl|php|lua|tclsh|Rscript)[\d.]*$"
 _SHIPPED = "@"
 _CODE_EXEC = "@code_exec"
+_LIBRARIES = {"bleu": "sacrebleu", "edit_similarity": "rapidfuzz"}  # of those that ship
 
 
 def command_spec(argv: tuple[str, ...], defaults: EvaluatorSpec, written: str | None = None) -> EvaluatorSpec:
@@ -121,7 +123,19 @@ def _speak(spec: EvaluatorSpec, contract: "Contract[Any, Any]") -> "Command[Any,
 
 
 def _connect(spec: EvaluatorSpec) -> Evaluator:
+    if spec.text.startswith(_SHIPPED):
+        _check_library(spec.text)
     return _speak(spec, evaluating(spec.score_range))
+
+
+def _check_library(text: str) -> None:
+    """Refuse a shipped evaluator before its calls where the library that it needs is not installed."""
+    library = _LIBRARIES.get(split_command(text)[0].removeprefix(_SHIPPED).partition("@")[0])
+    if library and find_spec(library) is None:
+        raise UsageError(
+            f"{text} needs {library}, which is not installed",
+            hint=f"{sys.executable} -m pip install {library}",
+        )
 
 
 def _identify(spec: EvaluatorSpec) -> "Identity":

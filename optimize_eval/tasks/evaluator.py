@@ -53,6 +53,8 @@ class TaskEvaluator:
         with closing_if_failed(self._lives):
             for model in [self._task.model] if self._task.model else self._models:
                 self._model(model)  # what is wrong with it is to be known before any call
+            for metric in self._specs:
+                self._metric(metric)  # the same
 
     @property
     def note(self) -> str:
