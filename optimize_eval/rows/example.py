@@ -57,6 +57,7 @@ def within(path: str, parsed: Iterable[Example | Problem], most: int | None) -> 
         if most is None or records <= most or isinstance(item, Problem):
             yield item
         elif records == most + 1:
-            reason = f"more than {most:,} records: `run --sample {most}` or --limit takes so many of them"
+            reason = f"more than {most:,} records: `run --sample {most}` or --limit takes so many of them, "
+            reason += f"another command a file of fewer (head -n {most})"
             reason += item.in_file
             yield Problem(path=path, rule="too_many", line=item.line, column=1, reason=reason)

@@ -213,7 +213,10 @@ def test_a_gate_on_a_name_that_metrics_share_is_missed_unless_they_agree(cli: Cl
     write(tmp_path, WHOLE.replace('"largest"', '"recall"').replace('"rows"', '"precision"'))
     assert cli(*command()).status == 0
     told = cli("report", "r", "--fail-under", "answers.fields.recall=0.1")
-    assert (told.status, "differ: name one of binary_classification.recall, own.recall" in told.stderr) == (1, True), told.stderr
+    assert (told.status, "differ: name one of binary_classification.recall, own.recall" in told.stderr) == (
+        1,
+        True,
+    ), told.stderr
     diff = {
         one["name"]: one["a"]["value"]
         for one in cli("diff", "r", "r", "--json").json["metrics"][0]["metrics"]

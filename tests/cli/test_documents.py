@@ -1,6 +1,7 @@
 """What the documents print, word for word, through the front door."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 from tests.cli.benches import model
 from tests.cli.defined import SOLVED, samples, task
+from tests.cli.prompted import COUNTED, calls
 from tests.fake_model import served_model
 from tests.front_door import Cli
 from tests.run.projects import records
@@ -197,3 +199,48 @@ def test_a_prompt_with_blocks_and_no_field_in_braces_is_a_template(cli: Cli, tmp
     done = cli("run", *named, "--out", "r", "--json")
     assert done.status == 0, done.stderr
     assert done.json["summary"]["rows"][0]["splits"]["train"]["mean"] == 1.0
+
+
+def test_a_folder_is_validated_with_files_that_begin_with_a_note_or_a_broken_line(
+    cli: Cli, tmp_path: Path
+) -> None:
+    record = json.dumps({"id": "a", "prompt": "x", "targets": ["x"], "metric": "exact_match"})
+    (tmp_path / "tasks").mkdir()
+    (tmp_path / "tasks" / "noted.jsonl").write_text(
+        f"# Comment lines starting with # are skipped\n\n{record}\n"
+    )
+    (tmp_path / "tasks" / "broken.jsonl").write_text(f'{{"id": "a", \n{record}\n')
+    (tmp_path / "tasks" / "rows.jsonl").write_text('{"question": "x"}\n')
+    done = cli("validate", "tasks")
+    assert done.status == 2
+    assert "tasks/noted.jsonl: ok, 1 example" in done.stdout
+    assert "tasks/broken.jsonl: 1 of 2 examples cannot be used" in done.stdout
+    assert "rows.jsonl" not in done.stdout
+
+
+@pytest.mark.parametrize("form", ["yaml", "jsonl", "program"])
+def test_bleu_without_its_library_is_told_before_any_call(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "sacrebleu", None)
+    task(tmp_path, SOLVED + '    - {key: b, type: bleu, ground_truth: "{{ sample.target }}"}\n')
+    _write(tmp_path / "t.jsonl", {"id": "a", "prompt": "x", "targets": ["x"], "metric": "bleu"})
+    (tmp_path / "c.txt").write_text("x")
+    commands = {
+        "yaml": ("bench", "sums.yaml", "--model", "m=cmd:./m"),
+        "jsonl": ("bench", "t.jsonl", "--model", "m=cmd:./m"),
+        "program": ("run", "-e", "@bleu", "--candidate", "c.txt", "--dataset", "sums.jsonl"),
+    }
+    done = cli(*commands[form], "--out", "r", env=COUNTED)
+    assert (done.status, calls(tmp_path)) == (2, 0)
+    assert "needs sacrebleu, which is not installed" in done.stderr
+    assert f"try: {sys.executable} -m pip install sacrebleu" in " ".join(done.stderr.split())
+
+
+def test_optimize_with_too_long_a_dataset_gives_advice_that_it_has(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "long.jsonl").write_text('{"input": "x"}\n' * 10_001)
+    (tmp_path / "c.txt").write_text("x")
+    done = cli("optimize", "c.txt", "-e", "@exact", "--dataset", "long.jsonl", "--proposer", "cat")
+    assert done.status == 2
+    assert "long.jsonl:10001:1: more than 10,000 records" in done.stderr
+    assert "another command a file of fewer (head -n 10000)" in done.stderr

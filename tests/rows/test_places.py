@@ -26,7 +26,7 @@ def test_what_is_said_of_a_row_names_the_line_of_the_file(cli: Cli, tmp_path: Pa
     (tmp_path / "long.csv").write_text("a\n" + '"1\n2"\n' * 10_001)
     words = told(cli, "validate", "long.csv")
     assert "long.csv:10001:1: more than 10,000 records" in words
-    assert "takes so many of them (line 20002 of the file)" in words
+    assert "(head -n 10000) (line 20002 of the file)" in words
     (tmp_path / "list.json").write_text('[{"a": 1},\n {"a": 1}]')
     assert "record 2 (line 2 of the file) equals record 1 (line 1 of the file)" in told(
         cli, "validate", "list.json", status=0

@@ -22,7 +22,7 @@ from optimize_eval.tasks.jsonl.spec import TaskSpec
 SPEC, EXAMPLES, DATASET = "spec", "examples", "dataset"
 FIXTURES = "datasets/tasks.jsonl"
 
-_LONGEST_FIRST = 1 << 20  # bytes of the line that shows what a file is
+_MOST_SOUGHT = 1 << 20  # bytes, in which a record shows what a file is
 
 _Record = TaskSpec | TaskExample
 _Read = Callable[[Iterable[Line]], Iterator[tuple[Line, _Record] | TaskError]]
@@ -93,10 +93,11 @@ def read_task_file(path: str | Path, *, format: str | None = None) -> TaskFile: 
 
 
 def shows_tasks(path: Path) -> bool:
-    """Return True if the first record of a file is one of a task file."""
+    """Return True if the first record of a file is one of a task file; notes and broken lines are none."""
     with path.open("rb") as stream:
-        first = next(iter(read_lines(stream.readline(_LONGEST_FIRST))), None)
-    return first is not None and dialect_of([first.value]) != DATASET
+        values = (line.value for line in read_lines(stream.read(_MOST_SOUGHT)))
+        first = next((value for value in values if isinstance(value, dict)), None)
+    return first is not None and dialect_of([first]) != DATASET
 
 
 def parse_task_file(path: str | Path, data: bytes, *, format: str | None) -> TaskFile:  # noqa: A002  a fixed name

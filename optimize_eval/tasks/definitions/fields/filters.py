@@ -1,5 +1,6 @@
 """The fields of rules about rows: filters of three kinds, told apart by their `op`, and actions."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ from optimize_eval.tasks.definitions.fields.values import (
     text_of,
 )
 
+_PATH = re.compile(r"[A-Za-z_]\w*(?:\.\w+|\[[^\[\]]*\])+")  # a.b["c"]
 _EQUALITIES = ("equals", "not_equals")
 _ORDERS = ("greater_than", "less_than", "greater_or_equal", "less_or_equal")
 COMPARISONS = (*_EQUALITIES, *_ORDERS)
@@ -56,12 +58,24 @@ class FilterOf:
         name = text_of(op, context)
         if isinstance(name, NotKnown) or op.node.is_partial:
             return NOT_KNOWN
+        _note_path(spot.child("expression"), context)
         for operators, entity in _entities(self.expression).items():
             if name in operators:
                 return entity.read(spot, context)
         reason = f"there is no such operator: {name[:60]!r}{meant(name, OPERATORS)}"
         context.wrong(Rule.BAD_VALUE, op.path, op.mark, reason)
         return NOT_KNOWN
+
+
+def _note_path(expression: Spot | None, context: Context) -> None:
+    """Tell of a text that names a value without braces: it is compared as it is written."""
+    if expression and expression.node.kind is Kind.TEXT and _PATH.fullmatch(expression.node.value.strip()):
+        path = expression.node.value.strip()
+        context.note(
+            expression.path,
+            expression.mark,
+            f"this is the text {path!r}, not what it names: {{{{ {path} }}}}",
+        )
 
 
 ACTION_RULE = Entity(
