@@ -1,19 +1,19 @@
 """What the end of a program means: which failure it is, and what to do about it."""
 
-import re
+import shlex
 import signal
 
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.evaluator import ANSWER_CAP, EvaluatorSpec
-from optimize_eval.programs import not_started, one_shot
+from optimize_eval.programs import not_started, one_shot, telling
 from optimize_eval.programs.codec import AnswerT, Contract, QuestionT
 from optimize_eval.programs.spawn import Program
+from optimize_eval.programs.targets import is_ours
 from optimize_eval.reading.durations import seconds_given
 
 HINT_KILLED = "nothing of ours did this; a lack of memory often does"
 
 _SHOWN_LINE = 200
-_EXCEPTION = re.compile(r"(Uncaught )?[\w.]*(Error|Exception)\b")
 _SHELL_SAYS = {  # what a shell, env and the like exit with
     126: "a program that it calls is not executable",
     127: "a program that it calls is not installed, or not on PATH",
@@ -37,21 +37,26 @@ def failed(
             FailureKind.INTERNAL, "its exit status was lost", detail=stderr, hint=_LOST_HINT
         )
     if ended.status < 0:
-        name = _signal_name(-ended.status)
-        hint = HINT_KILLED if name == "SIGKILL" else _CRASH_HINT
-        return EvaluationError(
-            FailureKind.KILLED, f"ended by {name}", detail=stderr, hint=hint, retry_after=0.0
-        )
-    words = _telling_line(stderr) or _first_line(text_of(ended.stdout)) or "it said nothing"
+        return _killed(_signal_name(-ended.status), stderr, contract.fix(question, stderr))
+    words = telling.telling_line(stderr) or _first_line(text_of(ended.stdout)) or "it said nothing"
     return EvaluationError(
         FailureKind.EXIT_CODE,
         f"exit status {ended.status}: {words}",
         detail=stderr,
         hint=not_started.script_hint(spec)
         or _exit_hint(ended, program, contract)
+        or _variable_hint(stderr, spec)
         or contract.fix(question, stderr),
         retry_after=0.0,
     )
+
+
+def _killed(name: str, stderr: str, fix: str) -> EvaluationError:
+    """Explain an end by a signal; a program that aborts, as assert does, has said why."""
+    why = telling.telling_line(stderr) if name == "SIGABRT" else ""
+    message = f"ended by {name}: {why}" if why else f"ended by {name}"
+    hint = fix if why else HINT_KILLED if name == "SIGKILL" else _CRASH_HINT
+    return EvaluationError(FailureKind.KILLED, message, detail=stderr, hint=hint, retry_after=0.0)
 
 
 def _exit_hint(ended: one_shot.Exit, program: Program, contract: Contract[QuestionT, AnswerT]) -> str:
@@ -64,6 +69,14 @@ def _exit_hint(ended: one_shot.Exit, program: Program, contract: Contract[Questi
     if status - _SIGNAL_BASE in signal.valid_signals():
         return f"{status} is how a shell reports {_signal_name(status - _SIGNAL_BASE)}"
     return ""
+
+
+def _variable_hint(stderr: str, spec: EvaluatorSpec) -> str:
+    name = telling.unset_variable(stderr)
+    if not name or is_ours(spec):
+        return ""
+    line = shlex.quote(f"env {name}=… {spec.text}")
+    return f"it needs the variable {name}: export {name}=… before, or for this program alone -e {line}"
 
 
 def _is_answer(stdout: bytes, contract: Contract[QuestionT, AnswerT]) -> bool:
@@ -110,12 +123,6 @@ def _signal_name(number: int) -> str:
 
 def text_of(output: bytes) -> str:
     return output.decode("utf-8", "replace")
-
-
-def _telling_line(text: str) -> str:
-    """Choose the line that names an exception (node prints its version after it), else the last."""
-    lines = text.strip().split("\n")
-    return next((line for line in reversed(lines) if _EXCEPTION.match(line)), lines[-1])[:_SHOWN_LINE]
 
 
 def _first_line(text: str) -> str:
