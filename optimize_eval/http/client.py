@@ -27,7 +27,7 @@ from optimize_eval.frozen import frozen
 
 SUCCESS = range(200, 300)
 
-_REPEAT_AT = frozenset({307, 308})  # redirects that keep method and body
+REPEAT_AT = frozenset({307, 308})  # redirects that keep method and body
 _MOST_REDIRECTS = 5
 _MOST_IDLE = 256
 _LONGEST_WAIT = 10_000_000.0  # seconds
@@ -71,7 +71,7 @@ class Connections:
         response = self._post_once(url, body, deadline, cap)
         for _ in range(_MOST_REDIRECTS):
             target = _target(url, response)
-            if target is None or _origin(target) != _origin(self._url):
+            if target is None or not is_of_one_origin(target, self._url):
                 break
             url, response = target, self._post_once(target, body, deadline, cap)
         return response
@@ -157,6 +157,19 @@ def seconds_to_wait(header: str | None) -> float:
         return 0.0
 
 
+def redirected(url: str, location: str) -> str:
+    """Give the URL that a redirect leads to; what cannot be read as one stays as it is."""
+    with contextlib.suppress(ValueError):
+        return urljoin(url, location)
+    return location
+
+
+def is_of_one_origin(url: str, other: str) -> bool:
+    with contextlib.suppress(ValueError):  # a port that is no number
+        return _origin(url) == _origin(other)
+    return False
+
+
 def _origin(url: str) -> tuple[str, str | None, int | None]:
     parts = urlsplit(url)
     default = {"http": 80, "https": 443}.get(parts.scheme)
@@ -184,7 +197,7 @@ def _is_loopback(host: str) -> bool:
 
 def _target(url: str, response: Response) -> str | None:
     """Find where a redirect that keeps the method leads; None where it is none, or leads nowhere."""
-    if response.status in _REPEAT_AT and response.location:
+    if response.status in REPEAT_AT and response.location:
         with contextlib.suppress(ValueError):
             target = urljoin(url, response.location)
             Url(target)
@@ -270,11 +283,19 @@ def _explain(error: PyreqwestError, url: str) -> EvaluationError:
         return EvaluationError(
             FailureKind.HTTP_CONNECT,
             f"no connection to {shown(url)}: {reason}",
-            hint="is the server running, and is the URL right?",
+            hint=_connection_hint(reason),
             retry_after=0.0,
         )
     return EvaluationError(
         FailureKind.HTTP_PROTOCOL,
         f"no complete HTTP answer from {shown(url)}: {reason}",
-        hint="look at the server's log: it broke off, or does not speak HTTP on this port",
+        hint="look at the server's log: it broke off, or speaks https or something else on this port",
     )
+
+
+def _connection_hint(reason: str) -> str:
+    if "InvalidContentType" in reason:  # what came is no TLS
+        return "this port speaks no https: write the URL with http://"
+    if "certificate" in reason:
+        return "this machine does not trust its certificate: is the URL right?"
+    return "is the server running, and is the URL right?"

@@ -96,9 +96,11 @@ def served(tls: ssl.SSLContext | None = None) -> Iterator[Server]:
 
 
 def _read_request(stream: BinaryIO) -> tuple[str, dict[str, str], bytes] | None:
-    line = stream.readline().decode()
+    line = stream.readline().decode("latin-1")
     if not line:
         return None
+    if " HTTP/" not in line:  # a handshake of TLS, say
+        return "/no-request", {}, b""
     headers = {}
     while header := stream.readline().decode().strip():
         name, _, value = header.partition(":")
@@ -301,7 +303,14 @@ TRAITS: dict[str, Callable[[Server, socket.socket, bytes], bool]] = {
     "far-date": _says(b"", "429 Too Many Requests", "Retry-After: Mon, 99999999999999 Jan 2020 00:00:00 GMT"),
     "escaped-header": _escaped_header,
     "capable": _says(b'{"score": 0.5, "_capabilities": {"persistent": true}}'),
-    "not-json": _says(b"<html>hello</html>"),
+    "302-itself": _says(b"", "302 Found", "Location: /302-itself"),
+    "307-circle": _says(b"", "307 Temporary Redirect", "Location: /307-around"),
+    "307-around": _says(b"", "307 Temporary Redirect", "Location: /307-around"),
+    "page": _says(b"\n<!DOCTYPE html>\n<head><title>Welcome &\n hello</title></head>"),
+    "page-untitled": _says(b"<html>hello</html>"),
+    "wants-https": _says(b"Client sent an HTTP request to an HTTPS server.\n", "400 Bad Request"),
+    "not-json": _says(b"hello"),
+    "no-request": lambda _server, connection, _body: not reply(connection, b"", "400 Bad Request"),
     "empty": _says(b"", "204 No Content"),
     "text-score": _says(b'{"score": "1"}'),
     "error": _says(b'{"error": "no key"}'),

@@ -53,15 +53,20 @@ FAILURES = {  # path → kind, what is said
     "500-nested": ("http_status", "HTTP status 500: no such model"),
     "404": ("http_status", "<html>nothing here</html>"),
     "400-score": ("http_status", "HTTP status 400"),
-    "302": ("http_status", "redirects to /ok"),
+    "302": ("http_status", "/ok: use that URL if you trust it"),
     "307-away": ("http_status", "redirects to http://127.0.0.1:1/ok"),
-    "307-loop": ("http_status", "HTTP status 307"),
+    "307-loop": ("http_status", "it redirects to itself"),
+    "302-itself": ("http_status", "it redirects to itself"),
+    "307-circle": ("http_status", "it redirects in a circle"),
+    "page": ("invalid_json", "the response body is a web page, 'Welcome & hello', not an answer"),
+    "page-untitled": ("invalid_json", "check the URL's path: it must answer a POST with {"),
+    "wants-https": ("http_status", "write the URL with https://"),
     "307-nowhere": ("http_status", "HTTP status 307"),
     "307-bad": ("http_status", "redirects to http://["),
     "far-date": ("http_status", "HTTP status 429"),
     "busy-for-long": ("http_status", "HTTP status 503: no body"),
     "not-json": ("invalid_json", "the response body line 1 is not JSON"),
-    "empty": ("no_output", "the response body is empty"),
+    "empty": ("no_output", "the response body is empty answer the POST with one JSON object"),
     "text-score": ("score_type", 'the text "1"'),
     "error": ("reported", "no key"),
     "close-at-once": ("http_protocol", "no complete HTTP answer"),
@@ -104,6 +109,14 @@ def test_a_dead_url_is_told_in_under_a_second(score: Cli) -> None:
     assert result.json["kind"] == "http_connect"
     assert "Connection refused" in result.json["message"]
     assert result.json["seconds"] < 1
+
+
+def test_https_where_no_https_is_spoken_gets_the_url_that_works(score: Cli, server: Server) -> None:
+    told = score(server.url.replace("http:", "https:"), "--retries", "0").json
+    assert (told["kind"], told["hint"]) == (
+        "http_connect",
+        "this port speaks no https: write the URL with http://",
+    )
 
 
 def test_a_name_that_nobody_knows_is_no_connection(score: Cli) -> None:

@@ -12,7 +12,15 @@ from typing import Any, Generic
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.evaluator import ANSWER_CAP, Capacity, EvaluatorSpec
 from optimize_eval.http import headers
-from optimize_eval.http.client import SUCCESS, Connections, Response, seconds_to_wait
+from optimize_eval.http.client import (
+    REPEAT_AT,
+    SUCCESS,
+    Connections,
+    Response,
+    is_of_one_origin,
+    redirected,
+    seconds_to_wait,
+)
 from optimize_eval.programs.batch import Unanswered, call_in_batches
 from optimize_eval.programs.codec import AnswerT, Contract, QuestionT
 from optimize_eval.programs.targets import url_of
@@ -22,6 +30,7 @@ from optimize_eval.secrets import redact, redact_values
 
 _SOURCE = "the response body"
 _SHOWN_BODY = 500
+_SHOWN_TAG = 20
 _READ_BODY = 1 << 16  # of one that is shown
 _AGAIN = frozenset({429, 502, 503, 504})
 
@@ -83,6 +92,11 @@ class Endpoint(Generic[QuestionT, AnswerT]):
         try:
             return decode_answer(body, source=_SOURCE, like=self._contract.sample)
         except EvaluationError as error:
+            if not body.strip():
+                error.hint = f"answer the POST with one JSON object such as {self._contract.sample}"
+            elif page := _page(body):
+                error.message = f"{_SOURCE} is {page}, not an answer"
+                error.hint = f"check the URL's path: it must answer a POST with {self._contract.sample}"
             error.message = redact(error.message, self._secrets)
             error.side_info = redact_values(dict(error.side_info), self._secrets)
             raise
@@ -93,7 +107,7 @@ class Endpoint(Generic[QuestionT, AnswerT]):
         return EvaluationError(
             FailureKind.HTTP_STATUS,
             f"HTTP status {response.status}: {words or 'no body'}",
-            hint=redact(_status_hint(response), self._secrets),
+            hint=redact(_status_hint(response, url_of(self._spec)), self._secrets),
             retry_after=seconds_to_wait(response.retry_after) if response.status in _AGAIN else None,
         )
 
@@ -136,14 +150,43 @@ def _reported(said: bytes) -> str:
     return error if isinstance(error, str) else ""
 
 
-def _status_hint(response: Response) -> str:
+def _page(body: bytes) -> str:
+    """Say that a body is a web page, and its title; empty where it is none."""
+    head = body[:_READ_BODY].decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
+    if (
+        not head[:_SHOWN_TAG]
+        .lower()
+        .startswith(("<!doctype html", "<html", "<head", "<body", "<script", "<?xml"))
+    ):
+        return ""
+    opening = head.lower().find("<title>")
+    title, is_closed, _ = head[opening + len("<title>") :].partition("</") if opening >= 0 else ("", "", "")
+    return (
+        f"a web page, {' '.join(title.split())!r}"[:_SHOWN_BODY]
+        if is_closed and title.strip()
+        else "a web page"
+    )
+
+
+def _status_hint(response: Response, url: str) -> str:
     status = response.status
     if response.location:
-        return f"it redirects to {response.location}: use that URL if you trust it"
+        return _redirect_hint(status, url, response.location)
     if status in {401, 403}:
         return "give what it requires with --header 'Authorization: Bearer ${TOKEN}'"
     if status in {404, 405}:
         return "check the URL: the endpoint must take a POST"
     if status in _AGAIN:
         return "it is busy or down: lower --concurrency, or raise --retries"
+    if b"HTTPS" in response.body[:_READ_BODY] and url.startswith("http:"):
+        return "this port speaks https: write the URL with https://"
     return "only a 2xx status with an answer is scored: look at the server's log"
+
+
+def _redirect_hint(status: int, url: str, location: str) -> str:
+    target = redirected(url, location)
+    if target == url:
+        return "it redirects to itself: nothing answers a POST there, so look at the server's set-up"
+    if status in REPEAT_AT and is_of_one_origin(url, target):  # else it would have been followed
+        return f"it redirects in a circle, by {location}: look at the server's set-up"
+    return f"it redirects to {target}: use that URL if you trust it"
