@@ -24,6 +24,7 @@ TASK_MODEL_VARIABLE = "OPTIMIZE_ANYTHING_TASK_MODEL"
 
 _LONGEST_REASON = 2000  # letters of why an example is skipped
 _SHORT = 24  # an answer of so few bytes has no room for a number or a nesting that needs a second look
+_SCORE = b'"score"'
 
 __all__ = [
     "PROTOCOL_VERSION",
@@ -172,6 +173,8 @@ def decode_answer(raw: bytes, *, source: str = "stdout", like: str = wrong_answe
             answer = _decode_exactly(raw, source, like)
     if not isinstance(answer, dict):
         raise wrong_answers.not_an_object(answer, source, like)
+    if raw.count(_SCORE) > 1 and strict_json.gives_twice("score", raw):
+        raise wrong_answers.two_scores(source)
     return answer
 
 
@@ -264,6 +267,8 @@ def _decode_exactly(raw: bytes, source: str, like: str) -> Any:
     body = raw.strip().removeprefix(b"\xef\xbb\xbf").strip()
     if not body:
         raise wrong_answers.nothing(source, like)
+    if wrong_answers.is_utf16(body):
+        raise wrong_answers.utf16(source)
     try:
         text = body.decode()
     except UnicodeDecodeError as error:

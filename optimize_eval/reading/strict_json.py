@@ -101,6 +101,20 @@ def may_hold_long_integer(raw: bytes) -> bool:
     return _LONG_INTEGER in raw.translate(_DIGITS_TO_ZERO)
 
 
+def gives_twice(key: str, raw: bytes) -> bool:
+    """Return True where an object in JSON, which can be decoded, has a key twice."""
+
+    def check(pairs: list[tuple[str, Any]]) -> None:
+        if sum(name == key for name, _ in pairs) > 1:
+            raise _Suspect
+
+    try:
+        json.loads(raw.decode("utf-8-sig"), object_pairs_hook=check)
+    except _Suspect:
+        return True
+    return False
+
+
 def is_too_deep(brackets: int, value: Any) -> bool:
     """Return True if a decoded value nests beyond MAX_DEPTH; few `brackets` in its text answer it cheaply."""
     if brackets <= MAX_DEPTH:
