@@ -18,8 +18,9 @@ from optimize_eval.serve import Limits
 
 _CHUNK = 64 * 1024
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
+_LONGEST_HEAD_END = 4
 _REQUEST_LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([!-~]+) HTTP/1\.([01])")
-_HEADER = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\x00-\x08\x0a-\x1f\x7f]*?)[ \t]*")
+_HEADER = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]++):([^\x00-\x08\x0a-\x1f\x7f]*+)")
 _ABSOLUTE = re.compile(r"https?://[^/?]*", re.IGNORECASE)
 _LENGTH = re.compile(r"[0-9]{1,18}")
 _ONE_VALUE = frozenset({"content-length", "host"})
@@ -163,13 +164,19 @@ class Channel:
         )
 
     def _read_head(self, deadline: float) -> bytes:
-        while not (end := _HEAD_END.search(self._buffer)):
-            if len(self._buffer) > self._limits.head:
-                raise BadRequest(431, f"the head of the request is larger than {self._limits.head:,} bytes")
+        searched = 0
+        while not (end := _HEAD_END.search(self._buffer, searched)):
+            self._check_head(len(self._buffer))
+            searched = max(0, len(self._buffer) - _LONGEST_HEAD_END)
             self._fill(deadline)
+        self._check_head(end.start())
         head = bytes(self._buffer[: end.start()])
         del self._buffer[: end.end()]
         return head
+
+    def _check_head(self, size: int) -> None:
+        if size > self._limits.head:
+            raise BadRequest(431, f"the head of the request is larger than {self._limits.head:,} bytes")
 
     def _body_size(self, headers: Mapping[str, str]) -> int:
         if "transfer-encoding" in headers:
@@ -215,7 +222,7 @@ def _parse_head(head: bytes) -> tuple[str, str, int, dict[str, str]]:
         header = _HEADER.fullmatch(line)
         if not header:
             raise BadRequest(400, "a header of the request is malformed")
-        name, value = header[1].decode().lower(), header[2].decode("latin-1")
+        name, value = header[1].decode().lower(), header[2].strip(b" \t").decode("latin-1")
         if name in _ONE_VALUE and headers.get(name, value) != value:
             raise BadRequest(400, f"the request has two different headers {header[1].decode()}")
         headers[name] = value

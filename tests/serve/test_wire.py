@@ -127,6 +127,9 @@ def test_a_connection_ends_after_its_last_request(request_bytes: bytes) -> None:
         (b"POST / HTTP/1.1\r\nContent-Length: 1001\r\nExpect: 100-continue\r\n\r\n", 413),
         (b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\n\r\n", 431),
         (b"\x00" * 100_000, 431),
+        (b"GET / HTTP/1.1\r\nA: " + b"a" * 40_000 + b"\r\n\r\n", 431),  # in one piece, with its end
+        (b"GET / HTTP/1.1\r\nX:" + b" " * 30_000 + b"\x01\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nX: " + b"a " * 15_000 + b"\x01\r\n\r\n", 400),
     ],
 )
 def test_garbage_gets_its_status_and_the_end(sent: bytes, status: int) -> None:
