@@ -11,14 +11,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from optimize_eval.judging.form import AnswerForm, Rubric
-from optimize_eval.judging.objects import JsonObject, Unusable, is_quoted, objects
+from optimize_eval.judging.objects import JsonObject, Unusable, objects, own_among
 from optimize_eval.judging.schema import schema_of
 
 EMPHASIS = "*_`\"'"
 NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
 
-_FENCED = re.compile(r"```\w*\s*\n(.*?)\n?\s*```", re.DOTALL)
-_FENCE = re.compile(r"\s*(```\w*\s*```)?\s*")
+_FENCED = re.compile(r"```\w*+[^\S\n]*+\n(.*)```", re.DOTALL)
+_FENCE = re.compile(r"\s*+(```\w*+\s*+```)?\s*+")
 _MAIN_KEY = {
     AnswerForm.SCORE: "score",
     AnswerForm.SCORER: "score",
@@ -38,7 +38,7 @@ def object_with(text: str, key: str, judged: Collection[str]) -> dict[str, Any]:
     found = list(objects(text))
     answers = [item for item in found if key in item.value]
     if _has_words(text, found):
-        answers = [item for item in answers if not is_quoted(item.value, judged)]
+        answers = own_among(answers, judged)
     if not answers:
         raise Unusable(f'it has no object with "{key}"')
     if any(item.value != answers[0].value for item in answers):
@@ -73,7 +73,7 @@ def _object_in(text: str, rubric: Rubric, judged: Collection[str]) -> dict[str, 
 
 def _own(answers: list[JsonObject], rubric: Rubric, judged: Collection[str]) -> list[JsonObject]:
     """Leave out answers that are only quoted, or that lack keys of the form."""
-    own = [answer for answer in answers if not is_quoted(answer.value, judged)]
+    own = own_among(answers, judged)
     if not own:
         raise Unusable("it only quotes an answer that the candidate or the example holds")
     if whole := [answer for answer in own if _is_whole(answer.value, rubric)]:

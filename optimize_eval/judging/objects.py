@@ -7,16 +7,18 @@ text, a comma before the end. It is never overlooked inside the values that deci
 import json
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Never
 
 _STARTS = re.compile(r'\{\s*(?=["}])')
 _UNFINISHED = re.compile(r"[\w.+-]*\s*")  # a number or word that stops, up to the end of a text
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]|,(?=\s*[}\]])', re.DOTALL)
+# A text without its end goes on to the last letter: else each quote in it would be looked at as a beginning.
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?|[{}\[\]]|,(?=\s*(?P<closing>[}\]]))', re.DOTALL)
 _IN_TEXT = re.compile(r'\\u[0-9a-fA-F]{4}|\\["\\/bfnrt]|(?P<odd>\\)|(?P<control>[\x00-\x1f])')
 _MARK = "\ue000"  # stands where something was overlooked; no text that has it already is read so
 _NOT_ALONE = "it is not the JSON object alone"
 _MOST_TRIES = 2000
+_MOST_DIFFERENT = 50  # objects among words: for each, what is judged is read
 _DEEPEST = 3  # texts that hold JSON, in JSON that a text holds
 
 
@@ -48,7 +50,22 @@ def objects(text: str) -> Iterator[JsonObject]:
             raise Unusable("its JSON is nested too deeply") from None
 
 
-def is_quoted(value: Mapping[str, Any], texts: Collection[str]) -> bool:
+def own_among(found: Iterable[JsonObject], texts: Collection[str]) -> list[JsonObject]:
+    """Leave out objects that a text holds; raises Unusable for more different ones than anybody answers."""
+    decided: list[tuple[Mapping[str, Any], bool]] = []
+    own = []
+    for item in found:
+        is_own = next((is_own for value, is_own in decided if value == item.value), None)
+        if is_own is None:
+            if len(decided) == _MOST_DIFFERENT:
+                raise Unusable(_NOT_ALONE)
+            is_own = not _is_quoted(item.value, texts)
+            decided.append((item.value, is_own))
+        own.extend([item] if is_own else [])
+    return own
+
+
+def _is_quoted(value: Mapping[str, Any], texts: Collection[str]) -> bool:
     """Return True if an object stands in one of the texts, however it is spelt there.
 
     Also where a text holds too much that looks like JSON to be sure that it does not.
@@ -122,8 +139,7 @@ def _end_of(text: str, start: int) -> int | None:
 
 def _marked(token: re.Match[str]) -> str:
     if token[0] == ",":
-        is_object = token.string[token.end() :].lstrip().startswith("}")
-        return f',"{_MARK}":0' if is_object else f',"{_MARK}"'
+        return f',"{_MARK}":0' if token["closing"] == "}" else f',"{_MARK}"'
     return _IN_TEXT.sub(_escaped, token[0]) if token[0].startswith('"') else token[0]
 
 

@@ -212,6 +212,24 @@ def _assert_no_secret(folder: Path, *texts: str) -> None:
     assert not [text for text in texts if CANARY in text]
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "```json" + "\n" * 100_000,
+        '{"score": ' + '\\"' * 100_000,
+        '{"score": [' + "[1,]," * 30_000,
+        "so " + "".join(f'{{"reasoning": "{n}", "score": 0.5, "confidence": 1.0}} ' for n in range(1_000)),
+    ],
+    ids=["line feeds", "quotes", "commas", "answers"],
+)
+def test_a_reply_that_is_made_to_be_slow_to_read_is_a_failure_at_once(
+    cli: Cli, fake_model: StartModel, said: str
+) -> None:
+    model = fake_model(f"[[rule]]\ntext = {json.dumps(said)}\n")
+    done = score(cli, model.base, *JUDGE, "--timeout", "30", candidate='{"a": 1}' * 1_000)
+    assert (done.status, done.json["kind"]) == (4, "model_error"), done.stderr
+
+
 def test_a_key_stays_out_of_everything_although_the_server_says_it(
     cli: Cli, fake_model: StartModel, tmp_path: Path
 ) -> None:
