@@ -32,22 +32,28 @@ _WITH_USER = r"://[^/@\s:]{0,255}:[^/@\s]{1,255}@"
 _RUN = r"[0-9A-Za-z+/_=-]+"  # what may be base64 or hexadecimal
 _PERCENT = r"(?:%[0-9A-Fa-f]{2})+"
 _CODED = r"((?:(?<!\\)\\+u[0-9A-Fa-f]{4})+)|(?<!\\)\\+x([0-9A-Fa-f]{2})"
+_ZEROS = r"(&#[xX]?)0{8,}+"
+_NO_CHARACTER = r"&#(?:[0-9]{8,}+|[xX][0-9A-Fa-f]{8,}+);?"
 _MARKS = frozenset("\\%&")  # each begins an escape
 _NAMED = {"&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos"}
 
-_CONFIDENTIAL_NAME = r"[\w-]*(?:auth|credential|key|passw|secret|token)[\w-]*"
+# Looked for where a word begins, and then the word is taken whole: else it is read once for each letter.
+_CONFIDENTIAL_NAME = r"(?=[\w-]*?(?:auth|credential|key|passw|secret|token))[\w-]++"
 _SCHEME_WORD = r"(?:(?:Basic|Bearer|Token|ApiKey)\s++)?+"  # it tells nothing, and a line to paste needs it
 _ONE_VARIABLE = rf"[\"']?{_SCHEME_WORD}\$\{{\w+\}}[\"']?(?=\s|$)"
 _IN_COMMANDS = (
     (r"(https?://)[^/@\s'\"]+@", r"\1***@"),  # user and password of a URL
-    (r"(https?://[^\s'\"?]+\?)[^\s'\"]+", r"\1***"),  # its query
-    (rf"(?i)({_CONFIDENTIAL_NAME}:\s*+{_SCHEME_WORD})(?!\$\{{)[^'\"$]+", r"\1***"),  # a header
+    (
+        r"(https?://[^\s'\"?]++)(\?[^\s'\"]++)?",
+        lambda url: f"{url[1]}?***" if url[2] else url[0],
+    ),  # its query
+    (rf"(?i)((?<![\w-]){_CONFIDENTIAL_NAME}:\s*+{_SCHEME_WORD})(?!\$\{{)[^'\"$]+", r"\1***"),  # a header
     (
         rf"(?i)(?<![\w-])(?!--model-key=)({_CONFIDENTIAL_NAME}=)(?!{_ONE_VARIABLE})('[^']*'|\"[^\"]*\"|[^\s'\"]+)",
         r"\1***",
     ),
     (
-        rf"(?i)(?<![\w-])(?!--model-key\s)(--?{_CONFIDENTIAL_NAME}\s+)(?!-|\d{{1,6}}\b)('[^']*'|\"[^\"]*\"|[^\s'\"]+)",
+        rf"(?i)(?<![\w-])(?!--model-key\s)(--?{_CONFIDENTIAL_NAME}\s++)(?!-|\d{{1,6}}\b)('[^']*'|\"[^\"]*\"|[^\s'\"]+)",
         r"\1***",
     ),
     (rf"(?i)((?:-H|--header)[\s=]+'?[\w-]+:\s*+{_SCHEME_WORD})(?!\$\{{)[^'\"$]+", r"\1***"),
@@ -209,10 +215,17 @@ def _unescaped(text: str) -> str:
     for _ in range(_ROUNDS):
         before = text
         text = re.sub(_CODED, _characters, text).replace("\\", "")
-        text = unescape(re.sub(_PERCENT, _decoded, text))
+        text = unescape(_with_short_numbers(re.sub(_PERCENT, _decoded, text)))
         if text == before:
             break
     return text
+
+
+def _with_short_numbers(text: str) -> str:
+    """Shorten `&#0000…65;`, and say at once that no character has a number of so many digits."""
+    if "&#" not in text:  # Python makes no integer of more than some thousand digits
+        return text
+    return re.sub(_NO_CHARACTER, "\ufffd", re.sub(_ZEROS, r"\1", text))
 
 
 def _decoded(octets: re.Match[str]) -> str:

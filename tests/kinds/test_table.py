@@ -9,7 +9,7 @@ from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import parse_evaluator, parse_evaluators
 from optimize_eval.programs.targets import argv_of
-from optimize_eval.secrets import masked
+from optimize_eval.secrets import masked, redact
 
 TEXTS = {  # text → name, argv
     "a program": ("./judge.sh", "judge", ("./judge.sh",)),
@@ -101,3 +101,18 @@ def test_a_specification_travels_between_processes() -> None:
 )
 def test_a_secret_in_a_command_line_is_struck_out_however_it_is_named(command: str) -> None:
     assert "sk-1" not in masked(command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["key" * 100_000, "http://" * 50_000, "--key " * 50_000, "a-key-" * 50_000 + ":", "key='" * 50_000],
+    ids=["a word", "URLs", "options", "a header", "quotes"],
+)
+def test_a_command_line_of_any_length_is_read_once(command: str) -> None:
+    assert "sk-" not in masked(f"{command} --token sk-1 http://me:sk-2@h/")
+
+
+def test_numbers_of_characters_may_have_any_number_of_digits() -> None:
+    secret = ("sk-canary-0123",)
+    assert redact(f"&#{'0' * 5_000}115;k-canary-0123", secret) == "***"
+    assert "sk-canary" not in redact(f"&#{'9' * 5_000}; &#x{'f' * 5_000}; sk-canary-0123", secret)
