@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from types import CodeType
 
 PAIRS = ("extras.io_pairs", "io_pairs")
-_OPENING = re.compile(r"(?:^([ \t]*)(`{3,}|~{3,})[^`\n]*|(```)\w*[ \t\r]*)\n", re.MULTILINE)
+_OPENING = re.compile(r"(?:^([ \t]*)(`{3,}+|~{3,}+)[^`\n]*|(```)\w*[ \t\r]*)\n", re.MULTILINE)
+_CLOSING = re.compile(r"(?<![`~])([`~]++)[ \t\r]*+$", re.MULTILINE)
 _CASES_SHOWN = 50
 
 _Number = TypeVar("_Number", int, float)
@@ -57,9 +58,15 @@ def code_in(candidate: str) -> list[str]:
     if not opening:
         return [text]
     mark, rest = opening[2] or opening[3], text[opening.end() :]
-    closing = re.search(rf"{mark}[`~]*[ \t\r]*$", rest, re.MULTILINE) or re.search(rf"{mark}|\Z", rest)
-    block = rest[: closing.start()] if closing else rest
+    block = rest[: _end_of_block(rest, mark)]
     return [text, dedent(block) if opening[1] else block]
+
+
+def _end_of_block(rest: str, mark: str) -> int | None:
+    """Find the mark at the end of a line, else anywhere."""
+    runs = ((run.start(1), run[1].find(mark)) for run in _CLOSING.finditer(rest))
+    anywhere = rest.find(mark)
+    return next((start + at for start, at in runs if at >= 0), None if anywhere < 0 else anywhere)
 
 
 def io_pairs(sources: Sequence[str], asked: Asked) -> Answer:

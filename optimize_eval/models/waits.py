@@ -11,7 +11,7 @@ from email.utils import parsedate_to_datetime
 _LONGEST = 10_000_000.0  # seconds
 _FIRST_EPOCH = 1e8  # a larger number is an instant, not a span
 _FIRST_IN_MS = 1e11
-_PARTS = re.compile(r"(\d+(?:\.\d+)?)(ms|us|µs|ns|d|h|m|s)")
+_PARTS = re.compile(r"(?<!\d)(\d++(?:\.\d++)?)(ms|us|µs|ns|d|h|m|s)")
 _SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 _RESET = re.compile(r"(x-)?ratelimit-reset(-.+)?|anthropic-ratelimit-.+-reset")
 

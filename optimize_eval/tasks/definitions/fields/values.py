@@ -14,7 +14,7 @@ KEY_PATTERN = re.compile(r"[a-zA-Z0-9_\-]+")
 LONGEST_KEY = 250
 
 _SHOWN = 60
-_EXPONENT = re.compile(r"([-+]?)(\d+)\.?(\d*)[eE]([-+]?)(\d+)")  # which YAML 1.1 takes for a text
+_EXPONENT = re.compile(r"([-+]?)(\d++)\.?(\d*+)[eE]([-+]?)(\d+)")  # which YAML 1.1 takes for a text
 _WANTED = {
     "a text": Kind.TEXT,
     "a list": Kind.LIST,

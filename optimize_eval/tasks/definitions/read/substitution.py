@@ -12,7 +12,7 @@ from optimize_eval.tasks.definitions.fields.context import Context, NotKnown, Ru
 from optimize_eval.tasks.definitions.fields.nodes import Entry, Kind, Node, Spot, node_of
 from optimize_eval.tasks.definitions.read.unfinished import TODO
 
-_HOLE = re.compile(r"<<[ \t]*([A-Za-z_][^<>\n]*?)[ \t]*>>")
+_HOLE = re.compile(r"<<[ \t]*+([A-Za-z_](?:[^<>\n \t]|[ \t]++(?!>>))*+)[ \t]*+>>")
 _CONFIG = re.compile(r"config\.([A-Za-z0-9_\-]+)")
 _NAME = re.compile(r"[A-Za-z_]\w*([.\[].*)?")
 _NAME_IN_CODE = re.compile(r"(config|secrets?|env)[.\[].*")  # a << b >> c is none

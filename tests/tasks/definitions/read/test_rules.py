@@ -759,3 +759,9 @@ def test_each_rule_is_told_alone_with_its_field_and_what_is_meant(cli: Cli, tmp_
         assert error["path"] == one["path"]
         assert error["line_number"]
         assert error["column"]
+
+
+def test_a_text_that_begins_like_a_parameter_is_read_once(cli: Cli, tmp_path: Path) -> None:
+    text = f'"<<a{" " * 50_000} {"<< a " * 10_000}"'
+    said = validated(cli, tmp_path, {"a.yaml": task(scorers=SCORER.replace('"{{ sample.answer }}"', text))})
+    assert said["a.yaml"]["errors"] == []
