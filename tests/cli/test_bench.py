@@ -212,9 +212,8 @@ def test_a_bench_that_did_not_come_to_its_end_has_no_board_of_another_time(
     arithmetic(tmp_path)
     bench = ["bench", "sums.jsonl", "--out", "run", "--concurrency", "1", "--model"]
     assert cli(*bench, model(tmp_path / "mine", RIGHT)).status == 0
-    assert cli("report", "run", "--fail-under", "mine=0.9").status == 0
-    missed = cli("report", "run", "--fail-under", "mine=1.1")
-    assert missed.status == 1, missed.stdout  # a gate is never left out
+    met = cli("report", "run", "--fail-under", "mine=0.9")
+    assert (met.status, "gate met: mine, overall" in met.stderr) == (0, True), met.stderr
     killer = f"os.kill(os.getppid(), 9) if '6 +' in asked['prompt'] else {RIGHT}"
     done = program(*bench, model(tmp_path / "mine", killer), "--fresh", "--no-preflight", "--workers", "1")
     assert done.status == -signal.SIGKILL

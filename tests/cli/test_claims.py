@@ -286,8 +286,10 @@ def test_margins_that_fit_no_run_are_refused(scene: Scene, options: list[str], w
 
 
 def test_a_gate_on_regressions_that_cannot_be_decided_is_refused_before_the_calls(scene: Scene) -> None:
-    assert scene.run({"train": {"b": [0.5, 0.6, 0.7, 0.8]}}, out="before").status == 0
-    done = scene.run({"train": {"b": [0.5, 0.6, 0.7, 0.8]}}, "--no-regression-against=before", out="after")
+    scene.run_each([{"n": n, "scores": {"before": 0.5}} for n in range(4)])
+    (scene.folder / "v.txt").write_text("after")
+    what = ("--candidate=v.txt", "--dataset=d.jsonl", "--out=after", "--no-regression-against=before")
+    done = scene.cli(*JUDGED, *what)
     assert done.status == 2
     assert "cannot be decided on 4 train examples: it takes at least 5; nothing was called" in done.stderr
     assert not (scene.folder / "after").exists()

@@ -242,7 +242,7 @@ def test_failures_never_raise(monkeypatch: pytest.MonkeyPatch, name: str) -> Non
 def test_gates_are_judged_as_the_commands_are(cli: Cli, made: Project, least: float) -> None:
     options = ["--fail-under", f"counts@a={least}", "--max-gap", "2"]
     done = cli(*made.command, "--valset", "d.jsonl", "--out", "r", *options, "--json", env=made.env())
-    run = swept(valset="d.jsonl", fail_under={"counts@a": least}, max_gap=2)
+    run = swept(valset="d.jsonl", fail_under={"counts@a": least}, max_gap=1)
     assert run.exit_code == done.status == (least > 0.5)
     told = [{"name": gate.name, "met": gate.is_met, "text": gate.text} for gate in run.gates]
     assert told == done.json["gates"]
