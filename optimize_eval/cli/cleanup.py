@@ -7,22 +7,24 @@ from collections.abc import Iterator
 
 from optimize_eval.cli.interrupts import uninterrupted
 from optimize_eval.programs.leftovers import adopt_orphans, end_orphans, own_children, reap_adopted
+from optimize_eval.programs.watchdog import watchdog
 
 _REAP_EVERY = 5.0  # seconds
 
 
 @contextlib.contextmanager
 def owned_processes() -> Iterator[None]:
-    """Adopt what evaluators orphan, and end everything at the end."""
-    ours_before = own_children()  # of a shell that became us by exec: not ours to end
+    """Adopt what evaluators orphan, and end everything at the end, be that kill -9."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # an inherited SIG_IGN would lose every exit status
-    adopts = adopt_orphans()
-    try:
-        yield
-    finally:
-        with uninterrupted():
-            if adopts:
-                end_orphans(ours_before)
+    with watchdog():
+        ours_before = own_children()  # of a shell that became us by exec, too: not ours to end
+        adopts = adopt_orphans()
+        try:
+            yield
+        finally:
+            with uninterrupted():
+                if adopts:
+                    end_orphans(ours_before)
 
 
 class Reaper:

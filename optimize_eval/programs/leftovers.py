@@ -43,7 +43,7 @@ def _pidfd_works() -> bool:
 
 
 HAS_PIDFD = _pidfd_works()
-_HAS_PROC = sys.platform == "linux"
+HAS_PROC = sys.platform == "linux"
 
 
 class Process(NamedTuple):
@@ -115,7 +115,7 @@ def adopt_orphans() -> bool:
 
     Meant for a program that owns its process, as our command line does; false where the system cannot.
     """
-    if not _HAS_PROC:
+    if not HAS_PROC:
         return False
     import ctypes  # noqa: PLC0415  costs 10 ms that a plain --help should not pay
 
@@ -138,7 +138,7 @@ def end_orphans(spared: frozenset[Process]) -> None:
 
 def reap_adopted() -> None:
     """Collect adopted processes that have ended; what we start leads a session and is left to who waits."""
-    for process in own_children() if _HAS_PROC else ():
+    for process in own_children() if HAS_PROC else ():
         fields = _read(f"/proc/{process.pid}/stat").rpartition(b")")[2].split()
         if fields[:1] == [b"Z"] and int(fields[3]) != process.pid:
             with contextlib.suppress(OSError):
@@ -169,7 +169,7 @@ def _with_descendants(roots: list[Process], table: Iterable[Process]) -> list[Pr
 
 
 def _processes() -> Iterator[Process]:
-    if not _HAS_PROC:
+    if not HAS_PROC:
         return
     names = _patiently(partial(os.listdir, "/proc"))  # a Path for each process would double the cost
     for name in names:
@@ -253,3 +253,7 @@ def _held(process: Process) -> Iterator[int | None]:
         yield handle if found and found.started == process.started else None  # the parent may have changed
     finally:
         os.close(handle)
+
+
+if __name__ == "__main__":  # of a command that was killed: programs.watchdog
+    sweep(sys.argv[1])

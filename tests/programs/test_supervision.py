@@ -1,5 +1,6 @@
 """Each way of ending what a program started, alone: in a library, where nothing adopts what is orphaned."""
 
+import json
 import os
 import select
 import signal
@@ -13,6 +14,7 @@ from optimize_eval import EvaluationError, command_evaluator
 from optimize_eval.programs import leftovers, one_shot
 from optimize_eval.programs.leftovers import CALL_VARIABLE
 from tests.paths import PROGRAM, PROGRAMS, ROOT
+from tests.processes import processes_with
 from tests.tools import need
 
 
@@ -248,3 +250,32 @@ def test_a_fifo_in_the_place_of_a_program_is_told_at_once(tmp_path: Path) -> Non
         with pytest.raises(EvaluationError) as caught:
             evaluator("x")
     assert caught.value.kind == "start_failed"
+
+
+@pytest.mark.parametrize(
+    "start", ["", pytest.param("setsid ", marks=need("setsid"))], ids=["its group", "a session of its own"]
+)
+def test_an_endless_program_ends_also_after_kill_9_of_the_command(tmp_path: Path, start: str) -> None:
+    up = tmp_path / "up"
+    os.mkfifo(up)
+    (tmp_path / "c.txt").touch()
+    endless = f"{start}sh -c 'echo $0 $$ > {up}; while :; do :; done' $$; :"
+    (tmp_path / "endless.sh").write_text(endless)
+    line = f"exec {PROGRAM} score {tmp_path}/c.txt -e 'sh {tmp_path}/endless.sh'"
+    with subprocess.Popen(["sh", "-c", line], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        handles = [os.pidfd_open(int(pid)) for pid in up.read_text().split()]
+        running.kill()
+    try:
+        assert all(select.select([handle], [], [], 20)[0] for handle in handles)
+    finally:
+        for handle in handles:
+            os.close(handle)
+
+
+def test_nobody_waits_for_the_end_of_a_command_that_ended_by_itself(tmp_path: Path) -> None:
+    (tmp_path / "c.txt").touch()
+    line = 'echo "{\\"score\\": 1, \\"tag\\": \\"$OPTIMIZE_EVAL_CALL\\"}"'
+    argv = [str(PROGRAM), "score", f"{tmp_path}/c.txt", "-e", f"sh -c '{line}'"]
+    done = subprocess.run(argv, capture_output=True, check=True, text=True)
+    tag, *_ = json.loads(done.stdout)["side_info"]["tag"].split(".")
+    assert processes_with(f"TAG={tag}".encode()) == []
