@@ -20,11 +20,14 @@ from optimize_eval.programs.identity import Identity
 from optimize_eval.programs.targets import split_command
 from optimize_eval.tasks import identity
 from optimize_eval.tasks.definitions.target import NOTHING_GIVEN, SUFFIXES, Given
+from optimize_eval.tasks.jsonl.metrics import OWN, is_own
 from optimize_eval.tasks.target import Tasks, tasks_of
 from optimize_eval.tasks.under_test.table import CMD, HTTP, REPLAY, parse_model, retries_of, without_base
 
 if TYPE_CHECKING:
     from optimize_eval.checks import Keys
+
+NO_OWN: Mapping[str, EvaluatorSpec] = {}  # evaluators of one's own, by the metrics that they are
 
 _BEGINS = "task:"
 
@@ -55,9 +58,10 @@ def scorer_spec(
     how: EvaluatorSpec,
     *,
     sandbox: str,
+    own: Mapping[str, EvaluatorSpec] = NO_OWN,
 ) -> EvaluatorSpec:
     """Describe the evaluator of what models reply to the tasks of a file, each scored by its metric."""
-    task = replace(task, metrics=_metric_specs(metrics, how, sandbox))
+    task = replace(task, metrics=_metric_specs(metrics, how, sandbox, own))
     return how.at(task, name=name, text=path, retries=0)  # who calls a model again is the model's business
 
 
@@ -94,11 +98,24 @@ def _model_name(kind: str, rest: str) -> str:
 
 
 def _metric_specs(
-    metrics: Iterable[str], defaults: EvaluatorSpec, sandbox: str = ""
+    metrics: Iterable[str],
+    defaults: EvaluatorSpec,
+    sandbox: str = "",
+    own: Mapping[str, EvaluatorSpec] = NO_OWN,
 ) -> tuple[EvaluatorSpec, ...]:
     """Describe what scores: in our own folder and environment, whatever the model's are."""
     plain = replace(defaults, environment={}, headers=(), cwd=None, persistent=None, retries=None)
-    return tuple(at_level(table.parse_evaluator(text, plain), sandbox) for text in dict.fromkeys(metrics))
+    specs = (own.get(text) or _shipped(text, plain) for text in dict.fromkeys(metrics))
+    return tuple(at_level(spec, sandbox) for spec in specs)
+
+
+def _shipped(text: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
+    if is_own(text):
+        raise UsageError(
+            f"the metric {text} is not named",
+            hint=f"bench names it: -e {text.removeprefix(OWN)}=COMMAND",
+        )
+    return table.parse_evaluator(text, defaults)
 
 
 def _parse(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:

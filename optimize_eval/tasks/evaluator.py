@@ -154,7 +154,7 @@ class TaskEvaluator:
         task = called.task
         prediction = post_process(task.post_process, output.text)
         metric = self._task.scorer.name if self._task.scorer else task.metric
-        question = self._question(called, prediction)
+        question = self._question(called, prediction, metric)
         try:
             scored = self._metric(metric).call(question, deadline)
         except EvaluationError as error:
@@ -169,10 +169,10 @@ class TaskEvaluator:
             return Skip(why=scored.why, side_info=side_info, stderr=output.stderr, spent=spent, output=key)
         return Answer(score=scored.score, side_info=side_info, stderr=output.stderr, spent=spent, output=key)
 
-    def _question(self, called: _TaskCall, prediction: str) -> Payload:
+    def _question(self, called: _TaskCall, prediction: str, metric: str) -> Payload:
         """Make what the metric is sent; what a reply was to, and whose it is, only where a judge says so."""
         question = Payload(candidate=prediction, example=called.payload.example)
-        judge = self._task.scorer.target if self._task.scorer else None
+        judge = self._specs[metric].target if metric in self._specs else None
         return replace(
             question,
             prompt=called.prompt.text if getattr(judge, "shows_prompt", False) else "",

@@ -1,6 +1,7 @@
 """What the documents print, word for word, through the front door."""
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from tests.cli.prompted import COUNTED, calls
 from tests.fake_model import served_model
 from tests.front_door import Cli
 from tests.run.projects import records
+from tests.tools import write_program
 
 FENCE = "```"
 RUN_SOLVER = """\
@@ -244,3 +246,26 @@ def test_optimize_with_too_long_a_dataset_gives_advice_that_it_has(cli: Cli, tmp
     assert done.status == 2
     assert "long.jsonl:10001:1: more than 10,000 records" in done.stderr
     assert "another command a file of fewer (head -n 10000)" in done.stderr
+
+
+def test_an_evaluator_of_ones_own_is_a_metric_that_ranks(cli: Cli, tmp_path: Path) -> None:
+    own = {"id": "a", "prompt": "compute: 1 + 2", "targets": ["x"], "metric": "evaluator:brief"}
+    _write(tmp_path / "own.jsonl", own)
+    _write(tmp_path / "sums.jsonl", {**own, "targets": ["3"], "metric": "exact_match"})
+    program = tmp_path / "brief.sh"
+    write_program(program, ["#!/bin/sh", "cat >&2", 'echo \'{"score": 0.5, "why": "brief"}\''])
+    bench = ("bench", "own.jsonl", "sums.jsonl", "--model", "toy")
+    assert cli("validate", "own.jsonl").status == 0
+    named = cli(*bench, "-e", "brief=./brief.sh", "--out", "r", "--json")
+    assert (named.status, named.json["overall_score"]) == (0, 0.75), named.stderr
+    metric = named.json["models"][0]["tasks"][0]["metric_id"]
+    assert re.fullmatch(r"evaluator:brief@[0-9a-f]{8}", metric)
+    shown = cli(*bench, "-e", "brief=./brief.sh", "--out", "r", "--show", "own:a").stdout
+    assert f"scored by {metric}" in shown
+    assert "why       │ brief" in shown
+    unnamed = cli(*bench, "--out", "s")
+    assert (unnamed.status, "try: name it: -e brief=./brief" in unnamed.stderr) == (2, True)
+    program.write_text(program.read_text().replace("0.5", "0.75"))
+    assert cli(*bench, "-e", "brief=./brief.sh", "--out", "s").status == 0
+    differ = cli("diff", "r", "s")
+    assert (differ.status, "task own has another metric" in differ.stderr) == (2, True)

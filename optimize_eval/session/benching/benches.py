@@ -25,6 +25,7 @@ from optimize_eval.run.plan import Plan, plan_run
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.session.benching.benchmark import Benchmark, check_models
 from optimize_eval.session.benching.boards import drop_outdated, make_board, note_unranked, path_of
+from optimize_eval.session.benching.own_metrics import with_own_metrics
 from optimize_eval.session.benching.task_files import chosen, load_task_files
 from optimize_eval.session.calling import CallSpan, Finished, call, reachable, summarise
 from optimize_eval.session.host import Host, Say
@@ -60,7 +61,7 @@ class PreparedBench:
         """Give the evaluator of a file as it is shown about one task: with a model's thoughts."""
         there = [one.name for one in self.files if one.tasks]
         spec = self.plan.specs[there.index(file.name)]
-        return replace(spec, target=replace(tasks_of(spec), tells_thoughts=True))
+        return replace(spec, target=replace(tasks_of(spec), tells_thoughts=True, loaded=_by_record(file)))
 
 
 def prepare_bench(
@@ -79,21 +80,21 @@ def prepare_bench(
         )
     check_models(benchmark)
     loaded = load_task_files(benchmark.files, dialect=benchmark.format, allow_bad=benchmark.allow_bad_tasks)
+    named, metrics, own = with_own_metrics(loaded, parse_evaluators(benchmark.evaluators, benchmark.how))
     taken, sources = chosen(
-        loaded,
+        named,
         say,
         limit=benchmark.limit,
         sample=benchmark.sample,
         seed=benchmark.seed,
         selection=benchmark.selection,
     )
-    plan = _planned(benchmark, [file for file in taken if file.tasks], sources)
+    plan = _planned(benchmark, [file for file in taken if file.tasks], sources, metrics)
     handling.check(plan)
     folder = folder_of("bench", plan, benchmark.files, out, say)
     paths = {source.name: source.file for source in sources}
     kept = {**benchmark.settings, "paths": stored_paths(paths, ()), **gates.kept()}
     refuse_foreign(folder)
-    own = parse_evaluators(benchmark.evaluators, benchmark.how)
     expected = expected_board(taken, plan.layout)
     return PreparedBench(
         plan=plan,
@@ -107,11 +108,16 @@ def prepare_bench(
     )
 
 
-def _planned(benchmark: Benchmark, files: Sequence[TaskFile], sources: Sequence[SplitSource]) -> Plan:
+def _planned(
+    benchmark: Benchmark,
+    files: Sequence[TaskFile],
+    sources: Sequence[SplitSource],
+    own: Mapping[str, EvaluatorSpec],
+) -> Plan:
     """Plan the scorers of files over models; each scorer is for the split of its file alone."""
     models = benchmark.model_specs()
     return bench_plan(
-        {spec.name: [spec] for spec in benchmark.scorers(files, models)},
+        {spec.name: [spec] for spec in benchmark.scorers(files, models, own)},
         models,
         sources,
         repeats=benchmark.repeats,
@@ -218,5 +224,8 @@ def _with_tasks(plan: Plan, files: Sequence[TaskFile], folder: Path) -> Plan:
 
 
 def _with_loaded(spec: EvaluatorSpec, file: TaskFile, models: tuple[EvaluatorSpec, ...]) -> EvaluatorSpec:
-    loaded: dict[tuple[int | None, bytes], object] = {(task.line, task.raw): task for task in file.tasks}
-    return replace(spec, target=replace(tasks_of(spec), loaded=loaded, models=models))
+    return replace(spec, target=replace(tasks_of(spec), loaded=_by_record(file), models=models))
+
+
+def _by_record(file: TaskFile) -> dict[tuple[int | None, bytes], object]:
+    return {(task.line, task.raw): task for task in file.tasks}

@@ -1,13 +1,13 @@
 """What is benched, by the names of options: models, task files, and how they are called."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.frozen import frozen
-from optimize_eval.kinds.task import scorer_spec
+from optimize_eval.kinds.task import NO_OWN, scorer_spec
 from optimize_eval.options.bench import BenchOptions
 from optimize_eval.rows.selection import EVERYTHING, Selection, parse_selection
 from optimize_eval.session.replying.models import identified, model_specs
@@ -68,8 +68,13 @@ class Benchmark:
         )
         return tuple(map(identified, model_specs(self.models, self.how, task)))
 
-    def scorers(self, files: Iterable[TaskFile], models: Sequence[EvaluatorSpec]) -> list[EvaluatorSpec]:
-        """Make the evaluator of each file, which is called after it."""
+    def scorers(
+        self,
+        files: Iterable[TaskFile],
+        models: Sequence[EvaluatorSpec],
+        own: Mapping[str, EvaluatorSpec] = NO_OWN,
+    ) -> list[EvaluatorSpec]:
+        """Make the evaluator of each file, which is called after it; `own` are metrics that `-e` names."""
         return [
             scorer_spec(
                 file.name,
@@ -78,6 +83,7 @@ class Benchmark:
                 Tasks(models=tuple(models), batch_size=self.batch_size),
                 self.how,
                 sandbox=self.given.sandbox,
+                own=own,
             )
             for file in files
         ]

@@ -7,7 +7,7 @@ from optimize_eval.frozen import frozen
 from optimize_eval.tasks.jsonl import faults
 from optimize_eval.tasks.jsonl.faults import Fault, TaskError
 from optimize_eval.tasks.jsonl.lines import Line
-from optimize_eval.tasks.jsonl.metrics import IN_EXAMPLES
+from optimize_eval.tasks.jsonl.metrics import IN_EXAMPLES, OWN, is_own
 
 MARKS = ("metric",)  # the field by which a record shows this dialect
 
@@ -58,7 +58,8 @@ def _faults(record: dict[str, Any]) -> Iterator[Fault]:
     yield from faults.check_prompt(record["prompt"])
     yield from faults.check_targets(record["targets"])
     yield from faults.check_text("metric", record["metric"])
-    yield from faults.check_choice("metric", record["metric"], tuple(IN_EXAMPLES))
+    if not is_own(record["metric"]):
+        yield from faults.check_choice("metric", record["metric"], (*IN_EXAMPLES, f"{OWN}NAME"))
     yield from faults.check_object("extras", record.get("extras", {}))
 
 

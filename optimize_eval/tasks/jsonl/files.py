@@ -182,7 +182,7 @@ def _of_spec(line: Line, task: TaskSpec) -> Task:
 
 
 def _of_example(line: Line, example: TaskExample) -> Task:
-    metric = IN_EXAMPLES[example.metric]
+    metric = IN_EXAMPLES.get(example.metric, example.metric)
     return Task(
         id=example.task_id,
         line=line.number,

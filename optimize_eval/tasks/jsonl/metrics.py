@@ -4,6 +4,7 @@ A further metric is an evaluator in evaluators/ and a line here. An id names one
 what `-e @ID` runs, it stands in every result, and boards that differ in it are not compared.
 """
 
+import re
 from typing import NamedTuple
 
 
@@ -40,10 +41,18 @@ _METRICS = (
     _Metric("code_exec@io_pairs", "", "code_exec@io_pairs"),
     _Metric("code_exec@stdout", "", "code_exec@stdout"),
 )
+OWN = "evaluator:"  # before the name of an evaluator of one's own, in the examples dialect
 IN_SPEC = {metric.name: metric.in_spec for metric in _METRICS if metric.in_spec}
 IN_EXAMPLES = {metric.name: metric.in_examples for metric in _METRICS}
 
+_OWN = re.compile(rf"{OWN}[A-Za-z0-9_.-]{{1,250}}")
+
+
+def is_own(metric: str) -> bool:
+    """Return True if a metric names an evaluator of one's own."""
+    return _OWN.fullmatch(metric) is not None
+
 
 def evaluator_of(metric: str) -> str:
-    """Write the evaluator text that scores by a metric id."""
-    return f"@{metric}"
+    """Write the evaluator text that scores by a metric id; one's own is its metric's name."""
+    return metric if is_own(metric) else f"@{metric}"
