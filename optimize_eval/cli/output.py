@@ -67,11 +67,16 @@ def emit_document(text: str) -> None:
     _write(text.encode(errors="backslashreplace"))
 
 
+def emit_bytes(pieces: Iterable[bytes]) -> None:
+    """Write a file as it is; stop when the reader has gone."""
+    for piece in pieces:
+        if not _write(piece, end=b""):
+            return
+
+
 def emit_pieces(pieces: Iterable[str]) -> None:
     """Write pieces of whole lines as they are made; stop when the reader has gone."""
-    for piece in pieces:
-        if not _write(piece.encode(errors="backslashreplace"), end=b""):
-            return
+    emit_bytes(piece.encode(errors="backslashreplace") for piece in pieces)
 
 
 def emit_json(value: Any) -> None:

@@ -9,6 +9,7 @@ import re
 import shlex
 import time
 from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,9 @@ OUTPUTS = "outputs.jsonl"  # of the models that tasks call
 LOCK = "lock"
 SEARCH, PROPOSALS, EVALUATIONS = "search.json", "search.jsonl", "evaluations.jsonl"  # of a search
 BOARDS = "leaderboard*.json"  # made from a run of tasks, and made again at its end
+_OWN = frozenset(
+    {MANIFEST, f"{MANIFEST}.v1", JOURNAL, SUMMARY, OUTPUTS, LOCK, SEARCH, PROPOSALS, EVALUATIONS}
+)
 
 _USUAL = "runs"  # where commands make the folders of runs
 _LONG = 20  # items of a list that stand on a line each
@@ -227,6 +231,11 @@ def hint_for_missing(run: str | Path) -> str:
 def has_our_files(folder: Path) -> bool:
     """Return True if, at a glance, a folder with a run.json is a run of ours, also a damaged one."""
     return (folder / MANIFEST).is_file() and is_of_ours(folder)
+
+
+def is_own_name(name: str) -> bool:
+    """Return True if a run or a search keeps a file of this name in its folder."""
+    return name in _OWN or fnmatchcase(name, BOARDS)
 
 
 def is_of_ours(folder: Path) -> bool:

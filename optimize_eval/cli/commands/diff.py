@@ -113,7 +113,7 @@ def _diff_runs(
         case DiffFormat.JSON:
             output.emit_json({**comparison.to_dict(), **gates.to_dict(judged)})
         case DiffFormat.HTML:
-            output.emit(str(page_of_diff.write_runs(before, after, comparison, look, force=force)))
+            page_of_diff.write_runs(before, after, comparison, look, force=force)
         case DiffFormat.TERMINAL:
             output.emit(report.render(output.fitted(comparison), width=output.width()))
     return judged
@@ -130,7 +130,7 @@ def _diff_boards(
         case DiffFormat.JSON:
             output.emit_json({**comparison.to_dict(), **gates.to_dict(judged)})
         case DiffFormat.HTML:
-            output.emit(str(page_of_diff.write_boards(a, b, comparison, look, force=force)))
+            page_of_diff.write_boards(a, b, comparison, look, force=force)
         case DiffFormat.TERMINAL:
             output.emit(boards_report.render(output.fitted(comparison), width=output.width()))
     return judged

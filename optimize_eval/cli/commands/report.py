@@ -124,7 +124,7 @@ def _report_search(folder: Path, name: FormatName, look: page.PageOptions, *, is
             hint=f"`optimize-eval report {shlex.quote(str(folder))}` or --json says how far it is",
         )
     if name is FormatName.HTML:
-        output.emit(str(page.write_page_of_search(folder, look)))
+        page.write_page_of_search(folder, look)
         return
     searched.show_unfinished(folder, as_json=name is FormatName.JSON)
 

@@ -1,6 +1,5 @@
 """html: a page in a file of its own, whose path is the result."""
 
-from optimize_eval.cli import output
 from optimize_eval.cli.formats.reported import BenchReport, RunReport
 from optimize_eval.cli.printed.page import write_page
 
@@ -9,8 +8,8 @@ def of_run(run: RunReport) -> None:
     """Write the page of summary.json as it stands, unless other numbers were requested."""
     summary = None if run.needs_no_numbers else run.summary
     chosen = run.some.options if run.some else ""
-    output.emit(str(write_page(run.part, run.page, summary=summary, chosen=chosen)))
+    write_page(run.part, run.page, summary=summary, chosen=chosen)
 
 
 def of_bench(bench: BenchReport) -> None:
-    output.emit(str(write_page(bench.stored, bench.page, boards=bench.boards or None)))
+    write_page(bench.stored, bench.page, boards=bench.boards or None)

@@ -1,7 +1,5 @@
-"""Where the page of a run is written to: a file of its own, whole or not at all; its path is the result."""
+"""Where the page of a run is written to: the run's folder, or where -o points; its path is the result."""
 
-import contextlib
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from optimize_eval.cli import output
+from optimize_eval.cli.destination import Destination
 from optimize_eval.errors import CannotGoOn, UsageError
 from optimize_eval.findings.board.shapes import Board
 from optimize_eval.findings.shapes.summary import Summary
@@ -75,44 +75,37 @@ def write_page(
     summary: Summary | None = None,
     boards: Mapping[str, Board] | None = None,
     chosen: str = "",
-) -> Path:
-    """Write the page of a run and return where it is; `chosen` are the options that chose some examples."""
+) -> None:
+    """Write the page of a run and say where it is; `chosen` are the options that chose some examples."""
     place = str(stored.folder)
     given = summary.to_dict() if summary else None
     source = on_a_page(stored, source_of(stored, summary=given, boards=boards))
     if chosen:
         source = replace(source, more={"commands": commands_of(source.run, place, chosen)})
     usual = stored.folder / (SOME_FILE if chosen else FILE)
-    return write_source(source, options, usual=usual, title=stored.folder.resolve().name, place=place)
+    write_source(source, options, usual=usual, title=stored.folder.resolve().name, place=place)
 
 
-def write_page_of_search(folder: Path, options: PageOptions) -> Path:
+def write_page_of_search(folder: Path, options: PageOptions) -> None:
     """Write the page of a search that has no run yet."""
     search = read_search(folder)
     if search is None:
         raise UsageError(f"there is no search in {folder} any more", hint="name another folder")
     source = search_source(search, is_running=holder(folder) is not None)
-    return write_source(source, options, usual=folder / FILE, title=folder.resolve().name, place=str(folder))
+    write_source(source, options, usual=folder / FILE, title=folder.resolve().name, place=str(folder))
 
 
-def write_source(source: PageSource, options: PageOptions, *, usual: Path, title: str, place: str) -> Path:
-    """Write a page to where options say, else to its usual place, and return where it is."""
+def write_source(source: PageSource, options: PageOptions, *, usual: Path, title: str, place: str) -> None:
+    """Write a page to where options say, else to its usual place, and say where it is."""
     most = options.most
-    path = Path(options.output) if options.output else usual
-    if path.is_dir():
-        raise UsageError(f"{path} cannot be written: it is a folder", hint="name a file with -o")
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    destination = Destination(options.output or str(usual))
+    destination.check()
     try:
-        with draft.open("wb") as stream:
-            for piece in pieces(source, title=title, place=place, most=most):
-                stream.write(piece)
-        draft.replace(path)
+        destination.write(pieces(source, title=title, place=place, most=most))
     except OSError as error:
-        raise _not_written(path, error) from None
-    finally:
-        with contextlib.suppress(OSError):
-            draft.unlink(missing_ok=True)
-    return path
+        raise _not_written(Path(destination.text), error) from None
+    if not destination.is_stdout:
+        output.emit(str(Path(destination.text)))
 
 
 def _not_written(path: Path, error: OSError) -> Exception:

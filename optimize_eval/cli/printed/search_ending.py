@@ -1,18 +1,19 @@
 """A search as a command carries it out: told before, shown after, its best written, its end explained."""
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import orjson
 import typer
 
 from optimize_eval.cli import output
+from optimize_eval.cli.destination import Destination
 from optimize_eval.cli.host import Terminal
 from optimize_eval.cli.interrupts import Interrupted
 from optimize_eval.errors import UsageError
 
 if TYPE_CHECKING:  # a plain --help needs no search
+    from pathlib import Path
+
     from optimize_eval.search.components import Texts
     from optimize_eval.search.optimizing import Optimized, SearchTask
 
@@ -24,6 +25,7 @@ def carry_out(
 ) -> None:
     from optimize_eval.search.optimizing import begin_anew, optimize_task  # noqa: PLC0415  see optimize
 
+    _check(file, task.folder, as_json=as_json)
     if fresh:
         begin_anew(task.folder)
     _tell_plan(task)
@@ -32,6 +34,8 @@ def carry_out(
     document = {**done.document, "output_file": written}
     if as_json:
         output.emit_json(document)
+    elif written and Destination(written).is_stdout:  # which is the candidate's alone
+        output.say(document["verdict"]["text"])
     elif quiet:
         output.emit(f"{document['verdict']['text']}\n{task.folder}")
     else:
@@ -40,6 +44,17 @@ def carry_out(
         told = {**document, "resume": ""}  # which stderr says at the end
         output.emit(report.render(output.fitted(told), width=output.width(), paint=output.paint()))
     _end(done, task, require_better=require_better)
+
+
+def _check(file: str | None, folder: "Path", *, as_json: bool) -> None:
+    """Refuse at once what the best candidate cannot be written to at the end."""
+    if file is None:
+        return
+    Destination(file).check(folder)
+    if as_json and Destination(file).is_stdout:
+        raise UsageError(
+            "--json and -o - would both write to stdout", hint="name a file with -o, or omit --json"
+        )
 
 
 def _tell_plan(task: "SearchTask") -> None:
@@ -62,11 +77,13 @@ def _write(done: "Optimized", task: "SearchTask", file: str | None, *, require_b
     if file is None or done.result is None:
         return None
     best, is_shown = done.result.best, done.result.state == BETTER
+    destination = Destination(file)
     if require_better and not is_shown:
-        _write_file(Path(f"{file}.unproven"), _written(task, best.texts))
-        _write_file(Path(file), _written(task, done.found.seed.texts))
+        if destination.is_file:  # beside a device there is no place for another
+            _write_file(Destination(f"{file}.unproven"), _written(task, best.texts))
+        _write_file(destination, _written(task, done.found.seed.texts))
     else:
-        _write_file(Path(file), _written(task, best.texts))
+        _write_file(destination, _written(task, best.texts))
     return file
 
 
@@ -82,14 +99,13 @@ def _written(task: "SearchTask", texts: "Texts") -> bytes:
     )
 
 
-def _write_file(path: Path, data: bytes) -> None:
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
+def _write_file(destination: Destination, data: bytes) -> None:
     try:
-        draft.write_bytes(data)
-        draft.replace(path)
+        destination.write([data])
     except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise UsageError(f"{path} cannot be written: {error.strerror}", hint="choose another -o") from None
+        raise UsageError(
+            f"{destination.text} cannot be written: {error.strerror}", hint="choose another -o"
+        ) from None
 
 
 def _end(done: "Optimized", task: "SearchTask", *, require_better: bool) -> None:
