@@ -20,8 +20,8 @@ from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.kinds.kind import Kind, ShellCall, TargetKey, as_name
 from optimize_eval.programs.codec import evaluating
+from optimize_eval.programs.meant import INTERPRETERS
 from optimize_eval.programs.not_started import (
-    INTERPRETERS,
     exists,
     explain_missing,
     explain_refusal,

@@ -19,7 +19,7 @@ from optimize_eval import shipped
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.frozen import frozen
-from optimize_eval.programs.not_started import INTERPRETERS
+from optimize_eval.programs.meant import INTERPRETERS
 from optimize_eval.programs.targets import argv_of, url_of
 from optimize_eval.reading import files
 from optimize_eval.secrets import masked

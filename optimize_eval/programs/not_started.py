@@ -6,32 +6,25 @@ Looks at files only, and never fails itself: whatever cannot be looked at is tak
 import contextlib
 import errno
 import os
+import re
 import shlex
 import stat
-from collections.abc import Mapping
-from difflib import get_close_matches
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from optimize_eval import shipped
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.programs.meant import (
+    BINARIES,
+    INTERPRETERS,
+    head_of,
+    interpreter_of,
+    quoted,
+    working_command,
+    working_script,
+)
 from optimize_eval.programs.targets import argv_of
 
-INTERPRETERS = {  # the suffix of a script → what runs it
-    ".py": "python3",
-    ".sh": "bash",
-    ".bash": "bash",
-    ".js": "node",
-    ".mjs": "node",
-    ".cjs": "node",
-    ".ts": "node",
-    ".rb": "ruby",
-    ".pl": "perl",
-    ".php": "php",
-    ".lua": "lua",
-    ".tcl": "tclsh",
-    ".r": "Rscript",
-}
 _SHELL_WORDS = frozenset({"|", "||", "&&", ";", "&", ">", ">>", "<", "<<"})
 _SYSTEM_LIMITS = {
     errno.E2BIG: ("its arguments and environment are too long", "pass large data in the payload instead"),
@@ -41,9 +34,19 @@ _SYSTEM_LIMITS = {
     errno.ENOMEM: ("not enough memory to start it", "lower the concurrency"),
     errno.ETXTBSY: ("it is still being written", "wait until the build or copy has finished"),
 }
+_LANGUAGES = frozenset(name.rstrip("0123456789") for name in INTERPRETERS.values()) | {
+    "python",
+    "pypy",
+    "sh",
+    "zsh",
+    "deno",
+    "bun",
+}
+_BUILD_HINT = "compile it, and name the program that comes of it"
+_DATA_HINT = "it has no #! line, so it is no program: name what runs it, such as 'python3 judge.py'"
 _OUR_DOING = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN})  # fewer calls at a time would do
-_BINARIES = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"MZ")
-_HEAD = 256
+_SOURCES = frozenset({".c", ".cc", ".cpp", ".cs", ".hs", ".kt", ".rs", ".swift", ".zig"})
+_VARIABLE = re.compile(r"\$(?:[A-Z_][A-Z0-9_]*|\{[A-Z_][A-Z0-9_]*\})")
 
 
 def explain_missing(spec: EvaluatorSpec, search: str | None) -> EvaluationError:
@@ -58,7 +61,7 @@ def explain_missing(spec: EvaluatorSpec, search: str | None) -> EvaluationError:
     return EvaluationError(
         FailureKind.NOT_FOUND,
         f"no program {name}{where}",
-        hint=_meant_instead(spec, search) or _path_hint(name),
+        hint=_meant_instead(spec, search) or _path_hint(name, Path(spec.cwd or ".")),
     )
 
 
@@ -91,26 +94,46 @@ def shell_hint(text: str) -> str:
     """Say how to get a shell for a command that was written as if one read it."""
     lexer = shlex.shlex(text, posix=False, punctuation_chars=True)  # keeps quotes: '|' is no pipe
     with contextlib.suppress(ValueError):
-        words = list(lexer)
-        found = next((word for word in words if word in _SHELL_WORDS or _is_variable(word)), None)
-        return f"no shell is used, so {found} means nothing: bash -c {shlex.quote(text)}" if found else ""
+        if sign := next((word for word in lexer if word in _SHELL_WORDS), None):
+            return f"no shell is used, so {sign} means nothing: bash -c {shlex.quote(text)}"
+        if variable := _variable_in(text):
+            line = f"bash -c {shlex.quote(text)}" if '"' in text else f'let yours put it in, "{text}"'
+            return f"no shell is used, so {variable} means nothing: {line}"
     return ""
+
+
+def _variable_in(text: str) -> str:
+    """Find a variable of the environment as a shell would put it in; one in quotes is for another program."""
+    words = (word for word in shlex.split(text, posix=False) if not {"'", '"'} & set(word))
+    found = next(filter(None, map(_VARIABLE.search, words)), None)
+    return found.group() if found else ""
 
 
 def script_hint(spec: EvaluatorSpec) -> str:
     """Look in a command that started, but failed, for what an interpreter or a shell would have needed."""
-    for word in argv_of(spec)[1:]:
-        script = Path(spec.cwd or ".", word)
-        if script.suffix in INTERPRETERS and not exists(script):
-            close = get_close_matches(script.name, _names(script.parent), n=1)
-            meant = f"; did you mean {Path(word).with_name(close[0])}?" if close else ""
-            return f"there is no file {word} in {_shown(spec.cwd)}{meant}"
+    argv = argv_of(spec)
+    for place, word in enumerate(argv[1:], 1):
+        if not _is_script(argv, place) or exists(Path(spec.cwd or ".", word)):
+            continue
+        if shell := shell_hint(spec.text):
+            return f"there is no file {word}: {shell}"
+        meant = working_script(spec, place)
+        tilde = ": no shell expands ~ here" if word.startswith("~") else ""
+        where = tilde or f" in {_shown(spec.cwd)}"
+        return f"there is no file {word}{where}" + (f"; did you mean {quoted(meant)}?" if meant else "")
     return shell_hint(spec.text)
+
+
+def _is_script(argv: Sequence[str], place: int) -> bool:
+    """Return True if a word is what an interpreter runs: by how it ends, or as the first after one."""
+    word = argv[place]
+    is_first = place == 1 and Path(argv[0]).name.rstrip("0123456789.") in _LANGUAGES
+    return Path(word).suffix.lower() in INTERPRETERS or (is_first and not word.startswith("-"))
 
 
 def carriage_return_hint(executable: str, shown: str) -> str:
     """Say how to fix a script whose first line ends as on Windows, which names an interpreter nobody has."""
-    head = _head(Path(executable)).partition(b"\n")[0]
+    head = head_of(Path(executable)).partition(b"\n")[0]
     if head.startswith(b"#!") and head.endswith(b"\r"):
         return f"line 1 ends in a carriage return; take them out: sed -i 's/\\r$//' {shlex.quote(shown)}"
     return ""
@@ -125,6 +148,12 @@ def exists(path: str | Path) -> bool:
 def is_folder(path: str | Path) -> bool:
     with contextlib.suppress(OSError, ValueError):
         return Path(path).is_dir()
+    return False
+
+
+def _is_dead_link(path: Path) -> bool:
+    with contextlib.suppress(OSError, ValueError):
+        return path.is_symlink() and not path.exists()
     return False
 
 
@@ -151,13 +180,22 @@ def _refusal(path: Path, shown: str, error: OSError) -> tuple[str, str]:
 def _mode_hint(path: Path, quoted: str) -> str:
     if stat.S_IMODE(path.stat().st_mode) & 0o111:
         return "it is executable for others, but not for you: look at its owner and mode"
-    interpreter = INTERPRETERS.get(path.suffix.lower())
-    return f"chmod +x {quoted}" + (f"   (or use: {interpreter} {quoted})" if interpreter else "")
+    head, interpreter = head_of(path), shlex.join(interpreter_of(path))
+    if head.startswith(BINARIES):
+        return f"chmod +x {quoted}"
+    if not interpreter:
+        return _no_program(path)
+    run = f"{interpreter} {quoted}"
+    return (
+        f"chmod +x {quoted}   (or use: {run})"
+        if head.startswith(b"#!")
+        else f"did you mean {shlex.quote(run)}?"
+    )
 
 
 def _unreadable_program(path: Path, shown: str, error: OSError) -> tuple[str, str]:
     """Look at the first bytes of an executable file that the system could not execute."""
-    head = _head(path)
+    head = head_of(path)
     if head.startswith(b"#!"):
         return _bad_interpreter(path, head.partition(b"\n")[0], shown)
     if head.startswith(b"\xef\xbb\xbf#!"):
@@ -165,7 +203,7 @@ def _unreadable_program(path: Path, shown: str, error: OSError) -> tuple[str, st
             f"{shown} starts with a byte order mark, which hides its #! line",
             "save it as UTF-8 without BOM",
         )
-    if head.startswith(_BINARIES):
+    if head.startswith(BINARIES):
         return f"{shown} was built for another kind of machine", "build it again on this machine"
     if error.errno == errno.ENOEXEC:
         what = "has no #! line, so the system cannot tell what runs it" if head else "is empty"
@@ -193,14 +231,6 @@ def _bad_interpreter(path: Path, first: bytes, shown: str) -> tuple[str, str]:
     )
 
 
-def _head(path: Path) -> bytes:
-    with contextlib.suppress(OSError):
-        if path.is_file():  # a FIFO would keep us waiting
-            with path.open("rb") as file:
-                return file.read(_HEAD)
-    return b"?"
-
-
 def _unusable_on_path(name: str, search: str | None) -> Path | None:
     """Find a file of this name on the path that is there, but not executable."""
     if "/" in name:
@@ -214,43 +244,14 @@ def _environment(search: str | None) -> Mapping[str, str] | None:
 
 
 def _meant_instead(spec: EvaluatorSpec, search: str | None) -> str:
-    name, here = argv_of(spec)[0], Path(spec.cwd or ".")
     if shell := shell_hint(spec.text):
         return shell
-    if name.startswith("~"):
-        return f"no shell expands ~ here: write {os.path.expanduser(name)}"  # noqa: PTH111  never raises
-    if spec.name.isupper():
-        return f"if {spec.name}= was meant as a variable: env {spec.name}={spec.text}"
-    if hint := _needs_a_sign(name, here):
-        return hint
-    folder, pool = _neighbours(name, here, search)
-    close = get_close_matches(Path(name).name, pool, n=1)
-    if close == [Path(name).name]:
+    name = argv_of(spec)[0]
+    if _is_dead_link(Path(spec.cwd or ".", name)):
         return f"{name} is a link that leads nowhere"
-    return f"did you mean {folder}{close[0]}?" if close else ""
-
-
-def _needs_a_sign(name: str, here: Path) -> str:
-    """Say which sign must stand before the name of a program in this folder, or of one that ships."""
-    if "/" not in name and exists(here / name):
-        return f"did you mean ./{name}? A program in this folder needs its ./"
-    return f"did you mean @{name}? What ships is named with @" if name in shipped.programs() else ""
-
-
-def _neighbours(name: str, here: Path, search: str | None) -> tuple[str, list[str]]:
-    """List the names that stand where the missing program should: in its folder, or on PATH."""
-    if "/" in name:
-        return name.rpartition("/")[0] + "/", _names(here / Path(name).parent)
-    folders = os.get_exec_path(_environment(search))
-    return "", [entry for folder in folders for entry in _names(Path(folder))]
-
-
-def _names(folder: Path) -> list[str]:
-    try:
-        with os.scandir(folder) as entries:
-            return [entry.name for entry in entries if not entry.is_dir()]
-    except (OSError, ValueError):
-        return []
+    command = working_command(spec, search)
+    tilde = "no shell expands ~ here: " if name.startswith("~") else ""
+    return f"{tilde}did you mean {quoted(command)}?" if command else ""
 
 
 def _shown(cwd: str | None) -> str:
@@ -260,11 +261,15 @@ def _shown(cwd: str | None) -> str:
         return "the current folder, which is gone"
 
 
-def _path_hint(name: str) -> str:
+def _path_hint(name: str, here: Path) -> str:
     if "/" in name:
         return "check the path; a relative one counts from the folder that programs run in (--cwd)"
+    if exists(here / name):
+        return _no_program(here / name)
+    if interpreter := INTERPRETERS.get(Path(name).suffix):
+        return f"no such file is in this folder either: write its path, '{interpreter} DIR/{name}'"
     return f"install it, or write its path, such as ./{name}"
 
 
-def _is_variable(word: str) -> bool:
-    return word.startswith("$") and len(word) > 1
+def _no_program(path: Path) -> str:
+    return _BUILD_HINT if path.suffix.lower() in _SOURCES else _DATA_HINT

@@ -311,10 +311,14 @@ def test_what_cannot_be_searched_is_refused_before_any_call(
 @pytest.mark.parametrize(
     ("option", "text", "words"),
     [
-        ("--proposer", "./propos.sh", "no program ./propos.sh in {} (did you mean ./propose.sh?)"),
-        ("--proposer", "python3 propos.py", "there is no file propos.py in {}; did you mean propose.py?"),
+        ("--proposer", "./propos.sh", "no program ./propos.sh in {} (did you mean 'sh ./propose.sh'?)"),
+        (
+            "--proposer",
+            "python3 propos.py",
+            "there is no file propos.py in {}; did you mean 'python3 propose.py'?",
+        ),
         ("--proposer", "./propose.sh", "./propose.sh is not executable (chmod +x ./propose.sh"),
-        ("-e", "./evaluate", "no program ./evaluate in {} (did you mean ./evaluate.py?)"),
+        ("-e", "./evaluate", "no program ./evaluate in {} (did you mean 'python3 ./evaluate.py'?)"),
     ],
 )
 def test_a_program_that_is_not_there_is_refused_before_any_call(

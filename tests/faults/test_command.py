@@ -27,7 +27,7 @@ FAILURES = {  # program and options, kind, what its message or hint says
     "missing": ("./nowhere.sh", "not_found", "no program ./nowhere.sh in "),
     "missing on PATH": ("no-such-program", "not_found", "no program no-such-program on PATH"),
     "misspelt": (f"{PROGRAMS}/god.sh", "not_found", "did you mean"),
-    "misspelt on PATH": ("pyton3 x.py", "not_found", "did you mean python3?"),
+    "misspelt on PATH": ("pyton3 x.py", "not_found", "did you mean 'python3 x.py'?"),
     "an assignment before the command": ("LANG=C ./e", "not_found", "no program C on PATH"),
     "not executable": (f"{PROGRAMS}/not_executable.py", "start_failed", "chmod +x "),
     "a device": ("/dev/null", "start_failed", "name the file of a program"),
