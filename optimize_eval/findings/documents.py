@@ -53,7 +53,7 @@ class _FieldPlace:
 def to_dict(document: "DataclassInstance") -> dict[str, Any]:
     """Make of a document what JSON has."""
     made: dict[str, Any] = {}
-    for place in _places(type(document)):
+    for place in places_of(type(document)):
         value = getattr(document, place.name)
         if place.is_flat:
             made.update({} if value is None else to_dict(value))
@@ -76,10 +76,10 @@ def from_dict(kind: type[_Document], value: Mapping[str, Any], *, is_older: bool
 
 
 def _read_fields(kind: Any, value: Mapping[str, Any], *, is_older: bool) -> Iterator[tuple[str, Any]]:
-    for place in _places(kind):
+    for place in places_of(kind):
         if place.is_flat:
             inner = _kinds(place.hint)[0]
-            is_there = NoneType not in _kinds(place.hint) or _places(inner)[0].key in value
+            is_there = NoneType not in _kinds(place.hint) or places_of(inner)[0].key in value
             yield place.name, from_dict(inner, value, is_older=is_older) if is_there else None
         elif place.key in value:
             yield place.name, _reader(place.hint, is_older)(value[place.key])
@@ -88,7 +88,7 @@ def _read_fields(kind: Any, value: Mapping[str, Any], *, is_older: bool) -> Iter
 
 
 @cache
-def _places(kind: Any) -> tuple[_FieldPlace, ...]:
+def places_of(kind: Any) -> tuple[_FieldPlace, ...]:
     return tuple(map(_place, fields(kind)))
 
 

@@ -44,7 +44,7 @@ class SandboxOptions(OptionGroup):
         Option(
             "Code: strict|best-effort|none (your rights).",
             "LEVEL",
-            values.same(values.one_of(Sandbox)),
+            values.same(values.OneOf((*Sandbox,))),
             RUN,
         ),
     ] = None

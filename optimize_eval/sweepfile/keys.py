@@ -7,7 +7,7 @@ from optimize_eval.checks import Keys
 from optimize_eval.options import calling, compared, definitions, evaluators, gates, prompts, search
 from optimize_eval.options.declared import all_declared
 
-_GROUPS = (
+GROUPS = (
     *(
         compared.SplitOptions,
         compared.CandidateOptions,
@@ -53,7 +53,7 @@ def optimize_keys(folder: str) -> Keys:
 def _keys(table: str, folder: str) -> Keys:
     return {
         one.key: one.option.value.key(folder)
-        for group in _GROUPS
+        for group in GROUPS
         for one in all_declared([group]).values()
         if one.option.table == table and one.option.value
     }

@@ -95,6 +95,19 @@ def test_a_new_sweep_validates_and_runs(cli: Cli) -> None:
     assert means == {"before": pytest.approx(1 / 6), "after": pytest.approx(5 / 6)}
 
 
+def test_the_first_line_of_a_sweep_or_task_names_the_schema_beside_it(cli: Cli, tmp_path: Path) -> None:
+    cli("new", "sweep", "nightly")
+    cli("new", "task", "sums")
+    named = {"nightly.toml": ("#:schema ./sweep.schema.json", "sweep.schema.json")}
+    named["sums/sums.yaml"] = ("# yaml-language-server: $schema=task.schema.json", "sums/task.schema.json")
+    for file, (first, schema) in named.items():
+        assert (tmp_path / file).read_text().splitlines()[0] == first
+        assert (tmp_path / schema).read_text() == cli("schema", Path(schema).name.partition(".")[0]).stdout
+    (tmp_path / "sweep.schema.json").write_text("mine")
+    assert cli("new", "sweep", "weekly").status == 0
+    assert (tmp_path / "sweep.schema.json").read_text() == "mine", "nothing is ever overwritten"
+
+
 def test_what_a_new_sweep_has_in_comments_is_valid_too(cli: Cli, tmp_path: Path) -> None:
     cli("new", "evaluator", "nightly")
     cli("new", "sweep", "nightly")
@@ -118,7 +131,10 @@ def test_a_new_dataset_validates(cli: Cli) -> None:
 def test_a_task_is_a_folder_that_can_be_used_at_once(cli: Cli) -> None:
     assert cli(*cli("new", "task", "yes").stdout.split(" && ")[0].split()[1:]).status == 0
     done = cli("new", "task", "sums-2")
-    assert (done.status, done.stderr) == (0, "wrote sums-2/sums-2.yaml and sums-2/sums-2.jsonl\n")
+    assert (done.status, done.stderr) == (
+        0,
+        "wrote sums-2/sums-2.yaml, sums-2/sums-2.jsonl and sums-2/task.schema.json\n",
+    )
     check, run = done.stdout.strip().split(" && ")
     assert run == "optimize-eval bench sums-2/sums-2.yaml --model toy"
     checked = cli(*check.split()[1:], "sums-2/sums-2.jsonl")

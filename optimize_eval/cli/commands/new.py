@@ -17,6 +17,7 @@ import typer
 from optimize_eval import shipped
 from optimize_eval.cli import output
 from optimize_eval.cli.languages import ALIASES, LANGUAGES, PROPOSER_LANGUAGES, Language, proposer, starter
+from optimize_eval.cli.schemas.table import Document, schema_text
 from optimize_eval.errors import UsageError
 
 EXAMPLES = """\b
@@ -28,13 +29,15 @@ Examples:
   optimize-eval new task arithmetic
 
 \b
-stdout has one line, which tries what was written:
+The first line of a sweep file or a task tells editors of its JSON Schema, which
+is written beside it. stdout has one line, which tries what was written:
 bash -c "$(optimize-eval new evaluator mine)".
 Exit codes: 0 written, 2 a name or language that cannot be, or a file that is
 there already.
 """
 
 _REQUEST = '{"candidate":"hello","records":[{"score":0.5,"example":{"target":"hello Ada"}}]}'
+_SCHEMA = ".schema.json"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _GO_LEAVES_OUT = re.compile(r".*_(test|linux|darwin|windows|amd64|arm64)")
 
@@ -92,7 +95,8 @@ def sweep(name: FileName) -> None:
     """Write a sweep file, NAME.toml, and examples for it, NAME.jsonl."""
     _check_name(name)
     _refuse_existing(f"{name}.toml")
-    _write({f"{name}.toml": starter(".toml", name), **_data(name)})
+    text = f"#:schema ./{Document.SWEEP}{_SCHEMA}\n{starter('.toml', name)}"
+    _write({f"{name}.toml": text, **_data(name), **_schema(Document.SWEEP, Path())})
     output.emit(f"optimize-eval validate {name}.toml && optimize-eval run {name}.toml")
 
 
@@ -111,7 +115,10 @@ def task(name: FileName) -> None:
     _check_name(name)
     _refuse_existing(name)
     Path(name).mkdir()
-    _write({f"{name}/{name}{suffix}": _task_starter(suffix, name) for suffix in (".yaml", ".jsonl")})
+    about = f"# yaml-language-server: $schema={Document.TASK}{_SCHEMA}\n"
+    texts = {".yaml": about + _task_starter(".yaml", name), ".jsonl": _task_starter(".jsonl", name)}
+    named = {f"{name}/{name}{suffix}": text for suffix, text in texts.items()}
+    _write({**named, **_schema(Document.TASK, Path(name))})
     path = f"{name}/{name}.yaml"
     output.emit(f"optimize-eval validate {path} && optimize-eval bench {path} --model toy")
 
@@ -174,10 +181,17 @@ def _data(name: str) -> Mapping[str, str]:
     return {path: starter(".jsonl", name)}
 
 
+def _schema(document: Document, folder: Path) -> Mapping[str, str]:
+    """Make the schema that a file's first line tells editors of, unless it is there."""
+    path = folder / f"{document}{_SCHEMA}"
+    return {} if path.exists() else {str(path): f"{schema_text(document)}\n"}
+
+
 def _write(texts: Mapping[str, str]) -> None:
     for name, text in texts.items():
         with Path(name).open("x", encoding="utf-8", newline="\n") as file:
             file.write(text)
         if text.startswith("#!"):
             Path(name).chmod(0o755)
-    output.say(f"wrote {' and '.join(texts)}")
+    *others, last = texts
+    output.say(f"wrote {', '.join(others)}{' and ' * bool(others)}{last}")

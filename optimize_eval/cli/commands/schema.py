@@ -1,32 +1,27 @@
-"""`optimize-eval schema`: the contract as JSON Schema, for authors in other languages."""
+"""`optimize-eval schema`: the contract, what people write and what is written for them, as JSON Schema."""
 
-from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from optimize_eval.cli import output
+from optimize_eval.cli.schemas.table import Document, schema_text
 
 EXAMPLES = """\b
 Examples:
   optimize-eval schema answer
   optimize-eval schema payload > payload.schema.json
+  optimize-eval schema sweep > sweep.schema.json
+
+\b
+payload, answer: what an evaluator gets and gives. sweep, task, rubric: files
+that you write; `optimize-eval new sweep NAME` tells your editor of it.
+plan, journal, summary, leaderboard: what --dry-run --json and runs have.
 """
-
-_FOLDER = Path(__file__).resolve().parents[2] / "schema"
-
-
-class Direction(StrEnum):
-    """The two directions of the protocol."""
-
-    PAYLOAD = "payload"
-    ANSWER = "answer"
 
 
 def schema(
-    document: Annotated[Direction, typer.Argument(metavar="DOCUMENT", help="payload or answer.")],
+    document: Annotated[Document, typer.Argument(metavar="DOCUMENT", help=f"One of {', '.join(Document)}.")],
 ) -> None:
-    """Print the JSON Schema of the payload or of the answer."""
-    file = _FOLDER / f"{document}.schema.json"
-    output.emit(file.read_text(encoding="utf-8").rstrip())
+    """Print the JSON Schema of a document."""
+    output.emit(schema_text(document))

@@ -36,7 +36,7 @@ RESERVED = frozenset(  # keys of a judge's side info, which no dimension can hav
 )
 
 _NUMBERED = re.compile(r"c\d+")
-_HOTTEST = 2.0
+HOTTEST = 2.0
 _OF_A_FORM = {  # key → the forms that have it
     "dimensions": (AnswerForm.SCORE,),
     "constraints": (AnswerForm.SCORE, AnswerForm.SCORER),
@@ -236,7 +236,7 @@ _CHECKS: Mapping[str, FieldCheck] = {
     "correct_labels": values.labels,
     "incorrect_labels": values.labels,
     "labels": _scored_labels,
-    "temperature": partial(values.between, most=_HOTTEST),
+    "temperature": partial(values.between, most=HOTTEST),
     "max_tokens": partial(values.whole, least=1),
     "seed": partial(values.whole, least=0),
     "shows": values.fields,
@@ -245,3 +245,4 @@ _CHECKS: Mapping[str, FieldCheck] = {
     "shows_prompt": values.boolean,
     "shows_model": values.boolean,
 }
+KEYS = (*_CHECKS,)

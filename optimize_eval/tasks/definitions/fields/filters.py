@@ -32,7 +32,8 @@ _ORDERED = Choice(text=Number(), other=Scalar())
 OPERATORS = (*COMPARISONS, *MEMBERSHIPS, *UNARIES)
 
 
-def _entities(expression: What) -> Mapping[Sequence[str], Entity]:
+def entities_of(expression: What) -> Mapping[Sequence[str], Entity]:
+    """List the entities of filters by their operators."""
     common = (field("op", OneOf(choices=OPERATORS)), field("expression", expression))
     return {
         _EQUALITIES: Entity(noun="a comparison", fields=(*common, field("value", Scalar()))),
@@ -59,7 +60,7 @@ class FilterOf:
         if isinstance(name, NotKnown) or op.node.is_partial:
             return NOT_KNOWN
         _note_path(spot.child("expression"), context)
-        for operators, entity in _entities(self.expression).items():
+        for operators, entity in entities_of(self.expression).items():
             if name in operators:
                 return entity.read(spot, context)
         reason = f"there is no such operator: {name[:60]!r}{meant(name, OPERATORS)}"
