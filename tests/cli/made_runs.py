@@ -1,11 +1,14 @@
 """Runs on disk made by hand, for tests of what lists and removes them."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import orjson
 
 from optimize_eval.store.journal import sealed
+from optimize_eval.store.journal_end import journal_end
+from optimize_eval.store.stored import open_stored
 from tests.findings.made import on_val
 
 ENDED = "2026-01-02T03:04:05.678+00:00"
@@ -18,6 +21,13 @@ def make(folder: Path, *, status: str | None = "done", age: int = 0, verdict: st
     with (folder / "journal.jsonl").open("ab") as stream:
         stream.write(footer)
     units = {"total": 1, "scored": 1, "failed": 0, "skipped": 0, "owed": 0}
-    (folder / "summary.json").write_bytes(orjson.dumps({"verdict": {"text": verdict}, "units": units}))
+    write_summary(folder, {"verdict": {"text": verdict}, "units": units})
     os.utime(folder / "journal.jsonl", (1e9 - age, 1e9 - age))
     return folder
+
+
+def write_summary(folder: Path, summary: Mapping[str, object]) -> None:
+    """Write a summary of all that the run has now."""
+    end = journal_end(folder, open_stored(folder).manifest)
+    marked = {**summary, "journal": {"end": end.end, "crc": end.crc, "run": end.run}}
+    (folder / "summary.json").write_bytes(orjson.dumps(marked))

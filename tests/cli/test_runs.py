@@ -12,7 +12,7 @@ import pytest
 
 from optimize_eval.store.folder import holder, locked
 from optimize_eval.store.journal import sealed
-from tests.cli.made_runs import ENDED, make
+from tests.cli.made_runs import ENDED, make, write_summary
 from tests.findings.made import No, on_val
 from tests.front_door import Cli
 from tests.reports.looks import HOSTILE, WIDTHS, measured
@@ -98,7 +98,7 @@ def test_an_interrupted_run_says_what_is_owed(cli: Cli, runs: Path) -> None:
         stream.write(footer)
     assert " of 4 " in shown(cli)
     units = {"total": 4, "scored": 1, "failed": 0, "skipped": 0, "owed": 3}
-    (runs / "r" / "summary.json").write_bytes(orjson.dumps({"units": units}))
+    write_summary(runs / "r", {"units": units})
     assert " interrupted 1/4 " in shown(cli)
     assert " 3 calls are owed; " in shown(cli)
 

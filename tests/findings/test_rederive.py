@@ -22,7 +22,6 @@ from optimize_eval.findings.rederive.__main__ import differences, main
 from optimize_eval.findings.rederive.board import expected_boards
 from optimize_eval.findings.rederive.journal import read
 from optimize_eval.findings.rederive.summary import expected
-from optimize_eval.findings.summary.document import summarise
 from optimize_eval.findings.summary.stored import summarise_stored
 from optimize_eval.kinds.table import parse_evaluators
 from optimize_eval.protocol import ScoreRange
@@ -33,10 +32,7 @@ from optimize_eval.run.splits import SplitSource
 from optimize_eval.store.document import document_of
 from optimize_eval.store.folder import JOURNAL, LEADERBOARD, MANIFEST, SUMMARY, write_json
 from optimize_eval.store.journal import Journal, sealed
-from optimize_eval.store.ledger import Ledger, UnitTable
-from optimize_eval.store.manifest import layout_of
 from optimize_eval.store.stored import open_stored
-from optimize_eval.store.view import View
 from tests.findings.boards import board_and_folder
 from tests.findings.made import LEAD, Example, Fails, Made, No, made, moved, noisy, on_val
 from tests.front_door import Cli
@@ -85,10 +81,7 @@ def folder(tmp_path: Path) -> Path:
     manifest = manifest_of(plan, {}, {})
     write_json(folder / MANIFEST, document_of(manifest))
     _write_journal(folder / JOURNAL, plan)
-    layout = layout_of(manifest)
-    view = View(Ledger.read(folder / JOURNAL, UnitTable.of(layout, plan.digest)), layout)
-    with view.reader(folder / JOURNAL) as reader:
-        write_json(folder / SUMMARY, summarise(layout, reader.records).to_dict())
+    write_json(folder / SUMMARY, summarise_stored(open_stored(folder)).to_dict())
     return folder
 
 

@@ -126,7 +126,7 @@ def called(unit: Unit) -> bytes:
 
 def summary(run: StoredRun) -> bytes:
     told = summarise_stored(run).to_dict()
-    del told["latency"]
+    del told["latency"], told["journal"]  # where it stands in a journal is that journal's
     return orjson.dumps(told)
 
 

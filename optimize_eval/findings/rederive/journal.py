@@ -121,6 +121,7 @@ class JournaledRun:
     known: int
     size: int
     calls: list[dict[str, Any]]  # of models, each with the axes of its record
+    end: dict[str, Any]  # where the last line of the journal ends that counts, and its checksum
     own_splits: dict[str, list[str]]  # of evaluators that are for some splits alone
     waits: bool  # for rules of tasks that were not applied yet
     checks: set[str]  # scorers of tasks that rank nobody, as these say
@@ -191,6 +192,7 @@ def read(folder: Path) -> JournaledRun:
         known=sum(done[name] for name in names),
         size=sum(shares[name] for name in names),
         calls=found.calls,
+        end=found.end,
         own_splits=own_splits,
         waits=waits and kept == entries,
         checks=_checks(manifest.get("settings", {})),

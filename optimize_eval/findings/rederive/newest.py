@@ -8,6 +8,8 @@ from typing import Any
 
 Records = dict[tuple[Any, ...], dict[str, Any]]  # by evaluator, task model, split, candidate, line, repeat
 
+_COUNTING = {"outcome", "changed", "changed_models", "usage", "rules", "metric"}  # keys of lines that do
+
 
 @dataclass
 class NewestRecords:
@@ -18,6 +20,7 @@ class NewestRecords:
     changed_models: set[str] = field(default_factory=set)
     calls: list[dict[str, Any]] = field(default_factory=list)  # each with the axes of its record
     rules: list[dict[str, Any]] = field(default_factory=list)  # what rules of tasks came to
+    end: dict[str, Any] = field(default_factory=lambda: {"end": 0, "crc": ""})  # of the last line that counts
 
 
 def newest_records(
@@ -31,7 +34,9 @@ def newest_records(
     sound = {one["name"]: max(one.get("since", 0), one.get("sound_since", 0)) for one in entries}
     sound_models = {one["name"]: one.get("sound_since", 0) for one in models}
     found = NewestRecords()
-    for offset, record in _lines(path):
+    for offset, length, record in _lines(path):
+        if _COUNTING.intersection(record):
+            found.end = {"end": offset + length, "crc": record["crc"]}
         axes = {key: record.get(key) for key in ("evaluator", "candidate")}
         found.calls += [{**axes, **call} for call in record.get("usage", ())]
         found.rules += [record] if "rules" in record else []
@@ -44,12 +49,12 @@ def newest_records(
     return found
 
 
-def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Give each record and where it begins; a torn line is none."""
+def _lines(path: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
+    """Give each record, where it begins and how long its line is; a torn line is none."""
     offset = 0
     with path.open("rb") as journal:
         for line in journal:
-            yield offset, json.loads(line) if line.endswith(b"\n") else {}
+            yield offset, len(line), json.loads(line) if line.endswith(b"\n") else {}
             offset += len(line)
 
 

@@ -63,6 +63,7 @@ def expected(run: JournaledRun) -> Told:
         "skips": _skips(run),
         "replies": sorted(run.replies, key=_order(run)),
         "verdict": verdict_of(primary, claims, run),
+        "journal": run.end,
         **models_compared(run, means),
         **({"spent": spent_of(run.calls)} if run.calls else {}),
     }

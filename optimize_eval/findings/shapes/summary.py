@@ -19,6 +19,7 @@ from optimize_eval.findings.shapes.side_info import SideInfoEntry
 from optimize_eval.findings.wording import left_out_by
 from optimize_eval.frozen import frozen
 from optimize_eval.statistics.intervals import Interval
+from optimize_eval.store.journal_end import JournalEnd
 
 SCHEMA = "optimize-eval.summary.v2"
 FIRST_SCHEMA = "optimize-eval.summary.v1"
@@ -229,6 +230,7 @@ class Summary:
     skips: Annotated[tuple[SkipGroup, ...], IF_ANY] = ()
     side_info: tuple[SideInfoEntry, ...]
     latency: tuple[LatencyEntry, ...]
+    journal: Annotated[JournalEnd | None, IF_ANY] = None  # up to where it goes; None of some examples
     passes: tuple[PassesEntry, ...]
     calibration: tuple[CalibrationEntry, ...]
     corpus_bleu: tuple[BleuEntry, ...]
@@ -249,6 +251,7 @@ class Summary:
         made = documents.to_dict(self)
         if self.selected:
             del made["spent"]  # which is known of all examples only
+            made.pop("journal", None)
         return made
 
     @property

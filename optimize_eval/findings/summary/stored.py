@@ -8,12 +8,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+import orjson
+
 from optimize_eval.findings.additions import left_out_of, without
 from optimize_eval.findings.documents import from_dict
 from optimize_eval.findings.metrics import counts_as, metrics_of
 from optimize_eval.findings.replies import judges_of
-from optimize_eval.findings.shapes.summary import Point, SpendingTotals, Summary, Verdict
+from optimize_eval.findings.shapes.summary import SCHEMA, Point, SpendingTotals, Summary, Verdict
 from optimize_eval.findings.summary.document import summarise
+from optimize_eval.reading import files
+from optimize_eval.store.folder import SUMMARY
+from optimize_eval.store.journal_end import JournalEnd, fits, journal_end
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.tasks.definitions.target import ways_kept
 
@@ -29,8 +34,36 @@ def summarise_stored(run: StoredRun) -> Summary:
     totals = from_dict(SpendingTotals, spent) if spent else None
     points = (*summary.verdict.points, *points_about_code(run.manifest.get("settings", {})))
     verdict = replace(summary.verdict, points=points)
-    whole = replace(summary, verdict=verdict, spent=totals, metrics=metrics_of(run, layout))
+    whole = replace(
+        summary, verdict=verdict, spent=totals, metrics=metrics_of(run, layout), journal=_end(run)
+    )
     return replace(whole, verdict=without_rules(whole) or verdict)
+
+
+def _end(run: StoredRun) -> JournalEnd | None:
+    """Give up to where the journal was read; a plan without a journal has no such place."""
+    try:
+        return journal_end(run.folder, run.manifest)
+    except OSError:
+        return None
+
+
+def summary_of(run: StoredRun) -> dict[str, Any]:
+    """Read summary.json where it is of all that the run has now and of these rules, else compute it."""
+    try:
+        summary = orjson.loads(files.load(run.folder / SUMMARY, files.OF_A_RUN))
+    except (OSError, ValueError):
+        summary = None
+    is_current = isinstance(summary, dict) and summary.get("schema") == SCHEMA
+    if is_current and fits(summary, run.folder, run.manifest):
+        return dict(summary)
+    return as_read(summarise_stored(run).to_dict())
+
+
+def as_read(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Make of a summary what reading summary.json would give."""
+    read: dict[str, Any] = orjson.loads(orjson.dumps(summary))
+    return read
 
 
 def without_rules(summary: Summary) -> Verdict | None:

@@ -9,18 +9,14 @@ from dataclasses import field
 from functools import cache
 from typing import Any
 
-import orjson
-
 from optimize_eval.errors import OptimizeEvalError
 from optimize_eval.findings.board.shapes import Board
-from optimize_eval.findings.shapes.summary import SCHEMA
-from optimize_eval.findings.summary.stored import summarise_stored
+from optimize_eval.findings.summary.stored import as_read, summary_of
 from optimize_eval.frozen import frozen
-from optimize_eval.reading import files
 from optimize_eval.reports.searched import on_a_page
 from optimize_eval.rows.datasets import read_dataset
 from optimize_eval.store import journal
-from optimize_eval.store.folder import JOURNAL, OUTPUTS, SUMMARY
+from optimize_eval.store.folder import OUTPUTS
 from optimize_eval.store.layout import Cell
 from optimize_eval.store.manifest import Manifest
 from optimize_eval.store.replies import index_of, replies_in
@@ -60,7 +56,7 @@ def source_of(
 ) -> PageSource:
     """Say where the documents and records of a run are; a summary that is given stands for the stored one."""
     names = [candidate["name"] for candidate in stored.manifest["candidates"]]
-    shown = summary_of(stored) if summary is None else _as_read(summary)
+    shown = summary_of(stored) if summary is None else as_read(summary)
     search = on_a_page(stored.folder, shown)
     return PageSource(
         run=stored.manifest,
@@ -101,34 +97,6 @@ def without_records(
         against=[],
         more=more,
     )
-
-
-def summary_of(stored: StoredRun) -> dict[str, Any]:
-    """Read summary.json, or compute it where it is missing, older than the journal or of other rules."""
-    path, journal = stored.folder / SUMMARY, stored.folder / JOURNAL
-    try:
-        is_newer = path.stat().st_mtime_ns >= journal.stat().st_mtime_ns
-        summary = orjson.loads(files.load(path, files.OF_A_RUN)) if is_newer else None
-    except (OSError, ValueError):
-        summary = None
-    is_current = isinstance(summary, dict) and summary.get("schema") == SCHEMA
-    if summary and is_current and _is_of(summary, stored):
-        return dict(summary)
-    return _as_read(summarise_stored(stored).to_dict())
-
-
-def _is_of(summary: Mapping[str, Any], stored: StoredRun) -> bool:
-    """Return True if a summary is about what the run was last about, and knows as many outcomes."""
-    units, layout = summary["units"], stored.layout
-    compared = {(row["evaluator"], row["candidate"], row["task_model"]) for row in summary["rows"]}
-    there = {(cell.evaluator, cell.candidate, cell.task_model) for cell in layout.cells}
-    return (units["total"], units["owed"]) == (layout.size, stored.owed) and compared == there
-
-
-def _as_read(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """Make of a summary what reading summary.json would give."""
-    read: dict[str, Any] = orjson.loads(orjson.dumps(summary))
-    return read
 
 
 def examples_of(run: Manifest) -> Mapping[str, Examples]:

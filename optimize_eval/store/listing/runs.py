@@ -25,6 +25,7 @@ from optimize_eval.store.folder import (
     read_manifest,
 )
 from optimize_eval.store.journal import SCHEMA, check_schema, decode, last_line
+from optimize_eval.store.journal_end import fits
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.listing.listed import ComparedAxes, ListedRun, State, changed_at, size_of
 from optimize_eval.store.listing.searches import (
@@ -119,7 +120,7 @@ def _read(folder: Path) -> ListedRun:
     footer = _footer(folder)
     layout = layout_of(manifest)
     state = State.RUNNING if held_by is not None else _stands(_state(footer), manifest, layout)
-    summary = _summary(folder, state, manifest, layout.size)
+    summary = _summary(folder, state, manifest)
     board = _stored(folder / LEADERBOARD) if summary and is_bench(manifest) else {}
     stopped = stopped_session(folder)
     verdict = _object((board or _searched(folder, summary) or summary).get("verdict"))
@@ -212,16 +213,10 @@ def _stored(path: Path) -> dict[str, Any]:
         return {}
 
 
-def _summary(folder: Path, state: State, manifest: Manifest, calls: int) -> dict[str, Any]:
-    """Read the summary where it is the last session's, which may have been killed before it wrote one."""
-    if state not in _ENDED:
-        return {}
-    summary = _stored(folder / SUMMARY)
-    units = _counts(summary)
-    total = units.get("total", calls)
-    is_of_all = total <= calls if manifest.get("additions") else total == calls  # some may be left out
-    is_older = not is_of_all or (state is State.DONE and units.get("owed", 0) > 0)
-    return {} if is_older else summary
+def _summary(folder: Path, state: State, manifest: Manifest) -> dict[str, Any]:
+    """Read the summary where it is of all that the run has; a killed session may have written none."""
+    summary = _stored(folder / SUMMARY) if state in _ENDED else {}
+    return summary if fits(summary, folder, manifest) else {}
 
 
 def _searched(folder: Path, summary: Mapping[str, Any]) -> dict[str, Any]:
