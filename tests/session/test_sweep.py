@@ -240,7 +240,7 @@ def test_failures_never_raise(monkeypatch: pytest.MonkeyPatch, name: str) -> Non
 
 @pytest.mark.parametrize("least", [0.1, 0.9])
 def test_gates_are_judged_as_the_commands_are(cli: Cli, made: Project, least: float) -> None:
-    options = ["--fail-under", f"counts@a={least}", "--max-gap", "2"]
+    options = ["--fail-under", f"counts@a={least}", "--max-gap", "1"]
     done = cli(*made.command, "--valset", "d.jsonl", "--out", "r", *options, "--json", env=made.env())
     run = swept(valset="d.jsonl", fail_under={"counts@a": least}, max_gap=1)
     assert run.exit_code == done.status == (least > 0.5)
