@@ -12,6 +12,7 @@ from optimize_eval.cli.interrupts import Interrupted
 from optimize_eval.cli.options import gates
 from optimize_eval.errors import CannotGoOn
 from optimize_eval.findings.documents import to_dict
+from optimize_eval.findings.rows import failed_in_short
 from optimize_eval.run.runner import Status
 from optimize_eval.secrets import masked
 from optimize_eval.session import ending
@@ -39,7 +40,7 @@ def show(
         }
         output.emit_json(document)
     elif quiet:
-        output.emit(f"{summary.verdict.text}\n{folder}")
+        output.emit(f"{summary.verdict.text}{failed_in_short(summary)}\n{folder}")
     else:
         from optimize_eval.reports.terminal import summary as terminal  # noqa: PLC0415  only for people
 
@@ -64,7 +65,8 @@ def end(
     for called in finished.calls:
         for line in ending.explained(called, same_command, folder=folder, out=out):
             output.say(line)
-    if any(called.ended.mostly_failed for called in finished.calls):
+    ends = [called.ended for called in finished.calls]
+    if any(ended.mostly_failed or (ended.broken and not ended.reason) for ended in ends):
         gates.say_missed(finished.gates)
     for called in finished.calls:
         if called.ended.changed:

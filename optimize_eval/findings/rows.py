@@ -1,15 +1,18 @@
 """What one row of a summary says, as verdicts and points read it."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from optimize_eval.findings.claims.failures import IF_ALIKE, SURELY, UNBOUNDED
 from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.shapes.row import Row
+from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.summary import compare
 from optimize_eval.findings.wording import count, interval, signed
 from optimize_eval.statistics.families import fewest_units
 from optimize_eval.store.layout import SINGLE, Layout
+
+_MOST_NAMED = 3
 
 MARKS = {
     compare.BETTER: "▲",
@@ -29,6 +32,28 @@ def primary_name(layout: Layout) -> str:
 def evaluator_label(evaluator: str, task_model: str | None) -> str:
     """Name an evaluator and, where there is one, the task model of its calls."""
     return evaluator if task_model is None else f"{evaluator} with {task_model}"
+
+
+def failed_in_short(summary: Summary) -> str:
+    """Say in a few words how many calls of a run failed, and whose they were; empty where none did."""
+    failed = {
+        f"{evaluator_label(row.evaluator, row.task_model)} on {row.candidate}": many
+        for row in summary.rows
+        if (many := sum(one.failed for one in row.splits.values()))
+    }
+    return short_of(
+        failed, sum(one.scored + one.failed for row in summary.rows for one in row.splits.values())
+    )
+
+
+def short_of(failed: Mapping[str, int], calls: int) -> str:
+    """Say how many calls failed, those with most of them first."""
+    if not (many := sum(failed.values())):
+        return ""
+    most = sorted(failed, key=lambda name: -failed[name])
+    whose = [f"{name} {failed[name]:,}" if len(most) > 1 else name for name in most[:_MOST_NAMED]]
+    whose += [f"{len(most) - _MOST_NAMED:,} more"] if len(most) > _MOST_NAMED else []
+    return f"; {many:,} of {count(calls, 'call')} failed ({', '.join(whose)})"
 
 
 def is_primary(row: Row, layout: Layout) -> bool:

@@ -9,6 +9,7 @@ from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -20,8 +21,8 @@ from optimize_eval.kinds.table import connect
 from optimize_eval.run.live import Connecting, LiveEvaluators, crowded_out
 from optimize_eval.run.outcome import Failed, Progress
 from optimize_eval.run.parts.changes import changed_evaluators, changed_models
+from optimize_eval.run.parts.failing import PartFailures, Prevalent
 from optimize_eval.run.parts.lanes import lane_of
-from optimize_eval.run.parts.scorers import ScorerFailures
 from optimize_eval.run.parts.shares import Share, place_of, shares_of
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.scribe import Clock, Record, Scribe, outcome_name, record_of
@@ -58,6 +59,7 @@ class Settings:
     ends_at: float | None = None  # the instant from which on no call begins, of the stop's clock
     cost_before: float = 0.0  # what the session spent before these calls
     tokens_before: int = 0
+    demands_each: bool = True  # candidate and task model to be scored in half of its calls, too
 
     def allow(self, failures: int) -> bool:
         most = 0 if self.abort_on_failure else self.most_failures
@@ -122,7 +124,7 @@ class Runner:
         self._clock = Clock()
         self._shares = shares_of(plan)
         self._progress = tuple(map(self._begin, self._shares))
-        self._scorers = ScorerFailures(plan)
+        self._parts = PartFailures(plan)
 
     def run(self, path: Path) -> SessionEnd:
         """Call until nothing is owed or there is a reason to stop; `path` is the journal."""
@@ -143,17 +145,17 @@ class Runner:
         return self._ended(status, tuple(notes))
 
     def _ended(self, status: Status, notes: tuple[str, ...]) -> SessionEnd:
-        unscored, weak = self._scorers.prevalent(self._scored)
+        parts = self._failing_parts()
         changed = tuple(name for name in self._plan.layout.evaluators if name in self._ledger.changed)
         changed += tuple(one.name for one in self._plan.models if one.name in self._ledger.changed_models)
         return SessionEnd(
             status=status,
             reason=self._reason,
             progress=self._progress,
-            broken=(*unscored, *self._broken()),
+            broken=(*parts.unscored, *self._broken()),
             notes=notes,
             changed=changed,
-            mostly_failed=(*weak, *self._mostly_failed()),
+            mostly_failed=(*parts.weak, *self._mostly_failed()),
             over=self._over,
         )
 
@@ -212,6 +214,12 @@ class Runner:
             if many and many + progress.failed < 2 * progress.own_failures
         )
 
+    def _failing_parts(self) -> Prevalent:
+        if not self._settings.demands_each:
+            return Prevalent()
+        told = (*self._broken(), *self._mostly_failed())
+        return self._parts.prevalent(self._scored, partial(self._part.count, SKIPPED), told)
+
     def _owed(self, place: int) -> "array[int]":
         """List what is still to be called in this session."""
         owed = array("I")
@@ -258,7 +266,7 @@ class Runner:
             self._part.enter(unit.number, outcome_name(outcome), offset, len(line))
             offset += len(line)
             self._progress[place_of(unit, self._plan)].count(outcome, unit.coordinates)
-            self._scorers.count(unit, outcome)
+            self._parts.count(unit, outcome)
             self._called.add(unit.evaluator)
             for spending in (self._ledger.spending, self.spending) if usages else ():
                 spending.take(unit.coordinates, usages)
@@ -292,7 +300,7 @@ class Runner:
             if self._over:
                 return Status.OVER_BUDGET
             return Status.OUT_OF_TIME if self._stop.is_out_of_time else Status.INTERRUPTED
-        failed = self._broken() or self._mostly_failed() or any(self._scorers.prevalent(self._scored))
+        failed = self._broken() or self._mostly_failed() or any(self._failing_parts())
         return Status.TOO_MANY_FAILURES if failed else Status.DONE
 
     def _begin(self, share: Share) -> Progress:

@@ -62,7 +62,7 @@ def _end(called: CallSpan, plan: Plan, again: Again, folder: Path | None, out: s
     yield from (f"note: {note}" for note in ended.notes)
     for progress in _each_at_fault(ended.broken):
         yield from _broken(progress, plan)
-    yield from map(_mostly_failed, ended.mostly_failed)
+    yield from map(_mostly_failed, _each_at_fault(ended.mostly_failed))
     done = sum(progress.done for progress in ended.progress)
     so_far = f"{done:,} of {plan.layout.size:,} calls are done"
     if ended.status is Status.INTERRUPTED:

@@ -246,7 +246,7 @@ def test_a_key_stays_out_of_everything_although_the_server_says_it(
         cli("run", *judge, "--out", "run", "--json", env=KEY),
     ]
     told.append(cli("score", "b.txt", *JUDGE, "--api-base", model.base, env=KEY))
-    assert [one.status for one in told] == [0, 0, 0, 0, 4]
+    assert [one.status for one in told] == [4, 0, 0, 4, 4]
     assert {request["authorization"] for request in model.requests()} == {True}
     assert "you sent Bearer ***" in (tmp_path / "run" / "journal.jsonl").read_text()
     _assert_no_secret(tmp_path, *(text for one in told for text in (one.stdout, one.stderr)))

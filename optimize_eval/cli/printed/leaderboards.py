@@ -8,6 +8,7 @@ from typing import Any
 from optimize_eval.cli import output
 from optimize_eval.findings import documents
 from optimize_eval.findings.board.shapes import SCHEMA, Board, scorers_on
+from optimize_eval.findings.rows import short_of
 from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.reports.metrics import terminal as metrics_report
 from optimize_eval.reports.terminal import leaderboard
@@ -34,11 +35,19 @@ def tell(
             {**to_dict(boards), "run": str(path.parent), "status": status, **metrics_in(summary), **beside}
         )
     elif boards and quiet:
-        verdicts = [f"{f'by {name}: ' * bool(name)}{board.verdict.text}" for name, board in boards.items()]
+        verdicts = [
+            f"{f'by {name}: ' * bool(name)}{board.verdict.text}{_failed_on(board)}"
+            for name, board in boards.items()
+        ]
         output.emit("\n".join([*verdicts, str(path.parent)]))
     elif boards:
         emit(boards, summary=summary)
         output.say(f"the board is {path}")
+
+
+def _failed_on(board: Board) -> str:
+    failed = {model.adapter: model.failed for model in board.models if model.failed}
+    return short_of(failed, sum(model.scored + model.failed for model in board.models))
 
 
 def metrics_in(summary: Summary | None) -> dict[str, Any]:

@@ -37,7 +37,10 @@ def carry_out(
     elif written and Destination(written).is_stdout:  # which is the candidate's alone
         output.say(document["verdict"]["text"])
     elif quiet:
-        output.emit(f"{document['verdict']['text']}\n{task.folder}")
+        from optimize_eval.findings.rows import failed_in_short  # noqa: PLC0415  see optimize
+
+        failed = failed_in_short(done.finished.summary) if done.finished else ""
+        output.emit(f"{document['verdict']['text']}{failed}\n{task.folder}")
     else:
         from optimize_eval.reports.terminal import search as report  # noqa: PLC0415  only for people
 

@@ -54,7 +54,8 @@ def sweep_finalists(
         opened(folder, prepared.plan, prepared.manifest, handling, _say_nothing) as stored,
     ):
         _plant(stored, prepared.plan, folder / EVALUATIONS)
-        settings = handling.settings(prepared.plan)
+        # a search may well begin with a candidate that fails on everything
+        settings = replace(handling.settings(prepared.plan), demands_each=False)
         called = call(prepared.plan, stored, settings, host, connecting=handing_over)
         examine(stored, lambda: prepared.plan, host.say, sandbox=level_of(prepared.plan.specs))
         summary = summarise(stored)
