@@ -1,10 +1,12 @@
 """A run's summary as JUnit XML, for systems that show test results: what a gate missed is a failure.
 
 Pure: summary → text. Each gate is a test case, each row of the summary one per split, with its numbers as
-properties in full, and the calls that failed are errors, by their kind.
+properties in full. The calls that failed are there by their kind: as errors where a gate or the exit code
+says so.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from optimize_eval.findings.metrics.shape import ScorerMetrics
@@ -24,10 +26,36 @@ _OUTCOMES = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 
 def render(summary: Summary, gates: Sequence[Gate], run: str) -> str:
     """Write the document; `run` is the folder as people name it."""
-    root = begun(gates)
+    root, wrong = begun(gates), too_many_failed(summary, gates)
     for evaluator in dict.fromkeys(row.evaluator for row in summary.rows):
-        _add_evaluator(root, evaluator, summary, run)
+        _add_evaluator(root, evaluator, summary, run, wrong)
     return written(root)
+
+
+IsWrong = Callable[[FailureGroup], bool]
+
+
+def too_many_failed(summary: Summary, gates: Sequence[Gate]) -> IsWrong:
+    """Find which failures are errors: those that a missed gate or the exit code of the run is about."""
+    missed = [gate.name for gate in gates if not gate.is_met]
+    counts: Counter[tuple[str, ...]] = Counter()  # failed minus scored
+    for row in summary.rows:
+        for name in _wholes(row):
+            counts[name] += sum(one.failed - one.scored for one in row.splits.values())
+
+    def is_wrong(entry: FailureGroup) -> bool:
+        wheres = [f" {entry.evaluator} on {who}" for who in (entry.candidate, entry.task_model)]
+        is_in_gate = any(where in name for where in wheres for name in missed)
+        return bool(summary.units.owed) or is_in_gate or any(counts[name] > 0 for name in _wholes(entry))
+
+    return is_wrong
+
+
+def _wholes(one: Row | FailureGroup) -> Iterator[tuple[str, ...]]:
+    """Name all that more than half of the calls may not fail of: an evaluator, a candidate, a task model."""
+    yield (one.evaluator,)
+    yield one.evaluator, "candidate", one.candidate
+    yield one.evaluator, "model", one.task_model or ""
 
 
 def begun(gates: Sequence[Gate]) -> Element:
@@ -56,7 +84,7 @@ def _add_gates(root: Element, gates: Sequence[Gate]) -> None:
             add_outcome(case, "failure", "gate", gate.text)
 
 
-def _add_evaluator(root: Element, evaluator: str, summary: Summary, run: str) -> None:
+def _add_evaluator(root: Element, evaluator: str, summary: Summary, run: str, is_wrong: IsWrong) -> None:
     seconds = sum(entry.total for entry in summary.latency if entry.evaluator == evaluator)
     suite = SubElement(root, "testsuite", name=inert_xml(evaluator), time=f"{seconds:.6f}")
     verdict = summary.verdict
@@ -73,7 +101,7 @@ def _add_evaluator(root: Element, evaluator: str, summary: Summary, run: str) ->
             add_metrics(suite, metrics)
     for entry in summary.failures:
         if entry.evaluator == evaluator:
-            add_failures(suite, entry)
+            add_failures(suite, entry, is_wrong=is_wrong(entry))
     for skips in summary.skips:
         if skips.evaluator == evaluator:
             _add_skips(suite, skips)
@@ -143,8 +171,8 @@ def add_metrics(suite: Element, one: ScorerMetrics) -> None:
         add_outcome(case, "error", "metric", said[0], "\n".join(said))
 
 
-def add_failures(suite: Element, entry: FailureGroup) -> None:
-    """Add the calls of a cell that failed alike, as an error."""
+def add_failures(suite: Element, entry: FailureGroup, *, is_wrong: bool) -> None:
+    """Add the calls of a cell that failed alike; as an error, if the run is wrong for them."""
     label = evaluator_label(entry.evaluator, entry.task_model)
     case = add_case(suite, label, entry.candidate, entry.split, entry.kind)
     told = [
@@ -153,6 +181,9 @@ def add_failures(suite: Element, entry: FailureGroup) -> None:
         f"the first said: {words_of(entry)}",
     ]
     add_properties(case, [("count", entry.count), ("stage", entry.stage or None)])
+    if not is_wrong:
+        add_text(case, "system-out", "\n".join(told))
+        return
     title = f"{entry.count:,} × {entry.kind}: {entry.first_message}"
     add_outcome(case, "error", entry.kind, title, "\n".join(told))
 

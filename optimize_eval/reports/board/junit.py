@@ -1,6 +1,7 @@
 """Leaderboards as JUnit XML: a suite for each model, a test case for its overall score and for each task.
 
-Pure: boards → text. Numbers are properties in full, failed calls are errors by their kind, gates come first.
+Pure: boards → text. Numbers are properties in full, gates come first. Failed calls stand by
+their kind, as in runs.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ from optimize_eval.reports.junit import (
     add_text,
     begun,
     interval_properties,
+    too_many_failed,
     written,
 )
 
@@ -33,20 +35,25 @@ def render(
     boards: Mapping[str, Board], gates: Sequence[Gate], run: str, summary: Summary | None = None
 ) -> str:
     """Write the document: boards by their metrics' names, the bench's own without one."""
-    root = begun(gates)
+    root, missed = begun(gates), [gate.name for gate in gates if not gate.is_met]
     for metric, board in boards.items():
         for model in board.models:
-            _add_model(root, f"{model.adapter}{f'.{metric}' * bool(metric)}", model, board, run)
+            name = f"{model.adapter}{f'.{metric}' * bool(metric)}"
+            is_wrong = model.failed > model.scored or any(f" {name}" in gate for gate in missed)
+            _add_model(root, name, model, board, run, is_wrong=is_wrong)
     if summary and summary.metrics:
         suite = SubElement(root, "testsuite", name="metrics")
         for one in summary.metrics:
             add_metrics(suite, one)
+        is_wrong_in = too_many_failed(summary, gates)
         for entry in summary.failures:
-            add_failures(suite, entry)
+            add_failures(suite, entry, is_wrong=is_wrong_in(entry))
     return written(root)
 
 
-def _add_model(root: Element, name: str, model: ModelScores, board: Board, run: str) -> None:
+def _add_model(
+    root: Element, name: str, model: ModelScores, board: Board, run: str, *, is_wrong: bool
+) -> None:
     suite = SubElement(root, "testsuite", name=inert_xml(name))
     add_properties(suite, [("run", run)])
     _add_score(suite, name, "overall", model)
@@ -55,7 +62,11 @@ def _add_model(root: Element, name: str, model: ModelScores, board: Board, run: 
     for kind, many in model.errors.items():
         case = add_case(suite, name, "overall", kind)
         add_properties(case, [("count", many)])
-        add_outcome(case, "error", kind, f"{count(many, 'call')} failed: {kind}")
+        said = f"{count(many, 'call')} failed: {kind}"
+        if is_wrong:
+            add_outcome(case, "error", kind, said)
+        else:
+            add_text(case, "system-out", said)
     if model.skipped:
         case = add_case(suite, name, "overall", "skipped")
         add_properties(case, [("count", model.skipped)])
