@@ -18,7 +18,6 @@ from pathlib import Path
 import typer
 
 from optimize_eval.cli import output
-from optimize_eval.errors import UsageError
 
 _OPEN = """
 import subprocess, sys
@@ -34,18 +33,8 @@ def serving(folder: Path, port: int = 0) -> Iterator[str]:
     from optimize_eval.viewer.server import PageServer  # noqa: PLC0415  most commands serve nothing
     from optimize_eval.viewer.shelf import Shelf  # noqa: PLC0415  see above
 
-    try:
-        server = PageServer(Shelf(folder), port)
-    except OSError as error:
-        raise UsageError(
-            f"port {port} cannot be used: {error.strerror}", hint="omit --port: any free one is taken"
-        ) from None
-    with server:
-        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-        try:
-            yield server.url
-        finally:
-            server.shutdown()
+    with PageServer(Shelf(folder), port) as server:
+        yield server.url
 
 
 @contextmanager

@@ -37,6 +37,7 @@ class HttpRequest:
     headers: Mapping[str, str]  # names in lower case
     body: bytes
     is_last: bool  # on its connection, by the client's wish
+    query: str = ""
 
 
 @frozen
@@ -155,9 +156,11 @@ class Channel:
             self._connection.settimeout(self._limits.reply)
             self._connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
         wishes = headers.get("connection", "").lower()
+        path, _, query = _ABSOLUTE.sub("", target).partition("?")
         return HttpRequest(
             method=method,
-            path=_ABSOLUTE.sub("", target).partition("?")[0] or "/",
+            path=path or "/",
+            query=query,
             headers=headers,
             body=self._read_body(size, deadline),
             is_last=version == 0 or "close" in wishes,

@@ -1,56 +1,63 @@
 """HTTP on 127.0.0.1: who has the token may read, and nobody may do anything else.
 
-The page's first request brings the token in its address and gets a cookie that is good for the page alone.
+The page's first request brings the token in its address and gets a cookie that is good for the page alone,
+which holds no data; browsers send it to other ports of this machine, too, so it is not the token.
 All data needs the token in a header, which no other site can send. A Host that is not this server's is
-refused, so that no name that somebody points to this machine leads here.
+refused, so that no name that somebody points to this machine leads here. Connections are serve's: few, each
+with a time to end its request, so that who begins many and ends none takes no descriptor from a run's calls.
 """
 
 import re
 import secrets
 from collections.abc import Callable
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, NamedTuple
-from urllib.parse import parse_qs, urlsplit
+from typing import Self
+from urllib.parse import parse_qs
 
 from optimize_eval.errors import OptimizeEvalError
 from optimize_eval.reading import strict_json
 from optimize_eval.reports.page import document
 from optimize_eval.reports.page.live import Snapshot
+from optimize_eval.serve import Limits
+from optimize_eval.serve.connections import Acceptor, listen
+from optimize_eval.serve.wire import HttpReply, HttpRequest
 from optimize_eval.viewer.shelf import Shelf
 
 HOST = "127.0.0.1"
 HEADER = "X-Token"
+LIMITS = Limits(connections=32, idle=10.0, request=10.0, reply=10.0)
 
 _RUN = re.compile(r"/run/(\d{1,6})/(head|columns|examples|block/(\d{1,4})/(\d{1,7}))")
 _HTML, _JSON, _BYTES = "text/html; charset=utf-8", "application/json", "application/octet-stream"
+_TEXT = "text/plain; charset=utf-8"
 _UNKNOWN = "the token is missing or wrong: open the address that `optimize-eval view` printed"
-_HEADERS = {
-    "X-Content-Type-Options": "nosniff",
-    "Cache-Control": "no-store",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Resource-Policy": "same-origin",
-}
+_HEADERS = (
+    ("X-Content-Type-Options", "nosniff"),
+    ("Cache-Control", "no-store"),
+    ("Referrer-Policy", "no-referrer"),
+    ("Cross-Origin-Resource-Policy", "same-origin"),
+)
 
 
-class PageReply(NamedTuple):
-    """What is sent back."""
-
-    status: HTTPStatus
-    body: bytes
-    kind: str = "text/plain; charset=utf-8"
-    tag: str | None = None
-
-
-class PageServer(ThreadingHTTPServer):
-    """The server of one shelf."""
-
-    daemon_threads = True
+class PageServer:
+    """The server of one shelf, which serves as long as it is entered."""
 
     def __init__(self, shelf: Shelf, port: int = 0) -> None:
-        super().__init__((HOST, port), _Handler)
+        """Listen; a port that cannot be had is a UsageError."""
+        self._listener = listen(HOST, port)
+        self._acceptor: Acceptor | None = None
+        self.server_port: int = self._listener.getsockname()[1]
         self.shelf = shelf
         self.token = secrets.token_urlsafe(24)
+        self._pass = secrets.token_urlsafe(24)
+
+    def __enter__(self) -> Self:
+        self._acceptor = Acceptor(self._listener, self._answer, LIMITS)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._acceptor:
+            self._acceptor.close()
 
     @property
     def url(self) -> str:
@@ -60,77 +67,59 @@ class PageServer(ThreadingHTTPServer):
     def cookie(self) -> str:
         return f"page-{self.server_port}"
 
-    def is_token(self, given: str) -> bool:
-        return secrets.compare_digest(given.encode(), self.token.encode())
-
-    def handle_error(self, *_: Any) -> None:
-        """Say nothing of a browser that went away."""
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: PageServer
-    server_version, sys_version = "optimize-eval", ""
-
-    def do_GET(self) -> None:
-        reply = self._reply()
-        self.send_response(reply.status)
-        for name, value in {**_HEADERS, **self._more(reply)}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(reply.body)
-
-    def log_message(self, *_: Any) -> None:
-        """Keep the terminal for what matters."""
-
-    def _more(self, reply: PageReply) -> dict[str, str]:
-        more = {"Content-Type": reply.kind, "Content-Length": str(len(reply.body))}
-        if reply.tag is not None:
-            more["ETag"] = f'"{reply.tag}"'
-        if reply.kind == _HTML:
-            more["Content-Security-Policy"] = f"{document.policy(connect=True)}; frame-ancestors 'none'"
-            cookie = f"{self.server.cookie}={self.server.token}"
-            more["Set-Cookie"] = f"{cookie}; HttpOnly; SameSite=Strict; Path=/"
-        return more
-
-    def _reply(self) -> PageReply:
-        host, port = self.headers.get("Host", ""), self.server.server_port
-        if host not in {f"{HOST}:{port}", f"localhost:{port}"}:
-            return _refused("this is not the host that is served")
-        parts = urlsplit(self.path)
-        if parts.path == "/":
-            return self._page(parse_qs(parts.query).get("token", [""])[0])
-        if not self.server.is_token(self.headers.get(HEADER, "")):
-            return _refused(_UNKNOWN)
+    def _answer(self, request: HttpRequest) -> HttpReply:
+        """Answer one request, in any case."""
         try:
-            return self._data(parts.path)
+            return self._reply(request)
         except OptimizeEvalError as error:
-            return PageReply(HTTPStatus.CONFLICT, error.message.encode(errors="replace"))
+            return _text(HTTPStatus.CONFLICT, error.message)
         except OSError as error:
-            return PageReply(HTTPStatus.CONFLICT, str(error.strerror).encode())
+            return _text(HTTPStatus.CONFLICT, str(error.strerror))
+        except Exception as error:  # noqa: BLE001  one request fails, the server stays
+            return _text(HTTPStatus.INTERNAL_SERVER_ERROR, f"a bug in optimize-eval: {type(error).__name__}")
 
-    def _page(self, token: str) -> PageReply:
-        cookies = (cookie.partition("=") for cookie in self.headers.get("Cookie", "").split("; "))
-        tokens = [value for name, _, value in cookies if name == self.server.cookie]
-        if not any(map(self.server.is_token, [token, *tokens])):
-            return _refused(_UNKNOWN)
-        return PageReply(HTTPStatus.OK, document.served("runs"), _HTML)
+    def _reply(self, request: HttpRequest) -> HttpReply:
+        if request.method != "GET":
+            return _text(HTTPStatus.NOT_IMPLEMENTED, "nothing but GET is answered")
+        if request.headers.get("host", "") not in {
+            f"{name}:{self.server_port}" for name in (HOST, "localhost")
+        }:
+            return _text(HTTPStatus.FORBIDDEN, "this is not the host that is served")
+        if request.path == "/":
+            return self._page(request)
+        if not _is_same(request.headers.get(HEADER.lower(), ""), self.token):
+            return _text(HTTPStatus.FORBIDDEN, _UNKNOWN)
+        return self._data(request)
 
-    def _data(self, path: str) -> PageReply:
-        if path == "/runs":
-            return PageReply(HTTPStatus.OK, strict_json.dumps(self.server.shelf.to_dict()), _JSON)
-        match = _RUN.fullmatch(path)
-        live = self.server.shelf.live(match[1]) if match else None
+    def _page(self, request: HttpRequest) -> HttpReply:
+        token = parse_qs(request.query).get("token", [""])[0]
+        cookies = (cookie.partition("=") for cookie in request.headers.get("cookie", "").split("; "))
+        is_known = any(_is_same(value, self._pass) for name, _, value in cookies if name == self.cookie)
+        if not (is_known or _is_same(token, self.token)):
+            return _text(HTTPStatus.FORBIDDEN, _UNKNOWN)
+        policy = f"{document.policy(connect=True)}; frame-ancestors 'none'"
+        cookie = f"{self.cookie}={self._pass}; HttpOnly; SameSite=Strict; Path=/"
+        more = (("Content-Security-Policy", policy), ("Set-Cookie", cookie))
+        return _sent(HTTPStatus.OK, document.served("runs"), _HTML, *more)
+
+    def _data(self, request: HttpRequest) -> HttpReply:
+        if request.path == "/runs":
+            return _sent(HTTPStatus.OK, strict_json.dumps(self.shelf.to_dict()), _JSON)
+        match = _RUN.fullmatch(request.path)
+        live = self.shelf.live(match[1]) if match else None
         if not match or not live:
-            return PageReply(HTTPStatus.NOT_FOUND, b"there is nothing here")
+            return _text(HTTPStatus.NOT_FOUND, "there is nothing here")
         snapshot = live.now()
         if match[3] is not None:
             return _block(snapshot.block(int(match[3]), int(match[4])))
-        return self._part(snapshot, _PARTS[match[2]])
+        return _part(snapshot, _PARTS[match[2]], request.headers.get("if-none-match"))
 
-    def _part(self, snapshot: Snapshot, of: Callable[[Snapshot], bytes]) -> PageReply:
-        if self.headers.get("If-None-Match") == f'"{snapshot.tag}"':
-            return PageReply(HTTPStatus.NOT_MODIFIED, b"", tag=snapshot.tag)
-        return PageReply(HTTPStatus.OK, of(snapshot), _BYTES, snapshot.tag)
+
+def _part(snapshot: Snapshot, of: Callable[[Snapshot], bytes], known: str | None) -> HttpReply:
+    tag = f'"{snapshot.tag}"'
+    if known == tag:
+        return _sent(HTTPStatus.NOT_MODIFIED, b"", _BYTES, ("ETag", tag))
+    return _sent(HTTPStatus.OK, of(snapshot), _BYTES, ("ETag", tag))
 
 
 _PARTS: dict[str, Callable[[Snapshot], bytes]] = {
@@ -140,11 +129,19 @@ _PARTS: dict[str, Callable[[Snapshot], bytes]] = {
 }
 
 
-def _block(block: bytes | None) -> PageReply:
+def _block(block: bytes | None) -> HttpReply:
     if block is None:
-        return PageReply(HTTPStatus.NOT_FOUND, b"there is no such example")
-    return PageReply(HTTPStatus.OK, block, _JSON)
+        return _text(HTTPStatus.NOT_FOUND, "there is no such example")
+    return _sent(HTTPStatus.OK, block, _JSON)
 
 
-def _refused(reason: str) -> PageReply:
-    return PageReply(HTTPStatus.FORBIDDEN, f"{reason}\n".encode())
+def _text(status: HTTPStatus, text: str) -> HttpReply:
+    return _sent(status, f"{text}\n".encode(errors="replace"), _TEXT)
+
+
+def _sent(status: HTTPStatus, body: bytes, kind: str, *more: tuple[str, str]) -> HttpReply:
+    return HttpReply(status=status, body=body, content_type=kind, headers=(*_HEADERS, *more))
+
+
+def _is_same(given: str, known: str) -> bool:
+    return secrets.compare_digest(given.encode(errors="replace"), known.encode())

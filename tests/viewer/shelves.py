@@ -5,8 +5,7 @@ from pathlib import Path
 
 from optimize_eval.viewer.server import PageServer
 from optimize_eval.viewer.shelf import Shelf
-from tests.serving import serving
 
 
 def served(folder: Path, **settings: float) -> AbstractContextManager[PageServer]:
-    return serving(PageServer(Shelf(folder, **settings)))
+    return PageServer(Shelf(folder, **settings))

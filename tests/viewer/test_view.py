@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import signal
+import socket
 import subprocess
 from pathlib import Path
 from typing import NamedTuple
@@ -95,6 +96,37 @@ def test_the_page_says_what_a_browser_must_not_do(run: Path) -> None:
         assert "HttpOnly" in cookie
         assert "SameSite=Strict" in cookie
         assert ask(server, "/", Cookie=cookie.partition(";")[0]).status == 200
+
+
+def test_the_cookie_opens_the_page_and_nothing_else(run: Path) -> None:
+    """A browser sends it to every port of this machine: who listens at another one learns nothing by it."""
+    with served(run) as server:
+        (name, value), *settings = (
+            part.partition("=")[::2]
+            for part in ask(server, f"/?token={server.token}").headers["set-cookie"].split("; ")
+        )
+        assert settings == [("HttpOnly", ""), ("SameSite", "Strict"), ("Path", "/")]
+        assert value != server.token
+        assert ask(server, f"/?token={value}").status == 403
+        for path in ("/runs", "/run/0/head"):
+            assert ask(server, path, Cookie=f"{name}={value}").status == 403
+            assert ask(server, path, X_Token=value).status == 403
+        assert ask(server, "/", Cookie=f"{name}={server.token}").status == 403
+
+
+def descriptors() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+def test_who_begins_requests_and_ends_none_keeps_nobody_waiting(run: Path) -> None:
+    """No more than 32 are held: what they take is not missing to the calls of a run beside."""
+    with contextlib.ExitStack() as ending, served(run) as server:
+        before = descriptors()
+        for _ in range(40):
+            half = ending.enter_context(socket.create_connection(("127.0.0.1", server.server_port)))
+            half.sendall(b"GET /runs HTTP/1.1\r\nHost: ")
+        assert read(server, "/runs").status == 200
+        assert descriptors() - before <= 40 + 32 + 1
 
 
 @pytest.mark.parametrize(
