@@ -173,7 +173,7 @@ class Runner:
         return {"ended_at": self._clock.now(), "status": str(status), **notes}
 
     def _header(self) -> dict[str, Any]:
-        return {"schema": journal.SCHEMA, "plan": self._ledger.table.run, "started_at": self._clock.now()}
+        return journal.header(self._ledger.table.run, self._clock.now())
 
     def _probe(self) -> None:
         """Call some first units of each evaluator that has no answer yet: if all fail, it is broken."""

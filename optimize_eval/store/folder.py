@@ -264,6 +264,7 @@ def refuse_foreign(folder: Path) -> None:
                 f"{folder / name} cannot be read: {error.strerror}", hint="choose another --out"
             ) from None
         is_torn = name in {JOURNAL, OUTPUTS, PROPOSALS} and _OURS_AT.startswith(start)  # as it was begun
+        is_torn |= name == JOURNAL and has_our_files(folder)  # its first line may be damaged
         if not is_torn and _OURS.encode() not in start:
             raise NotARun(
                 f"{folder / name} was not written by optimize-eval", hint="choose another folder with --out"

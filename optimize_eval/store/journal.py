@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from shutil import copyfileobj
 from typing import Any, BinaryIO, NamedTuple, Never
 from zlib import crc32
 
@@ -27,6 +28,7 @@ _LONGEST_NAME = 60
 _LONGEST_LINE = 1 << 26  # bytes: an answer at its cap, with every letter escaped, is shorter
 SYNC_EVERY = 0.05  # seconds that a power cut may cost
 
+_DELETE = "restore it, or delete it: its call is then made again"
 _CRC = b',"crc":"'
 _TAIL = len(_CRC) + len('01234567"}')
 
@@ -54,8 +56,11 @@ def sealed(record: Mapping[str, Any]) -> bytes:
     return b'%s%s%08x"}\n' % (body, _CRC, crc32(body))
 
 
-def entries(path: Path) -> Iterator[JournalLine]:
-    """Read the lines of a journal that are whole; raises Damaged at the first that is not as written."""
+def entries(path: Path, first: str = _DELETE) -> Iterator[JournalLine]:
+    """Read the lines of a journal that are whole; raises Damaged at the first that is not as written.
+
+    `first` says what to do where that is the first one.
+    """
     offset = 0
     with _opened(path) as stream:
         for number, line in enumerate(iter(partial(stream.readline, _LONGEST_LINE), b""), 1):
@@ -64,10 +69,77 @@ def entries(path: Path) -> Iterator[JournalLine]:
             if not is_sound(line):
                 raise Damaged(
                     f"{path}:{number}: the line is not as it was written",
-                    hint="restore it, or delete it: its call is then made again; --fresh starts over",
+                    hint=f"{_DELETE if offset else first}; --fresh starts over",
                 )
             yield JournalLine(number, offset, len(line), line)
             offset += len(line)
+
+
+def header(run: str, started_at: str) -> dict[str, Any]:
+    """Begin a session: the first line of a journal says whose it is."""
+    return {"schema": SCHEMA, "plan": run, "started_at": started_at}
+
+
+def remake_header(path: Path, made: Mapping[str, Any]) -> bool:
+    """Write the first line again where it is not as it was written, and say whether it was so.
+
+    It becomes as long as what is damaged, for run.json tells by offsets where evaluators changed. Where that
+    is shorter than any header, all moves on by less than a record, and no record over such an offset.
+    """
+    with _opened(path) as stream:
+        damaged = stream.readline(_LONGEST_LINE)
+        if not damaged.endswith(b"\n") or is_sound(damaged):
+            return False
+        new = sealed(made)
+        while (line := stream.readline(_LONGEST_LINE)) and len(damaged) < len(new) and not is_sound(line):
+            damaged += line
+        if not _is_of_ours(damaged, line, stream):
+            return False
+    new = _padded(new, len(damaged))
+    if len(new) == len(damaged):
+        _overwrite(path, new)
+    else:
+        _replace(path, len(damaged), new)
+    return True
+
+
+def _is_of_ours(damaged: bytes, line: bytes, stream: BinaryIO) -> bool:
+    """Return True if a file is a journal: what is not as it was written may be all somebody else's."""
+    rest = iter(partial(stream.readline, _LONGEST_LINE), b"")
+    return SCHEMA.encode() in damaged or is_sound(line) or any(map(is_sound, rest))
+
+
+def _padded(line: bytes, length: int) -> bytes:
+    """Make a sealed line longer by blanks before its checksum."""
+    body = line[: -_TAIL - 1].ljust(length - _TAIL - 1)
+    return b'%s%s%08x"}\n' % (body, _CRC, crc32(body))
+
+
+def _overwrite(path: Path, line: bytes) -> None:
+    try:
+        with path.open("r+b") as stream:
+            stream.write(line)
+            stream.flush()
+            os.fsync(stream.fileno())
+    except OSError as error:
+        raise no_room(path, error) from error
+
+
+def _replace(path: Path, end: int, line: bytes) -> None:
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with path.open("rb") as old, draft.open("wb") as stream:
+            old.seek(end)
+            stream.write(line)
+            copyfileobj(old, stream)
+            stream.flush()
+            os.fsync(stream.fileno())
+        draft.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise no_room(path, error) from error
+    sync_folder(path.parent)
 
 
 def last_line(path: Path) -> bytes | None:

@@ -20,6 +20,7 @@ from optimize_eval.store.layout import Layout
 
 OWED, SCORED, FAILED, SKIPPED = range(4)
 
+_FIRST = "run the command of this run again: it makes this line again from run.json"
 _OF_A_ROW = 2  # line and repeat
 _FORMER = -1  # a record that does not count any more
 _NONE: dict[str, Any] = {}
@@ -76,7 +77,7 @@ class Ledger:
         """Read a journal; one that is not there is an empty one."""
         ledger = cls(table)
         try:
-            for entry in journal.entries(path):
+            for entry in journal.entries(path, _FIRST):
                 ledger._enter_line(path, entry)
         except FileNotFoundError:
             pass

@@ -4,16 +4,17 @@ Reading needs the folder and nothing else: no evaluator, no dataset. A command t
 what it is about itself, which joins what is there.
 """
 
+import dataclasses
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
 from optimize_eval.errors import UsageError
 from optimize_eval.frozen import frozen
+from optimize_eval.store import journal
 from optimize_eval.store.document import (
     Document,
     cell_name,
@@ -63,7 +64,7 @@ class StoredRun:
 
     def set_margins(self, margins: Mapping[str, float]) -> None:
         """Look at the run with other margins than those it was given."""
-        self.ledger.layout = replace(self.ledger.layout, margins=margins)
+        self.ledger.layout = dataclasses.replace(self.ledger.layout, margins=margins)
 
     def is_unused(self, evaluator: str) -> bool:
         """Return True if an evaluator has scored nothing: another may have its place."""
@@ -163,12 +164,23 @@ def extend(
     known = read_document(folder)
     if known is None and (folder / JOURNAL).exists():
         raise NotARun(f"{folder} has a journal but no {MANIFEST}", hint="--fresh starts over")
+    remade = known is not None and _remake_header(folder / JOURNAL, known)
     run = look(folder, known, manifest, describe, replace=replace)
+    if remade:
+        note = f"the first line of {folder / JOURNAL} was damaged, and was made again from {MANIFEST}"
+        run = dataclasses.replace(run, notes=(note, *run.notes))
     if run.document != known:
         if known is not None:  # until the session's end, the word of an earlier one is of something else
             run.document["ended_at"] = None
         write_document(folder, run.document)
     return run
+
+
+def _remake_header(path: Path, known: Document) -> bool:
+    try:
+        return journal.remake_header(path, journal.header(known["id"], str(known.get("created_at", ""))))
+    except FileNotFoundError:
+        return False
 
 
 def look(

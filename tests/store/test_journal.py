@@ -89,7 +89,6 @@ def test_a_journal_that_is_gone_is_asked_anew(cli: Cli, done: Project) -> None:
 
 EDITS: dict[str, tuple[int, Callable[[bytes], bytes]]] = {  # line → what it becomes
     "a score": (5, lambda line: re.sub(rb'"score":0\.\d', b'"score":0.9', line)),
-    "a header": (1, lambda line: line.replace(b"optimize-eval.journal.v1", b"optimize-eval.journal.v2")),
     "a footer": (26, lambda line: line.replace(b"done", b"gone")),
     "the checksum": (7, lambda line: line[:-4] + (b"0" if line[-4:-3] != b"0" else b"1") + line[-3:]),
     "an empty line": (9, lambda line: b"\n" + line),
@@ -113,6 +112,40 @@ def test_an_edited_line_is_named_and_refused(
         assert len(result.stderr.splitlines()) == 2
     assert not done.asked()
     assert journal(done).read_bytes() == edited
+
+
+HEADERS: dict[str, Callable[[bytes], bytes]] = {
+    "one letter": lambda line: line.replace(b"journal.v1", b"journal.v2"),
+    "zeros": lambda line: bytes(len(line) - 1) + b"\n",
+    "cut in two": lambda line: line[:40] + b"\n" + line[41:],
+    "its end": lambda line: line[:-1] + b"?",  # it goes on with the first record
+    "shorter": lambda _: b"{}\n",
+    "longer": lambda line: line[:30] + b"#" * 400 + line[30:],
+}
+
+
+@pytest.mark.parametrize("edit", HEADERS.values(), ids=HEADERS.keys())
+def test_a_damaged_first_line_is_made_again(cli: Cli, done: Project, edit: Callable[[bytes], bytes]) -> None:
+    expected = summary(done.folder / "r")
+    first, rest = re.split(rb"(?<=\n)", journal(done).read_bytes(), maxsplit=1)
+    journal(done).write_bytes(edit(first) + rest)
+    told = cli("report", "r")
+    assert (told.status, told.stdout) == (3, "")
+    assert "run the command of this run again: it makes this line again from run.json" in told.stderr
+    again = cli(*done.command, "--out", "r", env=done.env())
+    assert again.status == 0, again.stderr
+    assert "note: the first line of r/journal.jsonl was damaged, and was made again" in again.stderr
+    assert len(done.asked()) == (b"?" in edit(first))
+    assert summary(done.folder / "r") == expected
+    assert cli("report", "r", "--check").status == 0
+    assert "damaged" not in cli(*done.command, "--out", "r", env=done.env()).stderr
+
+
+def test_a_file_of_others_in_place_of_the_journal_stays_as_it_is(cli: Cli, done: Project) -> None:
+    journal(done).write_bytes(b"my notes\nof today\n")
+    result = cli(*done.command, "--out", "r", env=done.env())
+    assert (result.status, journal(done).read_bytes()) == (3, b"my notes\nof today\n"), result.stderr
+    assert "r/journal.jsonl:1: the line is not as it was written" in result.stderr
 
 
 def of_another_version(data: bytes, number: int, schema: str) -> bytes:

@@ -81,8 +81,7 @@ def _plant(stored: StoredRun, plan: Plan, evaluations: Path) -> None:
     if not planted:
         return
     with closing(journal.Journal(stored.folder / JOURNAL, view.ledger.end)) as written:
-        header = {"schema": journal.SCHEMA, "plan": view.ledger.table.run, "started_at": Clock().now()}
-        written.append(journal.sealed(header))
+        written.append(journal.sealed(journal.header(view.ledger.table.run, Clock().now())))
         for unit in planted:
             line = journal.sealed({"key": unit.key, **unit.coordinates, **_record_of(records[unit.key])})
             view.enter(unit.number, records[unit.key]["outcome"], written.append(line), len(line))
