@@ -47,3 +47,22 @@ def test_a_session_that_breaks_off_before_its_first_call_leaves_the_run_unfinish
     assert standing(cli, tmp_path) == ("unfinished", None)
     made.run("--candidate", "c.txt")
     assert standing(cli, tmp_path) == ("done", 0)
+
+
+def test_the_check_of_an_unfinished_run_says_so(cli: Cli, tmp_path: Path) -> None:
+    made = project(tmp_path, 3)
+    stopped = cli(*made.command, "--out", "r", "--max-time", "0.000001s", env=made.env())
+    assert stopped.status == 4
+    unfinished = "the run is not finished: 6 of 6 calls were not made"
+    told = cli("report", "r", "--check")
+    assert (told.status, told.stderr.splitlines()[-1]) == (0, f"note: {unfinished}; what it has is checked")
+    assert cli("report", "r", "--check", "--json").json["unfinished"] == unfinished
+    (tmp_path / "r" / "summary.json").unlink()
+    told = cli("report", "r", "--check")
+    assert (told.status, told.stdout) == (3, "")
+    assert (
+        f"error: there is no r/summary.json to check: {unfinished}\n  try: run the run's own" in told.stderr
+    )
+    made.run()
+    done = cli("report", "r", "--check", "--json")
+    assert (done.status, done.stderr, "unfinished" in done.json) == (0, "", False)

@@ -143,7 +143,7 @@ def _demands(stored: StoredRun, demanded: RunGateOptions) -> demands.Demands:
 def _report_run(reported: RunReport, name: FormatName, *, check: bool, for_step: bool) -> None:
     stored = reported.stored
     if check:
-        checked.emit(stored.folder, reported.summary, reported.judged, as_json=name is FormatName.JSON)
+        checked.emit(stored, reported.summary, reported.judged, as_json=name is FormatName.JSON)
     else:
         FORMATS[name].of_run(reported)
     if for_step:
@@ -176,7 +176,7 @@ def _report_bench(
         judged=tuple(judged),
     )
     if check:
-        checked.emit(stored.folder, summarise_stored(stored), judged, as_json=name is FormatName.JSON)
+        checked.emit(stored, summarise_stored(stored), judged, as_json=name is FormatName.JSON)
     else:
         _emit_bench(bench, name)
     if for_step:

@@ -5,7 +5,6 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import orjson
 import typer
@@ -17,24 +16,41 @@ from optimize_eval.findings import rederive
 from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.summary.gates import Gate
 from optimize_eval.reading import files
-from optimize_eval.store.folder import SUMMARY
+from optimize_eval.store.folder import SUMMARY, holder
+from optimize_eval.store.stored import StoredRun
 
 CHECK_SCHEMA = "optimize-eval.check.v1"
 OLDER = b'"optimize-eval.summary.v1"'
 
 _DIFFERS = 1
 _NEWER = "journal"  # a summary of an earlier version does not name where it ends
+_AGAIN = "run the run's own command again: it writes the file"
 
 
-def emit(folder: Path, summary: Summary, judged: Sequence[Gate], *, as_json: bool) -> None:
+def _unfinished(run: StoredRun) -> str:
+    """Say that a run is not at its end, and whether somebody works on it; empty where it is."""
+    was_ended = run.document.get("ended_at", "") is not None
+    if run.ledger.is_complete and was_ended:
+        return ""
+    number = holder(run.folder)
+    by = "" if number is None else f", and in use by {f'process {number}' if number else 'another process'}"
+    if run.ledger.is_complete:
+        return f"the run is not finished: all calls were made, but not what follows{by}"
+    return f"the run is not finished: {run.owed:,} of {run.layout.size:,} calls were not made{by}"
+
+
+def emit(run: StoredRun, summary: Summary, judged: Sequence[Gate], *, as_json: bool) -> None:
     """Compare with what is stored, then let the script speak that shares no code with us."""
+    folder, unfinished = run.folder, _unfinished(run)
     try:
         stored = dict(json.loads(files.load(folder / SUMMARY, files.OF_A_RUN)))
+    except FileNotFoundError:
+        there_is_none = f"there is no {folder / SUMMARY} to check"
+        raise CannotGoOn(f"{there_is_none}{unfinished and f': {unfinished}'}", hint=_AGAIN) from None
     except (OSError, ValueError, TypeError, RecursionError) as error:
-        raise CannotGoOn(
-            f"{folder / SUMMARY} cannot be read: {error}",
-            hint="run the run's own command again: it writes the file",
-        ) from None
+        raise CannotGoOn(f"{folder / SUMMARY} cannot be read: {error}", hint=_AGAIN) from None
+    if unfinished:
+        output.say(f"note: {unfinished}; what it has is checked")
     done = subprocess.run(
         [sys.executable, "-I", "-m", rederive.__name__, str(folder)],
         capture_output=True,
@@ -58,7 +74,9 @@ def emit(folder: Path, summary: Summary, judged: Sequence[Gate], *, as_json: boo
         lines = ["summary.json was made by older rules: run the run's own command again to update it"]
     agrees = not unlike and done.returncode == 0
     if as_json:
-        output.emit_json({"schema": CHECK_SCHEMA, "agrees": agrees, "lines": lines, **gates.to_dict(judged)})
+        more = {"unfinished": unfinished} if unfinished else {}
+        document = {"schema": CHECK_SCHEMA, "agrees": agrees, "lines": lines, **more}
+        output.emit_json({**document, **gates.to_dict(judged)})
     else:
         output.emit("\n".join(lines))
     if not agrees:
