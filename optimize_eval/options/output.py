@@ -40,3 +40,13 @@ class RunPlanOptions(PlanOptions):
 
     like: Annotated[str | None, Option("With --dry-run: scores vary as there.", "RUN")] = None
     show: Annotated[str | None, Option("Show one example, step by step, instead.", "ID")] = None
+
+
+class LastFailedOptions(OptionGroup):
+    """Whether only some examples of an earlier run are called again."""
+
+    heading: ClassVar = Heading.DATA
+
+    last_failed: Annotated[
+        bool, Option("Only what failed or got worse last.", flags=("--lf", "--last-failed"))
+    ] = False

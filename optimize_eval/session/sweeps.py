@@ -28,7 +28,7 @@ from optimize_eval.session.replying.prompting import Prompting, with_outputs
 from optimize_eval.session.settings import Handling
 from optimize_eval.store.document import current
 from optimize_eval.store.folder import read_document, refuse_foreign, settings_in
-from optimize_eval.store.manifest import Manifest, evaluator_change
+from optimize_eval.store.manifest import CHOSEN_AFTER, Manifest, evaluator_change
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.tasks.definitions.target import defined_of
 
@@ -158,15 +158,20 @@ def prepare(
     out: str | None = None,
     stem: str = "run",
     gates: GateOptions = NO_GATES,
+    chosen_after: str | None = None,
 ) -> Prepared:
-    """Plan a run, find its folder, and read what it has to reach."""
+    """Plan a run, find its folder, and read what it has to reach.
+
+    Its examples may be `chosen_after` a run, by its results.
+    """
     plan = comparison.plan()
     _note_twice(plan, say)
     handling.check(plan)
     folder = folder_of(stem, plan, comparison.examples.paths, out, say)
     refuse_foreign(folder)
     before = settings_in(folder, fresh=handling.fresh)
-    kept = {**_kept(comparison, handling, plan, gates), **ways_in(plan.specs, before, say)}
+    after = {} if chosen_after is None else {CHOSEN_AFTER: chosen_after}
+    kept = {**_kept(comparison, handling, plan, gates), **after, **ways_in(plan.specs, before, say)}
     manifest = manifest_of(plan, comparison.examples.names, kept)
     plan = with_outputs(plan, folder)
     demands = read_demands(

@@ -11,6 +11,7 @@ from optimize_eval.store.layout import MOST_UNITS, Layout, Split
 from optimize_eval.store.manifest_shape import check_shape
 
 RUN, BENCH = "run", "bench"  # kinds of runs
+CHOSEN_AFTER = "chosen_after"  # in settings: the run by whose results its examples were taken
 EDITED = "its run.json is of another version, or was edited"
 
 _SHOWN = 3

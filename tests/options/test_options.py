@@ -26,7 +26,8 @@ from tests.paths import ROOT
 
 COMMANDS = ("score", "run", "bench", "optimize", "rescore", "report", "diff", "preflight", "serve")
 CALLS: dict[str, Callable[..., Any]] = {"run": sweep, "bench": bench, "optimize": optimize}
-FLAGS = {  # by another rule than that of all others
+FLAGS = {
+    "last_failed": ("--lf", "--last-failed"),  # by another rule than that of all others
     "as_json": ("--json",),
     "candidates": ("--candidates",),
     "early_stop": ("--early-stop/--no-early-stop",),
@@ -44,7 +45,7 @@ KEYS = {  # what a sweep file calls otherwise
     "reflection_model": "reflection_models",
     "task_model": "task_models",
 }
-SHOWN = {"as_json", "dry_run", "like", "quiet", "show", "view"}  # what only a command can have
+SHOWN = {"as_json", "dry_run", "last_failed", "like", "quiet", "show", "view"}  # what only a command can have
 NAMED = {
     "candidate",
     "candidates",

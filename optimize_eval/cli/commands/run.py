@@ -15,7 +15,7 @@ from optimize_eval.options.compared import ComparisonOptions
 from optimize_eval.options.definitions import DefinitionOptions, given_of
 from optimize_eval.options.evaluators import ScoringOptions
 from optimize_eval.options.gates import RunGateOptions
-from optimize_eval.options.output import RunPlanOptions, ShownOptions, ViewOptions
+from optimize_eval.options.output import LastFailedOptions, RunPlanOptions, ShownOptions, ViewOptions
 from optimize_eval.options.prompts import PromptingOptions
 from optimize_eval.options.reached import judge_of, manners_of, starting_spec
 
@@ -52,6 +52,7 @@ def run(
     demanded: RunGateOptions,
     place: FolderOptions,
     planned: RunPlanOptions,
+    chosen: LastFailedOptions,
     shown: ShownOptions,
     seen: ViewOptions,
     sweep: SweepFile = None,
@@ -80,8 +81,14 @@ def run(
         out=None if handling.fresh else place.out,
         prompting=prompting,
     )
-    stem, limits = Path(sweep).stem if sweep else "run", gates_of(demanded)
-    prepared = prepare(comparison, handling, output.say, out=place.out, stem=stem, gates=limits)
+    stem, limits, after = Path(sweep).stem if sweep else "run", gates_of(demanded), None
+    if chosen.last_failed:
+        from optimize_eval.cli.options.last_failed import only_last_failed
+
+        comparison, after = only_last_failed(comparison, limits)
+    prepared = prepare(
+        comparison, handling, output.say, out=place.out, stem=stem, gates=limits, chosen_after=after
+    )
     if planned.dry_run:
         _show_plan(prepared, planned, shown)
         return

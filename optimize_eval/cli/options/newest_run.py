@@ -4,7 +4,7 @@ from pathlib import Path
 
 from optimize_eval.cli import output
 from optimize_eval.errors import UsageError
-from optimize_eval.store.listing.listed import ListedRun
+from optimize_eval.store.listing.listed import ListedRun, State
 from optimize_eval.store.listing.runs import list_runs
 
 _USUAL = Path("runs")  # where commands make them
@@ -29,6 +29,12 @@ def choose_shown(named: str | None) -> str:
         return named
     runs = list_runs(_USUAL)
     return _newest(runs, "RUN") if any(run.ended_at for run in runs) else str(_USUAL)
+
+
+def choose_finished_run() -> str:
+    """Give the run of candidates that was finished last: none that is to be resumed, and no bench."""
+    finished = [run for run in list_runs(_USUAL) if run.state is State.DONE and _kind(run) is False]
+    return _newest([run for run in finished if run.search is None], "RUN")
 
 
 def _newest(runs: list[ListedRun], metavar: str) -> str:

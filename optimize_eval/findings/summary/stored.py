@@ -19,6 +19,7 @@ from optimize_eval.findings.summary.document import summarise
 from optimize_eval.reading import files
 from optimize_eval.store.folder import SUMMARY
 from optimize_eval.store.journal_end import JournalEnd, fits, journal_end
+from optimize_eval.store.manifest import CHOSEN_AFTER
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.tasks.definitions.target import ways_kept
 
@@ -37,7 +38,7 @@ def summarise_stored(run: StoredRun) -> Summary:
     whole = replace(
         summary, verdict=verdict, spent=totals, metrics=metrics_of(run, layout), journal=_end(run)
     )
-    return replace(whole, verdict=without_rules(whole) or verdict)
+    return replace(whole, verdict=without_rules(whole) or _numbers_only(whole, run.manifest) or verdict)
 
 
 def _end(run: StoredRun) -> JournalEnd | None:
@@ -73,6 +74,15 @@ def without_rules(summary: Summary) -> Verdict | None:
     named = ", ".join(summary.waits_for_rules)
     text = f"not complete: the rules of {named} were not applied yet, so rows that they leave out still count"
     return Verdict(text=f"{text}; run the same command again, which calls nothing", state=None)
+
+
+def _numbers_only(summary: Summary, manifest: Mapping[str, Any]) -> Verdict | None:
+    """Say nothing of which is better where the examples were chosen by their results."""
+    after = manifest.get("settings", {}).get(CHOSEN_AFTER)
+    if after is None or summary.units.owed or summary.changed:
+        return None
+    text = f"no verdict: these examples failed or got worse in {after}, and were taken for that"
+    return Verdict(text=f"{text}; the numbers stand, and a run without --lf decides", state=None)
 
 
 def points_about_code(settings: Mapping[str, Any]) -> Iterator[Point]:
