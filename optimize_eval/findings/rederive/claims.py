@@ -48,7 +48,7 @@ def verdict_of(rows: Sequence[Told], claims: Told, run: JournaledRun) -> Told:
     """Decide the state, and who won by how much."""
     split, winner = run.deciding, claims["winner"]
     told: Told = {"state": None, "winner": None, "by": None}
-    if run.changed or run.known < run.size or run.waits:
+    if run.changed or run.known < run.size or run.waits or run.was_chosen:
         return told
     if all(row["splits"][split]["mean"] is None for row in rows):
         were_skipped = all(

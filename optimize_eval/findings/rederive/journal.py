@@ -124,6 +124,7 @@ class JournaledRun:
     end: dict[str, Any]  # where the last line of the journal ends that counts, and its checksum
     own_splits: dict[str, list[str]]  # of evaluators that are for some splits alone
     waits: bool  # for rules of tasks that were not applied yet
+    was_chosen: bool  # by results of an earlier run: such examples decide nothing
     checks: set[str]  # scorers of tasks that rank nobody, as these say
 
     def splits_for(self, evaluator: str) -> list[str]:
@@ -184,6 +185,7 @@ def read(folder: Path) -> JournaledRun:
         seed=manifest["seed"],
         group_by=manifest["group_by"],
         margins=manifest.get("settings", {}).get("margins", {}),
+        was_chosen=manifest.get("settings", {}).get("chosen_after") is not None,
         cells={},
         replies=[],
         judges={one["name"]: one["judge"]["model"] for one in kept if one.get("judge")},
