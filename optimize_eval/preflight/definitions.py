@@ -10,9 +10,10 @@ SUFFIXES = (".yaml", ".yml")
 KIND = "task_yaml"
 
 
-def check_definition(path: str) -> CheckedFile:
-    folder = os.path.dirname(path)  # noqa: PTH120  as it is written
-    checked = check_task(path, evaluator_keys=evaluator_keys(folder))
+def check_definition(path: str, folder: str = "") -> CheckedFile:
+    """Check a task's file, which may be one of a folder that was named."""
+    parent = os.path.dirname(path)  # noqa: PTH120  as it is written
+    checked = check_task(path, evaluator_keys=evaluator_keys(parent), folder=folder)
     return CheckedFile(
         path=path,
         kind=KIND,

@@ -14,6 +14,7 @@ from tests.cli.prompted import COUNTED, calls
 from tests.fake_model import served_model
 from tests.front_door import Cli
 from tests.run.projects import records
+from tests.tasks.definitions.read.examples import SCORER, UNIQUENESS
 from tests.tools import write_program
 
 FENCE = "```"
@@ -269,3 +270,36 @@ def test_an_evaluator_of_ones_own_is_a_metric_that_ranks(cli: Cli, tmp_path: Pat
     assert cli(*bench, "-e", "brief=./brief.sh", "--out", "s").status == 0
     differ = cli("diff", "r", "s")
     assert (differ.status, "task own has another metric" in differ.stderr) == (2, True)
+
+
+def _project(folder: Path, include: str) -> None:
+    """Lay out a project as the document's vendor does: tasks, snippets and datasets beside each other."""
+    for name in ("tasks", "snippets", "datasets"):
+        (folder / "project" / name).mkdir(parents=True)
+    text = UNIQUENESS.replace('"uniqueness_scorer.py"', include)
+    text = text.replace("  scorers:", "  dataset: {key: rows}\n  scorers:", 1)
+    (folder / "project" / "tasks" / "u.yaml").write_text(text)
+    (folder / "project" / "snippets" / "uniqueness_scorer.py").write_text(SCORER)
+    (folder / "outside.py").write_text(SCORER)
+    _write(folder / "project" / "datasets" / "rows.jsonl", {"f": "a"}, {"f": "b"}, {"f": "a"}, {"g": "c"})
+
+
+def test_a_task_of_a_named_folder_includes_what_is_beside_its_own_folder(cli: Cli, tmp_path: Path) -> None:
+    _project(tmp_path, "../snippets/uniqueness_scorer.py")
+    assert "project/tasks/u.yaml: ok, 1 task" in cli("validate", "project").stdout
+    done = cli("bench", "project", "--config", "field=f", "--out", "r", "--json")
+    assert done.status == 0, done.stderr
+    (row,) = done.json["summary"]["rows"]
+    assert row["splits"]["uniqueness-task"]["mean"] == 0.5
+    alone = cli("validate", "project/tasks/u.yaml")
+    assert (alone.status, "is outside of the task's folder, tasks" in alone.stdout) == (2, True)
+
+
+def test_a_task_of_a_named_folder_includes_nothing_outside_of_it(cli: Cli, tmp_path: Path) -> None:
+    _project(tmp_path, "../../outside.py")
+    done = cli("validate", "project")
+    assert (done.status, "is outside of the task's folder, project" in done.stdout) == (2, True)
+    (tmp_path / "project" / "tasks" / "link.py").symlink_to(tmp_path / "outside.py")
+    linked = (tmp_path / "project" / "tasks" / "u.yaml").read_text().replace("../../outside.py", "link.py")
+    (tmp_path / "project" / "tasks" / "u.yaml").write_text(linked)
+    assert "it is a link to there" in cli("validate", "project").stdout

@@ -59,7 +59,7 @@ def validate(
     as_json: options.Json = False,
 ) -> None:
     """Check data and task files line by line, and sweep files with what they name; all problems at once."""
-    checked = [one for path in _each(files) for one in _checked(path, kind)]
+    checked = [one for path, folder in _each(files) for one in _checked(path, folder, kind)]
     if as_json:
         output.emit_json({"files": [_to_dict(one) for one in checked]})
     else:
@@ -73,18 +73,18 @@ def validate(
         )
 
 
-def _each(files: Sequence[str]) -> Iterator[str]:
-    """Give files, and the task files of folders."""
+def _each(files: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Give files, and the task files of folders with these."""
     for path in files:
         if not Path(path).is_dir():
-            yield path
+            yield path, ""
             continue
         from optimize_eval.session.benching.defined_files import tasks_in  # noqa: PLC0415  few name a folder
 
         yield from tasks_in(path, output.say)
 
 
-def _checked(path: str, kind: DataFormat | None) -> list[CheckedFile]:
+def _checked(path: str, folder: str, kind: DataFormat | None) -> list[CheckedFile]:
     if kind is DataFormat.SWEEP or (kind is None and path.endswith(SUFFIX)):
         from optimize_eval.preflight.sweep_files import check_sweep  # noqa: PLC0415  other files run nothing
 
@@ -92,7 +92,7 @@ def _checked(path: str, kind: DataFormat | None) -> list[CheckedFile]:
     if kind is DataFormat.TASK_YAML or (kind is None and path.endswith(_YAML)):
         from optimize_eval.preflight.definitions import check_definition  # noqa: PLC0415  it loads YAML
 
-        return [_named(check_definition(path), kind)]
+        return [_named(check_definition(path, folder), kind)]
     return [_named(check_data(path, kind), kind)]
 
 

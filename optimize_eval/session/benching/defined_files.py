@@ -5,29 +5,38 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 from optimize_eval.errors import UsageError
 from optimize_eval.session.host import Say
 from optimize_eval.tasks.definitions.target import SUFFIXES
 from optimize_eval.tasks.jsonl.files import shows_tasks
 
+_TASKS = "tasks"
 _MOST_NAMED = 5
 
 
-def defined_files(paths: Sequence[str], say: Say) -> list[str]:
+class FoundTask(NamedTuple):
+    """The file of a task, and the folder that was named, if the file itself was not."""
+
+    path: str
+    folder: str = ""
+
+
+def defined_files(paths: Sequence[str], say: Say) -> list[FoundTask]:
     """List the tasks in YAML among files, and those of folders; raises UsageError where forms are mixed."""
     found = {path: list(_in(path, say)) for path in paths}
     others = [path for path, files in found.items() if not files]
-    files = [*dict.fromkeys(chain.from_iterable(found.values()))]
+    files = {one.path: one for one in chain.from_iterable(found.values())}
     if files and others:
         raise UsageError(
-            f"{files[0]} is a task in YAML, and {others[0]} is none",
+            f"{next(iter(files))} is a task in YAML, and {others[0]} is none",
             hint="bench tasks in YAML and in JSONL apart",
         )
-    return files
+    return [*files.values()]
 
 
-def tasks_in(folder: str, say: Say) -> list[str]:
+def tasks_in(folder: str, say: Say) -> list[FoundTask]:
     """List the task files of a folder, in YAML and in JSONL; raises UsageError where there are none."""
     tasks, left = _defined_in(folder)
     _tell_left(folder, left, say)
@@ -35,19 +44,19 @@ def tasks_in(folder: str, say: Say) -> list[str]:
         raise UsageError(
             f"the folder {folder} has no task file", hint="name a folder that has some, or files"
         )
-    return [str(path) for path in found]
+    return [FoundTask(str(path), folder) for path in found]
 
 
-def _in(path: str, say: Say) -> Iterator[str]:
+def _in(path: str, say: Say) -> Iterator[FoundTask]:
     """Give a task's file as it is, and the tasks of a folder; what else is there is told, or a dataset's."""
     if path.endswith(SUFFIXES):
-        yield path
+        yield FoundTask(path)
         return
     tasks, left = _defined_in(path)
     _tell_left(path, left, say)
     if tasks and (apart := list(_in_jsonl(path))):
         say(f"note: {path} has tasks in JSONL, too, which are benched apart: {_names(apart)}")
-    yield from map(str, tasks)
+    yield from (FoundTask(str(one), path) for one in tasks)
 
 
 def _tell_left(folder: str, left: Sequence[Path], say: Say) -> None:
@@ -67,8 +76,10 @@ def _defined_in(folder: str) -> tuple[list[Path], list[Path]]:
 
 
 def _yaml_in(folder: str) -> list[Path]:
-    there = Path(folder).iterdir() if Path(folder).is_dir() else ()
-    return sorted(one for one in there if one.suffix in SUFFIXES and one.is_file())
+    """List the YAML of a folder, and of the folder `tasks` in it."""
+    folders = [one for one in (Path(folder), Path(folder, _TASKS)) if one.is_dir()]
+    there = (path for one in folders for path in sorted(one.iterdir()))
+    return [path for path in there if path.suffix in SUFFIXES and path.is_file()]
 
 
 def _in_jsonl(folder: str) -> Iterator[Path]:

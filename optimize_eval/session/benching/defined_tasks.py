@@ -15,6 +15,7 @@ from optimize_eval.reading import strict_json
 from optimize_eval.rows.datasets import Example, load_examples
 from optimize_eval.rows.selection import Selection
 from optimize_eval.run.splits import SplitSource, choose
+from optimize_eval.session.benching.defined_files import FoundTask
 from optimize_eval.session.benching.suites import read_suite
 from optimize_eval.session.host import Say
 from optimize_eval.session.inputs import check_size, note_copies
@@ -47,7 +48,7 @@ class BenchedTask:
 
 
 def load_defined(
-    paths: Sequence[str],
+    files: Sequence[FoundTask],
     how: EvaluatorSpec,
     given: Given,
     part: Part,
@@ -56,7 +57,7 @@ def load_defined(
     tags: Sequence[str] = (),
 ) -> list[BenchedTask]:
     """Load tasks with their samples, or those that have one of the tags; raises DataError with all faults."""
-    tasks = read_suite(paths, given, tags)
+    tasks = read_suite(files, given, tags)
     _check_keys(tasks)
     for task in tasks:
         _check_benched(task)

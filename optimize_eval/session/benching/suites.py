@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from optimize_eval.errors import DataError, Problem, UsageError
+from optimize_eval.session.benching.defined_files import FoundTask
 from optimize_eval.session.replying.defining import read_task
 from optimize_eval.sweepfile.evaluator_keys import evaluator_keys
 from optimize_eval.tasks.definitions.loading import Checked, check_task
@@ -15,20 +16,21 @@ from optimize_eval.tasks.definitions.task import TaskDefinition
 _MOST_NAMED = 10
 
 
-def read_suite(paths: Sequence[str], given: Given, tags: Sequence[str]) -> list[TaskDefinition]:
+def read_suite(files: Sequence[FoundTask], given: Given, tags: Sequence[str]) -> list[TaskDefinition]:
     """Read tasks, or those that have one of the tags; raises DataError with all faults."""
-    if not tags and (len(paths) == 1 or not given.config):
-        return _read([(path, given) for path in paths])
-    checked = {path: _checked(path) for path in paths}
+    if not tags and (len(files) == 1 or not given.config):
+        return _read([(one.path, replace(given, folder=one.folder)) for one in files])
+    checked = {one: _checked(one) for one in files}
     if wrong := [problem for one in checked.values() for problem in one.problems]:
         raise DataError(wrong)
     _check_tags(tags, checked.values())
-    chosen = {path: one for path, one in checked.items() if not tags or set(tags) & set(one.tags)}
+    chosen = {file: one for file, one in checked.items() if not tags or set(tags) & set(one.tags)}
     return _read(_given_each(chosen, given))
 
 
-def _checked(path: str) -> Checked:
-    return check_task(path, evaluator_keys=evaluator_keys(str(Path(path).parent)))
+def _checked(file: FoundTask) -> Checked:
+    keys = evaluator_keys(str(Path(file.path).parent))
+    return check_task(file.path, evaluator_keys=keys, folder=file.folder)
 
 
 def _read(wanted: Iterable[tuple[str, Given]]) -> list[TaskDefinition]:
@@ -55,14 +57,15 @@ def _check_tags(tags: Sequence[str], tasks: Iterable[Checked]) -> None:
             )
 
 
-def _given_each(tasks: Mapping[str, Checked], given: Given) -> list[tuple[str, Given]]:
+def _given_each(tasks: Mapping[FoundTask, Checked], given: Given) -> list[tuple[str, Given]]:
     """Give each task the parameters that it declares, and to all what none does: each then says so."""
     every = {key for task in tasks.values() for key in task.parameters}
     return [
         (
-            path,
+            file.path,
             replace(
                 given,
+                folder=file.folder,
                 config={
                     key: value
                     for key, value in given.config.items()
@@ -70,5 +73,5 @@ def _given_each(tasks: Mapping[str, Checked], given: Given) -> list[tuple[str, G
                 },
             ),
         )
-        for path, task in tasks.items()
+        for file, task in tasks.items()
     ]

@@ -76,7 +76,8 @@ def read_task(path: Path, given: Given) -> "TaskDefinition":
     from optimize_eval.sweepfile.evaluator_keys import evaluator_keys  # noqa: PLC0415  see scorers_of
     from optimize_eval.tasks.definitions.loading import load_task  # noqa: PLC0415  it reads YAML
 
-    return load_task(str(path), given.config, evaluator_keys=evaluator_keys(str(path.parent)))
+    keys = evaluator_keys(str(path.parent))
+    return load_task(str(path), given.config, evaluator_keys=keys, folder=given.folder)
 
 
 def scorers_of(

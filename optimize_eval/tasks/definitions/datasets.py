@@ -48,11 +48,11 @@ def dataset_of(definition: TaskDefinition, given: Mapping[str, str]) -> Dataset:
     key = definition.dataset or _only_key(definition, given)
     if key in given:
         return _of_file(given[key])
-    for path in _beside(definition.path, key):
+    for path in _beside(definition.path, key, definition.folder):
         if path.suffix in _ROWS:
             return Dataset(path=path)
-        return _described(str(path), Folder.of(definition.path), key)
-    raise _not_found(definition.path, key, given)
+        return _described(str(path), Folder.of(definition.path, definition.folder), key)
+    raise _not_found(definition.path, key, given, definition.folder)
 
 
 def left_out(dataset: Dataset, examples: Iterable[Example]) -> dict[int, str]:
@@ -106,17 +106,23 @@ def _of_file(named: str) -> Dataset:
     return Dataset(path=Path(named))
 
 
-def _beside(task: str, key: str) -> Iterator[Path]:
+def _beside(task: str, key: str, named: str) -> Iterator[Path]:
     """List the files that may be a dataset's, the best first."""
     if key in {"", ".", ".."} or "/" in key or "\0" in key:
         return
-    parent = Path(task).parent
+    root = Folder.of(task, named).root
     for suffixes in (_DESCRIBED, _ROWS):
-        for folder in _FOLDERS:
+        for folder in _folders(task, named):
             for suffix in suffixes:
-                path = parent / folder / f"{key}{suffix}"
-                if path.is_file() and not is_task(path) and _is_within(path, task):
+                path = folder / f"{key}{suffix}"
+                if path.is_file() and not is_task(path) and path.resolve().is_relative_to(root):
                     yield path
+
+
+def _folders(task: str, named: str) -> list[Path]:
+    """List the folders of datasets: beside the task, then in the folder that was named."""
+    parents = dict.fromkeys([Path(task).parent, *([Path(named)] if named else [])])
+    return [parent / folder for parent in parents for folder in _FOLDERS]
 
 
 def is_task(path: Path) -> bool:
@@ -137,10 +143,6 @@ def _has_key(name: str, path: Path) -> bool:
     before = r"[{,\s]" if _IN_BRACES.match(data) else r"^(\xef\xbb\xbf)?"
     pattern = f"{before}(?P<quote>['\"]?){name}(?P=quote)\\s*:"
     return re.search(pattern.encode(), data, re.MULTILINE) is not None
-
-
-def _is_within(path: Path, task: str) -> bool:
-    return path.resolve().is_relative_to(Folder.of(task).root)
 
 
 def _described(path: str, folder: Folder, key: str | None) -> Dataset:
@@ -179,8 +181,8 @@ def _read(path: str, folder: Folder, key: str | None, context: Context) -> Datas
     return Dataset(path=Path(found), filters=filters, described=path)
 
 
-def _not_found(task: str, key: str, given: Mapping[str, str]) -> UsageError:
-    files_there = [path for folder in _FOLDERS for path in (Path(task).parent / folder).glob("*")]
+def _not_found(task: str, key: str, given: Mapping[str, str], named: str) -> UsageError:
+    files_there = [path for folder in _folders(task, named) for path in folder.glob("*")]
     there = {path.stem for path in files_there if path.suffix in (*_DESCRIBED, *_ROWS) and not is_task(path)}
     close = get_close_matches(key, sorted(there), n=1)
     meant = f"did you mean {close[0]}? " if close else ""
@@ -192,18 +194,19 @@ def _not_found(task: str, key: str, given: Mapping[str, str]) -> UsageError:
     )
 
 
-def is_there(task: str, key: str) -> bool:
+def is_there(task: str, key: str, *, folder: str = "") -> bool:
     """Return True if a dataset stands beside a task."""
-    return next(_beside(task, key), None) is not None
+    return next(_beside(task, key, folder), None) is not None
 
 
-def rows_beside(task: str, key: str) -> tuple[str, Sequence[Mapping[str, Any]]]:
+def rows_beside(task: str, key: str, *, folder: str = "") -> tuple[str, Sequence[Mapping[str, Any]]]:
     """Read the dataset beside a task, and name its file; of one that is large or wrong, no rows."""
     try:
-        found = next(_beside(task, key), None)
+        found = next(_beside(task, key, folder), None)
         if found is None:
             return "", ()
-        path = found if found.suffix in _ROWS else _described(str(found), Folder.of(task), key).path
+        is_rows = found.suffix in _ROWS
+        path = found if is_rows else _described(str(found), Folder.of(task, folder), key).path
         if path.stat().st_size > _MOST_READ:
             return str(path), ()
         return str(path), [example.value for example in load_examples([path], most=None)[0]]

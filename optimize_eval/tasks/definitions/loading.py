@@ -24,7 +24,7 @@ from optimize_eval.tasks.definitions.read.notes import (
     note_what_is_sent,
 )
 from optimize_eval.tasks.definitions.read.parameters import read_parameters, values_of
-from optimize_eval.tasks.definitions.read.paths import MOST, BadPath, decoded
+from optimize_eval.tasks.definitions.read.paths import MOST, BadPath, Folder, decoded
 from optimize_eval.tasks.definitions.read.substitution import placeholder, substituted
 from optimize_eval.tasks.definitions.read.unfinished import check_unfinished
 from optimize_eval.tasks.definitions.task import TaskDefinition
@@ -44,10 +44,13 @@ class Checked:
     parameters: Sequence[str] = ()  # their keys
 
 
-def check_task(path: str, *, evaluator_keys: Keys | None = None) -> Checked:
-    """Check a task file without values for its parameters: what is to come is no problem."""
+def check_task(path: str, *, evaluator_keys: Keys | None = None, folder: str = "") -> Checked:
+    """Check a task file without values for its parameters: what is to come is no problem.
+
+    `folder` is the one that was named, if the file itself was not.
+    """
     context = Context(evaluator_keys=evaluator_keys)
-    values, config = _read(path, None, context)
+    values, config = _read(path, None, context, folder)
     key, tags = values.get("key"), values.get("tags")
     wrong = {one.field for one in context.problems}
     return Checked(
@@ -60,24 +63,28 @@ def check_task(path: str, *, evaluator_keys: Keys | None = None) -> Checked:
 
 
 def load_task(
-    path: str, config: Mapping[str, Any] | None = None, *, evaluator_keys: Keys | None = None
+    path: str,
+    config: Mapping[str, Any] | None = None,
+    *,
+    evaluator_keys: Keys | None = None,
+    folder: str = "",
 ) -> TaskDefinition:
     """Load a task with these values for its parameters; raises DataError with all that is wrong.
 
     Values of a command line are `Written`, so that they are read as the parameters' kinds want them.
     """
     context = Context(evaluator_keys=evaluator_keys)
-    values, config = _read(path, config or {}, context)
+    values, config = _read(path, config or {}, context, folder)
     if context.problems:
         raise DataError(_in_order(path, context.problems))
-    return replace(task_of(values, path, config), columns=tuple(context.columns))
+    return replace(task_of(values, path, config), folder=folder, columns=tuple(context.columns))
 
 
 def _read(
-    path: str, given: Mapping[str, Any] | None, context: Context
+    path: str, given: Mapping[str, Any] | None, context: Context, folder: str
 ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     try:
-        root = Spot(node=read_document(path, _text(path, context), context))
+        root = Spot(node=read_document(path, _text(path, context), context, Folder.of(path, folder)))
     except Unreadable:
         return {}, {}
     if root.node.kind is not Kind.MAPPING:
@@ -91,7 +98,7 @@ def _read(
     parameters = read_parameters(root, context)
     config = values_of(parameters, given, path, context)
     ready = Spot(node=_filled(root, config, context))
-    return _checked(ready, config, context), config
+    return _checked(ready, config, context, folder), config
 
 
 def _text(path: str, context: Context) -> str:
@@ -120,7 +127,7 @@ def _filled(root: Spot, config: Mapping[str, Any], context: Context) -> Node:
     return Node(Kind.MAPPING, entries, root.mark, is_short=root.node.is_short)
 
 
-def _checked(root: Spot, config: Mapping[str, Any], context: Context) -> Mapping[str, Any]:
+def _checked(root: Spot, config: Mapping[str, Any], context: Context, folder: str) -> Mapping[str, Any]:
     definition = root.child("definition")
     said = [_said(definition), _said(root)]
     context.has_output = is_in(definition, "solver") or MODEL in said
@@ -128,18 +135,18 @@ def _checked(root: Spot, config: Mapping[str, Any], context: Context) -> Mapping
     values = TASK.read(root, context)
     note_what_is_old(root, context)
     note_what_is_sent(root, context)
-    note_what_is_missing(root, context, partial(is_there, root.mark.path))
-    _note_columns(root.mark.path, definition, context)
+    note_what_is_missing(root, context, partial(is_there, root.mark.path, folder=folder))
+    _note_columns(root.mark.path, definition, context, folder)
     return {} if isinstance(values, NotKnown) else values
 
 
-def _note_columns(path: str, definition: Spot | None, context: Context) -> None:
+def _note_columns(path: str, definition: Spot | None, context: Context, folder: str) -> None:
     """Tell of columns that the dataset beside the task does not have."""
     dataset = definition.child("dataset") if definition else None
     key = dataset.child("key") if dataset else None
     if key is None or key.node.kind is not Kind.TEXT or key.node.is_partial or not context.columns:
         return
-    dataset_file, rows = rows_beside(path, key.node.value)
+    dataset_file, rows = rows_beside(path, key.node.value, folder=folder)
     context.notes += [one.place for one in absent(context.columns, rows, f"no row of {dataset_file}")]
 
 

@@ -25,6 +25,7 @@ class Given:
     model_keys: Mapping[str, str] = field(default_factory=dict)
     data: Mapping[str, str] = field(default_factory=dict)
     sandbox: str = ""  # what its code runs in; empty: nothing, with the user's rights
+    folder: str = ""  # that was named, all of which the task may read; empty: its file was named
 
     @property
     def is_something(self) -> bool:
@@ -37,6 +38,7 @@ class Given:
             model_keys={**other.model_keys, **self.model_keys},
             data={**other.data, **self.data},
             sandbox=self.sandbox or other.sandbox,
+            folder=self.folder or other.folder,
         )
 
 

@@ -37,6 +37,7 @@ class TaskDefinition:
     description: str
     entity: Entity
     path: str  # of the file, as it was named
+    folder: str = ""  # that was named in the place of the file
     long_description: str = ""
     tags: Sequence[str] = ()
     dataset: str = ""  # its key; empty: the run names one

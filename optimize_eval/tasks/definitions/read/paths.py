@@ -1,4 +1,7 @@
-"""The files that a task file names: relative to where they are named, never outside of the task's folder."""
+"""The files that a task file names: relative to where they are named, never outside of the task's folder.
+
+Of a task in a folder that was named, this is that folder.
+"""
 
 import os
 from pathlib import Path
@@ -22,8 +25,9 @@ class Folder:
     root: Path  # resolved
 
     @classmethod
-    def of(cls, path: str) -> "Folder":
-        return cls(root=Path(path).parent.resolve())
+    def of(cls, path: str, named: str = "") -> "Folder":
+        """Give the folder of a file, or the one that was named, which has the file in it."""
+        return cls(root=(Path(named) if named else Path(path).parent).resolve())
 
     def find(self, named: str, beside: str) -> str:
         """Find the file that another names, as a path like the other's, or raise BadPath."""
