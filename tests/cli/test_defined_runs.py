@@ -189,6 +189,7 @@ def test_a_row_shows_the_conversation_and_why_each_score_is_what_it_is(cli: Cli,
     told = cli(*command("--out", "r", "--show", "s1"), env=COUNTED)
     assert told.stdout.splitlines()[:-1] == [
         "s1  train:2",
+        "  task      │ Sums: Sums of two numbers.",
         "",
         "m",
         "  user      │ 1 plus 2",

@@ -303,3 +303,14 @@ def test_a_task_of_a_named_folder_includes_nothing_outside_of_it(cli: Cli, tmp_p
     linked = (tmp_path / "project" / "tasks" / "u.yaml").read_text().replace("../../outside.py", "link.py")
     (tmp_path / "project" / "tasks" / "u.yaml").write_text(linked)
     assert "it is a link to there" in cli("validate", "project").stdout
+
+
+def test_the_description_of_a_task_is_shown_with_its_rows_and_on_the_page(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "rows.yaml").write_text(ABOUT_ROWS + "        - {type: mean, field: tp}\n")
+    _write(tmp_path / "rows.jsonl", *ROWS)
+    bench = ("bench", "rows.yaml", "--out", "r")
+    done = cli(*bench, "--json")
+    assert done.json["summary"]["metrics"][0]["description"] == "Which rows are right?"
+    assert "task      │ Rows: Which rows are right?" in cli(*bench, "--show", "1").stdout
+    assert cli("report", "r", "--format", "html").status == 0
+    assert "Which rows are right?" in (tmp_path / "r" / "report.html").read_text()

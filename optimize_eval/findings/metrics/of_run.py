@@ -75,6 +75,7 @@ def _metrics(
         task=task.key,
         scorer=scorer.key,
         display_name=": ".join(filter(None, (task.display_name, scorer.display_name or scorer.key))),
+        description=task.description,
         purpose=scorer.purpose,
         candidate=where.candidate,
         task_model=where.task_model,

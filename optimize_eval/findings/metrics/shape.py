@@ -77,6 +77,7 @@ class ScorerMetrics:
     task: str
     scorer: str
     display_name: Annotated[str, IF_ANY] = ""  # what people call the scorer, and the task before it
+    description: Annotated[str, IF_ANY] = ""  # of the task
     purpose: str = "score"
     candidate: str
     task_model: str | None

@@ -102,6 +102,8 @@ class _SeenPrompt:
 
 def _lines(told: Mapping[str, Any]) -> Iterator[str]:
     yield f"{told['id'] or 'example'}  {told['split']}:{told['line']}"
+    if task := told.get("task"):
+        yield from block("task", f"{task['display_name']}: {task['description']}")
     for reply in told["replies"]:
         again = f", repeat {reply['repeat']}" if reply["repeat"] > 1 else ""
         named = [name for name in (reply["prompt"], reply["model"]) if name and name not in _NO_CANDIDATES]

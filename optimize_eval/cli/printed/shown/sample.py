@@ -27,14 +27,22 @@ class SeenTask:
     def __init__(self, plan: Plan, reader: Reader | None, stack: ExitStack, left_out: LeftOut) -> None:
         self._records = Places(plan, reader, left_out)
         self._solving: dict[str, Solving] = {}
+        self._about: dict[str, Told] = {}  # tasks by their splits
         for spec in plan.specs:
             target = defined_of(spec)
+            if target:
+                about = {
+                    "display_name": target.task.display_name,
+                    "description": target.task.description.strip(),
+                }
+                self._about |= {one.name: about for one in plan.layout.splits_for(spec.name)}
             solver = target.task.solver if target else None
             if target and solver:
                 self._add(plan, spec, replace(target, is_stored=True), solver, stack)
 
     def told(self, split: str, example: PlannedExample) -> Told:
-        return self._records.told(split, example, self._steps)
+        about = self._about.get(split)
+        return {**self._records.told(split, example, self._steps), **({"task": about} if about else {})}
 
     def _add(
         self, plan: Plan, spec: EvaluatorSpec, target: DefinedScorer, solver: Solver, stack: ExitStack

@@ -34,6 +34,7 @@ class KeptTask:
     key: str
     display_name: str
     scorers: Sequence[KeptScorer]
+    description: str = ""
     actions: Sequence[Action] = ()
     timeout: float = DEFAULT_TIMEOUT  # seconds, of a metric that is code
 
@@ -66,6 +67,7 @@ def to_dict(task: KeptTask) -> dict[str, Any]:
     return {
         "key": task.key,
         "display_name": task.display_name,
+        **({"description": task.description} if task.description else {}),
         "scorers": [_of_scorer(scorer) for scorer in task.scorers],
         **({"actions": [_of_action(one) for one in task.actions]} if task.actions else {}),
         **({"timeout": task.timeout} if task.timeout != DEFAULT_TIMEOUT else {}),
@@ -115,6 +117,7 @@ def _kept(named: Sequence[tuple[EvaluatorSpec, DefinedScorer]]) -> KeptTask:
     return KeptTask(
         key=task.key,
         display_name=task.display_name,
+        description=task.description.strip(),
         scorers=scorers,
         actions=task.actions,
         timeout=max(spec.timeout for spec, _ in named),
@@ -141,6 +144,7 @@ def _read(written: Mapping[str, Any]) -> KeptTask:
     return KeptTask(
         key=written["key"],
         display_name=written["display_name"],
+        description=written.get("description", ""),
         scorers=[_read_scorer(one) for one in written["scorers"]],
         actions=[
             Action(key=one["key"], filter=filters.filter_of(one["filter"]))

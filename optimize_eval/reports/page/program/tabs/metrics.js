@@ -27,6 +27,7 @@ function metricsCard(entries) {
     hasMissing && h("td", { class: "num" }, whole((metric.missing || 0) + (metric.left_out || 0))));
   return h("section", { class: "card" },
     h("div", { class: "card-head" }, h("h2", null, "Metrics: ", said(first.display_name || first.evaluator)), h("span", { class: "legend" }, said(`${first.evaluator} · ${first.split}`))),
+    first.description && h("p", { class: "note" }, said(first.description)),
     h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Metrics of ${first.evaluator}` }, h("table", { class: "board" },
       h("thead", null, h("tr", null, head("Metric", ""), entries.length > 1 && head("Of", ""), head("Value"), head("Rows"), hasMissing && head("Missing"))),
       h("tbody", null, lines.slice(0, MOST_METRICS).map(line)))),
