@@ -13,28 +13,36 @@ _FIRST_EPOCH = 1e8  # a larger number is an instant, not a span
 _FIRST_IN_MS = 1e11
 _PARTS = re.compile(r"(?<!\d)(\d++(?:\.\d++)?)(ms|us|µs|ns|d|h|m|s)")
 _SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+_THROUGH_LITELLM = "llm_provider-"  # how it passes on what a provider sent
 _RESET = re.compile(r"(x-)?ratelimit-reset(-.+)?|anthropic-ratelimit-.+-reset")
 
 
-def longest_wait(headers: Mapping[str, str]) -> float | None:
-    """Find the largest wait that headers tell, their names in lower case; None where they tell none.
+def wait_in(headers: Mapping[str, str]) -> float | None:
+    """Find the wait that headers tell, their names in lower case; None where they tell none.
 
-    A limit whose own `remaining` is above 0 is not what the call ran into.
+    What the server asks for wins over when its limits are whole again: that may be much later. Of several
+    waits of a kind the longest counts. A limit whose own `remaining` is above 0 is not what stood in the way.
 
-    >>> longest_wait({"retry-after": "2", "x-ratelimit-reset-requests": "1m2.5s"})
-    62.5
+    >>> wait_in({"retry-after": "2", "x-ratelimit-reset-requests": "1m2.5s"})
+    2.0
     """
-    return max(_waits(headers), default=None)
-
-
-def _waits(headers: Mapping[str, str]) -> Iterator[float]:
     now = time.time()
+    wanted = max(_wanted(headers, now), default=None)
+    return max(_resets(headers, now), default=None) if wanted is None else wanted
+
+
+def _wanted(headers: Mapping[str, str], now: float) -> Iterator[float]:
     for name, text in headers.items():
-        if name in {"retry-after", "llm_provider-retry-after"}:
-            yield from _span(text.strip(), now)
-        elif name in {"retry-after-ms", "llm_provider-retry-after-ms"}:
-            yield from (wait / 1000 for wait in _span(text.strip(), now))
-        elif _RESET.fullmatch(name.removeprefix("llm_provider-")) and not _has_room(headers, name):
+        match name.removeprefix(_THROUGH_LITELLM):
+            case "retry-after":
+                yield from _span(text.strip(), now)
+            case "retry-after-ms":
+                yield from (wait / 1000 for wait in _span(text.strip(), now))
+
+
+def _resets(headers: Mapping[str, str], now: float) -> Iterator[float]:
+    for name, text in headers.items():
+        if _RESET.fullmatch(name.removeprefix(_THROUGH_LITELLM)) and not _has_room(headers, name):
             yield from _span(text.strip(), now)
 
 

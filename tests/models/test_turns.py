@@ -15,7 +15,7 @@ import pytest
 from optimize_eval import EvaluationError
 from optimize_eval.models import Manners, chat
 from optimize_eval.models.turns import Rate, Room
-from optimize_eval.models.waits import longest_wait
+from optimize_eval.models.waits import wait_in
 from optimize_eval.retrying import GivenUp
 from tests.fake_model import StartModel
 from tests.front_door import Cli
@@ -59,7 +59,7 @@ def verdict(score: float = 1.0) -> dict[str, Any]:
         ({"x-ratelimit-reset": "12"}, 12),
         ({"ratelimit-reset": "30"}, 30),
         ({"llm_provider-x-ratelimit-reset-requests": "6m0s"}, 360),
-        ({"retry-after": "2", "x-ratelimit-reset-tokens": "5s", "retry-after-ms": "1"}, 5),
+        ({"retry-after": "2", "x-ratelimit-reset-tokens": "5s", "retry-after-ms": "1"}, 2),
         ({"x-ratelimit-reset-requests": "1h", "x-ratelimit-remaining-requests": "80", "retry-after": "3"}, 3),
         ({"x-ratelimit-reset-requests": "1h", "x-ratelimit-remaining-requests": "0"}, 3600),
         ({"retry-after": "Mon, 01 Jan 2001 00:00:00 GMT"}, 0),
@@ -70,8 +70,10 @@ def verdict(score: float = 1.0) -> dict[str, Any]:
     ],
     ids=str,
 )
-def test_the_wait_is_the_largest_that_headers_tell(headers: dict[str, str], wait: float | None) -> None:
-    assert longest_wait(headers) == wait
+def test_the_wait_is_what_the_server_asks_for_and_else_until_its_limits_are_whole_again(
+    headers: dict[str, str], wait: float | None
+) -> None:
+    assert wait_in(headers) == wait
 
 
 INSTANTS: dict[str, Callable[[datetime], str]] = {
@@ -85,7 +87,7 @@ INSTANTS: dict[str, Callable[[datetime], str]] = {
 
 @pytest.mark.parametrize("name", INSTANTS)
 def test_an_instant_is_a_wait_until_then(name: str) -> None:
-    wait = longest_wait({name: INSTANTS[name](datetime.now(UTC) + timedelta(seconds=3000))})
+    wait = wait_in({name: INSTANTS[name](datetime.now(UTC) + timedelta(seconds=3000))})
     assert wait is not None
     assert 2900 < wait <= 3001
 
@@ -97,6 +99,15 @@ def test_a_wait_is_no_attempt_and_no_part_of_the_deadline(fake_model: StartModel
     assert reply.text == "fine"
     assert reply.spent.waited >= 1.6, "longer than the call itself may take"
     assert len(server.requests()) == 4
+
+
+def test_a_limit_that_is_whole_much_later_does_not_make_a_call_wait_longer_than_it_is_asked_to(
+    fake_model: StartModel,
+) -> None:
+    headers = {"Retry-After-Ms": "20", "X-RateLimit-Reset-Tokens": "13m30s"}
+    server = fake_model([no_room(headers, 2), {"text": "fine"}])
+    reply = chat(ASKED, "vllm/m", api_base=server.base, retries=0, patience=5)
+    assert (reply.text, len(server.requests())) == ("fine", 3)
 
 
 def test_a_server_that_lets_nobody_through_uses_up_the_patience(fake_model: StartModel) -> None:

@@ -14,7 +14,7 @@ from optimize_eval.frozen import frozen
 from optimize_eval.http.client import Response, seconds_to_wait
 from optimize_eval.models.schemes import wrong_scheme
 from optimize_eval.models.turns import NoRoom
-from optimize_eval.models.waits import longest_wait
+from optimize_eval.models.waits import wait_in
 from optimize_eval.secrets import Secrets, redact
 
 _REDIRECTS = range(300, 400)
@@ -123,7 +123,7 @@ def _no_room(response: Response, detail: str, callee: Callee) -> NoRoom:
     what = "too many requests for" if is_many else "the server has no room for"
     hint = "allow more with --patience, call less often with --rpm or --tpm, or try later"
     refusal = NoRoom(FailureKind.MODEL_ERROR, f"{what} {callee.name} {detail}", hint=hint)
-    refusal.wait = longest_wait(response.headers)
+    refusal.wait = wait_in(response.headers)
     return refusal
 
 
