@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 
+from optimize_eval.caps import Caps
 from optimize_eval.errors import EvaluationError, UsageError
 from optimize_eval.frozen import frozen
 from optimize_eval.protocol import Answered, Payload, ScoreRange
@@ -60,6 +61,15 @@ class Waits(Protocol):
 
     def stop_waiting(self) -> None:
         """Give up what waits: the run stops. What is under way may finish."""
+        ...
+
+
+@runtime_checkable
+class Metered(Protocol):
+    """An evaluator, or a model under test, whose calls of models cost something."""
+
+    def meter(self, caps: Caps) -> None:
+        """Ask these caps before each call of a model, and tell them what it took."""
         ...
 
 

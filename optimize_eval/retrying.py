@@ -15,7 +15,15 @@ _Answer = TypeVar("_Answer")
 
 
 class GivenUp(Exception):
-    """A call was not made, or not once more, because the run stops."""
+    """A call was not made, or not once more, because the run stops.
+
+    `spent` is what was spent on models before that, and `output` the key of a reply that was to be scored.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.spent: Spent = NOTHING
+        self.output = ""
 
 
 def until_answered(
@@ -30,6 +38,9 @@ def until_answered(
     while True:
         try:
             return call(deadline), in_vain
+        except GivenUp as given_up:
+            given_up.spent = in_vain + given_up.spent
+            raise
         except EvaluationError as error:
             deadline += error.spent.waited + error.before
             in_vain = error.spent = in_vain + error.spent
@@ -37,4 +48,8 @@ def until_answered(
             number += 1
             if number > retries or error.retry_after is None or time.monotonic() + wait >= deadline:
                 raise
-        pause(wait)
+        try:
+            pause(wait)
+        except GivenUp as given_up:
+            given_up.spent = in_vain
+            raise

@@ -4,6 +4,7 @@ It travels with answers and with failures, so that what failed is counted, too. 
 records of a run say, those that newer ones have taken the place of included.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
@@ -21,6 +22,7 @@ class Usage:
     seconds: float = 0.0
     is_of_reply: bool = False  # it made a reply that evaluators score, and is none of theirs
     output: str = ""  # that reply's key, where a record is of several replies
+    estimated: bool = False  # tokens by the characters of its texts, as its server does not tell them
 
     @classmethod
     def from_dict(cls, written: Mapping[str, Any]) -> Self:
@@ -38,6 +40,7 @@ class Usage:
             "seconds": round(self.seconds, 6),
             "of": _REPLY if self.is_of_reply else None,
             "output": self.output or None,
+            "estimated": self.estimated or None,
         }
         return {key: value for key, value in fields.items() if value is not None}
 
@@ -60,6 +63,35 @@ class Spent:
 
 
 NOTHING = Spent()
+
+
+def counts_of(usage: object) -> dict[str, Any]:
+    """Read the counts of tokens in a table `usage` in the shapes in use, and the cost where it is told.
+
+    >>> counts_of({"prompt_tokens": 7, "cost": 0.01})["prompt_tokens"]
+    7
+    """
+    told = usage if isinstance(usage, dict) else {}
+    cached = _count(told.get("prompt_tokens_details"), "cached_tokens")
+    return {
+        "prompt_tokens": _count(told, "prompt_tokens"),
+        "completion_tokens": _count(told, "completion_tokens"),
+        "cached_tokens": _count(told, "prompt_cache_hit_tokens") if cached is None else cached,
+        "reasoning_tokens": _count(told.get("completion_tokens_details"), "reasoning_tokens"),
+        "cost": _cost(told.get("cost")),
+    }
+
+
+def _count(table: object, key: str) -> int | None:
+    count = table.get(key) if isinstance(table, dict) else None
+    return count if type(count) is int and count >= 0 else None
+
+
+def _cost(cost: Any) -> float | None:
+    is_number = isinstance(cost, int | float) and not isinstance(cost, bool)
+    return float(cost) if is_number and 0 <= cost < math.inf else None
+
+
 _REPLY = "reply"
 
 
@@ -75,6 +107,7 @@ class _Total:
         "calls",
         "completion_tokens",
         "cost",
+        "estimated",
         "prompt_tokens",
         "seconds",
         "without_cost",
@@ -83,6 +116,7 @@ class _Total:
 
     def __init__(self) -> None:
         self.calls = self.prompt_tokens = self.completion_tokens = self.without_tokens = self.without_cost = 0
+        self.estimated = 0
         self.cost = self.seconds = 0.0
 
     def take(self, usage: Mapping[str, Any]) -> None:
@@ -91,6 +125,7 @@ class _Total:
         self.prompt_tokens += prompt or 0
         self.completion_tokens += completion or 0
         self.without_tokens += prompt is None or completion is None
+        self.estimated += usage.get("estimated") is True
         self.cost += cost or 0.0
         self.without_cost += cost is None
         self.seconds += usage.get("seconds", 0.0)
@@ -108,6 +143,7 @@ class _Total:
             "cost": round(self.cost, 9),
             "without_cost": self.without_cost,
             "seconds": round(self.seconds, 9),
+            **({"estimated": self.estimated} if self.estimated else {}),
         }
 
 
@@ -130,14 +166,6 @@ class Spending:
                 self._shares[share] = _Total()
             self._shares[share].take(usage)
             self._run.take(usage)
-
-    @property
-    def cost(self) -> float:
-        return self._run.cost
-
-    @property
-    def tokens(self) -> int:
-        return self._run.prompt_tokens + self._run.completion_tokens
 
     def to_dict(self) -> dict[str, Any] | None:
         """Give the totals; None where no model was called."""

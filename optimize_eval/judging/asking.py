@@ -7,6 +7,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.judging.objects import Unusable
 from optimize_eval.models.spec import Reply
+from optimize_eval.retrying import GivenUp
 from optimize_eval.spent import Spent
 
 Message = Mapping[str, str]
@@ -97,7 +98,7 @@ def _again(chat: Chat, question: Question, first: Reply, reason: str, deadline: 
     messages = [*question.messages, *_asked_again(first.text, reason, question.form)]
     try:
         return chat.chat(messages, deadline + first.spent.waited, schema=question.schema)
-    except EvaluationError as error:
+    except (EvaluationError, GivenUp) as error:
         error.spent = first.spent + error.spent
         raise
 

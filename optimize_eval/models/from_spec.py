@@ -10,10 +10,10 @@ from optimize_eval.models.providers import base_of_variable, split
 _BY_ITSELF = frozenset({"name", "api_base", "temperature", "max_tokens", "seed", "keep_thoughts"})
 
 
-def live_model(spec: ModelSpec, manners: Manners | None) -> Model:
+def live_model(spec: ModelSpec, manners: Manners | None, known_as: str = "") -> Model:
     expanded = headers.expand(spec.headers) if spec.headers else {}
     hidden = headers.secrets(spec.headers, "") if spec.headers else ()
-    return Model(spec, manners or Manners(), headers=expanded, hidden=hidden)
+    return Model(spec, manners or Manners(), headers=expanded, hidden=hidden, known_as=known_as)
 
 
 def with_options(spec: ModelSpec | None, name: str, **options: Any) -> ModelSpec:

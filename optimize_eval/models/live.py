@@ -11,6 +11,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Never, Protocol
 
+from optimize_eval.caps import LETTERS, Caps
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.http.client import SUCCESS, Connections, Response, is_loopback, shown
 from optimize_eval.models import anthropic, forms, providers
@@ -19,16 +20,16 @@ from optimize_eval.models.forms import ReplyForm
 from optimize_eval.models.prices import known_prices, priced
 from optimize_eval.models.reply.refusals import Callee, failed
 from optimize_eval.models.reply.success import parse_reply
-from optimize_eval.models.reply.usage import Counts, counts_in, counts_of
+from optimize_eval.models.reply.usage import counts_in
 from optimize_eval.models.schemes import wrong_scheme
 from optimize_eval.models.spec import ModelSpec, Reply
 from optimize_eval.models.turns import Manners, NoRoom, Turns
 from optimize_eval.reading import strict_json
 from optimize_eval.secrets import Secrets, redact, to_hide
-from optimize_eval.spent import Spent, Usage
+from optimize_eval.spent import Spent, Usage, counts_of
 
 _ANSWER_CAP = 8 * 1024 * 1024
-_LETTERS = 4  # of a token, as a first guess
+_COUNTS = ("prompt_tokens", "completion_tokens", "cost")
 _POLITE = Manners()
 _SHORTEST_KEY = 8  # what is shorter stands for no key, such as "ollama", and may be a word of an answer
 
@@ -63,9 +64,15 @@ class Model:
         *,
         headers: Mapping[str, str] = MappingProxyType({}),
         hidden: Secrets = (),
+        known_as: str = "",
     ) -> None:
-        """Make one; `headers` are sent besides, and `hidden` are the secrets in them."""
+        """Make one; `headers` are sent besides, and `hidden` are the secrets in them.
+
+        What its calls take is counted for the name that it is `known_as`.
+        """
         self.spec = spec
+        self._known_as = known_as or spec.name
+        self._caps = Caps()
         place = providers.find(spec)
         self._way: Way = _OverHttp(spec, place, headers, hidden) if place else _outside(spec, headers, hidden)
         self._turns = Turns(self._way.callee.base, self._way.callee.model, manners)
@@ -96,10 +103,11 @@ class Model:
         With options, even none, a reply may be calls of tools, and has all that the server sent.
         Waiting for a turn, or until a server has room, puts the deadline off; the reply says by how much.
         """
+        self._caps.ask()
         body = {**self._body, **(options or {}), "messages": [*self._system, *messages]}
         reply, waited = self._turns.through(
             lambda waited: self._once(body, schema, deadline + waited, is_whole=options is not None),
-            sum(len(message.get("content") or "") for message in messages) / _LETTERS,
+            _letters(messages) / LETTERS,
             lambda reply: (reply.prompt_tokens or 0) + (reply.completion_tokens or 0) or None,
         )
         return replace(reply, spent=replace(reply.spent, waited=waited)) if waited else reply
@@ -115,6 +123,9 @@ class Model:
         left_out = f"{self.spec.name}: {self._fields.note}" if self._fields.note else ""
         return "; ".join(filter(None, [self._way.note, left_out, self._turns.note]))
 
+    def meter(self, caps: Caps) -> None:
+        self._caps = caps
+
     def close(self) -> None:
         self._turns.stop()
         self._way.close()
@@ -127,34 +138,34 @@ class Model:
         response = self._attempt(body, schema, deadline)
         if isinstance(response, EvaluationError):
             explained = _explained(response, callee)
-            explained.spent = self._spent(began, counts_of(None))
+            explained.spent = self._spent(self._usage(began, counts_of(None)), is_reply=False)
             raise explained
         try:
             left = deadline - time.monotonic()
-            return parse_reply(
-                response,
-                callee,
-                left,
-                lambda counts: self._spent(began, counts),
-                keep_thoughts=self.spec.keep_thoughts,
-                is_whole=is_whole,
-            )
+            keep = self.spec.keep_thoughts
+            reply = parse_reply(response, callee, left, keep_thoughts=keep, is_whole=is_whole)
         except NoRoom:
             raise
         except EvaluationError as error:
-            error.spent += self._spent(began, counts_in(response))
+            usage = self._usage(began, counts_in(response))
+            error.spent += self._spent(usage, is_reply=response.status in SUCCESS)
             raise
-
-    def _spent(self, began: float, counts: Counts) -> Spent:
-        """Take down one call."""
-        usage = Usage(
-            model=self.spec.name,
-            prompt_tokens=counts["prompt_tokens"],
-            completion_tokens=counts["completion_tokens"],
-            cost=counts["cost"],
-            seconds=time.monotonic() - began,
+        usage = self._usage(began, {name: getattr(reply, name) for name in _COUNTS})
+        said = len(reply.text) + len(reply.reasoning)
+        return replace(
+            reply, spent=self._spent(self._caps.estimated(usage, _letters(body["messages"]), said))
         )
-        return Spent(usages=(priced(usage, self._prices),))
+
+    def _usage(self, began: float, counts: Mapping[str, Any]) -> Usage:
+        """Take down one call."""
+        counted = {name: counts[name] for name in _COUNTS}
+        return Usage(model=self._known_as, seconds=time.monotonic() - began, **counted)
+
+    def _spent(self, usage: Usage, *, is_reply: bool = True) -> Spent:
+        price = self._prices.get(self._known_as, self._prices.get(self.spec.name))
+        usage = priced(usage, price)
+        self._caps.take(usage, self.spec.name, is_reply=is_reply)
+        return Spent(usages=(usage,))
 
     def _attempt(
         self, body: dict[str, Any], schema: Mapping[str, Any] | None, deadline: float
@@ -184,6 +195,12 @@ class Model:
         while self._fields.learn(sent, response):
             response = self._way.post(sent := self._fields.fitting(body), deadline)
         return response
+
+
+def _letters(messages: Sequence[Mapping[str, Any]]) -> int:
+    """Count the characters of messages, whose content may be a list of parts."""
+    contents = [message.get("content") or "" for message in messages]
+    return sum(len(one) if isinstance(one, str) else len(repr(one)) for one in contents)
 
 
 class _OverHttp:

@@ -13,13 +13,15 @@ from optimize_eval.spent import Usage
 Prices = Mapping[str, tuple[float, float]]  # of the prompt and of the completion, by PROVIDER/MODEL
 
 _A_MILLION = 1_000_000
+_FREE = (0.0, 0.0)
 
 
-def priced(usage: Usage, prices: Prices) -> Usage:
+def priced(usage: Usage, price: tuple[float, float] | None) -> Usage:
     """Say what a call cost where its server does not, as far as its tokens and their price are known."""
-    price = prices.get(usage.model)
     if price is None or usage.cost is not None:
         return usage
+    if price == _FREE:
+        return replace(usage, cost=0.0)
     if usage.prompt_tokens is None or usage.completion_tokens is None:
         return usage
     cost = (usage.prompt_tokens * price[0] + usage.completion_tokens * price[1]) / _A_MILLION

@@ -37,6 +37,7 @@ class HandlingArguments(TypedDict, total=False):
     max_time: float | str | None
     max_cost: float | None
     max_tokens_total: int | None
+    estimate_tokens: bool
     keep_stderr: bool
     no_preflight: bool
     out: str | Path | None
@@ -69,6 +70,7 @@ class DefinitionArguments(TypedDict, total=False):
     config: Mapping[str, Any] | Sequence[str]
     config_file: str | Path | None
     model_key: Mapping[str, str] | Sequence[str]
+    max_turns: int | None
     sandbox: Literal["strict", "best-effort", "none"] | None
 
 
@@ -147,6 +149,7 @@ class OptimizeArguments(SplitArguments, ChoiceArguments, DefinitionArguments, to
     prices: str | Mapping[str, Mapping[str, float]] | None
     max_cost: float | None
     max_tokens_total: int | None
+    estimate_tokens: bool
     cluster_by: str | None
     note: str | None
     reuse: str | Path | Sequence[str | Path]

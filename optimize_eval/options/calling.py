@@ -128,6 +128,9 @@ class SpendingOptions(OptionGroup):
     max_tokens_total: Annotated[
         int | None, Option("Pause after this many tokens.", "N", values.COUNT, RUN, least=1)
     ] = None
+    estimate_tokens: Annotated[
+        bool, Option("Guess untold tokens: characters / 4.", value=values.BOOLEAN, table=RUN)
+    ] = False
 
 
 class FolderOptions(OptionGroup):

@@ -50,7 +50,18 @@ class SandboxOptions(OptionGroup):
     ] = None
 
 
-class DefinitionOptions(ParameterOptions, SandboxOptions):
+class TurnOptions(OptionGroup):
+    """How often a solver may call models."""
+
+    heading: ClassVar = Heading.STOPPING
+
+    max_turns: Annotated[
+        int | None,
+        Option("Most model calls of a YAML task's sample.", "N", values.COUNT, RUN, least=1),
+    ] = None
+
+
+class DefinitionOptions(ParameterOptions, SandboxOptions, TurnOptions):
     """What a task in YAML is given from outside."""
 
     model_key: Annotated[
@@ -75,6 +86,7 @@ def given_of(options: DefinitionOptions) -> "Given":
         model_keys=pairs("--model-key", options.model_key),
         data=pairs("--data", getattr(options, "data", ())),
         sandbox=str(options.sandbox or ""),
+        max_turns=options.max_turns,
     )
 
 

@@ -45,23 +45,23 @@ def attempt_many(
     timeout: float,
     retries: int = 0,
     pause: Pause = time.sleep,
-) -> list[Outcome | None]:
+) -> list[Outcome | GivenUp]:
     """Call with several payloads, in one batch where the evaluator takes it; retry failures one by one.
 
-    None stands for what was given up in a pause.
+    GivenUp stands for itself, with what was spent before.
     """
     if len(payloads) == 1:
         try:
             return [attempt(evaluator, payloads[0], timeout, retries, pause)]
-        except GivenUp:
-            return [None]
+        except GivenUp as given_up:
+            return [given_up]
     started = time.monotonic()
     try:
         answers = evaluator.call_many(payloads, timeout)
-    except GivenUp:
-        return [None] * len(payloads)
+    except GivenUp as given_up:
+        return [given_up, *(GivenUp() for _ in payloads[1:])]
     seconds = (time.monotonic() - started) / len(payloads)
-    outcomes: list[Outcome | None] = [_outcome(answer, seconds, 1) for answer in answers]
+    outcomes: list[Outcome | GivenUp] = [_outcome(answer, seconds, 1) for answer in answers]
     for place, answer in enumerate(answers):
         wait = answer.retry_after if isinstance(answer, EvaluationError) and retries else None
         if wait is not None and wait < timeout:
@@ -69,8 +69,9 @@ def attempt_many(
                 pause(max(FIRST_PAUSE, wait))
                 left = max(FIRST_PAUSE, timeout - seconds - wait)  # as if it had been called singly
                 again = attempt(evaluator, payloads[place], left, retries - 1, pause)
-            except GivenUp:
-                outcomes[place] = None
+            except GivenUp as given_up:
+                given_up.spent = answer.spent + given_up.spent
+                outcomes[place] = given_up
             else:
                 spent = seconds + wait + again.seconds
                 whole = answer.spent + again.spent

@@ -8,19 +8,48 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import Any, NamedTuple, Self
 
+from optimize_eval.caps import Caps
 from optimize_eval.engines import CrowdedOut
-from optimize_eval.evaluator import CallsModels, Capacity, Evaluator, EvaluatorSpec, Waits
+from optimize_eval.evaluator import CallsModels, Capacity, Evaluator, EvaluatorSpec, Metered, Waits
 from optimize_eval.kinds.table import connect
+from optimize_eval.retrying import GivenUp
 from optimize_eval.run.attempt import attempt_many
 from optimize_eval.run.outcome import Failed, Outcome
 from optimize_eval.run.plan import Unit
 from optimize_eval.run.stop import Stop
+from optimize_eval.spent import Spent
 
 Connecting = Callable[[EvaluatorSpec], Evaluator]
 
 _BUSY = Capacity(calls=0)
+_SPENDERS = ("evaluator", "candidate")  # axes by which what models took is added up
+
+
+class BrokenOff(NamedTuple):
+    """A unit that stays owed, what it took of models, and the key of the reply that was to be scored."""
+
+    unit: Unit
+    spent: Spent
+    output: str
+
+    @property
+    def usages(self) -> list[dict[str, Any]]:
+        """Give its calls as notes of a journal have them."""
+        return usages_of(self.unit, self.spent, self.output)
+
+
+def usages_of(unit: Unit, spent: Spent, output: str) -> list[dict[str, Any]]:
+    """List calls of models that no record tells of, each with the cell that it was for."""
+    return [
+        {
+            **{axis: unit.coordinates[axis] for axis in _SPENDERS},
+            **usage.to_dict(),
+            **({"output": usage.output or output} if usage.is_of_reply else {}),
+        }
+        for usage in spent.usages
+    ]
 
 
 def crowded_out(unit: Unit, outcome: Outcome) -> CrowdedOut | None:
@@ -37,8 +66,11 @@ class LiveEvaluators:
         specs: Sequence[EvaluatorSpec],
         stop: Stop,
         connecting: Connecting = connect,
+        caps: Caps | None = None,
     ) -> None:
         self._connect = connecting
+        self._caps = caps
+        self.broken_off: list[BrokenOff] = []  # units that stay owed, and what they took of models
         self._specs = specs
         self._stop = stop
         self._evaluators: list[Evaluator] = []
@@ -50,6 +82,8 @@ class LiveEvaluators:
         try:
             for spec in self._specs:
                 self._evaluators.append(self._connect(spec))
+                if self._caps and isinstance(self._evaluators[-1], Metered):
+                    self._evaluators[-1].meter(self._caps)
             self._caller = next((one for one in self._evaluators if isinstance(one, CallsModels)), None)
         except BaseException:
             self._close()
@@ -71,10 +105,14 @@ class LiveEvaluators:
         spec, payloads = self._specs[place], [unit.payload for unit in units]
         pause = partial(self._pause, place)
         outcomes = attempt_many(self._evaluators[place], payloads, spec.timeout, spec.retries or 0, pause)
+        pairs = [*zip(units, outcomes, strict=True)]
+        self.broken_off += [
+            BrokenOff(unit, one.spent, one.output)
+            for unit, one in pairs
+            if one.spent.usages and self._is_broken_off(one)
+        ]
         return [
-            (unit, outcome)
-            for unit, outcome in zip(units, outcomes, strict=True)
-            if outcome and not (isinstance(outcome, Failed) and self._is_cut_off())
+            (unit, one) for unit, one in pairs if not (isinstance(one, GivenUp) or self._is_broken_off(one))
         ]
 
     def capacity(self, place: int) -> Capacity:
@@ -106,6 +144,10 @@ class LiveEvaluators:
     def _pause(self, place: int, seconds: float) -> None:
         self.rest(place, seconds)
         self._stop.pause(seconds)
+
+    def _is_broken_off(self, outcome: Outcome | GivenUp) -> bool:
+        """Return True if the end of the session is why there is no outcome."""
+        return isinstance(outcome, GivenUp) or (isinstance(outcome, Failed) and self._is_cut_off())
 
     def _is_cut_off(self) -> bool:
         return self._is_closing or self._stop.is_over

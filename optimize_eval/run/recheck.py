@@ -14,7 +14,7 @@ from typing import Any
 from optimize_eval.engines import Lane
 from optimize_eval.engines.local import LocalEngine
 from optimize_eval.frozen import frozen
-from optimize_eval.run.live import LiveEvaluators, crowded_out
+from optimize_eval.run.live import BrokenOff, LiveEvaluators, crowded_out, usages_of
 from optimize_eval.run.outcome import Failed, Outcome, Progress, Skipped
 from optimize_eval.run.plan import Plan, Unit
 from optimize_eval.run.runner import Settings
@@ -29,7 +29,6 @@ from optimize_eval.store.view import View
 Answer = tuple[Unit, Outcome]
 
 _AXES = ("evaluator", "candidate", "task_model", "split", "line", "repeat")
-_SPENDERS = ("evaluator", "candidate")
 _LONGEST_MESSAGE = 2048
 
 
@@ -54,30 +53,23 @@ def recheck(
     wanted: int,
     *,
     settings: Settings,
-    spending: Spending,
     stop: Stop,
     watch: Callable[[Sequence[Progress]], None],
 ) -> Rechecked:
     """Call so many scored units again, or all if there are fewer; the run's session is over.
 
-    What that spends counts with the session's `spending`, and ends it where the budget of both is used up.
+    The session's caps hold, and end it where they are used up.
     """
     part = run.ledger.of(plan.layout)
     chosen = chosen_again(plan.layout, part, wanted)
-    called = _call_again(plan, chosen, settings, spending, stop, watch)
+    called, broken_off = _call_again(plan, chosen, settings, stop, watch)
     answers = sorted(called, key=lambda answer: answer[0].number)
     with part.reader(run.folder / JOURNAL) as reader:
         records = [reader.record(unit.number) for unit, _ in answers]
         before = [record["score"] for record in records if record]
     usages = [
-        {
-            **{axis: unit.coordinates[axis] for axis in _SPENDERS},
-            **usage.to_dict(),
-            **({"output": outcome.output} if usage.is_of_reply else {}),
-        }
-        for unit, outcome in answers
-        for usage in outcome.spent.usages
-    ]
+        usage for unit, outcome in answers for usage in usages_of(unit, outcome.spent, outcome.output)
+    ] + [usage for one in broken_off for usage in one.usages]
     result = _compared(answers, before, sum(map(len, chosen)), usages)
     _note(run, result, usages)
     return result
@@ -111,10 +103,9 @@ def _call_again(
     plan: Plan,
     chosen: Sequence[Sequence[int]],
     settings: Settings,
-    spending: Spending,
     stop: Stop,
     watch: Callable[[Sequence[Progress]], None],
-) -> list[Answer]:
+) -> tuple[list[Answer], list[BrokenOff]]:
     """Call as a session does, and journal nothing."""
     answers: list[Answer] = []
     progress = Progress("recheck", total=sum(map(len, chosen)), done=0)
@@ -125,7 +116,6 @@ def _call_again(
         with counting:
             answers.append(answer)
             progress.count(outcome, unit.coordinates)
-            spending.take(unit.coordinates, [usage.to_dict() for usage in outcome.spent.usages])
         if isinstance(outcome, Failed) and outcome.retry_after:
             live.rest(unit.evaluator, min(outcome.retry_after, plan.specs[unit.evaluator].timeout))
 
@@ -133,7 +123,7 @@ def _call_again(
         live.end_if_over()
         watch([progress])
 
-    with LiveEvaluators(plan.specs, stop) as live:
+    with LiveEvaluators(plan.specs, stop, caps=settings.caps) as live:
         lanes = [
             Lane(units=units, capacity=partial(live.capacity, place)) for place, units in enumerate(chosen)
         ]
@@ -141,10 +131,10 @@ def _call_again(
             lanes,
             lambda numbers: live.answers([plan.unit(number) for number in numbers]),
             done,
-            lambda: stop.is_requested or bool(settings.over_budget(spending)),
+            lambda: stop.is_requested or settings.caps.is_over,
             lambda answer: crowded_out(*answer),
         )
-    return answers
+    return answers, live.broken_off
 
 
 def _compared(

@@ -7,7 +7,7 @@ unit attempt's, disk journal's.
 import contextlib
 from array import array
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from enum import StrEnum
 from functools import partial
 from itertools import groupby
@@ -15,6 +15,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+from optimize_eval.caps import Caps
 from optimize_eval.engines.local import LocalEngine
 from optimize_eval.frozen import frozen
 from optimize_eval.kinds.table import connect
@@ -27,7 +28,6 @@ from optimize_eval.run.parts.shares import Share, place_of, shares_of
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.scribe import Clock, Record, Scribe, outcome_name, record_of
 from optimize_eval.run.stop import Stop
-from optimize_eval.spent import Spending
 from optimize_eval.store import journal
 from optimize_eval.store.ledger import SCORED, SKIPPED
 from optimize_eval.store.view import View
@@ -54,29 +54,13 @@ class Settings:
     most_failures: int | None = None
     keep_stderr: bool = False
     probe: bool = True
-    most_cost: float | None = None  # in dollars, of one session
-    most_tokens: int | None = None
+    caps: Caps = field(default_factory=Caps)  # on money and tokens, of one session
     ends_at: float | None = None  # the instant from which on no call begins, of the stop's clock
-    cost_before: float = 0.0  # what the session spent before these calls
-    tokens_before: int = 0
     demands_each: bool = True  # candidate and task model to be scored in half of its calls, too
 
     def allow(self, failures: int) -> bool:
         most = 0 if self.abort_on_failure else self.most_failures
         return most is None or failures <= most
-
-    @property
-    def has_budget(self) -> bool:
-        return self.most_cost is not None or self.most_tokens is not None
-
-    def over_budget(self, spending: Spending) -> str:
-        """Say which budget is used up; empty where none is."""
-        cost, tokens = self.cost_before + spending.cost, self.tokens_before + spending.tokens
-        if self.most_cost is not None and cost >= self.most_cost:
-            return f"${cost:,.4f} are spent (--max-cost {self.most_cost:g})"
-        if self.most_tokens is not None and tokens >= self.most_tokens:
-            return f"{tokens:,} tokens are used (--max-tokens-total {self.most_tokens})"
-        return ""
 
 
 @frozen
@@ -90,7 +74,8 @@ class SessionEnd:
     notes: tuple[str, ...]
     changed: tuple[str, ...] = ()  # evaluators that were not the same program throughout
     mostly_failed: tuple[Progress, ...] = ()  # others of which more than half of the calls failed
-    over: str = ""  # which budget is used up, if one is
+    over: str = ""  # which cap is reached or cannot be kept, if one is
+    needs_estimates: bool = False  # as a server tells no tokens
 
 
 class Runner:
@@ -115,12 +100,11 @@ class Runner:
         self._watch = watch
         self._engine = LocalEngine(settings.slots, self._tick)
         self._specs = tuple(replace(spec, keep_stderr=settings.keep_stderr) for spec in plan.specs)
-        self._live = LiveEvaluators(self._specs, stop, connecting)
+        self._caps = settings.caps
+        self._live = LiveEvaluators(self._specs, stop, connecting, self._caps)
         self._probed: set[int] = set()
         self._called: set[int] = set()  # evaluators
         self._reason = ""  # why the run stops early
-        self._over = ""  # which budget is used up
-        self.spending = Spending()  # in this session
         self._clock = Clock()
         self._shares = shares_of(plan)
         self._progress = tuple(map(self._begin, self._shares))
@@ -139,10 +123,22 @@ class Runner:
                 self._call(everyone, [self._owed(place) for place in everyone])
             self._watch(self._progress)  # the last look was before the last calls ended
             status = self._status()
+            broken_off = self._note_broken_off()
             self._journal.append(journal.sealed(self._footer(status)))
         self._ledger.end = self._journal.end
-        notes = [*self._live.notes, *filter(None, [self._engine.note])]
+        notes = [*self._live.notes, *filter(None, [self._engine.note, broken_off])]
         return self._ended(status, tuple(notes))
+
+    def _note_broken_off(self) -> str:
+        """Write down what units took of models that stay owed; say it, too."""
+        usages = [usage for one in self._live.broken_off for usage in one.usages]
+        if not usages:
+            return ""
+        self._journal.append(journal.sealed({"broken_off": len(self._live.broken_off), "usage": usages}))
+        for usage in usages:
+            self._ledger.spending.take(usage, [usage])
+        calls = f"{len(usages):,} model call{'s' * (len(usages) != 1)}"
+        return f"{calls} of examples that were broken off are in the totals; their replies are kept"
 
     def _ended(self, status: Status, notes: tuple[str, ...]) -> SessionEnd:
         parts = self._failing_parts()
@@ -156,7 +152,8 @@ class Runner:
             notes=notes,
             changed=changed,
             mostly_failed=(*parts.weak, *self._mostly_failed()),
-            over=self._over,
+            over=self._caps.words,
+            needs_estimates=self._caps.needs_estimates,
         )
 
     def _footer(self, status: Status) -> dict[str, Any]:
@@ -257,7 +254,7 @@ class Runner:
 
     def _done(self, record: Record) -> None:
         self._scribe.put(record)
-        if isinstance(record.outcome, Failed) or self._settings.has_budget:
+        if isinstance(record.outcome, Failed):
             self._scribe.settle()  # before the next unit is taken: it may have been one too many
 
     def _write(self, records: Sequence[Record]) -> None:
@@ -268,11 +265,10 @@ class Runner:
             self._progress[place_of(unit, self._plan)].count(outcome, unit.coordinates)
             self._parts.count(unit, outcome)
             self._called.add(unit.evaluator)
-            for spending in (self._ledger.spending, self.spending) if usages else ():
-                spending.take(unit.coordinates, usages)
+            if usages:
+                self._ledger.spending.take(unit.coordinates, usages)
             if isinstance(outcome, Failed):
                 self._take_failure(unit.evaluator, outcome)
-        self._over = self._settings.over_budget(self.spending)  # with the calls that were in flight
 
     def _take_failure(self, place: int, failed: Failed) -> None:
         failures = sum(progress.failed for progress in self._progress)
@@ -284,20 +280,20 @@ class Runner:
             self._live.rest(place, min(failed.retry_after, self._specs[place].timeout))
 
     def _tick(self) -> None:
-        if self._over:
+        if self._caps.is_over:
             self._live.stop_waiting()
         self._live.end_if_over()
         self._watch(self._progress)
 
     def _is_stopped(self) -> bool:
-        return bool(self._reason or self._over) or self._stop.is_requested
+        return bool(self._reason) or self._caps.is_over or self._stop.is_requested
 
     def _status(self) -> Status:
         if self._reason:
             return Status.TOO_MANY_FAILURES
         asked_all = all(progress.done == progress.total for progress in self._progress)
         if not (asked_all and self._part.is_complete):
-            if self._over:
+            if self._caps.is_over:
                 return Status.OVER_BUDGET
             return Status.OUT_OF_TIME if self._stop.is_out_of_time else Status.INTERRUPTED
         failed = self._broken() or self._mostly_failed() or any(self._failing_parts())

@@ -97,9 +97,9 @@ def optimize_task(task: SearchTask, host: Host, connecting: Connecting = connect
     """Search, compare the best with the seed on all examples, and say what that shows."""
     check(task.plan)
     refuse_foreign(task.folder)
-    meter = Meter(task.handling.budget)
+    meter = Meter(task.handling.caps)
     outcome = _search(task, host, connecting, meter)
-    finished = _final(task, outcome, host, connecting, meter)
+    finished = _final(task, outcome, host, connecting)
     result = _result(task, outcome, finished)
     result_document = document(
         result,
@@ -182,9 +182,7 @@ def _show(progress: Progress, calls: int, watch: Callable[[Sequence[Progress]], 
     watch([progress])
 
 
-def _final(
-    task: SearchTask, outcome: SearchOutcome, host: Host, connecting: Connecting, meter: Meter
-) -> Finished | None:
+def _final(task: SearchTask, outcome: SearchOutcome, host: Host, connecting: Connecting) -> Finished | None:
     """Sweep, unless there is nothing to compare, or the search was cut off."""
     if not outcome.nodes or outcome.why in {*FAILED, Why.INTERRUPTED, Why.COST}:
         return None
@@ -194,12 +192,9 @@ def _final(
     texts = {node.name: task.plan.text_of(node.texts) for node in (outcome.seed, *chosen)}
     seed = Candidate(name=task.seed_name, text=texts.pop(outcome.seed.name))
     candidates = (seed, *(Candidate(name=name, text=text) for name, text in texts.items()))
-    spent = meter.session
     handling = replace(
         task.handling,
         fresh=False,  # what was there is gone, and what is there now is the search's
-        cost_before=spent.cost,
-        tokens_before=spent.tokens,
         reuse=[one for one in task.handling.reuse if one == AUTO or (Path(one) / MANIFEST).exists()],
     )
     return sweep_finalists(task.comparison, candidates, task.folder, handling, host, connecting)

@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from optimize_eval.caps import Caps
 from optimize_eval.frozen import frozen
-from optimize_eval.run.runner import Settings
 from optimize_eval.run.stop import Stop
 from optimize_eval.search.ending import Over, Why
 from optimize_eval.spent import Spending
@@ -24,11 +24,15 @@ class Meter:
     Evaluators and proposers call from several threads.
     """
 
-    def __init__(self, budget: Settings | None = None) -> None:
-        self._budget = budget
+    def __init__(self, caps: Caps | None = None) -> None:
+        self.caps = caps or Caps()
         self._lock = threading.Lock()
         self.session, self.search = Spending(), Spending()
-        self.over = ""  # which budget is used up
+
+    @property
+    def over(self) -> str:
+        """Say which cap is reached; empty where none is."""
+        return self.caps.words
 
     def take(
         self, name: str, usages: Iterable[Mapping[str, Any]], candidate: str = "", *, is_earlier: bool = False
@@ -40,8 +44,6 @@ class Meter:
         with self._lock:
             for spending in (self.search,) if is_earlier else (self.search, self.session):
                 spending.take(who, usages)
-            if self._budget and not self.over:
-                self.over = self._budget.over_budget(self.session)
 
     def check(self) -> None:
         if self.over:

@@ -112,7 +112,6 @@ def call(
                 stored,
                 again,
                 settings=settings,
-                spending=runner.spending,
                 stop=host.stop,
                 watch=watch,
             )

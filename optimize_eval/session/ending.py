@@ -68,7 +68,7 @@ def _end(called: CallSpan, plan: Plan, again: Again, folder: Path | None, out: s
     if ended.status is Status.INTERRUPTED:
         yield f"interrupted: {so_far}; to resume:\n  {again()}"
     elif ended.status is Status.OVER_BUDGET:
-        yield f"over budget: {ended.over}; {so_far}; to resume:\n  {again()}"
+        yield from _over(ended, so_far, again)
     elif ended.status is Status.OUT_OF_TIME:
         yield f"out of time (--max-time): {so_far}; to resume:\n  {again()}"
     elif ended.reason and done < plan.layout.size:
@@ -83,6 +83,15 @@ def _end(called: CallSpan, plan: Plan, again: Again, folder: Path | None, out: s
             yield f"or, where the fix changes {', '.join(names)}, which {have} scores already:\n  {replacing}"
     elif ended.reason:
         yield f"too many failures: {ended.reason}"
+
+
+def _over(ended: SessionEnd, so_far: str, again: Again) -> Iterator[str]:
+    """Say which cap paused a session, and how to go on."""
+    if ended.needs_estimates:
+        how = "--estimate-tokens counts characters ÷ 4, an estimate"
+        yield f"{ended.over}; {so_far}; {how}; to resume with it:\n  {again('--estimate-tokens')}"
+        return
+    yield f"{ended.over}; {so_far}; to resume:\n  {again()}"
 
 
 def _mostly_failed(progress: Progress) -> str:

@@ -3,8 +3,9 @@
 import math
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import fields
+from dataclasses import field, fields
 
+from optimize_eval.caps import Caps
 from optimize_eval.engines import SLOTS
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
@@ -37,13 +38,11 @@ class Handling:
     fresh: bool = False
     replace: Collection[str] = ()
     max_cost: float | None = None  # of each session, in dollars
-    max_tokens_total: int | None = None
     reuse: Sequence[str] = ()
     note: str | None = None  # what to note of the run; None: what it has
     command: str = ""  # how to start this session again, as words for a shell; empty where there is no such
     ends_at: float | None = None  # the instant from which on no call begins
-    cost_before: float = 0.0  # what the session spent before these calls
-    tokens_before: int = 0
+    caps: Caps = field(default_factory=Caps, compare=False)  # of all calls of models in the session
 
     def __post_init__(self) -> None:
         check_reuse(self.reuse, fresh=self.fresh)
@@ -56,12 +55,6 @@ class Handling:
         if self.max_cost is not None:
             check_prices(self.max_cost, plan.specs, plan.layout.task_models)
 
-    @property
-    def budget(self) -> Settings | None:
-        """Give the budget of money and tokens, if there is one."""
-        settings = Settings(slots=1, most_cost=self.max_cost, most_tokens=self.max_tokens_total)
-        return settings if settings.has_budget else None
-
     def settings(self, plan: Plan) -> Settings:
         """Make what the runner of a plan takes."""
         return Settings(
@@ -70,11 +63,8 @@ class Handling:
             most_failures=most_failures(self.max_failures, plan.layout.size),
             keep_stderr=self.keep_stderr,
             probe=not self.no_preflight,
-            most_cost=self.max_cost,
-            most_tokens=self.max_tokens_total,
+            caps=self.caps,
             ends_at=self.ends_at,
-            cost_before=self.cost_before,
-            tokens_before=self.tokens_before,
         )
 
 
@@ -82,7 +72,10 @@ def handling_of(*groups: OptionGroup) -> Handling:
     """Make of options how to call; what a command does not have is as it is by default."""
     given = as_dict(*groups)
     known = {one.name: given[one.name] for one in fields(Handling) if one.name in given}
-    return Handling(ends_at=instant_after(given.get("max_time")), **known)
+    caps = Caps(
+        given.get("max_cost"), given.get("max_tokens_total"), estimates=given.get("estimate_tokens", False)
+    )
+    return Handling(ends_at=instant_after(given.get("max_time")), caps=caps, **known)
 
 
 def gates_of(gates: BoardGateOptions) -> GateOptions:

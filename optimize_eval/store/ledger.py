@@ -24,7 +24,7 @@ _FIRST = "run the command of this run again: it makes this line again from run.j
 _OF_A_ROW = 2  # line and repeat
 _FORMER = -1  # a record that does not count any more
 _NONE: dict[str, Any] = {}
-_NAMES = frozenset({"model", "evaluator", "candidate", "of", "output"})
+_NAMES = frozenset({"model", "evaluator", "candidate", "of", "output", "estimated"})
 _NUMBERS = frozenset({int, float})
 _LARGEST = float_info.max
 _STATES = {"scored": SCORED, "failed": FAILED, "skipped": SKIPPED}
@@ -181,7 +181,9 @@ class Ledger:
         self._has_header = self._has_header or "plan" in record
         if is_computed(record):
             self.computed.append(record)
-        for usage in record["usage"] if _is_usage(record.get("usage")) else ():  # of a recheck
+        for usage in (
+            record["usage"] if _is_usage(record.get("usage")) else ()
+        ):  # of a recheck, or of units that were broken off
             self.spending.take(usage, [usage])
         self.changed.update(
             name for name in _names_in(record, "changed") if entry.offset >= self._sound_since(name)

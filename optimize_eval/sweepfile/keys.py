@@ -22,7 +22,7 @@ GROUPS = (
         calling.ServerOptions,
         calling.ResumeOptions,
     ),
-    *(prompts.PromptingOptions, definitions.SandboxOptions),
+    *(prompts.PromptingOptions, definitions.SandboxOptions, definitions.TurnOptions),
     *(calling.FolderOptions, evaluators.ReachOptions, gates.RunGateOptions),
     *(
         search.ProposerOptions,

@@ -12,9 +12,11 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from optimize_eval.caps import Caps
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.evaluator import Capacity, Evaluator, EvaluatorSpec
 from optimize_eval.protocol import Answer, Answered, Payload, Skip
+from optimize_eval.retrying import GivenUp
 from optimize_eval.spent import NOTHING, Spent
 from optimize_eval.tasks.jsonl.faults import TaskError
 from optimize_eval.tasks.jsonl.files import Task, read_record
@@ -88,6 +90,9 @@ class TaskEvaluator:
         except EvaluationError as error:
             _of_model(error, called)
             raise
+        except GivenUp as given_up:
+            given_up.spent, given_up.output = given_up.spent.of_reply, called.key.hex()
+            raise
 
     def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answered | EvaluationError]:
         """Let the model answer in batches if it takes them, then score one after the other."""
@@ -100,6 +105,9 @@ class TaskEvaluator:
 
     def stop_waiting(self) -> None:
         self._lives.stop_waiting()
+
+    def meter(self, caps: Caps) -> None:
+        self._lives.meter(caps)
 
     def close(self) -> None:
         self._lives.close()
@@ -161,6 +169,9 @@ class TaskEvaluator:
             error.message = f"metric: {error.message}"
             error.side_info = self._side_info(error.side_info, metric, output, prediction)
             error.spent, error.output = self._told(error, called, output) + error.spent, called.key.hex()
+            raise
+        except GivenUp as given_up:
+            given_up.spent, given_up.output = output.spent + given_up.spent, called.key.hex()
             raise
         side_info = self._side_info(scored.side_info, metric, output, prediction)
         spent = output.spent if scored.spent is NOTHING else output.spent + scored.spent

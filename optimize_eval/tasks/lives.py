@@ -5,8 +5,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
+from optimize_eval.caps import Caps
 from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.evaluator import Capacity, Evaluator, Waits
+from optimize_eval.evaluator import Capacity, Evaluator, Metered, Waits
+from optimize_eval.retrying import GivenUp
 from optimize_eval.tasks.under_test.model import ModelUnderTest
 
 _Made = TypeVar("_Made", ModelUnderTest, Evaluator)
@@ -19,6 +21,7 @@ class Lives:
         self._making = threading.Lock()
         self._models: dict[str, ModelUnderTest] = {}
         self._scorers: dict[str, Evaluator] = {}
+        self._caps: Caps | None = None
         self._is_closed = False
 
     def model(self, name: str, make: Callable[[str], ModelUnderTest]) -> ModelUnderTest:
@@ -48,6 +51,13 @@ class Lives:
             if isinstance(live, Waits):
                 live.stop_waiting()
 
+    def meter(self, caps: Caps) -> None:
+        """Meter what is live, and what is made later."""
+        with self._making:
+            self._caps = caps
+        for live in self._all():
+            _meter(live, caps)
+
     def close(self) -> None:
         with self._making:
             self._is_closed = True
@@ -62,8 +72,14 @@ class Lives:
             if self._is_closed:
                 raise EvaluationError(FailureKind.INTERNAL, "the evaluator was closed")
             if name not in lives:
-                lives[name] = make(name)
+                lives[name] = live = make(name)
+                _meter(live, self._caps)
             return lives[name]
+
+
+def _meter(live: ModelUnderTest | Evaluator, caps: Caps | None) -> None:
+    if caps and isinstance(live, Metered):
+        live.meter(caps)
 
 
 @contextmanager
@@ -83,6 +99,9 @@ def failing_as_model(name: str = "model") -> Iterator[None]:
         yield
     except EvaluationError as error:
         be_the_models(error, name)
+        raise
+    except GivenUp as given_up:
+        given_up.spent = given_up.spent.of_reply
         raise
 
 

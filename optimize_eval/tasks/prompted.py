@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from optimize_eval.caps import Caps
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.evaluator import Capacity, Evaluator, EvaluatorSpec
 from optimize_eval.frozen import changed
@@ -19,6 +20,7 @@ from optimize_eval.prompts.messages import is_plain, joined
 from optimize_eval.prompts.prompt import fields_of, prompt_of
 from optimize_eval.protocol import Answered, Payload
 from optimize_eval.reading import strict_json
+from optimize_eval.retrying import GivenUp
 from optimize_eval.spent import NOTHING
 from optimize_eval.tasks.extract import extraction_of
 from optimize_eval.tasks.lives import Lives, be_the_models, closing_if_failed
@@ -66,13 +68,16 @@ class PromptedEvaluator:
         return capacity if capacity.batch == 1 else capacity._replace(batch=1)
 
     def call(self, payload: Payload, _deadline: float) -> Answered:
-        prompt, began = prompt_for(payload), time.monotonic()
+        prompt, began, key = prompt_for(payload), time.monotonic(), b""
         try:
             model = self._model(payload.task_model or "")
             key = model.key(prompt)
             output = model.reply(prompt, key)
         except EvaluationError as error:
             be_the_models(error)
+            raise
+        except GivenUp as given_up:
+            given_up.spent, given_up.output = given_up.spent.of_reply, key.hex()
             raise
         before = time.monotonic() - began
         try:
@@ -84,6 +89,9 @@ class PromptedEvaluator:
             error.output, error.spent = key.hex(), output.spent + error.spent
             error.before = before - output.spent.waited
             raise
+        except GivenUp as given_up:
+            given_up.spent, given_up.output = output.spent + given_up.spent, key.hex()
+            raise
         spent = output.spent if answer.spent is NOTHING else output.spent + answer.spent
         return changed(answer, spent=spent, output=key.hex())
 
@@ -92,6 +100,9 @@ class PromptedEvaluator:
 
     def stop_waiting(self) -> None:
         self._lives.stop_waiting()
+
+    def meter(self, caps: Caps) -> None:
+        self._lives.meter(caps)
 
     def close(self) -> None:
         self._lives.close()

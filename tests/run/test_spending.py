@@ -10,20 +10,7 @@ from optimize_eval import UsageError, sweep
 from tests.fake_model import StartModel
 from tests.front_door import Cli
 from tests.run.projects import records
-
-KEY = {"OPENAI_API_KEY": "sk-canary-0123456789abcdef"}
-USAGE = {"prompt_tokens": 1000, "completion_tokens": 100}
-VERDICT = {"json": {"reasoning": "r", "score": 1.0}, "usage": USAGE}
-NONSENSE = {"text": "7 of 10", "usage": USAGE}
-PRICES = '[prices]\n"openai/m" = {input = 1.0, output = 10.0}\n'  # 0.002 dollars a call
-
-
-def made(folder: Path, examples: int = 4) -> tuple[str, ...]:
-    (folder / "a.txt").write_text("Hello")
-    (folder / "d.jsonl").write_text("".join(f'{{"q": {n}}}\n' for n in range(examples)))
-    (folder / "p.toml").write_text(PRICES)
-    judge = ("run", "-e", "kind=judge:openai/m", "--objective", "o", "--candidate", "a.txt")
-    return (*judge, "--dataset", "d.jsonl", "--out", "r", "--concurrency", "1", "--no-preflight")
+from tests.run.spending import KEY, NONSENSE, PRICES, USAGE, VERDICT, made
 
 
 def total(calls: int, cost: float | None = None, **other: Any) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from optimize_eval.run.plan import Plan
 from optimize_eval.session.opening import reusable
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.stored import StoredRun, open_stored
+from optimize_eval.tasks.definitions.target import defined_of
 
 SCHEMA = "optimize-eval.plan.v1"
 
@@ -92,16 +93,32 @@ def _lines(plan: Plan, told: dict[str, Any], like: Like | None, found: Forecast 
         ("cost", f"{told['calls']:,} calls{left}"),
         *(("power" * (not place), text) for place, text in enumerate(power)),
         ("reuse", told["reuse"] or ""),
-        ("replies", f"{_replies(plan, told)}: each is made once, for all evaluators" * bool(plan.models)),
+        ("replies", f"{_replies(plan)}: each is made once, for all evaluators" * bool(plan.models)),
     ]
     last = "" if like else "; `optimize-eval preflight` measures how long a call takes"
     said = [line for name, text in parts if text for line in wrapped(f" {name:<12}", text, output.width())]
     return [f" run         {told['run']}", *said, *wrapped(" ", f"Nothing was called{last}.", output.width())]
 
 
-def _replies(plan: Plan, told: dict[str, Any]) -> str:
-    of_one = plan.layout.repeats * sum(told["splits"].values())
-    return f"{of_one * len(plan.models) * len(plan.candidates):,}"
+def _replies(plan: Plan) -> str:
+    """Say how many replies models make; of tasks with conversations only at most how many."""
+    turns = [_turns(plan, split.name) for split in plan.layout.splits]
+    of_one = sum(len(split.lines) * most for split, most in zip(plan.layout.splits, turns, strict=True))
+    many = plan.layout.repeats * of_one * len(plan.models) * len(plan.candidates)
+    return f"{'up to ' * (max(turns, default=1) > 1)}{many:,}"
+
+
+def _turns(plan: Plan, split: str) -> int:
+    """Say how many calls of models an example of a split takes at most."""
+    targets = [
+        defined_of(spec) for spec in plan.specs if split in plan.layout.splits_of.get(spec.name, [split])
+    ]
+    if not any(targets):
+        return 1
+    from optimize_eval.tasks.definitions.solve.parts import most_calls  # noqa: PLC0415  most runs have no task
+
+    solvers = [(target.task.solver, target.max_turns) for target in targets if target]
+    return max((most_calls(solver, most) for solver, most in solvers if solver), default=1)
 
 
 def _compares(plan: Plan) -> bool:

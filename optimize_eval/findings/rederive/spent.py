@@ -25,9 +25,11 @@ def _names(calls: list[dict[str, Any]], key: str) -> list[Any]:
 
 def _total(calls: list[dict[str, Any]]) -> dict[str, Any]:
     tokens = ("prompt_tokens", "completion_tokens")
+    estimated = sum("estimated" in call for call in calls)
     return {
         "calls": len(calls),
         "without_tokens": sum(any(key not in call for key in tokens) for call in calls),
         "without_cost": sum("cost" not in call for call in calls),
         **{key: math.fsum(call.get(key, 0) for call in calls) for key in _SUMS},
+        **({"estimated": estimated} if estimated else {}),
     }

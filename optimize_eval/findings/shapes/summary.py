@@ -182,6 +182,7 @@ class SpendingTotal:
     cost: float
     without_cost: int
     seconds: float
+    estimated: Annotated[int, IF_ANY] = 0  # calls whose tokens are estimates
 
 
 @frozen

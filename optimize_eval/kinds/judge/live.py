@@ -29,6 +29,7 @@ class JudgeEvaluator:
         self._schema = schema_of(self._judge.rubric)
         self._model = live_model(model_of(self._judge), spec.manners)
         self.stop_waiting = self._model.stop_waiting
+        self.meter = self._model.meter
 
     def call(self, payload: Payload, deadline: float) -> Answered:
         encode(payload)  # refuses what no message could hold

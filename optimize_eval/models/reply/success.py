@@ -1,19 +1,19 @@
 """What a model's server answered with a status of success: a reply, or which failure it is; pure."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
 
 from optimize_eval.errors import EvaluationError
 from optimize_eval.http.client import SUCCESS, Response
-from optimize_eval.models.reply import streamed, thoughts, usage
+from optimize_eval.models.reply import streamed, thoughts
 from optimize_eval.models.reply.refusals import Callee, cut, error_inside, failed, refused
 from optimize_eval.models.reply.thoughts import SplitText
 from optimize_eval.models.spec import CUT_OFF, Reply
 from optimize_eval.reading import strict_json
 from optimize_eval.secrets import redact
-from optimize_eval.spent import Spent
+from optimize_eval.spent import counts_of
 
 _WRONG_BASE = "is the base URL right? It is what stands before /chat/completions, and usually ends in /v1"
 _THOUGHTS_FIRST = "raise max_tokens: models that reason spend it on their thoughts first"
@@ -24,14 +24,13 @@ def parse_reply(
     response: Response,
     callee: Callee,
     left: float,
-    spent_of: Callable[[usage.Counts], Spent],
     *,
     keep_thoughts: bool = False,
     is_whole: bool = False,
 ) -> Reply:
     """Read a reply or raise the failure that it is; `left` seconds remain for a retry.
 
-    What it took is made of its counts by `spent_of`. Thoughts before the answer are taken off its text,
+    Thoughts before the answer are taken off its text,
     unless they are to be kept there. A whole reply is all that was sent, and may be calls of tools alone.
     """
     if response.status not in SUCCESS:
@@ -48,17 +47,15 @@ def parse_reply(
         if not calls:
             raise
         parts = SplitText(error.side_info.get("reasoning", ""), "")
-    counts = usage.counts_of(answer.get("usage"))
     return Reply(
         text=redact(parts.answer, callee.hidden),
         reasoning=redact(parts.thoughts, callee.hidden),
         finish_reason=_name(reason, callee),
         model=_name(answer.get("model"), callee),
         fingerprint=_name(answer.get("system_fingerprint"), callee),
-        spent=spent_of(counts),
         tool_calls=_without_secrets(calls, callee),
         raw=_without_secrets(answer, callee) if is_whole else {},
-        **counts,
+        **counts_of(answer.get("usage")),
     )
 
 

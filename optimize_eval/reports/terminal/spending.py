@@ -43,11 +43,15 @@ def of_total(total: SpendingTotal) -> str:
     untold = total.without_tokens
     parts = [
         count(total.calls, "call"),
-        tokens + (f" ({count(untold, 'call')} told none)" if untold else ""),
+        tokens + (f" ({count(untold, 'call')} told none)" if untold else "") + _estimated(total),
         *_money(total),
         f"{total.seconds:,.1f} s",
     ]
     return ", ".join(parts)
+
+
+def _estimated(total: SpendingTotal) -> str:
+    return f" (an estimate for {count(total.estimated, 'call')}: characters ÷ 4)" if total.estimated else ""
 
 
 def _money(total: SpendingTotal) -> Sequence[str]:

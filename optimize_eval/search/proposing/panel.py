@@ -10,6 +10,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from optimize_eval.errors import EvaluationError
+from optimize_eval.evaluator import Metered
+from optimize_eval.retrying import GivenUp
 from optimize_eval.run.stop import Stop
 from optimize_eval.search.ending import Over, Why
 from optimize_eval.search.proposing.proposals import Proposal, ProposalRequest, ProposerReply
@@ -53,7 +55,9 @@ class Panel:
     def __enter__(self) -> Self:
         try:
             for spec in self._specs:
-                self._live.append(connect_proposer(spec))
+                self._live.append(proposer := connect_proposer(spec))
+                if isinstance(proposer, Metered):
+                    proposer.meter(self._meter.caps)
         except BaseException:
             self._close()
             raise
@@ -70,11 +74,15 @@ class Panel:
         turns = [self._turn(request) for request in requests]
         with ThreadPoolExecutor(len(turns), thread_name_prefix="proposer") as pool:
             replies = self._awaited([pool.submit(_answered, turn) for turn in turns])
+        made = [reply for reply in replies if isinstance(reply, ProposerReply)]
         for turn, reply in zip(turns, replies, strict=True):
-            self._note(turn, reply)
-        return replies
+            if isinstance(reply, ProposerReply):
+                self._note(turn, reply)
+        if len(made) < len(replies):
+            raise cut_off(self._stop, " while a proposer was called", self._meter)
+        return made
 
-    def _awaited(self, futures: Sequence[Future[ProposerReply]]) -> list[ProposerReply]:
+    def _awaited(self, futures: Sequence[Future[ProposerReply | GivenUp]]) -> list[ProposerReply | GivenUp]:
         """Wait for all; a stop whose grace is over ends what proposers do, and nothing of it is recorded."""
         try:
             while wait(futures, _LOOK).not_done and not self._stop.is_over:
@@ -116,7 +124,7 @@ class Panel:
             proposer.close()
 
 
-def _answered(turn: _Assignment) -> ProposerReply:
+def _answered(turn: _Assignment) -> ProposerReply | GivenUp:
     if turn.recorded is not None:
         return _reply_of(turn.spec.name, turn.recorded)
     started = time.monotonic()
@@ -127,6 +135,8 @@ def _answered(turn: _Assignment) -> ProposerReply:
         return ProposerReply(
             proposer=turn.spec.name, failure=_words(error), seconds=seconds, usages=_usages(error.spent)
         )
+    except GivenUp as given_up:
+        return given_up
     return ProposerReply(
         proposer=turn.spec.name,
         proposal=proposal,

@@ -31,6 +31,7 @@ class Reflection:
     def __init__(self, spec: ModelSpec, manners: Manners) -> None:
         self.name = spec.name
         self._model = Model(spec, manners)
+        self.meter = self._model.meter
 
     def propose(self, request: ProposalRequest, deadline: float) -> Proposal:
         messages = [{"role": "user", "content": prompt_of(request)}]

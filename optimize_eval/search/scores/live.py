@@ -78,7 +78,7 @@ class LiveScorer:
         self._calls_model = model is not None
         self._outputs: Outputs | None = None
         self._watch = watch
-        self._live = LiveEvaluators(self._specs, stop, connecting)
+        self._live = LiveEvaluators(self._specs, stop, connecting, meter.caps)
         self._left_out = _rules_of(self._specs)
         self._engine = LocalEngine(slots, self._tick)
         self._clock = Clock()
@@ -205,9 +205,13 @@ class LiveScorer:
             lanes,
             self._attempt,
             self._done,
-            lambda: self._stop.is_requested or bool(self._meter.over),
+            lambda: self._stop.is_requested or self._meter.caps.is_over,
             lambda record: crowded_out(record.unit, record.outcome),
         )
+        while self._live.broken_off:
+            lost = self._live.broken_off.pop()
+            usages = [usage.to_dict() for usage in lost.spent.usages]
+            self._meter.take(self._specs[lost.unit.evaluator].name, usages)
 
     def _attempt(self, numbers: Sequence[int]) -> list[Record]:
         started_at = self._clock.now()
@@ -227,7 +231,7 @@ class LiveScorer:
             self._live.rest(record.unit.evaluator, record.outcome.retry_after)
 
     def _tick(self) -> None:
-        if self._meter.over:
+        if self._meter.caps.is_over:
             self._live.stop_waiting()
         self._live.end_if_over()
         self._watch(self.made)

@@ -31,7 +31,7 @@ def scorers_among(
         return expanded(specs, given, say), True
     if given.is_something:
         raise UsageError(
-            "--config, --config-file and --model-key are for tasks in YAML, and none is named",
+            "--config, --config-file, --model-key and --max-turns are for tasks in YAML, and none is named",
             hint="name one: -e task:task.yaml",
         )
     check_sandbox(specs, given)
@@ -100,7 +100,14 @@ def scorers_of(
     sandbox = given.sandbox if has_code((task.solver, task.scorers)) else ""
     for scorer in sorted(task.scorers, key=lambda scorer: not ranks(scorer)):
         program = _program_of(scorer, task.path, spec, given.sandbox)
-        target = DefinedScorer(task=task, scorer=scorer, keyed=keyed, program=program, sandbox=sandbox)
+        target = DefinedScorer(
+            task=task,
+            scorer=scorer,
+            keyed=keyed,
+            program=program,
+            sandbox=sandbox,
+            max_turns=given.max_turns,
+        )
         retries = SERVED_RETRIES if spec.retries is None and any(model_keys(scorer.how)) else spec.retries
         yield replace(
             spec,

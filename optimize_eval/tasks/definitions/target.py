@@ -26,10 +26,11 @@ class Given:
     data: Mapping[str, str] = field(default_factory=dict)
     sandbox: str = ""  # what its code runs in; empty: nothing, with the user's rights
     folder: str = ""  # that was named, all of which the task may read; empty: its file was named
+    max_turns: int | None = None  # calls of models for one sample
 
     @property
     def is_something(self) -> bool:
-        return bool(self.config or self.model_keys or self.data)
+        return bool(self.config or self.model_keys or self.data or self.max_turns)
 
     def over(self, other: "Given") -> "Given":
         """Fill in from another what this one does not say."""
@@ -39,6 +40,7 @@ class Given:
             data={**other.data, **self.data},
             sandbox=self.sandbox or other.sandbox,
             folder=self.folder or other.folder,
+            max_turns=other.max_turns if self.max_turns is None else self.max_turns,
         )
 
 
@@ -76,6 +78,7 @@ class DefinedScorer:
     models: tuple[EvaluatorSpec, ...] = ()
     keyed: Mapping[str, EvaluatorSpec] = field(default_factory=dict)
     sandbox: str = ""  # see Given
+    max_turns: int | None = None  # see Given
     is_stored: bool = False  # replies are read where they were written down, and no model is called
     samples: Mapping[str, Sequence["Sample"]] = field(
         default_factory=dict, compare=False, repr=False

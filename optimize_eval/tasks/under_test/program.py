@@ -5,6 +5,8 @@ Behind a URL the same JSON is the body of a POST and of its reply.
     {"prompt": "…", "messages": [{"role": "user", "content": "…"}][, "_id": "…"]}
     {"text": "…"[, "_capabilities": {"persistent": true, "concurrency": 4, "batch": 8}][, "_id": "…"]}
 
+Beside its text it may tell "usage": {"prompt_tokens": 7, "completion_tokens": 3, "cost": 0.01}, the cost in
+dollars, which then counts in totals and for caps.
 Of several messages the prompt is their texts, with an empty line between; what a task sends beside them,
 such as temperature and tools, is "options": {…}. Calls of tools, "tool_calls", are as chat completions have
 them. Batches, where declared, are {"prompts": ["…", …]} and {"results": [{"text": "…"}, {"error": "why"}]};
@@ -12,16 +14,20 @@ where one has several messages, all lists of messages stand beside the prompts, 
 the program is run is programs.command's business, as it is for evaluators; this is the contract with it.
 """
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from optimize_eval.caps import Caps
 from optimize_eval.errors import EvaluationError
-from optimize_eval.evaluator import Capacity
+from optimize_eval.evaluator import Capacity, EvaluatorSpec
 from optimize_eval.programs.codec import Contract
 from optimize_eval.protocol import NO_CAPABILITIES, Capabilities, decode_answer
 from optimize_eval.reading import strict_json
+from optimize_eval.spent import Spent, Usage, counts_of
 from optimize_eval.tasks.under_test.model import Output, Prompt, are_calls
 from optimize_eval.wrong_answers import not_an_object, without_text
 
@@ -36,11 +42,54 @@ _PROTOCOL_KEYS = ("_capabilities", "_id")
 class ProgramModel:
     """Calls a program, which may be behind a URL."""
 
-    def __init__(self, program: "Command[Prompt, Output] | Endpoint[Prompt, Output]") -> None:
+    def __init__(
+        self, program: "Command[Prompt, Output] | Endpoint[Prompt, Output]", spec: EvaluatorSpec
+    ) -> None:
         self._program = program
-        self.generate = program.call
-        self.generate_many = program.call_many
+        self._name = spec.name
+        self._price = spec.manners.prices.get(spec.name) if spec.manners else None
+        self._caps: Caps | None = None  # of a session that calls it
         self.close = program.close
+
+    def generate(self, prompt: Prompt, deadline: float) -> Output:
+        if self._caps:
+            self._caps.ask()
+        began = time.monotonic()
+        return self._counted(prompt, self._program.call(prompt, deadline), began)
+
+    def generate_many(self, prompts: Sequence[Prompt], timeout: float) -> list[Output | EvaluationError]:
+        if self._caps:
+            self._caps.ask()
+        began = time.monotonic()
+        outputs = self._program.call_many(prompts, timeout)
+        return [
+            output if isinstance(output, EvaluationError) else self._counted(prompt, output, began)
+            for prompt, output in zip(prompts, outputs, strict=True)
+        ]
+
+    def meter(self, caps: Caps) -> None:
+        self._caps = caps
+
+    def _counted(self, prompt: Prompt, output: Output, began: float) -> Output:
+        """Note what a program tells of its call; where a cap is to be kept, it has to tell."""
+        told = output.side.get("usage")
+        if self._caps is None or not (isinstance(told, dict) or self._caps.count_all):
+            return output
+        counts = counts_of(told)
+        usage = Usage(
+            model=self._name,
+            prompt_tokens=counts["prompt_tokens"],
+            completion_tokens=counts["completion_tokens"],
+            cost=counts["cost"],
+            seconds=time.monotonic() - began,
+        )
+        usage = self._caps.estimated(usage, len(prompt.text), len(output.text))
+        if self._price:
+            from optimize_eval.models.prices import priced  # noqa: PLC0415  it loads an HTTP client
+
+            usage = priced(usage, self._price)
+        self._caps.take(usage, self._name)
+        return replace(output, spent=Spent(usages=(usage,)))
 
     @property
     def capacity(self) -> Capacity:

@@ -17,6 +17,7 @@ class ProviderModel:
         self.chat = self._model.chat  # with messages as they are, held to a schema
         self.close = self._model.close
         self.stop_waiting = self._model.stop_waiting
+        self.meter = self._model.meter
 
     @property
     def note(self) -> str:

@@ -17,8 +17,9 @@ from functools import partial
 from pathlib import Path
 from typing import TypeGuard
 
+from optimize_eval.caps import Caps
 from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.evaluator import Capacity, EvaluatorSpec, Waits
+from optimize_eval.evaluator import Capacity, EvaluatorSpec, Metered, Waits
 from optimize_eval.programs.batch import call_singly
 from optimize_eval.programs.identity import Identity
 from optimize_eval.retrying import FIRST_PAUSE, GivenUp, until_answered
@@ -120,6 +121,10 @@ class SharedModel:
         if isinstance(self._live, Waits):
             self._live.stop_waiting()
 
+    def meter(self, caps: Caps) -> None:
+        if isinstance(self._live, Metered):
+            self._live.meter(caps)
+
     def close(self) -> None:
         """Give this use of it back; the last one ends the model."""
         with _OPENING:
@@ -205,12 +210,15 @@ class SharedModel:
         """Call once more about what failed in a batch, as if it had been called alone."""
         if not self._spec.retries or error.retry_after is None or error.retry_after >= self._spec.timeout:
             return error
-        self._pause(max(FIRST_PAUSE, error.retry_after))
         try:
+            self._pause(max(FIRST_PAUSE, error.retry_after))
             return self._called(key, prompt, self._spec.retries - 1, error.spent)
         except EvaluationError as again:
             again.spent = error.spent + again.spent
             return again
+        except GivenUp as given_up:
+            given_up.spent = error.spent + given_up.spent
+            raise
 
     def _known(self, key: bytes) -> Output | None:
         """Look once more: another may have been faster than this call was made."""

@@ -126,7 +126,7 @@ def _program(command: str, spec: EvaluatorSpec) -> ModelUnderTest:
     from optimize_eval.programs.command import Command
     from optimize_eval.tasks.under_test.program import CONTRACT, ProgramModel
 
-    return ProgramModel(Command(program_spec(command, spec), CONTRACT))
+    return ProgramModel(Command(program_spec(command, spec), CONTRACT), spec)
 
 
 def _endpoint(url: str, spec: EvaluatorSpec) -> ModelUnderTest:
@@ -134,7 +134,7 @@ def _endpoint(url: str, spec: EvaluatorSpec) -> ModelUnderTest:
     from optimize_eval.programs.servers.endpoint import Endpoint
     from optimize_eval.tasks.under_test.program import CONTRACT, ProgramModel
 
-    return ProgramModel(Endpoint(endpoint_spec(check_url(url), spec), CONTRACT))
+    return ProgramModel(Endpoint(endpoint_spec(check_url(url), spec), CONTRACT), spec)
 
 
 def _replay(rest: str, spec: EvaluatorSpec) -> ModelUnderTest:
@@ -159,7 +159,7 @@ def _provider(name: str, spec: EvaluatorSpec) -> ModelUnderTest:
     from optimize_eval.models.from_spec import live_model
     from optimize_eval.tasks.under_test.provider import ProviderModel
 
-    return ProviderModel(live_model(model_spec(name, tasks_of(spec)), spec.manners))
+    return ProviderModel(live_model(model_spec(name, tasks_of(spec)), spec.manners, spec.name))
 
 
 _KINDS: Mapping[str, Callable[[str, EvaluatorSpec], ModelUnderTest]] = {

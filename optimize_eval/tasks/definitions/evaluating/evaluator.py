@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
+from optimize_eval.caps import Caps
 from optimize_eval.errors import EvaluationError
 from optimize_eval.evaluator import Capacity, Evaluator, EvaluatorSpec
 from optimize_eval.programs.batch import call_singly
 from optimize_eval.prompts.prompt import fields_of
 from optimize_eval.protocol import Answer, Answered, Payload, Skip
+from optimize_eval.retrying import GivenUp
 from optimize_eval.tasks.definitions.evaluating.scoring import Scoring
 from optimize_eval.tasks.definitions.evaluating.solving import Solving
 from optimize_eval.tasks.definitions.score.scored import Scored
@@ -61,6 +63,9 @@ class DefinedEvaluator:
             error.output, error.spent, error.before = _key(trace), trace.spent + error.spent, before
             self._solving.take_back(payload, error)
             raise
+        except GivenUp as given_up:
+            given_up.output, given_up.spent = _key(trace), trace.spent + given_up.spent
+            raise
         return _answer(scored, trace)
 
     def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answered | EvaluationError]:
@@ -68,6 +73,9 @@ class DefinedEvaluator:
 
     def stop_waiting(self) -> None:
         self._lives.stop_waiting()
+
+    def meter(self, caps: Caps) -> None:
+        self._lives.meter(caps)
 
     def close(self) -> None:
         """End what it holds, once: a run that is stopped closes its evaluators more than once."""

@@ -76,6 +76,7 @@ class Solving:
             candidate=payload.candidate,
             known_as=id_of(sample),
             repeat=payload.repeat,
+            most_turns=self._target.max_turns,
         )
 
     def _called(self, under_test: str, key: str | None) -> SharedModel:

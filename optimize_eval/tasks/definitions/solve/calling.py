@@ -1,11 +1,13 @@
 """Models as solvers call them, and what one solving of a sample has called and spent so far."""
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.frozen import frozen
+from optimize_eval.retrying import GivenUp
 from optimize_eval.spent import NOTHING, Spent
 from optimize_eval.tasks.definitions.solve.items import messages_of, reply_items
 from optimize_eval.tasks.definitions.solve.trace import Item
@@ -58,8 +60,20 @@ class Reply:
 class Calls:
     """The calls of one solving, one after the other."""
 
-    def __init__(self, models: Models, deadline: float, *, known_as: str = "", repeat: int = 1) -> None:
+    def __init__(
+        self,
+        models: Models,
+        deadline: float,
+        *,
+        known_as: str = "",
+        repeat: int = 1,
+        most: int | None = None,
+    ) -> None:
+        """Make calls until the deadline, which waiting for servers puts off, and at most so many."""
         self.spent: Spent = NOTHING
+        self.limit: EvaluationError | None = None  # why no call may follow, whatever a solver makes of it
+        self._most = most
+        self._turns = 0
         self.replies: list[str] = []
         self._models = models
         self._deadline = deadline
@@ -74,10 +88,11 @@ class Calls:
         self, key: str | None, messages: Sequence[Mapping[str, Any]], options: Mapping[str, Any]
     ) -> Reply:
         """Call a model; what it took counts, also where it fails."""
+        self._begin()
         prompt = self._prompt(key, messages, options)
         try:
             replied = self._models.call(key, prompt, self._deadline)
-        except EvaluationError as error:
+        except (EvaluationError, GivenUp) as error:
             self.spent += error.spent
             error.spent = NOTHING  # it is told once, with all else
             raise
@@ -88,6 +103,23 @@ class Calls:
         self.replies.append(replied.key)
         items = reply_items(output.text, output.tool_calls)
         return Reply(text=output.text, items=items, completion=_completion(output))
+
+    def _begin(self) -> None:
+        """Raise GivenUp where the sample may have no further call."""
+        if self._most is not None and self._turns >= self._most:
+            self.limit = failed(
+                f"it wants to call models more than {self._most:,} times for one sample",
+                hint="allow more with --max-turns, or let the solver end",
+            )
+        elif self._turns and time.monotonic() >= self._deadline + self.spent.waited:
+            self.limit = EvaluationError(
+                FailureKind.TIMEOUT,
+                f"no time is left for another call of a model after {self._turns:,} (--timeout)",
+                hint="allow more with --timeout, or fewer calls with --max-turns; replies so far are kept",
+            )
+        if self.limit:
+            raise GivenUp
+        self._turns += 1
 
     def _prompt(
         self, key: str | None, messages: Sequence[Mapping[str, Any]], options: Mapping[str, Any]

@@ -106,4 +106,21 @@ class PythonSolver:
     snippet: str
 
 
+MOST_TURNS = 200  # calls of models for one sample, of code that says no number
+
 Solver = SingleTurn | MultiTurn | PassThrough | PythonSolver
+
+
+def most_calls(solver: Solver, most: int | None = None) -> int:
+    """Say how many calls of models a sample takes at most, of which `most` may bound the number."""
+    if isinstance(solver, PythonSolver):
+        return MOST_TURNS if most is None else most
+    calls = _calls_of(solver.builders) if isinstance(solver, MultiTurn) else int(solver.calls_model)
+    return calls if most is None else min(calls, most)
+
+
+def _calls_of(builders: Sequence[Builder]) -> int:
+    return sum(
+        one.most * _calls_of(one.builders) if isinstance(one, Loop) else not isinstance(one, ChatMessage)
+        for one in builders
+    )

@@ -10,10 +10,12 @@ from typing import Any, NamedTuple
 
 from optimize_eval.errors import EvaluationError
 from optimize_eval.reading import strict_json
+from optimize_eval.retrying import GivenUp
 from optimize_eval.tasks.definitions.snippets import Snippets
 from optimize_eval.tasks.definitions.solve.calling import Calls, Models, Reply, checked, failed
 from optimize_eval.tasks.definitions.solve.items import ASSISTANT, TraceFault, items_of, messages_of, said
 from optimize_eval.tasks.definitions.solve.parts import (
+    MOST_TURNS,
     ChatCompletion,
     Generic,
     MultiTurn,
@@ -49,19 +51,22 @@ def solve(
     candidate: str | None = None,
     known_as: str = "",
     repeat: int = 1,
+    most_turns: int | None = None,
 ) -> Trace:
     """Make the trace of a sample, or raise EvaluationError; either says what was spent on models.
 
     `known_as` is the sample's id, which recorded outputs are found by; `repeat` another reply to the same.
+    `most_turns` bounds the calls of models; without it, loops are bounded by what they say, code by a number.
     """
-    calls = Calls(models, deadline, known_as=known_as, repeat=repeat)
+    most = MOST_TURNS if most_turns is None and isinstance(solver, PythonSolver) else most_turns
+    calls = Calls(models, deadline, known_as=known_as, repeat=repeat, most=most)
     fields = {"sample": sample} if candidate is None else {"sample": sample, CANDIDATE: candidate}
     try:
-        with _staged():
+        with _staged(), _limited(calls):
             made = _made(solver, fields, calls, snippets, deadline)
             if not isinstance(solver, PassThrough):
                 _check_reply(made.items)
-    except EvaluationError as error:
+    except (EvaluationError, GivenUp) as error:
         error.spent = calls.spent + error.spent
         raise
     return Trace(
@@ -151,6 +156,17 @@ def _run(snippet: str, sample: Mapping[str, Any], calls: Calls, snippets: Snippe
 def _check_reply(items: Sequence[Item]) -> None:
     if not any(item["type"] == MESSAGE and item["role"] == ASSISTANT for item in items):
         raise failed("the conversation has no message of the assistant", hint="let the model reply: generate")
+
+
+@contextmanager
+def _limited(calls: Calls) -> Iterator[None]:
+    """Let a limit be what ends a solver, also one that catches every failure."""
+    try:
+        yield
+    except GivenUp:
+        if calls.limit:
+            raise calls.limit from None
+        raise
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from optimize_eval.errors import EvaluationError
 from optimize_eval.judging.asking import Asked, usage_of
+from optimize_eval.retrying import GivenUp
 from optimize_eval.spent import NOTHING, Spent
 from optimize_eval.tasks.definitions.score.fields import Case
 from optimize_eval.tasks.definitions.score.parts import RagChecker
@@ -118,7 +119,7 @@ class JudgedEvidence:
         if key not in self._known:
             try:
                 asked = call(time.monotonic() + self._seconds)
-            except EvaluationError as error:
+            except (EvaluationError, GivenUp) as error:
                 error.spent = self._spent + error.spent
                 raise
             self._replies += asked.replies

@@ -1,0 +1,95 @@
+"""What a session may spend on models, and what it has spent: asked before each call, told after it.
+
+One object is shared by all that calls models in a session, so that a cap holds inside a unit that makes many
+calls, too. What was spent in all sessions is the journal's business.
+"""
+
+import threading
+from dataclasses import replace
+
+from optimize_eval.retrying import GivenUp
+from optimize_eval.spent import Usage
+
+LETTERS = 4  # of a token, as an estimate
+
+
+class Caps:
+    """Caps on dollars and tokens, or none; thread-safe. Calls in flight may go beyond them."""
+
+    def __init__(
+        self, most_cost: float | None = None, most_tokens: int | None = None, *, estimates: bool = False
+    ) -> None:
+        """Make caps; with `estimates` tokens that a server does not tell are counted by characters."""
+        self._most_cost = most_cost
+        self._most_tokens = most_tokens
+        self._estimates = estimates
+        self._lock = threading.Lock()
+        self._calls = self._tokens = 0
+        self._cost = 0.0
+        self._untold = ""  # who does not tell what a cap is about
+        self.needs_estimates = False  # without them, a cap cannot be kept
+
+    @property
+    def is_over(self) -> bool:
+        """Return True if no call may begin any more."""
+        return bool(
+            self._untold
+            or (self._most_cost is not None and self._cost >= self._most_cost)
+            or (self._most_tokens is not None and self._tokens >= self._most_tokens)
+        )
+
+    @property
+    def words(self) -> str:
+        """Say which cap is reached or cannot be kept; empty where none is."""
+        if self._untold:
+            calls = f"{self._calls:,} call{'s' * (self._calls != 1)} made"
+            return f"the cap cannot be kept: {self._untold}; {calls}"
+        if self._most_cost is not None and self._cost >= self._most_cost:
+            return f"over budget: ${self._cost:,.4f} are spent (--max-cost {self._most_cost:g})"
+        if self._most_tokens is not None and self._tokens >= self._most_tokens:
+            return f"over budget: {self._tokens:,} tokens are used (--max-tokens-total {self._most_tokens})"
+        return ""
+
+    @property
+    def count_all(self) -> bool:
+        """Return True if also calls count that tell nothing: they may break a cap, or are estimated."""
+        return self._estimates or self._most_cost is not None or self._most_tokens is not None
+
+    def ask(self) -> None:
+        """Raise GivenUp where no call may begin any more."""
+        if self.is_over:
+            raise GivenUp
+
+    def estimated(self, usage: Usage, sent: int, said: int) -> Usage:
+        """Fill in tokens that are not told, if they are to be estimated, by the characters of both texts."""
+        if not self._estimates or not _lacks_tokens(usage):
+            return usage
+        prompt, completion = usage.prompt_tokens, usage.completion_tokens
+        return replace(
+            usage,
+            prompt_tokens=-(-sent // LETTERS) if prompt is None else prompt,
+            completion_tokens=-(-said // LETTERS) if completion is None else completion,
+            estimated=True,
+        )
+
+    def take(self, usage: Usage, who: str, *, is_reply: bool = True) -> None:
+        """Count a call; a reply has to tell what a cap is about."""
+        with self._lock:
+            self._calls += 1
+            self._cost += usage.cost or 0.0
+            self._tokens += (usage.prompt_tokens or 0) + (usage.completion_tokens or 0)
+            lacking = self._lacking(usage) if is_reply and not self._untold else ""
+            if lacking:
+                self._untold = f"{who} tells no {lacking}"
+                self.needs_estimates = lacking == "tokens"
+
+    def _lacking(self, usage: Usage) -> str:
+        if self._most_tokens is not None and _lacks_tokens(usage):
+            return "tokens"
+        if self._most_cost is not None and usage.cost is None:
+            return "tokens" if _lacks_tokens(usage) else "cost"
+        return ""
+
+
+def _lacks_tokens(usage: Usage) -> bool:
+    return usage.prompt_tokens is None or usage.completion_tokens is None
