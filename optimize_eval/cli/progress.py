@@ -54,20 +54,30 @@ class Lines:
         self._stop = stop
         self._told: dict[str, tuple[int, float]] = {}
         self._is_stopping = False
+        self._seen: Sequence[Progress] = ()
+        self._has_told = False
 
     def __call__(self, progress: Sequence[Progress]) -> None:
+        self._seen = progress
         for one in progress:
             if self._is_due(one):
-                self._told[one.name] = one.done, time.monotonic()
-                now = time.strftime("%H:%M:%S")
-                skipped = f", {one.skipped:,} skipped" if one.skipped else ""
-                output.say(f"{now} {one.name} {one.done:,}/{one.total:,}, {one.failed:,} failed{skipped}")
+                self._tell(one)
         if self._stop.is_requested and not self._is_stopping:
             self._is_stopping = True
             output.say(_stopping(self._stop))
 
     def close(self) -> None:
-        pass
+        """Tell the last counts, where lines were told before and something came to its end since."""
+        for one in self._seen if self._has_told else ():
+            if one.done > self._told[one.name][0]:
+                self._tell(one)
+
+    def _tell(self, one: Progress) -> None:
+        self._has_told = True
+        self._told[one.name] = one.done, time.monotonic()
+        now = time.strftime("%H:%M:%S")
+        skipped = f", {one.skipped:,} skipped" if one.skipped else ""
+        output.say(f"{now} {one.name} {one.done:,}/{one.total:,}, {one.failed:,} failed{skipped}")
 
     def _is_due(self, one: Progress) -> bool:
         done, at = self._told.setdefault(one.name, (one.done, time.monotonic()))

@@ -212,6 +212,7 @@ class LiveScorer:
             lost = self._live.broken_off.pop()
             usages = [usage.to_dict() for usage in lost.spent.usages]
             self._meter.take(self._specs[lost.unit.evaluator].name, usages)
+        self._watch(self.made)  # the last look was before the last calls ended
 
     def _attempt(self, numbers: Sequence[int]) -> list[Record]:
         started_at = self._clock.now()
