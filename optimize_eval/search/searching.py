@@ -92,7 +92,7 @@ def _evolved(
     watcher = Watcher(plan, purse, brakes, adapter.tally, state)
     over = evolve(plan, adapter, reflector, watcher)
     tally = adapter.tally
-    if over.why is Why.NO_NEW_TEXT and not reflector.admitted:
+    if over.why is Why.NO_NEW_TEXT and not reflector.admitted and not screen.has_nothing_new:
         over = Over(Why.PROPOSER, f"no proposal could be used: {over.sentence}")
     return SearchOutcome(
         nodes=tuple(watcher.nodes),

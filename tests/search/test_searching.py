@@ -50,7 +50,7 @@ def test_train_is_called_in_minibatches_and_val_for_the_seed_and_what_was_accept
 
     found = run(make_plan(lambda _: "0 ", train=9, val=5), scorer)
 
-    assert found.why is Why.PROPOSER, "equal to the seed: refused each time"
+    assert found.why is Why.NO_NEW_TEXT, "equal to the seed: refused each time"
     assert scorer.called == {"val": 5, "train": 9}, "all of train as parents, and nothing twice"
 
 

@@ -60,6 +60,11 @@ class Screen:
         self.fault = ""  # what was wrong with the last one, for who proposed it
         self.refused: Counter[Refusal] = Counter()
 
+    @property
+    def has_nothing_new(self) -> bool:
+        """Return True if nothing was wrong with what was refused: it was there before, or nothing."""
+        return self.refused.keys() <= {Refusal.REPEATED, Refusal.SKIPPED}
+
     def admit(self, proposal: Proposal, parent: Texts) -> Texts | Refusal:
         """Make a new candidate of a proposal, or say why not."""
         texts = _merged(proposal.candidate, parent)

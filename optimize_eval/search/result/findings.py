@@ -34,6 +34,8 @@ REGRESSION, FLAT, UNEXPLAINED, COULD_NOT = (
     "failed",
 )
 
+_DONE = {Why.PERFECT, Why.NOTHING_TO_TEACH}
+
 _WHERE = {"val": " on held-out data", "test": " on test data", "train": " on the train data", "single": ""}
 
 GUIDANCE: Mapping[str, str] = {
@@ -65,12 +67,12 @@ def state_of(outcome: SearchOutcome, best: Node, judged: Judged | None, *, is_wo
         return COULD_NOT
     if judged and judged.is_better:
         return BETTER
-    if outcome.is_flat:
+    if outcome.is_flat and not is_unchanged(outcome):
         return FLAT
     if is_worse_held_out:
         return REGRESSION
     if best.number == 0:
-        return SEED_ONLY if outcome.has_side_info else UNEXPLAINED
+        return SEED_ONLY if outcome.has_side_info or is_unchanged(outcome) else UNEXPLAINED
     return NOT_SHOWN
 
 
@@ -87,9 +89,27 @@ def sentence(result: Result, outcome: SearchOutcome, goal: Goal, seed: str, spli
         case "heldout_regression":
             return f"no candidate is better than {seed}{where}: what was better on train is worse there"
         case "seed_only" | "missing_diagnostics":
-            tried = count(outcome.counts.proposals, "proposal")
-            return f"no candidate came out ahead of {seed}{where} after {tried}"
+            return _of_seed(outcome, goal, seed, where)
     return _of_best(result, goal, seed, split)
+
+
+def _of_seed(outcome: SearchOutcome, goal: Goal, seed: str, where: str) -> str:
+    if is_unchanged(outcome):
+        nothing = f"there is nothing to improve on {goal.name}"
+        return f"{seed} is unchanged: {nothing if is_done(outcome) else outcome.sentence}"
+    tried = count(outcome.counts.proposals, "proposal")
+    return f"no candidate came out ahead of {seed}{where} after {tried}"
+
+
+def is_unchanged(outcome: SearchOutcome) -> bool:
+    """Return True if the search ended well and nothing but the seed was ever scored."""
+    is_alone = len(outcome.nodes) == 1 and not outcome.counts.rejected
+    return is_alone and outcome.why in {Why.NO_NEW_TEXT, *_DONE}
+
+
+def is_done(outcome: SearchOutcome) -> bool:
+    """Return True if that is because the seed cannot be better."""
+    return is_unchanged(outcome) and outcome.why in _DONE
 
 
 def so_far(best: Node, first: Node, seed: str) -> str:
@@ -140,7 +160,8 @@ def points(result: Result, outcome: SearchOutcome, goal: Goal, split: str) -> It
         yield from _about_lost(result.lost)
     if result.tested:
         yield _point("·", f"on test data: {signed(result.tested.diff)} ({_ends(result.tested)})")
-    if (guidance := GUIDANCE.get(result.state)) and not (result.state == NOT_SHOWN and split == SINGLE):
+    is_clear = is_done(outcome) or (result.state == NOT_SHOWN and split == SINGLE)
+    if (guidance := GUIDANCE.get(result.state)) and not is_clear:
         yield _point("→", guidance)
     yield from _about_search(outcome, goal)
 
