@@ -14,6 +14,9 @@ HALF = '{\\"score\\": 0.5, \\"why\\": \\"half\\"}'
 NEW = '{\\"candidate\\": \\"$$\\"}'  # the number of a process is new each time
 
 
+USELESS = "10 proposals in a row were of no use; the last was"
+
+
 def search(cli: Cli, folder: Path, reply: str, *options: str, answer: str = HALF) -> Result:
     """Improve `seed` by a proposer and an evaluator that print the same each time."""
     for name, text in (("propose", reply), ("evaluate", answer)):
@@ -31,13 +34,12 @@ def search(cli: Cli, folder: Path, reply: str, *options: str, answer: str = HALF
         (
             '{\\"candidate\\": \\"seed\\"}',
             HALF,
-            "a is unchanged: 10 proposals in a row were of no use; the last was equal to an earlier one",
+            f"a is unchanged: {USELESS} equal to an earlier one",
         ),
         (
             '{\\"skip\\": \\"good as it is\\"}',
             HALF,
-            "a is unchanged: 10 proposals in a row were of no use; the last was none: "
-            + "the proposer had nothing to propose",
+            f"a is unchanged: {USELESS} none: the proposer had nothing to propose",
         ),
         (NEW, '{\\"score\\": 1}', "a is unchanged: there is nothing to improve on evaluate"),
     ],
