@@ -29,8 +29,8 @@ Examples:
   optimize-eval new task arithmetic
 
 \b
-The first line of a sweep file or a task tells editors of its JSON Schema, which
-is written beside it. stdout has one line, which tries what was written:
+The first line of a sweep file or a task tells editors of its JSON Schema, and
+that is written beside it. stdout has one line, which tries what was written:
 bash -c "$(optimize-eval new evaluator mine)".
 Exit codes: 0 written, 2 a name or language that cannot be, or a file that is
 there already.
