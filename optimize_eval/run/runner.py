@@ -280,6 +280,7 @@ class Runner:
             self._live.rest(place, min(failed.retry_after, self._specs[place].timeout))
 
     def _tick(self) -> None:
+        self._journal.check_place()
         if self._caps.is_over:
             self._live.stop_waiting()
         self._live.end_if_over()

@@ -43,10 +43,14 @@ _GLANCE = 200  # bytes at the start of each of our files that say whose it is
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold a run's folder, made if it is missing; another process that holds it is named."""
+    """Hold a run's folder, made if it is missing; another process that holds it is named.
+
+    The folder itself is locked, too, where that is possible: the file in it can be deleted by hand.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        itself = os.open(folder, os.O_RDONLY)
     except (FileExistsError, NotADirectoryError):
         raise UsageError(
             f"{_file_in(folder)} is not a folder, and a run needs one", hint="choose another one with --out"
@@ -59,10 +63,11 @@ def locked(folder: Path) -> Iterator[None]:
             hint="choose another one with --out, or change its permissions",
         ) from None
     try:
-        _hold(folder, lock)
+        _hold(folder, lock, itself)
         yield
     finally:
-        os.close(lock)  # which gives it back
+        os.close(itself)  # which gives it back
+        os.close(lock)
 
 
 def holder(folder: Path) -> str | None:
@@ -70,36 +75,43 @@ def holder(folder: Path) -> str | None:
 
     Makes no file. The lock is shared with others that look, and held for an instant only.
     """
-    try:
-        lock = os.open(folder / LOCK, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError as error:
-        return _number_in(lock) if error.errno in _HELD else None
-    finally:
-        os.close(lock)
+    for path in (folder / LOCK, folder):
+        try:
+            lock = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in _HELD:
+                return _number_in(lock)
+        finally:
+            os.close(lock)
     return None
 
 
 def _number_in(lock: int) -> str:
-    return os.read(lock, 100).decode("ascii", "replace").strip()
+    """Read who holds a lock; a folder does not say."""
+    try:
+        return os.read(lock, 100).decode("ascii", "replace").strip()
+    except IsADirectoryError:
+        return ""
 
 
 def _file_in(folder: Path) -> Path:
     return next((path for path in (folder, *folder.parents) if path.exists() and not path.is_dir()), folder)
 
 
-def _hold(folder: Path, lock: int) -> None:
+def _hold(folder: Path, lock: int, itself: int) -> None:
     try:
         _take(lock)
+        _take_itself(itself)
     except OSError as error:
         if error.errno not in _HELD:
             raise UsageError(
                 f"the run folder {folder} cannot be locked: {error.strerror}", hint="use a local file system"
             ) from None
-        number = _number_in(lock)
+        number = _number_in(lock) if os.fstat(lock).st_size else ""
         raise UsageError(
             f"the run {folder} is in use by {f'process {number}' if number else 'another process'}",
             hint="wait for it, or choose another folder with --out",
@@ -109,6 +121,15 @@ def _hold(folder: Path, lock: int) -> None:
     with contextlib.suppress(OSError):  # a full disk: the lock holds without the number in it
         os.ftruncate(lock, 0)
         os.write(lock, f"{os.getpid()}\n".encode())
+
+
+def _take_itself(folder: int) -> None:
+    """Take a folder's own lock; not every file system has one."""
+    try:
+        _take(folder)
+    except OSError as error:
+        if error.errno in _HELD:
+            raise
 
 
 def _take(lock: int) -> None:

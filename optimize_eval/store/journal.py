@@ -260,6 +260,16 @@ class Journal:
         except OSError as error:
             raise no_room(self._path, error) from error
 
+    def check_place(self) -> None:
+        """Raise CannotGoOn where the file is not at its path any more: what is written would be lost."""
+        with suppress(FileNotFoundError):
+            if os.path.samestat(self._path.stat(), os.fstat(self._file)):
+                return
+        raise CannotGoOn(
+            f"{self._path} was removed or moved while the run went on",
+            hint="put the folder back, then run the same command again; without it, that starts over",
+        )
+
     def close(self) -> None:
         with self._lock:
             self._is_closed = True
@@ -269,6 +279,7 @@ class Journal:
             if self._error:
                 raise self._error
             self.sync()
+            self.check_place()
         finally:
             os.close(self._file)
 
@@ -283,8 +294,12 @@ class Journal:
             self._is_dirty.clear()
             try:
                 os.fdatasync(self._file) if hasattr(os, "fdatasync") else os.fsync(self._file)
+                self.check_place()
             except OSError as error:
                 self._error = no_room(self._path, error)
+            except CannotGoOn as error:
+                self._error = error
+            if self._error:
                 return
             if not self._is_closed:
                 pause.wait(SYNC_EVERY)

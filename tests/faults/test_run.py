@@ -46,6 +46,45 @@ def test_a_folder_that_a_living_run_holds_is_refused_and_its_process_named(cli: 
     assert made.asked().total() == 24
 
 
+def test_a_lock_that_is_deleted_by_hand_lets_nobody_else_in(cli: Cli, tmp_path: Path) -> None:
+    made = project(tmp_path)
+    with made.started("--out", "r", WAITS="a:3") as first:
+        await_that(lambda: "a:3" in made.asked())
+        for _ in range(2):
+            (tmp_path / "r" / "lock").unlink()
+            second = cli(*made.command, "--out", "r", env=made.env())
+            assert (second.status, second.stdout) == (2, "")
+            assert "the run r is in use by another process" in second.stderr
+            assert cli("runs", "rm", "r", "--yes").status == 2
+            assert cli("runs", "r", "--json").json["runs"][0]["state"] == "running"
+        Path(f"{made.counted}.go").touch()
+        assert first.wait(30) == 0, made.said()
+    assert made.asked().total() == 24
+    assert summary(tmp_path / "r") == undisturbed()
+
+
+@pytest.mark.parametrize("is_moved", [True, False], ids=["moved", "removed"])
+def test_a_folder_that_goes_while_a_run_goes_on_ends_it(cli: Cli, tmp_path: Path, is_moved: bool) -> None:  # noqa: FBT001
+    made = project(tmp_path)
+    with made.started("--out", "r", "--concurrency", "1", HANGS="a:3") as first:
+        await_that(lambda: "a:3" in made.asked())
+        (tmp_path / "r").rename(tmp_path / "s")
+        if not is_moved:
+            shutil.rmtree(tmp_path / "s")
+        assert first.wait(30) == 3
+    assert made.said() == (
+        "error: r/journal.jsonl was removed or moved while the run went on\n"
+        "  try: put the folder back, then run the same command again; without it, that starts over\n"
+    )
+    assert not (tmp_path / "r").exists()
+    if is_moved:
+        (tmp_path / "s").rename(tmp_path / "r")
+        assert len(scored(tmp_path / "r")) == 2
+        made.forget()
+        assert cli(*made.command, "--out", "r", env=made.env()).status == 0
+        assert (made.asked().total(), summary(tmp_path / "r")) == (22, undisturbed())
+
+
 def test_what_a_killed_run_held_is_free_again(cli: Cli, tmp_path: Path) -> None:
     made = project(tmp_path)
     with made.started("--out", "r", "--concurrency", "1", WAITS="a:3") as first:
