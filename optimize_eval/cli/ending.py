@@ -3,6 +3,8 @@
 import re
 import shlex
 import sys
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import typer
@@ -18,6 +20,7 @@ from optimize_eval.secrets import masked
 from optimize_eval.session import ending
 from optimize_eval.session.calling import Finished
 
+_AS_WRITTEN: Mapping[str, str] = {}
 _OF_THIS_MACHINE = re.compile(r"(?:^|[\s=:'\"])/[^/\s]")  # an absolute path
 
 
@@ -42,12 +45,29 @@ def show(
     elif quiet:
         output.emit(f"{summary.verdict.text}{failed_in_short(summary)}\n{folder}")
     else:
-        from optimize_eval.reports.terminal import summary as terminal  # noqa: PLC0415  only for people
+        _show_summary(finished, has_out=has_out)
 
-        run, summary = output.fitted(shlex.quote(folder)), output.fitted(summary)
-        own = [one["name"] for one in finished.stored.manifest["evaluators"]] if has_out else []
-        text = terminal.render(summary, width=output.width(), run=run, own=own, paint=output.paint())
-        output.emit(text)
+
+def _show_summary(finished: Finished, *, has_out: bool) -> None:
+    """Print the tables, without what `end` says on stderr: who scored nothing, and how to go on."""
+    from optimize_eval.reports.terminal import summary as terminal  # noqa: PLC0415  only for people
+
+    ends = [called.ended for called in finished.calls]
+    broken = {progress.name for ended in ends for progress in ended.broken}
+    summary = finished.summary
+    if broken and not summary.units.scored and not summary.units.skipped:
+        output.emit(" no result: nothing was scored.")
+        return
+    failures = tuple(entry for entry in summary.failures if entry.evaluator not in broken)
+    text = terminal.render(
+        output.fitted(replace(summary, failures=failures)),
+        width=output.width(),
+        run=output.fitted(shlex.quote(str(finished.stored.folder))),
+        own=[one["name"] for one in finished.stored.manifest["evaluators"]] if has_out else [],
+        paint=output.paint(),
+        says_how_to_go_on=not broken and not summary.units.owed,
+    )
+    output.emit(text)
 
 
 def end(
@@ -90,8 +110,20 @@ def kept_command() -> str:
     return "" if any(_OF_THIS_MACHINE.search(word) for word in sys.argv[1:]) else same_command()
 
 
-def same_command(*more: str) -> str:
-    """Give the words that start this command again, to be pasted, unless there is a secret among them."""
-    command = shlex.join(["optimize-eval", *(word for word in sys.argv[1:] if word != "--fresh"), *more])
+def same_command(*more: str, instead: Mapping[str, str] = _AS_WRITTEN) -> str:
+    """Give the words that start this command again, to be pasted, unless there is a secret among them.
+
+    `instead` are evaluators that were not written as they were meant.
+    """
+    written = (_corrected(word, instead) for word in sys.argv[1:] if word != "--fresh")
+    command = shlex.join(["optimize-eval", *written, *more])
     shown = masked(command)
     return command if shown == command else f"the same command again ({shown})"
+
+
+def _corrected(word: str, instead: Mapping[str, str]) -> str:
+    """Put the command that was meant in the place of an evaluator's, which may stand after its name."""
+    for text, meant in instead.items():
+        if word == text or word.endswith(f"={text}"):
+            return word.removesuffix(text) + meant
+    return word

@@ -9,7 +9,7 @@ import os
 import re
 import shlex
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from optimize_eval.errors import EvaluationError, FailureKind
@@ -23,7 +23,7 @@ from optimize_eval.programs.meant import (
     working_command,
     working_script,
 )
-from optimize_eval.programs.targets import argv_of
+from optimize_eval.programs.targets import argv_of, is_ours
 
 _SHELL_WORDS = frozenset({"|", "||", "&&", ";", "&", ">", ">>", "<", "<<"})
 _SYSTEM_LIMITS = {
@@ -63,6 +63,18 @@ def explain_missing(spec: EvaluatorSpec, search: str | None) -> EvaluationError:
         f"no program {name}{where}",
         hint=_meant_instead(spec, search) or _path_hint(name, Path(spec.cwd or ".")),
     )
+
+
+def command_meant(spec: EvaluatorSpec) -> str:
+    """Give the command that a program's was meant to be, where it cannot work as written and that shows."""
+    argv = argv_of(spec)
+    if not argv or is_ours(spec) or spec.name.isupper() or shell_hint(spec.text):
+        return ""
+    missing = (place for place, word in enumerate(argv) if place and _is_missing_script(spec, place, word))
+    if place := next(missing, 0):
+        return working_script(spec, place)
+    command = working_command(spec, {**os.environ, **spec.environment}.get("PATH"))
+    return command if command != shlex.join(argv) else ""
 
 
 def explain_folder(cwd: str | None) -> EvaluationError | None:
@@ -113,7 +125,7 @@ def script_hint(spec: EvaluatorSpec) -> str:
     """Look in a command that started, but failed, for what an interpreter or a shell would have needed."""
     argv = argv_of(spec)
     for place, word in enumerate(argv[1:], 1):
-        if not _is_script(argv, place) or exists(Path(spec.cwd or ".", word)):
+        if not _is_missing_script(spec, place, word):
             continue
         if shell := shell_hint(spec.text):
             return f"there is no file {word}: {shell}"
@@ -124,11 +136,11 @@ def script_hint(spec: EvaluatorSpec) -> str:
     return shell_hint(spec.text)
 
 
-def _is_script(argv: Sequence[str], place: int) -> bool:
-    """Return True if a word is what an interpreter runs: by how it ends, or as the first after one."""
-    word = argv[place]
-    is_first = place == 1 and Path(argv[0]).name.rstrip("0123456789.") in _LANGUAGES
-    return Path(word).suffix.lower() in INTERPRETERS or (is_first and not word.startswith("-"))
+def _is_missing_script(spec: EvaluatorSpec, place: int, word: str) -> bool:
+    """Return True if a word is what an interpreter runs, by its end or as the first one, and is not there."""
+    is_first = place == 1 and Path(argv_of(spec)[0]).name.rstrip("0123456789.") in _LANGUAGES
+    is_script = Path(word).suffix.lower() in INTERPRETERS or (is_first and not word.startswith("-"))
+    return is_script and not exists(Path(spec.cwd or ".", word))
 
 
 def carriage_return_hint(executable: str, shown: str) -> str:

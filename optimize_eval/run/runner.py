@@ -76,6 +76,7 @@ class SessionEnd:
     mostly_failed: tuple[Progress, ...] = ()  # others of which more than half of the calls failed
     over: str = ""  # which cap is reached or cannot be kept, if one is
     needs_estimates: bool = False  # as a server tells no tokens
+    is_unproven: bool = False  # it stopped as one of `broken` had scored none of its first calls
 
 
 class Runner:
@@ -105,6 +106,7 @@ class Runner:
         self._probed: set[int] = set()
         self._called: set[int] = set()  # evaluators
         self._reason = ""  # why the run stops early
+        self._is_unproven = False  # that is why
         self._clock = Clock()
         self._shares = shares_of(plan)
         self._progress = tuple(map(self._begin, self._shares))
@@ -154,6 +156,7 @@ class Runner:
             mostly_failed=(*parts.weak, *self._mostly_failed()),
             over=self._caps.words,
             needs_estimates=self._caps.needs_estimates,
+            is_unproven=self._is_unproven,
         )
 
     def _footer(self, status: Status) -> dict[str, Any]:
@@ -187,6 +190,7 @@ class Runner:
                 did = f"{one.at_fault} {'replied to' if one.models_at_fault else 'scored'} none of its first"
                 first = f"{one.failed} calls" if one.failed > 1 else "call"
                 self._reason = f"{did} {first} (--no-preflight calls the rest anyway)"
+                self._is_unproven = True
 
     def _first_owed(self, place: int, number: int) -> list[int]:
         owed = self._owed(place)

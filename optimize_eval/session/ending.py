@@ -1,10 +1,16 @@
 """How a session ended: what people should know beside the result, what to do about it, and the exit code."""
 
-from collections.abc import Callable, Iterable, Iterator
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Protocol
 
 from optimize_eval.errors import FailureKind
+from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.kinds import reproduce
+from optimize_eval.kinds.command import name_of_command
+from optimize_eval.programs.not_started import command_meant
+from optimize_eval.programs.targets import argv_of
 from optimize_eval.run.outcome import Failed, Progress
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.runner import SessionEnd, Status
@@ -12,8 +18,12 @@ from optimize_eval.session.calling import CallSpan, Finished
 
 DONE, MISSED, COULD_NOT_GO_ON, TOO_MANY_FAILURES, INTERRUPTED = 0, 1, 3, 4, 130
 
-Again = Callable[..., str]
-"""How to start the same session again, with further options as words."""
+
+class Again(Protocol):
+    """How to start the same session again, with more options, and evaluators as they were meant."""
+
+    def __call__(self, *more: str, instead: Mapping[str, str] = ...) -> str: ...
+
 
 OF_A_STATUS = {
     Status.DONE: DONE,
@@ -71,16 +81,8 @@ def _end(called: CallSpan, plan: Plan, again: Again, folder: Path | None, out: s
         yield from _over(ended, so_far, again)
     elif ended.status is Status.OUT_OF_TIME:
         yield f"out of time (--max-time): {so_far}; to resume:\n  {again()}"
-    elif ended.reason and done < plan.layout.size:
-        names = {**_half_scored(ended, plan), **_models_half_scored(called, plan)}
-        here = (
-            () if out or names or folder is None else ("--out", str(folder))
-        )  # where a fix changes the plan
-        yield f"stopped: {ended.reason}; {so_far}; after fixing it, run:\n  {again(*here)}"
-        if folder is not None and names:
-            replacing = again(*(word for name in names.values() for word in ("--replace", name)))
-            have = "have" if len(names) > 1 else "has"
-            yield f"or, where the fix changes {', '.join(names)}, which {have} scores already:\n  {replacing}"
+    elif (ended.reason and done < plan.layout.size) or ended.broken:
+        yield from _to_go_on(called, plan, again, folder, out)
     elif ended.reason:
         yield f"too many failures: {ended.reason}"
 
@@ -92,6 +94,49 @@ def _over(ended: SessionEnd, so_far: str, again: Again) -> Iterator[str]:
         yield f"{ended.over}; {so_far}; {how}; to resume with it:\n  {again('--estimate-tokens')}"
         return
     yield f"{ended.over}; {so_far}; to resume:\n  {again()}"
+
+
+def _to_go_on(
+    called: CallSpan, plan: Plan, again: Again, folder: Path | None, out: str | None
+) -> Iterator[str]:
+    """Give the command that goes on once what failed was fixed, as it was meant where that shows."""
+    ended = called.ended
+    names = {**_half_scored(ended, plan), **_models_half_scored(called, plan)}
+    broken = _programs_broken(ended, plan)
+    meant = [(spec, text) for spec in broken if (text := command_meant(spec))]
+    stays = out or names or folder is None or any(_is_renamed(spec, text) for spec, text in meant)
+    here = () if stays else ("--out", str(folder))  # where a fix changes the plan
+    instead = {spec.text: text for spec, text in meant}
+    when = "to go on" if meant and len(meant) == len(ended.broken) else "after fixing it"
+    yield f"{_why_stopped(ended, plan)}{when}, run:\n  {again(*here, instead=instead)}"
+    if folder is not None and names:
+        replacing = again(*(word for name in names.values() for word in ("--replace", name)))
+        have = "have" if len(names) > 1 else "has"
+        yield f"or, where the fix changes {', '.join(names)}, which {have} scores already:\n  {replacing}"
+
+
+def _why_stopped(ended: SessionEnd, plan: Plan) -> str:
+    """Say why not all calls were made, but for what was said of those that failed; empty where all were."""
+    done = sum(progress.done for progress in ended.progress)
+    owed = plan.layout.size - done
+    if not ended.reason or not owed:
+        return ""
+    if ended.is_unproven:
+        calls = "call (--no-preflight makes it" if owed == 1 else f"{owed:,} calls (--no-preflight makes them"
+        return f"stopped before the other {calls} anyway); "
+    return f"stopped: {ended.reason}; {done:,} of {plan.layout.size:,} calls are done; "
+
+
+def _programs_broken(ended: SessionEnd, plan: Plan) -> list[EvaluatorSpec]:
+    """List the evaluators that scored nothing, by failures of their own."""
+    names = {progress.name for progress in ended.broken if not progress.models_at_fault}
+    return [spec for spec in plan.specs if spec.name in names]
+
+
+def _is_renamed(spec: EvaluatorSpec, text: str) -> bool:
+    """Return True if another command would give an evaluator another name."""
+    argv = argv_of(spec)
+    return spec.name == name_of_command(argv) != name_of_command(tuple(shlex.split(text)))
 
 
 def _mostly_failed(progress: Progress) -> str:

@@ -4,7 +4,7 @@ Arguments have the names of options; a wrong one raises UsageError before anythi
 raise: they are in the Run that is returned.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Unpack
@@ -218,7 +218,7 @@ def _notes(finished: Finished, out: str | None) -> Iterator[str]:
     yield from (f"gate missed: {gate.text}" for gate in finished.gates if not gate.is_met)
 
 
-def _same_call(*options: str) -> str:
+def _same_call(*options: str, instead: Mapping[str, str] | None = None) -> str:  # noqa: ARG001  see Again
     """Say how to go on, with what a command would have as further options."""
     match options:
         case ("--out", folder):

@@ -42,7 +42,7 @@ def test_a_model_that_fails_is_the_one_at_fault(cli: Cli, tmp_path: Path) -> Non
     told = cli(*typo)
     assert told.status == 4
     assert told.stderr.count("error: model broken failed on every call (6), model_error: ") == 1
-    assert "stopped: model broken replied to none of its first 6 calls" in told.stderr
+    assert "stopped before the other " in told.stderr
     assert "error: f1" not in told.stderr
 
 
@@ -70,7 +70,7 @@ def test_a_rescore_again_after_a_fix_replaces_what_had_only_skipped_and_failed(
     broken = cli(*rescore)
     assert broken.status == 4
     assert "--out" not in broken.stdout
-    assert "retry what failed  the same command again" in broken.stdout
+    assert "after fixing it, run:\n  optimize-eval rescore r -e skip=./skip.sh\n" in broken.stderr
     assert "with --out" not in cli("report", "r").stdout
     write_program(skip, ["#!/bin/sh", "echo '{\"score\": 1}'"])
     fixed = cli(*rescore)

@@ -42,7 +42,8 @@ def test_a_run_goes_on_with_an_evaluator_that_had_scored_nothing(
     stopped = cli(*made.command, env=made.env())
     assert stopped.status == 4
     assert "after fixing it, run:\n  optimize-eval run -e counts=./counts.sh" in stopped.stderr
-    assert "the same command again; after a fix, with --out r\n" in stopped.stdout
+    assert "judge" not in stopped.stdout, "stderr says it, once"
+    assert "the same command again" not in stopped.stdout
     known = made.asked()
     write_program(tmp_path / "judge.sh", WORKS)
     planned = cli(*made.command, "--dry-run", "--json", env=made.env())

@@ -64,11 +64,12 @@ def render(
     command: str = "",
     own: Collection[str] | None = None,
     paint: Paint = plain,
+    says_how_to_go_on: bool = True,
 ) -> str:
     """Lay out everything, below what was noted of it; `run` is the folder as people name it.
 
     `command` resumes it, where that is known; its `own` evaluators are those that --out goes on with, all
-    where it is None.
+    where it is None. Who says elsewhere how to go on leaves that out here.
     """
     lines = [*head(note, width), *verdict_lines(summary.verdict, width, paint)]
     tables = tables_of(summary)
@@ -84,7 +85,8 @@ def render(
         lines += measures.side_info_of(tables[0][0], summary, width)
         lines += measures.of_row(tables[0][0], summary, width)
     lines += [*spending.of_models(summary.spent, width), *spending.of_times(summary, width)]
-    return "\n".join([*lines, *_next(summary, run, command, own, width)])
+    steps = _to_go_on(summary, run, command, own) if says_how_to_go_on else []
+    return "\n".join([*lines, *_next([*steps, ("see it again", f"optimize-eval report {run}")], width)])
 
 
 def head(note: str | None, width: int) -> list[str]:
@@ -258,15 +260,17 @@ def _worst(best: Row, summary: Summary, width: int) -> list[str]:
     return lines
 
 
-def _next(summary: Summary, run: str, command: str, own: Collection[str] | None, width: int) -> list[str]:
+def _to_go_on(summary: Summary, run: str, command: str, own: Collection[str] | None) -> list[tuple[str, str]]:
+    """Say how to call what is owed, or failed."""
     may_pass = any(entry.kind != "reported" for entry in summary.failures)
-    again = (
-        f"the same command again{f'; after a fix, with --out {run}' if _may_be_fixed(summary, own) else ''}"
-    )
-    steps = [("retry what failed", again)] if may_pass else []
+    fixed = f"; after a fix, with --out {run}" if _may_be_fixed(summary, own) else ""
+    again = f"the same command again{fixed}"
     if summary.units.owed:
-        steps = [("resume", command or again)]
-    steps.append(("see it again", f"optimize-eval report {run}"))
+        return [("resume", command or again)]
+    return [("retry what failed", again)] if may_pass else []
+
+
+def _next(steps: Sequence[tuple[str, str]], width: int) -> list[str]:
     room = max(len(what) for what, _ in steps) + 2
     lines: list[str] = []
     for what, how in steps:
