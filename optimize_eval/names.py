@@ -1,21 +1,74 @@
-"""Names that stand beside each other: a repeated one gets -2, -3 and so on."""
+"""Names that stand beside each other: of those that look alike, all but the first get -2, -3 and so on.
 
-from collections.abc import Iterable
+People see no normal forms, no characters without width and no kinds of blanks, so these tell nobody apart.
+"""
+
+from collections import Counter
+from collections.abc import Container, Iterable, Sequence
+
+_INVISIBLE = ("\u034f", "\u115f", "\u1160", "\u17b4", "\u17b5", "\u2800", "\u3164", "\uffa0")
+_SELECTORS = (("\ufe00", "\ufe0f"), ("\U000e0100", "\U000e01ef"))  # of one form of a letter
 
 
 def distinct(names: Iterable[str]) -> list[str]:
-    """Make names unique, in their order.
+    """Make names look unique, in their order.
 
     >>> distinct(["judge", "judge", "judge-2", "other"])
     ['judge', 'judge-2', 'judge-2-2', 'other']
     """
-    taken: dict[str, None] = {}
+    taken: set[str] = set()
+    told = []
     for name in names:
-        taken[_unused(name, taken)] = None
-    return list(taken)
+        told.append(_unused(name, taken))
+        taken.add(looks_of(told[-1]))
+    return told
 
 
-def _unused(name: str, taken: dict[str, None]) -> str:
-    if name not in taken:
-        return name
-    return next(f"{name}-{n}" for n in range(2, len(taken) + 3) if f"{name}-{n}" not in taken)
+def told_apart(names: Sequence[str]) -> list[str]:
+    r"""Write names that are there already: of those that look alike, what nobody sees is written out.
+
+    >>> told_apart(["cafe", "cafe\u200b"])
+    ['cafe', 'cafe\\u200b']
+    """
+    if all(name.isascii() for name in names):
+        return [*names]
+    many = Counter(map(looks_of, names))
+    return [name if many[looks_of(name)] == 1 else _written_out(name) for name in names]
+
+
+def looks_of(name: str) -> str:
+    """Give what people see of a name: in one normal form, without what is invisible."""
+    if name.isascii():
+        return name.strip()
+    from unicodedata import normalize  # noqa: PLC0415  most names are ASCII
+
+    return normalize("NFC", "".join(map(_seen, name))).strip()
+
+
+def _seen(char: str) -> str:
+    from unicodedata import category  # noqa: PLC0415  see above
+
+    kind = category(char)
+    if kind == "Cf" or char in _INVISIBLE or any(first <= char <= last for first, last in _SELECTORS):
+        return ""
+    return " " if kind == "Zs" else char
+
+
+def _written_out(name: str) -> str:
+    """Escape what is invisible, and what belongs to the letter before it."""
+    from unicodedata import combining  # noqa: PLC0415  see above
+
+    return "".join(_escaped(char) if combining(char) or _seen(char) != char else char for char in name)
+
+
+def _escaped(char: str) -> str:
+    return char.encode("ascii", "backslashreplace").decode()
+
+
+def _unused(name: str, taken: Container[str]) -> str:
+    look, number, unused = looks_of(name), 1, name
+    while look in taken:
+        number += 1
+        unused = f"{name.strip()}-{number}"
+        look = looks_of(unused)
+    return unused

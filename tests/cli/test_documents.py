@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -314,3 +315,26 @@ def test_the_description_of_a_task_is_shown_with_its_rows_and_on_the_page(cli: C
     assert "task      │ Rows: Which rows are right?" in cli(*bench, "--show", "1").stdout
     assert cli("report", "r", "--format", "html").status == 0
     assert "Which rows are right?" in (tmp_path / "r" / "report.html").read_text()
+
+
+ALIKE = ("caf\u00e9", "cafe\u0301", "caf\u200b\u00e9", "caf\u00e9\u00a0")
+
+
+def test_names_that_look_alike_are_told_apart_in_every_output(cli: Cli, tmp_path: Path) -> None:
+    named = [f"{name}.txt" for name in ALIKE]
+    for place, name in enumerate(named):
+        (tmp_path / name).write_text(f"text {place}")
+    given = [word for name in named for word in ("--candidate", name)]
+    write_program(tmp_path / "e.sh", ["#!/bin/sh", "cat >&2", "echo '{\"score\": 1}'"])
+    assert cli("run", "-e", "./e.sh", *given, "--out", "r", "--quiet").status == 0
+    seen = ["caf\u00e9", "cafe\u0301-2", "caf\u200b\u00e9-3", "caf\u00e9-4"]
+    summary = json.loads((tmp_path / "r" / "summary.json").read_bytes())
+    assert sorted({row["candidate"] for row in summary["rows"]}) == sorted(seen)
+    for form in ("terminal", "md", "csv", "junit", "html"):
+        told = cli("report", "r", "--format", form).stdout
+        told = (tmp_path / "r" / "report.html").read_text() if form == "html" else told
+        assert all(f"-{number}" in told for number in (2, 3, 4)), form
+    for name in ("r\u200b", "re\u0301", "r\u00e9"):
+        shutil.copytree(tmp_path / "r", tmp_path / name)
+    listed = cli("runs", ".").stdout
+    assert all(words in listed for words in ("r\\u200b", "re\\u0301")), listed

@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from optimize_eval.names import told_apart
 from optimize_eval.reports.columns import wrapped
 from optimize_eval.reports.inert import shortened
 from optimize_eval.reports.terminal.table import Column, layout_table
@@ -37,7 +38,7 @@ def render(
         text = f"no runs in {place}: `optimize-eval run` makes them, in runs/ unless --out names a folder"
         return "\n".join(wrapped(" ", text, width))
     columns = [
-        Column("run", [fit(one.folder.name) for one in runs], is_name=True),
+        Column("run", [fit(name) for name in told_apart([one.folder.name for one in runs])], is_name=True),
         Column("state", [_state(one) for one in runs], is_text=True),
         Column("calls", [_calls(one.units) for one in runs]),
         Column("size", [size_words(one.bytes) for one in runs]),
