@@ -37,6 +37,10 @@ def answers(on: Examined, name: str) -> Iterator[CheckOutcome]:
             on.seconds.clear()  # which many answer at once, without doing their work
             on.took_sentinel = True
         yield from first_answers(on, name, put)
+        on.is_held = bool(evaluator.note)
+        if on.is_held:
+            line = f"{reproduce.call_once(on.spec, on.sample[0])} | timeout 2 cat"
+            yield CheckOutcome("background child", CheckStatus.WARN, evaluator.note, line)
 
 
 def first_answers(on: Examined, name: str, put: Callable[[Payload], CallResult]) -> Iterator[CheckOutcome]:

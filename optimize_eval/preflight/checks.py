@@ -33,8 +33,9 @@ from optimize_eval.preflight.examined import (
     live,
     shown,
 )
+from optimize_eval.programs.command import LEAKS
 from optimize_eval.programs.targets import argv_of
-from optimize_eval.programs.worker import FAREWELL
+from optimize_eval.programs.worker import FAREWELL, SILENT
 from optimize_eval.protocol import NO_CAPABILITIES, Payload
 from optimize_eval.tasks.definitions.target import defined_of
 
@@ -44,6 +45,8 @@ _NOT_ASCII = "Zażółć gęślą jaźń, 日本語, 🙂"
 _SHIM = re.compile(r"/\.(pyenv|asdf|rbenv|nodenv)/shims/")
 _NOTABLE_START = 0.005
 _SCALES = 0.8  # so much of the ideal speed-up, and more slots help further
+_OURS = 0.0001  # seconds that a run itself spends on a call
+_STARTED_ANEW = "--no-persistent starts it for each call"
 _ROUNDS = 3  # in which one by one must stay the same before a difference is blamed on concurrency
 
 
@@ -146,23 +149,20 @@ def _kept_alive(on: Examined, name: str) -> Iterator[CheckOutcome]:
         raise BudgetSpent
     patient = min(on.spec.timeout, max(1.0, 20 * on.quantile(1)))
     line = reproduce.call_one_process(on.spec, on.sample[:3], seconds=2)
-    window = declared.concurrency or 1
-    with live(on.spec, timeout=patient) as evaluator, ThreadPoolExecutor(window) as slots:
+    with live(on.spec, timeout=patient) as evaluator:
         call(evaluator, on.sample[0], patient)  # declares
         pairs = list(zip(on.sample, on.one_by_one, strict=True))
         unlike = _first_unlike(on, evaluator, patient, [*pairs, *reversed(pairs)])
+        window = declared.concurrency or 1
         if unlike is None and window > 1:
-            crowd = list(slots.map(lambda payload: call(evaluator, payload, patient), on.sample * window))
-            unlike = on.first_unlike(on.one_by_one * window, crowd)
-        ending = time.monotonic()
+            unlike = _crowd(on, evaluator, patient, window)
+        else:
+            on.each = max(_OURS, on.typical(0.5) / _parallel(on, evaluator))
+        note, ending = evaluator.note, time.monotonic()
     if unlike:
-        on.keep_alive = False
-        single, other = unlike
-        why = "does it flush?" if is_late(other) else "does state leak between calls?"
-        what = f"{shown(single)} became {shown(other)} when it was kept alive"
-        yield CheckOutcome(name, CheckStatus.WARN, f"{what}: {why} --no-persistent is used", line)
-    elif evaluator.note:
-        yield CheckOutcome(name, CheckStatus.WARN, evaluator.note, line)
+        yield _changed(name, *unlike, line)
+    elif note:
+        yield _noted(name, note, line)
     elif time.monotonic() - ending > FAREWELL:
         yield CheckOutcome(
             name, CheckStatus.WARN, "it does not end when its input does, and was killed", line
@@ -175,6 +175,30 @@ def _kept_alive(on: Examined, name: str) -> Iterator[CheckOutcome]:
         )
 
 
+def _changed(name: str, single: CallResult, other: CallResult, line: str) -> CheckOutcome:
+    """Say what became of an answer; side info that is another, as a pid is, spoils nothing."""
+    if shown(single) == shown(other):
+        message = "side info is not the same when it is kept alive; scores are"
+        return CheckOutcome(name, CheckStatus.WARN, message, line)
+    why = "does it flush each answer?" if is_late(other) else LEAKS
+    message = f"{shown(single)} became {shown(other)} when it was kept alive: {why} {_STARTED_ANEW}"
+    return CheckOutcome(name, CheckStatus.FAIL, message, line)
+
+
+def _noted(name: str, note: str, line: str) -> CheckOutcome:
+    """Tell what broke it; in a run the first calls would pay for what --no-persistent spares."""
+    for fault in (SILENT, LEAKS):
+        if fault in note:
+            message = f"{note.partition(fault)[0].replace(' (', ': ')}{fault}"
+            return CheckOutcome(name, CheckStatus.FAIL, f"{message} {_STARTED_ANEW}", line)
+    return CheckOutcome(name, CheckStatus.WARN, note, line)
+
+
+def _parallel(on: Examined, evaluator: Evaluator) -> int:
+    """Count the calls that a run has in flight."""
+    return min(on.material.slots, evaluator.capacity.calls or on.material.slots)
+
+
 def _is_kept(on: Examined) -> bool:
     """Return True if a run would keep a process alive."""
     declares = on.first is not None and on.first.capabilities.persistent
@@ -185,12 +209,29 @@ def _is_kept(on: Examined) -> bool:
 def _first_unlike(
     on: Examined, evaluator: Evaluator, timeout: float, pairs: Sequence[tuple[Payload, CallResult]]
 ) -> tuple[CallResult, CallResult] | None:
-    """Call until an answer is not what it was before; a late one would be late again, so that is the end."""
+    """Call until a score is not what it was before, or the evaluator no longer keeps a process."""
+    unlike = None
     for payload, single in pairs:
-        result = call(evaluator, payload, timeout)
+        result = call(evaluator, payload, timeout, on.kept)
         if on.key(result) != on.key(single):
-            return single, result
-    return None
+            unlike = unlike or (single, result)
+            if shown(single) != shown(result):
+                return single, result
+        if evaluator.note:
+            break
+    del on.kept[: len(on.kept) // 2]  # the first ones started it, and what came in order was proven
+    return unlike
+
+
+def _crowd(
+    on: Examined, evaluator: Evaluator, timeout: float, window: int
+) -> tuple[CallResult, CallResult] | None:
+    """Call so many at a time, as a run does with a program that declares a window."""
+    started = time.monotonic()
+    with ThreadPoolExecutor(window) as slots:
+        crowd = list(slots.map(lambda payload: call(evaluator, payload, timeout), on.sample * window))
+    on.each = (time.monotonic() - started) / len(crowd)
+    return on.first_unlike(on.one_by_one * window, crowd)
 
 
 def _batches(on: Examined, name: str) -> Iterator[CheckOutcome]:
@@ -199,9 +240,11 @@ def _batches(on: Examined, name: str) -> Iterator[CheckOutcome]:
     if on.first is None or on.first.capabilities.batch == 1 or alike[0].example is None:
         yield CheckOutcome(name, CheckStatus.SKIP, "it does not declare batches, or there are no examples")
         return
-    with live(on.spec, persistent=on.keep_alive) as evaluator:
+    with live(on.spec) as evaluator:
         singles = [call(evaluator, payload, on.spec.timeout) for payload in alike]  # the first one declares
+        started = time.monotonic()
         results = evaluator.call_many(alike, on.spec.timeout)
+        on.each = (time.monotonic() - started) / len(results) / _parallel(on, evaluator)
     if unlike := on.first_unlike(singles, results):
         single, other = map(shown, unlike)
         message = f"answers differ in a batch of {AT_ONCE}: {single} became {other}"
@@ -237,6 +280,9 @@ def _speed(on: Examined, name: str) -> Iterator[CheckOutcome]:
         while len(on.seconds) < most and sum(on.seconds) < _MOST_SECONDS and on.affords(1):
             on.call(evaluator, on.sample[0], counts=True)
     typical = f"{in_words(on.quantile(0.5))} a call (p95 {in_words(on.quantile(0.95))})"
+    if on.kept:
+        kept, started = in_words(on.typical(0.5)), in_words(on.quantile(0.5))
+        typical = f"{kept} a call while it is kept alive, {started} where it is started for one"
     program = next(iter(argv_of(on.spec)), "")
     found = shutil.which(program) if program else None
     if found and (shim := _SHIM.search(found)):
@@ -255,7 +301,7 @@ def _speed(on: Examined, name: str) -> Iterator[CheckOutcome]:
 def _advice(on: Examined) -> str:
     """Say what a process that stays would save, where starting is likely to be most of the cost."""
     is_kept = on.first is not None and on.first.capabilities.persistent
-    is_worth_it = kind_of(on.spec).is_started and not is_kept
+    is_worth_it = kind_of(on.spec).is_started and not is_kept and not on.is_held
     if not is_worth_it or on.quantile(0.5) < _NOTABLE_START or on.estimate is None:
         return ""
     return (

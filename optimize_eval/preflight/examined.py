@@ -108,7 +108,9 @@ class Examined:
     spending: Spending = field(default_factory=Spending)  # on models, by all calls of these checks
     tokens: list[int | None] = field(default_factory=list)  # of calls to a model; None: it does not tell
     told: str = ""  # what it gave, where that is no answer
-    keep_alive: bool | None = None  # False: it declares to be persistent, and is not to be believed
+    is_held: bool = False  # what it leaves behind holds its stdout, and each call waits for that
+    kept: list[float] = field(default_factory=list)  # seconds of calls of a process that stays
+    each: float | None = None  # seconds that a run takes for a call more, where a process stays
 
     @property
     def is_ok(self) -> bool:
@@ -116,8 +118,13 @@ class Examined:
 
     @property
     def estimate(self) -> float | None:
-        """Guess the seconds that the run takes with this evaluator alone."""
-        return self.material.calls * self.quantile(0.5) / self.parallel if self.seconds else None
+        """Guess the seconds that the run takes with this evaluator alone, called as a run calls it."""
+        if not self.seconds:
+            return None
+        first = self.quantile(0.5)
+        if self.each is not None:
+            return first + self.material.calls * self.each
+        return max(first, self.material.calls * first / self.parallel)
 
     @property
     def tokens_of_run(self) -> int | None:
@@ -130,8 +137,12 @@ class Examined:
         return self.material.varied(AT_ONCE)
 
     def quantile(self, share: float) -> float:
-        ordered = sorted(self.seconds)
-        return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+        """Give the seconds that so many calls at most take, each with a process of its own."""
+        return _quantile(self.seconds, share)
+
+    def typical(self, share: float) -> float:
+        """Give the same of calls as a run makes them."""
+        return _quantile(self.kept or self.seconds, share)
 
     def affords(self, calls: int) -> bool:
         """Return True if so many further calls fit into the budget."""
@@ -182,6 +193,11 @@ class Examined:
     def differing(self, results: Sequence[CallResult]) -> int:
         pairs = zip(results, self.one_by_one, strict=True)
         return sum(self.key(found) != self.key(single) for found, single in pairs)
+
+
+def _quantile(seconds: Sequence[float], share: float) -> float:
+    ordered = sorted(seconds)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
 class BudgetSpent(Exception):

@@ -17,6 +17,7 @@ from optimize_eval.protocol import (
     Capabilities,
     Payload,
     ScoreRange,
+    Skip,
     encode,
     encode_batch,
     judge_answer,
@@ -59,6 +60,7 @@ class Contract(NamedTuple, Generic[QuestionT, AnswerT]):
     groups: Callable[[Sequence[QuestionT], int], Iterator[Sequence[QuestionT]]]  # what may go into one call
     fix: Callable[[QuestionT, str], str]  # what to do about a program that failed and said this on stderr
     sample: str = SAMPLE  # what a reply looks like, for messages
+    likeness: Callable[[AnswerT], object] | None = None  # what must not change in a program that stays
 
 
 def evaluating(score_range: ScoreRange) -> Contract[Payload, Answered]:
@@ -71,6 +73,7 @@ def evaluating(score_range: ScoreRange) -> Contract[Payload, Answered]:
         split=partial(split_batch, score_range=score_range),
         groups=alike,
         fix=_fix,
+        likeness=_likeness,
     )
 
 
@@ -85,6 +88,10 @@ def alike(payloads: Sequence[Payload], size: int) -> Iterator[Sequence[Payload]]
 
 def _what_a_batch_shares(payload: Payload) -> tuple[str, str | None, bool]:
     return payload.candidate, payload.task_model, payload.example is not None
+
+
+def _likeness(answer: Answered) -> object:
+    return "a skip" if isinstance(answer, Skip) else answer.score
 
 
 def _fix(payload: Payload, stderr: str) -> str:

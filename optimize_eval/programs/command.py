@@ -7,6 +7,7 @@ is sent to it, and how its replies are read, is its contract: an evaluator's, or
 import itertools
 import os
 import shutil
+import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,9 +23,10 @@ from optimize_eval.programs.batch import Unanswered, call_in_batches
 from optimize_eval.programs.codec import AnswerT, Contract, QuestionT
 from optimize_eval.programs.pipelined import Window
 from optimize_eval.programs.pool import CLOSED, Pool, WorkerLike
+from optimize_eval.programs.proof import Proof
 from optimize_eval.programs.spawn import Program
 from optimize_eval.programs.targets import argv_of, is_ours
-from optimize_eval.programs.worker import MakeLine, Worker, WorkerBroken, WorkerReply
+from optimize_eval.programs.worker import TRUSTED, MakeLine, Worker, WorkerBroken, WorkerReply
 from optimize_eval.protocol import (
     NO_CAPABILITIES,
     TASK_MODEL_VARIABLE,
@@ -35,6 +37,11 @@ from optimize_eval.reading import strict_json
 from optimize_eval.secrets import filled
 
 MOST_BREAKS = 3
+_HELD = (
+    f"a process that it leaves behind holds its stdout, and each call waits {one_shot.LINGER:g} s for it: "
+    "start that one with >/dev/null, or see it ended"
+)
+LEAKS = "does state leak between calls?"
 
 _TASK_MODEL = TASK_MODEL_VARIABLE.encode()
 _FORKS = [0]  # counted in the child, so that a call need not look up which process it is in
@@ -58,6 +65,8 @@ class Command(Generic[QuestionT, AnswerT]):
         self._is_presumed = self._is_ours and spec.persistent is None  # to stay alive, until it has answered
         is_kept = spec.persistent or self._is_presumed
         self._capabilities = Capabilities(persistent=True) if is_kept else NO_CAPABILITIES
+        self._declaring = threading.Lock()
+        self._proof: Proof[QuestionT] | None = None  # None: nothing is to be shown, or it was
         self._note = ""
         self._size = spec.workers or os.cpu_count() or 1  # of each pool
         self._is_closed = False
@@ -89,7 +98,7 @@ class Command(Generic[QuestionT, AnswerT]):
         return Capacity(calls=calls, batch=self._capabilities.batch)
 
     def call(self, payload: QuestionT, deadline: float) -> AnswerT:
-        if self._keeps_alive():
+        if self._keeps_alive() and self._may_talk(payload):
             seconds = deadline - time.monotonic()
             try:
                 return self._call_worker(payload, seconds)
@@ -140,12 +149,25 @@ class Command(Generic[QuestionT, AnswerT]):
             lambda: self._contract.parse(ended.stdout),
             answered=lambda: ended.stdout,
         )
+        if ended.is_held:
+            self._note = self._note or f"{self._spec.name}: {_HELD}"
         if answer.capabilities is not NO_CAPABILITIES and self._capabilities is NO_CAPABILITIES:
-            wanted = self._spec.persistent is not False
-            self._capabilities = replace(
-                answer.capabilities, persistent=answer.capabilities.persistent and wanted
-            )
+            self._take_declaration(payload, answer)
         return answer
+
+    def _take_declaration(self, payload: QuestionT, answer: AnswerT) -> None:
+        with self._declaring:
+            if self._capabilities is not NO_CAPABILITIES:
+                return
+            persistent = answer.capabilities.persistent and self._spec.persistent is not False
+            if persistent and self._contract.likeness:
+                self._proof = Proof(payload, self._contract.likeness(answer))
+            self._capabilities = replace(answer.capabilities, persistent=persistent)
+
+    def _may_talk(self, payload: QuestionT) -> bool:
+        """Return True if a process that stays may be sent this now; else one of its own is."""
+        proof = self._proof
+        return proof is None or proof.begin(payload)
 
     def _call_worker(self, payload: QuestionT, seconds: float) -> AnswerT:
         reply = self._converse(payload.task_model, partial(self._contract.encode, payload), seconds)
@@ -165,7 +187,7 @@ class Command(Generic[QuestionT, AnswerT]):
         """Call for several answers at once; raises Unanswered when they must be called singly."""
         task_model = payloads[0].task_model
         try:
-            if self._keeps_alive():
+            if self._keeps_alive() and self._may_talk(payloads[0]):
                 return self._converse(
                     task_model, partial(self._contract.encode_batch, payloads), seconds
                 ).answer
@@ -180,6 +202,45 @@ class Command(Generic[QuestionT, AnswerT]):
             raise Unanswered from error
 
     def _converse(self, task_model: str | None, make_line: MakeLine, seconds: float) -> WorkerReply:
+        proof = self._proof  # ours to show, see _may_talk
+        if proof is None:
+            return self._talk(task_model, make_line, seconds)
+        try:
+            reply = self._talk(task_model, make_line, seconds)
+            self._show(proof, seconds)
+            return reply
+        finally:
+            proof.end()
+
+    def _show(self, proof: Proof[QuestionT], seconds: float) -> None:
+        """Go back to a process per call where one that stays answers otherwise."""
+
+        def ask(judge: Callable[[QuestionT], AnswerT], question: QuestionT) -> object:
+            try:
+                answer = judge(question)
+            except EvaluationError as error:
+                return str(error.kind)
+            return self._contract.likeness and self._contract.likeness(answer)
+
+        def stay(question: QuestionT) -> AnswerT:
+            line = partial(self._contract.encode, question)
+            return self._contract.judge(self._talk(question.task_model, line, seconds).answer)
+
+        def start(question: QuestionT) -> AnswerT:
+            return self._call_once(question, time.monotonic() + seconds)
+
+        try:
+            fault = proof.fault(partial(ask, stay), partial(ask, start))
+        except WorkerBroken as broken:
+            if not self._is_closed:
+                self._take_note(broken)
+            return
+        if fault:
+            self._capabilities = replace(self._capabilities, persistent=False)
+            self._note = f"{self._spec.name}: {fault}: {LEAKS} Each call has a process of its own from now on"
+        self._proof = None
+
+    def _talk(self, task_model: str | None, make_line: MakeLine, seconds: float) -> WorkerReply:
         try:
             return self._pool(task_model).call(make_line, seconds)
         except one_shot.DeadlinePassed as late:
@@ -210,7 +271,13 @@ class Command(Generic[QuestionT, AnswerT]):
             window = self._capabilities.concurrency or 1
             self._has_started = True
             start = partial(
-                _start_worker, self._find_program(), self._tag, self._starts, _variables(task_model), window
+                _start_worker,
+                self._find_program(),
+                self._tag,
+                self._starts,
+                _variables(task_model),
+                window,
+                trusted=0 if self._is_ours else TRUSTED,
             )
             pool = self._pools.setdefault(
                 task_model, Pool(start, self._take_note, size=self._size, window=window)
@@ -256,10 +323,16 @@ def _without_id(answer: Mapping[str, Any]) -> bytes:
 
 
 def _start_worker(
-    program: Program, tag: str, starts: Iterator[int], variables: Mapping[bytes, bytes], window: int
+    program: Program,
+    tag: str,
+    starts: Iterator[int],
+    variables: Mapping[bytes, bytes],
+    window: int,
+    *,
+    trusted: int,
 ) -> WorkerLike:
     child = process.started(program, f"{tag}.{next(starts)}", variables)
-    return Worker(child) if window == 1 else Window(child)
+    return Worker(child, trusted=trusted) if window == 1 else Window(child, trusted=trusted)
 
 
 def _close_all(pools: Mapping[str | None, Pool], pid: int) -> None:

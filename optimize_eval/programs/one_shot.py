@@ -29,6 +29,7 @@ class Exit:
     status: int | None
     stdout: bytes
     stderr: bytes
+    is_held: bool = False  # something that it left behind held stdout, which was waited for in vain
 
 
 class _Cut(Exception):
@@ -81,7 +82,7 @@ def run(
     try:
         child.start(program, variables, call.feed)  # fed before the start: the usual payload fits the pipe
         _listen(child, call, deadline)
-        return Exit(child.reap(), bytes(call.stdout), bytes(call.stderr))
+        return Exit(child.reap(), bytes(call.stdout), bytes(call.stderr), call.is_held)
     except (NotStarted, DeadlinePassed):
         raise
     except BaseException as error:
@@ -117,13 +118,14 @@ _Takers = dict[int, Callable[[int], bool]]  # descriptor → what takes its even
 class _Call:
     """What is still to be written, what came so far, and whether the program has ended."""
 
-    __slots__ = ("_ended", "_rest", "stderr", "stdout")
+    __slots__ = ("_ended", "_rest", "is_held", "stderr", "stdout")
 
     def __init__(self, payload: bytes) -> None:
         self.stdout = bytearray()
         self.stderr = Tail()
         self._rest = memoryview(payload)
         self._ended = False
+        self.is_held = False
 
     def feed(self, child: Child) -> None:
         """Write what fits; close stdin when all went, or nobody wants it any more, which is no error."""
@@ -154,6 +156,7 @@ class _Call:
             elif wait <= 0 and not self._ended:
                 raise DeadlinePassed
             elif wait <= 0:
+                self.is_held = True
                 break
         if child.stderr in takers:
             self._drain_stderr(child)

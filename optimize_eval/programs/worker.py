@@ -19,6 +19,8 @@ from optimize_eval.programs.one_shot import GRACE, DeadlinePassed, Tail, millise
 from optimize_eval.programs.process import POLL_WITHOUT_HANDLE, Child
 from optimize_eval.protocol import decode_answer
 
+SILENT = "it did not answer in time: does it flush each answer?"
+TRUSTED = 2  # answers, after which a late one is late for its payload's sake
 FAREWELL = 2.0  # seconds that a worker has to end by itself once its stdin is closed
 
 _CHUNK = 64 * 1024
@@ -124,16 +126,20 @@ class OutputLines:
 
 
 class Worker:
-    """One living program that gets one call at a time."""
+    """One living program that gets one call at a time.
 
-    __slots__ = ("_asked", "_child", "_lines", "is_dead")
+    Before it has given `trusted` answers, it breaks where one is late: it may never flush.
+    """
+
+    __slots__ = ("_asked", "_child", "_lines", "_trusted", "is_dead")
     reason = ""  # one that gets one call at a time breaks while it owes an answer
 
-    def __init__(self, child: Child) -> None:
+    def __init__(self, child: Child, *, trusted: int = 0) -> None:
         self._child = child
         self._lines = OutputLines(child)
         self._lines.watch_stdin()
         self._asked = 0
+        self._trusted = trusted
         self.is_dead = False
 
     def call(self, make_line: MakeLine, deadline: float) -> WorkerReply:
@@ -146,8 +152,9 @@ class Worker:
                 self._lines.fill(_left(deadline))
             return self._reply(answer_to(line, identity))
         except DeadlinePassed:
-            self._kill()
-            raise DeadlinePassed(bytes(self._lines.stderr)) from None
+            broken = WorkerBroken(SILENT) if self._asked <= self._trusted else None
+            self._kill(broken)
+            raise broken or DeadlinePassed(bytes(self._lines.stderr)) from None
         except WorkerBroken as broken:
             self._kill(broken)
             raise

@@ -247,6 +247,25 @@ def test_odd_answers_are_journaled_and_reported(cli: Cli, tmp_path: Path) -> Non
     assert (again.status, again.json["summary"]["units"]["failed"]) == (0, 2)
 
 
+@pytest.mark.parametrize(
+    ("evaluator", "mean", "words"),
+    [
+        ("leaks_state.pl", 0.0, "the first payload scored 0.0, and 0.01 once it was kept alive"),
+        ("never_flushes.pl", 0.5, "it did not answer in time: does it flush each answer?"),
+    ],
+)
+def test_a_run_has_the_scores_of_a_process_per_call_and_says_what_keeps_it_from_others(
+    cli: Cli, tmp_path: Path, evaluator: str, mean: float, words: str
+) -> None:
+    (tmp_path / "c.txt").write_text("x")
+    (tmp_path / "train.jsonl").write_text("".join(f'{{"number": {number}}}\n' for number in range(20)))
+    run = ("run", "-e", f"{PROGRAMS}/{evaluator}", "--candidate", "c.txt", "--dataset", "train.jsonl")
+    done = cli(*run, "--timeout", "0.6", "--out", "r")
+    assert done.status == 0, done.stderr
+    assert {record["score"] for record in records(tmp_path / "r")} == {mean}
+    assert words in " ".join(done.stderr.split())
+
+
 def test_breaking_workers_lose_no_unit(cli: Cli, tmp_path: Path) -> None:
     lines = (f'{{"id": "c{n}", "candidate": "{n}"}}\n' for n in range(30))
     (tmp_path / "list.jsonl").write_text("".join(lines))

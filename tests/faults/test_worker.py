@@ -99,11 +99,11 @@ def test_a_worker_is_asked_again_and_again() -> None:
 def test_answers_may_come_in_any_order() -> None:
     expected = in_a_process_each()
     asked = evaluator("worker.pl out-of-order 3", workers=1)
-    first = ask(asked, 1)
+    first = [ask(asked, number) for number in (1, 2)]
     with ThreadPoolExecutor(3) as threads:
-        rest = list(threads.map(lambda number: ask(asked, number), range(2, 14)))
+        rest = list(threads.map(lambda number: ask(asked, number), range(3, 15)))
     asked.close()
-    assert ([first, *rest], asked.note) == (expected[:13], "")
+    assert ([*first, *rest], asked.note) == (expected[:14], "")
 
 
 def test_after_some_breaks_it_is_asked_one_process_per_call_and_says_so() -> None:
@@ -114,15 +114,15 @@ def test_after_some_breaks_it_is_asked_one_process_per_call_and_says_so() -> Non
 
 def test_late_alone_is_a_timeout_and_the_next_call_gets_a_new_worker() -> None:
     asked = evaluator("worker.pl hangs")
-    found = [ask(asked, number, SHORT if number == 5 else 30) for number in (1, 5, 6, 8)]
-    assert found == [(0.01, {"number": 1}), "timeout", (0.06, {"number": 6}), (0.08, {"number": 8})]
+    found = [ask(asked, number, SHORT if number == 5 else 30) for number in (1, 2, 5, 6, 8)]
+    assert found == [*in_a_process_each()[:2], "timeout", (0.06, {"number": 6}), (0.08, {"number": 8})]
     assert asked.note == ""
     asked.close()
 
 
 def test_a_late_worker_is_ended_with_all_it_started() -> None:
     asked = evaluator("worker.pl grandchild")
-    assert ask(asked, 1) == (0.01, {"number": 1})
+    assert [ask(asked, number) for number in (1, 2)] == in_a_process_each()[:2]
     assert ask(asked, 5) == (0.05, {"number": 5})  # and hangs now, with a child in a session of its own
     assert ask(asked, 6, SHORT) == "timeout"
     asked.close()
@@ -131,11 +131,11 @@ def test_a_late_worker_is_ended_with_all_it_started() -> None:
 def test_a_serial_program_behind_a_window_loses_nobody_to_its_queue() -> None:
     expected = in_a_process_each()
     asked = evaluator("worker.pl serial 8 0.3", workers=1, timeout=1.8)
-    assert ask(asked, 1) == expected[0]
+    assert [ask(asked, number) for number in (1, 2)] == expected[:2]
     with ThreadPoolExecutor(8) as threads:
-        found = list(threads.map(lambda number: ask(asked, number, 1.8), range(2, 10)))
+        found = list(threads.map(lambda number: ask(asked, number, 1.8), range(3, 11)))
     asked.close()
-    assert found == expected[1:9]
+    assert found == expected[2:10]
     assert "an answer was late while several were owed" in asked.note
 
 
@@ -148,14 +148,43 @@ def test_the_last_of_a_queue_behind_a_window_is_not_blamed_for_it() -> None:
     assert found == [(0.02, {"number": 2}), (0.04, {"number": 4})]
 
 
-def test_a_worker_that_never_flushes_is_a_timeout_not_a_hang() -> None:
-    asked = evaluator("worker.pl never-flushes")
-    assert [ask(asked, number, SHORT if number == 5 else 30) for number in (1, 5, 6)] == [
-        (0.01, {"number": 1}),
-        "timeout",
-        (0.06, {"number": 6}),
-    ]
+@pytest.mark.parametrize("concurrency", [1, 4])
+@pytest.mark.parametrize("first", [[1], [1, 2]], ids=["breaks at first", "is late once it is trusted"])
+def test_a_worker_that_does_not_flush_is_no_hang(concurrency: int, first: list[int]) -> None:
+    asked = evaluator(f"worker.pl never-flushes {concurrency}")
+    found = [ask(asked, number, SHORT if number == 5 else 30) for number in (*first, 5, 6)]
+    note = asked.note
     asked.close()
+    late, words = ("timeout", "") if len(first) > 1 else ((0.05, {"number": 5}), "does it flush each answer?")
+    assert found == [*in_a_process_each()[: len(first)], late, (0.06, {"number": 6})]
+    assert (words in note) if words else not note
+
+
+def test_who_never_flushes_has_a_process_per_call_after_some_breaks() -> None:
+    asked = evaluator("never_flushes.pl")
+    assert [ask(asked, number, 30 if number == 1 else SHORT) for number in range(1, 7)] == [(0.5, {})] * 6
+    asked.close()
+    assert f"it did not answer in time: does it flush each answer?); after {MOST_BREAKS} breaks" in asked.note
+
+
+@pytest.mark.parametrize("batch", [1, 4])
+def test_who_answers_otherwise_when_kept_alive_has_a_process_per_call(batch: int) -> None:
+    asked = kept_alive(
+        "score=1 / counted", setup="counted += 1", capabilities={"persistent": True, "batch": batch}
+    )
+    payloads = [Payload(candidate="x", example=b'{"number": %d}' % number) for number in range(9)]
+    asked.call(payloads[0], time.monotonic() + 30)
+    found = asked.call_many(payloads[1:], 30)
+    asked.close()
+    assert [one.score for one in found if isinstance(one, Answer)] == [1.0] * 8
+    assert "the first payload scored 1.0, and 0.5 once it was kept alive: does state leak" in asked.note
+
+
+def test_chance_is_not_taken_for_state_that_leaks() -> None:
+    asked = kept_alive("score=random.random(), pid=os.getpid()")
+    pids = [told_by(asked, "pid", Payload(candidate="x")) for _ in range(5)]
+    asked.close()
+    assert (len({*pids}), asked.note) == (2, "")
 
 
 def test_five_megabytes_both_ways_block_nobody() -> None:
@@ -190,7 +219,7 @@ def test_closing_breaks_off_the_calls_in_flight(concurrency: int, tmp_path: Path
     up = tmp_path / "up"
     os.mkfifo(up)
     asked = evaluator(f"worker.pl hangs {concurrency} {up}")
-    assert ask(asked, 1) == (0.01, {"number": 1})
+    assert [ask(asked, number) for number in (1, 2)] == in_a_process_each()[:2]
     with ThreadPoolExecutor(4) as threads:
         waiting = [threads.submit(ask, asked, 5) for _ in range(4)]
         up.read_text()
@@ -278,13 +307,19 @@ def test_a_late_batch_is_asked_singly() -> None:
     assert found == BATCHED
 
 
-def kept_alive(side_info: str, **options: Any) -> Evaluator:
+def kept_alive(
+    side_info: str, *, setup: str = "", capabilities: dict[str, Any] | None = None, **options: Any
+) -> Evaluator:
     """Make a worker of a few lines whose side info is an expression over the payload `p`."""
+    declared = capabilities or {"persistent": True}
     code = (
-        "import json, os, sys\n"
+        "import json, os, random, sys\n"
+        "counted = 0\n"
         "for line in sys.stdin:\n"
         "    p = json.loads(line)\n"
-        f"    a = dict(score=1, _capabilities=dict(persistent=True), {side_info})\n"
+        f"    {setup}\n"
+        f"    a = {{'score': 1, '_capabilities': {declared}, **dict({side_info})}}\n"
+        "    if 'examples' in p: a = {'results': [a for _ in p['examples']]}\n"
         "    if '_id' in p: a['_id'] = p['_id']\n"
         "    print(json.dumps(a), flush=True)\n"
     )

@@ -106,7 +106,7 @@ def test_however_a_program_is_asked_and_whatever_it_breaks_its_outputs_are_the_s
 
 def test_a_program_that_hangs_is_late_and_is_asked_again_by_the_next_prompt() -> None:
     with live(f"{MODEL} hangs", EvaluatorSpec(timeout=0.5)) as model:
-        assert said(model, "even one") == "ONE"
+        assert [said(model, f"even {text}") for text in ("one", "two", "six")] == ["ONE", "TWO", "SIX"]
         with pytest.raises(EvaluationError) as caught:
             model.generate(Prompt(text="odd"), time.monotonic() + 0.5)
         assert (caught.value.kind, "within 0.5 s" in caught.value.message) == ("timeout", True)

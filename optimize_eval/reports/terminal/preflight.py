@@ -32,7 +32,7 @@ def to_dict(examined: Sequence[Examined]) -> dict[str, Any]:
 
 
 def _evaluator(one: Examined, width: int) -> list[str]:
-    time = _seconds(one.quantile(0.5)) if one.seconds else "-"
+    time = _seconds(one.typical(0.5)) if one.seconds else "-"
     result = "ok" if one.is_ok else "FAILED"
     lines: list[str] = []
     name = cut(inert(one.spec.name, ci=False), _NAME - 1)
@@ -48,7 +48,18 @@ def _evaluator(one: Examined, width: int) -> list[str]:
 def _details(one: Examined) -> list[str]:
     failed = [check.message for check in one.checks if check.status is CheckStatus.FAIL]
     warned = [f"! {check.name}: {check.message}" for check in one.checks if check.status is CheckStatus.WARN]
-    return [*(failed or [_answered(one)]), *warned, *_spoken(one), *_left_out(one), *_speed(one)]
+    return [
+        *(failed or [_answered(one), *_passed(one)]),
+        *warned,
+        *_spoken(one),
+        *_left_out(one),
+        *_speed(one),
+    ]
+
+
+def _passed(one: Examined) -> list[str]:
+    names = [check.name for check in one.checks if check.status is CheckStatus.PASS]
+    return [f"passed: {', '.join(names)}"] if names else []
 
 
 def _answered(one: Examined) -> str:
@@ -110,8 +121,8 @@ def _to_dict(one: Examined) -> dict[str, Any]:
         "ok": one.is_ok,
         "checks": [_check(check) for check in one.checks],
         "seconds": {
-            "p50": round(one.quantile(0.5), 6) if one.seconds else None,
-            "p95": round(one.quantile(0.95), 6) if one.seconds else None,
+            "p50": round(one.typical(0.5), 6) if one.seconds else None,
+            "p95": round(one.typical(0.95), 6) if one.seconds else None,
         },
         **({"spent": spent} if (spent := one.spending.of_run) else {}),
         "estimate": {

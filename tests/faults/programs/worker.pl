@@ -68,7 +68,7 @@ while (my $line = <STDIN>) {
     }
     elsif ($trait eq "out-of-order") {
         push @held, [$number, $id];
-        if (@held == $concurrency) {
+        if (@held == $concurrency || $id <= 2) {    # which are sent one by one
             say_at_once(answer(@$_)) for reverse @held;
             @held = ();
         }
