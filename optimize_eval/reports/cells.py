@@ -20,6 +20,7 @@ MOST_FAILURES = 6
 SHOWN_TEXT = 300
 
 _MOST_NAMED = 3
+_MOST_WORSE = 3
 
 _Group = TypeVar("_Group", FailureGroup, SkipGroup)
 
@@ -117,6 +118,18 @@ def worst_of(row: Row, summary: Summary) -> list[LowScore]:
     """Choose the examples that got worse; of the baseline those where it does worse than on average."""
     limit = mean_of(row, summary) if is_baseline(row, summary) else float("inf")
     return [one for one in row.worst if one.line is not None and one.score < limit]
+
+
+def worse_rows(rows: Sequence[Row], summary: Summary) -> list[Row]:
+    """Choose who is worse than the baseline besides the first row, who lost most first.
+
+    Where the baseline itself is the first, that is who is below it at all.
+    """
+    first, *others = rows
+    marks = MARKS if is_baseline(first, summary) else {compare.WORSE, compare.HINT_WORSE}
+    known = [(row, d) for row in others if (d := row.against_baseline(summary.decided_on))]
+    lost = [(d.diff, row) for row, d in known if d.mark in marks and d.diff is not None and d.diff < 0]
+    return [row for _, row in sorted(lost, key=lambda pair: pair[0])[:_MOST_WORSE]]
 
 
 def got_worse_nowhere(row: Row, summary: Summary) -> str:

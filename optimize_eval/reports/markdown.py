@@ -29,6 +29,7 @@ from optimize_eval.reports.cells import (
     title_of,
     why_skipped,
     words_of,
+    worse_rows,
     worst_of,
 )
 from optimize_eval.reports.inert import inert_code, inert_markdown
@@ -104,7 +105,8 @@ def _blocks(summary: Summary, gates: Sequence[Gate]) -> Iterator[str]:
     if summary.skips:
         yield _skips(summary)
     if tables:
-        yield from _worst(tables[0][0], summary)
+        for row in (tables[0][0], *worse_rows(tables[0], summary)):
+            yield from _worst(row, summary)
 
 
 def gates_block(gates: Sequence[Gate]) -> str:
@@ -243,7 +245,7 @@ def _place(split: str, line: int | None) -> str:
 
 
 def _worst(best: Row, summary: Summary) -> Iterator[str]:
-    """Fold away where the best candidate got worse than the baseline, and why."""
+    """Fold away where a candidate got worse than the baseline, and why."""
     low = worst_of(best, summary)
     if not low:
         return

@@ -103,6 +103,28 @@ def test_where_nothing_got_worse_this_is_said(run: Cli, folder: Path) -> None:
     assert " worst      new is below old on none of 2 train pairs" in run(*words).stdout.splitlines()
 
 
+def test_a_candidate_that_is_worse_than_the_leading_baseline_shows_where_it_lost(run: Cli) -> None:
+    shown = run(*command("lost", "new", "old")).stdout
+    lines = shown.splitlines()
+    start = lines.index(" worst      old on judge (new → old)")
+    assert [line[12:] for line in lines[start + 1 : start + 5]] == [
+        "train 2 t-2  1.000 → 0.100  off topic by 0.9",
+        "  input: I want my money back.",
+        "train 5 hello  1.000 → 0.200  off topic by 0.8",
+        "  input: Good day!",
+    ]
+    page = run("report", "lost", "--format", "md").stdout
+    assert "<details><summary>Where old got worse than new on judge</summary>" in page
+    *_, worst = tables_of(page)
+    assert [(row["example"], row["what was said"]) for row in worst] == [
+        ("train 2 t-2", "off topic by 0.9"),
+        ("train 5 hello", "off topic by 0.8"),
+        ("train 6 team=sales", "off topic by 0.6"),
+    ]
+    (told,) = (row for row in run("report", "lost", "--json").json["rows"] if row["candidate"] == "old")
+    assert next((one["name"], one["text"]) for one in told["worst"]) == ("t-2", "off topic by 0.9")
+
+
 def test_one_candidate_alone_shows_its_low_scores(run: Cli) -> None:
     found = worst_in(run(*command("alone", "new")).stdout)
     assert found[0] == "train 3 t-3  0.000  off topic by 1"

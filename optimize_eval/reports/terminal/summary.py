@@ -34,6 +34,7 @@ from optimize_eval.reports.cells import (
     title_of,
     why_skipped,
     words_of,
+    worse_rows,
     worst_of,
 )
 from optimize_eval.reports.columns import has_room, wrapped
@@ -81,7 +82,7 @@ def render(
         lines += _groups(tables[0][0], summary, width)
     lines += [*failures_of(summary, width, paint), *_skips(summary, width)]
     if tables:
-        lines += _worst(tables[0][0], summary, width)
+        lines += _worst(tables[0], summary, width)
         lines += measures.side_info_of(tables[0][0], summary, width)
         lines += measures.of_row(tables[0][0], summary, width)
     lines += [*spending.of_models(summary.spent, width), *spending.of_times(summary, width)]
@@ -237,12 +238,23 @@ def _ended_alike(
     return lines
 
 
-def _worst(best: Row, summary: Summary, width: int) -> list[str]:
-    """Show where the best candidate got worse than the baseline, and why; of the baseline where it is low."""
+def _worst(rows: Sequence[Row], summary: Summary, width: int) -> list[str]:
+    """Show where the best candidate, and those that are worse than the baseline, got worse; and why.
+
+    Of the baseline it shows where it is low.
+    """
+    if none := got_worse_nowhere(rows[0], summary):
+        lines = wrapped(_head("worst", []), none, width)
+    else:
+        lines = _worst_of_row(rows[0], summary, width)
+    for row in worse_rows(rows, summary):
+        lines += _worst_of_row(row, summary, width)
+    return lines
+
+
+def _worst_of_row(best: Row, summary: Summary, width: int) -> list[str]:
     lines: list[str] = []
     low = worst_of(best, summary)
-    if none := got_worse_nowhere(best, summary):
-        return wrapped(_head("worst", []), none, width)
     if low:
         what = "" if is_baseline(best, summary) else f" ({summary.baseline} → {best.candidate})"
         lines += wrapped(

@@ -3,6 +3,7 @@
 
 const MOST_NAMED = 12;
 const MOST_WORST = 7;
+const MOST_WORSE_ROWS = 3;
 
 /**
  * @param {App} app
@@ -93,14 +94,28 @@ function reachOf(app) {
 }
 
 /**
+ * Where the leader got worse, and those that are worse than the baseline; where nobody is above that, who is below it.
  * @param {App} app
  * @param {any[]} rows
  */
 function worstOf(app, rows) {
+  const { summary } = app.data;
+  const leader = rows.find((row) => row.candidate === leaderOf(app.data)) || rows[0];
+  if (!leader) return null;
+  const against = (row) => row.vs_baseline?.[summary.decided_on] || { diff: 0 };
+  const leads = leader.candidate === summary.baseline || against(leader).diff < 0;
+  const worse = rows.filter((row) => row !== leader && against(row).diff < 0 && (leads || /worse$/.test(against(row).mark)));
+  worse.sort((one, other) => against(one).diff - against(other).diff);
+  return [leader, ...worse.slice(0, MOST_WORSE_ROWS)].map((row) => worstOfRow(app, row));
+}
+
+/**
+ * @param {App} app
+ * @param {any} leader
+ */
+function worstOfRow(app, leader) {
   const { data } = app;
   const { summary } = data;
-  const leader = rows.find((row) => row.candidate === leaderOf(data)) || rows[0];
-  if (!leader) return null;
   const isBaseline = leader.candidate === summary.baseline;
   const entries = leader.worst.filter((one) => one.line !== null).slice(0, MOST_WORST);
   const split = summary.decided_on;
