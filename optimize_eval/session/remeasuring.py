@@ -31,9 +31,11 @@ from optimize_eval.tasks.definitions.target import TASKS, Given, defined_of
 
 def scorers_in(paths: Sequence[str], how: EvaluatorSpec, given: Given, say: Say) -> tuple[EvaluatorSpec, ...]:
     """Read tasks in YAML, also those of folders, and give their scorers; raises DataError with all faults."""
-    files = defined_files(paths, say)
-    if not files:
-        raise UsageError(f"{paths[0]} is not a task in YAML", hint="name a file *.yaml, or a folder of tasks")
+    files, others = defined_files(paths, say)
+    if others:
+        raise UsageError(
+            f"{others[0]} is not a task in YAML", hint="name a file *.yaml, or a folder of tasks"
+        )
     from optimize_eval.session.benching.suites import read_suite  # noqa: PLC0415  it reads YAML
 
     tasks = read_suite(files, given, ())

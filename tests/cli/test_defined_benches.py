@@ -253,7 +253,7 @@ def test_a_dataset_beside_a_task_may_have_filters(cli: Cli, tmp_path: Path) -> N
             "it compares candidates, not models",
         ),
         (TASK, (*MODELS, "-e", "@f1"), "-e is for tasks in JSONL"),
-        (TASK, (*MODELS, "tasks.jsonl"), "bench tasks in YAML and in JSONL apart"),
+        (TASK, (*MODELS, "sums.jsonl"), "sums.jsonl holds no task"),
         (TASK.replace("{key: sums}", "{key: sum}"), MODELS, "did you mean sums?"),
         (TASK, (*MODELS, str(SHIPPED / "tools.yaml")), "bench them apart"),
     ],

@@ -152,7 +152,9 @@ def test_tasks_in_jsonl_beside_those_in_yaml_are_told_and_both_are_validated(
     suite(tmp_path)
     arithmetic(tmp_path, size=2, name="older.jsonl")
     told = cli("bench", ".", "--tag", "none")
-    assert ". has tasks in JSONL, too, which are benched apart: older.jsonl" in " ".join(told.stderr.split())
+    assert ". has tasks in JSONL, too, which are left out unless they are named: older.jsonl" in " ".join(
+        told.stderr.split()
+    )
     checked = cli("validate", ".")
     assert checked.status == 0, checked.stderr
     assert checked.stdout == "more.yaml: ok, 1 task\nsums.yaml: ok, 1 task\nolder.jsonl: ok, 2 examples\n"
@@ -195,7 +197,7 @@ def test_what_is_named_as_a_file_and_is_none_is_left_and_part_of_a_name_is_no_na
     checked = cli("validate", ".")
     assert (checked.status, checked.stdout.splitlines()[-1]) == (0, "sum.jsonl: ok, 2 examples")
     told = cli("bench", ".", "--tag", "none")
-    assert "benched apart: sum.jsonl" in " ".join(told.stderr.split())
+    assert "left out unless they are named: sum.jsonl" in " ".join(told.stderr.split())
 
 
 def test_tags_choose_among_tasks_and_others_need_no_parameters(cli: Cli, tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.cli.benches import model
-from tests.cli.defined import SOLVED, samples, task
-from tests.cli.prompted import COUNTED, calls
+from tests.cli.benches import board_in, model, timeless
+from tests.cli.defined import SAMPLES, SOLVED, samples, task
+from tests.cli.prompted import COUNTED, RIGHT, calls
 from tests.fake_model import served_model
 from tests.front_door import Cli
 from tests.run.projects import records
@@ -338,3 +338,35 @@ def test_names_that_look_alike_are_told_apart_in_every_output(cli: Cli, tmp_path
         shutil.copytree(tmp_path / "r", tmp_path / name)
     listed = cli("runs", ".").stdout
     assert all(words in listed for words in ("r\\u200b", "re\\u0301")), listed
+
+
+def test_tasks_in_yaml_and_in_jsonl_are_one_bench(cli: Cli, tmp_path: Path) -> None:
+    task(tmp_path)
+    model(tmp_path / "m", f"{RIGHT} if ' plus ' in asked['prompt'] else 'x'")
+    spec = {"category": "arithmetic", "prompt": "1", "targets": ["x"], "metric_name": "exact_match"}
+    _write(tmp_path / "spec.jsonl", {"task_id": "one", "post_process": "none", **spec})
+    _write(tmp_path / "more.jsonl", {"id": "a", "prompt": "2", "targets": ["y"], "metric": "exact"})
+    bench = ("bench", "sums.yaml", "more.jsonl", "spec.jsonl", "--model", "m=cmd:./m", "--out", "r")
+    done = cli(*bench, "--json", env=COUNTED)
+    assert (done.status, calls(tmp_path)) == (0, SAMPLES + 2), done.stderr
+    assert [(one["task"], one["score"]) for one in done.json["tasks"]] == [
+        ("sums", 1),
+        ("more", 0),
+        ("one", 1),
+    ]
+    assert done.json["overall_score"] == pytest.approx(2 / 3)
+    assert "nothing is left to call" in cli(*bench, env=COUNTED).stderr
+    assert calls(tmp_path) == SAMPLES + 2
+    assert "user      │ 1 plus 2" in cli(*bench, "--show", "s1").stdout
+    assert "scored by exact," in cli(*bench, "--show", "more:a").stdout
+    assert "0 differ" in cli("report", "r", "--check").stdout
+    before = board_in(tmp_path / "r")
+    assert cli("rescore", "r", "--metrics", "sums.yaml", "--quiet").status == 0
+    assert timeless(board_in(tmp_path / "r")) == timeless(before)
+    gate = ("--fail-under", "m@more=0.5", "--fail-under", "sums.right=1")
+    missed = cli(*bench, *gate)
+    assert (missed.status, missed.stderr.count("gate missed")) == (1, 1)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "more.jsonl").rename(tmp_path / "other" / "sums.jsonl")
+    alike = cli("bench", "sums.yaml", "other/sums.jsonl", "--model", "m=cmd:./m")
+    assert (alike.status, "are both called sums" in alike.stderr) == (2, True)

@@ -27,7 +27,7 @@ from optimize_eval.session.benching.task_files import find_task
 from optimize_eval.session.settings import gates_of, handling_of
 from optimize_eval.session.sweeps import Prepared, carry_out, look
 from optimize_eval.store.folder import LEADERBOARD, OUTPUTS
-from optimize_eval.tasks.definitions.target import defined_of
+from optimize_eval.tasks.definitions.target import DIALECT, defined_of
 
 EXAMPLES = """\b
 Examples:
@@ -78,13 +78,13 @@ def bench(
     if isinstance(prepared, Prepared):
         _without_models(prepared, one_task, place, shown, seen)
         return
-    if one_task.show is not None and any(map(defined_of, prepared.plan.specs)):
+    if one_task.show is not None and _is_row(prepared, one_task.show):
         show_row.show(
             prepared.plan, look_at_bench(prepared, output.say), one_task.show, as_json=shown.as_json
         )
         return
     if one_task.show is not None:
-        task = find_task(prepared.files, one_task.show)
+        task = find_task([file for file in prepared.files if file.dialect != DIALECT], one_task.show)
         show_task.show(prepared.shown(task[0]), *task, prepared.folder / OUTPUTS, as_json=shown.as_json)
         return
     host = Terminal(quiet=shown.quiet)
@@ -103,6 +103,14 @@ def bench(
             ending.show(finished, quiet=shown.quiet, as_json=False)
         ending.end(finished, folder=prepared.folder, out=place.out)
         gates.end(finished.gates)
+
+
+def _is_row(prepared: PreparedBench, wanted: str) -> bool:
+    """Return True if a row of a task in YAML is wanted, and no task in JSONL."""
+    if not any(map(defined_of, prepared.plan.specs)):
+        return False
+    files = [file for file in prepared.files if file.dialect != DIALECT]
+    return not any(wanted in {task.id, f"{file.name}:{task.id}"} for file in files for task in file.tasks)
 
 
 def _check(one_task: OneTaskOptions, planned: PlanOptions, seen: ViewOptions) -> None:

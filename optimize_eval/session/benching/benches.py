@@ -5,7 +5,7 @@ which scores what models reply to the file's tasks and is for that split alone.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from optimize_eval.run.splits import SplitSource
 from optimize_eval.session.benching.benchmark import Benchmark, check_models
 from optimize_eval.session.benching.boards import drop_outdated, make_board, note_unranked, path_of
 from optimize_eval.session.benching.own_metrics import with_own_metrics
-from optimize_eval.session.benching.task_files import chosen, load_task_files
+from optimize_eval.session.benching.task_files import chosen, load_task_files, split_of
 from optimize_eval.session.calling import CallSpan, Finished, call, reachable, summarise
 from optimize_eval.session.host import Host, Say
 from optimize_eval.session.inputs import stored_paths
@@ -59,9 +59,52 @@ class PreparedBench:
 
     def shown(self, file: TaskFile) -> EvaluatorSpec:
         """Give the evaluator of a file as it is shown about one task: with a model's thoughts."""
-        there = [one.name for one in self.files if one.tasks]
-        spec = self.plan.specs[there.index(file.name)]
+        split = split_of(file)
+        spec = next(one for one in self.plan.specs if split in self.plan.layout.splits_of[one.name])
         return replace(spec, target=replace(tasks_of(spec), tells_thoughts=True, loaded=_by_record(file)))
+
+
+@frozen
+class ScoredFiles:
+    """Task files in JSONL with what takes part of them, and the evaluators of one's own that score them."""
+
+    files: tuple[TaskFile, ...] = ()
+    sources: tuple[SplitSource, ...] = ()
+    metrics: Mapping[str, EvaluatorSpec] = field(default_factory=dict)  # evaluators of one's own, by these
+    others: tuple[EvaluatorSpec, ...] = ()  # those that score all replies besides
+
+    def scorers(self, benchmark: Benchmark, models: Sequence[EvaluatorSpec]) -> list[EvaluatorSpec]:
+        """Make the evaluator of each file that has tasks."""
+        return benchmark.scorers([file for file in self.files if file.tasks], models, self.metrics)
+
+
+NO_FILES = ScoredFiles()
+
+
+def load_scored(benchmark: Benchmark, say: Say) -> ScoredFiles:
+    """Load the task files in JSONL of a bench that has tasks in YAML, too; raises DataError."""
+    scored = _loaded(benchmark, say)
+    if scored.others:
+        name = scored.others[0].name
+        raise UsageError(
+            f"-e {name} would score tasks in JSONL alone",
+            hint=f'name it as a metric there ("metric": "evaluator:{name}"), or bench these apart',
+        )
+    return scored
+
+
+def _loaded(benchmark: Benchmark, say: Say) -> ScoredFiles:
+    loaded = load_task_files(benchmark.files, dialect=benchmark.format, allow_bad=benchmark.allow_bad_tasks)
+    named, metrics, others = with_own_metrics(loaded, parse_evaluators(benchmark.evaluators, benchmark.how))
+    taken, sources = chosen(
+        named,
+        say,
+        limit=benchmark.limit,
+        sample=benchmark.sample,
+        seed=benchmark.seed,
+        selection=benchmark.selection,
+    )
+    return ScoredFiles(files=tuple(taken), sources=sources, metrics=metrics, others=others)
 
 
 def prepare_bench(
@@ -79,47 +122,33 @@ def prepare_bench(
             hint="omit them, or name one: optimize-eval bench task.yaml",
         )
     check_models(benchmark)
-    loaded = load_task_files(benchmark.files, dialect=benchmark.format, allow_bad=benchmark.allow_bad_tasks)
-    named, metrics, own = with_own_metrics(loaded, parse_evaluators(benchmark.evaluators, benchmark.how))
-    taken, sources = chosen(
-        named,
-        say,
-        limit=benchmark.limit,
-        sample=benchmark.sample,
-        seed=benchmark.seed,
-        selection=benchmark.selection,
-    )
-    plan = _planned(benchmark, [file for file in taken if file.tasks], sources, metrics)
+    scored = _loaded(benchmark, say)
+    plan = _planned(benchmark, scored)
     handling.check(plan)
     folder = folder_of("bench", plan, benchmark.files, out, say)
-    paths = {source.name: source.file for source in sources}
+    paths = {source.name: source.file for source in scored.sources}
     kept = {**benchmark.settings, "paths": stored_paths(paths, ()), **gates.kept()}
     refuse_foreign(folder)
-    expected = expected_board(taken, plan.layout)
+    expected = expected_board(scored.files, plan.layout)
     return PreparedBench(
         plan=plan,
-        own=own,
-        files=tuple(taken),
+        own=scored.others,
+        files=scored.files,
         folder=folder,
         manifest=manifest_of(plan, {name: Path(path).name for name, path in paths.items()}, kept, kind=BENCH),
         handling=handling,
         settings=benchmark.settings,
-        demands=read_before_calls(expected, gates, [spec.name for spec in own]),
+        demands=read_before_calls(expected, gates, [spec.name for spec in scored.others]),
     )
 
 
-def _planned(
-    benchmark: Benchmark,
-    files: Sequence[TaskFile],
-    sources: Sequence[SplitSource],
-    own: Mapping[str, EvaluatorSpec],
-) -> Plan:
+def _planned(benchmark: Benchmark, scored: ScoredFiles) -> Plan:
     """Plan the scorers of files over models; each scorer is for the split of its file alone."""
     models = benchmark.model_specs()
     return bench_plan(
-        {spec.name: [spec] for spec in benchmark.scorers(files, models, own)},
+        {spec.name: [spec] for spec in scored.scorers(benchmark, models)},
         models,
-        sources,
+        scored.sources,
         repeats=benchmark.repeats,
         seed=benchmark.seed,
     )
@@ -214,12 +243,15 @@ def _note_twice(specs: Sequence[EvaluatorSpec], say: Say) -> None:
 
 def _with_tasks(plan: Plan, files: Sequence[TaskFile], folder: Path) -> Plan:
     """Hand over the tasks as they were loaded, and where outputs are written before they are scored."""
-    if any(map(defined_of, plan.specs)):
+    if all(map(defined_of, plan.specs)):
         return plan  # their samples are in the plan already
     path = str((folder / OUTPUTS).absolute())
     models = with_outputs_in(path, plan.model_specs)
-    there = [file for file in files if file.tasks]
-    specs = [_with_loaded(*pair, models) for pair in zip(plan.specs, there, strict=True)]
+    there = {split_of(file): file for file in files if file.tasks}
+    specs = [
+        spec if defined_of(spec) else _with_loaded(spec, there[plan.layout.splits_of[spec.name][0]], models)
+        for spec in plan.specs
+    ]
     return replace(plan, specs=tuple(specs), model_specs=models)
 
 

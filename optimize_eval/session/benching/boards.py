@@ -18,6 +18,8 @@ from optimize_eval.session.host import Say
 from optimize_eval.store.folder import BOARDS, LEADERBOARD, OUTPUTS, write_json
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.tasks import Task, TaskFile
+from optimize_eval.tasks.definitions.target import DIALECT
+from optimize_eval.tasks.jsonl.files import SPEC
 
 
 def make_board(
@@ -63,26 +65,28 @@ def _files_of(board: Board, stored: StoredRun) -> Iterator[TaskFile]:
     """Give the tasks of a board in YAML with as much of their samples as a board knows."""
     metrics = {task.task: task.metric_id or "" for task in board.tasks}
     metrics |= dict(_left_out_before(board, stored))
+    categories = {task.task: task.category for task in board.tasks}
     for file, split in zip(board.files, stored.layout.splits, strict=True):
         names = split.names or split.lines
+        name = split.name if file.dialect == DIALECT else Path(split.name).stem
         yield TaskFile(
             path=file.path or "",
-            name=split.name,
+            name=name,
             dialect=file.dialect,
             sha256=file.sha256 or "",
             tasks=tuple(
                 Task(
-                    id=str(name),
+                    id=str(identity),
                     line=line or 0,
                     prompt="",
                     targets=(),
-                    metric=metrics.get(split.name, ""),
+                    metric=metrics.get(str(identity) if file.dialect == SPEC else name, ""),
                     evaluator="",
                     post_process="none",
-                    category=None,
+                    category=categories.get(str(identity)) if file.dialect == SPEC else None,
                     raw=b"",
                 )
-                for name, line in zip(names, split.lines, strict=True)
+                for identity, line in zip(names, split.lines, strict=True)
             ),
             errors=(),
         )

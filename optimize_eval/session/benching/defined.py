@@ -15,7 +15,14 @@ from optimize_eval.findings.demands import NO_GATES, GateOptions, task_bounds
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.resume import look_at
 from optimize_eval.run.splits import SplitSource
-from optimize_eval.session.benching.benches import PreparedBench, bench_plan, prepare_bench
+from optimize_eval.session.benching.benches import (
+    NO_FILES,
+    PreparedBench,
+    ScoredFiles,
+    bench_plan,
+    load_scored,
+    prepare_bench,
+)
 from optimize_eval.session.benching.benchmark import Benchmark, check_models
 from optimize_eval.session.benching.defined_files import defined_files
 from optimize_eval.session.host import Say
@@ -29,6 +36,7 @@ from optimize_eval.session.sweeps import Prepared, SweepInputs, prepare
 from optimize_eval.store.folder import refuse_foreign, settings_in
 from optimize_eval.store.manifest import BENCH
 from optimize_eval.store.stored import StoredRun
+from optimize_eval.tasks import TaskFile
 from optimize_eval.tasks.definitions.target import DIALECT, defined_of
 
 if TYPE_CHECKING:  # most benches have tasks in JSONL
@@ -47,13 +55,14 @@ def prepare_any(
     gates: GateOptions = NO_GATES,
 ) -> PreparedBench | Prepared:
     """Prepare a bench of task files in either form; one that calls no model is a run without a board."""
-    paths = defined_files(benchmark.files, say)
+    paths, others = defined_files(benchmark.files, say)
     if not paths:
         _check_jsonl(benchmark)
         return prepare_bench(benchmark, handling, say, out=out, gates=gates)
     from optimize_eval.session.benching.defined_tasks import Part, load_defined  # noqa: PLC0415  it loads templates
 
-    _check(benchmark)
+    if not others:
+        _check(benchmark)
     part = Part(
         selection=benchmark.selection,
         limit=benchmark.limit,
@@ -63,7 +72,13 @@ def prepare_any(
     tasks = load_defined(paths, benchmark.how, benchmark.given, part, say, tags=benchmark.tags)
     what = _what_all_do(tasks)
     if what == _CALLS:
-        return _prepare_models(benchmark, tasks, handling, say, out=out, gates=gates)
+        beside = load_scored(replace(benchmark, files=others), say) if others else NO_FILES
+        return _prepare_models(benchmark, tasks, beside, handling, say, out=out, gates=gates)
+    if others:
+        raise UsageError(
+            f"the task {tasks[0].definition.key} {what}, and {others[0]} is about models",
+            hint="bench them apart",
+        )
     if benchmark.models:
         raise UsageError(f"the task {tasks[0].definition.key} {what}", hint="omit --model")
     if what == _LOOKS:
@@ -132,16 +147,24 @@ def _what_it_does(task: "BenchedTask") -> str:
 def _prepare_models(
     benchmark: Benchmark,
     tasks: "Sequence[BenchedTask]",
+    beside: ScoredFiles,
     handling: Handling,
     say: Say,
     *,
     out: str | None,
     gates: GateOptions,
 ) -> PreparedBench:
+    """Prepare tasks in YAML, and those in JSONL beside them, as one bench."""
     check_models(benchmark)
     models = benchmark.model_specs()
+    files = (*(task.file for task in tasks), *beside.files)
+    _check_names(files)
     scorers = {task.definition.key: [_calling(spec, models) for spec in task.scorers] for task in tasks}
-    sources = list(_sources(tasks))
+    there = [file for file in beside.files if file.tasks]
+    scorers |= {
+        file.name: [spec] for file, spec in zip(there, beside.scorers(benchmark, models), strict=True)
+    }
+    sources = [*_sources(tasks), *beside.sources]
     plan = bench_plan(scorers, models, sources, repeats=benchmark.repeats, seed=benchmark.seed)
     handling.check(plan)
     folder = folder_of("bench", plan, benchmark.files, out, say)
@@ -151,7 +174,6 @@ def _prepare_models(
     refuse_foreign(folder)
     ways = ways_in(plan.specs, settings_in(folder, fresh=handling.fresh), say)
     kept = {**settings, "paths": stored_paths(paths, ()), **kept_in(plan.specs), **ways, **gates.kept()}
-    files = tuple(task.file for task in tasks)
     manifest = manifest_of(plan, {name: Path(path).name for name, path in paths.items()}, kept, kind=BENCH)
     expected = expected_board(files, plan.layout, known_tasks(manifest, plan.layout))
     return PreparedBench(
@@ -166,6 +188,16 @@ def _prepare_models(
             expected, gates, [], task_bounds(gates.fail_under, kept, plan.layout, of_bench=True)
         ),
     )
+
+
+def _check_names(files: Sequence[TaskFile]) -> None:
+    """Refuse two tasks of one name: on a board nobody would know which is which."""
+    paths: dict[str, str] = {}
+    for file in files:
+        if (first := paths.setdefault(file.name, file.path)) != file.path:
+            raise UsageError(
+                f"{first} and {file.path} are both called {file.name}", hint="rename one of them"
+            )
 
 
 def _calling(spec: EvaluatorSpec, models: tuple[EvaluatorSpec, ...]) -> EvaluatorSpec:

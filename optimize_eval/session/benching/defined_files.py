@@ -23,17 +23,11 @@ class FoundTask(NamedTuple):
     folder: str = ""
 
 
-def defined_files(paths: Sequence[str], say: Say) -> list[FoundTask]:
-    """List the tasks in YAML among files, and those of folders; raises UsageError where forms are mixed."""
+def defined_files(paths: Sequence[str], say: Say) -> tuple[list[FoundTask], list[str]]:
+    """List the tasks in YAML among files, and those of folders; then the other files and folders."""
     found = {path: list(_in(path, say)) for path in paths}
-    others = [path for path, files in found.items() if not files]
     files = {one.path: one for one in chain.from_iterable(found.values())}
-    if files and others:
-        raise UsageError(
-            f"{next(iter(files))} is a task in YAML, and {others[0]} is none",
-            hint="bench tasks in YAML and in JSONL apart",
-        )
-    return [*files.values()]
+    return [*files.values()], [path for path, tasks in found.items() if not tasks]
 
 
 def tasks_in(folder: str, say: Say) -> list[FoundTask]:
@@ -55,7 +49,9 @@ def _in(path: str, say: Say) -> Iterator[FoundTask]:
     tasks, left = _defined_in(path)
     _tell_left(path, left, say)
     if tasks and (apart := list(_in_jsonl(path))):
-        say(f"note: {path} has tasks in JSONL, too, which are benched apart: {_names(apart)}")
+        say(
+            f"note: {path} has tasks in JSONL, too, which are left out unless they are named: {_names(apart)}"
+        )
     yield from (FoundTask(str(one), path) for one in tasks)
 
 

@@ -14,6 +14,7 @@ from optimize_eval.run.splits import SplitSource, choose
 from optimize_eval.session.host import Say
 from optimize_eval.store.manifest import Manifest
 from optimize_eval.tasks import Task, TaskFile, load_tasks
+from optimize_eval.tasks.definitions.target import DIALECT
 
 _SUFFIX = ".jsonl"
 
@@ -50,13 +51,18 @@ def chosen(
             if (file.name, task.line) in selected
         ]
         taken = choose(examples, split=file.name, limit=limit, sample=sample, seed=seed)
-        sources.append(SplitSource(name=f"{file.name}{_SUFFIX}", file=file.path, examples=taken))
+        sources.append(SplitSource(name=split_of(file), file=file.path, examples=taken))
     lines = [{example.line for example in source.examples} for source in sources]
     kept = [
         replace(file, tasks=tuple(task for task in file.tasks if task.line in there))
         for file, there in zip(files, lines, strict=True)
     ]
     return kept, tuple(source for source in sources if source.examples)
+
+
+def split_of(file: TaskFile) -> str:
+    """Name the split that the tasks of a file are in a run."""
+    return file.name if file.dialect == DIALECT else f"{file.name}{_SUFFIX}"
 
 
 def _selected(files: Sequence[TaskFile], selection: Selection, say: Say) -> set[tuple[str, int]]:
