@@ -222,13 +222,19 @@ class Journal:
         except OSError as error:
             raise no_room(path, error) from error
         try:
-            os.ftruncate(self._file, end)
-            sync_folder(path.parent)
-        except OSError as error:
+            self._begin_at(end)
+        except CannotGoOn:
             os.close(self._file)
-            raise no_room(path, error) from error
+            raise
         self._flusher = threading.Thread(target=self._flush, name="journal", daemon=True)
         self._flusher.start()
+
+    def _begin_at(self, end: int) -> None:
+        try:
+            os.ftruncate(self._file, end)
+        except OSError as error:
+            raise no_room(self._path, error) from error
+        sync_folder(self._path.parent)
 
     def append(self, lines: bytes) -> int:
         """Write whole lines and return where they start; of what does not fit, no part of a line stays."""
@@ -307,11 +313,14 @@ class Journal:
 
 def sync_folder(folder: Path) -> None:
     """See to it that names made in a folder survive a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise no_room(folder, error) from error
 
 
 def no_room(path: Path, error: OSError) -> CannotGoOn:
