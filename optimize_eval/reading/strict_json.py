@@ -96,6 +96,24 @@ def dumps(value: Any) -> bytes:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
+def dumps_own(value: Any) -> bytes:
+    """Encode a document of ours as one line, in which names of files may be no UTF-8."""
+    try:
+        return dumps(value)
+    except UnicodeEncodeError:  # the escape of a surrogate in JSON is that in Python
+        return json.dumps(value, ensure_ascii=False).encode(errors="backslashreplace")
+
+
+def loads_own(raw: bytes) -> Any:
+    """Decode a document of ours, in which names of files may be no UTF-8; raises ValueError for no JSON."""
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        if not _SURROGATE_ESCAPE.search(raw.decode(errors="replace")):
+            raise
+        return json.loads(raw)
+
+
 def may_hold_long_integer(raw: bytes) -> bool:
     """Return True where JSON has so many digits in a row that orjson may not read them exactly."""
     return _LONG_INTEGER in raw.translate(_DIGITS_TO_ZERO)

@@ -13,7 +13,7 @@ import orjson
 from optimize_eval.findings.documents import from_dict, to_dict
 from optimize_eval.findings.searched import RUNNING, ahead_so_far, how_far
 from optimize_eval.findings.shapes.summary import Point, Summary, Verdict
-from optimize_eval.reading import files
+from optimize_eval.reading import files, strict_json
 from optimize_eval.store.folder import SEARCH
 from optimize_eval.store.listing.searches import STOPPED, StoredSearch
 
@@ -29,9 +29,9 @@ def search_of(folder: Path, summary: Mapping[str, Any]) -> Mapping[str, Any] | N
     Evaluators that scored it since change nothing of that.
     """
     try:
-        document = orjson.loads(files.load(folder / SEARCH, files.OF_A_RUN))
+        document = strict_json.loads_own(files.load(folder / SEARCH, files.OF_A_RUN))
         rows = document["summary"]["rows"] if document["schema"] == _SCHEMA else None
-    except (OSError, orjson.JSONDecodeError, LookupError, TypeError):
+    except (OSError, ValueError, LookupError, TypeError):
         return None
     told: Mapping[str, Any] = document
     present = orjson.loads(orjson.dumps(summary["rows"]))
@@ -43,8 +43,8 @@ def result_without_run(folder: Path, status: str) -> Mapping[str, Any] | None:
     if status in {*STOPPED, "time", RUNNING}:
         return None
     try:
-        document: Any = orjson.loads(files.load(folder / SEARCH, files.OF_A_RUN))
-    except (OSError, orjson.JSONDecodeError):
+        document: Any = strict_json.loads_own(files.load(folder / SEARCH, files.OF_A_RUN))
+    except (OSError, ValueError):
         return None
     return document if isinstance(document, dict) and document.get("status") == status else None
 

@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from optimize_eval.errors import UsageError
-from optimize_eval.reading import files
+from optimize_eval.reading import files, strict_json
 from optimize_eval.store.document import FIRST_SCHEMA, SCHEMA, Document, selected, upgraded
 from optimize_eval.store.journal import no_room, sync_folder
 from optimize_eval.store.manifest import MISSHAPEN, Manifest, NotARun, edited
@@ -168,8 +168,8 @@ def _put(path: Path, text: bytes) -> None:
 def _indented(value: Any) -> bytes:
     try:
         return orjson.dumps(value, option=orjson.OPT_INDENT_2)
-    except TypeError:  # an integer beyond 64 bits, such as --limit 99999999999999999999
-        return json.dumps(value, ensure_ascii=False, indent=2).encode()
+    except TypeError:  # an integer beyond 64 bits, or the name of a file that is not UTF-8
+        return json.dumps(value, ensure_ascii=False, indent=2).encode(errors="backslashreplace")
 
 
 def read_manifest(folder: Path) -> Manifest | None:
@@ -191,10 +191,10 @@ def settings_in(folder: Path, *, fresh: bool) -> Mapping[str, Any]:
 def read_document(folder: Path) -> Document | None:
     """Read run.json, of this version or the first; None where there is none."""
     try:
-        document = orjson.loads(files.load(folder / MANIFEST, files.OF_A_RUN))
+        document = strict_json.loads_own(files.load(folder / MANIFEST, files.OF_A_RUN))
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, orjson.JSONDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise NotARun(
             f"{folder / MANIFEST} cannot be read: {reason}", hint="choose another folder with --out"
@@ -235,7 +235,7 @@ def _written(document: Document) -> bytes:
             return value
         if len(value) <= _LONG or not set(map(type, value)).issubset(_PLAIN):
             return [shortened(item) for item in value]
-        long.append(orjson.dumps(value))
+        long.append(strict_json.dumps_own(value))
         return f"{mark}{len(long) - 1}"
 
     text = _indented(shortened(document))

@@ -52,7 +52,7 @@ class JournalLine(NamedTuple):
 
 def sealed(record: Mapping[str, Any]) -> bytes:
     """Write a record as a line that ends with its checksum."""
-    body = strict_json.dumps(record)[:-1]
+    body = strict_json.dumps_own(record)[:-1]
     return b'%s%s%08x"}\n' % (body, _CRC, crc32(body))
 
 

@@ -36,7 +36,7 @@ class JournalEnd:
 def journal_end(folder: Path, manifest: Manifest) -> JournalEnd:
     """Read where a run's journal ends; raises OSError, ValueError or Damaged where that cannot be told."""
     end, crc = _last_that_counts(folder / JOURNAL)
-    return JournalEnd(end=end, crc=crc, run=f"{crc32(strict_json.dumps(_about(manifest))):08x}")
+    return JournalEnd(end=end, crc=crc, run=f"{crc32(strict_json.dumps_own(_about(manifest))):08x}")
 
 
 def fits(summary: Mapping[str, Any], folder: Path, manifest: Manifest) -> bool:

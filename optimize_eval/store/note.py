@@ -5,10 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from optimize_eval.errors import UsageError
-from optimize_eval.reading import files
+from optimize_eval.reading import files, strict_json
 from optimize_eval.store.folder import MANIFEST, hint_for_missing, locked, read_manifest, write_manifest
 from optimize_eval.store.manifest import Manifest
 from optimize_eval.store.stored import StoredRun
@@ -62,7 +60,7 @@ def check_note(text: str | None) -> str | None:
 
 def _write(folder: Path, words: Mapping[str, str]) -> None:
     """Change these words in run.json, of any version, and nothing else."""
-    document = orjson.loads(files.load(folder / MANIFEST, files.OF_A_RUN))
+    document = strict_json.loads_own(files.load(folder / MANIFEST, files.OF_A_RUN))
     write_manifest(folder, _with(document, words))
 
 

@@ -8,12 +8,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from optimize_eval.errors import UsageError
 from optimize_eval.findings.board import faults
 from optimize_eval.findings.board.shapes import Board
-from optimize_eval.reading import files
+from optimize_eval.reading import files, strict_json
 from optimize_eval.store.folder import LEADERBOARD, MANIFEST, read_manifest
 from optimize_eval.store.manifest import Manifest, NotARun, is_bench
 
@@ -45,7 +43,7 @@ def _load(path: str) -> dict[str, Any]:
     if not file.is_file():  # nor a pipe, which would never end
         raise _no_board(path, file)
     try:
-        board: dict[str, Any] = orjson.loads(files.load(file, files.OF_A_RUN))
+        board: dict[str, Any] = strict_json.loads_own(files.load(file, files.OF_A_RUN))
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not JSON"
         raise UsageError(f"{file} cannot be read as a leaderboard: {reason}", hint=_HINT) from None

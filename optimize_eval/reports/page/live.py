@@ -98,7 +98,7 @@ def _snapshot(folder: Path, listed: ListedRun) -> Snapshot:
     axes = AxisNames(source.run)
     columns, document = head.read(source, axes, title=folder.resolve().name, place=str(folder))
     state = {"state": str(listed.state), "changed_at": listed.changed_at}
-    text = strict_json.dumps({**document, "live": state})
+    text = strict_json.dumps_own({**document, "live": state})
     return Snapshot(
         tag=hashlib.sha256(text).hexdigest()[:16],
         head=text,

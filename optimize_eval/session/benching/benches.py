@@ -135,7 +135,12 @@ def prepare_bench(
         own=scored.others,
         files=scored.files,
         folder=folder,
-        manifest=manifest_of(plan, {name: Path(path).name for name, path in paths.items()}, kept, kind=BENCH),
+        manifest=manifest_of(
+            plan,
+            {name: Path(path).name.encode(errors="replace").decode() for name, path in paths.items()},
+            kept,
+            kind=BENCH,
+        ),
         handling=handling,
         settings=benchmark.settings,
         demands=read_before_calls(expected, gates, [spec.name for spec in scored.others]),

@@ -174,7 +174,8 @@ def _prepare_models(
     refuse_foreign(folder)
     ways = ways_in(plan.specs, settings_in(folder, fresh=handling.fresh), say)
     kept = {**settings, "paths": stored_paths(paths, ()), **kept_in(plan.specs), **ways, **gates.kept()}
-    manifest = manifest_of(plan, {name: Path(path).name for name, path in paths.items()}, kept, kind=BENCH)
+    names = {name: Path(path).name.encode(errors="replace").decode() for name, path in paths.items()}
+    manifest = manifest_of(plan, names, kept, kind=BENCH)
     expected = expected_board(files, plan.layout, known_tasks(manifest, plan.layout))
     return PreparedBench(
         plan=plan,

@@ -22,7 +22,7 @@ _SUFFIX = ".jsonl"
 def load_task_files(paths: Sequence[str], *, dialect: str | None, allow_bad: bool) -> list[TaskFile]:
     """Load files, and all of a folder's; bad lines are refused together unless they may be left out."""
     files = [load_tasks(path, format=dialect) for name in paths for path in _files(name)]
-    names = distinct(file.name for file in files)
+    names = distinct(file.name.encode(errors="replace").decode() for file in files)
     files = [replace(file, name=name) for file, name in zip(files, names, strict=True)]
     problems = [problem for file in files for problem in _problems(file)]
     if problems and not allow_bad:

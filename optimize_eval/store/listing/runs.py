@@ -9,10 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from optimize_eval.errors import OptimizeEvalError, UsageError
-from optimize_eval.reading import files
+from optimize_eval.reading import files, strict_json
 from optimize_eval.store.document import cell_name
 from optimize_eval.store.folder import (
     JOURNAL,
@@ -208,7 +206,7 @@ def _stands(state: State, manifest: Manifest, layout: Layout) -> State:
 def _stored(path: Path) -> dict[str, Any]:
     """Read a summary or a board; a run without a readable one has no verdict, and is a run all the same."""
     try:
-        return _object(orjson.loads(files.load(path, files.OF_A_RUN))) if path.is_file() else {}
+        return _object(strict_json.loads_own(files.load(path, files.OF_A_RUN))) if path.is_file() else {}
     except (OSError, ValueError):
         return {}
 
