@@ -230,6 +230,13 @@ def test_a_reply_that_is_made_to_be_slow_to_read_is_a_failure_at_once(
     assert (done.status, done.json["kind"]) == (4, "model_error"), done.stderr
 
 
+def test_a_reply_may_think_any_number_of_times(cli: Cli, fake_model: StartModel) -> None:
+    said = "<think>a</think>\n" * 20_000 + '{"reasoning": "", "score": 0.5}'
+    model = fake_model(f"[[rule]]\ntext = {json.dumps(said)}\n")
+    done = score(cli, model.base)
+    assert (done.status, done.json["score"]) == (0, 0.5), done.stderr
+
+
 def test_a_key_stays_out_of_everything_although_the_server_says_it(
     cli: Cli, fake_model: StartModel, tmp_path: Path
 ) -> None:

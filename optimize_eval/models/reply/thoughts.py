@@ -38,17 +38,9 @@ def split(text: str) -> SplitText:
         return SplitText("", text)
     if _CHANNEL.match(text):
         return _of_channels(text)
-    opening = _OPENING.match(text)
-    if opening is None:
+    if _OPENING.match(text) is None:
         return _with_swallowed_opening(text)
-    closing = _CLOSING.search(text, opening.end())
-    if closing is None:
-        return SplitText(text[opening.end() :].strip(), "", is_open=True)
-    rest = split(text[closing.end() :]) if _OPENING.match(text, closing.end()) else None
-    thoughts = text[opening.end() : closing.start()].strip()
-    if rest is None:
-        return SplitText(thoughts, text[closing.end() :].lstrip())
-    return rest._replace(thoughts=joined(thoughts, rest.thoughts))
+    return _of_marks(text)
 
 
 def apart(message: Mapping[str, Any]) -> str:
@@ -74,6 +66,19 @@ def _of_part(part: Mapping[str, Any]) -> str:
     inner = thought if isinstance(thought, list) else [{"text": thought}]
     texts = [one.get("text") for one in inner if isinstance(one, dict)]
     return "".join(text for text in texts if isinstance(text, str))
+
+
+def _of_marks(text: str) -> SplitText:
+    """Take the thoughts off a text that begins with some; several may follow each other."""
+    thoughts: list[str] = []
+    end = 0
+    while opening := _OPENING.match(text, end):
+        closing = _CLOSING.search(text, opening.end())
+        if closing is None:
+            return SplitText(joined(*thoughts, text[opening.end() :]), "", is_open=True)
+        thoughts.append(text[opening.end() : closing.start()])
+        end = closing.end()
+    return SplitText(joined(*thoughts), text[end:].lstrip())
 
 
 def _of_channels(text: str) -> SplitText:
