@@ -48,14 +48,21 @@ class TaskModelOption(OptionGroup):
     ] = None
 
 
-class AxisOptions(OptionGroup):
-    """What is compared besides candidates, and with what."""
+class TaskModelOptions(OptionGroup):
+    """The names of models, for evaluators."""
 
     heading: ClassVar = Heading.COMPARED
 
     task_models: Annotated[
         tuple[str, ...], Option("Model to compare; may be repeated.", "NAME", values.TEXTS, RUN)
     ] = ()
+
+
+class AxisOptions(TaskModelOptions):
+    """What is compared besides candidates, and with what."""
+
+    heading: ClassVar = Heading.COMPARED
+
     baseline: Annotated[str | None, Option("The candidate to beat (first).", "NAME", values.TEXT, RUN)] = None
     repeats: Annotated[int, Option("Calls per example.", "N", values.COUNT, RUN, least=1)] = 1
 

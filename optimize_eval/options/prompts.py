@@ -60,12 +60,6 @@ class ModelCallOptions(OptionGroup):
     ] = False
 
 
-class CalledModelOptions(ModelOptions, ModelCallOptions):
-    """The models that reply, where only tasks say what they are sent."""
-
-    heading: ClassVar = Heading.COMPARED
-
-
 class PromptingOptions(PromptOptions, ModelCallOptions):
     """All that says what models are sent, and what of a reply is scored."""
 

@@ -1,6 +1,5 @@
 """The checks of a judge: few calls, for each costs money. JUDGE_CHECKS is the table of them."""
 
-import os
 from collections.abc import Callable, Iterator
 
 from optimize_eval.errors import EvaluationError, UsageError
@@ -8,9 +7,9 @@ from optimize_eval.kinds import reproduce
 from optimize_eval.kinds.judge.live import model_of
 from optimize_eval.kinds.judge.rubric import judge_of
 from optimize_eval.kinds.table import connect
-from optimize_eval.models import providers
 from optimize_eval.preflight.answers import first_answers
 from optimize_eval.preflight.examined import CallResult, CheckOutcome, CheckStatus, Examined, in_words, live
+from optimize_eval.preflight.models import key_check
 from optimize_eval.preflight.replies import answered_by, length, scale
 from optimize_eval.protocol import Answer, Payload, Skip
 
@@ -21,17 +20,9 @@ def _key(on: Examined, name: str) -> Iterator[CheckOutcome]:
     """Look for the provider and its key, without a call."""
     try:
         connect(on.spec).close()
-        place = providers.find(model_of(judge_of(on.spec)))
+        yield key_check(name, model_of(judge_of(on.spec)))
     except UsageError as error:
         yield CheckOutcome(name, CheckStatus.FAIL, f"{error.message}; {error.hint}")
-        return
-    variable = place.key_variable if place else model_of(judge_of(on.spec)).key_variable
-    if os.environ.get(variable):
-        yield CheckOutcome(name, CheckStatus.PASS, f"{variable} is set")
-    elif place is None:
-        yield CheckOutcome(name, CheckStatus.PASS, "through litellm, which looks for it itself")
-    else:
-        yield CheckOutcome(name, CheckStatus.PASS, f"none is needed; {place.key_variable} is not set")
 
 
 def _answers(on: Examined, name: str) -> Iterator[CheckOutcome]:

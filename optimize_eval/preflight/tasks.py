@@ -21,10 +21,10 @@ from optimize_eval.preflight.examined import (
     CheckStatus,
     Examined,
     Material,
-    in_words,
     live,
     shown,
 )
+from optimize_eval.preflight.models import speed_check, start_of
 from optimize_eval.prompts.prompt import fields_of
 from optimize_eval.protocol import Payload
 from optimize_eval.tasks.definitions.evaluating.plain import model_keys
@@ -34,9 +34,6 @@ from optimize_eval.tasks.definitions.target import DefinedScorer, defined_of
 from optimize_eval.tasks.lives import Lives
 
 LEFT_OUT = "kept alive", "batches", "odd candidates"
-
-_NEAR = 1 / 3  # of the timeout
-_LONGEST = 60  # letters of a reply
 
 Replied = Trace | EvaluationError
 
@@ -83,7 +80,8 @@ def _replies(on: Examined, solving: Solving) -> Iterator[CheckOutcome]:
         message = f"{first.kind}: {first.message}; {first.hint}".removesuffix("; ")
         yield CheckOutcome("replies", CheckStatus.FAIL, message)
         return
-    on.told = f"it replied to {len(replies) - len(failed)} of {len(replies)}, first: {_start(first)}"
+    start = start_of(first.last_text("assistant") or "")
+    on.told = f"it replied to {len(replies) - len(failed)} of {len(replies)}, first: {start}"
     if failed:
         message = (
             f"{len(failed)} of {len(replies)} failed, the first by {failed[0].kind}: {failed[0].message}"
@@ -91,7 +89,7 @@ def _replies(on: Examined, solving: Solving) -> Iterator[CheckOutcome]:
         yield CheckOutcome("replies", CheckStatus.WARN, message)
     else:
         yield CheckOutcome("replies", CheckStatus.PASS, on.told)
-    yield _speed(on, "speed")
+    yield speed_check(on, "speed")
 
 
 def _reply(on: Examined, solving: Solving, payload: Payload) -> Replied:
@@ -107,11 +105,6 @@ def _reply(on: Examined, solving: Solving, payload: Payload) -> Replied:
     return reply
 
 
-def _start(trace: Trace) -> str:
-    text = " ".join((trace.last_text("assistant") or "").split())
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-
-
 def _again(on: Examined, name: str) -> Iterator[CheckOutcome]:
     """Score the first reply once more."""
     with live(on.spec) as scorer:
@@ -123,18 +116,9 @@ def _again(on: Examined, name: str) -> Iterator[CheckOutcome]:
         yield CheckOutcome(name, CheckStatus.WARN, message)
 
 
-def _speed(on: Examined, name: str) -> CheckOutcome:
-    """Say what a call takes, from the calls so far."""
-    typical = f"{in_words(on.quantile(0.5))} a call"
-    if on.quantile(1) > on.spec.timeout * _NEAR:
-        message = f"{typical} is near the timeout of {on.spec.timeout:g} s: allow more with --timeout"
-        return CheckOutcome(name, CheckStatus.WARN, message)
-    return CheckOutcome(name, CheckStatus.PASS, typical)
-
-
 def _speed_of_scorer(on: Examined, name: str) -> Iterator[CheckOutcome]:
     on.parallel = on.material.slots
-    yield _speed(on, name)
+    yield speed_check(on, name)
 
 
 COSTLY_CHECKS: Sequence[tuple[str, int, Callable[[Examined, str], Iterator[CheckOutcome]]]] = (

@@ -95,7 +95,7 @@ def test_a_task_about_a_dataset_needs_no_model_and_others_refuse_one(cli: Cli, t
         told = cli(*command, *further)
         assert (told.status, words in told.stderr) == (2, True), told.stderr
     told = cli("preflight", "-e", "@exact_match", "--model", "toy", "--dataset", "sums.jsonl")
-    assert (told.status, "--model replies to tasks in YAML, and none is named" in told.stderr) == (2, True)
+    assert (told.status, "--model is for prompts, and none is named" in told.stderr) == (2, True)
 
 
 def test_candidates_are_those_of_the_task(cli: Cli, tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from optimize_eval.candidates import Candidate
 from optimize_eval.cli import output
 from optimize_eval.cli.cleanup import owned_processes
 from optimize_eval.cli.options.evaluators import evaluators_of
-from optimize_eval.cli.options.prompts import called_of
-from optimize_eval.cli.options.sweep_file import SweepFile, candidates_named, is_flag, keys_of
+from optimize_eval.cli.options.prompts import compared_of
+from optimize_eval.cli.options.sweep_file import SweepFile, keys_of
 from optimize_eval.engines import SLOTS
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.options import compared
@@ -22,11 +22,11 @@ from optimize_eval.options.declared import Heading
 from optimize_eval.options.definitions import DefinitionOptions, given_of
 from optimize_eval.options.evaluators import ScoringOptions
 from optimize_eval.options.output import PrintOptions
-from optimize_eval.options.prompts import CalledModelOptions
+from optimize_eval.options.prompts import PromptingOptions
 from optimize_eval.options.reached import judge_of, manners_of, starting_spec
 from optimize_eval.preflight import DEFAULT_BUDGET
 from optimize_eval.preflight.checks import examine_all
-from optimize_eval.preflight.examined import SENTINEL, Material
+from optimize_eval.preflight.examined import SENTINEL, Examined, Material
 from optimize_eval.protocol import Payload, check_task_model
 from optimize_eval.reports.terminal import preflight as report
 from optimize_eval.rows.datasets import Example
@@ -47,6 +47,7 @@ Examples:
   optimize-eval preflight -e ./judge.sh --dataset train.jsonl --valset val.jsonl
   optimize-eval preflight -e 'python3 judge.py' -e http://127.0.0.1:8000/score --candidate prompt.txt
   optimize-eval preflight -e task:task.yaml --model openai/gpt-4o-mini --dataset train.jsonl
+  optimize-eval preflight --prompt 'prompts/*.md' --model openai/gpt-4o-mini -e @f1 --dataset train.jsonl
   optimize-eval preflight sweep.toml
 
 \b
@@ -75,8 +76,8 @@ _PLACEHOLDERS = tuple(
 def preflight(
     context: typer.Context,
     candidates: compared.CandidateOptions,
-    called: CalledModelOptions,
-    model: compared.TaskModelOption,
+    prompted: PromptingOptions,
+    axis: compared.TaskModelOptions,
     files: compared.TrainAndValOptions,
     chosen: compared.ChoiceOptions,
     scoring: ScoringOptions,
@@ -97,10 +98,18 @@ def preflight(
     _sweep: SweepFile = None,
 ) -> None:
     """Check evaluators before a long run: their answers, calls at once, and speed."""
-    places, fields = candidates_named(context, candidates)
     defaults = starting_spec(scoring, judge_of(scoring), manners_of(servers))
     named_specs, has_tasks = scorers_among(
         evaluators_of(context, scoring, defaults), given_of(defined), output.say
+    )
+    places, fields, prompting = compared_of(
+        context,
+        candidates,
+        prompted,
+        defaults,
+        api_base=scoring.api_base,
+        task_models=axis.task_models,
+        has_tasks=has_tasks,
     )
     specs = [spec.hiding([*fields, *humans_of(named_specs)]) for spec in named_specs]
     keys = keys_of(context)
@@ -113,20 +122,15 @@ def preflight(
         check_fields(source, fields)
     check_sight(sources, named_specs)
     splits = {one.name: one.examples for one in sources}
-    is_one = is_flag(context, "task_model") or not keys.get("task_models")
-    models = [check_task_model(name) for name in ([model.task_model] if is_one else keys["task_models"])]
-    prompting = called_of(
-        context,
-        called,
-        defaults,
-        api_base=scoring.api_base,
-        task_models=[*filter(None, models)],
-        has_tasks=has_tasks,
-    )
+    prompts = prompting if prompting and prompting.prompts else None
+    if prompts:
+        prompts.check(sources, output.say)
+        prompts.note_twice(output.say)
     check_definitions(specs, [*places, *fields], prompting, sources)
     check_columns(specs, sources, output.say)
-    loaded = candidates_of(specs, places, fields)
-    models = [one.name for one in prompting.models] if prompting else models
+    loaded = prompts.candidates if prompts else candidates_of(specs, places, fields)
+    names = [model.name for model in prompting.models] if prompting else axis.task_models
+    models = [check_task_model(name) for name in names] or [None]
     material = _material(loaded, splits, models, keys, first=_FIRST_ROWS if has_tasks else _FIRST_EXAMPLES)
     if has_tasks:
         output.say(_OF_TASKS)
@@ -134,13 +138,28 @@ def preflight(
         scorers = called_in(Path(folder), specs, sources, prompting)
         if loaded and sources:
             _note_reusable(scorers, loaded, sources, models, keys, prompting)
-        examined = examine_all(scorers, material, seconds if budget is None else budget)
+        patience = seconds if budget is None else budget
+        examined = (
+            _examine_prompted(specs, prompts, material, patience)
+            if prompts
+            else examine_all(scorers, material, patience)
+        )
     if printed.as_json:
         output.emit_json(report.to_dict(examined))
     else:
-        output.emit(report.render(examined, _data_line(splits), width=output.width()))
+        output.emit(
+            report.render(examined, _data_line(splits, len(loaded) if prompts else 0), width=output.width())
+        )
     if not all(one.is_ok for one in examined):
         raise typer.Exit(_FAILED)
+
+
+def _examine_prompted(
+    specs: Sequence[EvaluatorSpec], prompting: Prompting, material: Material, seconds: float
+) -> list[Examined]:
+    from optimize_eval.preflight.models import examine_prompted  # noqa: PLC0415  most have no models
+
+    return examine_prompted(specs, prompting.models, material, seconds, extract=prompting.extract)
 
 
 def _note_reusable(
@@ -204,13 +223,15 @@ def _text(candidate: Candidate, example: Example) -> str:
     return output_of(example, candidate.field) if candidate.field else candidate.text
 
 
-def _data_line(splits: dict[str, tuple[Example, ...]]) -> str:
+def _data_line(splits: dict[str, tuple[Example, ...]], prompts: int) -> str:
     if not splits:
         return "no examples: the evaluator is called with the candidate alone"
     parts = [f"{split} {_lines(len(examples))} ok" for split, examples in splits.items()]
     if len(splits) > 1:
         shared = {e.raw for e in splits["train"]} & {e.raw for e in splits["val"]}
         parts.append(f"{len(shared):,} examples in both" if shared else "no example in both")
+    if prompts:
+        parts.append(f"{prompts:,} prompt{'s' * (prompts != 1)} rendered over all of them")
     return " · ".join(parts)
 
 

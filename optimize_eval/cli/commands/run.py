@@ -69,7 +69,13 @@ def run(
     defaults = starting_spec(scoring, judge_of(scoring), manners)
     named, has_tasks = scorers_among(evaluators_of(context, scoring, defaults), given_of(defined), output.say)
     files, fields, prompting = compared_of(
-        context, what, prompted, defaults, scoring.api_base, has_tasks=has_tasks
+        context,
+        what,
+        prompted,
+        defaults,
+        api_base=scoring.api_base,
+        task_models=what.task_models,
+        has_tasks=has_tasks,
     )
     comparison = load_comparison(
         named,

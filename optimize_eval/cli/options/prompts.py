@@ -10,9 +10,8 @@ from optimize_eval.candidates import CandidatePath
 from optimize_eval.cli.options.sweep_file import candidates_named, is_flag, sweep_of
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
-from optimize_eval.options.compared import ComparisonOptions
+from optimize_eval.options.compared import CandidateOptions
 from optimize_eval.options.prompts import (
-    CalledModelOptions,
     ModelOptions,
     PromptingOptions,
     check_prompting,
@@ -30,12 +29,13 @@ _CANDIDATES = ("candidate", "candidates", "candidate_fields")
 
 def compared_of(
     context: typer.Context,
-    what: ComparisonOptions,
+    what: CandidateOptions,
     prompted: PromptingOptions,
     how: EvaluatorSpec,
-    api_base: str | None,
     *,
-    has_tasks: bool = False,
+    api_base: str | None,
+    task_models: Sequence[str],
+    has_tasks: bool,
 ) -> Named:
     """Give candidates' files, the fields that have some, or the prompts; flags win over a sweep file's.
 
@@ -52,12 +52,12 @@ def compared_of(
         prompts=prompts,
         models=models,
         others=(*files, *fields),
-        task_models=what.task_models,
+        task_models=task_models,
         system=prompted.system,
         extract=prompted.extract,
         has_tasks=has_tasks,
     )
-    called = models or (what.task_models if has_tasks else ())
+    called = models or (task_models if has_tasks else ())
     return files, fields, _loaded(context, prompts, called, prompted, how, api_base)
 
 
@@ -91,27 +91,6 @@ def improved_of(
     )
     called = models or (task_models if has_tasks else ())
     return _loaded(context, prompts, called, prompted, how, api_base)
-
-
-def called_of(
-    context: typer.Context,
-    named: CalledModelOptions,
-    how: EvaluatorSpec,
-    *,
-    api_base: str | None,
-    task_models: Sequence[str],
-    has_tasks: bool,
-) -> Prompting | None:
-    """Give the models that tasks in YAML call, to a command that takes no prompts."""
-    if not has_tasks:
-        if is_flag(context, "models"):
-            raise UsageError(
-                "--model replies to tasks in YAML, and none is named", hint="name one: -e task:task.yaml"
-            )
-        return None
-    models = _models(context, named, has_prompts=True)
-    check_prompting(prompts=(), models=models, others=(), task_models=task_models, has_tasks=True)
-    return _loaded(context, (), models or task_models, PromptingOptions(**vars(named)), how, api_base)
 
 
 def _models(context: typer.Context, prompted: ModelOptions, *, has_prompts: bool) -> Sequence[str]:

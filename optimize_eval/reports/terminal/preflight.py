@@ -98,10 +98,12 @@ def _plans(examined: Sequence[Examined]) -> list[str]:
     known = [one for one in examined if one.is_ok and one.estimate is not None]
     if not known:
         return []
-    calls = sum(one.material.calls for one in examined)
+    calls = sum(one.material.calls for one in examined if not one.told)
+    replies = sum(one.material.calls for one in examined if one.told)
     seconds = sum(one.estimate or 0 for one in known)
     slots = examined[0].material.slots
-    return [f" plan     {calls:,} calls, about {_seconds(seconds)} with {slots} slots"]
+    of_models = [f" replies  {replies:,}: each is made once, for all evaluators"] if replies else []
+    return [f" plan     {calls:,} calls, about {_seconds(seconds)} with {slots} slots", *of_models]
 
 
 def _verdict(examined: Sequence[Examined]) -> str:
