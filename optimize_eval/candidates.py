@@ -1,15 +1,18 @@
 """Candidates: texts from files, as the bytes are, UTF-8, nothing stripped, empty allowed; and their names."""
 
 import glob
+import os
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
 from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.frozen import frozen
-from optimize_eval.names import distinct
+from optimize_eval.names import distinct, looks_of
 from optimize_eval.reading import files, strict_json
 from optimize_eval.reading.files import STDIN
 from optimize_eval.rows.datasets import Example, read_dataset
@@ -40,13 +43,17 @@ class CandidatePath(NamedTuple):
 
 
 def load_candidates(named: Iterable[CandidatePath | Candidate]) -> tuple[Candidate, ...]:
-    """Load files and lists in the order in which they are named; the files of a glob are sorted."""
-    return named_apart([loaded for name_or_path in named for loaded in _load(name_or_path)])
+    """Load files and lists in the order in which they are named; the files of a glob are sorted.
+
+    A file that is named again, be it by a pattern, counts where it is named first.
+    """
+    loaded = [pair for one in _each_once(named) for pair in _load(one)]
+    return named_apart([candidate for candidate, _ in loaded], [path for _, path in loaded])
 
 
 def field_candidates(fields: Iterable[str]) -> tuple[Candidate, ...]:
-    """Make candidates of fields that examples have: recorded outputs."""
-    return named_apart([Candidate(name=field, field=field) for field in fields])
+    """Make candidates of fields that examples have: recorded outputs; a field counts once."""
+    return tuple(Candidate(name=field, field=field) for field in dict.fromkeys(fields))
 
 
 def load_candidate(path: str) -> str:
@@ -62,16 +69,62 @@ def load_candidate(path: str) -> str:
         raise DataError([Problem(path=name, rule="bad_utf8", reason=reason)]) from None
 
 
-def _load(named: CandidatePath | Candidate) -> Iterable[Candidate]:
+def _each_once(named: Iterable[CandidatePath | Candidate]) -> Iterator[CandidatePath | Candidate]:
+    known: set[str] = set()
+    for one in named:
+        if isinstance(one, Candidate):
+            yield one
+            continue
+        for path in [one.path] if one.is_list else candidate_files(one.path):
+            place = os.path.abspath(path)  # noqa: PTH100  links stay apart
+            if place not in known:
+                known.add(place)
+                yield one._replace(path=path)
+
+
+def _load(named: CandidatePath | Candidate) -> Iterator[tuple[Candidate, str]]:
+    """Load what a name stands for, each with the path that its name is of; empty for an id."""
     if isinstance(named, Candidate):
-        return [named]
-    return _load_list(named.path) if named.is_list else _load_files(named.path)
+        yield named, ""
+    elif named.is_list:
+        yield from ((candidate, "") for candidate in _load_list(named.path))
+    else:
+        text = _refuse_list(named.path, load_candidate(named.path))
+        yield Candidate(name=name_of_file(named.path), text=text), named.path
 
 
-def named_apart(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    """Give candidates names of their own."""
-    names = distinct(candidate.name for candidate in candidates)
-    return tuple(replace(one, name=name) for one, name in zip(candidates, names, strict=True))
+def named_apart(candidates: Sequence[Candidate], paths: Sequence[str]) -> tuple[Candidate, ...]:
+    """Give candidates names of their own: files of one stem get as much of their paths as tells them apart.
+
+    An id stays as it is, and one that is given twice is refused. Names that only look alike are numbered.
+    """
+    names = [candidate.name for candidate in candidates]
+    ids = Counter(name for name, path in zip(names, paths, strict=True) if not path)
+    if again := next((name for name, many in ids.items() if many > 1), None):
+        raise UsageError(f"two candidates have the id {again!r}", hint="give each an id of its own")
+    many = Counter(map(looks_of, names))
+    for look in [look for look, count in many.items() if count > 1]:
+        alike = [place for place, name in enumerate(names) if looks_of(name) == look]
+        for place, name in zip(alike, _told_apart([(names[at], paths[at]) for at in alike]), strict=True):
+            names[place] = name
+    return tuple(replace(one, name=name) for one, name in zip(candidates, distinct(names), strict=True))
+
+
+def _told_apart(alike: Sequence[tuple[str, str]]) -> list[str]:
+    """Name files by the shortest ends of their paths that are all different, if there are such."""
+    longest = max(len(Path(path).parts) for _, path in alike)
+    for depth, has_suffix in product(range(1, longest + 1), (False, True)):
+        names = [_end_of(path, depth, has_suffix=has_suffix) if path else name for name, path in alike]
+        if len(set(map(looks_of, names))) == len(names):
+            return names
+    return [name for name, _ in alike]
+
+
+def _end_of(path: str, depth: int, *, has_suffix: bool) -> str:
+    if path == STDIN:
+        return name_of_file(path)
+    end = Path(*Path(path).parts[-depth:])
+    return str(end if has_suffix else end.with_suffix("")).encode(errors="replace").decode()[-LONGEST_NAME:]
 
 
 def name_of_file(path: str) -> str:
@@ -93,11 +146,6 @@ def candidate_files(pattern: str) -> list[str]:
 def load_only_candidate(path: str) -> str:
     """Read the candidate where there is to be one; a list of several is refused."""
     return _refuse_list(path, load_candidate(path), among_others="run --candidates", as_text="score -")
-
-
-def _load_files(pattern: str) -> Iterator[Candidate]:
-    for path in candidate_files(pattern):
-        yield Candidate(name=name_of_file(path), text=_refuse_list(path, load_candidate(path)))
 
 
 def _refuse_list(
@@ -127,10 +175,23 @@ def _is_entry(line: str) -> bool:
 def _load_list(path: str) -> list[Candidate]:
     reading = read_dataset(path)
     read = [_read_entry(path, example) for example in reading.examples]
-    problems = [*reading.problems, *(entry for entry in read if isinstance(entry, Problem))]
+    wrong = [entry for entry in read if isinstance(entry, Problem)]
+    problems = [*reading.problems, *wrong, *_given_twice(path, read, reading.examples)]
     if problems:
         raise DataError(sorted(problems, key=lambda problem: problem.line or 0))
     return [entry for entry in read if isinstance(entry, Candidate)]
+
+
+def _given_twice(
+    path: str, read: Sequence[Candidate | Problem], examples: Sequence[Example]
+) -> Iterator[Problem]:
+    first: dict[str, int] = {}
+    for entry, example in zip(read, examples, strict=True):
+        if isinstance(entry, Candidate) and first.setdefault(entry.name, example.line) != example.line:
+            reason = (
+                f"the id {entry.name!r} is that of line {first[entry.name]:,}: give each an id of its own"
+            )
+            yield Problem(path=path, rule="bad_candidate", line=example.line, column=1, reason=reason)
 
 
 def _read_entry(path: str, example: Example) -> Candidate | Problem:

@@ -1,13 +1,12 @@
 """A sweep file with every file that it names, checked without a call; all problems at once."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from optimize_eval.candidates import Candidate, CandidatePath, field_candidates, load_candidates
 from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import kind_of
-from optimize_eval.names import distinct
 from optimize_eval.preflight.data_files import CheckedFile, of_reading
 from optimize_eval.preflight.prompted import check_prompted
 from optimize_eval.rows.datasets import MAX_RECORDS, ParsedFile, read_dataset
@@ -26,8 +25,9 @@ def check_sweep(path: str) -> list[CheckedFile]:
     sources = [_source(SPLITS[key], reading) for key, reading in readings.items()]
     listed = [_loaded(one) for one in sweep.candidates]
     prompted = check_prompted(sweep, sources)
-    candidates = [one for _, found, _ in listed for one in found]
+    candidates, wrong = _together(sweep, listed)
     problems += [
+        *wrong,
         *_missing(sweep),
         *prompted.problems,
         *_between(sweep, sources, candidates or [*prompted.prompts]),
@@ -49,6 +49,18 @@ def _in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 
 def _source(split: str, reading: ParsedFile) -> SplitSource:
     return SplitSource(name=split, file=reading.path, examples=reading.examples)
+
+
+def _together(
+    sweep: Sweep, listed: Sequence[tuple[str, Sequence[Candidate], Sequence[Problem]]]
+) -> tuple[list[Candidate], tuple[Problem, ...]]:
+    """Load all candidates as a run does, which gives them their names."""
+    if any(problems for *_, problems in listed):
+        return [one for _, candidates, _ in listed for one in candidates], ()
+    try:
+        return [*load_candidates(sweep.candidates)], ()
+    except UsageError as error:
+        return [], (sweep.problem(KeyPlace("run", 0, "candidates"), error.message, "bad_candidate"),)
 
 
 def _loaded(named: CandidatePath) -> tuple[str, tuple[Candidate, ...], tuple[Problem, ...]]:
@@ -74,7 +86,7 @@ def _between(sweep: Sweep, sources: list[SplitSource], candidates: list[Candidat
     """Check what has to fit together: baseline and candidates, fields and labels and examples."""
     options = sweep.options
     chosen = field_candidates(options["candidate_fields"]) if "candidate_fields" in options else candidates
-    names = distinct(candidate.name for candidate in chosen)
+    names = [candidate.name for candidate in chosen]
     if names and options.get("baseline", names[0]) not in names:
         where, hint = KeyPlace("run", 0, "baseline"), ", ".join(names[:20])
         yield sweep.problem(

@@ -46,8 +46,10 @@ class PromptFile(NamedTuple):
 def load_prompts(named: Iterable[str | Candidate], system: str | None) -> list[PromptFile]:
     """Load prompts in the order in which they are named, all with what a file has for the system first."""
     before = (Message(SYSTEM, load_candidate(system)),) if system is not None else ()
-    loaded = [prompt for one in _each_once(named) for prompt in _load(one, before)]
-    candidates = named_apart([prompt.candidate for prompt in loaded])
+    each = _each_once(named)
+    loaded = [prompt for one in each for prompt in _load(one, before)]
+    paths = ["" if isinstance(one, Candidate) else one for one in each]
+    candidates = named_apart([prompt.candidate for prompt in loaded], paths)
     return [prompt._replace(candidate=one) for prompt, one in zip(loaded, candidates, strict=True)]
 
 

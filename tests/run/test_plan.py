@@ -13,7 +13,7 @@ from optimize_eval.protocol import ScoreRange
 from optimize_eval.store.layout import Layout, Split
 from tests.front_door import Cli
 from tests.paths import PROGRAMS
-from tests.run.projects import project, records
+from tests.run.projects import COUNTS, project, records
 
 WORKER = f"worker={PROGRAMS}/worker.pl good"
 
@@ -116,19 +116,47 @@ def test_candidates_come_from_files_globs_lists_and_stdin_and_are_named_apart(
     assert names(cli, "--candidate", "more/*.txt", "--candidate", "a.txt") == [
         "[odd]",
         "a-2",
-        "a",
+        "more/a",
         "z",
-        "a-3",
+        "a",
     ]
+    assert names(cli, "--candidate", "a.txt", "--candidate", "*.txt") == ["a", "b"], "a file counts once"
+    (tmp_path / "a.md").write_text("other")
+    assert names(cli, "--candidate", "a.*") == ["a.md", "a.txt"]
     assert names(cli, "--candidate", "more/[odd].txt") == ["[odd]"]
     assert names(cli, "--candidate", "**/z.txt", "--candidate", "-", stdin=b"text") == ["z", "stdin"]
-    assert names(cli, "--candidates", "list.jsonl", "--candidate", "a.txt") == ["v1", "a", "a-2"]
+    assert names(cli, "--candidates", "list.jsonl", "--candidate", "a.txt") == ["v1", "a", "a.txt"]
     assert names(
         cli, "--candidate-field", "id.x", "--candidate-field", "id.x", "--dataset", field(tmp_path)
-    ) == [
-        "id.x",
-        "id.x-2",
-    ]
+    ) == ["id.x"]
+
+
+def test_an_id_that_is_given_twice_is_refused(cli: Cli, tmp_path: Path) -> None:
+    made = project(tmp_path)
+    (tmp_path / "l.jsonl").write_text('{"id": "l", "candidate": "x"}\n{"id": "l", "candidate": "y"}\n')
+    (tmp_path / "m.jsonl").write_text('{"id": "m", "candidate": "y"}\n')
+    (tmp_path / "n.jsonl").write_text('{"id": "m", "candidate": "z"}\n')
+    once = cli("run", "-e", COUNTS, "--candidates", "l.jsonl", env=made.env())
+    assert (once.status, once.stdout) == (2, "")
+    assert "l.jsonl:2:1: the id 'l' is that of line 1: give each an id of its own" in once.stderr
+    both = cli("run", "-e", COUNTS, "--candidates", "m.jsonl", "--candidates", "n.jsonl", env=made.env())
+    assert (both.status, "two candidates have the id 'm'" in both.stderr) == (2, True)
+    assert not made.asked()
+
+
+def test_files_of_one_stem_are_named_by_their_folders_in_reports(cli: Cli, tmp_path: Path) -> None:
+    made = project(tmp_path)
+    for folder in ("first", "second"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "v1.txt").write_text(folder)
+    (tmp_path / "s.toml").write_text(
+        '[run]\ncandidates = ["*/v1.txt"]\nbaseline = "second/v1"\n[[evaluator]]\ncommand = "./counts.sh"\n'
+    )
+    assert cli("validate", "s.toml").status == 0
+    done = cli("run", "-e", COUNTS, "--candidate", "*/v1.txt", "--out", "r", env=made.env())
+    assert done.status == 0, done.stderr
+    rows = cli("report", "r", "--json").json["rows"]
+    assert [row["candidate"] for row in rows] == ["first/v1", "second/v1"]
 
 
 def test_candidates_keep_the_order_in_which_they_are_written(cli: Cli, tmp_path: Path) -> None:

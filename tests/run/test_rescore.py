@@ -304,7 +304,7 @@ def test_whatever_a_run_is_about_is_found_again(cli: Cli, tmp_path: Path, option
     (tmp_path / "v.jsonl").write_text('{"id": 5}\n\n{"id": 6}\n')
     recorded = ({"id": 7, "old": "x", "new": "yy"}, {"id": 8, "old": "z", "new": ""})
     (tmp_path / "f.jsonl").write_bytes(b"\n".join(map(orjson.dumps, recorded)))
-    (tmp_path / "c.jsonl").write_text('{"id": "one", "candidate": "1"}\n{"id": "one", "candidate": "22"}\n')
+    (tmp_path / "c.jsonl").write_text('{"id": "one", "candidate": "1"}\n{"id": "two", "candidate": "22"}\n')
     both = cli(
         "run", "-e", COUNTS, "-e", AGAIN, *options.split(), "--out", "both", stdin=stdin, env=made.env()
     )

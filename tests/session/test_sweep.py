@@ -105,7 +105,7 @@ def test_a_run_has_its_numbers_and_its_records() -> None:
 def test_candidates_are_files_lists_globs_or_texts_by_their_names(made: Project) -> None:
     Path("more.jsonl").write_text('{"id": "c", "candidate": "ccccc"}\n')
     run = sweep([COUNTS], [Path("a.txt"), {"typed": "ttt", "a": "aa"}, "more.jsonl", "[b].txt"], out="r")
-    assert [row.candidate for row in run.summary.rows] == ["a", "typed", "a-2", "c", "b"]
+    assert [row.candidate for row in run.summary.rows] == ["a.txt", "typed", "a", "c", "b"]
     assert made.asked() == Counter(f"{text}:" for text in ("a", "ttt", "aa", "ccccc", "bbb"))
     assert [row.candidate for row in sweep(COUNTS, {"one": "1"}, out="s").summary.rows] == ["one"]
 

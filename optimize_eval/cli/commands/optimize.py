@@ -214,4 +214,4 @@ def _default_folder(wanted: "SearchArguments", what: search.SearchOptions) -> Pa
     chosen += [[model.text for model in wanted.prompting.models]] if wanted.prompting else []
     parts = [[one.name for one in wanted.seeds], [spec.text for spec in wanted.specs], what.files, *chosen]
     digest = hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
-    return Path("runs", f"optimize-{stem}-{digest[:8]}")
+    return Path("runs", f"optimize-{stem.replace('/', '-')}-{digest[:8]}")
