@@ -40,13 +40,27 @@ def uses() -> list[Use]:
     called = [use for path, tree, module in loaded for use in _calls(path, tree, module)]
     names = {(use.pattern.pattern, use.pattern.flags) for use in called if use.pattern}
     constants = [
-        Use(f"{_named(path)}:{name}", "search", pattern)
-        for path, _, module in loaded
+        Use(f"{_named(path)}:{name}", method, pattern)
+        for path, tree, module in loaded
         for name, value in vars(module).items()
         for pattern in _patterns(value)
+        for method in _ways(tree, module)
         if (pattern.pattern, pattern.flags) not in names
     ]
     return list({(use.method, use.pattern or use.where): use for use in (*called, *constants)}.values())
+
+
+def _ways(tree: ast.AST, module: ModuleType) -> list[str]:
+    """List how a module calls what is in its tables: by the name of a variable."""
+    called = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
+    ways = {
+        one.attr
+        for one in called
+        if isinstance(one, ast.Attribute)
+        and isinstance(one.value, ast.Name)
+        and one.value.id not in vars(module)
+    }
+    return sorted(ways & METHODS - {"split"}) or ["search"]
 
 
 def _named(path: Path) -> str:
@@ -82,13 +96,15 @@ def _patterns(value: Any, deep: int = 3) -> Iterator[re.Pattern[Any]]:
 
 
 def _calls(path: Path, tree: ast.AST, module: ModuleType) -> Iterator[Use]:
+    functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.Lambda))]
+    in_functions = {id(node) for function in functions for node in ast.walk(function)}
     for node in ast.walk(tree):
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
             continue
         method, owner = node.func.attr, node.func.value
         if isinstance(owner, ast.Name) and owner.id == "re" and method in METHODS | {"compile"}:
             pattern = _compiled(node, module)
-            if pattern is None or method != "compile":
+            if method != "compile" or (pattern is None and id(node) in in_functions):  # others are constants
                 yield Use(f"{_named(path)}:{ast.unparse(node.args[0])}", method, pattern)
         elif method in METHODS and isinstance(pattern := _value(owner, module), re.Pattern):
             yield Use(f"{_named(path)}:{ast.unparse(owner)}", method, pattern)

@@ -12,6 +12,7 @@ import pytest
 
 from optimize_eval import secrets
 from optimize_eval.models import families
+from optimize_eval.preflight import other_tools
 from optimize_eval.reading import yaml_words
 from tests.backtracking import MOST, Pattern
 from tests.patterns import Use, hard_texts, uses
@@ -36,6 +37,10 @@ _MADE: dict[str, tuple[str, list[str | bytes]]] = {
     "optimize_eval/models/families.py:start": ("a table", [*vars(families)["_PROVIDERS"]]),
     r"optimize_eval/models/fields.py:f'\\b{name}\\b'": (_ESCAPED, [r"\bmax_tokens\b"]),
     r"optimize_eval/models/reply/refusals.py:f'\\b{name}\\b'": (_ESCAPED, [r"\bmax_tokens\b"]),
+    "optimize_eval/preflight/other_tools.py:mark": (
+        "a table",
+        [f"(?m){mark}" for _, _, marks in vars(other_tools)["_TOOLS"] for mark in marks],
+    ),
     "optimize_eval/reading/yaml_words.py:pattern": (
         "a table",
         [rule for rule, _ in vars(yaml_words)["_RULES"]],
@@ -97,7 +102,7 @@ def _grown(pattern: re.Pattern[Any], method: str) -> str:
 def _listed(used: list[Use]) -> Iterator[tuple[str, str, re.Pattern[Any]]]:
     for use in used:
         if use.pattern is None:
-            for made in _MADE[use.where][1]:
+            for made in _MADE.get(use.where, ("", []))[1]:
                 yield f"{use.where} = {made!r}", use.method, re.compile(made)
         elif use.where not in _OWN_TEXT:
             yield use.where, use.method, use.pattern
