@@ -278,7 +278,7 @@ def test_breaking_workers_lose_no_unit(cli: Cli, tmp_path: Path) -> None:
             *("--dataset", "d.jsonl", "--out", name),
         ]
         result = cli(*command, *options)
-        assert result.status == 0, result.stderr
+        assert result.status == 4, result.stderr  # a candidate of one call failed
         assert ("note: w: a kept-alive process broke" in result.stderr) == (name == "kept")
         told[name] = summary(tmp_path / name)
     assert told["kept"] == told["once"]
