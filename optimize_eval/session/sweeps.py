@@ -1,5 +1,7 @@
 """Candidates × evaluators × examples: a run prepared, opened, called and summarised."""
 
+import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
@@ -30,7 +32,10 @@ from optimize_eval.store.document import current
 from optimize_eval.store.folder import read_document, refuse_foreign, settings_in
 from optimize_eval.store.manifest import CHOSEN_AFTER, Manifest, evaluator_change
 from optimize_eval.store.stored import StoredRun
-from optimize_eval.tasks.definitions.target import defined_of
+from optimize_eval.tasks.definitions.target import DefinedScorer, defined_of
+from optimize_eval.tasks.target import Tasks
+
+_IN_BRACES = re.compile(r"\{\{ ?([A-Za-z_][\w-]*) ?\}\}")
 
 
 @frozen
@@ -112,11 +117,14 @@ def load_comparison(
         prompting.note_twice(say)
     check_definitions(specs, [*named, *fields], prompting, examples.sources)
     check_columns(specs, examples.sources, say)
+    if prompting and prompting.prompts:
+        candidates = prompting.candidates
+    else:
+        candidates = candidates_of(specs, named, fields)
+        _note_fields(specs, candidates, examples, named, say)
     return SweepInputs(
         specs=specs,
-        candidates=prompting.candidates
-        if prompting and prompting.prompts
-        else candidates_of(specs, named, fields),
+        candidates=candidates,
         examples=examples,
         prompting=prompting,
         named=[one for one in named if isinstance(one, CandidatePath)],
@@ -128,6 +136,28 @@ def load_comparison(
         group_by=what.group_by,
         margins=margins,
     )
+
+
+def _note_fields(
+    specs: Sequence[EvaluatorSpec],
+    candidates: Sequence[Candidate],
+    examples: Examples,
+    named: Sequence[CandidatePath | Candidate],
+    say: Say,
+) -> None:
+    """Ask whether a candidate that names a field of the data in braces is a prompt; tasks may put it in."""
+    places = [(one.name, field) for one in candidates for field in _IN_BRACES.findall(one.text)]
+    first = next((example for source in examples.sources for example in source.examples), None)
+    has_tasks = any(isinstance(spec.target, Tasks | DefinedScorer) for spec in specs)
+    if not places or first is None or has_tasks:
+        return
+    if known := next(((name, field) for name, field in places if field in first.value), None):
+        paths = [one.path for one in named if isinstance(one, CandidatePath) and not one.is_list]
+        prompts = " ".join(f"--prompt {shlex.quote(path)}" for path in paths[:3]) or "--prompt FILE"
+        say(
+            f"note: the candidate {known[0]} is given to evaluators as it is, with {{{{{known[1]}}}}}, "
+            f"a field of the data, in it: did you mean {prompts} --model MODEL?"
+        )
 
 
 def candidates_of(

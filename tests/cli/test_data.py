@@ -150,3 +150,13 @@ def test_examples_of_a_table_are_chosen_by_field_and_id(cli: Cli, tmp_path: Path
     }.items():
         refused = cli(*files, wrong)
         assert (refused.status, words in refused.stderr) == (2, True), refused.stderr
+
+
+def test_a_candidate_with_a_field_of_the_data_in_braces_is_asked_about(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "p.md").write_text("Answer: {{question}}")
+    (tmp_path / "plain.md").write_text("Answer: {{other}}")
+    (tmp_path / "d.jsonl").write_text('{"question": "Why?", "target": "x"}\n')
+    command = ("run", "-e", "@exact_match", "--dataset", "d.jsonl", "--dry-run", "--candidate")
+    told = "with {{question}}, a field of the data, in it: did you mean --prompt p.md --model MODEL?"
+    assert told in cli(*command, "p.md").stderr
+    assert "did you mean" not in cli(*command, "plain.md").stderr
