@@ -197,7 +197,7 @@ def _broken(progress: Progress, plan: Plan) -> Iterator[str]:
     calls = f"every call{_not_skipped(progress)} ({progress.failed:,})"
     shared = f"{_shared(progress)}; the last of its own" if progress.beside else ""
     yield f"error: {progress.at_fault} failed on {calls}{shared}, {failed.kind}: {_said(failed)}"
-    if failed.stderr.strip():
+    if failed.stderr.strip() not in failed.message:
         yield "  it wrote to stderr:"
         yield "\n".join(f"    {line}" for line in failed.stderr.strip("\n").split("\n")[-5:])
     if failed.hint:
