@@ -9,6 +9,7 @@ from optimize_eval.errors import UsageError
 from optimize_eval.reading import files, strict_json
 from optimize_eval.store.folder import MANIFEST, hint_for_missing, locked, read_manifest, write_manifest
 from optimize_eval.store.manifest import Manifest
+from optimize_eval.store.resumed import resume_line
 from optimize_eval.store.stored import StoredRun
 
 _NOTE, _COMMAND = "note", "command"  # their keys
@@ -21,10 +22,9 @@ def note_of(manifest: Manifest) -> str | None:
     return note if isinstance(note, str) and note else None
 
 
-def command_of(manifest: Manifest) -> str:
-    """Read how the last session was started; empty where that is not known, as of sessions in Python."""
-    command: Any = manifest.get(_COMMAND)
-    return command if isinstance(command, str) else ""
+def command_of(manifest: Manifest, folder: Path) -> str:
+    """Give the line that starts the last session again; empty where it is not known, as from Python."""
+    return resume_line(manifest.get(_COMMAND), folder)
 
 
 def write_note(run: str, text: str) -> None:

@@ -135,6 +135,58 @@ def test_what_is_not_finished_gives_the_command_that_resumes_it(cli: Cli, tmp_pa
     assert "resume" not in cli("runs").stdout + cli("report", "runs/r").stdout
 
 
+@pytest.mark.parametrize("kept", [["--out", "runs/r"], ["--out=runs/r"], []], ids=["out", "out=", "no out"])
+def test_the_line_that_resumes_names_the_folder_as_it_is_called_now(
+    cli: Cli, tmp_path: Path, kept: list[str]
+) -> None:
+    write_program(tmp_path / "e.sh", ["#!/bin/sh", "echo '{\"score\": 0.5}'"])
+    (tmp_path / "a.txt").touch()
+    words = ["run", "-e", "./e.sh", "--candidate", "a.txt"]
+    assert cli(*words, *kept, "--max-time", "0s").status == 4
+    (made,) = (tmp_path / "runs").iterdir()
+    made.rename(tmp_path / "my run")
+    line = listed(cli, "my run")["my run"]["command"]
+    assert shlex.split(line)[-2:] == ["--out", "my run"] or shlex.split(line)[6:8] == ["--out", "my run"]
+    assert f" resume        {line}\n" in cli("report", "my run").stdout
+    (tmp_path / "d.txt").touch()
+    pasted = shlex.split(line.replace(" --max-time 0s", ""))
+    assert cli(*pasted[1:]).status == 0
+    assert not [*(tmp_path / "runs").iterdir()]
+
+
+KEPT = [
+    "rm -rf ~",
+    "optimize-eval run; rm -rf ~",
+    "optimize-eval run $(rm -rf ~)",
+    "optimize-eval runs rm r",
+    "optimize-eval run -e x 'two\nlines'",
+    "optimize-eval run -e '",
+    "optimize-eval",
+    "optimize-eval rescore --x",
+    7,
+    ["optimize-eval", "run"],
+]
+
+
+@pytest.mark.parametrize("kept", KEPT, ids=map(str, range(len(KEPT))))
+def test_a_command_in_run_json_is_quoted_and_none_but_ours_is_shown(
+    cli: Cli, tmp_path: Path, kept: Any
+) -> None:
+    write_program(tmp_path / "e.sh", ["#!/bin/sh", "echo '{\"score\": 0.5}'"])
+    (tmp_path / "a.txt").touch()
+    assert cli("run", "-e", "./e.sh", "--candidate", "a.txt", "--out", "r", "--max-time", "0s").status == 4
+    document = orjson.loads((tmp_path / "r" / "run.json").read_bytes())
+    (tmp_path / "r" / "run.json").write_bytes(orjson.dumps({**document, "command": kept}))
+    report = cli("report", "r")
+    shown = report.stdout + cli("runs", "r").stdout
+    assert report.status == 0, report.stderr
+    assert "two" not in shown
+    lines = [line.partition("resume")[2].lstrip(": ") for line in shown.splitlines() if "rm" in line]
+    for line in filter(None, lines):
+        assert shlex.split(line)[:2] == ["optimize-eval", "run"], line
+        assert shlex.join(shlex.split(line)) == line, "each word is quoted"
+
+
 def test_no_secret_of_a_command_is_kept(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "a.txt").touch()
     url = "http://user:hunter2secret@127.0.0.1:9/"

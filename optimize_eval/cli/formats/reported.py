@@ -47,7 +47,7 @@ class Reported:
     @property
     def command(self) -> str:
         """Give the words that start its last session again; empty where they are not known."""
-        return command_of(self.stored.manifest)
+        return command_of(self.stored.manifest, self.stored.folder)
 
     @property
     def noted(self) -> dict[str, str]:

@@ -127,7 +127,7 @@ def _read(folder: Path) -> ListedRun:
         winner=_text(verdict.get("winner")),
         search=stopped,
         note=note_of(manifest),
-        command=stopped.command if stopped else command_of(manifest),
+        command=stopped.command if stopped else command_of(manifest, folder),
         axes=_axes(layout, is_bench=is_bench(manifest)),
         created_at=_text(manifest.get("created_at")),
         ended_at=_text(footer.get("ended_at")) if state in _ENDED else None,

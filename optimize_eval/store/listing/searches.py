@@ -13,6 +13,7 @@ from typing import Any
 from optimize_eval.frozen import frozen
 from optimize_eval.store import journal
 from optimize_eval.store.folder import EVALUATIONS, PROPOSALS, SEARCH, holder
+from optimize_eval.store.resumed import resume_line
 
 SCHEMA = "optimize-eval.search.v1"
 KILLED = "killed"  # the last session says nothing of its end, and nobody holds the folder
@@ -46,8 +47,8 @@ class StoredSearch:
 
     @property
     def command(self) -> str:
-        """Give the words that resume it; empty where they are not known."""
-        return str(self.about.get("command", ""))
+        """Give the line that resumes it; empty where it is not known."""
+        return resume_line(self.about.get("command"), self.folder)
 
     def to_dict(self) -> dict[str, Any]:
         """Give what lists of runs say of it."""
