@@ -53,7 +53,9 @@ class ReplyOptions(ModelCallOptions):
     """How models are called, and what of a reply is scored."""
 
     batch_size: Annotated[int | None, Option("Most prompts in one call.", "N", values.COUNT, least=1)] = None
-    api_base: Annotated[str | None, Option("Where a provider's model is called.", "URL", values.URL)] = None
+    api_base: Annotated[str | None, Option("Base URL of models, as of a proxy: …/v1.", "URL", values.URL)] = (
+        None
+    )
 
 
 class BoardOptions(OptionGroup):

@@ -72,7 +72,9 @@ class JudgeOptions(OptionGroup):
 
     objective: Annotated[str | None, Option("What a judge looks for.", "TEXT", values.TEXT)] = None
     rubric: Annotated[str | None, Option("TOML or JSON: how a judge judges.", "FILE", values.PATH)] = None
-    api_base: Annotated[str | None, Option("Where a provider's model is called.", "URL", values.URL)] = None
+    api_base: Annotated[str | None, Option("Base URL of models, as of a proxy: …/v1.", "URL", values.URL)] = (
+        None
+    )
 
 
 class NamedEvaluatorOptions(EvaluatorOptions, JudgeModelOptions):

@@ -198,7 +198,9 @@ class SearchJudgeOptions(OptionGroup):
         Option("TOML or JSON: how a judge judges.", "FILE", flags=("--rubric", "--intake-file")),
     ] = None
     intake_json: Annotated[str | None, Option("The same as JSON.", "TEXT")] = None
-    api_base: Annotated[str | None, Option("Where a judge's model is called.", "URL", values.URL)] = None
+    api_base: Annotated[str | None, Option("Base URL of judges, as of a proxy: …/v1.", "URL", values.URL)] = (
+        None
+    )
 
 
 class SearchFolderOptions(OptionGroup):

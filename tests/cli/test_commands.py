@@ -182,3 +182,10 @@ def test_a_bug_is_one_line_that_tells_how_to_see_more(tmp_path: Path) -> None:
     assert done.returncode == 3
     assert done.stderr.splitlines()[0] == "error: this is a bug in optimize-eval: RuntimeError: boom"
     assert "OPTIMIZE_EVAL_TRACEBACK=1" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "whose"), [("run", "models"), ("bench", "models"), ("optimize", "judges")]
+)
+def test_help_says_what_a_base_url_is_for(cli: Cli, command: str, whose: str) -> None:
+    assert f"Base URL of {whose}, as of a proxy: …/v1." in cli(command, "--help").stdout

@@ -362,7 +362,14 @@ MISUSE = {
     "no objective": (["-e", "judge:openai/m"], "the judge openai/m has no objective"),
     "no key, and which variable": (list(JUDGE), "the environment variable OPENAI_API_KEY is not set"),
     "an unknown provider": (["-e", "judge:openia/m", "--objective", "o"], "did you mean openai"),
-    "an objective for nobody": (["-e", "true", "--objective", "o"], "are for judges, and none is named"),
+    "an objective for nobody": (
+        ["-e", "true", "--objective", "o"],
+        "--objective is for judges, and none is named",
+    ),
+    "a base for nobody": (
+        ["-e", "true", "--api-base", "http://localhost:1/v1"],
+        "--api-base is for judges, and none is named",
+    ),
     "an empty objective": (["-e", "judge:openai/m", "--objective", ""], "--objective is empty"),
     "no such rubric": (["-e", "judge:openai/m", "--rubric", "r.toml"], "r.toml: no such file"),
     "an empty base": ([*JUDGE, "--api-base", ""], "--api-base is empty"),

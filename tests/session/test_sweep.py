@@ -297,7 +297,7 @@ WRONG: dict[str, tuple[Callable[[], Run], str]] = {
     "too many slots": (lambda: swept(concurrency=5000), "--concurrency 5000 is too many"),
     "no time": (lambda: swept(timeout=-1), "timeout: write seconds above 0"),
     "no baseline": (lambda: swept(baseline="z"), "the baseline 'z' is not among the candidates"),
-    "no judge": (lambda: swept(objective="be kind"), "are for judges, and none is named"),
+    "no judge": (lambda: swept(objective="be kind"), "--objective is for judges, and none is named"),
     "headers": (lambda: swept(headers={"Authorization": 3}), "headers: write headers with texts"),
     "no group": (lambda: swept(group_by=["nowhere"]), "no example has a text or number at 'nowhere'"),
 }

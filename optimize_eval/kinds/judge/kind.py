@@ -88,8 +88,15 @@ def _settings(folder: str) -> "Keys":
 
 def _check_defaults(defaults: EvaluatorSpec, judges: Sequence[EvaluatorSpec]) -> None:
     if not judges:
+        judging = judge_of(defaults)
+        said = {
+            "--objective": judging.objective,
+            "--rubric": judging.rubric_file,
+            "--api-base": judging.api_base,
+        }
+        named = [option for option, value in said.items() if value] or [*said]
         raise UsageError(
-            "--objective, --rubric and --api-base are for judges, and none is named",
+            f"{' and '.join(named)} {'is' if len(named) == 1 else 'are'} for judges, and none is named",
             hint="name one: --judge-model PROVIDER/MODEL",
         )
     if base := judge_of(defaults).api_base:
