@@ -48,7 +48,8 @@ def _print_version(wanted: bool) -> None:
 @app.callback(epilog=EXAMPLES)
 def optimize_eval(
     _version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+        bool,
+        typer.Option("--version", "-V", help="Print the version.", callback=_print_version, is_eager=True),
     ] = False,
 ) -> None:
     """Score anything with an evaluator written in any language."""

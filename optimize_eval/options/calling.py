@@ -23,7 +23,9 @@ class SlotOptions(OptionGroup):
 
     heading: ClassVar = Heading.CALLING
 
-    concurrency: Annotated[int, Option("Calls at once.", "N", values.COUNT, RUN, least=1)] = SLOTS
+    concurrency: Annotated[
+        int, Option("Calls at once.", "N", values.COUNT, RUN, flags=("-j", "--concurrency"), least=1)
+    ] = SLOTS
 
 
 class CallOptions(SlotOptions):

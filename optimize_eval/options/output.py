@@ -16,7 +16,7 @@ class PrintOptions(OptionGroup):
 class ShownOptions(PrintOptions):
     """How a command that takes long prints its result."""
 
-    quiet: Annotated[bool, Option("Only the verdict and the folder.")] = False
+    quiet: Annotated[bool, Option("Only the verdict and the folder.", flags=("-q", "--quiet"))] = False
 
 
 class ViewOptions(OptionGroup):

@@ -29,6 +29,8 @@ CALLS: dict[str, Callable[..., Any]] = {"run": sweep, "bench": bench, "optimize"
 FLAGS = {
     "last_failed": ("--lf", "--last-failed"),  # by another rule than that of all others
     "as_json": ("--json",),
+    "concurrency": ("-j", "--concurrency"),
+    "quiet": ("-q", "--quiet"),
     "candidates": ("--candidates",),
     "early_stop": ("--early-stop/--no-early-stop",),
     "evaluators": ("-e", "--evaluator"),

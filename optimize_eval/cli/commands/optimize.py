@@ -13,7 +13,14 @@ from optimize_eval.candidates import Candidate, CandidatePath, load_candidates
 from optimize_eval.cli import output
 from optimize_eval.cli.ending import kept_command
 from optimize_eval.cli.options.evaluators import evaluators_of
-from optimize_eval.cli.options.sweep_file import SearchedCandidates, SpecFile, is_flag, is_said, sweep_of
+from optimize_eval.cli.options.sweep_file import (
+    SearchedCandidates,
+    SpecFile,
+    SweepOption,
+    is_flag,
+    is_said,
+    sweep_of,
+)
 from optimize_eval.cli.printed.search_ending import carry_out
 from optimize_eval.cli.viewing import viewed
 from optimize_eval.errors import UsageError
@@ -81,6 +88,7 @@ def optimize(
     shown: ShownOptions,
     seen: ViewOptions,
     texts: SearchedCandidates = None,
+    _sweep_file: SweepOption = None,
     _spec_file: SpecFile = None,
 ) -> None:
     """Improve a candidate: train drives the search, val decides, a final sweep confirms."""

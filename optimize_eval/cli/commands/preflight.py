@@ -13,7 +13,7 @@ from optimize_eval.cli import output
 from optimize_eval.cli.cleanup import owned_processes
 from optimize_eval.cli.options.evaluators import evaluators_of
 from optimize_eval.cli.options.prompts import compared_of
-from optimize_eval.cli.options.sweep_file import SweepFile, keys_of
+from optimize_eval.cli.options.sweep_file import SweepFile, SweepOption, keys_of
 from optimize_eval.engines import SLOTS
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.options import compared
@@ -96,6 +96,7 @@ def preflight(
     ] = DEFAULT_BUDGET,
     budget: Annotated[float | None, typer.Option("--budget", min=0, hidden=True)] = None,
     _sweep: SweepFile = None,
+    _sweep_file: SweepOption = None,
 ) -> None:
     """Check evaluators before a long run: their answers, calls at once, and speed."""
     defaults = starting_spec(scoring, judge_of(scoring), manners_of(servers))

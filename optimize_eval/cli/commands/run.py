@@ -8,7 +8,7 @@ import typer
 
 from optimize_eval.cli import output
 from optimize_eval.cli.options.evaluators import evaluators_of
-from optimize_eval.cli.options.sweep_file import SweepFile
+from optimize_eval.cli.options.sweep_file import SweepFile, SweepOption, sweep_of
 from optimize_eval.errors import UsageError
 from optimize_eval.options.calling import FolderOptions, HandlingOptions, PricedServerOptions, RecheckOptions
 from optimize_eval.options.compared import ComparisonOptions
@@ -55,7 +55,8 @@ def run(
     chosen: LastFailedOptions,
     shown: ShownOptions,
     seen: ViewOptions,
-    sweep: SweepFile = None,
+    _sweep: SweepFile = None,
+    _sweep_file: SweepOption = None,
 ) -> None:
     """Compare candidates over a dataset and a valset; an interrupted run resumes."""
     from optimize_eval.cli.options.prompts import compared_of
@@ -63,6 +64,7 @@ def run(
     from optimize_eval.session.settings import gates_of, handling_of
     from optimize_eval.session.sweeps import load_comparison, prepare
 
+    sweep = sweep_of(context)
     _check(what, place, planned, seen)
     handling = handling_of(calls) if planned.dry_run else _kept(handling_of(calls))
     manners = manners_of(servers, seeks_prices=calls.max_cost is not None)
@@ -87,7 +89,7 @@ def run(
         out=None if handling.fresh else place.out,
         prompting=prompting,
     )
-    stem, limits, after = Path(sweep).stem if sweep else "run", gates_of(demanded), None
+    stem, limits, after = Path(sweep.path).stem if sweep else "run", gates_of(demanded), None
     if chosen.last_failed:
         from optimize_eval.cli.options.last_failed import only_last_failed
 

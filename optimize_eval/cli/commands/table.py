@@ -69,6 +69,14 @@ class Commands(TyperGroup):
         listed = [Listed(name, line) for name, line in _LINES.items()]
         super().__init__(**{**settings, "commands": listed})
 
+    def resolve_command(self, context: Any, arguments: list[str]) -> Any:
+        """Answer a word that is no command with ours."""
+        if arguments and arguments[0] not in _LINES and not arguments[0].startswith("-"):
+            from optimize_eval.cli.options.known_elsewhere import unknown_command  # noqa: PLC0415  for few
+
+            raise unknown_command(*arguments[:2], names=NAMES)
+        return super().resolve_command(context, arguments)
+
 
 @cache  # for whoever calls several commands in one process, as tests do
 def _load(name: str) -> Any:

@@ -12,7 +12,7 @@ from optimize_eval.cli.commands.table import ORDER
 from optimize_eval.cli.options.bound import options_of
 from optimize_eval.errors import UsageError
 from optimize_eval.options.compared import CandidateOptions
-from optimize_eval.options.declared import Declared
+from optimize_eval.options.declared import Declared, Heading
 
 if TYPE_CHECKING:
     from optimize_eval.sweepfile import Sweep
@@ -22,7 +22,7 @@ QUOTE = "an option takes one value: quote a pattern, 'prompts/*.txt', or your sh
 USUAL = "optimize-eval.toml"  # in the folder where a command starts
 
 _FILES = ("candidate", "candidates")
-_NAMING = {"evaluators", "judge_models", "_spec_file"}
+_NAMING = {"evaluators", "judge_models", "_sweep_file", "_spec_file"}
 
 
 def take_sweep(context: typer.Context, path: str | None) -> str | None:
@@ -30,6 +30,8 @@ def take_sweep(context: typer.Context, path: str | None) -> str | None:
     path = path or _usual(context)
     if path is None:
         return None
+    if context.obj is not None:
+        raise UsageError(f"{path} is a second sweep file", hint="name one: as the argument, or with -c")
     from optimize_eval.sweepfile import SUFFIX  # noqa: PLC0415  most commands have none
     from optimize_eval.sweepfile.reading import load_sweep  # noqa: PLC0415
 
@@ -69,7 +71,8 @@ def take_sweep_of_search(context: typer.Context, paths: list[str] | None) -> lis
     return paths[1:] or None
 
 
-def _take_spec_file(context: typer.Context, path: str | None) -> str | None:
+def _take_option(context: typer.Context, path: str | None) -> str | None:
+    """Take a sweep file that an option names; the other way to name one is the argument."""
     return take_sweep(context, path) if path is not None else None
 
 
@@ -101,9 +104,21 @@ SearchedCandidates = Annotated[
         is_eager=True,
     ),
 ]
+SweepOption = Annotated[
+    str | None,
+    typer.Option(
+        "-c",
+        "--sweep",
+        metavar="FILE",
+        help="The sweep file, as an option.",
+        callback=_take_option,
+        is_eager=True,
+        rich_help_panel=Heading.COMPARED,
+    ),
+]
 SpecFile = Annotated[
     str | None,
-    typer.Option("--spec-file", metavar="FILE", hidden=True, callback=_take_spec_file, is_eager=True),
+    typer.Option("--spec-file", metavar="FILE", hidden=True, callback=_take_option, is_eager=True),
 ]
 
 
