@@ -35,7 +35,7 @@ COMMANDS: Mapping[str, tuple[Sequence[str], bytes, int]] = {  # → arguments, s
 PROGRESS = re.compile(r"(?m)^\d\d:\d\d:\d\d .*\n")  # only where the machine is slow
 CHANGING = re.compile(
     r'"(?:seconds|p50|p95|max|mean|started_at|created|timestamp|latency_ms)": ?[^,}]+'
-    r'|"total": ?\d*\.\d+|\d+\.\d+ s\b|\d+ ms\b'
+    r'|"total": ?\d*\.\d+|\d+\.\d+ s\b|\d+ ms\b|"journal": ?\{[^}]*\}'
 )
 
 
