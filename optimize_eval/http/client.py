@@ -18,7 +18,7 @@ from queue import SimpleQueue
 from urllib.parse import urljoin, urlsplit
 
 from pyreqwest.client import SyncClient, SyncClientBuilder
-from pyreqwest.exceptions import NetworkError, PyreqwestError, RequestTimeoutError
+from pyreqwest.exceptions import BuilderError, NetworkError, PyreqwestError, RequestTimeoutError
 from pyreqwest.http import Url
 from pyreqwest.response import SyncResponse
 
@@ -181,9 +181,22 @@ def _build_client(url: str, headers: Mapping[str, str], *, idle: int) -> SyncCli
         _RUNTIME_OF.append(os.getpid())
     builder = SyncClientBuilder().follow_redirects(enable=False).referer(enable=False)
     builder = builder.pool_max_idle_per_host(idle).default_headers(headers)
-    if is_loopback(url):
-        builder = builder.no_proxy()  # a proxy from the environment cannot reach our own loopback
-    return builder.build()
+    if not is_loopback(url):
+        return _built(builder)
+    builder = builder.no_proxy()  # a proxy from the environment cannot reach our own loopback
+    if url.startswith("http:"):  # none is looked at, and a bare machine has none to check it by
+        builder = builder.danger_accept_invalid_certs(True)  # noqa: FBT003
+    return _built(builder)
+
+
+def _built(builder: SyncClientBuilder) -> SyncClient:
+    try:
+        return builder.build()
+    except BuilderError as error:
+        raise UsageError(
+            f"there can be no HTTPS: {_causes(error)[-1]}",
+            hint="apt-get install ca-certificates, or SSL_CERT_FILE=… names a file of certificates",
+        ) from error
 
 
 def _is_loopback(host: str) -> bool:

@@ -148,6 +148,16 @@ def test_a_url_that_is_none_is_a_usage_error(score: Cli, url: str) -> None:
     assert "is not a URL" in result.stderr
 
 
+def test_where_there_are_no_certificates_a_server_of_this_machine_is_called_all_the_same(
+    program: Cli, server: Server, tmp_path: Path
+) -> None:
+    bare = {"SSL_CERT_FILE": str(tmp_path / "none"), "SSL_CERT_DIR": str(tmp_path)}
+    (tmp_path / "c.txt").write_text("x")
+    assert program("score", "c.txt", "-e", f"{server.url}/ok", env=bare).status == 0
+    refused = program("score", "c.txt", "-e", "https://127.0.0.1:9/", env=bare)
+    assert (refused.status, "apt-get install ca-certificates" in refused.stderr) == (2, True), refused.stderr
+
+
 def test_a_proxy_from_the_environment_is_not_asked_for_loopback(score: Cli, server: Server) -> None:
     proxy = dict.fromkeys(("HTTP_PROXY", "http_proxy", "ALL_PROXY"), "http://127.0.0.1:9")
     assert score(f"{server.url}/ok", env=proxy).status == 0
