@@ -1,5 +1,6 @@
 """What ships is found beside the checkout and in an installed wheel alike."""
 
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -7,6 +8,7 @@ from pathlib import Path
 
 from optimize_eval import shipped
 from tests.paths import ROOT
+from tests.tools import need
 
 _WHERE = "from optimize_eval import shipped; print(shipped.metric_path('exact_match'))"
 
@@ -55,3 +57,52 @@ def test_what_a_program_cannot_run_without_is_found() -> None:
         "_sandbox.py",
         "_seccomp.py",
     ]
+
+
+@need("git")
+def test_what_git_does_not_track_is_packed_nowhere(tmp_path: Path) -> None:
+    folder = tmp_path / "dirty"
+    ours = ["pyproject.toml", "README.md", "LICENSE", ".ci/packed.py", ".gitignore", "datasets/greeting.txt"]
+    ours += ["optimize_eval/__init__.py", "optimize_eval/version.py", "evaluators/exact.py"]
+    for name in ours:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
+    for command in (["init", "-q"], ["add", "-A"]):
+        subprocess.run(["git", "-C", folder, *command], check=True)
+    (tmp_path / "key").write_text("secret")
+    for name in (".env", "evaluators/.env", "optimize_eval/mine.py", "runs/r/journal.jsonl"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("secret")
+    (folder / "evaluators" / "key.py").symlink_to(tmp_path / "key")
+    (folder / "datasets" / "all").symlink_to(tmp_path)
+    (folder / "datasets" / "greeting.txt").unlink()
+    (folder / "datasets" / "greeting.txt").symlink_to(tmp_path / "key")
+
+    ours.remove("datasets/greeting.txt")
+    packed, wheel = _built(folder, tmp_path / "built")
+    assert packed == {*ours, "PKG-INFO"}
+    assert wheel == {
+        "optimize_eval/__init__.py",
+        "optimize_eval/version.py",
+        "optimize_eval/_shipped/evaluators/exact.py",
+    }
+    (unpacked,) = (tmp_path / "built").glob("*/")
+    (unpacked / "evaluators" / ".env").write_text("secret")
+    (unpacked / "evaluators" / "key.py").symlink_to(tmp_path / "key")
+    assert _built(unpacked, tmp_path / "again")[1] == wheel
+
+
+def _built(folder: Path, target: Path) -> tuple[set[str], set[str]]:
+    """Build both as an installer does, and name what they hold; the sdist is left unpacked."""
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-d", target],
+        cwd=folder,
+        check=True,
+        capture_output=True,
+    )
+    (sdist,), (wheel,) = target.glob("*.tar.gz"), target.glob("*.whl")
+    shutil.unpack_archive(sdist, target)
+    (unpacked,) = target.glob("*/")
+    found = {str(path.relative_to(unpacked)) for path in unpacked.rglob("*") if path.is_file()}
+    with zipfile.ZipFile(wheel) as archive:
+        return found, {name for name in archive.namelist() if ".dist-info/" not in name}

@@ -4,14 +4,16 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache, partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from tests.paths import ROOT
 from tests.serving import serving
@@ -25,10 +27,41 @@ def need(*programs: str) -> pytest.MarkDecorator:
     )
 
 
+def cases(table: Mapping[str, tuple[str, ...]]) -> list[ParameterSet]:
+    """Make parameters of rows by their ids; a program of tests/faults that is named first may need a tool."""
+    return [pytest.param(*row, id=name, marks=need(*_needed_by(row[0]))) for name, row in table.items()]
+
+
+def _needed_by(program: str) -> list[str]:
+    parts = {".pl": "perl", "setsid": "setsid", "in_own_session": "setsid"}
+    return [tool for part, tool in parts.items() if part in program]
+
+
 def need_module(name: str) -> pytest.MarkDecorator:
-    """Skip where a library of the extra [dev] is missing, but not under CI."""
-    is_missing = find_spec(name) is None and not os.environ.get("CI")
-    return pytest.mark.skipif(is_missing, reason=f"needs the library {name}: pip install -e '.[dev]'")
+    """Skip where a library that is large and used by few tests is missing; .ci/run has a step with them."""
+    return pytest.mark.skipif(find_spec(name) is None, reason=f"needs the library {name}")
+
+
+def need_kernel(what: str) -> pytest.MarkDecorator:
+    """Skip where the kernel lets nobody do something, whatever is installed; not under CI."""
+    is_missing = not os.environ.get("CI") and not _OFFERED[what]()
+    return pytest.mark.skipif(is_missing, reason=f"needs {what}, which this process is not allowed")
+
+
+@cache
+def _is_done(*command: str) -> bool:
+    try:
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+_OFFERED = {
+    "namespaces": partial(
+        _is_done, "unshare", *(["--map-root-user"] if os.geteuid() else []), "--pid", "--net"
+    ),
+    "bubblewrap": partial(_is_done, "bwrap", "--unshare-pid", "--unshare-net", "--ro-bind", "/", "/", "true"),
+}
 
 
 starts_in_any_locale = pytest.mark.skipif(

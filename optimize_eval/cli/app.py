@@ -16,6 +16,7 @@ from optimize_eval.version import VERSION
 _PROGRAM = "optimize-eval"
 _TRACEBACK_VARIABLE = "OPTIMIZE_EVAL_TRACEBACK"
 _USAGE, _COULD_NOT_GO_ON, _INTERRUPTED = 2, 3, 130
+_Misuse: Any = typer.BadParameter.__mro__[2]  # click's ClickException, which typer has within since 0.26
 
 app = typer.Typer(
     name=_PROGRAM,
@@ -69,7 +70,7 @@ def execute() -> int:
 def _carried_out() -> int:
     try:
         return _call()
-    except typer.TyperException as error:
+    except _Misuse as error:
         return _misused(error)
     except OptimizeEvalError as error:
         output.say_error(error)
@@ -99,7 +100,7 @@ def _call() -> int:
     return status
 
 
-def _misused(error: typer.TyperException) -> int:
+def _misused(error: Any) -> int:
     context = getattr(error, "ctx", None)
     asks_for_help = context and error.message == context.get_help()
     said = error.format_message()

@@ -8,7 +8,7 @@ from optimize_eval.options.declared import Heading
 
 _PLAIN = "Options"
 _FIRST = 30  # the widest column of flags
-_RANGE = re.compile(r"(?:; |(?<=\[))x[<>]=[\d.]+(?:<=\d+)?|  \[x[<>]=[\d.]+\]")  # an error says it, too
+_RANGE = re.compile(r"(?:; |(?<=\[))x[<>]=[\d.]+(?:<=\d+)?|  \[x[<>]=[\d.]+\]")
 
 
 def write_options(parameters: Iterable[Any], context: Any, formatter: Any) -> None:
@@ -33,4 +33,9 @@ def _heading(parameter: Any) -> str:
 
 
 def _write(rows: list[tuple[str, str]], formatter: Any, width: int) -> None:
-    formatter.write_dl([(f"{first:<{width}}", _RANGE.sub("", text)) for first, text in rows])
+    formatter.write_dl([(f"{first:<{width}}", _without_noise(text)) for first, text in rows])
+
+
+def _without_noise(text: str) -> str:
+    """Leave out ranges, which an error says, and what typer before 0.21.2 writes for Rich alone."""
+    return _RANGE.sub("", text.replace("\\[", "[")).removesuffix("  []")
