@@ -54,7 +54,7 @@ def enclose(plan: dict[str, Any]) -> bytes:  # noqa: C901, PLR0915  it is sent a
         )
         ruleset = must(call(444, words(everything, 3 * nets, 3 * scopes), 8 * (1 + nets + scopes), 0))
         allowed = [(path, 1 | 4 | 8) for path in plan["read"]]
-        allowed += [(os.fsencode(plan["scratch"]), everything)] if plan["scratch"] else []
+        allowed += [(os.fsencode(own), everything)] if own else []
         for path, rights in [*allowed, (b"/dev/null", 2 | 4)]:
             try:
                 place = os.open(path, os.O_PATH)
@@ -71,6 +71,8 @@ def enclose(plan: dict[str, Any]) -> bytes:  # noqa: C901, PLR0915  it is sent a
         if not plan["leaves"]:
             raise OSError("there is no account to go to")
         account = 2_000_000_000 + int.from_bytes(os.urandom(8), "little") % 100_000_000  # it has nothing
+        if own and not plan["scratch"]:
+            os.chown(own, account, account)
         os.setgroups([])
         os.setresgid(*[account] * 3)
         os.setresuid(*[account] * 3)
@@ -92,7 +94,9 @@ def enclose(plan: dict[str, Any]) -> bytes:  # noqa: C901, PLR0915  it is sent a
     if plan["scratch"]:  # a file without content costs memory too: their number is limited
         options = b"mode=1777,nr_inodes=4096,size=%d" % plan["size"]
         must(mount(b"tmpfs", os.fsencode(plan["scratch"]), b"tmpfs", 2 | 4, options))
-        os.chdir(plan["scratch"])
+    own = plan["scratch"] or os.environ["TMPDIR"].rstrip("/")  # which whoever starts it makes and removes
+    if own:
+        os.chdir(own)
     if plan["layers"]:
         must(prctl(38, 1, 0, 0, 0))  # no new privileges, by whatever program
     done = []

@@ -2,10 +2,11 @@
 
     python _hosting.py LEVEL PROGRAM [FILE…]
 
-writes one object of JSON: {"argv", "environment", "first", "layers", "missing", "visible"}, or {"refused":
-"why"}. `first`, in base64, is what the program's stdin begins with. It may read the FILEs beside it and the
-packages of this interpreter; it has no environment, and a small folder to write to. It ends with the thread
-that starts it; when else it ends is that one's business, and what it writes is hostile data.
+writes one object of JSON: {"argv", "environment", "first", "takes_folder", "layers", "missing", "visible"},
+or {"refused": "why"}. `first`, in base64, is what the program's stdin begins with; where it takes one, TMPDIR
+and HOME are an empty folder of its own that whoever starts it makes and removes. It may read the FILEs beside
+it and the packages of this interpreter; it has no environment, and a small folder to write to. It ends with
+the thread that starts it; when else it ends is that one's business, and what it writes is hostile data.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ def described(level: str, program: str, files: list[str]) -> dict[str, Any]:
         "argv": how.argv,
         "environment": how.environment,
         "first": base64.b64encode(how.first).decode(),
+        "takes_folder": how.takes_folder,
         "layers": sandbox.layers,
         "missing": sandbox.missing,
         "visible": sandbox.visible,

@@ -152,7 +152,10 @@ def library(name: str) -> Any:
         return import_module(name)
     except ImportError as error:
         package = name.partition(".")[0]
-        raise Fault(f"this metric needs {package}: pip install 'optimize-eval[metrics]' ({error})") from error
+        from shlex import quote  # noqa: PLC0415  it is dear
+
+        line = f"{quote(sys.executable)} -m pip install {package}"
+        raise Fault(f"this metric needs {package}: {line} ({error})") from error
 
 
 def shortened(text: str) -> str:

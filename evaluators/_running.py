@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from _sandbox import Limits
 
 _TAIL, _SHARED = 2048, 64 << 20
+_NOW_AND_THEN = 0.1  # seconds
+_MOST_FILES = 4096
 
 
 class Refused(Exception):
@@ -35,10 +37,14 @@ class Running:
     """A program in its sandbox: lines to its stdin, lines from its stdout, the end of its stderr."""
 
     def __init__(
-        self, process: subprocess.Popen[bytes], limits: Limits, running: set[int], first: bytes
+        self, process: subprocess.Popen[bytes], limits: Limits, running: set[int], first: bytes, folder: str
     ) -> None:
-        """Take a process; `running` are all of the same sandbox that have not been closed."""
+        """Take a process; `running` are all of the same sandbox that have not been closed.
+
+        A folder on disk that it may write to is looked at now and then, and removed in the end.
+        """
         self._process, self._limits, self._running, self._unsent = process, limits, running, first
+        self._folder, self._look_at = folder, 0.0
         self._unread, self._read, self._ended, self.tail = bytearray(), 0, False, b""
         self._deadline, self._most = time.monotonic() + 20, limits.output
         self._in, self._out, self._err = (
@@ -102,12 +108,15 @@ class Running:
         self._running.discard(self._process.pid)
         if LINUX:
             _sweep(self._running)
+        if self._folder:
+            _remove(self._folder)
 
     def _exchange(self) -> None:
         """Write and read what can be written and read, and wait for it until the deadline."""
         self._write()
+        self._look()
         left = self._deadline - time.monotonic()
-        ready = dict(self._poll.poll(max(0, left) * 1000))
+        ready = dict(self._poll.poll(max(0, min(left, _NOW_AND_THEN) if self._folder else left) * 1000))
         if left <= 0:
             raise Stopped(f"ran out of time ({self._limits.seconds:g} s)")
         if 1 in ready:
@@ -121,6 +130,13 @@ class Running:
             self._ended = not came
         if self._read > self._most:
             raise Stopped(f"wrote more than {self._most >> 10} KiB")
+
+    def _look(self) -> None:
+        """Stop it where the folder that is on disk holds more than one in memory would."""
+        if self._folder and (now := time.monotonic()) >= self._look_at:
+            self._look_at = now + _NOW_AND_THEN
+            if _holds_more(self._folder, self._limits.scratch):
+                raise Stopped(f"wrote more than {self._limits.scratch >> 20} MiB into its folder")
 
     def _write(self) -> None:
         try:
@@ -153,6 +169,35 @@ class Running:
             if not self._drain_tail():
                 break
         return f"ended with status {self._status()}"
+
+
+def _holds_more(folder: str, most: int) -> bool:
+    """Return True if a folder has more bytes or files than it may; nothing in it is believed or followed."""
+    size, files, folders = 0, 0, [folder]
+    while folders:
+        with contextlib.suppress(OSError), os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                size, files = size + entry.stat(follow_symlinks=False).st_blocks * 512, files + 1
+                if size > most or files > _MOST_FILES:
+                    return True
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+    return False
+
+
+def _remove(folder: str) -> None:
+    """Remove a folder, however deep: what is in a folder within comes up first."""
+    with contextlib.suppress(OSError):
+        while entries := [*os.scandir(folder)]:
+            for entry in entries:
+                if not entry.is_dir(follow_symlinks=False):
+                    os.unlink(entry.path)  # noqa: PTH108  for each of thousands
+                    continue
+                os.chmod(entry.path, 0o700)  # noqa: PTH101
+                for inner in [*os.scandir(entry.path)]:
+                    os.rename(inner.path, f"{folder}/{os.urandom(12).hex()}")  # noqa: PTH104
+                os.rmdir(entry.path)  # noqa: PTH106
+        os.rmdir(folder)  # noqa: PTH106
 
 
 def _sweep(spared: set[int]) -> None:

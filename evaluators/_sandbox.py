@@ -8,7 +8,8 @@ that the program wrote takes it for hostile data. Time that others can measure i
 
 Promise        kept by
 files          bubblewrap (a new root, read-only, a small tmpfs to write), or Landlock with seccomp, where
-               stat still tells names, sizes and times of files, because imports need it (`visible`)
+               stat still tells names, sizes and times of files, because imports need it (`visible`).
+               Where nobody can mount, the folder to write is one on disk, which is removed with the program
 network        a network namespace (bubblewrap, unshare), or seccomp: no sockets but pairs
 signals        a PID namespace (bubblewrap, unshare), or seccomp; ptrace and the like are always closed
 memory         rlimits with seccomp: one process, no memory outside its address space; tmpfs has a size
@@ -28,8 +29,10 @@ import marshal
 import os
 import resource
 import subprocess
+import tempfile
 from dataclasses import dataclass
 from math import inf
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from _enclosed import BOOT, enclose
@@ -39,7 +42,6 @@ from _seccomp import filter_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
     from types import CodeType
 
     Program = Sequence[tuple[str, CodeType]]  # modules by their names; the last one has a `main`
@@ -53,6 +55,7 @@ PROMISES = {  # what is promised, the sets of layers that keep it, what it means
     "memory": ("rlimits seccomp", "memory and processes are not limited in total"),
 }
 _VISIBLE = "files: which names there are, with sizes and times, can be asked for (stat); contents cannot"
+_UNBOUNDED = "disk: the files in its folder are limited one by one, and together by whoever looks at them"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,11 +69,15 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """How a program is started: the words, the environment, and what its stdin begins with."""
+    """How a program is started: the words, the environment, and what its stdin begins with.
+
+    Where it `takes_folder`, TMPDIR and HOME are an empty folder of its own that whoever starts it makes.
+    """
 
     argv: tuple[str, ...]
     environment: dict[str, str]
     first: bytes
+    takes_folder: bool
 
 
 class Sandbox:
@@ -89,6 +96,7 @@ class Sandbox:
         ]
         is_open = any(promise.startswith("files") for promise in self.missing)
         self.visible = [] if is_open or "bubblewrap" in self.layers else [_VISIBLE]
+        self.visible += [_UNBOUNDED] if self.visible and not self._mechanism else []
         if level == "strict" and self.missing:
             raise Refused(
                 f"the sandbox would not be strict; missing: {'; '.join(self.missing)}. There is "
@@ -136,21 +144,22 @@ class Sandbox:
             argv=(*outside(mechanism, self._shown), *python),
             environment=environment(scratch),
             first=b"%d\n%b" % (len(said), said),
+            takes_folder=not mechanism,
         )
 
     def _start(self, how: Start) -> Running:
-        pipe = subprocess.PIPE
+        pipe, folder = subprocess.PIPE, tempfile.mkdtemp(prefix="scratch-") if how.takes_folder else ""
         process = subprocess.Popen(
             how.argv,
             stdin=pipe,
             stdout=pipe,
             stderr=pipe,
-            env=how.environment,
+            env=how.environment | ({"TMPDIR": folder, "HOME": folder} if folder else {}),
             cwd="/",
             start_new_session=True,
         )
         self._running.add(process.pid)
-        return Running(process, self.limits, self._running, how.first)
+        return Running(process, self.limits, self._running, how.first, folder)
 
 
 _NOTHING = "def main(enclosed):\n import os\n os.write(1, enclosed)"
@@ -161,7 +170,8 @@ def _plan(
 ) -> dict[str, Any]:
     """Say in plain data what the child does to itself."""
     is_root = LINUX and os.geteuid() == 0
-    can_read = shown_to_all(shown) if mechanism == "bubblewrap" else open_to_all(shown)
+    folders = () if mechanism else (Path(tempfile.gettempdir()),)
+    can_read = shown_to_all(shown) if mechanism == "bubblewrap" else open_to_all((*shown, *folders))
     leaves = "uid" in layers and is_root and can_read
     numbers = {
         **({} if limits.seconds == inf else {resource.RLIMIT_CPU: int(limits.seconds) + 2}),

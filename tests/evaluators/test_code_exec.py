@@ -344,3 +344,30 @@ def test_it_ends_with_its_candidate_when_nobody_waits_for_the_answer(tmp_path: P
         assert judge.wait(30) == 1
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the layers are Linux's")
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("open('a', 'w').write('x'); return sorted(os.listdir())", ["a"]),
+        ("for n in range(9): open(str(n), 'wb').write(bytes(8 << 20))\n    time.sleep(600)", "MiB into its"),
+        ("for n in range(2000): os.mkdir('d'); os.chdir('d')\n    return 1", 1),
+    ],
+    ids=["a file", "a full disk", "depths"],
+)
+def test_a_folder_on_disk_is_bounded_and_ends_with_the_program(tmp_path: Path, body: str, said: Any) -> None:
+    program = f"import os, time\ndef f(x):\n    {body}"
+    payload = {"candidate": program, "example": {"io_pairs": [[1, said]]}}
+    command = [sys.executable, str(EVALUATORS / "code_exec.py"), "--layers", "landlock,seccomp,rlimits"]
+    done = subprocess.run(
+        command,
+        input=json.dumps(payload).encode(),
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        check=True,
+    )
+    answer = json.loads(done.stdout)
+    assert answer["score"] == (not isinstance(said, str)), answer
+    assert not isinstance(said, str) or said in done.stdout.decode()
+    assert not list(tmp_path.iterdir())

@@ -16,11 +16,6 @@ _DENIED = ("PermissionError", "FileNotFoundError", "OSError", "gaierror")
 _HINT_DENIED = (
     "it runs in a sandbox, without files and network of this machine: --sandbox none runs it with your rights"
 )
-_NO_FOLDER = "No usable temporary directory"  # as tempfile says it
-_HINT_FOLDER = (
-    "this sandbox has no folder for files of the code's own: where bubblewrap is installed (apt-get install "
-    "bubblewrap), it has one; --sandbox none runs the code with your rights"
-)
 _OF_SANDBOX = re.compile(r'(?:^|not JSON: ")((?:bwrap|landlock|uid|rlimits|seccomp): [^"]+)')
 _HINT_NO_SANDBOX = (
     "it started before: this machine may have no room for one more process or namespace; try a lower "
@@ -84,6 +79,4 @@ def _of_sandbox(*said: str) -> str:
 
 def _hint_of(fault: str) -> str:
     """Say what of a fault the sandbox did."""
-    if _NO_FOLDER in fault:
-        return _HINT_FOLDER
     return _HINT_DENIED if fault.startswith(_DENIED) else ""

@@ -7,11 +7,14 @@ has, and says how processes are started in it. Which process runs which code is 
 import base64
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field
 from functools import cache, partial
 from pathlib import Path
+from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
 from optimize_eval import shipped
@@ -40,6 +43,7 @@ class Hosting:
     level: str
     program: Program
     first: bytes = field(default=b"", repr=False)  # what their stdin begins with
+    takes_folder: bool = False  # of its own, to write to
     layers: Sequence[str] = ()
     missing: Sequence[str] = ()  # promises that nothing keeps
 
@@ -60,6 +64,7 @@ class Starter:
     def __init__(self, level: str) -> None:
         self._level = level
         self._thread = _thread() if hosting(level).is_enclosed else None
+        self._folders: list[str] = []
 
     @property
     def is_enclosed(self) -> bool:
@@ -68,12 +73,23 @@ class Starter:
     def start(self, tag: str) -> tuple[process.Child, bytes]:
         """Start a process, and give what its stdin begins with; raises NotStarted."""
         how = hosting(self._level)
-        start = partial(process.started, how.program, tag, {})
+        start = partial(process.started, how.program, tag, self._variables(how))
         return (_started_by(self._thread, start) if self._thread else start()), how.first
 
     def close(self) -> None:
+        """Let no thread and no folder stay; the processes have ended, or end with the thread."""
         if self._thread:
             self._thread.shutdown()
+        for folder in self._folders:
+            with suppress(RecursionError):  # of who nests folders to spite us
+                rmtree(folder, ignore_errors=True)
+
+    def _variables(self, how: Hosting) -> dict[bytes, bytes]:
+        if not how.takes_folder:
+            return {}
+        folder = tempfile.mkdtemp(prefix="scratch-")
+        self._folders.append(folder)
+        return dict.fromkeys((b"TMPDIR", b"HOME"), os.fsencode(folder))
 
 
 def hosting(level: str) -> Hosting:
@@ -95,6 +111,7 @@ def enclosed(level: str) -> Hosting:
         level=level,
         program=_program(tuple(told["argv"]), environment, cwd="/"),
         first=base64.b64decode(told["first"]),
+        takes_folder=told["takes_folder"],
         layers=tuple(told["layers"]),
         missing=tuple(told["missing"]),
     )
