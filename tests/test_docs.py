@@ -115,7 +115,7 @@ def test_a_page_that_runs_a_metric_of_an_extra_says_how_to_install_it() -> None:
     used = re.compile(rf"@({'|'.join(metrics)})\b|type: bleu\b")
     running = [page for page in _RUNNING if any(used.search(step.code) for step in steps_of(page))]
     assert "docs/task-parts.md" in running
-    assert not [page for page in running if "pip install 'optimize-eval[metrics]'" not in _read(page)]
+    assert not [page for page in running if "pip install '.[metrics]'" not in _read(page)]
 
 
 def _read(page: str) -> str:

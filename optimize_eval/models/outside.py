@@ -5,6 +5,8 @@ What litellm answers or raises becomes a response as HTTP has them, so that it i
 
 import os
 import re
+import shlex
+import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -23,7 +25,7 @@ from optimize_eval.models.spec import ModelSpec
 from optimize_eval.secrets import Secrets, is_confidential, to_hide
 
 _WRAPPERS = re.compile(r"^(litellm\.)?(\w+Error: )*(\w+Exception - )?")
-_INSTALL = "pip install 'optimize-eval[litellm]'"
+_INSTALL = f"{shlex.quote(sys.executable)} -m pip install 'litellm>=1.84'"
 _SHORTEST_SECRET = 12  # of any variable with such a name: shorter values are words too often
 
 

@@ -5,6 +5,8 @@ refused by column, before any record is read.
 """
 
 import math
+import shlex
+import sys
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -15,7 +17,7 @@ from typing import Any
 from optimize_eval.errors import Problem
 from optimize_eval.rows.example import Example, of_record
 
-_INSTALL = "pip install 'optimize-eval[data]'"
+_INSTALL = f"{shlex.quote(sys.executable)} -m pip install 'pyarrow>=20'"
 _ROWS = 1000  # that are made at a time
 _PLAIN = (
     "is_null", "is_boolean", "is_integer", "is_floating", "is_decimal", "is_string", "is_large_string",

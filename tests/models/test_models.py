@@ -3,6 +3,7 @@
 import os
 import pickle
 import re
+import shlex
 import socket
 import subprocess
 import sys
@@ -399,7 +400,8 @@ def test_a_name_that_is_none_lists_the_providers(name: str, message: str) -> Non
     assert caught.value.message == message
     assert all(provider in caught.value.hint for provider in PROVIDERS)
     if "unknown" in message and find_spec("litellm") is None:
-        assert "pip install 'optimize-eval[litellm]'" in caught.value.hint
+        line = f"{shlex.quote(sys.executable)} -m pip install 'litellm>=1.84'"
+        assert line in caught.value.hint
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)

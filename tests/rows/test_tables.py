@@ -2,6 +2,8 @@
 
 import json
 import random
+import shlex
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -272,4 +274,6 @@ def test_what_json_has_no_value_for_is_named_by_column(tmp_path: Path) -> None:
 def test_parquet_without_pyarrow_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("optimize_eval.rows.parquet.find_spec", lambda _: None)
     (problem,) = problems(written(tmp_path / "d.parquet", b"PAR1"))
-    assert problem == " Parquet is read by pyarrow: pip install 'optimize-eval[data]'"
+    assert (
+        problem == f" Parquet is read by pyarrow: {shlex.quote(sys.executable)} -m pip install 'pyarrow>=20'"
+    )
