@@ -1,16 +1,23 @@
 """Where things are: the checkout, the installed program, the programs that misbehave."""
 
 import hashlib
+import os
 import re
 import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+_ODD = re.compile(r"[\s'\"\\]")
+if _ODD.search(tempfile.gettempdir()):  # tests write into commands where their files are
+    for _variable in ("TMPDIR", "TEMP", "TMP"):
+        os.environ.pop(_variable, None)
+    tempfile.tempdir = None
+
 
 def _plain(folder: Path) -> Path:
     """Name a folder so that commands and lines `#!` hold it: by a link, where it has a blank or a quote."""
-    if not re.search(r"[\s'\"\\]", str(folder)):
+    if not _ODD.search(str(folder)):
         return folder
     digest = hashlib.sha256(str(folder).encode()).hexdigest()[:12]  # one for all workers
     link = Path(tempfile.gettempdir(), f"optimize-eval-{digest}")

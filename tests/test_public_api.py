@@ -13,6 +13,7 @@ import optimize_eval
 from optimize_eval import DataError, EvaluationError, FailureKind, UsageError, command_evaluator, load_dataset
 from optimize_eval.errors import Problem
 from tests.paths import PROGRAMS
+from tests.tools import need
 
 
 def test_the_public_names_are_sorted_and_all_there() -> None:
@@ -79,6 +80,7 @@ def test_an_unknown_score_range_is_refused() -> None:
         command_evaluator("true", score_range="percent")
 
 
+@need("perl")
 def test_one_failure_changes_no_other_outcome() -> None:
     outcomes: dict[int, float | str] = {}
     with command_evaluator([str(PROGRAMS / "crashes_every_7th.pl")]) as evaluator:
@@ -123,6 +125,7 @@ def test_a_program_that_appears_later_is_found_then(tmp_path: Path) -> None:
         assert evaluator("x")[0] == 0.5
 
 
+@need("setsid")
 def test_closing_ends_what_calls_left_behind_in_sessions_of_their_own() -> None:
     with command_evaluator([str(PROGRAMS / "background_in_own_session.sh")]) as evaluator:
         assert evaluator("x")[0] == 0.5

@@ -15,7 +15,7 @@ from tests.tools import write_program
 LONG = "the answer of this length is what the evaluator takes offence at, and it says so at some length"
 
 
-JUDGE = r"""#!/usr/bin/awk -f
+JUDGE = r"""#!/usr/bin/env -S awk -f
 {
     match($0, /"n":[0-9]+/); n = substr($0, RSTART + 4, RLENGTH - 4)
     match($0, /"candidate":"[^"]*"/); split(substr($0, RSTART + 13, RLENGTH - 14), words, " ")

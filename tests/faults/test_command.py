@@ -10,6 +10,7 @@ import pytest
 
 from tests.front_door import Cli, Result
 from tests.paths import PROGRAM, PROGRAMS
+from tests.tools import cases
 
 
 @pytest.fixture
@@ -124,7 +125,7 @@ FINE = [
 ]
 
 
-@pytest.mark.parametrize("program", FINE)
+@pytest.mark.parametrize("program", cases({name: (name,) for name in FINE}))
 def test_odd_but_fine(score: Cli, program: str) -> None:
     result = score(f"{PROGRAMS}/{program}")
     assert (result.status, result.stderr) == (0, "")
@@ -145,7 +146,7 @@ LATE = [
 ]
 
 
-@pytest.mark.parametrize("program", LATE)
+@pytest.mark.parametrize("program", cases({name: (name,) for name in LATE}))
 def test_late_programs_are_ended_with_all_they_started(score: Cli, program: str) -> None:
     result = score(f"{PROGRAMS}/{program}", "--timeout", "0.3")
     assert result.status == 4

@@ -18,7 +18,7 @@ from optimize_eval.run.stop import Stop
 from optimize_eval.store.journal import Journal, sealed
 from tests.front_door import Cli, in_this_process
 from tests.paths import PROGRAM
-from tests.tools import write_program
+from tests.tools import need, write_program
 
 SCORES = 'read -r line; echo "{\\"score\\": 0.5, \\"said\\": \\"ok\\"}"'
 
@@ -144,6 +144,7 @@ def test_a_score_that_is_no_number_is_refused(cli: Cli, done: Path) -> None:
     assert cli("report", "r").status == 3
 
 
+@need("perl")
 def test_one_cluster_gives_no_interval_and_says_so(cli: Cli, folder: Path) -> None:
     (folder / "v.pl").write_text(
         '$_ = <STDIN>; my ($n) = /"n":(\\d+)/; my $is_b = /"candidate":"b"/;\n'

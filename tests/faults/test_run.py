@@ -19,7 +19,7 @@ from tests.front_door import Cli
 from tests.paths import PROGRAM, PROGRAMS
 from tests.processes import MARK, processes_with
 from tests.run.projects import Project, await_that, project, records, scored, summary, undisturbed
-from tests.tools import write_program
+from tests.tools import need, write_program
 
 LONG = 300  # examples, whose journal is longer than the room that there is
 
@@ -254,6 +254,7 @@ def test_odd_answers_are_journaled_and_reported(cli: Cli, tmp_path: Path) -> Non
         ("never_flushes.pl", 0.5, "it did not answer in time: does it flush each answer?"),
     ],
 )
+@need("perl")
 def test_a_run_has_the_scores_of_a_process_per_call_and_says_what_keeps_it_from_others(
     cli: Cli, tmp_path: Path, evaluator: str, mean: float, words: str
 ) -> None:
@@ -266,6 +267,7 @@ def test_a_run_has_the_scores_of_a_process_per_call_and_says_what_keeps_it_from_
     assert words in " ".join(done.stderr.split())
 
 
+@need("perl")
 def test_breaking_workers_lose_no_unit(cli: Cli, tmp_path: Path) -> None:
     lines = (f'{{"id": "c{n}", "candidate": "{n}"}}\n' for n in range(30))
     (tmp_path / "list.jsonl").write_text("".join(lines))

@@ -19,7 +19,9 @@ from optimize_eval.programs.command import MOST_BREAKS
 from optimize_eval.programs.targets import CommandLine
 from optimize_eval.protocol import Answer, Answered, Payload
 from tests.paths import PROGRAMS, ROOT
+from tests.tools import need
 
+pytestmark = need("perl")
 NUMBERS = range(1, 17)
 SHORT = 0.5  # seconds, for what does not come; what has to come has many
 Said = tuple[float, dict[str, object]] | str

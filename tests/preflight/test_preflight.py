@@ -21,7 +21,7 @@ from optimize_eval.protocol import Answer, Payload
 from tests.faults.servers import served
 from tests.front_door import Cli, Result
 from tests.paths import PROGRAMS, PYTHON, ROOT
-from tests.tools import need, write_program
+from tests.tools import cases, need, write_program
 
 CANARY = {"CANARY": "canary-123456"}
 
@@ -89,7 +89,7 @@ FAILURES = {  # evaluator → the check that fails, what it says, what its line 
 }
 
 
-@pytest.mark.parametrize(("evaluator", "check", "said", "shown"), FAILURES.values(), ids=FAILURES.keys())
+@pytest.mark.parametrize(("evaluator", "check", "said", "shown"), cases(FAILURES))
 def test_a_broken_evaluator_fails_a_check_and_its_line_shows_why(
     preflight: Cli, tmp_path: Path, evaluator: str, check: str, said: str, shown: str
 ) -> None:
@@ -125,6 +125,7 @@ def test_a_failure_behind_the_first_example_is_found(preflight: Cli, tmp_path: P
 
 
 @pytest.mark.parametrize("kind", ["coin", "mostly", "clock"])
+@need("perl")
 def test_chance_is_not_taken_for_interference(preflight: Cli, kind: str) -> None:
     result = preflight(f"{PROGRAMS}/by_chance.pl {kind}", "--json")
     assert result.status == 0, findings(result)["at once"]
@@ -148,6 +149,7 @@ def test_a_window_that_mixes_things_up_is_not_used(preflight: Cli) -> None:
     assert found["message"].endswith("does state leak between calls? --no-persistent starts it for each call")
 
 
+@need("perl")
 def test_wide_and_hostile_words_stay_within_the_terminal(preflight: Cli) -> None:
     result = preflight(f"{PROGRAMS}/wide_words.pl")
     assert "\x1b" not in result.stdout
@@ -173,7 +175,7 @@ WARNINGS = {
 }
 
 
-@pytest.mark.parametrize(("evaluator", "check", "said", "shown"), WARNINGS.values(), ids=WARNINGS.keys())
+@pytest.mark.parametrize(("evaluator", "check", "said", "shown"), cases(WARNINGS))
 def test_what_will_not_work_well_is_a_warning_with_its_line(
     preflight: Cli, tmp_path: Path, evaluator: str, check: str, said: str, shown: str
 ) -> None:
@@ -184,6 +186,7 @@ def test_what_will_not_work_well_is_a_warning_with_its_line(
     assert shown in pasted(found["reproduce"], tmp_path)
 
 
+@need("perl")
 def test_a_good_evaluator_passes_all_there_is_to_pass(preflight: Cli) -> None:
     result = preflight(f"{PROGRAMS}/five_lines.pl", "--valset", "val.jsonl", "--json")
     assert result.status == 0
@@ -277,6 +280,7 @@ def test_a_budget_for_one_check_alone_leaves_out_what_would_be_compared_with_ano
     assert findings(result)["kept alive"]["message"] == "left out: the budget is used up"
 
 
+@need("perl")
 def test_people_see_a_table_within_their_terminal(preflight: Cli) -> None:
     result = preflight(
         f"{PROGRAMS}/five_lines.pl", "-e", f"{PROGRAMS}/logs_to_stdout.sh", "--valset", "val.jsonl"
@@ -372,6 +376,7 @@ def test_the_long_candidate_is_not_in_the_times() -> None:
 
 
 @pytest.mark.parametrize("persistent", [True, False])
+@need("perl")
 def test_only_a_program_that_is_started_for_each_call_is_called_to_tell_its_speed(
     *, persistent: bool
 ) -> None:
@@ -386,6 +391,7 @@ def test_only_a_program_that_is_started_for_each_call_is_called_to_tell_its_spee
     assert (len(on.seconds) > 1) == (not persistent)
 
 
+@need("perl")
 def test_a_version_managers_shim_is_named_as_what_costs_time(preflight: Cli, tmp_path: Path) -> None:
     shims = tmp_path / ".pyenv" / "shims"
     shims.mkdir(parents=True)

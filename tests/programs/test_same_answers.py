@@ -14,12 +14,17 @@ from optimize_eval.programs.targets import argv_of
 from optimize_eval.protocol import Answered, Payload, Skip
 from optimize_eval.rows.datasets import load_examples
 from tests.paths import PROGRAMS, PYTHON
-from tests.tools import behind_http
+from tests.tools import behind_http, cases
 
-FIVE_LINES = f"{PROGRAMS}/five_lines.pl"
-WINDOWED = f"{PROGRAMS}/worker_window.pl"
 SAYS_MORE = f"{PYTHON} {PROGRAMS}/says_more.py"
-EVALUATORS = ["@exact_match", "@exact_match@strict", "@f1", FIVE_LINES, WINDOWED, SAYS_MORE]
+EVALUATORS = {
+    "normalised": ("@exact_match",),
+    "strict": ("@exact_match@strict",),
+    "f1": ("@f1",),
+    "five lines": (f"{PROGRAMS}/five_lines.pl",),
+    "windowed": (f"{PROGRAMS}/worker_window.pl",),
+    "wrong": (SAYS_MORE,),
+}
 
 
 def payloads() -> list[Payload]:
@@ -54,9 +59,7 @@ def outcomes(spec: EvaluatorSpec, *, slots: int) -> list[object]:
         evaluator.close()
 
 
-@pytest.mark.parametrize(
-    "text", EVALUATORS, ids=["normalised", "strict", "f1", "five lines", "windowed", "wrong"]
-)
+@pytest.mark.parametrize("text", cases(EVALUATORS))
 def test_one_shot_kept_alive_windowed_batched_and_over_http_agree(text: str) -> None:
     spec = parse_evaluator(text, EvaluatorSpec())
     one_by_one = outcomes(replace(spec, persistent=False), slots=1)

@@ -126,6 +126,7 @@ def test_the_end_of_stderr_is_read_even_from_a_pipe_made_larger(tmp_path: Path) 
     assert caught.value.detail.rstrip().endswith("LAST")
 
 
+@need("setsid")
 def test_the_command_line_ends_what_left_its_session_and_cleared_its_environment(tmp_path: Path) -> None:
     (tmp_path / "c.txt").touch()
     command = [

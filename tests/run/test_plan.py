@@ -14,6 +14,7 @@ from optimize_eval.store.layout import Layout, Split
 from tests.front_door import Cli
 from tests.paths import PROGRAMS
 from tests.run.projects import COUNTS, project, records
+from tests.tools import need
 
 WORKER = f"worker={PROGRAMS}/worker.pl good"
 
@@ -305,6 +306,7 @@ def test_one_text_without_a_dataset_is_scored(cli: Cli, tmp_path: Path) -> None:
     assert result.stdout.startswith("b scores 0.03")
 
 
+@need("perl")
 def test_a_thousand_candidates_and_one_example(cli: Cli, tmp_path: Path) -> None:
     lines = (f'{{"id": "c{n}", "candidate": "{n}"}}\n' for n in range(1000) if n % 7 != 3)
     (tmp_path / "list.jsonl").write_text("".join(lines))

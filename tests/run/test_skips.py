@@ -19,7 +19,7 @@ from tests.paths import PROGRAMS
 from tests.reports.reading import cases_of, read_csv, read_jsonl, read_junit
 from tests.run.projects import Project, records
 from tests.serve.serving import serve
-from tests.tools import write_program
+from tests.tools import need, write_program
 
 SKIPS = [str(PROGRAMS / "skips.pl")]
 
@@ -78,6 +78,7 @@ def test_skips_are_reused_like_scores(cli: Cli, made: Project) -> None:
 
 
 @pytest.mark.parametrize("mode", ["alive", "batch", "served", "unix"])
+@need("perl")
 def test_the_way_of_a_call_changes_no_skip(
     cli: Cli, made: Project, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -196,6 +197,7 @@ def test_preflight_takes_skips_and_warns_where_all_is_skipped(cli: Cli, made: Pr
     assert "were skipped, the first: not for 1; a run without a score" in checks["more answers"]["message"]
 
 
+@need("perl")
 def test_the_plain_callable_raises_skipped_which_is_no_failure() -> None:
     with command_evaluator(SKIPS, on_failure=0.0) as evaluator:
         assert evaluator("a", {"id": 7}) == (0.07, {})
@@ -268,12 +270,13 @@ def test_every_report_says_what_was_skipped_and_nothing_where_nothing_was(cli: C
     assert "skip" not in load_run(made.folder / "none")._repr_html_()
 
 
+@need("perl")
 def test_a_bench_whose_metric_skips(cli: Cli, tmp_path: Path) -> None:
     arithmetic(tmp_path)
     metric = write_program(
         tmp_path / "even.sh",
         [
-            "#!/bin/bash",
+            "#!/usr/bin/env bash",
             "read -r line",
             'case "$line" in *[02468]\\",*) echo \'{"skip": "even"}\' ;; *) echo \'{"score": 1}\' ;; esac',
         ],

@@ -21,7 +21,7 @@ from tests.front_door import Cli
 from tests.loading import DEAR, OF_MODELS
 from tests.paths import PROGRAMS
 from tests.run.projects import COUNTS, Project, await_that, project, scored, summary, undisturbed
-from tests.tools import write_program
+from tests.tools import need, write_program
 
 BOTH = ("a.txt", "b.txt")
 HOSTILE = "<img src=x onerror=alert(1)> \x1b[2J"
@@ -136,6 +136,7 @@ def test_it_prints_nothing_and_changes_nothing_of_the_process(capfd: pytest.Capt
     assert run.notes == ("note: d.jsonl: 1 of 2 records is a copy of another: line 2 equals line 1",)
 
 
+@need("setsid")
 def test_nothing_is_left_of_what_an_evaluator_left_behind() -> None:
     evaluator = {"command": [str(PROGRAMS / "background_in_own_session.sh")]}
     assert (
@@ -433,6 +434,7 @@ def test_ctrl_c_once_lets_the_calls_in_flight_end_and_the_same_call_goes_on(made
     assert made.asked().total() == 24
 
 
+@need("setsid")
 def test_ctrl_c_twice_ends_at_once_whatever_still_runs(made: Project) -> None:
     with started(made, HANGS="a:[56]") as process:
         await_that(lambda: {"a:5", "a:6"} <= made.asked().keys())

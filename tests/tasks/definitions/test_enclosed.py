@@ -19,7 +19,7 @@ from optimize_eval.tasks.definitions.hosting import Starter, enclosed
 from optimize_eval.tasks.definitions.snippets import HostedSnippets, close_snippets, open_snippets
 from tests.evaluators.escapes import FILES, KERNEL, NETWORK, SIGNALS
 from tests.evaluators.worlds import World, a_world
-from tests.tools import need
+from tests.tools import need, need_kernel
 from tests.weaker import with_layers
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the layers are Linux's")
@@ -80,6 +80,7 @@ def call(snippets: HostedSnippets, code: str, /, seconds: float = 30, **argument
 
 
 @need("bwrap", "setpriv", "unshare")
+@need_kernel("bubblewrap")
 @pytest.mark.parametrize("layers", SETS)
 def test_nobody_gets_out(layers: str, world: World, tmp_path: Path) -> None:
     with ExitStack() as machine:
