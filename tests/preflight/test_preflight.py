@@ -209,11 +209,13 @@ def test_a_good_evaluator_passes_all_there_is_to_pass(preflight: Cli) -> None:
     assert one["estimate"]["seconds"] > 0
 
 
+@need("perl")
 def test_what_keeps_a_failing_evaluator_from_being_kept_alive_lets_it_pass(preflight: Cli) -> None:
     result = preflight(f"{PROGRAMS}/leaks_state.pl", "--no-persistent", "--json")
     assert (result.status, findings(result)["kept alive"]["status"]) == (0, "skip")
 
 
+@need("perl")
 def test_the_time_of_a_run_is_told_of_calls_as_it_makes_them(preflight: Cli, tmp_path: Path) -> None:
     """Started for each call it would take fifty times as long; and no run takes less than one call."""
     (tmp_path / "many.jsonl").write_text("".join(f'{{"n": {n}}}\n' for n in range(5000)))
