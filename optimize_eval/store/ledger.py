@@ -165,8 +165,13 @@ class Ledger:
         if "outcome" not in record:
             self._enter_note(path, entry, record)
             return
+        if not self._has_header:
+            raise journal.Damaged(
+                f"{path}:{entry.number}: the first line is missing, which says whose journal it is",
+                hint="put it back, or start over with --fresh",
+            )
         number = self._number(record, entry.offset)
-        if number is None or not self._has_header or not _is_whole(record):
+        if number is None or not _is_whole(record):
             raise self._foreign(path, entry)
         if "usage" in record:
             self.spending.take(record, record["usage"])

@@ -141,6 +141,14 @@ def test_a_damaged_first_line_is_made_again(cli: Cli, done: Project, edit: Calla
     assert "damaged" not in cli(*done.command, "--out", "r", env=done.env()).stderr
 
 
+def test_a_journal_without_its_first_line_says_so(cli: Cli, done: Project) -> None:
+    journal(done).write_bytes(journal(done).read_bytes().partition(b"\n")[2])
+    for command in ([*done.command, "--out", "r"], ["report", "r"]):
+        result = cli(*command, env=done.env())
+        assert (result.status, result.stdout) == (3, "")
+        assert "r/journal.jsonl:1: the first line is missing, which says whose journal it is" in result.stderr
+
+
 def test_a_file_of_others_in_place_of_the_journal_stays_as_it_is(cli: Cli, done: Project) -> None:
     journal(done).write_bytes(b"my notes\nof today\n")
     result = cli(*done.command, "--out", "r", env=done.env())
