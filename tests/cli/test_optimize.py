@@ -216,8 +216,8 @@ def test_without_examples_each_candidate_is_one_call(tmp_path: Path) -> None:
     )
 
     assert done.json["verdict"]["text"] == "p10 scores 1.000 on e, seed 0.000: one measurement each"
-    assert set(called(folder).values()) == {1}
-    assert called(folder).total() == 11
+    first, *others = sorted(called(folder).values(), reverse=True)
+    assert (first, set(others), len(others)) == (2, {1}, 10)  # one again, once its program is kept alive
 
 
 def test_an_evaluator_that_scores_the_final_run_later_leaves_the_verdict_of_the_search(
