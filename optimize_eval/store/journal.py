@@ -6,6 +6,7 @@ here: a run's journal and a task's outputs are written alike. Where the newest o
 ledger's.
 """
 
+import errno
 import json
 import os
 import threading
@@ -28,6 +29,7 @@ _LONGEST_NAME = 60
 _LONGEST_LINE = 1 << 26  # bytes: an answer at its cap, with every letter escaped, is shorter
 SYNC_EVERY = 0.05  # seconds that a power cut may cost
 
+_GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ESTALE})
 _DELETE = "restore it, or delete it: its call is then made again"
 _CRC = b',"crc":"'
 _TAIL = len(_CRC) + len('01234567"}')
@@ -268,9 +270,12 @@ class Journal:
 
     def check_place(self) -> None:
         """Raise CannotGoOn where the file is not at its path any more: what is written would be lost."""
-        with suppress(FileNotFoundError):
-            if os.path.samestat(self._path.stat(), os.fstat(self._file)):
-                return
+        try:
+            is_there = os.path.samestat(self._path.stat(), os.fstat(self._file))
+        except OSError as error:  # a folder that cannot be looked into is still there
+            is_there = error.errno not in _GONE
+        if is_there:
+            return
         raise CannotGoOn(
             f"{self._path} was removed or moved while the run went on",
             hint="put the folder back, then run the same command again; without it, that starts over",
