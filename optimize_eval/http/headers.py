@@ -3,23 +3,42 @@
 import os
 import re
 from base64 import b64decode, b64encode
+from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from optimize_eval.errors import UsageError
 from optimize_eval.secrets import VARIABLE, Secrets, filled, is_confidential, to_hide
 
+Headers = tuple[tuple[str, str], ...]
+
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_OWNER = re.compile(r"([^\s:=]+)=")
 _VALUE = re.compile(r"[\t -~\xa0-\xff]*")
 _OURS = frozenset({"content-length", "transfer-encoding", "host", "connection"})
 _HINT = "--header 'Authorization: Bearer ${TOKEN}'"
 
 
 def parse(text: str) -> tuple[str, str]:
-    """Split `Name: value`; the message for a bad one does not repeat it, for it may hold a secret."""
-    name, colon, value = text.partition(":")
+    """Split `Name: value`, or `OWNER=Name: value`; whose it is, if anybody's, stays before the name: see own.
+
+    The message for a bad one does not repeat it, for it may hold a secret.
+    """
+    owned = _OWNER.match(text)
+    owner, rest = (owned[1], text[owned.end() :]) if owned else ("", text)
+    name, colon, value = rest.partition(":")
     if not colon:
         raise UsageError("a header is not written as NAME: VALUE", hint=_HINT)
-    return name.strip(), value.strip()
+    return f"{owner}={name.strip()}", value.strip()
+
+
+def own(headers: Headers, name: str) -> Headers:
+    """Give the headers that one evaluator or model sends: those that are nobody else's."""
+    named: tuple[tuple[Any, str], ...] = headers  # a program may give what is no text, which expand refuses
+    return tuple(
+        (header.rpartition("=")[2] if isinstance(header, str) else header, value)
+        for header, value in named
+        if not isinstance(header, str) or header.rpartition("=")[0] in {"", name}
+    )
 
 
 def expand(headers: tuple[tuple[str, str], ...]) -> dict[str, str]:

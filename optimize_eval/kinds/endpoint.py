@@ -53,7 +53,12 @@ def _connect(spec: EvaluatorSpec) -> Evaluator:
 
 
 def _shell(spec: EvaluatorSpec, _payload: Payload) -> ShellCall:
-    headers = ["-H 'Content-Type: application/json'", *(_header(*header) for header in spec.headers)]
+    from optimize_eval.http.headers import own
+
+    headers = [
+        "-H 'Content-Type: application/json'",
+        *(_header(*header) for header in own(spec.headers, spec.name)),
+    ]
     url = shlex.quote(_public(url_of(spec)))
     return ShellCall(f"curl -sSgi -m {spec.timeout:g} {' '.join(headers)} --data-binary @- {url}")
 

@@ -16,6 +16,7 @@ from optimize_eval.candidates import Candidate
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.frozen import Remembers, frozen
+from optimize_eval.kinds.addressed import check_headers
 from optimize_eval.kinds.table import identify
 from optimize_eval.programs.identity import Identity
 from optimize_eval.protocol import Payload
@@ -184,6 +185,7 @@ def plan_run(
     `splits_of` names the splits of evaluators that are for some alone, such as the scorers of tasks.
     """
     specs = sighted(specs, candidates, sources, has_models=any(task_models))
+    check_headers(specs)
     _check_axes(candidates, sources, task_models, seed)
     names = tuple(candidate.name for candidate in candidates)
     check_labels(sources, cluster_by, group_by)

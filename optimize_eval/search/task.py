@@ -12,6 +12,7 @@ from optimize_eval.candidates import Candidate
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.frozen import frozen
+from optimize_eval.kinds.addressed import check_headers
 from optimize_eval.kinds.table import identify, kind_of
 from optimize_eval.protocol import check_task_model
 from optimize_eval.rows.datasets import Example
@@ -100,6 +101,7 @@ class SearchArguments:
             if self.prompting
             else None,  # each candidate is one
         )
+        check_headers(comparison.called)
         prompting = self.prompting
         prompt = None
         if prompting and prompting.prompts:

@@ -16,6 +16,7 @@ from optimize_eval.cli.options.prompts import compared_of
 from optimize_eval.cli.options.sweep_file import SweepFile, SweepOption, keys_of
 from optimize_eval.engines import SLOTS
 from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.kinds.addressed import check_headers
 from optimize_eval.options import compared
 from optimize_eval.options.calling import ServerOptions
 from optimize_eval.options.declared import Heading
@@ -127,6 +128,7 @@ def preflight(
     if prompts:
         prompts.check(sources, output.say)
         prompts.note_twice(output.say)
+    check_headers([*named_specs, *(prompting.models if prompting else ())])
     check_definitions(specs, [*places, *fields], prompting, sources)
     check_columns(specs, sources, output.say)
     loaded = prompts.candidates if prompts else candidates_of(specs, places, fields)

@@ -61,6 +61,10 @@ def score(
 ) -> None:
     """Score one candidate with one evaluator: a program that reads JSON and prints {"score": …}."""
     spec = _only(named_evaluators(scoring, starting_spec(scoring, judge_of(scoring), manners_of(servers))))
+    if scoring.headers:
+        from optimize_eval.kinds.addressed import check_headers  # noqa: PLC0415  most calls send none
+
+        check_headers([spec])
     known = Payload(
         candidate="",
         example=None if example is None else _example_bytes(example),

@@ -43,8 +43,9 @@ class Endpoint(Generic[QuestionT, AnswerT]):
     def __init__(self, spec: EvaluatorSpec, contract: Contract[QuestionT, AnswerT]) -> None:
         self._spec = spec
         self._contract = contract
-        url, sent = url_of(spec), headers.expand(spec.headers)
-        self._secrets = headers.secrets(spec.headers, url)
+        url, own = url_of(spec), headers.own(spec.headers, spec.name)
+        sent = headers.expand(own)
+        self._secrets = headers.secrets(own, url)
         self._connections = Connections(url, sent)
         self.capacity = Capacity()
         self._room = threading.Condition()

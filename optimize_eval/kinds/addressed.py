@@ -1,0 +1,50 @@
+"""Headers of requests go to one server: the only one that is called, or the one that they name."""
+
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from urllib.parse import urlsplit
+
+from optimize_eval.errors import UsageError
+from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.programs.targets import Url
+from optimize_eval.tasks.definitions.target import defined_of
+from optimize_eval.tasks.target import prompted_of, tasks_of
+from optimize_eval.tasks.under_test.table import HTTP, parse_model
+
+
+def check_headers(specs: Iterable[EvaluatorSpec]) -> None:
+    """Refuse a header for nobody, or one that several servers would be sent: it may hold a key."""
+    urls = {spec.name: (spec, url) for spec in specs for spec, url in _urls_of(spec)}
+    names = [name.partition("=")[::2] for spec, _ in urls.values() for name, _ in spec.headers if "=" in name]
+    for owner in dict.fromkeys(owner for owner, _ in names if owner and owner not in urls):
+        close = get_close_matches(owner, urls, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"URLs are called {', '.join(urls)}"
+        raise UsageError(f"--header {owner}=…: no URL that is called has this name", hint=hint)
+    origins = {_origin(url): name for name, (_, url) in urls.items()}
+    if len(origins) > 1 and any(not owner for owner, _ in names):
+        listed = ", ".join(f"{name} ({origin})" for origin, name in origins.items())
+        first = next(iter(origins.values()))
+        raise UsageError(
+            f"--header would go to {len(origins)} servers: {listed}",
+            hint=f"say to whom it goes: --header {first}='Authorization: Bearer ${{TOKEN}}'",
+        )
+
+
+def _urls_of(spec: EvaluatorSpec) -> Iterator[tuple[EvaluatorSpec, str]]:
+    """List the URLs that an evaluator calls, as itself or about replies, each with its specification."""
+    if isinstance(spec.target, Url):
+        yield spec, spec.target.url
+    task, prompted, defined = tasks_of(spec), prompted_of(spec), defined_of(spec)
+    if task.model and (named := parse_model(task.model)).kind == HTTP:
+        yield spec, named.rest
+    within = [*task.models, *task.scorers]
+    within += [prompted.scorer, *prompted.models] if prompted else []
+    within += [*defined.models, *defined.keyed.values()] if defined else []
+    within += [defined.program] if defined and defined.program else []
+    for other in within:
+        yield from _urls_of(other)
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.hostname}{f':{parts.port}' if parts.port else ''}"
