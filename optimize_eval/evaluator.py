@@ -16,6 +16,7 @@ from optimize_eval.protocol import Answered, Payload, ScoreRange
 
 if TYPE_CHECKING:  # commands call no models
     from optimize_eval.models import Manners
+    from optimize_eval.models.turns import Queue
 
 DEFAULT_TIMEOUT = 30.0
 LONGEST_TIMEOUT = 10_000_000.0
@@ -61,6 +62,11 @@ class Waits(Protocol):
 
     def stop_waiting(self) -> None:
         """Give up what waits: the run stops. What is under way may finish."""
+        ...
+
+    @property
+    def queues(self) -> "Sequence[Queue]":
+        """What waits for a server at the moment."""
         ...
 
 

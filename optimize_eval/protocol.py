@@ -102,6 +102,7 @@ class Answer:
     spent: Spent = NOTHING
     output: str = ""  # the key of the model's reply that was scored, where one was
     is_unranked: bool = False  # that is so
+    reply: Mapping[str, Any] = field(default_factory=dict)  # what is to be known of it
 
 
 @frozen

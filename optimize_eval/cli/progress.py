@@ -1,5 +1,6 @@
 """How far a run is, on stderr: bars on a terminal, now and then a line elsewhere. No mean, no verdict."""
 
+import math
 import os
 import shutil
 import sys
@@ -53,6 +54,7 @@ class Lines:
     def __init__(self, stop: Stop) -> None:
         self._stop = stop
         self._told: dict[str, tuple[int, float]] = {}
+        self._waited = -math.inf  # when it was told that calls wait
         self._is_stopping = False
         self._seen: Sequence[Progress] = ()
         self._has_told = False
@@ -62,6 +64,10 @@ class Lines:
         for one in progress:
             if self._is_due(one):
                 self._tell(one)
+        waiting, instant = _waiting(progress), time.monotonic()
+        if waiting and instant - self._waited >= _SILENCE:
+            self._waited = instant
+            output.say(f"{time.strftime('%H:%M:%S')} {waiting}")
         if self._stop.is_requested and not self._is_stopping:
             self._is_stopping = True
             output.say(_stopping(self._stop))
@@ -107,7 +113,7 @@ class Bars:
             auto_refresh=False,
         )
         self._tasks: dict[str, Any] = {}
-        self._last = ""
+        self._last = self._waiting = ""
         self._live = Live(
             console=console,
             auto_refresh=False,
@@ -143,6 +149,7 @@ class Bars:
             self._update(one, now - self._began)
         newest = max(progress, key=lambda one: one.failed_at)
         self._last = output.encodable(_last_failure(newest))
+        self._waiting = output.encodable(_waiting(progress))
         self._quietly(self._live.refresh)
 
     def close(self) -> None:
@@ -173,8 +180,17 @@ class Bars:
 
         hint = _stopping(self._stop) if self._stop.is_requested else self._hint
         room = max(20, shutil.get_terminal_size().columns - 2)
-        told = [Text(output.encodable(cut(f" {line}", room))) for line in (self._last, hint) if line]
+        told = [
+            Text(output.encodable(cut(f" {line}", room)))
+            for line in (self._last, self._waiting, hint)
+            if line
+        ]
         return Group(self._bars.make_tasks_table(self._bars.tasks), *told)
+
+
+def _waiting(progress: Sequence[Progress]) -> str:
+    """Say who waits for servers, as these said it."""
+    return inert(next((one.waiting for one in progress if one.waiting), ""), ci=False).replace("\n", " ")
 
 
 def _pace(one: Progress, seconds: float) -> str:

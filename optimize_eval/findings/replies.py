@@ -36,6 +36,8 @@ class Replies:
         self.cut_off = 0
         self.off_scale = 0
         self.with_thoughts = 0
+        self.refused = 0
+        self.empty = 0
         self.answered_by: Counter[str] = Counter()
         self._first: float | None = None
 
@@ -44,8 +46,11 @@ class Replies:
         side_info = record["side_info"]
         output = side_info.get("output")
         self.with_thoughts += isinstance(output, str) and output.lstrip().lower().startswith(_THOUGHTS)
-        usage, model = side_info.get("usage"), side_info.get("model")
-        told = [one for one in (usage, model) if isinstance(one, dict)]
+        usage, model, reply = side_info.get("usage"), side_info.get("model"), record.get("replied")
+        told = [one for one in (usage, reply, model) if isinstance(one, dict)]
+        if isinstance(reply, dict):
+            self.refused += reply.get("refused") is True
+            self.empty += reply.get("empty") is True
         if not told:
             return
         self.cut_off += any(one.get("finish_reason") == _CUT_OFF for one in told)
@@ -55,9 +60,13 @@ class Replies:
             self.off_scale += 1
             self._first = off[0] if self._first is None else self._first
 
+    @property
+    def told_otherwise(self) -> bool:
+        return bool(self.answered_by or self.refused or self.empty)
+
     def counts(self) -> ReplyCounts | None:
         """Say what there is to tell; None where these are no replies of models, or none that say anything."""
-        if not (self.cut_off or self.off_scale or self.with_thoughts or self.answered_by):
+        if not (self.cut_off or self.off_scale or self.with_thoughts or self.told_otherwise):
             return None
         return ReplyCounts(
             scored=self.scored,
@@ -65,6 +74,8 @@ class Replies:
             off_scale=self.off_scale,
             first_off_scale=self._first,
             with_thoughts=self.with_thoughts,
+            refused=self.refused,
+            empty=self.empty,
             answered_by=dict(sorted(self.answered_by.items())),
         )
 
@@ -82,12 +93,16 @@ class OfEvaluator:
     cut_off: int = 0
     off_scale: int = 0
     with_thoughts: int = 0
+    refused: int = 0
+    empty: int = 0
     first: float | None = None  # that was on another scale
 
     def take(self, counts: ReplyCounts) -> None:
         self.cut_off += counts.cut_off
         self.off_scale += counts.off_scale
         self.with_thoughts += counts.with_thoughts
+        self.refused += counts.refused
+        self.empty += counts.empty
         self.first = counts.first_off_scale if self.first is None else self.first
 
 
@@ -107,6 +122,22 @@ def of_evaluators(
         rows = (row for row in summary.rows if name(row.evaluator, row.task_model) == called)
         total.scored = sum(s.scored for row in rows for s in row.splits.values())
     return totals
+
+
+def of_models(summary: Summary) -> dict[str, OfEvaluator]:
+    """Add up what is the models' own by model; of several evaluators, each saw the same replies."""
+    pairs = of_evaluators(summary, _pair)
+    found: dict[str, OfEvaluator] = {}
+    for called, total in pairs.items():
+        model = called.partition("\0")[2]
+        known = found.get(model)
+        if model and (known is None or (total.refused, total.empty) > (known.refused, known.empty)):
+            found[model] = total
+    return found
+
+
+def _pair(evaluator: str, task_model: str | None) -> str:
+    return f"{evaluator}\0{task_model or ''}"
 
 
 def beyond_scale(
@@ -138,6 +169,8 @@ def doubts(summary: Summary) -> Iterator[str]:
             yield f"{name}: {_cut_off_in_words(total.cut_off, total.scored)}; raise max_tokens"
         if total.with_thoughts:
             yield f"{name}: {_thoughts_in_words(total.with_thoughts, total.scored)}"
+    for name, total in of_models(summary).items():
+        yield from _refused_or_empty(name, total.refused, total.empty, total.scored)
     yield from _answering(_by_row(summary.replies), _called_models(summary))
 
 
@@ -149,6 +182,7 @@ def doubts_of_models(models: "Sequence[ModelScores]", written: Mapping[str, str]
             yield f"{model.adapter}: {words}; raise --max-tokens"
         if model.with_thoughts:
             yield f"{model.adapter}: {_thoughts_in_words(model.with_thoughts, model.scored)}"
+        yield from _refused_or_empty(model.adapter, model.refused, model.empty, model.scored)
     rows: dict[str, Counter[str]] = {model.adapter: Counter(model.answered_by or {}) for model in models}
     yield from _answering(rows, written)
 
@@ -198,6 +232,14 @@ def _off_in_words(total: OfEvaluator) -> str:
 def _thoughts_in_words(many: int, scored: int) -> str:
     thoughts = f"{many:,} of {scored:,} scored outputs"
     return f"{thoughts} begin with thoughts, which were scored as a part of the answer"
+
+
+def _refused_or_empty(name: str, refused: int, empty: int, scored: int) -> Iterator[str]:
+    if refused:
+        share = f"{refused:,} of {scored:,} scored replies ({percent(refused / scored)})"
+        yield f"{name}: {share} are refusals, scored as text (--refusals fail: failures)"
+    if empty:
+        yield f"{name}: {empty:,} of {scored:,} scored replies are empty"
 
 
 def _cut_off_in_words(many: int, scored: int) -> str:

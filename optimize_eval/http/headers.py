@@ -19,16 +19,19 @@ _HINT = "--header 'Authorization: Bearer ${TOKEN}'"
 
 
 def parse(text: str) -> tuple[str, str]:
-    """Split `Name: value`, or `OWNER=Name: value`; whose it is, if anybody's, stays before the name: see own.
-
-    The message for a bad one does not repeat it, for it may hold a secret.
-    """
-    owned = _OWNER.match(text)
-    owner, rest = (owned[1], text[owned.end() :]) if owned else ("", text)
-    name, colon, value = rest.partition(":")
+    """Split `Name: value`; the message for a bad one does not repeat it, for it may hold a secret."""
+    name, colon, value = text.partition(":")
     if not colon:
         raise UsageError("a header is not written as NAME: VALUE", hint=_HINT)
-    return f"{owner}={name.strip()}", value.strip()
+    return name.strip(), value.strip()
+
+
+def parse_addressed(text: str) -> tuple[str, str]:
+    """Split `Name: value` or `OWNER=Name: value`; whose it is stays before the name: see own."""
+    owned = _OWNER.match(text)
+    owner, rest = (owned[1], text[owned.end() :]) if owned else ("", text)
+    name, value = parse(rest)
+    return f"{owner}={name}", value
 
 
 def own(headers: Headers, name: str) -> Headers:

@@ -110,12 +110,12 @@ def named_apart(specs: Iterable[EvaluatorSpec]) -> tuple[EvaluatorSpec, ...]:
 
 
 def parse_headers(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    """Read request headers, each `NAME: VALUE`."""
+    """Read request headers, each `NAME: VALUE`, or `OWNER=NAME: VALUE` for one of several servers."""
     if not (texts := [*texts]):
         return ()
     from optimize_eval.http import headers
 
-    return tuple(headers.parse(text) for text in texts)
+    return tuple(headers.parse_addressed(text) for text in texts)
 
 
 def connect(spec: EvaluatorSpec) -> Evaluator:

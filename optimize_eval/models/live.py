@@ -23,7 +23,7 @@ from optimize_eval.models.reply.success import parse_reply
 from optimize_eval.models.reply.usage import counts_in
 from optimize_eval.models.schemes import wrong_scheme
 from optimize_eval.models.spec import ModelSpec, Reply
-from optimize_eval.models.turns import Manners, NoRoom, Turns
+from optimize_eval.models.turns import Manners, NoRoom, Queue, Turns
 from optimize_eval.reading import strict_json
 from optimize_eval.secrets import Secrets, redact, to_hide
 from optimize_eval.spent import Spent, Usage, counts_of
@@ -97,16 +97,24 @@ class Model:
         *,
         schema: Mapping[str, Any] | None = None,
         options: Mapping[str, Any] | None = None,
+        takes_refusals: bool = False,
     ) -> Reply:
         """Call once, before `deadline` (an instant of time.monotonic); raises EvaluationError.
 
-        With options, even none, a reply may be calls of tools, and has all that the server sent.
+        With options, even none, a reply may be calls of tools, and has all that the server sent; refusals
+        are replies only for those who take them.
         Waiting for a turn, or until a server has room, puts the deadline off; the reply says by how much.
         """
         self._caps.ask()
         body = {**self._body, **(options or {}), "messages": [*self._system, *messages]}
         reply, waited = self._turns.through(
-            lambda waited: self._once(body, schema, deadline + waited, is_whole=options is not None),
+            lambda waited: self._once(
+                body,
+                schema,
+                deadline + waited,
+                is_whole=options is not None,
+                takes_refusals=takes_refusals,
+            ),
             _letters(messages) / LETTERS,
             lambda reply: (reply.prompt_tokens or 0) + (reply.completion_tokens or 0) or None,
         )
@@ -116,6 +124,11 @@ class Model:
     def capacity(self) -> int | None:
         """Tell how many calls it is of use to make at the moment; None: any number."""
         return self._turns.capacity
+
+    @property
+    def queues(self) -> Sequence[Queue]:
+        """Tell who waits for the server at the moment."""
+        return self._turns.queues
 
     @property
     def note(self) -> str:
@@ -131,7 +144,13 @@ class Model:
         self._way.close()
 
     def _once(
-        self, body: dict[str, Any], schema: Mapping[str, Any] | None, deadline: float, *, is_whole: bool
+        self,
+        body: dict[str, Any],
+        schema: Mapping[str, Any] | None,
+        deadline: float,
+        *,
+        is_whole: bool,
+        takes_refusals: bool,
     ) -> Reply:
         """Call, and take down what that used, also where it failed."""
         began, callee = time.monotonic(), self._way.callee
@@ -141,9 +160,14 @@ class Model:
             explained.spent = self._spent(self._usage(began, counts_of(None)), is_reply=False)
             raise explained
         try:
-            left = deadline - time.monotonic()
-            keep = self.spec.keep_thoughts
-            reply = parse_reply(response, callee, left, keep_thoughts=keep, is_whole=is_whole)
+            reply = parse_reply(
+                response,
+                callee,
+                deadline - time.monotonic(),
+                keep_thoughts=self.spec.keep_thoughts,
+                is_whole=is_whole,
+                takes_refusals=takes_refusals,
+            )
         except NoRoom:
             raise
         except EvaluationError as error:

@@ -66,6 +66,7 @@ class Reply:
     cached_tokens: int | None = None  # of the prompt's
     reasoning_tokens: int | None = None  # of the completion's
     cost: float | None = None  # as the server says, in its own currency
+    refused: bool = False  # the text says why there is no answer, or is what a filter left of it
     tool_calls: Sequence[Mapping[str, Any]] = ()  # where these are a reply, too
     raw: Mapping[str, Any] = field(
         default_factory=dict, repr=False
@@ -89,6 +90,7 @@ class Reply:
             "finish_reason": self.finish_reason,
             "answered_by": self.model,
             "fingerprint": self.fingerprint,
+            "refused": self.refused or None,
         }
         return {key: value for key, value in fields.items() if value is not None}
 

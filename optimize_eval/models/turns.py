@@ -7,7 +7,7 @@ one model there its room (Room). A wait counts neither towards a call's deadline
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import field
 from typing import NamedTuple, TypeVar
 from weakref import WeakValueDictionary
@@ -42,6 +42,22 @@ class Manners:
     concurrency: int | None = None
     prices: Prices = field(default_factory=dict)
     seeks_prices: bool = False  # where these lack one
+
+
+@frozen
+class Queue:
+    """Calls that wait for a server which has no room."""
+
+    who: str  # the model
+    why: str  # as the server said
+    calls: int
+    next_in: float  # seconds
+    gives_up_in: float
+
+    def __str__(self) -> str:
+        calls = f"{self.calls:,} call{'s' * (self.calls != 1)} wait{'s' * (self.calls == 1)}"
+        times = f"next try in {self.next_in:,.0f} s, gives up in {self.gives_up_in:,.0f} s (--patience)"
+        return f"waiting: {self.why}; {calls}; {times}"
 
 
 class NoRoom(EvaluationError):
@@ -90,6 +106,20 @@ class Room:
         self._got_in = 0
         self._busy_since: float | None = None  # since the last call that got in
         self.refusals = 0
+        self._why = ""  # the last refusal
+
+    def queue(self, who: str, patience: float) -> Queue | None:
+        """Tell who waits while the server is left alone."""
+        now, since = time.monotonic(), self._busy_since
+        if not self._waiting or since is None or now >= self._rests_until:
+            return None
+        return Queue(
+            who=who,
+            why=self._why,
+            calls=self._waiting,
+            next_in=self._rests_until - now,
+            gives_up_in=max(0.0, since + patience - now),
+        )
 
     def capacity(self, most: int | None) -> int | None:
         """Tell how many calls it is of use to make at the moment."""
@@ -129,11 +159,12 @@ class Room:
             if self._waiting:
                 self._changed.notify_all()
 
-    def refuse(self, number: int, wait: float, patience: float) -> bool:
+    def refuse(self, number: int, wait: float, patience: float, why: str = "") -> bool:
         """Take a refusal of a call of that round, and rest; false where patience is used up."""
         now = time.monotonic()
         with self._lock:
             self.refusals += 1
+            self._why = why
             if number == self._round:
                 self._round += 1
                 self._limit = max(1, self._in_flight // 2)
@@ -185,6 +216,12 @@ class Turns:
     def capacity(self) -> int | None:
         return self._room.capacity(self._manners.concurrency)
 
+    @property
+    def queues(self) -> Sequence[Queue]:
+        """Tell who waits at the moment as the server has no room; mostly nobody."""
+        queue = self._room.queue(self._model, self._manners.patience)
+        return [queue] if queue else ()
+
     def through(
         self, send: Callable[[float], _Reply], guess: float, used: Callable[[_Reply], int | None]
     ) -> tuple[_Reply, float]:
@@ -202,7 +239,7 @@ class Turns:
                 wait = _pause(refusal.wait, refusals)
                 refusals += 1
                 jittered = wait * (1 + random.uniform(0, _JITTER))  # noqa: S311  no secret
-                if not self._room.refuse(turn.number, jittered, self._manners.patience):
+                if not self._room.refuse(turn.number, jittered, self._manners.patience, refusal.message):
                     refusal.spent += Spent(waited=waited)
                     raise _out_of_patience(refusal, wait, self._manners.patience) from None
                 continue

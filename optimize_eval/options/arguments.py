@@ -99,6 +99,7 @@ class SweepArguments(
     temperature: float | None
     max_tokens: int | None
     keep_thoughts: bool
+    refusals: Literal["score", "fail"]
 
 
 class BenchArguments(
@@ -106,6 +107,8 @@ class BenchArguments(
 ):
     data: Mapping[str, str | Path] | Sequence[str]
     evaluators: Sequence[str]
+    objective: str | None
+    rubric: str | Path | None
     format: str | None
     allow_bad_tasks: bool
     tags: Sequence[str]
@@ -113,6 +116,7 @@ class BenchArguments(
     temperature: float | None
     max_tokens: int | None
     keep_thoughts: bool
+    refusals: Literal["score", "fail"]
     include_per_example: bool
 
 
@@ -159,3 +163,4 @@ class OptimizeArguments(SplitArguments, ChoiceArguments, DefinitionArguments, to
     temperature: float | None
     max_tokens: int | None
     keep_thoughts: bool
+    refusals: Literal["score", "fail"]

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 from optimize_eval.options import values
 from optimize_eval.options.compared import PartOptions
 from optimize_eval.options.declared import Heading, Option, OptionGroup
-from optimize_eval.options.evaluators import EvaluatorOptions, ProgramOptions
+from optimize_eval.options.evaluators import EvaluatorOptions, JudgedByOptions, ProgramOptions
 from optimize_eval.options.prompts import ModelCallOptions
 
 
@@ -77,5 +77,7 @@ class OneTaskOptions(OptionGroup):
     show: Annotated[str | None, Option("Show one example, step by step, instead.", "ID")] = None
 
 
-class BenchOptions(BenchModelOptions, TaskOptions, ReplyOptions, ScorerOptions, ProgramOptions):
+class BenchOptions(
+    BenchModelOptions, TaskOptions, ReplyOptions, ScorerOptions, ProgramOptions, JudgedByOptions
+):
     """All that says what a bench ranks."""

@@ -65,13 +65,20 @@ class JudgeModelOptions(OptionGroup):
     judge_models: Annotated[tuple[str, ...], Option("Same as -e judge:MODEL.", "MODEL")] = ()
 
 
-class JudgeOptions(OptionGroup):
-    """How judges judge."""
+class JudgedByOptions(OptionGroup):
+    """By what judges judge."""
 
     heading: ClassVar = Heading.MODELS
 
     objective: Annotated[str | None, Option("What a judge looks for.", "TEXT", values.TEXT)] = None
     rubric: Annotated[str | None, Option("TOML or JSON: how a judge judges.", "FILE", values.PATH)] = None
+
+
+class JudgeOptions(JudgedByOptions):
+    """By what judges judge, and where they are called."""
+
+    heading: ClassVar = Heading.MODELS
+
     api_base: Annotated[str | None, Option("Base URL of models, as of a proxy: …/v1.", "URL", values.URL)] = (
         None
     )

@@ -1,6 +1,7 @@
 """Options of prompts: which, which models they are sent to, and what of a reply is scored."""
 
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from typing import Annotated, ClassVar
 
 from optimize_eval.errors import UsageError
@@ -47,6 +48,13 @@ class PromptOptions(ModelOptions):
     ] = None
 
 
+class Refusals(StrEnum):
+    """What a refusal of a model is."""
+
+    SCORE = "score"
+    FAIL = "fail"
+
+
 class ModelCallOptions(OptionGroup):
     """How models are called."""
 
@@ -58,6 +66,10 @@ class ModelCallOptions(OptionGroup):
         bool,
         Option("Score a model's text with its thoughts.", value=values.BOOLEAN),
     ] = False
+    refusals: Annotated[
+        Refusals,
+        Option("score them, or fail.", "HOW", values.same(values.OneOf((*Refusals,))), shows_default=False),
+    ] = Refusals.SCORE
 
 
 class PromptingOptions(PromptOptions, ModelCallOptions):

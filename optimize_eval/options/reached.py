@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.options.calling import PATIENCE, PatienceOptions
-from optimize_eval.options.evaluators import JudgeOptions, ProgramOptions, ReachOptions
+from optimize_eval.options.evaluators import JudgedByOptions, JudgeOptions, ProgramOptions, ReachOptions
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.reading.durations import HINT, parse_duration
 
@@ -34,9 +34,10 @@ def starting_spec(
     )
 
 
-def judge_of(judging: JudgeOptions) -> "JudgeSpec | None":
+def judge_of(judging: JudgedByOptions) -> "JudgeSpec | None":
     """Make what judges start from; None where nothing is said of them."""
-    named = {"objective": judging.objective, "rubric": judging.rubric, "api_base": judging.api_base}
+    named = {"objective": judging.objective, "rubric": judging.rubric}
+    named |= {"api_base": judging.api_base} if isinstance(judging, JudgeOptions) else {}
     given = {name: text for name, text in named.items() if text is not None}
     for name, text in given.items():
         refuse_blank(f"--{name.replace('_', '-')}", text)

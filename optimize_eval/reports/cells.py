@@ -1,8 +1,8 @@
 """What stands in the cells of a summary's tables, and what of it is shown: alike in all reports."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Generic, NamedTuple, TypeVar
 
 from optimize_eval.findings.claims.failures import IF_ALIKE, SURELY
 from optimize_eval.findings.rows import MARKS, evaluator_label
@@ -21,6 +21,7 @@ SHOWN_TEXT = 300
 
 _MOST_NAMED = 3
 _MOST_WORSE = 3
+_FEWEST = 2  # of candidates and of models, in a matrix
 
 _Group = TypeVar("_Group", FailureGroup, SkipGroup)
 
@@ -40,6 +41,33 @@ def tables_of(summary: Summary) -> list[list[Row]]:
     Those that have no scores on the deciding split are for others alone, and in no table.
     """
     return [] if summary.units.owed or summary.changed else list(_tables(summary))
+
+
+class Matrix(NamedTuple):
+    """The means of an evaluator, candidates by task models, as the tables have them one by one."""
+
+    evaluator: str
+    models: Sequence[str]
+    means: Mapping[str, Sequence[float | None]]  # of each candidate, in the order of the models
+
+
+def matrices_of(summary: Summary) -> list[Matrix]:
+    """Give a matrix for each evaluator with several candidates and several task models."""
+    by_evaluator: dict[str, dict[str, dict[str, float | None]]] = {}
+    for rows in tables_of(summary):
+        for row in rows:
+            means = by_evaluator.setdefault(row.evaluator, {}).setdefault(row.candidate, {})
+            means[row.task_model or ""] = row.splits[summary.decided_on].mean
+    return [made for name, means in by_evaluator.items() if (made := _matrix(name, means))]
+
+
+def _matrix(evaluator: str, means: Mapping[str, Mapping[str, float | None]]) -> Matrix | None:
+    models = list(dict.fromkeys(model for row in means.values() for model in row))
+    if min(len(models), len(means)) < _FEWEST or len(means) > MOST_ROWS:
+        return None
+    return Matrix(
+        evaluator, models, {name: [row.get(model) for model in models] for name, row in means.items()}
+    )
 
 
 def _tables(summary: Summary) -> Iterator[list[Row]]:

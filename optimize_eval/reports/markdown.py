@@ -17,9 +17,11 @@ from optimize_eval.reports.cells import (
     MOST_FAILURES,
     SHOWN_TEXT,
     Alike,
+    Matrix,
     candidates_of,
     difference,
     is_baseline,
+    matrices_of,
     most_frequent,
     most_skipped,
     overfit,
@@ -99,6 +101,8 @@ def _blocks(summary: Summary, gates: Sequence[Gate]) -> Iterator[str]:
     tables = tables_of(summary)
     for rows in tables:
         yield _table(rows, summary)
+    for matrix in matrices_of(summary):
+        yield _matrix(matrix, summary.decided_on)
     yield from metrics_of_tasks(summary)
     if summary.failures:
         yield failures_of(summary)
@@ -141,6 +145,17 @@ def _table(rows: Sequence[Row], summary: Summary) -> str:
         }
     )
     return f"**{where}: {split}**{how}\n\n{table}{more(len(rows) - len(shown), 'candidate')}"
+
+
+def _matrix(matrix: Matrix, split: str) -> str:
+    """Lay out means of candidates by models."""
+    models = {
+        name_cell(model): [_mean(means[place]) for means in matrix.means.values()]
+        for place, model in enumerate(matrix.models)
+    }
+    table = layout({"candidate": [*map(name_cell, matrix.means)], **models})
+    where = inert_markdown(matrix.evaluator, SENTENCE)
+    return f"**{where}: {split}**, means of candidates by models\n\n{table}"
 
 
 def metrics_of_tasks(summary: Summary | None, *, on_board: Collection[str] | None = None) -> Iterator[str]:

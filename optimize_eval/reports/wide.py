@@ -41,7 +41,9 @@ def jsonl_pieces(rows: Iterable[Row]) -> Iterator[str]:
 def columns_of(layout: Layout, fields: Sequence[str]) -> list[str]:
     """Name the columns; a score's is EVALUATOR@CANDIDATE, as in gates, and its reason's beside it."""
     cells = dict.fromkeys(_name(cell) for cell in layout.cells)
-    return [*_NAMES, *fields, *(column for name in cells for column in (name, _reason(name)))]
+    replies = dict.fromkeys(_reply(cell) for cell in layout.cells if layout.compares_models)
+    scores = (column for name in cells for column in (name, _reason(name)))
+    return [*_NAMES, *fields, *replies, *scores]
 
 
 def rows_of(
@@ -69,8 +71,10 @@ def _rows(
                 }
                 for place, repeat in units
             }
-            for cell, unit, line, _ in source.lines_of(split.name, places):
+            for cell, unit, line, reply in source.lines_of(split.name, places):
                 record = journal.decode(line)
+                if reply is not None and layout.compares_models:
+                    rows[divmod(unit, layout.repeats)][_reply(cell)] = reply
                 rules = left_out.get(unit_of(record), ()) if left_out else ()
                 rows[divmod(unit, layout.repeats)].update(_told(_name(cell), record, rules))
             yield from rows.values()
@@ -89,6 +93,11 @@ def _told(name: str, record: Mapping[str, Any], rules: Sequence[str]) -> Row:
 
 def _name(cell: Cell) -> str:
     return f"{evaluator_label(cell.evaluator, cell.task_model)}@{cell.candidate}"
+
+
+def _reply(cell: Cell) -> str:
+    """Name the column of a model's reply, which all evaluators have scored."""
+    return f"{cell.task_model}@{cell.candidate} reply"
 
 
 def _reason(name: str) -> str:

@@ -126,6 +126,7 @@ def _outcome(answer: Answered | EvaluationError, seconds: float, attempts: int) 
         spent=answer.spent,
         output=answer.output,
         is_unranked=answer.is_unranked,
+        reply=answer.reply,
     )
 
 

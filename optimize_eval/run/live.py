@@ -134,6 +134,12 @@ class LiveEvaluators:
             if isinstance(evaluator, Waits):
                 evaluator.stop_waiting()
 
+    @property
+    def waiting(self) -> str:
+        """Say who waits for servers that have no room; mostly nobody does."""
+        queues = [queue for one in self._evaluators if isinstance(one, Waits) for queue in one.queues]
+        return "; ".join(map(str, {queue.who: queue for queue in queues}.values()))
+
     def end_if_over(self) -> None:
         """After a stop let nothing wait for a server, and end what is in flight once it has no more time."""
         if self._stop.is_requested:

@@ -27,6 +27,7 @@ class Scored:
     spent: Spent = NOTHING
     output: str = ""  # the key of the model's reply that was scored
     is_unranked: bool = False  # the answer has no number
+    reply: Mapping[str, Any] = field(default_factory=dict)  # what is to be known of the model's reply
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -105,6 +106,7 @@ class Progress:
     last_place: dict[str, Any] = field(default_factory=dict)
     unreplied: dict[str, int] = field(default_factory=dict)  # failures that were a model's, by its name
     unscored: dict[str, int] = field(default_factory=dict)  # of a model's: those that were a scorer's
+    waiting: str = ""  # who waits for a server at the moment, of the whole run
 
     def count(self, outcome: Outcome, coordinates: dict[str, Any]) -> None:
         self.called += 1

@@ -121,6 +121,7 @@ def _call_again(
 
     def tick() -> None:
         live.end_if_over()
+        progress.waiting = live.waiting
         watch([progress])
 
     with LiveEvaluators(plan.specs, stop, caps=settings.caps) as live:

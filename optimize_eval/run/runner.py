@@ -288,6 +288,7 @@ class Runner:
         if self._caps.is_over:
             self._live.stop_waiting()
         self._live.end_if_over()
+        self._progress[0].waiting = self._live.waiting
         self._watch(self._progress)
 
     def _is_stopped(self) -> bool:

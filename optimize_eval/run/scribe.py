@@ -95,6 +95,7 @@ def record_of(unit: Unit, outcome: Outcome, started_at: str) -> Record:
         if outcome.is_unranked:
             fields["unranked"] = True
         fields["side_info"] = outcome.side_info
+        fields |= {"replied": outcome.reply} if outcome.reply else {}
     else:
         if isinstance(outcome, Failed):
             fields["kind"] = str(outcome.kind)

@@ -150,7 +150,7 @@ def _search(task: SearchTask, host: Host, connecting: Connecting, meter: Meter) 
                 task_model=task.task_model,
                 model=task.model,
                 connecting=connecting,
-                watch=lambda calls: _show(progress, calls, watch),
+                watch=lambda calls, waiting: _show(progress, calls, waiting, watch),
             ) as scorer:
                 outcome = search(task.plan, scorer, state, task.limits, host.stop, meter)
                 state.end(str(outcome.why), outcome.sentence)
@@ -177,8 +177,9 @@ def _rewrite(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
     draft.replace(path)
 
 
-def _show(progress: Progress, calls: int, watch: Callable[[Sequence[Progress]], None]) -> None:
+def _show(progress: Progress, calls: int, waiting: str, watch: Callable[[Sequence[Progress]], None]) -> None:
     progress.done = progress.called = calls
+    progress.waiting = waiting
     watch([progress])
 
 

@@ -20,7 +20,15 @@ FIELDS = (
     *("evaluator", "candidate", "task_model", "split", "line", "repeat"),
     *("outcome", "score", "kind", "message", "seconds", "attempts", "started_at", "stderr"),
 )
-OF_SOME = ("stage", "excluded_by", "reply")  # after these, of records that have them
+OF_SOME = (
+    "stage",
+    "excluded_by",
+    "reply",
+    "finish_reason",
+    "answered_by",
+    "refused",
+    "id",
+)  # after these, of records that have them
 SIDE_INFO = "side_info"
 
 Unit = tuple[
@@ -50,6 +58,10 @@ class RunRecord:
     side_info: Mapping[str, Any]
     reply: str | None = None  # of the model, where a prompt was sent to one
     stage: str | None = None  # in which a call failed that has several: model, scorer
+    finish_reason: str | None = None  # of the model's reply, as its server says
+    answered_by: str | None = None  # who replied, as the server says
+    refused: bool = False  # the reply is a refusal
+    id: str | None = None  # of the example, where it has one
     excluded_by: Sequence[str] = ()  # keys of the rules that leave it out of means and metrics
 
     def flat(self) -> dict[str, Any]:
@@ -72,6 +84,10 @@ class RunRecord:
             **({} if self.stage is None else {"stage": self.stage}),
             **({"excluded_by": self.excluded_by} if self.excluded_by else {}),
             **({} if self.reply is None else {"reply": self.reply}),
+            **({} if self.finish_reason is None else {"finish_reason": self.finish_reason}),
+            **({} if self.answered_by is None else {"answered_by": self.answered_by}),
+            **({"refused": True} if self.refused else {}),
+            **({} if self.id is None else {"id": self.id}),
         }
         _flatten(self.side_info, SIDE_INFO, flat)
         return flat
@@ -96,6 +112,11 @@ class Records:
 
     def __iter__(self) -> Iterator[RunRecord]:
         path, left_out = self.run.folder / OUTPUTS, self.left_out(self.run)
+        ids = {
+            (split.name, line): name
+            for split in self.run.layout.splits
+            for line, name in zip(split.lines, split.names, strict=bool(split.names))
+        }
         with (
             self.run.reader() as reader,
             replies_in(path) if self.run.manifest.get("models") else nullcontext() as replies,
@@ -103,7 +124,8 @@ class Records:
             for cell in self.run.layout.cells:
                 for _, record in reader.records(cell):
                     reply = replies.text(record.get("output")) if replies else None
-                    yield _typed(record, reply, left_out.get(unit_of(record), ()) if left_out else ())
+                    rules = left_out.get(unit_of(record), ()) if left_out else ()
+                    yield _typed(record, reply, rules, ids.get((record["split"], record.get("line"))))
 
 
 def unit_of(record: Mapping[str, Any]) -> Unit:
@@ -118,7 +140,7 @@ def unit_of(record: Mapping[str, Any]) -> Unit:
     )
 
 
-def _typed(record: JournalRecord, reply: str | None, rules: Sequence[str]) -> RunRecord:
+def _typed(record: JournalRecord, reply: str | None, rules: Sequence[str], name: str | None) -> RunRecord:
     return RunRecord(
         evaluator=record["evaluator"],
         candidate=record["candidate"],
@@ -136,9 +158,18 @@ def _typed(record: JournalRecord, reply: str | None, rules: Sequence[str]) -> Ru
         stderr=record.get("stderr"),
         side_info=record.get("side_info") or {},
         reply=reply,
+        id=name,
+        **_facts(record.get("replied")),
         stage=record.get("stage"),
         excluded_by=tuple(rules) if record["outcome"] == "scored" else (),
     )
+
+
+def _facts(replied: object) -> dict[str, Any]:
+    """Read what is to be known of a reply; what was edited by hand counts as not told."""
+    told = replied if isinstance(replied, dict) else {}
+    names = {key: told[key] for key in ("finish_reason", "answered_by") if isinstance(told.get(key), str)}
+    return {**names, "refused": told.get("refused") is True}
 
 
 def _flatten(value: Mapping[str, Any], name: str, flat: dict[str, Any]) -> None:

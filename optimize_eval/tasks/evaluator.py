@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from optimize_eval.caps import Caps
 from optimize_eval.errors import EvaluationError, FailureKind
@@ -22,10 +22,14 @@ from optimize_eval.tasks.jsonl.faults import TaskError
 from optimize_eval.tasks.jsonl.files import Task, read_record
 from optimize_eval.tasks.jsonl.processing import post_process
 from optimize_eval.tasks.lives import Lives, closing_if_failed
+from optimize_eval.tasks.prompted import with_facts
 from optimize_eval.tasks.target import tasks_of
-from optimize_eval.tasks.under_test.model import ModelUnderTest, Output, Prompt
+from optimize_eval.tasks.under_test.model import ModelUnderTest, Output, Prompt, reply_facts
 from optimize_eval.tasks.under_test.shared import SharedModel, shared_model
 from optimize_eval.tasks.under_test.table import WHAT_THERE_IS, connect_model
+
+if TYPE_CHECKING:  # programs as models need no HTTP client
+    from optimize_eval.models.turns import Queue
 
 Connect = Callable[[EvaluatorSpec], Evaluator]
 
@@ -106,6 +110,10 @@ class TaskEvaluator:
     def stop_waiting(self) -> None:
         self._lives.stop_waiting()
 
+    @property
+    def queues(self) -> "list[Queue]":
+        return self._lives.queues
+
     def meter(self, caps: Caps) -> None:
         self._lives.meter(caps)
 
@@ -178,7 +186,10 @@ class TaskEvaluator:
         key = called.key.hex()
         if isinstance(scored, Skip):
             return Skip(why=scored.why, side_info=side_info, stderr=output.stderr, spent=spent, output=key)
-        return Answer(score=scored.score, side_info=side_info, stderr=output.stderr, spent=spent, output=key)
+        answer = Answer(
+            score=scored.score, side_info=side_info, stderr=output.stderr, spent=spent, output=key
+        )
+        return with_facts(answer, reply_facts(output))
 
     def _question(self, called: _TaskCall, prediction: str, metric: str) -> Payload:
         """Make what the metric is sent; what a reply was to, and whose it is, only where a judge says so."""

@@ -134,7 +134,8 @@ def _settings(task: Tasks) -> list[Any]:
             max_tokens=task.max_tokens or task.table.max_tokens,
             seed=task.seed if task.seed is not None else task.table.seed,
         )
-    kept = ["keep_thoughts"] * task.keep_thoughts  # without it a model is the one that it was in older runs
+    # without these a model is the one that it was in older runs
+    kept = ["keep_thoughts"] * task.keep_thoughts + ["fails_refusals"] * task.fails_refusals
     table = essence(task.table) if task.table else {}
     return [task.api_base, task.temperature, task.max_tokens, task.seed, *kept, *([table] if table else [])]
 

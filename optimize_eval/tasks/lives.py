@@ -3,13 +3,16 @@
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from optimize_eval.caps import Caps
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.evaluator import Capacity, Evaluator, Metered, Waits
 from optimize_eval.retrying import GivenUp
 from optimize_eval.tasks.under_test.model import ModelUnderTest
+
+if TYPE_CHECKING:  # programs as models need no HTTP client
+    from optimize_eval.models.turns import Queue
 
 _Made = TypeVar("_Made", ModelUnderTest, Evaluator)
 
@@ -50,6 +53,10 @@ class Lives:
         for live in self._all():
             if isinstance(live, Waits):
                 live.stop_waiting()
+
+    @property
+    def queues(self) -> "list[Queue]":
+        return [queue for live in self._all() if isinstance(live, Waits) for queue in live.queues]
 
     def meter(self, caps: Caps) -> None:
         """Meter what is live, and what is made later."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from optimize_eval.caps import Caps
 from optimize_eval.errors import EvaluationError, FailureKind
@@ -18,7 +18,7 @@ from optimize_eval.frozen import changed
 from optimize_eval.programs.batch import call_singly
 from optimize_eval.prompts.messages import is_plain, joined
 from optimize_eval.prompts.prompt import fields_of, prompt_of
-from optimize_eval.protocol import Answered, Payload
+from optimize_eval.protocol import Answered, Payload, Skip
 from optimize_eval.reading import strict_json
 from optimize_eval.retrying import GivenUp
 from optimize_eval.spent import NOTHING
@@ -26,10 +26,13 @@ from optimize_eval.tasks.extract import extraction_of
 from optimize_eval.tasks.lives import Lives, be_the_models, closing_if_failed
 from optimize_eval.tasks.measures import Measure, ReplyMeasure
 from optimize_eval.tasks.target import Prompted
-from optimize_eval.tasks.under_test.model import Output, Prompt
+from optimize_eval.tasks.under_test.model import Output, Prompt, reply_facts
 from optimize_eval.tasks.under_test.shared import SharedModel, shared_model
 from optimize_eval.templates import hosted
 from optimize_eval.templates.fault import TemplateFault
+
+if TYPE_CHECKING:  # programs as models need no HTTP client
+    from optimize_eval.models.turns import Queue
 
 Connect = Callable[[EvaluatorSpec], Evaluator]
 
@@ -93,13 +96,17 @@ class PromptedEvaluator:
             given_up.spent, given_up.output = output.spent + given_up.spent, key.hex()
             raise
         spent = output.spent if answer.spent is NOTHING else output.spent + answer.spent
-        return changed(answer, spent=spent, output=key.hex())
+        return with_facts(changed(answer, spent=spent, output=key.hex()), reply_facts(output))
 
     def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answered | EvaluationError]:
         return call_singly(payloads, timeout, self.call)
 
     def stop_waiting(self) -> None:
         self._lives.stop_waiting()
+
+    @property
+    def queues(self) -> "list[Queue]":
+        return self._lives.queues
 
     def meter(self, caps: Caps) -> None:
         self._lives.meter(caps)
@@ -123,6 +130,14 @@ class PromptedEvaluator:
                 FailureKind.INTERNAL, f"{name!r} is not among the models: {', '.join(self._specs)}"
             )
         return shared_model(self._specs[name], is_stored=self._target.is_stored)
+
+
+def with_facts(answer: Answered, facts: Mapping[str, Any]) -> Answered:
+    """Let an answer say what is to be known of the reply that it is about."""
+    if not facts or isinstance(answer, Skip):
+        return answer
+    refused = {"refused": True} if "refused" in facts else {}
+    return changed(answer, reply=facts, side_info={**answer.side_info, **refused})
 
 
 def prompt_for(payload: Payload) -> Prompt:

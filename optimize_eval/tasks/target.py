@@ -38,6 +38,7 @@ class Tasks:
     seed: int | None = None
     table: "ModelSpec | None" = None  # what a table [[model]] says of the model
     keep_thoughts: bool = False  # score a model's text as it came, thoughts included
+    fails_refusals: bool = False  # a model's refusal is a failure, not a reply
     tells_thoughts: bool = False  # as side info of each score; otherwise they are with the outputs alone
     batch_size: int | None = None  # prompts in one call at most; None: as the program declares
 

@@ -83,3 +83,20 @@ def test_a_rescored_bench_tells_a_judge_the_model_and_the_prompt_only_where_its_
     assert [any(name in text for text in sent) for name in NAMES] == [bool(shows)] * 2
     assert all(("0 + 0 =" in text) or ("1 + 1 =" in text) for text in sent), "the example has the prompt"
     assert all(("MARKER prompt" in text) == bool(shows) for text in sent)
+    at_once = fake_model(VERDICT)
+    judge = ("-e", f"judge:openai/j@{at_once.base}", "--rubric", "rubric.toml")
+    assert cli(*bench, *judge, "--out", "s").status == 0
+    assert words(at_once) == sent, "a bench itself sends the same words"
+
+
+def test_a_bench_takes_what_a_judge_looks_for(cli: Cli, fake_model: StartModel, tmp_path: Path) -> None:
+    arithmetic(tmp_path, size=1)
+    model(tmp_path / "m", "'4'")
+    served = fake_model(VERDICT)
+    bench = ("bench", "sums.jsonl", "--model", "m=cmd:./m", "--objective", "It is a number.", "--out", "r")
+    done = cli(*bench, "-e", f"judge:openai/j@{served.base}")
+    assert done.status == 0, done.stderr
+    assert "It is a number." in words(served)[0]
+    nobody = cli(*bench)
+    assert nobody.status == 2
+    assert "are for judges, and none is named" in nobody.stderr

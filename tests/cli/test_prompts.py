@@ -621,7 +621,7 @@ def test_what_replies_took_is_no_evaluators_and_what_a_judge_took_is_its_own(
         axis: {name: one["calls"] for name, one in spent[axis].items()} for axis in spent if axis != "run"
     }
     assert totals == {
-        "models": {"openai/j": 2, "openai/m": 4},
+        "models": {"openai/j": 2, "m": 4},
         "evaluators": {"j": 2},
         "candidates": {"plain": 6},
     }

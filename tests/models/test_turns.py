@@ -1,6 +1,7 @@
 """Waiting for servers that have no room: outside of attempts and deadlines, as long as their headers say."""
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -13,10 +14,13 @@ from typing import Any
 import pytest
 
 from optimize_eval import EvaluationError
+from optimize_eval.cli.progress import Lines
 from optimize_eval.models import Manners, chat
-from optimize_eval.models.turns import Rate, Room
+from optimize_eval.models.turns import Queue, Rate, Room
 from optimize_eval.models.waits import wait_in
 from optimize_eval.retrying import GivenUp
+from optimize_eval.run.outcome import Progress
+from optimize_eval.run.stop import Stop
 from tests.fake_model import StartModel
 from tests.front_door import Cli
 from tests.paths import PROGRAM
@@ -139,6 +143,27 @@ def test_a_storm_of_refusals_loses_no_call_of_a_run(cli: Cli, fake_model: StartM
     assert any(record.get("waited") for record in found)
     assert all(record["usage"][0]["prompt_tokens"] == 90 for record in found)
     assert "note: m was full 25 times; its calls waited for it" in done.stderr
+
+
+def test_a_run_says_at_once_who_waits_for_which_server_and_why(
+    cli: Cli, fake_model: StartModel, tmp_path: Path
+) -> None:
+    server = fake_model([no_room({"Retry-After-Ms": "400"}, 1), verdict()])
+    (tmp_path / "a.txt").write_text("Hello")
+    done = cli("run", *JUDGE, "--api-base", server.base, "--candidate", "a.txt", "--out", "r", env=KEY)
+    assert done.status == 0, done.stderr
+    said = r"waiting: too many requests for openai/m \(HTTP 429\): slow down; 1 call waits; next try in 0 s, "
+    assert len(re.findall(said + r"gives up in 600 s \(--patience\)", done.stderr)) == 1, done.stderr
+
+
+def test_who_waits_is_said_again_only_after_a_while(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = Lines(Stop())
+    for seconds in (9, 8, 7):
+        queue = Queue(who="m", why="m is\x1b[2J full", calls=3, next_in=seconds, gives_up_in=600)
+        lines([Progress("judge", total=4, done=1, waiting=str(queue))])
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith("full; 3 calls wait; next try in 9 s, gives up in 600 s (--patience)")
+    assert "\x1b" not in line
 
 
 def test_ctrl_c_ends_a_long_wait_at_once_and_the_call_stays_owed(

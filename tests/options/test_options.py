@@ -14,6 +14,7 @@ from optimize_eval.findings.demands import NO_GATES
 from optimize_eval.options import bench as of_bench
 from optimize_eval.options import calling, compared, evaluators, gates, output, search
 from optimize_eval.options.declared import Declared, OptionGroup, declared
+from optimize_eval.options.prompts import Refusals
 from optimize_eval.options.reached import judge_of, manners_of, starting_spec
 from optimize_eval.search.plan import TOP
 from optimize_eval.search.proposing.proposers import TIMEOUT
@@ -175,10 +176,13 @@ def test_the_page_lists_the_keys_of_a_table_and_no_others(name: str, keys: dict[
 
 
 def test_a_board_keeps_each_option_that_its_numbers_depend_on() -> None:
-    what = of_bench.BenchOptions(models=("toy",), keep_thoughts=True, filters=("a=b",), ids=("1",))
+    what = of_bench.BenchOptions(
+        models=("toy",), keep_thoughts=True, refusals=Refusals.FAIL, filters=("a=b",), ids=("1",)
+    )
     kept = {*benchmark_of(["t.jsonl"], what.models, starting_spec(what), what).settings}
     named = {"models", "evaluators", "allow_bad_tasks", "tags"}  # the board itself names these
     where = {"api_base", "cwd", "headers", "persistent", "workers"}  # the same reply comes from elsewhere
+    named |= {"objective", "rubric"}  # which stand with the judge
     of_code = {"sandbox"}  # it stands with what tasks in YAML are given
     options = {*declared(of_bench.BenchOptions)} | of_code
     assert kept == {KEYS.get(name, name) for name in options - named - where}

@@ -1,11 +1,16 @@
 """Caps on money, tokens, time and turns: they hold inside a unit, or say at once that they cannot be kept."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from optimize_eval.errors import FailureKind
+from optimize_eval.retrying import GivenUp
+from optimize_eval.tasks.definitions.solve.calling import Calls, Replied
+from optimize_eval.tasks.under_test.model import Output, Prompt
 from tests.cli.benches import model
 from tests.cli.defined import SOLVED, samples
 from tests.fake_model import StartModel
@@ -119,16 +124,22 @@ def test_endless_code_ends_after_two_hundred_turns_where_nobody_says_a_number(
     assert (done.status, total(tmp_path)["calls"]) == (4, 200)
 
 
-def test_no_call_of_a_sample_begins_after_its_timeout(cli: Cli, tmp_path: Path) -> None:
-    slow = f"__import__('time').sleep(.06) or {SPENT}"
-    command = solved(tmp_path, LOOP, "--limit", "1", "--timeout", "0.15", reply=slow)
-    done = cli(*command)
-    assert done.status == 4
-    assert "no time is left for another call of a model after " in done.stderr
-    made_first = replies(tmp_path)
-    assert 1 <= made_first < 30
-    assert cli(*command).status == 4
-    assert replies(tmp_path) > made_first, "what was replied is kept"
+class Talkative:
+    """Models that reply to everything."""
+
+    def call(self, _key: str | None, _prompt: Prompt, _deadline: float) -> Replied:
+        return Replied(output=Output(text="x"), key="00")
+
+
+def test_no_further_call_of_a_sample_begins_after_its_timeout() -> None:
+    """The deadline is over from the start, so that nothing depends on how fast this machine is."""
+    calls = Calls(Talkative(), time.monotonic())
+    assert calls.reply_to(None, [{"role": "user", "content": "1"}], {}).text == "x", "one is always made"
+    with pytest.raises(GivenUp):
+        calls.reply_to(None, [{"role": "user", "content": "2"}], {})
+    assert calls.limit is not None
+    assert calls.limit.kind is FailureKind.TIMEOUT
+    assert "no time is left for another call of a model after 1 (--timeout)" in calls.limit.message
 
 
 UNTOLD = [{"body": json.dumps({"choices": [{"message": {"content": '{"score": 1, "reasoning": "r"}'}}]})}]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from optimize_eval import UsageError, sweep
+from tests.cli.benches import arithmetic
 from tests.fake_model import StartModel
 from tests.front_door import Cli
 from tests.run.projects import records
@@ -188,3 +189,22 @@ def test_a_sweep_from_python_has_budgets(
     assert any("$0.0040 are spent (--max-cost 0.003)" in note for note in ended.notes)
     with pytest.raises(UsageError, match="no price is known for openai/m"):
         sweep(judge, "a.txt", dataset="d.jsonl", max_cost=1.0)
+
+
+def test_totals_are_by_the_names_of_models_which_may_be_one_model_with_other_options(
+    cli: Cli, fake_model: StartModel, tmp_path: Path
+) -> None:
+    arithmetic(tmp_path, size=2)
+    server = fake_model([{"text": "2", "usage": USAGE}])
+    tables = [
+        f'[[model]]\nname = "{name}"\nmodel = "openai/m"\nbase = "{server.base}"\ntemperature = {hot}\n'
+        for name, hot in (("cold", 0), ("hot", 1))
+    ]
+    (tmp_path / "models.toml").write_text("".join(tables))
+    (tmp_path / "p.toml").write_text(PRICES)
+    done = cli("bench", "sums.jsonl", "--model", "models.toml", "--prices", "p.toml", "--out", "r", env=KEY)
+    assert done.status == 0, done.stderr
+    assert "cold: 2 calls, 2,000 + 200 tokens, $0.0040, " in done.stdout
+    board = json.loads((tmp_path / "r" / "leaderboard.json").read_text())
+    assert {name: total["calls"] for name, total in board["spent"]["models"].items()} == {"cold": 2, "hot": 2}
+    assert cli("report", "r", "--check").status == 0

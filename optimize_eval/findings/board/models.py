@@ -110,6 +110,8 @@ def _scores_of(
         not_run=not_run,
         cut_off=sum(counts.cut_off for counts in replies),
         with_thoughts=sum(counts.with_thoughts for counts in replies),
+        refused=sum(counts.refused for counts in replies),
+        empty=sum(counts.empty for counts in replies),
         answered_by=dict(sum((counts.answered_by for counts in replies), Counter[str]())),
         categories=(),
         tasks=entries,

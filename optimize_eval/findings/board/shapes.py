@@ -152,6 +152,8 @@ class ModelScores:
     passes: Annotated[tuple[PassRates, ...], IF_ANY] = ()
     cut_off: Annotated[int, IF_ANY] = 0
     with_thoughts: Annotated[int, IF_ANY] = 0
+    refused: Annotated[int, IF_ANY] = 0
+    empty: Annotated[int, IF_ANY] = 0
     answered_by: Annotated[Mapping[str, int] | None, IF_ANY] = None
     categories: tuple[CategoryScores, ...]
     tasks: tuple[TaskScores, ...]

@@ -55,6 +55,8 @@ class ReplyCounts:
     off_scale: int
     first_off_scale: Annotated[float | None, IF_ANY] = None
     with_thoughts: Annotated[int, IF_ANY] = 0
+    refused: Annotated[int, IF_ANY] = 0
+    empty: Annotated[int, IF_ANY] = 0
     answered_by: Mapping[str, int]
 
 

@@ -17,6 +17,7 @@ from optimize_eval.kinds.judge.prompt import messages
 from optimize_eval.kinds.judge.rubric import JudgeSpec, check_judge, judge_of
 from optimize_eval.models import ModelSpec
 from optimize_eval.models.from_spec import live_model, with_options
+from optimize_eval.models.turns import Queue
 from optimize_eval.programs.batch import call_singly
 from optimize_eval.protocol import Answer, Answered, Payload, encode
 
@@ -51,6 +52,10 @@ class JudgeEvaluator:
     @property
     def note(self) -> str:
         return self._model.note
+
+    @property
+    def queues(self) -> Sequence[Queue]:
+        return self._model.queues
 
     @property
     def capacity(self) -> Capacity:

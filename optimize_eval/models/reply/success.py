@@ -17,6 +17,7 @@ from optimize_eval.spent import counts_of
 
 _WRONG_BASE = "is the base URL right? It is what stands before /chat/completions, and usually ends in /v1"
 _THOUGHTS_FIRST = "raise max_tokens: models that reason spend it on their thoughts first"
+_HELD_BACK = frozenset({"content_filter", "refusal"})  # finish reasons
 _ODD = "call it again; if that does not help, look at the server's log"
 
 
@@ -27,11 +28,13 @@ def parse_reply(
     *,
     keep_thoughts: bool = False,
     is_whole: bool = False,
+    takes_refusals: bool = False,
 ) -> Reply:
     """Read a reply or raise the failure that it is; `left` seconds remain for a retry.
 
     Thoughts before the answer are taken off its text,
     unless they are to be kept there. A whole reply is all that was sent, and may be calls of tools alone.
+    A refusal is a failure, unless the caller takes it as a reply.
     """
     if response.status not in SUCCESS:
         raise refused(response, callee, left)
@@ -41,8 +44,15 @@ def parse_reply(
     choice, message = _first_choice(answer, callee, left)
     reason = choice.get("finish_reason")
     calls = tool_calls_of(message) if is_whole else ()
+    refusal = _refusal(message, reason)
+    if refusal and not takes_refusals:
+        raise _refused(message, refusal, callee)
     try:
-        parts = _split_text(message, reason, callee, keep_thoughts=keep_thoughts)
+        parts = (
+            SplitText("", refusal)
+            if refusal
+            else _split_text(message, reason, callee, keep_thoughts=keep_thoughts)
+        )
     except EvaluationError as error:
         if not calls:
             raise
@@ -51,6 +61,7 @@ def parse_reply(
         text=redact(parts.answer, callee.hidden),
         reasoning=redact(parts.thoughts, callee.hidden),
         finish_reason=_name(reason, callee),
+        refused=bool(refusal),
         model=_name(answer.get("model"), callee),
         fingerprint=_name(answer.get("system_fingerprint"), callee),
         tool_calls=_without_secrets(calls, callee),
@@ -121,11 +132,9 @@ def _split_text(
     message: Mapping[str, Any], reason: object, callee: Callee, *, keep_thoughts: bool
 ) -> SplitText:
     """Take text and thoughts of a message; what has no text says why."""
-    text, refusal = _content(message.get("content")), _refusal(message)
-    if refusal:
-        raise failed(f"{callee.name} refused to answer: {cut(refusal, callee)}", "change the prompt")
-    if reason == "content_filter":
-        raise failed(f"the answer of {callee.name} was held back by a content filter", "change the prompt")
+    text = _content(message.get("content"))
+    if reason in _HELD_BACK:
+        raise _held_back(callee)
     parts = SplitText("", text or "") if keep_thoughts else thoughts.split(text or "")
     if apart := thoughts.apart(message):
         parts = parts._replace(thoughts=thoughts.joined(apart, parts.thoughts))
@@ -192,11 +201,25 @@ def _content(content: object) -> str | None:
     return "".join(texts) if texts else None
 
 
-def _refusal(message: Mapping[str, Any]) -> str:
+def _refusal(message: Mapping[str, Any], reason: object) -> str:
+    """Give the text of a refusal: what says that it is one, or what a filter left of an answer."""
     content = message.get("content")
     parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
     refusal = next((one["refusal"] for one in (message, *parts) if one.get("refusal")), "")
-    return refusal if isinstance(refusal, str) else ""
+    if isinstance(refusal, str) and refusal.strip():
+        return refusal
+    text = (_content(content) or "") if reason in _HELD_BACK else ""
+    return text if text.strip() else ""
+
+
+def _refused(message: Mapping[str, Any], refusal: str, callee: Callee) -> EvaluationError:
+    if refusal == _content(message.get("content")):
+        return _held_back(callee)
+    return failed(f"{callee.name} refused to answer: {cut(refusal, callee)}", "change the prompt")
+
+
+def _held_back(callee: Callee) -> EvaluationError:
+    return failed(f"the answer of {callee.name} was held back by a content filter", "change the prompt")
 
 
 def _name(value: object, callee: Callee) -> str | None:

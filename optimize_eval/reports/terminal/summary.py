@@ -17,12 +17,14 @@ from optimize_eval.reports.cells import (
     MOST_FAILURES,
     SHOWN_TEXT,
     Alike,
+    Matrix,
     candidates_of,
     difference,
     ends,
     failed,
     got_worse_nowhere,
     is_baseline,
+    matrices_of,
     most_frequent,
     most_skipped,
     overfit,
@@ -37,7 +39,7 @@ from optimize_eval.reports.cells import (
     worse_rows,
     worst_of,
 )
-from optimize_eval.reports.columns import has_room, wrapped
+from optimize_eval.reports.columns import cut, has_room, wrapped
 from optimize_eval.reports.inert import shortened
 from optimize_eval.reports.metrics import terminal as metrics
 from optimize_eval.reports.paint import Paint, Style, body, of_sign, part, plain
@@ -46,6 +48,7 @@ from optimize_eval.reports.terminal.table import Column, layout_table
 
 WIDE = 110
 
+_LONGEST_MODEL = 24
 _SHOWN_WORST = 3
 _HEAD = 12
 _SIGNS = "▲▼△▽"
@@ -76,6 +79,8 @@ def render(
     tables = tables_of(summary)
     for rows in tables:
         lines += _table(rows, summary, width, paint)
+    for matrix in matrices_of(summary):
+        lines += _matrix(matrix, summary.decided_on, width, paint)
     if summary.metrics:
         lines += metrics.lines_of(summary, width, paint)
     if tables:
@@ -126,6 +131,23 @@ def _table(rows: Sequence[Row], summary: Summary, width: int, paint: Paint) -> l
         more = count(len(rows) - len(shown), "more candidate")
         lines += wrapped(" ", f"… and {more}: see summary.json", width)
     return lines
+
+
+def _matrix(matrix: Matrix, split: str, width: int, paint: Paint) -> list[str]:
+    """Lay out means of candidates by models, as many models as there is room for."""
+    columns = [
+        Column("candidate", [*matrix.means], is_name=True),
+        *(
+            Column(cut(model, _LONGEST_MODEL), [_or_none(means[place]) for means in matrix.means.values()])
+            for place, model in enumerate(matrix.models)
+        ),
+    ]
+    title = f"{matrix.evaluator}: {split}, means of candidates by models"
+    return [*wrapped(" ", title, width), *layout_table(columns, width, paint)]
+
+
+def _or_none(mean: float | None) -> str:
+    return "" if mean is None else number(mean)
 
 
 def _failed(rows: Sequence[Row]) -> Column:

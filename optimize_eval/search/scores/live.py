@@ -65,7 +65,7 @@ class LiveScorer:
         task_model: str | None = None,
         model: Identity | None = None,
         connecting: Connecting = connect,
-        watch: Callable[[int], None] = lambda _calls: None,
+        watch: Callable[[int, str], None] = lambda _calls, _waiting: None,
     ) -> None:
         self._specs = tuple(specs)
         self._identities = tuple(identities)
@@ -212,7 +212,7 @@ class LiveScorer:
             lost = self._live.broken_off.pop()
             usages = [usage.to_dict() for usage in lost.spent.usages]
             self._meter.take(self._specs[lost.unit.evaluator].name, usages)
-        self._watch(self.made)  # the last look was before the last calls ended
+        self._watch(self.made, "")  # the last look was before the last calls ended
 
     def _attempt(self, numbers: Sequence[int]) -> list[Record]:
         started_at = self._clock.now()
@@ -235,7 +235,7 @@ class LiveScorer:
         if self._meter.caps.is_over:
             self._live.stop_waiting()
         self._live.end_if_over()
-        self._watch(self.made)
+        self._watch(self.made, self._live.waiting)
 
     def _read(self, path: Path) -> int:
         end = 0

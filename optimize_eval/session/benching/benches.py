@@ -18,7 +18,6 @@ from optimize_eval.findings.board.document import expected_board
 from optimize_eval.findings.board.shapes import Board
 from optimize_eval.findings.demands import NO_GATES, GateOptions
 from optimize_eval.frozen import frozen
-from optimize_eval.kinds.table import parse_evaluators
 from optimize_eval.protocol import check_task_model
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import Plan, plan_run
@@ -95,7 +94,7 @@ def load_scored(benchmark: Benchmark, say: Say) -> ScoredFiles:
 
 def _loaded(benchmark: Benchmark, say: Say) -> ScoredFiles:
     loaded = load_task_files(benchmark.files, dialect=benchmark.format, allow_bad=benchmark.allow_bad_tasks)
-    named, metrics, others = with_own_metrics(loaded, parse_evaluators(benchmark.evaluators, benchmark.how))
+    named, metrics, others = with_own_metrics(loaded, benchmark.own_evaluators())
     taken, sources = chosen(
         named,
         say,

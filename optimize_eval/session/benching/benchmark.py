@@ -1,19 +1,24 @@
 """What is benched, by the names of options: models, task files, and how they are called."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
-from typing import Any
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
 
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.frozen import frozen
+from optimize_eval.kinds.table import kind_of, parse_evaluators
 from optimize_eval.kinds.task import NO_OWN, scorer_spec
 from optimize_eval.options.bench import BenchOptions
+from optimize_eval.options.reached import judge_of
 from optimize_eval.rows.selection import EVERYTHING, Selection, parse_selection
 from optimize_eval.session.replying.models import identified, model_specs
 from optimize_eval.tasks import TaskFile
 from optimize_eval.tasks.definitions.target import NOTHING_GIVEN, Given
 from optimize_eval.tasks.target import Tasks
+
+if TYPE_CHECKING:
+    from optimize_eval.kinds.judge.rubric import JudgeSpec
 
 
 @frozen
@@ -24,6 +29,7 @@ class Benchmark:
     models: Sequence[str]
     evaluators: Sequence[str] = ()
     how: EvaluatorSpec  # timeout and the like, of models and own evaluators
+    judge: "JudgeSpec | None" = None  # by what judges among the evaluators judge
     format: str | None = None
     allow_bad_tasks: bool = False
     tags: Sequence[str] = ()
@@ -37,6 +43,7 @@ class Benchmark:
     temperature: float | None = None
     max_tokens: int | None = None
     keep_thoughts: bool = False
+    refusals: str = "score"
     given: Given = NOTHING_GIVEN  # to tasks in YAML
 
     @property
@@ -52,6 +59,7 @@ class Benchmark:
             "max_tokens": self.max_tokens,
             "batch_size": self.batch_size,
             **({"keep_thoughts": True} if self.keep_thoughts else {}),
+            **({"refusals": "fail"} if self.refusals == "fail" else {}),
             "sandbox": self.given.sandbox or None,
             "timeout": self.how.timeout,
             "retries": self.how.retries,
@@ -65,8 +73,18 @@ class Benchmark:
             temperature=self.temperature,
             max_tokens=self.max_tokens,
             keep_thoughts=self.keep_thoughts,
+            fails_refusals=self.refusals == "fail",
         )
         return tuple(map(identified, model_specs(self.models, self.how, task)))
+
+    def own_evaluators(self) -> tuple[EvaluatorSpec, ...]:
+        """Make the evaluators that are named; raises UsageError where options of judges have no judge."""
+        start = replace(self.how, target=self.judge)
+        specs = parse_evaluators(self.evaluators, start)
+        if self.judge:
+            kind = kind_of(start)
+            kind.check_defaults(start, [spec for spec in specs if kind_of(spec) is kind])
+        return specs
 
     def scorers(
         self,
@@ -98,7 +116,7 @@ def benchmark_of(
 ) -> Benchmark:
     """Make of options what is benched."""
     named = {one.name: getattr(what, one.name) for one in fields(Benchmark) if hasattr(what, one.name)}
-    named |= {"files": files, "models": models, "how": how, "given": given}
+    named |= {"files": files, "models": models, "how": how, "given": given, "judge": judge_of(what)}
     return Benchmark(**named, selection=parse_selection(what.filters, what.ids))
 
 

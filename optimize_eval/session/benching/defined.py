@@ -90,6 +90,7 @@ def _check(benchmark: Benchmark) -> None:
     """Refuse options that are for tasks in JSONL alone."""
     foreign = {
         "-e": benchmark.evaluators,
+        "--objective or --rubric": benchmark.judge,
         "--format": benchmark.format not in {None, DIALECT},
         "--allow-bad-tasks": benchmark.allow_bad_tasks,
         "--batch-size": benchmark.batch_size,

@@ -116,6 +116,7 @@ def load_prompting(
         temperature=options.temperature,
         max_tokens=options.max_tokens,
         keep_thoughts=options.keep_thoughts,
+        fails_refusals=options.refusals == "fail",
     )
     specs = model_specs(models, replace(how, target=None), task, tables=tables)
     return Prompting(

@@ -71,6 +71,13 @@ class Output:
     completion: Mapping[str, Any] = field(default_factory=dict)  # as its server sent it, where that is kept
 
 
+def reply_facts(output: Output) -> dict[str, Any]:
+    """Give what is to be known of a reply beside its text: how it ended, who gave it, that it is empty."""
+    facts = {name: output.side[name] for name in _FACTS if isinstance(output.side.get(name), str)}
+    facts |= {"refused": True} if output.side.get("refused") is True else {}
+    return facts if output.text.strip() or output.tool_calls else facts | {"empty": True}
+
+
 def prompt_of_messages(
     messages: Sequence[Mapping[str, Any]],
     options: Mapping[str, Any],
@@ -118,6 +125,7 @@ def _is_plain_text(message: Mapping[str, Any]) -> bool:
 
 
 _PLAIN = {"role", "content"}
+_FACTS = ("finish_reason", "answered_by")
 _BETWEEN = "\n\n"
 
 

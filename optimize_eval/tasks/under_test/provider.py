@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from optimize_eval.errors import EvaluationError
 from optimize_eval.evaluator import Capacity
 from optimize_eval.models import Model
+from optimize_eval.models.turns import Queue
 from optimize_eval.programs.batch import call_singly
 from optimize_eval.tasks.under_test.model import Output, Prompt
 
@@ -12,8 +13,9 @@ from optimize_eval.tasks.under_test.model import Output, Prompt
 class ProviderModel:
     """Calls a provider's model."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, *, takes_refusals: bool = True) -> None:
         self._model = model
+        self._takes_refusals = takes_refusals
         self.chat = self._model.chat  # with messages as they are, held to a schema
         self.close = self._model.close
         self.stop_waiting = self._model.stop_waiting
@@ -24,12 +26,18 @@ class ProviderModel:
         return self._model.note
 
     @property
+    def queues(self) -> Sequence[Queue]:
+        return self._model.queues
+
+    @property
     def capacity(self) -> Capacity:
         return Capacity(calls=self._model.capacity)
 
     def generate(self, prompt: Prompt, deadline: float) -> Output:
         options = prompt.options if prompt.is_whole else None
-        reply = self._model.chat(prompt.messages, deadline, options=options)
+        reply = self._model.chat(
+            prompt.messages, deadline, options=options, takes_refusals=self._takes_refusals
+        )
         return Output(
             text=reply.text,
             side=reply.known,

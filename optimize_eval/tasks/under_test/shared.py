@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
 from optimize_eval.caps import Caps
 from optimize_eval.errors import EvaluationError, FailureKind
@@ -31,6 +31,9 @@ from optimize_eval.tasks.under_test.model import Output, Prompt
 from optimize_eval.tasks.under_test.outputs import Outputs, close_outputs, key_of, open_outputs
 from optimize_eval.tasks.under_test.table import connect_model
 from optimize_eval.tasks.under_test.unpaid import unpaid_in
+
+if TYPE_CHECKING:  # programs as models need no HTTP client
+    from optimize_eval.models.turns import Queue
 
 _Place = tuple[str, str, bool]
 _OPEN: dict[
@@ -52,6 +55,7 @@ class SharedModel:
         self._live = None if is_stored else connect_model(tasks_of(spec).model, spec)
         self._outputs: Outputs | None = None  # opened late: a run may start over, or copy replies, before
         self._unpaid: set[str] = set()  # keys of replies of which no record says what they took
+        self._caps: Caps | None = None  # of a session that calls it
         self._lock = threading.Lock()
         self._flights: dict[bytes, Flight[Output]] = {}  # those under way, and those that failed
         self._is_stopping = threading.Event()
@@ -122,8 +126,14 @@ class SharedModel:
             self._live.stop_waiting()
 
     def meter(self, caps: Caps) -> None:
+        self._caps = caps
         if isinstance(self._live, Metered):
             self._live.meter(caps)
+
+    @property
+    def queues(self) -> "Sequence[Queue]":
+        live: object = self._live
+        return live.queues if isinstance(live, Waits) else ()
 
     def close(self) -> None:
         """Give this use of it back; the last one ends the model."""
@@ -156,6 +166,9 @@ class SharedModel:
                 return output
             self._unpaid.remove(key.hex())
         usages = tuple(map(Usage.from_dict, (*output.in_vain, *output.usage)))
+        if self._caps:
+            for usage in usages:
+                self._caps.take(usage, self._spec.name, is_reply=False)
         return replace(output, spent=Spent(usages=usages).of_reply)
 
     def _made(self, flight: Flight[Output], key: bytes, prompt: Prompt) -> Output:

@@ -159,7 +159,8 @@ def _provider(name: str, spec: EvaluatorSpec) -> ModelUnderTest:
     from optimize_eval.models.from_spec import live_model
     from optimize_eval.tasks.under_test.provider import ProviderModel
 
-    return ProviderModel(live_model(model_spec(name, tasks_of(spec)), spec.manners, spec.name))
+    live = live_model(model_spec(name, tasks_of(spec)), spec.manners, spec.name)
+    return ProviderModel(live, takes_refusals=not tasks_of(spec).fails_refusals)
 
 
 _KINDS: Mapping[str, Callable[[str, EvaluatorSpec], ModelUnderTest]] = {

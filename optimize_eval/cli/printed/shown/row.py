@@ -13,6 +13,7 @@ from optimize_eval.cli import output
 from optimize_eval.cli.printed.shown.places import Places, Told
 from optimize_eval.cli.printed.steps import block
 from optimize_eval.errors import EvaluationError, UsageError
+from optimize_eval.findings.marks import reply_marks
 from optimize_eval.findings.metrics import left_out
 from optimize_eval.findings.reasons import fields_said, reason_of
 from optimize_eval.prompts.prompt import fields_of
@@ -26,6 +27,7 @@ from optimize_eval.tasks.definitions.target import defined_of
 from optimize_eval.tasks.extract import extraction_of
 from optimize_eval.tasks.prompted import id_of, prompt_for
 from optimize_eval.tasks.target import prompted_of
+from optimize_eval.tasks.under_test.model import reply_facts
 from optimize_eval.tasks.under_test.outputs import Outputs, key_of
 
 SCHEMA = "optimize-eval.row.v1"
@@ -94,6 +96,7 @@ class _SeenPrompt:
         digests = {model.name: model.sha256 for model in self._records.plan.models}
         reply = self._outputs.find(key_of(digests[payload.task_model or ""], prompt))
         steps: Told = {"reply": reply.text, "thoughts": reply.reasoning or None} if reply else {"reply": None}
+        steps |= {"replied": facts} if reply and (facts := reply_facts(reply)) else {}
         if reply and self._extract:
             with suppress(EvaluationError):  # then the scores say so
                 steps["extracted"] = extraction_of(self._extract)(reply.text)
@@ -117,6 +120,8 @@ def _lines(told: Mapping[str, Any]) -> Iterator[str]:
             yield from block("thoughts", reply["thoughts"])
         if reply["reply"] is not None and "type" not in reply["messages"][0]:
             yield from block("reply", reply["reply"])
+        if marks := [*reply_marks(reply.get("replied", {}))]:
+            yield f"  ! {', '.join(marks)}"
         if "extracted" in reply:
             yield from block("extracted", reply["extracted"])
         for evaluator, score in reply["scores"].items():

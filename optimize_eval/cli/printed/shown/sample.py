@@ -65,4 +65,5 @@ class SeenTask:
         except EvaluationError as error:
             hint = {"hint": error.hint} if error.hint else {}
             return {"messages": [], "reply": None, "not_shown": error.message, **hint}
-        return {"messages": list(trace.items), "reply": trace.last_text(ASSISTANT)}
+        facts = {"replied": dict(trace.facts)} if trace.facts else {}
+        return {"messages": list(trace.items), "reply": trace.last_text(ASSISTANT), **facts}

@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from optimize_eval.caps import Caps
 from optimize_eval.errors import EvaluationError
@@ -19,6 +19,10 @@ from optimize_eval.tasks.definitions.score.scored import Scored
 from optimize_eval.tasks.definitions.solve.trace import Trace
 from optimize_eval.tasks.definitions.target import DefinedScorer
 from optimize_eval.tasks.lives import Lives
+from optimize_eval.tasks.prompted import with_facts
+
+if TYPE_CHECKING:  # programs as models need no HTTP client
+    from optimize_eval.models.turns import Queue
 
 Connect = Callable[[EvaluatorSpec], Evaluator]
 
@@ -74,6 +78,10 @@ class DefinedEvaluator:
     def stop_waiting(self) -> None:
         self._lives.stop_waiting()
 
+    @property
+    def queues(self) -> "list[Queue]":
+        return self._lives.queues
+
     def meter(self, caps: Caps) -> None:
         self._lives.meter(caps)
 
@@ -87,12 +95,13 @@ def _answer(scored: Scored | Skip, trace: Trace | None) -> Answered:
     if isinstance(scored, Skip):
         return Skip(why=scored.why, side_info=scored.side_info, **{"spent": scored.spent, **known})
     score = math.nan if scored.primary is None else scored.primary
-    return Answer(
+    answer = Answer(
         score=score,
         side_info=scored.side_info,
         is_unranked=scored.primary is None,
         **{"spent": scored.spent, **known},
     )
+    return with_facts(answer, trace.facts) if trace else answer
 
 
 def _key(trace: Trace) -> str:

@@ -12,7 +12,7 @@ from optimize_eval.spent import NOTHING, Spent
 from optimize_eval.tasks.definitions.solve.items import messages_of, reply_items
 from optimize_eval.tasks.definitions.solve.trace import Item
 from optimize_eval.tasks.lives import failing_as_model
-from optimize_eval.tasks.under_test.model import Output, Prompt, prompt_of_messages
+from optimize_eval.tasks.under_test.model import Output, Prompt, prompt_of_messages, reply_facts
 from optimize_eval.tasks.under_test.shared import SharedModel
 from optimize_eval.templates.conversation import completion_of
 
@@ -75,6 +75,7 @@ class Calls:
         self._most = most
         self._turns = 0
         self.replies: list[str] = []
+        self.facts: Mapping[str, Any] = {}  # of the last reply of the model under test
         self._models = models
         self._deadline = deadline
         self._known_as = known_as
@@ -101,6 +102,7 @@ class Calls:
             usages = tuple(replace(usage, output=replied.key) for usage in output.spent.usages)
             self.spent += replace(output.spent, usages=usages)
         self.replies.append(replied.key)
+        self.facts = reply_facts(output) if key is None else self.facts
         items = reply_items(output.text, output.tool_calls)
         return Reply(text=output.text, items=items, completion=_completion(output))
 

@@ -70,7 +70,11 @@ def solve(
         error.spent = calls.spent + error.spent
         raise
     return Trace(
-        items=made.items, completion=made.completion, replies=tuple(calls.replies), spent=calls.spent
+        items=made.items,
+        completion=made.completion,
+        replies=tuple(calls.replies),
+        spent=calls.spent,
+        facts=calls.facts,
     )
 
 

@@ -26,6 +26,7 @@ class Trace:
     )  # the last reply, in the shape of a chat completion
     replies: Sequence[str] = ()  # the keys of models' replies in outputs.jsonl
     spent: Spent = NOTHING  # on models, for this trace and not before
+    facts: Mapping[str, Any] = field(default_factory=dict)  # of the last reply of the model under test
 
     @property
     def messages(self) -> list[dict[str, Any]]:

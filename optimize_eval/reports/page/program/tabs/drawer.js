@@ -87,7 +87,7 @@ function recordsOf(data, told, by, state) {
 function repliesOf(data, records) {
   const replies = new Map(records.filter(({ record }) => record.reply !== undefined).map((one) => [one.repeat, one]));
   return [...replies.values()].map(({ repeat, record, model, evaluator }) => h("section", { class: "inset reply" },
-    h("h3", null, said(data.isBench ? data.axes.evaluators[evaluator] : data.axes.task_models[model] ?? "The model"), ` replied${data.axes.repeats > 1 ? `, repeat ${repeat}` : ""}`), h("p", { class: "reason" }, said(record.reply))));
+    h("h3", null, said(data.isBench ? data.axes.evaluators[evaluator] : data.axes.task_models[model] ?? "The model"), ` replied${data.axes.repeats > 1 ? `, repeat ${repeat}` : ""}`, record.marks && [" · ", said(record.marks)]), h("p", { class: "reason" }, said(record.reply))));
 }
 
 /** What all candidates and models replied to this example, with the score of the evaluator in focus. */
