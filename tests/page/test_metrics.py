@@ -12,6 +12,7 @@ from tests.page.browser import Browser
 from tests.page.looks import axe_violations, cells, errors
 from tests.page.made import report
 
+MINUS, DASH = "\u2212", "\u2013"
 _FAULT = (
     "the rule huge cannot be applied to 1 row, which stays in; the first is train 3: "
     "{{ scores.fields.n }} is null, and greater_than wants a number"
@@ -84,3 +85,25 @@ def test_a_diff_of_benches_has_metrics_too(browser: Browser, tmp_path: Path) -> 
     browser.open(tmp_path / "d.html", "tab=predictions")
     browser.ready()
     assert "These boards have no predictions, only scores." in browser.text("main"), "replies did change"
+
+
+def test_scores_of_another_scorer_are_no_models_and_are_not_subtracted(
+    browser: Browser, tmp_path: Path
+) -> None:
+    cli = in_this_process(tmp_path)
+    model(tmp_path / "m", RIGHT)
+    model(tmp_path / "w", "'0'")
+    defined.task(tmp_path)
+    named = ("--model", "m=cmd:./m", "--model", "w=cmd:./w")
+    assert cli("bench", "sums.yaml", *named, "--out", "r", env=COUNTED).status == 0
+    assert report(tmp_path / "r").status == 0
+    heads = []
+    for b, shown in ((1, MINUS), (2, DASH), (3, DASH)):
+        browser.open(tmp_path / "r" / "report.html", f"tab=examples&sort=line&a=0&b={b}&row=0")
+        browser.ready()
+        browser.wait("document.querySelector('.drawer .scores')")
+        heads.append(browser.text(f".scores tbody tr:nth-child({b + 1}) th").strip())
+        assert browser.text(".grid-body .delta").startswith(shown)
+        assert browser.text(f".scores tbody tr:nth-child({b + 1}) td:last-child").startswith(shown)
+    assert heads == ["w", "m.sums.wording", "w.sums.wording"]
+    assert browser.text(".scores thead th") == "Model, scorer"

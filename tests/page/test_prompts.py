@@ -52,5 +52,7 @@ def test_one_example_has_all_replies_to_it(browser: Browser, run: Path, axe: str
     assert len(heads) == 4
     assert heads[0].split() == ["plain", "with", "right", "1.000"]
     assert browser.text(".all-replies .reply .reason") == "3"
+    browser.click(".scores tr:nth-child(2) .pick")
+    browser.wait("document.querySelector('.sent .reason')?.textContent.startsWith('Please tell: ')")
     assert axe_violations(browser, axe) == []
     assert errors(browser) == []

@@ -58,7 +58,10 @@ class _Columns:
             *(name for name in models if name in names),
             *(name for name in names if name not in models),
         ]
-        entries = [models.get(name) or {"name": name, "text": name} for name in columns]
+        scorers = {self._cell(cell).evaluator: cell.evaluator for cell in self._layout.cells}
+        entries = [
+            models.get(name) or {"name": name, "text": name, "scorer": scorers[name]} for name in columns
+        ]
         return {**run, "evaluators": entries, "additions": [], "task_models": [None]}
 
     def _entries(self, entries: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -9,12 +9,17 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from typing import Any
 
+from optimize_eval.errors import OptimizeEvalError
+from optimize_eval.prompts.prompt import prompt_of
 from optimize_eval.reading import strict_json
 from optimize_eval.reports.page.columns import AxisNames
 from optimize_eval.reports.page.excerpt import excerpt_of
 from optimize_eval.reports.page.priority import ExamplePlace
 from optimize_eval.reports.page.source import Examples, PageSource, examples_of
+from optimize_eval.store.manifest import Manifest, is_bench
+from optimize_eval.templates.fault import TemplateFault
 
 BLOCK = 192_000  # bytes of JSON
 NO_BLOCK = 0xFFFF_FFFF
@@ -83,9 +88,25 @@ def block_of(
             place, repeat = divmod(unit, axes.repeats)
             where = b"%d,%d,%d,%d" % (*axes.key(cell)[:3], repeat + 1)
             records[split, place].append(b"[%s,%s]" % (where, excerpt_of(line, reply)))
-    blocks = (
-        b'"%d:%d":{"example":%s,"records":[%s]}'
-        % (split, place, strict_json.dumps(examples[axes.splits[split]].get(place)), b",".join(known))
-        for (split, place), known in records.items()
-    )
+    blocks = []
+    for (split, place), known in records.items():
+        example = examples[axes.splits[split]].get(place)
+        told = strict_json.dumps(example), _prompts(source.run, example), b",".join(known)
+        blocks.append(b'"%d:%d":{"example":%s%s,"records":[%s]}' % (split, place, *told))
     return b"{%s}" % b",".join(blocks)
+
+
+def _prompts(run: Manifest, example: Any) -> bytes:
+    """Write the messages that models were sent, by candidate; nothing of runs that no model replied in."""
+    if not run.get("models") or is_bench(run) or not isinstance(example, dict):
+        return b""
+    return b',"prompts":%s' % strict_json.dumps(
+        [_sent(one.get("text"), example) for one in run["candidates"]]
+    )
+
+
+def _sent(text: str | None, fields: Mapping[str, Any]) -> list[tuple[str, str]] | None:
+    try:
+        return [(one.role, one.content) for one in prompt_of(text).render(fields)] if text else None
+    except (TemplateFault, OptimizeEvalError):
+        return None

@@ -22,8 +22,16 @@ MB = 1_000_000
 MOST = 25  # MB
 
 PROGRAM = (
-    *("dom", "format", "data", "state"),
-    *("parts/controls", "parts/marks", "parts/charts", "parts/scatter", "parts/grid", "parts/diff"),
+    *("dom", "format", "data", "finder", "state"),
+    *(
+        "parts/controls",
+        "parts/marks",
+        "parts/charts",
+        "parts/scatter",
+        "parts/grid",
+        "parts/diff",
+        "parts/spending",
+    ),
     *(
         "tabs/overview",
         "tabs/metrics",

@@ -9,7 +9,7 @@ from optimize_eval.findings.marks import reply_marks
 from optimize_eval.reading import strict_json
 from optimize_eval.store import journal
 
-_KEPT = ("kind", "message", "stderr", "side_info")
+_KEPT = ("kind", "message", "stderr", "side_info", "usage")
 
 _SCORED = b',"outcome":"scored","score":'
 _SIDE_INFO = b',"side_info":{'

@@ -6,7 +6,7 @@ What run.json has of each example stands further below in the page, so that the 
 import json
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
 from optimize_eval.findings.documents import from_dict, to_dict
@@ -16,6 +16,7 @@ from optimize_eval.reports.page.drift import drifts
 from optimize_eval.reports.page.histograms import Histograms
 from optimize_eval.reports.page.source import PageSource
 from optimize_eval.store.manifest import Manifest, evaluators_of, kind_of
+from optimize_eval.store.note import command_of
 
 SCHEMA = "optimize-eval.page.v1"
 
@@ -100,6 +101,7 @@ def commands_of(run: Manifest, place: str, chosen: str = "") -> dict[str, Any]:
     paths = (run.get("settings") or {}).get("paths") or {}
     folder = shlex.quote(place)
     return {
+        "run": command_of(run, Path(place)),
         "report": f"optimize-eval report {folder}{chosen}",
         "check": f"optimize-eval report {folder} --check",
         "records": f"optimize-eval report {folder}{chosen} --format jsonl",

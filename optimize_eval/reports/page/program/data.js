@@ -153,6 +153,26 @@ class Data {
     return at === this.baseline ? -1 : this.baseline;
   }
 
+  /**
+   * Whose scores a bench's column has, where that is not what its board is of.
+   * @param {number} at
+   * @returns {string}
+   */
+  scorerOf(at) {
+    return (this.isBench && this.run.evaluators[at]?.scorer) || "";
+  }
+
+  /**
+   * What one column has more than another; scores of different scorers are on no common scale.
+   * @param {number} a
+   * @param {number} b
+   * @param {Value | undefined} before
+   * @param {Value | undefined} after
+   */
+  delta(a, b, before, after) {
+    return before && after && this.scorerOf(a) === this.scorerOf(b) ? after.score - before.score : NaN;
+  }
+
   /** @returns {System[]} the columns of grids: candidates, or a bench's models */
   systems(evaluator) {
     const names = this.isBench ? this.axes.evaluators : this.axes.candidates;

@@ -10,6 +10,7 @@ function drawHeader(app) {
     data.run.created_at && moment(data.run.created_at),
     sizes.length > 3 ? count(data.axes.sizes.reduce((sum, one) => sum + one, 0), "example") : sizes.length && `${sizes.join(" + ")} examples`,
     units.total > 0 && count(units.total - units.owed, "call"),
+    typeof data.run.note === "string" && data.run.note && visible(data.run.note),
   ];
   replace(
     app.header,

@@ -34,6 +34,7 @@ class App {
   /** @param {Data} data */
   constructor(data) {
     this.data = data;
+    this.finder = new Finder(data, () => this.state.tab === "examples" && this.draw(true));
     this.lost = ""; // why a server says nothing any more
     this.tabs = tabsOf(data);
     this.address = new Address(this.data, this.tabs.map((tab) => tab.name));
@@ -64,16 +65,17 @@ class App {
    */
   set(patch, how = {}) {
     const isFar = patch.tab !== undefined && patch.tab !== this.state.tab;
+    const isOpening = this.state.row < 0 && (patch.row ?? -1) >= 0; // on a phone, Back closes what covers the page
     const isOnlyRow = Object.keys(patch).every((name) => name === "row" || name === "by");
     this.state = { ...this.state, ...patch };
     const to = this.address.write(this.state);
-    if (isFar) history.pushState(null, "", to);
+    if (isFar || isOpening) history.pushState(null, "", to);
     else history.replaceState(null, "", to);
     if (isOnlyRow) this.drawDrawer();
     else this.draw(how.isTyping);
     if (isFar) {
       window.scrollTo(0, 0);
-      this.main.focus();
+      this.main.focus({ preventScroll: true });
     }
   }
 
@@ -145,7 +147,8 @@ class App {
   drawDrawer() {
     const example = this.data.examples[this.state.row];
     const wasOpen = this.drawer;
-    const held = wasOpen?.contains(document.activeElement) ? focusPath(document.activeElement, wasOpen) : null;
+    const hadFocus = wasOpen?.contains(document.activeElement);
+    const held = wasOpen && hadFocus ? focusPath(document.activeElement, wasOpen) : null;
     const scrolled = wasOpen?.querySelector(".drawer-body")?.scrollTop || 0;
     wasOpen?.remove();
     this.drawer = null;
@@ -154,7 +157,7 @@ class App {
     this.drawer = drawer(this, example, (step) => this.walk(step), () => this.close());
     document.body.append(this.drawer);
     if (held) focusAt(held, this.drawer);
-    else if (!wasOpen) this.drawer.focus();
+    if (!wasOpen || (hadFocus && !this.drawer.contains(document.activeElement))) this.drawer.focus({ preventScroll: true });
     const body = this.drawer.querySelector(".drawer-body");
     if (body && wasOpen) requestAnimationFrame(() => (body.scrollTop = scrolled));
   }
@@ -210,17 +213,20 @@ class App {
   async reasonLater(example, system, cell) {
     const model = this.state.tm;
     const key = [this.data.number(example), system.evaluator, system.candidate, model].join();
-    if (this.data.reasons.has(key)) return;
+    if (this.data.reasons.has(key)) {
+      replace(cell, this.knownReason(example, system));
+      return;
+    }
     const told = await this.data.details(example).catch(() => null);
     const record = told?.records.find((one) => one[0] === system.evaluator && one[1] === system.candidate && one[2] === model)?.[4];
-    this.data.reasons.set(key, record?.message || reasonOf(record?.side_info)?.[1] || "");
-    if (cell.isConnected) replace(cell, said(this.data.reasons.get(key)));
+    this.data.reasons.set(key, record?.message || worded(reasonOf(record?.side_info)));
+    if (cell.isConnected && told) replace(cell, said(this.data.reasons.get(key)));
   }
 
   async read() {
     await this.data.read();
     this.wasRead(null);
-    if (["compare", "examples"].includes(this.state.tab) || this.state.row >= 0) this.draw();
+    if (["compare", "examples", "side-info"].includes(this.state.tab) || this.state.row >= 0) this.draw();
     document.documentElement.dataset.ready = "yes";
   }
 }

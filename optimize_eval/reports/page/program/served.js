@@ -3,6 +3,7 @@
 // the cursor. A file asks for nothing: this is not begun there, and its policy would forbid it.
 
 const EVERY = 2000; // ms
+let seen = ""; // which run the address is of
 const TOKEN = "optimize-eval-token";
 
 /** Keep the token of the address, and take it out of there. */
@@ -126,7 +127,10 @@ class Follower {
 async function served(server) {
   const main = h("main", { id: "main", class: "tab" });
   document.body.append(main);
-  window.addEventListener("popstate", () => location.reload());
+  window.addEventListener("popstate", () => {
+    if (location.search !== seen) location.reload(); // else it is a look at the same run
+  });
+  seen = location.search;
   await listed(server, main);
 }
 
@@ -156,6 +160,7 @@ async function opened(server, main, run) {
 function runsCard(server, main, runs) {
   const go = (run) => {
     history.pushState(null, "", `?run=${run.id}`);
+    seen = location.search;
     opened(server, main, run).catch(failing(main));
   };
   const line = (run) => h("tr", null,

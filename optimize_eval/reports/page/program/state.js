@@ -29,11 +29,21 @@ class Address {
     const a = isBench ? 0 : Math.max(0, this.data.baseline);
     const leader = names.indexOf(leaderOf(this.data));
     if (this.data.isDiff) return this.usualOfDiff(decided);
-    const b = leader >= 0 && leader !== a ? leader : names.length > 1 ? Number(a === 0) : a;
+    const b = leader >= 0 && leader !== a ? leader : this.another(a, names.length);
     return {
       tab: this.tabs[0], ev: 0, tm: 0, sp: Math.max(0, decided), a, b, q: "", show: "all",
       sort: names.length > 1 ? "delta" : "line", row: -1, by: b, theme: "", node: search ? bestFound(search) : 0, vs: "parent",
     };
+  }
+
+  /**
+   * Another column that can be compared with one, else itself.
+   * @param {number} a
+   * @param {number} many
+   */
+  another(a, many) {
+    const others = [...Array(many).keys()].filter((at) => at !== a && this.data.scorerOf(at) === this.data.scorerOf(a));
+    return others[0] ?? a;
   }
 
   /**

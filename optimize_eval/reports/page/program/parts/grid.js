@@ -3,6 +3,7 @@
 
 const ROW = 26; // px, as in the style
 const FILL_AFTER = 50; // ms without a scroll
+const MOST_PRINTED = 5000; // rows
 const SPARE = 8; // rows above and below
 
 /**
@@ -35,6 +36,17 @@ class Grid {
     this.body.style.setProperty("height", `${this.items.length * ROW}px`);
     this.watch = new ResizeObserver(() => this.later());
     this.watch.observe(this.element);
+    const paper = matchMedia("print");
+    paper.addEventListener("change", () => this.element.isConnected && (paper.matches ? this.drawAll() : this.draw()));
+  }
+
+  /** Draw the rows in sight and all others, for paper; of very many, as many as anybody prints. */
+  drawAll() {
+    const many = Math.min(this.items.length, MOST_PRINTED);
+    const left = this.items.length - many;
+    const more = left > 0 && h("p", { class: "empty" }, `… and ${count(left, "more row")}, which are not printed`);
+    this.body.replaceChildren(...Array.from({ length: many }, (_row, at) => this.row(at)));
+    if (more) this.body.append(more);
   }
 
   /** @param {Column} column */
@@ -61,6 +73,10 @@ class Grid {
   }
 
   draw() {
+    if (matchMedia("print").matches) {
+      this.drawAll();
+      return;
+    }
     const top = Math.max(0, Math.floor(this.element.scrollTop / ROW) - SPARE);
     const many = Math.ceil(this.element.clientHeight / ROW) + 2 * SPARE;
     const rows = [];

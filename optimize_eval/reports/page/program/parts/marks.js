@@ -4,6 +4,7 @@
 const MARKS = {
   better: "▲", worse: "▼", hint_better: "△", hint_worse: "▽", no_difference: "·", not_shown: "·", too_few: "·",
 };
+const HINTS = { better: "hint_better", worse: "hint_worse" };
 const POINTS = { "✓": "good", "✕": "bad", "!": "alert", "▲": "good", "▼": "bad" };
 const OVERFIT = {
   overfits: ["✕", "overfits", "bad"],
@@ -83,10 +84,11 @@ function markOf(d) {
 /**
  * A difference with its mark; blue and ▲ is better, vermilion and ▼ worse.
  * @param {any} d
+ * @param {boolean} [isHint] whether more is known that makes a hint of it
  */
-function differenceOf(d) {
+function differenceOf(d, isHint) {
   if (!d || d.diff === null) return h("span", { class: "quiet" }, DASH);
-  const sign = markOf(d);
+  const sign = isHint ? HINTS[markOf(d)] || markOf(d) : markOf(d);
   const kind = sign === "better" ? "better" : sign === "worse" ? "worse" : "plain";
   const label = sign.replace("_", " ");
   return h("span", { class: kind }, h("span", { class: "sign-text", title: label }, MARKS[sign] || "·"), ` ${signed(d.diff)}`);

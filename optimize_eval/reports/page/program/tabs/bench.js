@@ -14,7 +14,7 @@ function benchOverview(app) {
     modelsTable(app, board),
     heatTable(app, board),
     pairwise(app, board),
-  ]), metricsCards(app)];
+  ]), spendingCard(data), metricsCards(app)];
 }
 
 function modelsTable(app, board) {

@@ -122,7 +122,10 @@ function worstOfRow(app, leader) {
   const losses = leader.vs_baseline?.[split]?.losses || 0;
   const title = isBaseline ? ["Lowest scores: ", said(leader.candidate)] : ["Regressions first: ", said(leader.candidate), ` on ${split}`];
   if (!entries.length && !losses) {
-    const none = isBaseline ? null : h("p", { class: "note" }, said(leader.candidate), ` is below `, said(summary.baseline), ` on no example of ${split}.`);
+    const isCompared = leader.vs_baseline?.[split]?.n_pairs > 0;
+    const below = [said(leader.candidate), " is below ", said(summary.baseline), ` on no example of ${split}.`];
+    const apart = [`No example of ${split} has a score of both `, said(leader.candidate), " and ", said(summary.baseline), ": they cannot be compared."];
+    const none = isBaseline ? null : h("p", { class: "note" }, isCompared ? below : apart);
     return none && h("section", { class: "card" }, h("h2", null, title), none);
   }
   const b = data.axes.candidates.indexOf(leader.candidate);
@@ -138,6 +141,8 @@ function worstItem(app, one, isBaseline, b) {
   const split = data.axes.splits.indexOf(one.split);
   const change = isBaseline ? null : one.score - one.baseline;
   const open = () => app.openLine(split, one.line, b);
+  const reason = one.text && h("span", { class: "reason cut" }, said(one.text));
+  if (reason) app.whenRead.then(() => nameKey(app, one, b, reason));
   const scores = isBaseline ? short(one.score) : `${short(one.baseline)} → ${short(one.score)}`;
   return h("li", null,
     h("button", { type: "button", class: "worst-row", on: { click: open } },
@@ -145,7 +150,15 @@ function worstItem(app, one, isBaseline, b) {
       h("span", { class: "where" }, `${one.split} ${one.line}`),
       h("span", { class: "input cut" }, said(one.input || one.name || "")),
       h("span", { class: "num" }, scores),
-      one.text && h("span", { class: "reason cut" }, said(one.text))));
+      reason));
+}
+
+/** Put its key before what an evaluator said, where that is called no reason: it may be the target. */
+function nameKey(app, one, b, reason) {
+  const { data, state } = app;
+  const split = data.axes.splits.indexOf(one.split);
+  const example = data.examples.find((other) => other.split === split && other.line === one.line);
+  if (example) app.reasonLater(example, { name: "", evaluator: state.ev, candidate: b }, reason);
 }
 
 /** @param {number} change */

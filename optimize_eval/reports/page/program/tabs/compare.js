@@ -38,7 +38,7 @@ function comparedRows(app, systems) {
   for (const example of data.examples) {
     if (state.sp < data.axes.splits.length && example.split !== state.sp) continue;
     const values = [data.value(systems[state.a], state.tm, example), data.value(systems[state.b], state.tm, example)];
-    rows.push({ example, values, delta: values[1].score - values[0].score });
+    rows.push({ example, values, delta: data.delta(state.a, state.b, values[0], values[1]) });
   }
   return lossesThenGains(sortedExamples(rows, "delta"));
 }
@@ -81,6 +81,7 @@ function turnedRound(pair) {
 function differenceText(app, rows) {
   const { data, state } = app;
   if (state.a === state.b) return h("p", { class: "note" }, "A and B are the same.");
+  if (data.scorerOf(state.a) !== data.scorerOf(state.b)) return h("p", { class: "note" }, "A and B are scored by different scorers: their scores are not subtracted.");
   const d = pairOf(app);
   if (!d) return countsOf(rows, data.isBench || state.sp >= data.axes.splits.length ? "" : "No difference of this pair is in summary.json.");
   const others = d.p_holm !== null && data.axes.candidates.length > 2 && !data.isDiff && !data.isBench;

@@ -15,6 +15,12 @@ function reasonOf(info) {
   return /** @type {any} */ (known || (longest && longest[1].length > 30 ? longest : null));
 }
 
+/** A reason with its key, where that does not say that it is one. */
+function worded(reason) {
+  if (!reason) return "";
+  return REASONS.includes(reason[0].toLowerCase()) ? reason[1] : `${reason[0]}: ${reason[1]}`;
+}
+
 /**
  * @param {App} app
  * @param {Example} example
@@ -45,6 +51,7 @@ function drawerBody(app, example, told) {
     scoresTable(app, example),
     example.line !== null && h("section", { class: "inset" }, h("h3", null, "Example"), told?.example ? tree(told.example) : h("p", null, said(example.text || example.name || "there is none"))),
     !told?.example && example.line !== null && h("p", { class: "note" }, "The example's file is not what was scored any more, or not where it was: this is how it began."),
+    isThere && promptSent(told.prompts?.[by]),
     isThere && repliesOf(data, recordsOf(data, told, by, state)),
     isThere && otherReplies(app, told, example),
     isThere && h("h3", null, "What the evaluators said about ", named(data, by)),
@@ -59,7 +66,7 @@ function scoresTable(app, example) {
   const { data, state } = app;
   const names = data.isBench ? data.axes.evaluators : data.axes.candidates;
   const evaluators = data.isBench ? ["score"] : data.axes.evaluators;
-  const base = (at) => (!data.isBench ? data.against(at) : at === state.a ? -1 : state.a);
+  const base = (at) => (!data.isBench ? data.against(at) : at === state.a || data.scorerOf(at) !== data.scorerOf(state.a) ? -1 : state.a);
   const value = (at, evaluator) => data.value({ name: "", evaluator: data.isBench ? at : evaluator, candidate: data.isBench ? 0 : at }, state.tm, example);
   const first = data.isBench ? 0 : state.ev;
   const rows = names.map((name, at) =>
@@ -68,7 +75,7 @@ function scoresTable(app, example) {
       evaluators.map((_name, evaluator) => h("td", { class: "num" }, plainValue(value(at, evaluator)))),
       names.length > 1 && h("td", { class: "num" }, base(at) < 0 ? h("span", { class: "quiet" }, DASH) : deltaCell(value(at, first).score - value(base(at), first).score))));
   return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Scores" }, h("table", { class: "scores" },
-    h("thead", null, h("tr", null, h("th", { scope: "col" }, data.isBench ? "Model" : "Candidate"), evaluators.map((name) => h("th", { scope: "col", class: "num" }, said(name))), names.length > 1 && h("th", { scope: "col", class: "num" }, "Δ ", said(evaluators[first])))),
+    h("thead", null, h("tr", null, h("th", { scope: "col" }, data.isBench ? (names.some((_name, at) => data.scorerOf(at)) ? "Model, scorer" : "Model") : "Candidate"), evaluators.map((name) => h("th", { scope: "col", class: "num" }, said(name))), names.length > 1 && h("th", { scope: "col", class: "num" }, "Δ ", said(evaluators[first])))),
     h("tbody", null, rows)));
 }
 
@@ -81,6 +88,12 @@ function recordsOf(data, told, by, state) {
   return told.records
     .filter(([evaluator, candidate, model]) => (data.isBench ? evaluator === by : candidate === by) && model === state.tm)
     .map(([evaluator, candidate, model, repeat, record]) => ({ evaluator, candidate, model, repeat, record }));
+}
+
+/** The messages that a model was sent: the prompt with the example's fields in it. */
+function promptSent(messages) {
+  if (!messages) return null;
+  return h("details", { class: "sent" }, h("summary", null, "The prompt as sent"), messages.map(([role, content]) => h("section", { class: "inset" }, h("h3", null, said(role)), h("p", { class: "reason" }, said(content)))));
 }
 
 /** What a model replied, once for all evaluators that were shown it. */
@@ -126,7 +139,8 @@ function recordCard(app, { evaluator, repeat, record, candidate }) {
       h("span", { class: "quiet small" }, ` ${duration(value.seconds)}${data.axes.repeats > 1 ? ` · repeat ${repeat}` : ""}${attempts}`)),
     record.kind && h("p", { class: "failure" }, h("b", null, record.kind), ": ", said(record.message)),
     !record.kind && record.message && h("p", null, h("b", null, "skipped"), ": ", said(record.message)),
-    reason && h("p", { class: "reason" }, said(reason[1])),
+    reason && h("p", { class: "reason" }, said(worded(reason))),
+    spentOn(record.usage),
     Object.keys(rest).length > 0 && [h("h4", null, reason ? "also said" : "side info"), tree(rest)],
     record.stderr && [h("h4", null, "stderr"), h("pre", { class: "text", role: "group", tabindex: 0, "aria-label": "stderr" }, said(record.stderr))]);
 }

@@ -1,6 +1,7 @@
 // @ts-check
 // Every example as a row: sorted, filtered, searched; Enter or a click tells all of it.
 
+const MOST_COLUMNS = 8;
 const SHOWN = { all: "all examples", worse: "B worse than A", better: "B better than A", differs: "not all alike", failed: "with failures", skipped: "with skips" };
 
 /** @param {App} app */
@@ -39,7 +40,8 @@ function statusOf(app, many, names) {
   const sort = sortsOf(names.map((name) => ({ name })), true).find(([key]) => key === state.sort)?.[1] || "";
   const of = state.sort.endsWith("delta") ? ` (${data.isDiff ? names[state.b].slice(4) : `B ${names[state.b]}, A ${names[state.a]}`})` : "";
   const repeats = data.axes.repeats > 1 ? ` · means of ${data.axes.repeats} repeats` : "";
-  return `${whole(many)} of ${count(total, "example")} · sorted by ${sort}${of}${repeats}`;
+  const columns = names.length > MOST_COLUMNS ? ` · ${MOST_COLUMNS} of ${whole(names.length)} columns: A, B and the best` : "";
+  return `${whole(many)} of ${count(total, "example")} · sorted by ${sort}${of}${repeats}${columns}${lookedFor(app)}`;
 }
 
 /**
@@ -50,12 +52,13 @@ function statusOf(app, many, names) {
 function chosenRows(app, systems) {
   const { data, state } = app;
   const query = state.q.toLowerCase().trim();
+  const found = app.finder.lookFor(query);
   const rows = [];
   for (const example of data.examples) {
     if (state.sp < data.axes.splits.length && example.split !== state.sp) continue;
-    if (query && !example.search.includes(query)) continue;
+    if (query && !example.search.includes(query) && !found.numbers.has(data.number(example))) continue;
     const values = systems.map((one) => data.value(one, state.tm, example));
-    const delta = values[state.b] && values[state.a] ? values[state.b].score - values[state.a].score : NaN;
+    const delta = data.delta(state.a, state.b, values[state.a], values[state.b]);
     if (isShown(state.show, values, delta)) rows.push({ example, values, delta });
   }
   return sortedExamples(rows, state.sort);
@@ -122,10 +125,38 @@ function domainOf(app, rows) {
   return extent(known, 0);
 }
 
+/** How far what was said was searched; nothing where all of it was. */
+function lookedFor(app) {
+  const { finder: { found }, state } = app;
+  if (!state.q.trim()) return "";
+  if (!found.isDone) return " · searching all that was said …";
+  return found.without ? ` · of ${count(found.without, "example")} only the beginning, for the rest is not in this page` : "";
+}
+
+/**
+ * Which columns there is room for: A, B, then the best by the mean that decides; they keep their order.
+ * @param {App} app
+ * @param {System[]} systems
+ */
+function shownColumns(app, systems) {
+  const { state } = app;
+  if (systems.length <= MOST_COLUMNS) return [...systems.keys()];
+  return [...new Set([state.a, state.b, ...bestFirst(app, systems)])].slice(0, MOST_COLUMNS).sort((one, other) => one - other);
+}
+
+function bestFirst(app, systems) {
+  const { data, state } = app;
+  const of = new Map(data.isBench
+    ? (data.head.boards[""]?.models || []).map((model) => [model.adapter, model.overall_score])
+    : data.summary.rows.filter((row) => row.evaluator === data.axes.evaluators[state.ev] && row.task_model === data.axes.task_models[state.tm]).map((row) => [row.candidate, row.splits[data.summary.decided_on]?.mean]));
+  const mean = (at) => of.get(systems[at].name) ?? -Infinity;
+  return [...systems.keys()].sort((one, other) => mean(other) - mean(one) || one - other);
+}
+
 function exampleGrid(app, rows, systems, hasPair) {
   const { data, state } = app;
   const domain = domainOf(app, rows);
-  const shown = systems.length > 8 ? [...new Set([state.a, state.b, ...systems.keys()])].slice(0, 8) : [...systems.keys()];
+  const shown = shownColumns(app, systems);
   const sortBy = (key) => app.set({ sort: state.sort === key ? `-${key}` : key });
   const hasText = data.examples.some((example) => example.text);
   const text = (example) => said(hasText ? example.text : example.name);

@@ -14,6 +14,7 @@ function overview(app) {
     verdictOf(data.summary.verdict, app),
     rows.length > 0 && leaderboard(app, rows),
     modelsMatrix(app),
+    spendingCard(data),
     metricsCards(app),
     data.head.search && searchCards(app),
     h("div", { class: "two" }, hasOthers && carryOver(app, rows), data.isWhole && worstOf(app, rows)),
@@ -28,7 +29,7 @@ function verdictOf(verdict, app) {
   const isFinal = app.data.isOver && app.data.isWhole;
   const { candidates, evaluators } = app.data.axes;
   const bold = new Set([...candidates, ...evaluators, ...(app.data.isDiff ? candidates.map((name) => name.slice(4)) : [])]);
-  const points = verdict.points.map((point) =>
+  const points = inOrder(verdict.points).map((point) =>
     h("li", { class: POINTS[point.mark] || "quiet-mark" }, h("span", { class: "point", "aria-hidden": "true" }, point.mark), h("span", null, emphasised(point.text, bold))),
   );
   const failed = app.data.summary.units.failed;
@@ -42,6 +43,12 @@ function verdictOf(verdict, app) {
     (points.length > 0 || see || seeSkips) && h("ul", { class: "points" }, points.slice(0, MOST_POINTS), see, seeSkips),
     points.length > MOST_POINTS && h("details", null, h("summary", null, count(points.length - MOST_POINTS, "more point")), h("ul", { class: "points" }, points.slice(MOST_POINTS))),
   );
+}
+
+/** What takes from every number its worth comes first, the rest in its order. */
+function inOrder(points) {
+  const isFirst = (point) => /: all [\d,]+ scores are 0;/.test(point.text);
+  return [...points.filter(isFirst), ...points.filter((point) => !isFirst(point))];
 }
 
 /**
@@ -126,6 +133,11 @@ function meanOf(split) {
   return split === "single" ? "mean" : `${split} mean`;
 }
 
+/** A search chose among many on these examples: what its verdict does not call better, is none for certain. */
+function isHintOnly(data, row) {
+  return Boolean(data.head.search) && row.vs_baseline?.[data.summary.decided_on]?.mark === "better" && data.summary.verdict.winner !== row.candidate;
+}
+
 /** What a split's own train split is, if it has one. */
 function trainOf(data, split) {
   return split !== "train" && data.axes.splits.includes("train") ? "train" : null;
@@ -162,7 +174,7 @@ function comparedColumns(data, split, train, d) {
   const p = (one) => pValue(one.p_holm ?? one.p);
   const evidence = (one) => (one.ci ? [interval(one.ci), h("span", { class: "w1" }, ` · ${p(one)}`)] : p(one));
   const columns = [
-    { kind: "num", head: `Δ ${split} against baseline`, below: ["95 % CI", h("span", { class: "w1" }, " · p (Holm)")], cell: (row) => (d(row) ? [h("b", { class: "big" }, differenceOf(d(row))), below(evidence(d(row)))] : dash()) },
+    { kind: "num", head: `Δ ${split} against baseline`, below: ["95 % CI", h("span", { class: "w1" }, " · p (Holm)")], cell: (row) => (d(row) ? [h("b", { class: "big" }, differenceOf(d(row), isHintOnly(data, row))), below(evidence(d(row)))] : dash()) },
     { kind: "w2", head: "better · same · worse", below: `${split} pairs`, cell: (row) => (d(row) ? pairsBar(d(row)) : dash()) },
   ];
   if (!train) return columns;

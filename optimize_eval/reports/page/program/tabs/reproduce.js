@@ -8,6 +8,7 @@ function reproduceTab(app) {
   if (data.isDiff || data.isOfBoards) return reproduceDiff(data, commands);
   return [
     h("section", { class: "card" }, h("h2", null, "See it again, and check it"),
+      commands.run && [h("p", { class: "note" }, "The command of the run; again, it resumes it:"), command(commands.run), h("p", { class: "note" }, "Its report:")],
       command(commands.report), h("p", { class: "note" }, "Computes every number anew in another way and compares it with summary.json:"), command(commands.check),
       h("p", { class: "note" }, "All records, one a line:"), command(commands.records)),
     h("div", { class: "two" }, facts(data), inputs(data)),
@@ -30,6 +31,7 @@ function facts(data) {
   const settings = run.settings || {};
   const told = [
     ["run", data.head.title],
+    ["note", run.note],
     ["begun", run.created_at && moment(run.created_at)],
     ["calls", `${whole(summary.units.total - summary.units.owed)} of ${whole(summary.units.total)}`],
     ["baseline", data.isBench ? null : summary.baseline],

@@ -1,7 +1,8 @@
 // @ts-check
 // What evaluators said beside their scores: a row for each dotted key, a column for each candidate.
 
-const MOST_COLUMNS = 8;
+const MOST_LISTS = 4;
+const MOST_LOWEST = 4;
 
 /** @param {App} app */
 function sidesTab(app) {
@@ -12,7 +13,7 @@ function sidesTab(app) {
   const train = trainOf(data, split);
   const cells = data.summary.side_info.filter((one) => one.evaluator === evaluator && one.task_model === model);
   const at = (candidate, name) => cells.find((one) => one.candidate === candidate && one.split === name)?.keys || {};
-  const places = data.isDiff ? [state.a, state.b] : [...data.axes.candidates.keys()].slice(0, MOST_COLUMNS);
+  const places = data.isDiff ? [state.a, state.b] : data.isBench ? [0] : shownColumns(app, data.systems(state.ev));
   const columns = places.map((place) => ({ place, candidate: data.axes.candidates[place] })).map((one) => ({ ...one, here: at(one.candidate, split), there: train ? at(one.candidate, train) : {} }));
   const keys = [...new Set(columns.flatMap((column) => Object.keys(column.here)))].sort();
   const legend = train ? `bars, line and bold: ${split} · dashed: ${train} · drift: a shift from train to val beyond 3 standard errors` : "";
@@ -20,7 +21,7 @@ function sidesTab(app) {
   return [
     h("div", { class: "toolbar" }, data.isDiff && pairChooser(app), data.isBench && segments("Model", data.axes.evaluators, state.ev, (ev) => app.set({ ev })), usualControls(app, { both: false }), h("span", { class: "legend" }, legend)),
     keys.length
-      ? h("section", { class: "card" }, sidesTable(app, keys, columns, data.axes.splits.indexOf(split)), more > 0 && h("p", { class: "note" }, `… and ${count(more, "more candidate")}: see summary.json`))
+      ? h("section", { class: "card" }, sidesTable(app, keys, columns, data.axes.splits.indexOf(split)), more > 0 && h("p", { class: "note" }, `The baseline, B and the best are shown; ${count(more, "more candidate")}: see summary.json`))
       : h("p", { class: "note" }, said(evaluator), ` said nothing beside its scores on ${split}.`),
     columns.length > 0 && lowest(app, columns, split),
   ];
@@ -92,24 +93,29 @@ function driftOf(app, key) {
   return [h("b", { class: "bad" }, `${most.shift > 0 ? "+" : ""}${shift}`.replace("-", MINUS)), below([said(most.candidate), ", val − train"])];
 }
 
-/** The long texts beside the lowest scores: those that are called a reason, else the first. */
-function reasonsIn(keys) {
-  const long = Object.entries(keys).filter(([, value]) => value.long_texts);
-  const known = REASONS.map((name) => long.find(([key]) => key.toLowerCase() === name)).find(Boolean) || long[0];
-  return known ? known[1].long_texts.worst : [];
+/** The lowest scores of each candidate, with what was said of them, however short. */
+function lowest(app, columns, split) {
+  const { data, state } = app;
+  if (!data.isRead) return null;
+  const place = data.axes.splits.indexOf(split);
+  const examples = data.examples.filter((example) => example.split === place);
+  const systems = data.systems(state.ev);
+  const lists = columns.slice(0, MOST_LISTS).map(({ place: by }) => lowestOf(app, data.isBench ? systems[state.ev] : systems[by], by, examples, split));
+  if (!lists.some(Boolean)) return null;
+  const left = columns.length - MOST_LISTS;
+  return h("section", { class: "card" }, h("h2", null, `Lowest ${split} scores and what the evaluator said`), h("div", { class: "lists" }, lists),
+    left > 0 && h("p", { class: "note" }, `… and of ${count(left, "more candidate")}: Examples, sorted by a candidate's scores, has them.`));
 }
 
-/** The lowest scores of each candidate, with what was said of them. */
-function lowest(app, columns, split) {
-  const { data } = app;
-  const place = data.axes.splits.indexOf(split);
-  const lists = columns.slice(0, 4).map(({ candidate, place: by, here }) => {
-    const worst = reasonsIn(here);
-    const items = worst.slice(0, 4).map((one) =>
-      h("li", null, h("button", { type: "button", class: "worst-row low", on: { click: () => app.openLine(place, one.line, by) } },
-        h("span", { class: "where" }, short(one.score)), h("span", { class: "input cut" }, one.line === null ? candidate : `${split} ${one.line}`), h("span", { class: "reason cut" }, said(one.text)))));
-    return items.length > 0 && h("div", null, h("h3", null, named(data, by)), h("ol", { class: "worst" }, items));
+function lowestOf(app, system, by, examples, split) {
+  const { data, state } = app;
+  const scored = examples.map((example) => ({ example, value: data.value(system, state.tm, example) })).filter(({ value }) => value.outcome === SCORED);
+  const chosen = scored.sort((one, other) => one.value.score - other.value.score || one.example.place - other.example.place).slice(0, MOST_LOWEST);
+  const items = chosen.map(({ example, value }) => {
+    const reason = h("span", { class: "reason cut" }, app.knownReason(example, system));
+    app.reasonLater(example, system, reason);
+    return h("li", null, h("button", { type: "button", class: "worst-row low", on: { click: () => app.openLine(example.split, example.line, by) } },
+      h("span", { class: "where" }, short(value.score)), h("span", { class: "input cut" }, example.line === null ? system.name : `${split} ${example.line}`), reason));
   });
-  if (!lists.some(Boolean)) return null;
-  return h("section", { class: "card" }, h("h2", null, `Lowest ${split} scores and what the evaluator said`), h("div", { class: "lists" }, lists));
+  return items.length > 0 && h("div", null, h("h3", null, named(data, data.isBench ? state.ev : by)), h("ol", { class: "worst" }, items));
 }
