@@ -99,4 +99,4 @@ def test_a_bench_takes_what_a_judge_looks_for(cli: Cli, fake_model: StartModel, 
     assert "It is a number." in words(served)[0]
     nobody = cli(*bench)
     assert nobody.status == 2
-    assert "are for judges, and none is named" in nobody.stderr
+    assert "--objective is for judges, and none is named" in nobody.stderr

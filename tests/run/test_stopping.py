@@ -119,7 +119,7 @@ def test_an_evaluator_that_always_fails_exits_4_and_says_why(
     assert made.asked().total() == (24 if options else 3)
     assert "counts failed on every call" in result.stderr
     assert "exit_code" in result.stderr
-    assert "    out of luck" in result.stderr
+    assert "exit_code: exit status 3: out of luck" in result.stderr
     assert "| ./counts.sh" in result.stderr, "a line to try it by hand"
     assert not result.json["summary"]["rows"][0]["splits"]["train"]["mean"]
     mended = cli(*made.command, "--out", "r", env=made.env())

@@ -99,8 +99,8 @@ def write_source(source: PageSource, options: PageOptions, *, usual: Path, title
     """Write a page to where options say, else to its usual place, and say where it is."""
     most = options.most
     destination = Destination(options.output or str(usual))
-    destination.check()
     try:
+        destination.check()
         destination.write(pieces(source, title=title, place=place, most=most))
     except OSError as error:
         raise _not_written(Path(destination.text), error) from None
