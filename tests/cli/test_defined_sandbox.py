@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from optimize_eval import UsageError, bench, sweep
+from optimize_eval.tasks.definitions.hosting import enclosed
 from tests.cli import defined
 from tests.cli.benches import model
 from tests.cli.prompted import COUNTED, RIGHT, calls
@@ -160,9 +161,8 @@ def test_another_level_leaves_scores_as_they_are_and_reports_say_so(cli: Cli, tm
     strict = cli(*RUN, "--sandbox", "strict", env=COUNTED)
     assert (strict.status, calls(tmp_path)) == (0, 2), strict.stderr
     assert values(tmp_path)[0] > HELD, "what was scored is not called again"
-    words = (
-        "did not run in the same way for all that this run has: with the user's rights; strict: bubblewrap"
-    )
+    layer = min(enclosed("strict").layers)
+    words = f"did not run in the same way for all that this run has: with the user's rights; strict: {layer}"
     assert words in " ".join(cli("report", "r").stdout.split())
     fresh = cli(*RUN, "--sandbox", "strict", "--fresh", env=COUNTED)
     assert "in the same way" not in " ".join(fresh.stdout.split())

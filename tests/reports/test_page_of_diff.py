@@ -50,7 +50,7 @@ def test_the_page_has_each_candidate_twice_and_what_both_runs_said(project: Path
 
 
 def test_a_page_that_cannot_be_written_says_what_may_help(there: Cli) -> None:
-    options = ["--format", "html", "-o", "x" * 300]
+    options = ["--format", "html", "-o", "x" * 255]
     done = there("diff", "before", "after", "--force", *options)
     assert (done.status, done.stdout) == (3, "")
     assert "could not be written: File name too long" in done.stderr
