@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from optimize_eval.errors import OptimizeEvalError
 from optimize_eval.prompts.messages import Message, Messages, messages_of
 from optimize_eval.reading import strict_json
 from optimize_eval.templates.fault import TemplateFault
@@ -39,6 +40,14 @@ def prompt_of(text: str) -> PromptTemplate:
     """Parse the text of a candidate; raises TemplateFault."""
     parts = tuple((role, template_of(content)) for role, content in messages_of(text))
     return PromptTemplate(parts, any(WHOLE in part.lines for _, part in parts))
+
+
+def sent_of(text: str | None, fields: Mapping[str, Any]) -> Messages | None:
+    """Render a prompt of a run that is over; None where its text is not kept, or the fields do not fit."""
+    try:
+        return prompt_of(text).render(fields) if text else None
+    except (TemplateFault, OptimizeEvalError):
+        return None
 
 
 def fields_of(example: bytes | None) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """A run's records as one row for each example: what it is, then each candidate's score and reason.
 
+Where models replied to prompts, each prompt as it was sent and each reply stand before these.
+
 A repeat is a row of its own, so that no number is made. Records as rows of their own are rows'.
 """
 
@@ -11,12 +13,15 @@ from typing import Any
 from optimize_eval.errors import UsageError
 from optimize_eval.findings.reasons import reason_of
 from optimize_eval.findings.rows import evaluator_label
+from optimize_eval.prompts.messages import text_of
+from optimize_eval.prompts.prompt import sent_of
 from optimize_eval.reports.inert import inert_json
 from optimize_eval.reports.page.source import PageSource, examples_of
 from optimize_eval.reports.rows import Cells, gathered
 from optimize_eval.rows.selection import value_at
 from optimize_eval.store import journal
-from optimize_eval.store.layout import Cell, Layout
+from optimize_eval.store.layout import Cell, Layout, Split
+from optimize_eval.store.manifest import Manifest
 from optimize_eval.store.records import LeftOut, unit_of
 
 _TOGETHER = 200  # examples that are read at once
@@ -41,16 +46,20 @@ def jsonl_pieces(rows: Iterable[Row]) -> Iterator[str]:
 def columns_of(layout: Layout, fields: Sequence[str]) -> list[str]:
     """Name the columns; a score's is EVALUATOR@CANDIDATE, as in gates, and its reason's beside it."""
     cells = dict.fromkeys(_name(cell) for cell in layout.cells)
+    prompts = dict.fromkeys(_prompt(cell.candidate) for cell in layout.cells if layout.compares_models)
     replies = dict.fromkeys(_reply(cell) for cell in layout.cells if layout.compares_models)
     scores = (column for name in cells for column in (name, _reason(name)))
-    return [*_NAMES, *fields, *replies, *scores]
+    return [*_NAMES, *fields, *prompts, *replies, *scores]
 
 
 def rows_of(
     source: PageSource, layout: Layout, fields: Sequence[str], left_out: LeftOut = MappingProxyType({})
 ) -> Iterator[Row]:
     """Give the rows in the order of the data; raises UsageError where a field cannot be had."""
-    examples = _examples_with(source, layout, fields) if fields else {}
+    if fields:
+        examples = _examples_with(source, layout, fields)
+    else:
+        examples = examples_of(source.run) if layout.compares_models else {}
     return _rows(source, layout, fields, examples, left_out)
 
 
@@ -68,6 +77,7 @@ def _rows(
                     "repeat": repeat + 1,
                     "id": split.names[place] if split.names else None,
                     **{path: value_at(examples[split.name][place], path) for path in fields},
+                    **(_prompts(source.run, _fields_at(split, place, examples)) if examples else {}),
                 }
                 for place, repeat in units
             }
@@ -78,6 +88,19 @@ def _rows(
                 rules = left_out.get(unit_of(record), ()) if left_out else ()
                 rows[divmod(unit, layout.repeats)].update(_told(_name(cell), record, rules))
             yield from rows.values()
+
+
+def _fields_at(split: Split, place: int, examples: Examples) -> Mapping[str, Any] | None:
+    """Give an example's fields, of which a run without data has none; None where it is not as it was."""
+    return {} if split.lines == (None,) else examples[split.name].get(place)
+
+
+def _prompts(run: Manifest, fields: Mapping[str, Any] | None) -> Row:
+    """Write the prompts as models were sent them; several messages as JSON."""
+    if fields is None or not run.get("models"):
+        return {}
+    sent = {one["name"]: sent_of(one.get("text"), fields) for one in run["candidates"]}
+    return {_prompt(name): text_of(messages) for name, messages in sent.items() if messages}
 
 
 def _told(name: str, record: Mapping[str, Any], rules: Sequence[str]) -> Row:
@@ -93,6 +116,11 @@ def _told(name: str, record: Mapping[str, Any], rules: Sequence[str]) -> Row:
 
 def _name(cell: Cell) -> str:
     return f"{evaluator_label(cell.evaluator, cell.task_model)}@{cell.candidate}"
+
+
+def _prompt(candidate: str) -> str:
+    """Name the column of a prompt as it was sent, which is the same for all models."""
+    return f"{candidate} prompt"
 
 
 def _reply(cell: Cell) -> str:

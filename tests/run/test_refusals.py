@@ -148,3 +148,27 @@ def test_records_have_ids_and_a_wide_table_has_replies(
     assert wide[0]["m@plain reply"] == "I cannot help with that."
     table = [*csv.DictReader(io.StringIO(cli("report", "r", "--format", "csv", "--wide").stdout))]
     assert [row["m@plain reply"] for row in table][2:] == ["5", "7", ""]
+
+
+def test_a_wide_table_has_prompts_as_they_were_sent_where_the_data_are_there(
+    cli: Cli, fake_model: StartModel, tmp_path: Path
+) -> None:
+    words = prompted(tmp_path, odd(fake_model).base)
+    prompts(tmp_path, plain="{{question}}", polite="Please: {{question}}")
+    (tmp_path / "prompts" / "short.json").write_text(
+        json.dumps([{"role": "system", "content": "Short."}, {"role": "user", "content": "{{question}}"}])
+    )
+    named = [word.replace("*.md", "*") for word in words]
+    assert cli(*named, env=KEY).status == 0
+    first = json.loads(cli("report", "r", "--format", "jsonl", "--wide").stdout.splitlines()[0])
+    assert (first["id"], first["plain prompt"]) == ("train-0", "0 plus 1")
+    assert json.loads(first["short prompt"])["messages"][1] == {"role": "user", "content": "0 plus 1"}
+    assert first["polite prompt"] == "Please: 0 plus 1"
+    (row, *_) = csv.DictReader(io.StringIO(cli("report", "r", "--format", "csv", "--wide").stdout))
+    asked = ["plain prompt", "polite prompt", "short prompt"]
+    assert [*row][:8] == ["split", "line", "repeat", "id", *asked, "m@plain reply"]
+    assert row == {**row, "plain prompt": "0 plus 1", "m@plain reply": "I cannot help with that."}
+    (tmp_path / "train.jsonl").write_text("")
+    table = cli("report", "r", "--format", "csv", "--wide").stdout
+    (row, *_) = csv.DictReader(io.StringIO(table))
+    assert (row["plain prompt"], row["m@plain reply"]) == ("", "I cannot help with that.")

@@ -11,15 +11,13 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
-from optimize_eval.errors import OptimizeEvalError
-from optimize_eval.prompts.prompt import prompt_of
+from optimize_eval.prompts.prompt import sent_of
 from optimize_eval.reading import strict_json
 from optimize_eval.reports.page.columns import AxisNames
 from optimize_eval.reports.page.excerpt import excerpt_of
 from optimize_eval.reports.page.priority import ExamplePlace
 from optimize_eval.reports.page.source import Examples, PageSource, examples_of
 from optimize_eval.store.manifest import Manifest, is_bench
-from optimize_eval.templates.fault import TemplateFault
 
 BLOCK = 192_000  # bytes of JSON
 NO_BLOCK = 0xFFFF_FFFF
@@ -101,12 +99,8 @@ def _prompts(run: Manifest, example: Any) -> bytes:
     if not run.get("models") or is_bench(run) or not isinstance(example, dict):
         return b""
     return b',"prompts":%s' % strict_json.dumps(
-        [_sent(one.get("text"), example) for one in run["candidates"]]
+        [
+            None if messages is None else [(one.role, one.content) for one in messages]
+            for messages in (sent_of(one.get("text"), example) for one in run["candidates"])
+        ]
     )
-
-
-def _sent(text: str | None, fields: Mapping[str, Any]) -> list[tuple[str, str]] | None:
-    try:
-        return [(one.role, one.content) for one in prompt_of(text).render(fields)] if text else None
-    except (TemplateFault, OptimizeEvalError):
-        return None
