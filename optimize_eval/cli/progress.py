@@ -48,13 +48,26 @@ class Nothing:
         pass
 
 
+class WaitingLine:
+    """Says who waits for a server: at once, and then each half minute."""
+
+    def __init__(self) -> None:
+        self._at = -math.inf
+
+    def __call__(self, words: str) -> None:
+        instant = time.monotonic()
+        if words and instant - self._at >= _SILENCE:
+            self._at = instant
+            output.say(f"{time.strftime('%H:%M:%S')} {_on_one_line(words)}")
+
+
 class Lines:
     """A line for each tenth of an evaluator's part, or each half minute."""
 
     def __init__(self, stop: Stop) -> None:
         self._stop = stop
         self._told: dict[str, tuple[int, float]] = {}
-        self._waited = -math.inf  # when it was told that calls wait
+        self._waiting = WaitingLine()
         self._is_stopping = False
         self._seen: Sequence[Progress] = ()
         self._has_told = False
@@ -64,10 +77,7 @@ class Lines:
         for one in progress:
             if self._is_due(one):
                 self._tell(one)
-        waiting, instant = _waiting(progress), time.monotonic()
-        if waiting and instant - self._waited >= _SILENCE:
-            self._waited = instant
-            output.say(f"{time.strftime('%H:%M:%S')} {waiting}")
+        self._waiting(next((one.waiting for one in progress if one.waiting), ""))
         if self._stop.is_requested and not self._is_stopping:
             self._is_stopping = True
             output.say(_stopping(self._stop))
@@ -190,7 +200,11 @@ class Bars:
 
 def _waiting(progress: Sequence[Progress]) -> str:
     """Say who waits for servers, as these said it."""
-    return inert(next((one.waiting for one in progress if one.waiting), ""), ci=False).replace("\n", " ")
+    return _on_one_line(next((one.waiting for one in progress if one.waiting), ""))
+
+
+def _on_one_line(words: str) -> str:
+    return inert(words, ci=False).replace("\n", " ")
 
 
 def _pace(one: Progress, seconds: float) -> str:

@@ -40,6 +40,12 @@ class BrokenOff(NamedTuple):
         return usages_of(self.unit, self.spent, self.output)
 
 
+def queues_of(evaluators: Sequence[Evaluator]) -> str:
+    """Say which calls of these wait for servers that have no room."""
+    queues = [queue for one in evaluators if isinstance(one, Waits) for queue in one.queues]
+    return "; ".join(map(str, {queue.who: queue for queue in queues}.values()))
+
+
 def usages_of(unit: Unit, spent: Spent, output: str) -> list[dict[str, Any]]:
     """List calls of models that no record tells of, each with the cell that it was for."""
     return [
@@ -137,8 +143,7 @@ class LiveEvaluators:
     @property
     def waiting(self) -> str:
         """Say who waits for servers that have no room; mostly nobody does."""
-        queues = [queue for one in self._evaluators if isinstance(one, Waits) for queue in one.queues]
-        return "; ".join(map(str, {queue.who: queue for queue in queues}.values()))
+        return queues_of(self._evaluators)
 
     def end_if_over(self) -> None:
         """After a stop let nothing wait for a server, and end what is in flight once it has no more time."""

@@ -1,6 +1,9 @@
 """`optimize-eval score`: one candidate, one evaluator, one outcome."""
 
 import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Annotated
 
@@ -10,8 +13,9 @@ from optimize_eval.candidates import load_only_candidate
 from optimize_eval.cli import output
 from optimize_eval.cli.cleanup import owned_processes
 from optimize_eval.cli.options.evaluators import named_evaluators
+from optimize_eval.cli.progress import WaitingLine
 from optimize_eval.errors import UsageError
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.evaluator import Evaluator, EvaluatorSpec, Waits
 from optimize_eval.kinds.table import connect
 from optimize_eval.options.calling import PatienceOptions
 from optimize_eval.options.compared import TaskModelOption
@@ -21,6 +25,7 @@ from optimize_eval.options.reached import judge_of, manners_of, starting_spec
 from optimize_eval.protocol import Payload, check_task_model
 from optimize_eval.rows.datasets import load_example, parse_example
 from optimize_eval.run.attempt import attempt
+from optimize_eval.run.live import queues_of
 from optimize_eval.run.outcome import Failed, Outcome
 
 EXAMPLES = """\b
@@ -42,6 +47,7 @@ failed, 130 interrupted.
 
 _FILE_AND_LINE = re.compile(r"(.+):(\d{1,9})", re.DOTALL)
 _FAILED = 4
+_LOOK_EVERY = 0.1  # seconds
 
 
 def score(
@@ -100,9 +106,31 @@ def _example_bytes(text: str) -> bytes:
 def _call(spec: EvaluatorSpec, payload: Payload) -> Outcome:
     evaluator = connect(spec)
     try:
-        return attempt(evaluator, payload, spec.timeout, spec.retries or 0)
+        with _telling_who_waits(evaluator):
+            return attempt(evaluator, payload, spec.timeout, spec.retries or 0)
     finally:
         evaluator.close()
+
+
+@contextmanager
+def _telling_who_waits(evaluator: Evaluator) -> Iterator[None]:
+    """Say so while a model's server has no room."""
+    if not isinstance(evaluator, Waits):
+        yield
+        return
+    is_over, tell = threading.Event(), WaitingLine()
+
+    def look() -> None:
+        while not is_over.wait(_LOOK_EVERY):
+            tell(queues_of([evaluator]))
+
+    looking = threading.Thread(target=look, name="who waits", daemon=True)
+    looking.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        looking.join()
 
 
 def _explain(name: str, failed: Failed) -> None:
