@@ -41,7 +41,9 @@ def excerpt(record: dict[str, Any], reply: str | None = None) -> Any:
 )
 def test_a_line_is_shown_as_its_record_would_be(more: dict[str, Any]) -> None:
     record = {**_CALL, **more}
-    kept = {name: record[name] for name in ("kind", "message", "stderr", "side_info") if record.get(name)}
+    kept = {
+        name: record[name] for name in ("kind", "message", "stderr", "side_info", "usage") if record.get(name)
+    }
     if record["attempts"] > 1:
         kept["attempts"] = record["attempts"]
     assert {name: one for name, one in excerpt(record).items() if one != {}} == kept
