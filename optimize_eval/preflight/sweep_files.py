@@ -6,9 +6,11 @@ from typing import Any
 from optimize_eval.candidates import Candidate, CandidatePath, field_candidates, load_candidates
 from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.findings.summary.gates import check_gap_reachable, check_reachable
 from optimize_eval.kinds.table import kind_of
 from optimize_eval.preflight.data_files import CheckedFile, of_reading
 from optimize_eval.preflight.prompted import check_prompted
+from optimize_eval.protocol import ScoreRange
 from optimize_eval.rows.datasets import MAX_RECORDS, ParsedFile, read_dataset
 from optimize_eval.run.splits import SplitSource, check_fields, check_labels
 from optimize_eval.sweepfile import KeyPlace, Sweep
@@ -29,6 +31,7 @@ def check_sweep(path: str) -> list[CheckedFile]:
     problems += [
         *wrong,
         *_missing(sweep),
+        *_idle_gates(sweep),
         *prompted.problems,
         *_between(sweep, sources, candidates or [*prompted.prompts]),
     ]
@@ -82,6 +85,26 @@ def _missing(sweep: Sweep) -> Iterator[Problem]:
             yield sweep.problem(where, f"{spec.name}: {fault}", "no_program")
 
 
+def _idle_gates(sweep: Sweep) -> Iterator[Problem]:
+    """Look for gates that can never be met, or never be missed."""
+    options = sweep.options
+    specs = sweep.specs(EvaluatorSpec(score_range=ScoreRange(options.get("score_range", "unit"))), {})
+    for text in options.get("fail_under", ()):
+        name, _, least = text.rpartition("=")
+        of = max(
+            (spec for spec in specs if f"{name}@".startswith(f"{spec.name}@")), key=_length, default=None
+        )
+        if of and of.score_range is ScoreRange.UNIT:
+            yield from _problems(sweep, "fail_under", check_reachable, text, float(least), table="gates")
+    if specs and "max_gap" in options:
+        ranges = [spec.score_range for spec in specs]
+        yield from _problems(sweep, "max_gap", check_gap_reachable, options["max_gap"], ranges, table="gates")
+
+
+def _length(spec: EvaluatorSpec) -> int:
+    return len(spec.name)
+
+
 def _between(sweep: Sweep, sources: list[SplitSource], candidates: list[Candidate]) -> Iterator[Problem]:
     """Check what has to fit together: baseline and candidates, fields and labels and examples."""
     options = sweep.options
@@ -102,10 +125,10 @@ def _between(sweep: Sweep, sources: list[SplitSource], candidates: list[Candidat
         yield from _problems(sweep, "group_by" if labels[1] else "cluster_by", check_labels, usable, *labels)
 
 
-def _problems(sweep: Sweep, key: str, check: Any, *arguments: Any) -> Iterator[Problem]:
+def _problems(sweep: Sweep, key: str, check: Any, *arguments: Any, table: str = "run") -> Iterator[Problem]:
     try:
         check(*arguments)
     except DataError as error:
         yield from error.problems
     except UsageError as error:
-        yield sweep.problem(KeyPlace("run", 0, key), f"{key}: {error.message}")
+        yield sweep.problem(KeyPlace(table, 0, key), f"{key}: {error.message}")

@@ -362,3 +362,25 @@ def test_validate_takes_a_file_for_what_it_is_told_to_be(cli: Cli, folder: Path)
     done = cli("validate", "project/compare.txt")
     assert done.status == 2
     assert "project/compare.txt:1:2: " in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("gate", "rest", "told"),
+    [
+        ("fail_under = {e = 80}", "", "s.toml:2: fail_under: --fail-under e=80.0 can never be met"),
+        ("fail_under = {'e@a' = -1}", "", "s.toml:2: fail_under: --fail-under e@a=-1.0 can never be missed"),
+        ("max_gap = -1", "", "s.toml:2: max_gap: --max-gap -1 can never be met"),
+        ("max_gap = 5", "", "s.toml:2: max_gap: --max-gap 5 can never be missed"),
+        ("fail_under = {e = 80}", 'score_range = "any"', ""),
+        ("fail_under = {e = 80}\n[run]\nscore_range = 'any'", "", ""),
+        ("fail_under = {e = 0.8}\nmax_gap = 0.1", "", ""),
+    ],
+)
+def test_validate_refuses_gates_that_can_never_be_met_or_missed(
+    cli: Cli, tmp_path: Path, gate: str, rest: str, told: str
+) -> None:
+    evaluator = f'[[evaluator]]\nname = "e"\nuse = "@exact_match"\n{rest}\n'
+    (tmp_path / "s.toml").write_text(f"[gates]\n{gate}\n{evaluator}")
+    done = cli("validate", "s.toml")
+    assert done.status == (2 if told else 0), done.stdout
+    assert told in done.stdout

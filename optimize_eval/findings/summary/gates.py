@@ -5,7 +5,7 @@ regression_gates'; what a missed gate does to an exit code is cli's.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from optimize_eval.errors import UsageError
@@ -162,8 +162,13 @@ def check_gap(layout: Layout, most: float) -> None:
         raise UsageError(
             "--max-gap is between train and val, and the run has not both", hint="give --dataset and --valset"
         )
+    check_gap_reachable(most, layout.score_ranges)
+
+
+def check_gap_reachable(most: float, score_ranges: Iterable[ScoreRange]) -> None:
+    """Refuse a --max-gap that means of scores from 0 to 1 can never meet, or never miss."""
     never = "met" if most <= _LEAST_GAP else "missed" if most > _LARGEST_GAP else ""
-    if never and all(score_range is ScoreRange.UNIT for score_range in layout.score_ranges):
+    if never and all(score_range is ScoreRange.UNIT for score_range in score_ranges):
         raise UsageError(
             f"--max-gap {most:g} can never be {never}: it is between two means from 0 to 1",
             hint="write how much train may exceed val by, such as 0.1",
