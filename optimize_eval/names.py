@@ -36,6 +36,16 @@ def told_apart(names: Sequence[str]) -> list[str]:
     return [name if many[looks_of(name)] == 1 else _written_out(name) for name in names]
 
 
+def apart(names: Iterable[str]) -> dict[str, str]:
+    r"""Say of each how it is written beside the others; a name that is given twice is one name.
+
+    >>> apart(["a", "a\u200b", "a"])
+    {'a': 'a', 'a\u200b': 'a\\u200b'}
+    """
+    known = [*dict.fromkeys(names)]
+    return dict(zip(known, told_apart(known), strict=True))
+
+
 def looks_of(name: str) -> str:
     """Give what people see of a name: in one normal form, without what is invisible."""
     if name.isascii():

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from optimize_eval.errors import UsageError
 from optimize_eval.frozen import frozen
+from optimize_eval.names import apart, told_apart
 from optimize_eval.store.layout import Cell, Label, Layout, Split
 from optimize_eval.store.manifest import (
     Manifest,
@@ -194,9 +195,11 @@ def _nothing_common(axis: str, a: RunAxes, b: RunAxes) -> UsageError:
         "splits": "give both runs the same --dataset or --valset",
     }
     what = axis.removesuffix("s").replace("_", " ")
+    first, second = _names(axis, a), _names(axis, b)
+    shown = apart([*filter(None, (*first, *second))])
+    before, after = (_some([shown.get(name) for name in names]) for names in (first, second))
     return UsageError(
-        f"{a.folder} and {b.folder} have no {what} in common: "
-        f"{_some(_names(axis, a))} in the first, {_some(_names(axis, b))} in the second",
+        f"{a.folder} and {b.folder} have no {what} in common: {before} in the first, {after} in the second",
         hint=hints[axis],
     )
 
@@ -258,7 +261,7 @@ def _about_candidates(
     candidates: Sequence[tuple[str, str]], common: Mapping[str, tuple[Any, ...]]
 ) -> Iterator[str]:
     if not common["candidates"]:
-        before, after = candidates[0]
+        before, after = told_apart(candidates[0])
         yield f"no candidate's name is in both runs: {before} of A is compared with {after} of B"
 
 

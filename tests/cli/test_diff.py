@@ -186,3 +186,28 @@ def test_a_manifest_that_was_edited_is_no_bug(cli: Cli, project: Path) -> None:
     assert done.status == 2
     assert "its run.json is of another version, or was edited" in done.stderr
     assert cli("diff", "runs/before", "runs/after", "--force").status == 0
+
+
+@pytest.mark.parametrize(
+    ("other", "seen"), [("caf\u00e9", "caf\u00e9"), ("cafe\u0301\u200b", "cafe\\u0301\\u200b")]
+)
+def test_names_of_two_runs_that_look_alike_are_told_apart(
+    cli: Cli, project: Path, other: str, seen: str
+) -> None:
+    named = "cafe\u0301"
+    for name in (named, other):
+        (project / f"{name}.txt").write_text("1.0")
+    ask = [word for word in ASK if word not in {"--candidate", "v.txt"}]
+    for run_of, names in (("one", [named]), ("two", [other]), ("more", [other, "v"])):
+        given = [word for name in names for word in ("--candidate", f"{name}.txt")]
+        assert cli(*ask, *given, "--out", run_of).status == 0
+    told = " ".join(cli("diff", "one", "two", env={"COLUMNS": "200"}).stdout.split())
+    assert f"no candidate's name is in both runs: cafe\\u0301 of A is compared with {seen} of B" in told
+    assert f"cafe\\u0301 → {seen} on e (A → B)" in told or "on e (A → B)" not in told
+    refused = cli("diff", "one", "more").stderr
+    assert f"no candidate in common: cafe\\u0301 in the first, {seen}, v in the second" in refused
+    assert cli(*ask, "--candidate", f"{named}.txt", "--candidate", "v.txt", "--out", "less").status == 0
+    told = " ".join(cli("diff", "less", "more", env={"COLUMNS": "200"}).stdout.split())
+    assert "only in A candidate cafe\\u0301" in told
+    assert f"only in B candidate {seen}" in told
+    assert cli("diff", "less", "more", "--json").json["only_in_a"]["candidates"] == [named], "exactly"

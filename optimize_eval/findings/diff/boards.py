@@ -29,6 +29,7 @@ from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.shaping import score_difference
 from optimize_eval.findings.summary import compare
 from optimize_eval.findings.summary.compare import Comparison, corrected
+from optimize_eval.names import apart
 from optimize_eval.statistics.gaps import Estimate, gap_of
 
 _MOST_CHANGED = 100
@@ -74,8 +75,10 @@ def _couples(a: Board, b: Board) -> list[tuple[ModelScores, ModelScores]]:
         return [(before[name], after[name]) for name in common]
     if len(before) == len(after) == 1:
         return list(zip(before.values(), after.values(), strict=True))
+    shown = apart([*before, *after])
+    first, second = (", ".join(shown[name] for name in names) for names in (before, after))
     raise UsageError(
-        f"no model is on both boards: {', '.join(before)} on the first, {', '.join(after)} on the second",
+        f"no model is on both boards: {first} on the first, {second} on the second",
         hint="compare boards of the same models, or of one model each",
     )
 

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from optimize_eval.findings.diff.beside import Beside, in_common, read_beside
+from optimize_eval.findings.diff.names import with_models_apart, with_names_apart
 from optimize_eval.findings.diff.regressions import REGRESSIONS, Standing
 from optimize_eval.findings.diff.shapes import BoardDiff, RunDiff
 from optimize_eval.findings.diff.verdict import sign
@@ -121,7 +122,7 @@ def boards_source(a: str, b: str, diff: BoardDiff, options: str) -> PageSource:
         BOARDS,
         _verdict(diff),
         {
-            "diff": {**_cut(diff.to_dict()), "a": {"run": a}, "b": {"run": b}},
+            "diff": {**_cut(with_models_apart(diff).to_dict()), "a": {"run": a}, "b": {"run": b}},
             "commands": _commands_of(a, b, options),
         },
     )
@@ -143,14 +144,25 @@ def _named(side: int, name: str) -> str:
 
 def _told(diff: RunDiff) -> dict[str, Any]:
     """Give the comparison with what each row amounts to, the worst of the deciding split first."""
+    shown = with_names_apart(diff)
     rows = [
-        {**to_dict(row), "sign": sign(row), "severity": row.standing.severity}
-        for row in sorted(
-            diff.rows,
-            key=lambda row: (row.split != diff.decided_on, row.standing.severity, row.difference.diff or 0.0),
+        {
+            **to_dict(row),
+            "shown": [seen.candidate_in_a, seen.candidate],
+            "sign": sign(row),
+            "severity": row.standing.severity,
+        }
+        for row, seen in sorted(
+            zip(diff.rows, shown.rows, strict=True),
+            key=lambda both: (
+                both[0].split != diff.decided_on,
+                both[0].standing.severity,
+                both[0].difference.diff or 0.0,
+            ),
         )
     ]
-    return {**diff.to_dict(), "rows": rows}
+    only = {"only_in_a": to_dict(shown.only_in_a), "only_in_b": to_dict(shown.only_in_b)}
+    return {**diff.to_dict(), **only, "rows": rows}
 
 
 def _verdict(diff: RunDiff | BoardDiff, state: str | None = None) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 Pure: the comparison → text. Numbers are never cut.
 """
 
+from optimize_eval.findings.diff.names import with_models_apart
 from optimize_eval.findings.diff.shapes import (
     BoardDiff,
     ModelDiff,
@@ -22,6 +23,7 @@ _SHOWN_TEXT = 200
 
 def render(diff: BoardDiff, *, width: int) -> str:
     """Lay out everything."""
+    diff = with_models_apart(diff)
     lines = wrapped(" ", f"{diff.verdict.text}.", width)
     for point in diff.verdict.points:
         lines += wrapped(f"  {point.mark} ", point.text, width)

@@ -5,6 +5,7 @@ Pure: the comparison → text, the same text for the same width at any time. Num
 
 from collections.abc import Iterator, Sequence
 
+from optimize_eval.findings.diff.names import with_names_apart
 from optimize_eval.findings.diff.shapes import RowDiff, RunDiff, WorseExample
 from optimize_eval.findings.diff.verdict import sign
 from optimize_eval.findings.rows import evaluator_label
@@ -26,6 +27,7 @@ _HEAD = 12
 
 def render(diff: RunDiff, *, width: int) -> str:
     """Lay out everything."""
+    diff = with_names_apart(diff)
     lines = wrapped(" ", f"{diff.verdict.text}.", width)
     for point in diff.verdict.points:
         lines += wrapped(f"  {point.mark} ", point.text, width)

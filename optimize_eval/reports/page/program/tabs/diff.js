@@ -34,7 +34,8 @@ function lookAt(app, row) {
 }
 
 function whoOf(row) {
-  return row.candidate === row.candidate_in_a ? said(row.candidate) : [said(row.candidate_in_a), " → ", said(row.candidate)];
+  const [a, b] = row.shown;
+  return a === b ? said(b) : [said(a), " → ", said(b)];
 }
 
 /** A difference of a diff, by the mark that its words have. */
