@@ -18,6 +18,7 @@ from pathlib import Path
 from tests.benchmarks.measure import PROGRAMS
 
 RUN = "run"  # in the folder of a Command
+_FALLS_BACK = "a process of its own"  # each call has: in the words about a program that cannot be kept alive
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,15 +92,21 @@ def command(
 
 
 def spend(arguments: Sequence[str]) -> Spent:
-    """Run `optimize-eval` with these arguments to a good end."""
-    with tempfile.NamedTemporaryFile() as counts:
+    """Run `optimize-eval` with these arguments to a good end, in which what stays is kept alive."""
+    with tempfile.NamedTemporaryFile() as counts, tempfile.TemporaryFile("w+") as stderr:
         started = time.perf_counter()
         process = subprocess.Popen(
-            [sys.executable, PROGRAMS / "counted.py", counts.name, *arguments], stdout=subprocess.DEVNULL
+            [sys.executable, PROGRAMS / "counted.py", counts.name, *arguments],
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
         )
         _, status, usage = os.wait4(process.pid, 0)
         wall = time.perf_counter() - started
         process.returncode = os.waitstatus_to_exitcode(status)
+        stderr.seek(0)
+        said = stderr.read()
+        sys.stderr.write(said)
+        assert _FALLS_BACK not in said, "then something else is measured"
         if process.returncode:
             raise subprocess.CalledProcessError(process.returncode, arguments)
         counted = json.loads(Path(counts.name).read_bytes())
