@@ -120,3 +120,29 @@ def test_a_search_that_has_scored_nothing_has_a_page(browser: Browser, search: P
     browser.ready()
     assert browser.text(".headline") == "there is no result yet: the search has not scored its seed."
     assert errors(browser) == []
+
+
+_SIGNS = "return [...document.querySelectorAll('.sign-text')].map(sign => sign.textContent)"
+
+
+def test_no_candidate_is_marked_as_confirmed_under_a_verdict_that_confirms_none(
+    browser: Browser, search: Path, page: Path, tmp_path: Path
+) -> None:
+    browser.open(page, "tab=overview")
+    browser.ready()
+    assert "is not shown to be better" in browser.text(".headline")
+    assert browser.run(_SIGNS) == ["△"] * 6, "of three, on val and on train"
+    seen = {}
+    for a, b in ((0, 1), (1, 0)):
+        browser.open(page, f"tab=compare&a={a}&b={b}")
+        browser.ready()
+        seen[a, b] = browser.run(_SIGNS)
+    assert sorted(seen.values()) == [["△"], ["▽"]]
+    won = shutil.copytree(search, tmp_path / "search")
+    document = orjson.loads((won / "search.json").read_bytes())
+    document["verdict"] |= {"state": "better", "winner": "p8"}
+    (won / "search.json").write_bytes(orjson.dumps(document))
+    assert report(won).status == 0
+    browser.open(won / "report.html", "tab=overview")
+    browser.ready()
+    assert browser.run(_SIGNS) == ["▲", "▲", "△", "△", "△", "△"], "of the three it chose one"

@@ -95,6 +95,29 @@ function differenceOf(d, isHint) {
 }
 
 /**
+ * Whether the better one of two is none for certain: a search chose among many on these examples, and does
+ * not call it better.
+ * @param {Data} data
+ * @param {any} d
+ * @param {string} a
+ * @param {string} b
+ */
+function isHintOnly(data, d, a, b) {
+  const better = { better: b, worse: a }[d?.mark];
+  return Boolean(data.head.search) && better !== undefined && better !== data.summary.baseline && better !== data.summary.verdict.winner;
+}
+
+/**
+ * A row's difference from the baseline.
+ * @param {Data} data
+ * @param {any} row
+ * @param {any} d
+ */
+function againstBaseline(data, row, d) {
+  return differenceOf(d, isHintOnly(data, d, data.summary.baseline, row.candidate));
+}
+
+/**
  * Better, same and worse pairs as one bar.
  * @param {any} d
  */

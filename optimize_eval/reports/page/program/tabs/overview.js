@@ -133,11 +133,6 @@ function meanOf(split) {
   return split === "single" ? "mean" : `${split} mean`;
 }
 
-/** A search chose among many on these examples: what its verdict does not call better, is none for certain. */
-function isHintOnly(data, row) {
-  return Boolean(data.head.search) && row.vs_baseline?.[data.summary.decided_on]?.mark === "better" && data.summary.verdict.winner !== row.candidate;
-}
-
 /** What a split's own train split is, if it has one. */
 function trainOf(data, split) {
   return split !== "train" && data.axes.splits.includes("train") ? "train" : null;
@@ -174,13 +169,13 @@ function comparedColumns(data, split, train, d) {
   const p = (one) => pValue(one.p_holm ?? one.p);
   const evidence = (one) => (one.ci ? [interval(one.ci), h("span", { class: "w1" }, ` · ${p(one)}`)] : p(one));
   const columns = [
-    { kind: "num", head: `Δ ${split} against baseline`, below: ["95 % CI", h("span", { class: "w1" }, " · p (Holm)")], cell: (row) => (d(row) ? [h("b", { class: "big" }, differenceOf(d(row), isHintOnly(data, row))), below(evidence(d(row)))] : dash()) },
+    { kind: "num", head: `Δ ${split} against baseline`, below: ["95 % CI", h("span", { class: "w1" }, " · p (Holm)")], cell: (row) => (d(row) ? [h("b", { class: "big" }, againstBaseline(data, row, d(row))), below(evidence(d(row)))] : dash()) },
     { kind: "w2", head: "better · same · worse", below: `${split} pairs`, cell: (row) => (d(row) ? pairsBar(d(row)) : dash()) },
   ];
   if (!train) return columns;
   return [
     ...columns,
-    { kind: "num w2", head: `Δ ${train}`, below: "mean", cell: (row) => (row.vs_baseline ? [differenceOf(row.vs_baseline[train]), below(`mean ${number(row.splits[train].mean)}`)] : [dash(), below(`mean ${number(row.splits[train].mean)}`)]) },
+    { kind: "num w2", head: `Δ ${train}`, below: "mean", cell: (row) => (row.vs_baseline ? [againstBaseline(data, row, row.vs_baseline[train]), below(`mean ${number(row.splits[train].mean)}`)] : [dash(), below(`mean ${number(row.splits[train].mean)}`)]) },
     { kind: "w3", head: "Overfit?", below: "lost gain: Δ train − Δ val", cell: (row) => (row.overfit ? overfitCell(row.overfit) : dash()) },
   ];
 }
@@ -222,7 +217,7 @@ function otherColumns(app, split, compared) {
         const other = find(name, row);
         const d = other?.vs_baseline?.[split];
         if (!other) return DASH;
-        return d && compared ? [differenceOf(d), below(interval(d.ci))] : [number(other.splits[split].mean), below(ends(other.splits[split].ci))];
+        return d && compared ? [againstBaseline(data, row, d), below(interval(d.ci))] : [number(other.splits[split].mean), below(ends(other.splits[split].ci))];
       },
     }));
 }
