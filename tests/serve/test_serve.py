@@ -333,6 +333,12 @@ def test_a_port_in_use_says_what_to_do(cli: Cli) -> None:
     [
         (["-e", "http://127.0.0.1:1/"], "a URL needs no server"),
         (["-e", "@exact_match", "-e", "@routing"], "one evaluator is served, and 2 were named"),
+        (["-e", "no-such"], "no-such cannot be served: no program no-such on PATH (install it"),
+        (
+            ["-e", "no-such-\udcff"],
+            "no-such cannot be served: no program no-such-\\udcff on PATH (install it",
+        ),
+        (["-e", "python3 no_such.py"], "no_such cannot be served: there is no file no_such.py"),
         (["-e", "@exact_match", "--allow-host", "http://x/"], "'http://x/' is not a host"),
         (["-e", "@exact_match", "--host", "no such host"], "unknown host 'no such host'"),
         (["-e", "@exact_match", "--host", "192.0.2.1"], "cannot listen at 192.0.2.1 port 0: "),
@@ -355,7 +361,9 @@ def test_listening_beyond_this_machine_is_warned_of(tmp_path: Path) -> None:
 
 
 def test_a_program_that_is_not_there_is_told_to_who_asks(tmp_path: Path, cli: Cli) -> None:
-    with serve(tmp_path, "-e", "./missing") as served:
+    gone = write_program(tmp_path / "gone", ["#!/bin/sh", "echo '{\"score\": 1}'"])
+    with serve(tmp_path, "-e", "./gone") as served:
+        gone.unlink()
         done = cli("score", "-", "-e", served.url)
     assert done.json["message"].startswith("HTTP status 500: not_found: ")
 

@@ -14,7 +14,7 @@ from optimize_eval.cli.interrupts import stoppable
 from optimize_eval.cli.options.evaluators import named_evaluators
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import Evaluator, EvaluatorSpec
-from optimize_eval.kinds.table import connect
+from optimize_eval.kinds.table import connect, kind_of
 from optimize_eval.options.calling import SlotOptions
 from optimize_eval.options.compared import TaskModelOption
 from optimize_eval.options.declared import Heading
@@ -39,8 +39,8 @@ stdout holds one line, the URL; GET it to see its state. Anybody who can reach
 it runs the evaluator. Requests for another host name are refused, for a web
 page may be behind them: --allow-host NAME.
 Exit codes: 0 stopped (Ctrl-C, SIGTERM) with everything answered, 2 wrong
-option or port in use, 130 stopped with calls broken off: after 5 s, or at the
-second signal.
+option, no such program or port in use, 130 stopped with calls broken off:
+after 5 s, or at the second signal.
 """
 
 LOOPBACK = "127.0.0.1"
@@ -100,6 +100,11 @@ def _only_command(specs: tuple[EvaluatorSpec, ...]) -> EvaluatorSpec:
         )
     if isinstance(specs[0].target, Url):
         raise UsageError("a URL needs no server", hint="name it itself: run -e URL")
+    if missing := kind_of(specs[0]).missing(specs[0]):
+        raise UsageError(
+            f"{specs[0].name} cannot be served: {missing}",
+            hint="serve what can be called: `optimize-eval score - -e …` tries it",
+        )
     return specs[0]
 
 
