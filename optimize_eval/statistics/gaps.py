@@ -4,7 +4,7 @@ import math
 
 from optimize_eval.frozen import frozen
 from optimize_eval.statistics import student
-from optimize_eval.statistics.intervals import Interval, around
+from optimize_eval.statistics.intervals import LEVEL, Interval
 
 Estimate = tuple[float, float, float]  # value, standard error, degrees of freedom
 
@@ -24,15 +24,19 @@ class GapEstimate:
         return self.ci is not None and (self.ci[0] > 0 or self.ci[1] < 0)
 
 
-def gap_of(first: Estimate, second: Estimate) -> GapEstimate:
-    """Subtract two independent estimates (value, se, df), second from first."""
+def gap_of(first: Estimate, second: Estimate, comparisons: int = 1) -> GapEstimate:
+    """Subtract two independent estimates (value, se, df), second from first.
+
+    With `comparisons` the intervals of as many candidates hold together.
+    """
     (a, se_a, df_a), (b, se_b, df_b) = first, second
     se = math.hypot(se_a, se_b)
     df = satterthwaite(se_a**2, df_a, se_b**2, df_b)
     if not se:
         return GapEstimate(value=a - b, se=0.0, ci=None, df=df, p=None)
     p = student.two_sided_p((a - b) / se, df)
-    return GapEstimate(value=a - b, se=se, ci=around(a - b, se, df), df=df, p=p)
+    reach = student.quantile(1 - (1 - LEVEL) / comparisons, df) * se
+    return GapEstimate(value=a - b, se=se, ci=(a - b - reach, a - b + reach), df=df, p=p)
 
 
 def satterthwaite(variance_a: float, df_a: float, variance_b: float, df_b: float) -> float:

@@ -22,6 +22,12 @@ def around(value: float, se: float, df: float) -> Interval:
     return value - reach, value + reach
 
 
+def around_the_best(value: float, se: float, df: float, tried: int) -> Interval:
+    """Reach out from the best of several; the lower end holds for all that were tried, whichever it is."""
+    _, high = around(value, se, df)
+    return value - student.quantile(1 - (1 - LEVEL) / tried, df) * se, high
+
+
 def wilson(mean: float, n: float, z: float = Z) -> Interval:
     """Give the interval of a share of n examples; n is not a whole number where examples weigh unequally."""
     centre = (mean + z**2 / (2 * n)) / (1 + z**2 / n)

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scipy import stats
 
+from optimize_eval.findings.wording import signed
 from tests.cli.judged import JUDGED, OF_EXAMPLE
 from tests.findings.made import moved, noisy
 from tests.front_door import Cli, Result
@@ -148,14 +150,18 @@ def _chosen_among(k: int, seed: int = 3) -> dict[str, Scores]:
     }
 
 
-def test_a_selection_among_ten_is_told_without_its_flattery(scene: Scene) -> None:
+def test_a_selection_among_ten_is_told_with_an_interval_of_the_best_of_ten(scene: Scene) -> None:
     summary = scene.summary(_chosen_among(10))
     selection, by = summary["selection"], summary["verdict"]["by"]
     assert selection["k"] == 10
-    assert by["diff"] == selection["crossfit"]["diff"] < selection["naive"]["diff"]
-    assert by["ci"] == selection["crossfit"]["ci"]
-    assert "after correcting for the choice among 10 (95 % CI " in text(summary)
-    assert "is optimistic: it was chosen on val among 10" in points(summary)
+    plain = next(row for row in summary["rows"] if row["candidate"] == summary["verdict"]["winner"])
+    d = plain["vs_baseline"]["val"]
+    assert by["diff"] == selection["diff"] == d["diff"]
+    assert by["ci"] == selection["ci"]
+    assert 0 < selection["ci"][0] < d["ci"][0]
+    assert selection["ci"][1] == d["ci"][1]
+    assert selection["ci"][0] == pytest.approx(d["diff"] - stats.t.ppf(1 - 0.025 / 10, 59) * d["se"])
+    assert f"{signed(d['diff'])} judge, picked as the best of 10 (95 % CI " in text(summary)
     assert len(summary["not_told_apart"]) > 3
     assert f"not told apart from {summary['verdict']['winner']}: " in points(summary)
     assert "✓" not in points(summary)  # half of the train gain is lost

@@ -9,6 +9,7 @@ from optimize_eval.findings.diff.gates import judged
 from optimize_eval.findings.diff.regressions import Evidence
 from optimize_eval.findings.shaping import score_difference
 from optimize_eval.findings.summary.compare import compare, corrected
+from tests.benchmarks.truth.claims import PICKED, of_the_best
 from tests.findings.made import made, points
 
 DRAWS = 100
@@ -33,6 +34,13 @@ def test_no_tick_stands_beside_a_winner_that_loses_half_of_its_train_gain() -> N
             }
         ticks += any(point.startswith("✓") for point in points(made({"judge": cells}).summary()))
     assert ticks <= 8  # scipy.stats.binom.ppf(0.999, 50, 0.05)
+
+
+def test_the_interval_of_the_best_holds_its_own_true_gain() -> None:
+    draw = random.Random(8)
+    once = of_the_best(*PICKED["one sure at .05, 10 that scatter"])
+    missed = sum(not once(draw) for _ in range(40))
+    assert missed <= 8  # scipy.stats.binom.ppf(0.999, 40, 0.06)
 
 
 def test_of_twelve_evaluators_without_any_difference_one_says_so_falsely_in_at_most_5_of_100_runs() -> None:

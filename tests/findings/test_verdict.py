@@ -264,14 +264,28 @@ def test_leakage_is_a_point() -> None:
     assert not saying(made({LEAD: cells}).summary(), "leakage")
 
 
-def test_the_plain_gain_of_the_best_of_several_is_said_to_be_optimistic() -> None:
+def test_the_best_of_several_is_said_to_be_picked_as_that() -> None:
     rival = moved(BASE, 0.09, sd=0.1, seed=5)
-    summary = on_val(a=BASE, b=BETTER, c=rival).summary()
-    (found,) = saying(summary, "is optimistic: it was chosen on val among 2")
-    assert found.startswith("· its plain gain, +0.100 (")
-    assert "after correcting for the choice among 2 (95 % CI " in headline(summary)
-    assert not saying(on_val(a=BASE, b=BETTER, c=SAME).summary(), "optimistic")  # every half chose b
-    assert "choice" not in everything(on_val(a=BASE, b=BETTER).summary())
+    assert "+0.100 judge, picked as the best of 2 (95 % CI " in headline(
+        on_val(a=BASE, b=BETTER, c=rival).summary()
+    )
+    assert "picked" not in everything(on_val(a=BASE, b=BETTER).summary())
+
+
+def test_nothing_wins_whose_interval_as_the_best_of_all_holds_0() -> None:
+    base = noisy(14)
+    uneven = [one + (0.02 if place < 9 else 0.3) for place, one in enumerate(base)]
+    same = {f"c{n}": base for n in range(19)}
+    summary = on_val(a=base, up=uneven, **same).summary()
+    (row,) = (one for one in summary["rows"] if one["candidate"] == "up")
+    assert row["vs_baseline"]["val"]["mark"] == "better"  # each flip of the 14 signs is less extreme
+    assert summary["verdict"]["state"] == "not_shown"
+    assert summary["selection"]["ci"][0] < 0 < row["vs_baseline"]["val"]["ci"][0]
+    expected = (
+        "no winner: up is ahead of a on held-out data by +0.120, but an interval of the best of 20 holds 0 ("
+    )
+    assert headline(summary).startswith(expected)
+    assert on_val(a=base, up=uneven).summary()["verdict"]["state"] == "better"
 
 
 @pytest.mark.parametrize(("gain", "verb"), [(0.1, "beats"), (0.0, "is not shown to beat")])

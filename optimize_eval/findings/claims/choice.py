@@ -1,90 +1,74 @@
-"""The winner, what its gain is once the flattery of the choice is taken out, and how much of it carries over.
+"""The winner, the interval of what it was picked for, and how much of it carries over.
 
-Beating the baseline is decided by the corrected test; the choice among several candidates makes the number
-beside it too high, so the number is cross-fitted.
+The best of several owes part of its lead to luck, so its plain gain is optimistic. The lower end of its
+interval is not: it holds for all that were tried at once, whichever of them was picked.
 """
 
 import math
-from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from optimize_eval.findings.claims.failures import lower_bounds, upper_bounds
 from optimize_eval.findings.rows import marked, survives_failures
 from optimize_eval.findings.scores import Scores, Values
 from optimize_eval.findings.shapes.row import Row
-from optimize_eval.findings.shapes.summary import (
-    CrossFittedGain,
-    LostInShort,
-    NaiveGain,
-    WinnersCarryOver,
-    WinnersSelection,
-)
+from optimize_eval.findings.shapes.summary import LostInShort, WinnersCarryOver, WinnersSelection
 from optimize_eval.findings.summary import compare, gap
 from optimize_eval.frozen import frozen
 from optimize_eval.statistics.carry_over import CarryOver, carry_over
-from optimize_eval.statistics.gaps import Estimate, GapEstimate, gap_of
-from optimize_eval.statistics.paired import PairedDifference, difference_of
-from optimize_eval.statistics.selection import CrossFitted, cross_fitted, mixture
+from optimize_eval.statistics.gaps import GapEstimate, gap_of
+from optimize_eval.statistics.intervals import around_the_best
+from optimize_eval.statistics.paired import PairedDifference
 from optimize_eval.statistics.units import Clusters
-
-Gains = Mapping[str, Sequence[float]]  # over the baseline, by candidate and example, NaN where there is none
 
 
 @frozen
 class Half:
-    """All candidates' scores on one split, the baseline apart; what was skipped for all takes no part."""
+    """The baseline's and the winner's scores on one split."""
 
     baseline: Scores
-    others: Mapping[str, Scores]
-    clusters: Clusters  # of all examples
-
-    @property
-    def applying(self) -> Sequence[int]:
-        """List the examples that have a call which was not skipped."""
-        every = (self.baseline, *self.others.values())
-        places = range(len(self.baseline.means))
-        if not all(scores.skipped for scores in every):
-            return places
-        return [place for place in places if not all(one.has_only_skips(place) for one in every)]
-
-    @property
-    def units(self) -> Clusters:
-        """Give the clusters of these examples."""
-        return self.clusters and [self.clusters[place] for place in self.applying]
+    winner: Scores
+    clusters: Clusters
 
     @property
     def has_failures(self) -> bool:
-        return any(scores.failed for scores in (self.baseline, *self.others.values()))
+        return bool(self.baseline.failed or self.winner.failed)
 
-    def gains(self) -> Gains:
-        return self._over(self.baseline.means, {name: one.means for name, one in self.others.items()})
+    @property
+    def gain(self) -> PairedDifference | None:
+        return self._between(self.baseline.means, self.winner.means)
 
-    def least_gains(self) -> Gains | None:
-        """Count a candidate's failures as 0 and the baseline's as 1."""
-        top = upper_bounds(self.baseline)
-        ends = {name: lower_bounds(one) for name, one in self.others.items()}
-        if top is None or None in ends.values():
+    @property
+    def least_gain(self) -> PairedDifference | None:
+        """Count the winner's failures as 0 and the baseline's as 1."""
+        return self._between(upper_bounds(self.baseline), lower_bounds(self.winner))
+
+    @property
+    def most_gain(self) -> PairedDifference | None:
+        return self._between(lower_bounds(self.baseline), upper_bounds(self.winner))
+
+    def _between(self, before: Values | None, after: Values | None) -> PairedDifference | None:
+        """Estimate a mean gain; its p is not drawn."""
+        if before is None or after is None:
             return None
-        return self._over(top, {name: one for name, one in ends.items() if one is not None})
-
-    def most_gains(self) -> Gains | None:
-        low = lower_bounds(self.baseline)
-        ends = {name: upper_bounds(one) for name, one in self.others.items()}
-        if low is None or None in ends.values():
-            return None
-        return self._over(low, {name: one for name, one in ends.items() if one is not None})
-
-    def _over(self, before: Values, others: Mapping[str, Values]) -> Gains:
-        places = self.applying
-        return {name: array("d", (after[at] - before[at] for at in places)) for name, after in others.items()}
+        return compare.compare(before, after, self.clusters, seed=0, may_flip=False).difference
 
 
-def winner_of(rows: Sequence[Row], split: str) -> Row | None:
-    """Find the best candidate that may be called better, also with its failures held against it."""
-    better = [row for row in marked(rows, split, compare.BETTER) if survives_failures(row, split)]
+def winner_of(rows: Sequence[Row], split: str, tried: int) -> Row | None:
+    """Find the best candidate that is better, also as the best of so many and if failures count."""
+    better = [
+        row
+        for row in marked(rows, split, compare.BETTER)
+        if survives_failures(row, split) and _is_above_0(row, split, tried)
+    ]
     if len({row.splits[split].coverage for row in better}) > 1:
         return max(better, key=lambda row: _lower_bound(row, split))
     return better[0] if better else None
+
+
+def _is_above_0(row: Row, split: str, tried: int) -> bool:
+    """Return True if the interval of the best of so many lies above 0, or there is none."""
+    ci = selection_of(row, split, tried).ci
+    return ci is None or ci[0] > 0
 
 
 def _lower_bound(row: Row, split: str) -> float:
@@ -93,36 +77,18 @@ def _lower_bound(row: Row, split: str) -> float:
     return -math.inf if low is None else low
 
 
-def cross_fit(half: Half, candidate: str, seed: int) -> CrossFitted | None:
-    """Measure what the choice among the candidates gains; `candidate` is the one that was chosen."""
-    return _cross_fit(half.gains(), candidate, half.units, seed)
-
-
-def selection_of(k: int, row: Row, split: str, found: CrossFitted | None) -> WinnersSelection:
-    """Shape what summary.json says of the choice."""
-    naive = row.difference(split)
-    return WinnersSelection(
-        k=k,
-        candidate=row.candidate,
-        naive=NaiveGain(diff=naive.diff, se=naive.se, ci=naive.ci),
-        crossfit=_cross_fitted_gain(found) if found else None,
-    )
-
-
-def _cross_fitted_gain(found: CrossFitted) -> CrossFittedGain:
-    return CrossFittedGain(
-        diff=found.diff,
-        se=found.se,
-        ci=found.ci,
-        df=found.df,
-        n_pairs=found.n_pairs,
-        chosen=found.chosen,
-    )
+def selection_of(row: Row, split: str, tried: int) -> WinnersSelection:
+    """Give the gain of a candidate as the best of so many."""
+    d = row.difference(split)
+    ci = None
+    if d.diff is not None and d.se and d.ci is not None:
+        ci = around_the_best(d.diff, d.se, d.units - 1, tried)
+    return WinnersSelection(k=tried, candidate=row.candidate, diff=d.diff, se=d.se, ci=ci)
 
 
 @frozen
 class Kept:
-    """How much of a winner's train gain is there on val, cross-fitted where val chose it."""
+    """How much of a winner's train gain is there on val; the intervals hold for all that were tried."""
 
     lost: GapEstimate
     carried: CarryOver | None
@@ -137,51 +103,23 @@ class Kept:
         )
 
 
-def kept_of(train: Half, val: Half, candidate: str, *, margin: float | None, seed: int) -> Kept | None:
+def kept_of(train: Half, val: Half, *, margin: float | None, tried: int) -> Kept | None:
     """Say how much of the train gain carries over; with failures it has to hold at their ends, too."""
-    found = _kept(train.gains(), val.gains(), (train.units, val.units), candidate, margin, seed)
-    if found is None or not (train.has_failures or val.has_failures):
-        return found
-    ends = train.most_gains(), val.least_gains()
-    if ends[0] is None or ends[1] is None:
-        return Kept(lost=found.lost, carried=found.carried, is_kept=False)
-    worst = _kept(ends[0], ends[1], (train.units, val.units), candidate, margin, seed)
-    is_kept = found.is_kept and worst is not None and worst.is_kept
-    return Kept(lost=found.lost, carried=found.carried, is_kept=is_kept)
+    kept = _kept(train.gain, val.gain, margin, tried)
+    if kept is None or not (train.has_failures or val.has_failures):
+        return kept
+    worst = _kept(train.most_gain, val.least_gain, margin, tried)
+    is_kept = kept.is_kept and worst is not None and worst.is_kept
+    return Kept(lost=kept.lost, carried=kept.carried, is_kept=is_kept)
 
 
 def _kept(
-    train: Gains,
-    val: Gains,
-    clusters: tuple[Clusters, Clusters],
-    candidate: str,
-    margin: float | None,
-    seed: int,
+    train: PairedDifference | None, val: PairedDifference | None, margin: float | None, tried: int
 ) -> Kept | None:
-    fitted = _cross_fit(val, candidate, clusters[1], seed) if len(val) > 1 else None
-    if fitted:
-        here: Estimate | None = (fitted.diff, fitted.se, fitted.df)
-        there = _plain(mixture(train, fitted.chosen), clusters[0])
-    else:
-        here, there = (
-            gap.estimate_of(_plain(val[candidate], clusters[1])),
-            _plain(train[candidate], clusters[0]),
-        )
-    before = gap.estimate_of(there)
-    if here is None or before is None or not gap.is_gain(there):
+    if train is None or val is None or not gap.is_gain(train):
         return None
-    lost, carried = gap_of(before, here), carry_over(before, here)
+    before, here = gap.estimate_of(train), gap.estimate_of(val)
+    if before is None or here is None:
+        return None
+    lost, carried = gap_of(before, here, tried), carry_over(before, here, tried)
     return Kept(lost=lost, carried=carried, is_kept=gap.is_kept(lost, carried, None, margin))
-
-
-def _cross_fit(gains: Gains, candidate: str, clusters: Clusters, seed: int) -> CrossFitted | None:
-    se = _plain(gains[candidate], clusters).se
-    return None if se is None else cross_fitted(gains, clusters, seed=seed, naive_se=se)
-
-
-def _plain(gains: Sequence[float], clusters: Clusters) -> PairedDifference:
-    """Estimate a mean gain; its p is not drawn."""
-    at = [place for place, gain in enumerate(gains) if gain == gain]  # noqa: PLR0124  only NaN is not itself
-    nothing = [0.0] * len(at)
-    known = [gains[place] for place in at]
-    return difference_of(nothing, known, clusters and [clusters[place] for place in at], may_flip=False)

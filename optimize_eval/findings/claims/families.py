@@ -23,6 +23,11 @@ class CellFamily(NamedTuple):
     split: str
 
 
+def tried_among(where: CellFamily, layout: Layout) -> int:  # noqa: ARG001  a family may know of more
+    """Count the candidates besides the baseline that were tried on a family's examples."""
+    return len(layout.candidates) - 1
+
+
 def family_of(where: CellFamily, layout: Layout) -> tuple[str, bool]:
     """Name the family of the comparisons with the baseline: its split, and whether it makes the headline."""
     is_primary = (where.evaluator, where.task_model) == (layout.evaluators[0], layout.task_models[0])

@@ -1,19 +1,17 @@
 """What stands behind a verdict in numbers: the selection, who is not told apart, what carries over."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from optimize_eval.findings.claims.against import Against
-from optimize_eval.findings.claims.choice import Half, cross_fit, kept_of, selection_of, winner_of
-from optimize_eval.findings.claims.families import CellFamily
+from optimize_eval.findings.claims.choice import Half, Kept, kept_of, selection_of, winner_of
+from optimize_eval.findings.claims.families import CellFamily, tried_among
 from optimize_eval.findings.rows import is_primary
 from optimize_eval.findings.shapes.row import Row
 from optimize_eval.findings.shapes.summary import WinnersCarryOver, WinnersSelection
 from optimize_eval.findings.summary import compare, gap
 from optimize_eval.frozen import frozen
 from optimize_eval.store.layout import Layout
-
-Halves = Mapping[str, Half]  # by split, of the first evaluator and task model
 
 
 @frozen
@@ -27,23 +25,42 @@ class Claims:
     carry_over: WinnersCarryOver | None
 
 
-def claims_of(rows: Sequence[Row], halves: Halves, against: Against, layout: Layout) -> Claims:
+def claims_of(rows: Sequence[Row], against: Against, layout: Layout) -> Claims:
     """Compute them; a winner's own row learns what is shown of its lost gain."""
     primary = [row for row in rows if is_primary(row, layout)]
-    winner = winner_of(primary, layout.deciding)
+    tried = tried_among(_primary(layout), layout)
+    winner = winner_of(primary, layout.deciding, tried)
     kept = None
-    if winner and {"train", "val"} <= halves.keys():
-        margin = layout.margins.get(layout.evaluators[0])
-        train, val = halves["train"], halves["val"]
-        kept = kept_of(train, val, winner.candidate, margin=margin, seed=layout.seed)
+    if winner and {"train", "val"} <= winner.splits.keys():
+        kept = _kept(winner.candidate, tried, against, layout)
         is_kept = kept is not None and kept.is_kept
         rows = [_settled(row, is_kept=is_kept) if row is winner else row for row in rows]
     return Claims(
         rows=tuple(rows),
         winner=winner.candidate if winner else None,
-        selection=_selection(primary, winner, halves[layout.deciding], layout),
+        selection=_selection(primary, winner, tried, layout),
         not_told_apart=tuple(_not_told_apart(primary, winner, against, layout)) if winner else (),
         carry_over=kept.carry_over() if kept else None,
+    )
+
+
+def _primary(layout: Layout) -> CellFamily:
+    return CellFamily(layout.evaluators[0], layout.task_models[0], layout.deciding)
+
+
+def _kept(candidate: str, tried: int, against: Against, layout: Layout) -> Kept | None:
+    """Say how much of the winner's train gain is there on val."""
+    train, val = (
+        _half(_primary(layout)._replace(split=split), candidate, against) for split in ("train", "val")
+    )
+    return kept_of(train, val, margin=layout.margins.get(layout.evaluators[0]), tried=tried)
+
+
+def _half(where: CellFamily, candidate: str, against: Against) -> Half:
+    return Half(
+        baseline=against.scores[where, against.layout.baseline],
+        winner=against.scores[where, candidate],
+        clusters=against.splits[where.split].clusters,
     )
 
 
@@ -56,21 +73,20 @@ def _settled(winner: Row, *, is_kept: bool) -> Row:
 
 
 def _selection(
-    primary: Sequence[Row], winner: Row | None, half: Half, layout: Layout
+    primary: Sequence[Row], winner: Row | None, tried: int, layout: Layout
 ) -> WinnersSelection | None:
-    """Name the best one's gain with and without the choice; where nothing was chosen, nothing."""
+    """Name the best one's gain; where nothing was chosen, nothing."""
     split = layout.deciding
     gains = [(d.diff, row) for row in primary if (d := row.against_baseline(split)) and d.diff is not None]
-    if len(half.others) <= 1 or not gains:
+    if tried <= 1 or not gains:
         return None
-    best = winner or max(gains, key=lambda gain: gain[0])[1]
-    return selection_of(len(half.others), best, split, cross_fit(half, best.candidate, layout.seed))
+    return selection_of(winner or max(gains, key=lambda gain: gain[0])[1], split, tried)
 
 
 def _not_told_apart(primary: Sequence[Row], winner: Row, against: Against, layout: Layout) -> Iterator[str]:
     """Name the candidates that no corrected test tells from the winner, the best first."""
     name, split = winner.candidate, layout.deciding
-    where = CellFamily(layout.evaluators[0], layout.task_models[0], split)
+    where = _primary(layout)
     pairs = against.pairs[where]
     if pairs:
         marks = {frozenset((a, b)): one.mark for a, b, one in pairs}

@@ -71,34 +71,14 @@ class Units:
 
 
 @frozen
-class NaiveGain:
-    """A winner's gain as if it had not been chosen."""
-
-    diff: float | None
-    se: float | None
-    ci: Interval | None
-
-
-@frozen
-class CrossFittedGain:
-    """What choosing gains, measured where it did not choose."""
-
-    diff: float
-    se: float
-    ci: Interval | None
-    df: float
-    n_pairs: int
-    chosen: Mapping[str, float]
-
-
-@frozen
 class WinnersSelection:
-    """The best candidate's gain with and without the choice among `k`."""
+    """The best candidate's plain gain, whose interval's lower end holds for all `k` that were tried."""
 
     k: int
     candidate: str
-    naive: NaiveGain
-    crossfit: CrossFittedGain | None
+    diff: float | None
+    se: float | None
+    ci: Interval | None
 
     __getitem__ = value_at
 
@@ -217,7 +197,7 @@ class Summary:
     judges: Mapping[str, str]
     units: Units
     rows: tuple[Row, ...]
-    selection: WinnersSelection | None  # of the winner: its gain with and without the choice
+    selection: WinnersSelection | None  # of the winner: its gain as the best of several
     not_told_apart: tuple[str, ...]  # from the winner
     carry_over: WinnersCarryOver | None  # of the winner's train gain
     pairs: tuple[CandidatePair, ...]

@@ -11,7 +11,6 @@ from types import MappingProxyType
 
 from optimize_eval.findings.additions import points_about
 from optimize_eval.findings.claims.against import Against
-from optimize_eval.findings.claims.choice import Half
 from optimize_eval.findings.claims.duplicates import copies_in, leaked_in
 from optimize_eval.findings.claims.families import CellFamily
 from optimize_eval.findings.claims.winner import claims_of
@@ -55,7 +54,6 @@ from optimize_eval.findings.summary.skips import points_about_skips
 from optimize_eval.findings.summary.verdict import judge
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.statistics.means import Mean, mean_of
-from optimize_eval.statistics.units import Clusters
 from optimize_eval.store.layout import Cell, Layout
 
 
@@ -90,7 +88,7 @@ class _Summing:
     ) -> Summary:
         """Put everything together, and say what came out."""
         layout = self._layout
-        claims = claims_of(self._rows(), self._halves(), self._against, layout)
+        claims = claims_of(self._rows(), self._against, layout)
         pairs_in_all = self._against.pairs_in_all
         measured = self._cells.measured()
         summary = Summary(
@@ -143,19 +141,6 @@ class _Summing:
 
     def _families(self) -> Iterable[CellFamily]:
         return dict.fromkeys(where for where, _ in self._scores)
-
-    def _halves(self) -> dict[str, Half]:
-        """Give the scores that the winner is chosen by, split by split."""
-        layout = self._layout
-        primary = layout.evaluators[0], layout.task_models[0]
-        return {
-            split.name: self._half(CellFamily(*primary, split.name), self._splits[split.name].clusters)
-            for split in layout.splits_for(primary[0])
-        }
-
-    def _half(self, place: CellFamily, clusters: Clusters) -> Half:
-        scores = {name: self._scores[place, name] for name in self._layout.candidates}
-        return Half(baseline=scores.pop(self._layout.baseline), others=scores, clusters=clusters)
 
     def _units(self) -> Units:
         every = self._scores.values()

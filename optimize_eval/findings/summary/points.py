@@ -14,7 +14,7 @@ from optimize_eval.findings.rows import (
 )
 from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.shapes.row import Overfit, Row
-from optimize_eval.findings.shapes.summary import Point, Summary, WinnersCarryOver, WinnersSelection
+from optimize_eval.findings.shapes.summary import Point, Summary, WinnersCarryOver
 from optimize_eval.findings.summary import compare, gap
 from optimize_eval.findings.summary.skips import all_skipped
 from optimize_eval.findings.wording import ROUNDING, count, evidence, interval, number, signed
@@ -23,27 +23,14 @@ from optimize_eval.store.layout import Layout
 MOST_NAMED = 5
 
 
-def about_winner(winner: Row | None, summary: Summary, layout: Layout) -> Iterator[Point]:
+def about_winner(winner: Row | None, summary: Summary) -> Iterator[Point]:
     if winner is None:
         return
     if overfit := winner.overfit:
         yield from _lost(overfit, summary.carry_over)
-    if "test" not in winner.splits or layout.deciding == "test":
-        yield from _plain_gain(summary.selection, layout.deciding)
     if alike := summary.not_told_apart:
         shown = ", ".join(alike[:MOST_NAMED]) + f", … ({len(alike):,})" * (len(alike) > MOST_NAMED)
         yield _point("·", f"not told apart from {winner.candidate}: {shown}")
-
-
-def _plain_gain(selection: WinnersSelection | None, split: str) -> Iterator[Point]:
-    """Name the gain that the choice flattered; where every half chose alike, it flattered nothing."""
-    if not selection or not selection.crossfit:
-        return
-    naive, fitted = selection.naive, selection.crossfit
-    if naive.ci and number(naive.diff) != number(fitted.diff):
-        gain = f"{signed(naive.diff)} ({interval(naive.ci)})"
-        chosen = f"chosen on {split} among {selection.k:,}"
-        yield _point("·", f"its plain gain, {gain}, is optimistic: it was {chosen}")
 
 
 def _lost(overfit: Overfit, carried: WinnersCarryOver | None) -> Iterator[Point]:

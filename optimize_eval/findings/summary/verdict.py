@@ -14,6 +14,7 @@ from optimize_eval.findings.rows import (
     no_difference_in,
     on_split,
     primary_name,
+    survives_failures,
     too_few,
     why_no_winner,
 )
@@ -56,9 +57,9 @@ def judge(summary: Summary, won_by: str | None, layout: Layout) -> Verdict:
             return Verdict(text=_all_skipped(primary, summary, layout), points=points, state=TOO_FEW)
         return Verdict(text=_nothing_scored(summary, layout), points=points, state=FAILED)
     winner = next((row for row in primary if row.candidate == won_by), None)
-    verdict = won(winner, summary, layout) if winner else _no_winner(primary, layout)
+    verdict = won(winner, summary, layout) if winner else _no_winner(primary, summary, layout)
     points = (
-        *about_winner(winner, summary, layout),
+        *about_winner(winner, summary),
         *elsewhere(summary, winner, layout),
         *others(primary, winner, layout),
         *points_about_models(summary, won_by, layout),
@@ -110,15 +111,17 @@ def _all_skipped(rows: Sequence[Row], summary: Summary, layout: Layout) -> str:
     return f"{primary_name(layout)} skipped every call{where} ({calls}), so there is no mean: {said}"
 
 
-def _no_winner(rows: Sequence[Row], layout: Layout) -> Verdict:
+def _no_winner(rows: Sequence[Row], summary: Summary, layout: Layout) -> Verdict:
     split = layout.deciding
     if len(rows) == 1:
         return Verdict(text=_alone(rows[0], layout), state=ALONE)
     if better := marked(rows, split, compare.BETTER):
-        text = (
-            f"no winner: {better[0].candidate} is ahead of {layout.baseline}{on_split(split)} "
-            f"where both were scored, {why_no_winner(better[0], split)}"
-        )
+        ahead = f"no winner: {better[0].candidate} is ahead of {layout.baseline}{on_split(split)}"
+        picked = summary.selection
+        if picked and picked.ci and survives_failures(better[0], split):
+            why = f"but an interval of the best of {picked.k:,} holds 0 ({interval(picked.ci)})"
+            return Verdict(text=f"{ahead} by {signed(picked.diff)}, {why}", state=NOT_SHOWN)
+        text = f"{ahead} where both were scored, {why_no_winner(better[0], split)}"
         return Verdict(text=text, state=NOT_SHOWN)
     compared = {row.candidate: d for row in rows if (d := row.against_baseline(split))}
     told = {name: d for name, d in compared.items() if d.mark != compare.TOO_FEW}

@@ -1,7 +1,7 @@
-"""The sentence of a winner: by how much it beats the baseline, with the flattery of the choice taken out.
+"""The sentence of a winner: by how much it beats the baseline, and of how many it was picked as the best.
 
-Whether it beats the baseline is decided by the corrected test. Where it was chosen among several, the number
-is the cross-fitted one; where there is a test split, that split has the word.
+Whether it beats the baseline is decided by the corrected test and the interval together. Where it was picked
+among several, the interval's lower end holds for all of them; where there is a test split, it has the word.
 """
 
 from dataclasses import replace
@@ -9,8 +9,8 @@ from dataclasses import replace
 from optimize_eval.findings.rows import on_split, primary_name, survives_failures
 from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.shapes.row import Row
-from optimize_eval.findings.shapes.summary import CrossFittedGain, Summary, Verdict, WonBy
-from optimize_eval.findings.wording import count, evidence, interval, number, p_value, signed
+from optimize_eval.findings.shapes.summary import Summary, Verdict, WonBy
+from optimize_eval.findings.wording import count, evidence, number, p_value, signed
 from optimize_eval.statistics.families import ALPHA, can_decide
 from optimize_eval.store.layout import Layout
 
@@ -22,30 +22,17 @@ def won(winner: Row, summary: Summary, layout: Layout) -> Verdict:
     if "test" in winner.splits and layout.deciding != "test":
         return _on_test(winner, summary, layout)
     d = winner.difference(layout.deciding)
-    selection = summary.selection
-    if selection and selection.crossfit and d.ci is not None:
-        return _chosen(winner, _p(d), selection.crossfit, selection.k, layout)
-    beats = _beats(winner, layout)
+    picked = ""
+    if selection := summary.selection:
+        d = replace(d, ci=selection.ci)
+        picked = f", picked as the best of {selection.k:,}"
+    beats = f"{winner.candidate} beats {layout.baseline}{on_split(layout.deciding)}"
     by = WonBy(diff=d.diff, ci=d.ci, p=_p(d), from_=layout.deciding)
     if d.ci is None:
         exactly = f"better by exactly {number(d.diff)} {primary_name(layout)}"
         text = f"{beats}: {exactly} on all {count(d.n_pairs, 'example')} ({p_value(_p(d))})"
     else:
-        text = f"{beats}: {signed(d.diff)} {primary_name(layout)} ({evidence(d)})"
-    return Verdict(text=text, state=BETTER, winner=winner.candidate, by=by)
-
-
-def _chosen(winner: Row, p: float | None, fitted: CrossFittedGain, k: int, layout: Layout) -> Verdict:
-    """Give the cross-fitted gain; the test that it beats the baseline is the corrected one."""
-    ci = fitted.ci or (fitted.diff, fitted.diff)
-    is_open = ci[0] <= 0
-    amount = ", by an amount that cannot be told" if is_open else ""
-    text = (
-        f"{_beats(winner, layout)}{amount}: {signed(fitted.diff)} {primary_name(layout)} "
-        f"after correcting for the choice among {k:,} "
-        f"(95 % CI {interval(ci)}, {p_value(p)}, {count(fitted.n_pairs, 'pair')})"
-    )
-    by = WonBy(diff=fitted.diff, ci=fitted.ci, p=p, from_="crossfit")
+        text = f"{beats}: {signed(d.diff)} {primary_name(layout)}{picked} ({evidence(d)})"
     return Verdict(text=text, state=BETTER, winner=winner.candidate, by=by)
 
 
@@ -68,10 +55,6 @@ def _on_test(winner: Row, summary: Summary, layout: Layout) -> Verdict:
     if not is_shown:
         return Verdict(text=text, state=NOT_SHOWN, by=by)
     return Verdict(text=text, state=BETTER, winner=name, by=by)
-
-
-def _beats(winner: Row, layout: Layout) -> str:
-    return f"{winner.candidate} beats {layout.baseline}{on_split(layout.deciding)}"
 
 
 def _p(d: ScoreDifference) -> float | None:

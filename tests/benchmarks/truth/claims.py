@@ -35,27 +35,32 @@ def scenes() -> Iterator[Scene]:
         cell = f"{evaluators} evaluators, all but the first"
         yield Scene(family="false claim", cell=cell, once=once, high=_FALSE, cost=10)
     yield Scene(family="false claim", cell="4 groups × 4 candidates", once=_groups, high=_FALSE, cost=10)
-    for k in (2, 5, 20):
+    for cell, (gains, sds) in PICKED.items():
+        once = of_the_best(gains, sds)
+        yield Scene(family="best of several: coverage", cell=cell, once=once, low=0.94, cost=len(gains))
+    for k in (5, 20):
+        shares = of_the_best([0.0] * k, None)
         yield Scene(
-            family="choice, equal: coverage", cell=f"K = {k}", once=_fitted(k, 0.0), low=0.93, cost=5 + k
+            family="best of several: coverage", cell=f"{k} equal, 0 or 1", once=shares, low=0.94, cost=k
         )
-        yield Scene(
-            family="choice, equal: bias",
-            cell=f"K = {k}",
-            once=_optimism(k, 0.0),
-            low=-0.01,
-            high=0.01,
-            cost=5 + k,
-            is_share=False,
-        )
-        yield Scene(
-            family="choice, different: optimism",
-            cell=f"K = {k}, gains 0 to .1",
-            once=_optimism(k, 0.1),
-            high=0.01,
-            cost=5 + k,
-            is_share=False,
-        )
+
+
+def even(k: int, most: float = 0.0) -> list[float]:
+    return [most * n / max(1, k - 1) for n in range(k)]
+
+
+PICKED: dict[str, tuple[list[float], list[float]]] = {  # gains and spreads of candidates
+    "2 equal": (even(2), [0.15] * 2),
+    "5 equal": (even(5), [0.15] * 5),
+    "20 equal": (even(20), [0.15] * 20),
+    "20, gains 0 to .1": (even(20, 0.1), [0.15] * 20),
+    "5 equal, one scatters": (even(5), [0.05] * 4 + [0.4]),
+    "20 equal, one scatters": (even(20), [0.05] * 19 + [0.4]),
+    "20 equal, spreads .02 to .4": (even(20), [0.02 * (n + 1) for n in range(20)]),
+    "5, the better ones scatter": (even(5, 0.1), [0.05, 0.1, 0.15, 0.25, 0.4]),
+    "5, the worse ones scatter": (even(5, 0.1), [0.4, 0.25, 0.15, 0.1, 0.05]),
+    "one sure at .05, 10 that scatter": ([0.05, *even(10)], [0.02] + [0.3] * 10),
+}
 
 
 def scores(draw: Draw, n: int, mean: float = 0.5) -> list[float]:
@@ -93,28 +98,18 @@ def _groups(draw: Draw) -> float:
     return float(any(group["vs_baseline"]["val"]["mark"] in _CLAIMS for group in groups))
 
 
-def _chosen(draw: Draw, k: int, most: float) -> tuple[Summary, float] | None:
-    """Choose among K candidates on 60 val examples, and give the true gain of the one that is named."""
-    gains = [most * n / max(1, k - 1) for n in range(k)]
-    base = [draw.gauss(0.5, 0.12) for _ in range(60)]
-    others = {f"c{n}": [one + draw.gauss(gain, 0.15) for one in base] for n, gain in enumerate(gains)}
-    selection = on_val(base=base, **others).summary()["selection"]
-    if not selection["crossfit"]:
-        return None
-    return selection["crossfit"], gains[int(selection["candidate"][1:])]
+def of_the_best(gains: Sequence[float], sds: Sequence[float] | None) -> Callable[[Draw], float]:
+    """Give whether the interval of the best on 60 val examples holds its own true gain."""
 
-
-def _fitted(k: int, most: float) -> Callable[[Draw], float | None]:
-    def once(draw: Draw) -> float | None:
-        found = _chosen(draw, k, most)
-        return found and covers(found[0]["ci"], found[1])
-
-    return once
-
-
-def _optimism(k: int, most: float) -> Callable[[Draw], float | None]:
-    def once(draw: Draw) -> float | None:
-        found = _chosen(draw, k, most)
-        return found and found[0]["diff"] - found[1]
+    def once(draw: Draw) -> float:
+        base = [draw.gauss(0.5, 0.12) if sds else float(draw.random() < 0.5) for _ in range(60)]
+        others = {
+            f"c{n}": [one + draw.gauss(gain, sds[n]) for one in base]
+            if sds
+            else [one if draw.random() < 0.6 else float(draw.random() < 0.5) for one in base]
+            for n, gain in enumerate(gains)
+        }
+        selection = on_val(base=base, **others).summary()["selection"]
+        return covers(selection["ci"], gains[int(selection["candidate"][1:])])
 
     return once
