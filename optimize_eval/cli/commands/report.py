@@ -176,7 +176,8 @@ def _report_bench(
         judged=tuple(judged),
     )
     if check:
-        checked.emit(stored, summarise_stored(stored), judged, as_json=name is FormatName.JSON)
+        is_json = name is FormatName.JSON
+        checked.emit(stored, summarise_stored(stored), judged, as_json=is_json, board=board)
     else:
         _emit_bench(bench, name)
     if for_step:

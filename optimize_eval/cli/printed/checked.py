@@ -4,7 +4,9 @@ import json
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import orjson
 import typer
@@ -13,16 +15,24 @@ from optimize_eval.cli import output
 from optimize_eval.cli.options import gates
 from optimize_eval.errors import CannotGoOn
 from optimize_eval.findings import rederive
+from optimize_eval.findings.board.shapes import Board
 from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.summary.gates import Gate
 from optimize_eval.reading import files
-from optimize_eval.store.folder import SUMMARY, holder
+from optimize_eval.session.benching.boards import compute_again
+from optimize_eval.store.folder import LEADERBOARD, SUMMARY, holder
 from optimize_eval.store.stored import StoredRun
 
 CHECK_SCHEMA = "optimize-eval.check.v1"
 OLDER = b'"optimize-eval.summary.v1"'
 
+NOT_CHECKED = (
+    *("names and times of models", "timestamp", "settings", "started_at", "ended_at", "command", "note"),
+    *("files", "task_errors", "category"),
+)
+
 _DIFFERS = 1
+_TOLD_ALONE = {"timestamp", "settings", "files", "task_errors"}  # of a board
 _NEWER = "journal"  # a summary of an earlier version does not name where it ends
 _AGAIN = "run the run's own command again: it writes the file"
 
@@ -39,7 +49,28 @@ def _unfinished(run: StoredRun) -> str:
     return f"the run is not finished: {run.owed:,} of {run.layout.size:,} calls were not made{by}"
 
 
-def emit(run: StoredRun, summary: Summary, judged: Sequence[Gate], *, as_json: bool) -> None:
+def unlike_keys(stored: Mapping[str, Any], made: Summary | Board) -> list[str]:
+    """Name what a stored document says otherwise than one that was made again."""
+    again = orjson.loads(orjson.dumps(made.to_dict()))
+    keys = dict.fromkeys([*again, *stored])
+    return [key for key in keys if key not in _TOLD_ALONE and _is_unlike(key, stored, again)]
+
+
+def _is_unlike(key: str, stored: Mapping[str, Any], again: Mapping[str, Any]) -> bool:
+    if stored.get(key) == again.get(key):
+        return False
+    return key in stored or bool(again[key] and key != _NEWER)
+
+
+def _of_board(run: StoredRun, board: Board | None) -> list[str]:
+    """Name what a leaderboard says otherwise than the journal, its sentences included."""
+    again = compute_again(run, board) if board else None
+    return unlike_keys(board.to_dict(), again) if board and again else []
+
+
+def emit(
+    run: StoredRun, summary: Summary, judged: Sequence[Gate], *, as_json: bool, board: Board | None = None
+) -> None:
     """Compare with what is stored, then let the script speak that shares no code with us."""
     folder, unfinished = run.folder, _unfinished(run)
     try:
@@ -62,17 +93,13 @@ def emit(run: StoredRun, summary: Summary, judged: Sequence[Gate], *, as_json: b
             f"the check broke off: {done.stderr.strip()[-200:]}",
             hint=f"see where: python -I -m {rederive.__name__} {shlex.quote(str(folder))}; please report it",
         )
-    made = orjson.loads(orjson.dumps(summary.to_dict()))
-    unlike = [
-        key
-        for key, value in made.items()
-        if stored.get(key) != value and (key in stored or (value and key != _NEWER))
-    ]
-    lines = [f"{key}: summary.json is not what the journal gives" for key in unlike]
+    lines = [f"{key}: summary.json is not what the journal gives" for key in unlike_keys(stored, summary)]
+    lines += [f"{key}: {LEADERBOARD} is not what the journal gives" for key in _of_board(run, board)]
+    agrees = not lines and done.returncode == 0
     lines += done.stdout.splitlines()
     if OLDER in orjson.dumps(stored.get("schema")):
         lines = ["summary.json was made by older rules: run the run's own command again to update it"]
-    agrees = not unlike and done.returncode == 0
+    lines.append(textwrap.fill(f"not checked, as nothing else tells it: {', '.join(NOT_CHECKED)}", 78))
     if as_json:
         more = {"unfinished": unfinished} if unfinished else {}
         document = {"schema": CHECK_SCHEMA, "agrees": agrees, "lines": lines, **more}

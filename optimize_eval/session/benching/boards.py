@@ -43,12 +43,22 @@ def make_board(
 
 
 def made_again(stored: StoredRun, before: Board) -> Board | None:
-    """Make a bench's board again of what its folder has, and of the board that it had."""
-    return make_board(
+    """Make and keep a bench's board again of what its folder has, and of the board that it had."""
+    board = compute_again(stored, before)
+    if board:
+        write_json(stored.folder / LEADERBOARD, board.to_dict())
+    return board
+
+
+def compute_again(stored: StoredRun, before: Board) -> Board | None:
+    """Compute a board of the journal; the board that there was tells its files and settings alone."""
+    models = benched_models(stored)
+    if any(is_owed(stored, model) for model in models) or ranks_none(stored):
+        return None
+    return board_of(
         stored,
         list(_files_of(before, stored)),
-        benched_models(stored),
-        stored.folder / LEADERBOARD,
+        models,
         settings=before.settings,
         include_per_example=any(task.per_example for model in before.models for task in model.tasks),
     )
