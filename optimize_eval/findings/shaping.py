@@ -17,11 +17,9 @@ from optimize_eval.findings.summary.compare import FEWEST_PAIRS, Comparison
 from optimize_eval.findings.summary.gap import Lost
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.statistics.carry_over import CarryOver
-from optimize_eval.statistics.equivalence import within_margin
 from optimize_eval.statistics.families import ALPHA
 from optimize_eval.statistics.gaps import GapEstimate
 from optimize_eval.statistics.means import Mean, spread_of
-from optimize_eval.statistics.paired import PairedDifference
 from optimize_eval.store.layout import Cell, Layout
 
 
@@ -86,16 +84,15 @@ def score_difference(
     )
 
 
-def margin_of(difference: PairedDifference, margin: float | None, score_range: ScoreRange) -> Margin | None:
+def margin_of(one: Comparison) -> Margin | None:
     """Shape what a margin says of a difference."""
-    if margin is None:
-        return None
-    found = within_margin(difference, margin, is_unit=score_range is ScoreRange.UNIT)
+    found = one.held
     if found is None:
         return None
     return Margin(
-        margin=margin,
+        margin=found.margin,
         ci90=(found.low, found.high),
+        method=found.method,
         no_worse=found.is_no_worse,
         equivalent=found.is_equivalent,
     )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from optimize_eval.findings.shapes.difference import ScoreDifference
+    from optimize_eval.findings.shapes.difference import Margin, ScoreDifference
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -33,6 +33,11 @@ def signed(value: float | None) -> str:
 
 def interval(ci: Sequence[float], write: Callable[[float], str] = signed) -> str:
     return f"{write(ci[0])} to {write(ci[1])}"
+
+
+def interval90(margin: "Margin") -> str:
+    """Write what a margin is held against; Student's t, which rare losses escape, is named."""
+    return f"90 % CI {interval(margin.ci90)}{' by t' if margin.is_by_t else ''}"
 
 
 def p_value(p: float | None) -> str:

@@ -1,21 +1,53 @@
-"""No worse than, and no different by more than, a margin: two one-sided tests at 5 % (TOST).
+"""No worse than, and no different by more than, a margin: two one-sided tests at 5 %.
 
-Differences of scores of 0 and 1 have Tango's score interval (Tango 1998): Student's t is far too sure where
-few pairs differ. Where all pairs differ by the same, what the examples that were not seen may do decides.
+Differences of scores of 0 and 1 have Tango's score interval (Tango 1998), all other scores from 0 to 1 the
+betting bound, which holds for losses that are rare and large, too: Student's t is far too sure of those. It
+is left to scores without a range, of which nothing holds at any n.
 """
 
 import math
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from optimize_eval.frozen import frozen
-from optimize_eval.statistics import student
+from optimize_eval.statistics import betting, student
 from optimize_eval.statistics.intervals import Interval
-from optimize_eval.statistics.paired import PairedDifference
+from optimize_eval.statistics.units import Clusters, unit_sums
 
 ONE_SIDED = 0.95
+BETTING, TANGO, STUDENT = "betting", "tango", "t"
+MOST_UNITS = 1_000_000  # up to which it is told how many it would take
 
-_MOST_UNITS = 1_000_000
 _STEPS = 60  # of bisection: all digits of a float
+_POWER = 0.8  # of planned runs
+
+
+class Difference(Protocol):
+    """A mean of paired differences, and how its units vary."""
+
+    @property
+    def diff(self) -> float | None: ...
+    @property
+    def se(self) -> float | None: ...
+    @property
+    def test(self) -> str | None: ...
+    @property
+    def n_pairs(self) -> int: ...
+    @property
+    def units(self) -> int: ...
+    @property
+    def wins(self) -> int: ...
+    @property
+    def losses(self) -> int: ...
+
+
+@frozen
+class Tolerance:
+    """The loss that is too small to matter, of scores that are known to be from 0 to 1 or are not."""
+
+    margin: float
+    is_unit: bool
 
 
 @frozen
@@ -25,71 +57,112 @@ class WithinMargin:
     margin: float
     low: float
     high: float
+    method: str
 
     @property
     def is_no_worse(self) -> bool:
-        return self.low > -self.margin
+        return self.low >= -self.margin
 
     @property
     def is_equivalent(self) -> bool:
-        return self.is_no_worse and self.high < self.margin
+        return self.is_no_worse and self.high <= self.margin
 
 
-def within_margin(difference: PairedDifference, margin: float, *, is_unit: bool) -> WithinMargin | None:
-    """Hold a difference against a margin; None where too little is known of it."""
-    ends = _ends(difference, is_unit=is_unit)
-    return ends and WithinMargin(margin=margin, low=ends[0], high=ends[1])
+def within_margin(
+    difference: Difference, pairs: Sequence[float], clusters: Clusters, tolerance: Tolerance, *, seed: int
+) -> WithinMargin | None:
+    """Hold a difference, and the pairs that it is the mean of, against a margin; None for a single unit."""
+    if difference.diff is None or difference.se is None:
+        return None
+    if difference.test == "mcnemar":
+        method, ends = TANGO, tango(difference.wins, difference.losses, difference.n_pairs)
+    elif tolerance.is_unit:
+        method, ends = BETTING, bet(pairs, clusters, seed=seed)
+    else:
+        reach = _reach_of_t(difference, difference.units)
+        method, ends = STUDENT, (difference.diff - reach, difference.diff + reach)
+    return WithinMargin(margin=tolerance.margin, low=ends[0], high=ends[1], method=method)
 
 
-def units_needed(difference: PairedDifference, margin: float, *, is_unit: bool) -> int | None:
-    """Count the units, all like those observed, that would show no loss of the margin; None where none do."""
+def bet(pairs: Sequence[float], clusters: Clusters, *, seed: int) -> Interval:
+    """Give the 90 % interval of the mean of differences from -1 to 1 by two bets.
 
-    def is_shown(units: int) -> bool:
-        ends = _ends(_scaled(difference, units), is_unit=is_unit)
-        return ends is not None and ends[0] > -margin
+    Of clusters it is the mean of their totals, in which an example counts as one, whatever its cluster.
+    """
+    largest = 1 if clusters is None else max(Counter(clusters).values())
+    units = [total / largest for total in unit_sums(pairs, clusters)]
+    scale = largest * len(units) / len(pairs)
+    low = betting.lower_bound(units, seed)
+    high = -betting.lower_bound([-unit for unit in units], seed)
+    return scale * low, scale * high
 
+
+def units_needed(difference: Difference, method: str, bound: float, margin: float) -> int | None:
+    """Count the units like those observed, about, that would show no loss of the margin.
+
+    None where no number would; `MOST_UNITS` stands for as many or more.
+    """
+    diff = difference.diff
+    if diff is None or diff <= -margin:
+        return None
+    # what the model says of the units that there are is put right by their own bound
+    modelled = _reach(difference, method, difference.units)
+    share = (diff - bound) / modelled if modelled else 1.0
+    return _fewest(lambda units: share * _reach(difference, method, units) <= diff + margin)
+
+
+def units_planned(margin: float, sd: float, method: str) -> int:
+    """Count the units, about, with which an equally good candidate is shown to be no worse in 80 of 100 runs.
+
+    `sd` is how much differences vary.
+    """
+    z = student.quantile(_POWER, math.inf)
+
+    def reach(units: int) -> float:
+        if method == TANGO:
+            differing = round(sd * sd * units / 2)
+            return -_tango_low(differing, differing, units)
+        if method == BETTING:
+            return _reach_of_bets(0.0, sd, units)
+        return student.quantile(ONE_SIDED, units - 1) * sd / math.sqrt(units)
+
+    return _fewest(lambda units: reach(units) + z * sd / math.sqrt(units) <= margin)
+
+
+def _fewest(is_enough: Callable[[int], bool]) -> int:
+    """Find the smallest number that is enough, to one in a hundred."""
     low, high = 1, 2
-    while not is_shown(high):
+    while not is_enough(high):
         low, high = high, high * 2
-        if high > _MOST_UNITS:
-            return None
-    while high - low > 1:
+        if low >= MOST_UNITS:
+            return MOST_UNITS
+    while high - low > max(1, low // 100):
         middle = (low + high) // 2
-        low, high = (low, middle) if is_shown(middle) else (middle, high)
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
     return high
 
 
-def _scaled(d: PairedDifference, units: int) -> PairedDifference:
-    """Make the difference that so many units like the observed ones would give."""
-    times = units / d.units
-    return replace(
-        d,
-        units=units,
-        df=units - 1,
-        se=None if d.se is None else d.se / math.sqrt(times),
-        n_pairs=round(d.n_pairs * times),
-        wins=round(d.wins * times),
-        losses=round(d.losses * times),
-    )
+def _reach(d: Difference, method: str, units: int) -> float:
+    """Say how far the lower end would lie below the difference of so many units like the observed ones."""
+    if method == STUDENT:
+        return _reach_of_t(d, units)
+    if method == BETTING:
+        return _reach_of_bets(d.diff or 0.0, (d.se or 0.0) * math.sqrt(d.units), units)
+    wins, losses = (round(many * units / d.n_pairs) for many in (d.wins, d.losses))
+    return (wins - losses) / units - _tango_low(wins, losses, units)
+
+
+def _reach_of_t(d: Difference, units: int) -> float:
+    return student.quantile(ONE_SIDED, units - 1) * (d.se or 0.0) * math.sqrt(d.units / units)
+
+
+def _reach_of_bets(mean: float, sd: float, units: int) -> float:
+    return mean - betting.typical_bound(mean, sd, units)
 
 
 def tango(wins: int, losses: int, n: int) -> Interval:
     """Give the 90 % interval of the difference of two shares on the same n examples."""
     return _tango_low(wins, losses, n), -_tango_low(losses, wins, n)
-
-
-def _ends(d: PairedDifference, *, is_unit: bool) -> Interval | None:
-    if d.diff is None or d.se is None or d.df is None:
-        return None
-    if d.is_share:
-        return tango(d.wins, d.losses, d.n_pairs)
-    if d.se:
-        reach = student.quantile(ONE_SIDED, d.df) * d.se
-        return d.diff - reach, d.diff + reach
-    if not is_unit:
-        return d.diff, d.diff  # what other examples could differ by has no bound
-    unseen = 1 - (1 - ONE_SIDED) ** (1 / d.units)  # the share of examples that may be of another kind
-    return d.diff - unseen * (1 + d.diff), d.diff + unseen * (1 - d.diff)
 
 
 def _tango_low(wins: int, losses: int, n: int) -> float:

@@ -226,12 +226,12 @@ def test_nothing_leaves_the_range_and_no_interval_has_no_width(scene: Scene) -> 
 
 def test_a_margin_turns_no_difference_into_a_statement(scene: Scene) -> None:
     base = noisy(100)
-    summary = scene.summary({"val": {"base": base, "b": moved(base, 0.001, sd=0.03)}}, "--margin=0.02")
+    summary = scene.summary({"val": {"base": base, "b": moved(base, 0.001, sd=0.03)}}, "--margin=0.05")
     assert text(summary).startswith(
-        "b does not differ from base by more than 0.020 on held-out data: +0.001, 90 % CI "
+        "b does not differ from base by more than 0.050 on held-out data: +0.001, 90 % CI "
     )
     assert summary["verdict"]["state"] == "no_difference"
-    assert summary["margins"] == {"judge": 0.02}
+    assert summary["margins"] == {"judge": 0.05}
     tighter = scene.cli("report", "out", "--margin=judge=0.001", "--json").json
     assert tighter["verdict"]["state"] == "not_shown"
 
@@ -239,8 +239,8 @@ def test_a_margin_turns_no_difference_into_a_statement(scene: Scene) -> None:
 def test_a_margin_says_of_each_candidate_whether_it_is_no_worse(scene: Scene) -> None:
     base = noisy(100)
     candidates = {"near": moved(base, -0.005, sd=0.03), "worse": moved(base, -0.05, sd=0.03, seed=4)}
-    told = points(scene.summary({"val": {"base": base, **candidates}}, "--margin=0.02"))
-    assert "· near is no worse than base by more than 0.020: \N{MINUS SIGN}0.005, 90 % CI " in told
+    told = points(scene.summary({"val": {"base": base, **candidates}}, "--margin=0.05"))
+    assert "· near is no worse than base by more than 0.050: \N{MINUS SIGN}0.005, 90 % CI " in told
     assert "worse is no worse" not in told
 
 
@@ -259,8 +259,8 @@ def test_a_diff_with_a_margin_says_that_nothing_has_changed_by_more(scene: Scene
     base = noisy(100)
     pairs = enumerate(zip(base, moved(base, 0.002, sd=0.03), strict=True))
     scene.run_each([{"n": n, "scores": {"a": x, "b": y}} for n, (x, y) in pairs])
-    assert " v does not differ on train by more than 0.020: +0.002 (90 % CI " in (
-        scene.cli("diff", "a", "b", "--margin=0.02").stdout
+    assert " v does not differ on train by more than 0.050: +0.002 (90 % CI " in (
+        scene.cli("diff", "a", "b", "--margin=0.05").stdout
     )
 
 
@@ -317,10 +317,27 @@ def test_with_a_margin_the_gate_asks_to_be_shown_no_worse(scene: Scene) -> None:
         for n, (x, d) in enumerate(zip([0.5 + (x - 0.5) / 10 for x in scores], noise, strict=True))
     ]
     scene.run_each(rows)
-    small = scene.cli("report", "b", "--no-regression-against=a", "--margin=0.02")
+    small = scene.cli("report", "b", "--no-regression-against=a", "--margin=0.06")
     assert small.status == 0, small.stderr
-    assert "no worse than 0.020 (" in small.stderr
-    noisy_one = scene.cli("report", "c", "--no-regression-against=a", "--margin=0.02")
+    assert "no worse than 0.060 (" in small.stderr
+    noisy_one = scene.cli("report", "c", "--no-regression-against=a", "--margin=0.06")
     assert noisy_one.status == 1
-    assert "not shown to be no worse than 0.020 (" in noisy_one.stderr
+    assert "not shown to be no worse than 0.060 (" in noisy_one.stderr
     assert scene.cli("report", "c", "--no-regression-against=a").status == 0  # not shown worse, either
+
+
+def test_a_margin_is_for_rare_losses_too_and_without_a_range_t_is_named(
+    scene: Scene,
+) -> None:
+    noise = [0.001, -0.001] * 30
+    scene.run_each([{"n": n, "scores": {"a": 0.6, "b": 0.6 + d}} for n, d in enumerate(noise)])
+    done = scene.cli("report", "b", "--no-regression-against=a", "--margin=0.03")
+    assert done.status == 1
+    assert "not shown to be no worse than 0.030 (+0.000, 90 % CI \N{MINUS SIGN}0.05" in done.stderr
+    assert "; it would take about 10" in done.stderr
+    rows = [{"n": n, "scores": {"c": 6, "d": 6 + d}} for n, d in enumerate(noise)]
+    scene.run_each(rows, "--score-range=any")
+    done = scene.cli("report", "d", "--no-regression-against=c", "--margin=judge=0.03")
+    assert done.status == 0, done.stderr
+    assert "no worse than 0.030 (+0.000, 90 % CI" in done.stderr
+    assert " by t)" in done.stderr

@@ -106,3 +106,21 @@ def test_copies_of_a_line_count_once(cli: Cli, data: Path) -> None:
     )
     told = cli(*COMMAND, "--json").json["power"]
     assert (told["units"], told["examples"], told["is_clustered"]) == (21, 40, True)
+
+
+def test_a_plan_with_a_margin_says_how_many_examples_that_takes(cli: Cli, data: Path) -> None:
+    said = " ".join(cli(*COMMAND, "--margin=0.05").stdout.split())
+    takes = "to be shown no worse by 0.05 judge takes"
+    assert f"train has 40 examples; {takes} 63 examples with equal scores, about " in said
+    (told,) = cli(*COMMAND, "--margin=0.05", "--json").json["margins"]
+    assert (told["evaluator"], told["if_equal"], told["sd"]) == ("judge", 63, 0.1)
+    assert 80 < told["needed"] < 100
+    some = ("--score-range", "any", "--margin", "judge=0.05")
+    assert cli(*COMMAND, *some, "--json").json["margins"] == []  # nothing is known of such scores
+    zeros = {"a": {"val": [0.0, 1.0] * 50}, "b": {"val": [0.0, 1.0, 1.0, 0.0] * 25}}
+    made({LEAD: zeros}).write(data / "zeros")
+    (like,) = cli(*COMMAND, "--margin=0.05", "--like=zeros", "--json").json["margins"]
+    assert (like["if_equal"], like["sd"]) == (52, pytest.approx(0.71, abs=0.01))
+    assert f"{takes} 52 examples with equal scores, about {like['needed']:,} if" in " ".join(
+        cli(*COMMAND, "--margin=0.05", "--like=zeros").stdout.split()
+    )

@@ -124,6 +124,7 @@ class Made:
             "seed": layout.seed,
             "cluster_by": layout.cluster_by,
             "group_by": layout.group_by,
+            **({"settings": {"margins": dict(layout.margins)}} if layout.margins else {}),
         }
         write_json(folder / MANIFEST, manifest)
         header = {"schema": journal.SCHEMA, "plan": _PLAN}
@@ -140,6 +141,7 @@ def made(
     clusters: Mapping[str, Sequence[str]] | None = None,
     groups: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
     sha256: Mapping[str, Sequence[str]] | None = None,
+    margins: Mapping[str, float] | None = None,
 ) -> Made:
     """Make a run of what each evaluator told of each candidate; all axes are read off it."""
     first = next(iter(told.values()))
@@ -172,6 +174,7 @@ def made(
         cluster_by="metadata.doc_id" if clusters else None,
         group_by=paths,
         splits_of=own,
+        margins=margins or {},
     )
     return Made(layout=layout, told=told)
 

@@ -201,6 +201,23 @@ def for_some() -> Made:
     return made({(name, m): {"x": splits} for name, splits in evaluators.items() for m in ("m", "n")})
 
 
+def with_margins(score_range: ScoreRange = ScoreRange.UNIT) -> Made:
+    """Make a run whose margins are held by bets, also of clusters of many sizes, and by Tango's test."""
+    cells: dict[str, dict[str, Sequence[Example]]] = {
+        "base": {"train": TRAIN, "val": VAL},
+        "up": {"train": moved(TRAIN, 0.1), "val": moved(VAL, 0.02)},
+        "same": {"train": TRAIN, "val": VAL},
+    }
+    exact = {name: {split: [1.0] * len(one) for split, one in told.items()} for name, told in cells.items()}
+    clusters = {"train": [str(n // 2) for n in range(30)], "val": [str(n * n // 100) for n in range(40)]}
+    return made(
+        {LEAD: cells, "exact": exact},
+        score_range=score_range,
+        clusters=clusters if score_range is ScoreRange.UNIT else None,
+        margins={LEAD: 0.05, "exact": 0.1},
+    )
+
+
 SCENES: dict[str, Callable[[], Made]] = {
     "several": several,
     "clustered": clustered,
@@ -209,6 +226,11 @@ SCENES: dict[str, Callable[[], Made]] = {
     "any number": lambda: made(
         {LEAD: {"a": {"val": VAL, "test": TRAIN}, "b": {"val": moved(VAL, 9), "test": moved(TRAIN, 9)}}},
         score_range=ScoreRange.ANY,
+    ),
+    "margins, clusters": with_margins,
+    "margins, any number and shares": lambda: with_margins(ScoreRange.ANY),
+    "a margin": lambda: made(
+        {LEAD: {"a": {"val": VAL}, "b": {"val": moved(VAL, 0.01)}}}, margins={LEAD: 0.05}
     ),
     "alone": lambda: on_val(a=[0.5, 0.4]),
     "nothing scored": lambda: on_val(a=[Fails()] * 3, b=[0.5] * 3),
@@ -234,6 +256,15 @@ def leaves(value: Any, path: Path_ = ()) -> Iterator[tuple[Path_, float]]:
         case list():
             for place, item in enumerate(value):
                 yield from leaves(item, (*path, place))
+
+
+def of_margins(summary: Any) -> Iterator[tuple[Path_, str | bool]]:
+    """Give what is said of margins beside numbers."""
+    for place, row in enumerate(summary["rows"]):
+        for split, d in (row["vs_baseline"] or {}).items():
+            for key, value in d.get("margin", {}).items():
+                if isinstance(value, str | bool):
+                    yield ("rows", place, "vs_baseline", split, "margin", key), value
 
 
 def put(document: Any, path: Path_, value: Any) -> None:
@@ -265,6 +296,10 @@ def test_every_falsified_number_of_a_summary_is_named(scene: str, tmp_path: Path
     stored = orjson.loads(orjson.dumps(summarise_stored(open_stored(folder)).to_dict()))
     again = expected(read(folder))
     assert all_falsified(stored, again) > 10
+    for path, value in list(of_margins(stored)):
+        put(stored, path, "edited" if isinstance(value, str) else not value)
+        assert [one for one, *_ in differences(stored, again, Counter())] == [written(path)]
+        put(stored, path, value)
     for field in ("state", "winner"):
         told = stored["verdict"][field]
         stored["verdict"][field] = "edited"

@@ -1,19 +1,22 @@
 """How often a claim is false, by draws through the product's own aggregation."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from optimize_eval.findings.diff.gates import judged
 from optimize_eval.findings.diff.regressions import Evidence
-from optimize_eval.findings.shaping import score_difference
-from optimize_eval.findings.summary.compare import compare, corrected
+from optimize_eval.findings.shaping import margin_of, score_difference
+from optimize_eval.findings.summary.compare import Comparison, compare, corrected, tolerance_of
+from optimize_eval.protocol import ScoreRange
+from tests.benchmarks.truth import gates
 from tests.benchmarks.truth.claims import PICKED, of_the_best
 from tests.findings.made import made, points
 
 DRAWS = 100
 TICKS = 50
+FEW = 30
 ALLOWED = 12  # scipy.stats.binom.ppf(0.999, 100, 0.05): a rate of 5 % stays below in 999 of 1,000 suites
 
 
@@ -63,6 +66,41 @@ def test_an_unchanged_candidate_misses_the_gate_on_regressions_in_at_most_5_of_1
     assert missed <= 28  # scipy.stats.binom.ppf(0.999, 300, 0.05)
 
 
+@pytest.mark.parametrize("n", [30, 100])
+@pytest.mark.parametrize("difference", gates.BORDER.values(), ids=gates.BORDER)
+def test_a_candidate_that_loses_the_margin_meets_the_gate_in_at_most_5_of_100_runs(
+    difference: Callable[[random.Random], float], n: int
+) -> None:
+    draw = random.Random(n)
+    met = sum(_is_no_worse([difference(draw) for _ in range(n)], None, 0.03) for _ in range(FEW))
+    assert met <= 5  # scipy.stats.binom.ppf(0.999, 30, 0.05) is 6
+
+
+def test_of_clusters_the_loss_that_few_of_them_have_is_not_called_none() -> None:
+    draw = random.Random(8)
+    met = 0
+    for _ in range(FEW):
+        units = [(gates.BORDER["5 % lose .6"](draw), draw.choice([1, 1, 12])) for _ in range(40)]
+        lost = [d for d, size in units for _ in range(size)]
+        met += _is_no_worse(lost, [n for n, (_, size) in enumerate(units) for _ in range(size)], 0.03)
+    assert met <= 5
+
+
+@pytest.mark.parametrize(("sd", "n"), [(0.0, 65), (0.02, 100), (0.1, 100)])
+def test_a_candidate_that_is_as_good_meets_the_gate_with_a_margin(sd: float, n: int) -> None:
+    draw = random.Random(2)
+    met = sum(_is_no_worse([draw.gauss(0, sd) for _ in range(n)], None, 0.05) for _ in range(FEW))
+    assert met >= 0.8 * FEW
+
+
+def _is_no_worse(differences: Sequence[float], clusters: Sequence[int] | None, margin: float) -> bool:
+    before = [0.6] * len(differences)
+    after = [0.6 + one for one in differences]
+    tolerance = tolerance_of(margin, ScoreRange.UNIT)
+    (one,) = corrected([compare(before, after, clusters, seed=0, may_flip=False, tolerance=tolerance)])
+    return judged(_evidence(one))[0]
+
+
 def _shares(draw: random.Random, n: int) -> tuple[Sequence[float], Sequence[float]]:
     a, b = ([float(draw.random() < 0.7) for _ in range(n)] for _ in range(2))
     return a, b
@@ -70,15 +108,18 @@ def _shares(draw: random.Random, n: int) -> tuple[Sequence[float], Sequence[floa
 
 def _is_met(a: Sequence[float], b: Sequence[float]) -> bool:
     (one,) = corrected([compare(list(a), list(b), None, seed=0, may_flip=True)])
-    difference = score_difference(one)
-    evidence = Evidence(
+    return judged(_evidence(one))[0]
+
+
+def _evidence(one: Comparison) -> Evidence:
+    difference, margin = score_difference(one), margin_of(one)
+    return Evidence(
         difference=difference,
-        margin=None,
+        margin=margin,
         low=difference,
-        low_margin=None,
+        low_margin=margin,
         newly_failing=0,
         newly_failing_in_part=0,
         fixed=0,
         more_failed=False,
     )
-    return judged(evidence)[0]

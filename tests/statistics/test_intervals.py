@@ -9,7 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from optimize_eval.statistics.carry_over import carry_over
-from optimize_eval.statistics.equivalence import WithinMargin, tango, within_margin
+from optimize_eval.statistics.equivalence import (
+    BETTING,
+    MOST_UNITS,
+    TANGO,
+    Tolerance,
+    WithinMargin,
+    bet,
+    tango,
+    units_needed,
+    units_planned,
+    within_margin,
+)
 from optimize_eval.statistics.means import mean_of
 from optimize_eval.statistics.paired import difference_of
 
@@ -111,31 +122,66 @@ def test_several_shares_hold_together_by_being_wider() -> None:
 
 
 def held(margin: float, gains: Sequence[float], *, is_unit: bool = True) -> WithinMargin:
-    found = within_margin(
-        difference_of([0.5] * len(gains), [0.5 + one for one in gains]), margin, is_unit=is_unit
-    )
+    difference = difference_of([0.5] * len(gains), [0.5 + one for one in gains])
+    found = within_margin(difference, gains, None, Tolerance(margin=margin, is_unit=is_unit), seed=0)
     assert found is not None
     return found
 
 
-def test_a_margin_is_held_by_two_one_sided_tests() -> None:
+def test_without_a_range_a_margin_is_held_by_two_one_sided_t_tests() -> None:
     from scipy import stats
 
     gains = [0.001 + 0.02 * (-1) ** place for place in range(60)]
-    found = held(0.02, gains)
+    found = held(0.02, gains, is_unit=False)
     assert found.low == pytest.approx(0.001 - stats.t.ppf(0.95, 59) * 0.02 * (60 / 59) ** 0.5 / 60**0.5)
     assert (found.is_no_worse, found.is_equivalent) == (True, True)
-    assert not held(0.003, gains).is_no_worse
-    better = held(0.02, [one + 0.1 for one in gains])
+    assert not held(0.003, gains, is_unit=False).is_no_worse
+    better = held(0.02, [one + 0.1 for one in gains], is_unit=False)
     assert (better.is_no_worse, better.is_equivalent) == (True, False)
 
 
-def test_pairs_that_are_all_equal_show_no_more_than_their_number_can() -> None:
-    assert not held(0.05, [0.0] * 10).is_no_worse  # up to a quarter of such examples may differ
-    assert not held(0.05, [0.0] * 58).is_no_worse
-    assert held(0.05, [0.0] * 59).is_equivalent
-    assert held(0.05, [0.3] * 10).low == pytest.approx(0.3 - 0.2589 * 1.3, abs=1e-4)
-    assert held(0.05, [0.0] * 10, is_unit=False).is_equivalent  # where there is no end to reach for
+@pytest.mark.parametrize("n", [10, 59, 300])
+def test_pairs_that_are_all_equal_show_hardly_less_than_their_number_can(n: int) -> None:
+    exact = 1 - 0.05 ** (1 / n)  # the share that may differ all the way
+    assert exact <= -held(0.05, [0.0] * n).low <= 1.1 * exact
+    assert held(0.05, [0.0] * n, is_unit=False).is_equivalent  # where there is no end to reach for
+
+
+def test_the_bound_of_59_equal_pairs_and_what_it_takes() -> None:
+    found = held(0.05, [0.0] * 59)
+    assert (found.low, found.high) == pytest.approx((-0.05268, 0.05268), abs=1e-5)
+    assert [held(0.05, [0.0] * n).is_equivalent for n in (59, 62, 63, 65)] == [False, False, True, True]
+    assert (units_planned(0.05, 0.0, BETTING), units_planned(0.05, 0.0, TANGO)) == (63, 52)
+
+
+def test_clusters_are_held_by_their_totals_and_an_example_counts_as_one() -> None:
+    pairs, clusters = [0.3, 0.1, -0.4, 0.2, 0.2, 0.2] * 20, [n // 3 for n in range(120)]
+    plain = bet([total / 3 for total in (0.0, 0.6) * 20], None, seed=4)
+    assert bet(pairs, clusters, seed=4) == pytest.approx(plain)
+    lone = [*pairs, 1.0], [*clusters, "alone"]
+    low, high = bet(*lone, seed=4)
+    assert low < sum(lone[0]) / 121 < high
+
+
+def test_the_bound_is_the_mirror_of_the_other_and_never_above_the_mean() -> None:
+    draw = random.Random(3)
+    for n in (2, 3, 10, 40, 200):
+        pairs = [draw.choice([-1.0, -0.6, 0.0, 0.03, 1.0]) for _ in range(n)]
+        low, high = bet(pairs, None, seed=n)
+        assert bet([-one for one in pairs], None, seed=n) == (-high, -low)
+        assert -1 <= low <= sum(pairs) / n <= high <= 1
+
+
+def test_what_a_number_of_examples_would_show_is_what_so_many_show() -> None:
+    pairs = [0.02, -0.03] * 20
+    difference = difference_of([0.5] * 40, [0.5 + one for one in pairs])
+    low, _ = bet(pairs, None, seed=0)
+    needed = units_needed(difference, BETTING, low, 0.03)
+    assert needed is not None
+    longer = held(0.03, pairs * (needed // 40 + 1)), held(0.03, [0.02, -0.03] * (needed * 9 // 20))
+    assert [one.is_no_worse for one in longer] == [True, False]
+    assert units_needed(difference, BETTING, low, 0.004) is None
+    assert units_needed(difference, BETTING, low, 0.005001) == MOST_UNITS
 
 
 @pytest.mark.parametrize("n", [10, 30])

@@ -28,7 +28,7 @@ def show(plan: Plan, run: StoredRun, *, slots: int, like: str | None, as_json: b
     """Print the plan; reads the journal if the run is begun, writes and calls nothing."""
     earlier = read_like(like, plan.layout) if like else None
     found = forecast(plan.layout, earlier)
-    told = _plan(plan, run, slots, earlier, found)
+    told = _plan(plan, run, slots, earlier, found) | _margins(plan.layout, earlier)
     if as_json:
         output.emit_json(told)
     else:
@@ -92,6 +92,7 @@ def _lines(plan: Plan, told: dict[str, Any], like: Like | None, found: Forecast 
         ("data", splits),
         ("cost", f"{told['calls']:,} calls{left}"),
         *(("power" * (not place), text) for place, text in enumerate(power)),
+        *(("margin" * (not place), text) for place, text in enumerate(_no_worse(told, like))),
         ("reuse", told["reuse"] or ""),
         ("replies", f"{_replies(plan)}: each is made once, for all evaluators" * bool(plan.models)),
     ]
@@ -155,6 +156,27 @@ def _power(found: Forecast, split: str, like: Like | None) -> Iterator[str]:
         yield f"more repeats narrow intervals by at most {gains[0]}, twice the examples by {gains[1]}"
     if like is None:
         yield "--like RUN plans by how scores varied in an earlier run"
+
+
+def _margins(layout: Layout, like: Like | None) -> dict[str, Any]:
+    """Tell what the margins take, where there are some."""
+    if not layout.margins:
+        return {}
+    from optimize_eval.findings.margin_forecast import margin_forecasts  # noqa: PLC0415  most runs have none
+
+    return {"margins": [asdict(one) for one in margin_forecasts(layout, like)]}
+
+
+def _no_worse(told: dict[str, Any], like: Like | None) -> Iterator[str]:
+    for one in told.get("margins", ()):
+        what = "cluster" if one["is_clustered"] else "example"
+        equal = f"{count(one['if_equal'], what)} with equal scores, " if one["if_equal"] else ""
+        source = f"as in {like.run}" if like and like.evaluator == one["evaluator"] else "a guess"
+        takes = f"{equal}about {one['needed']:,} if differences have standard deviation {one['sd']:.2g}"
+        yield (
+            f"{told['decided_on']} has {count(one['units'], what)}; to be shown no worse by "
+            f"{one['margin']:g} {one['evaluator']} takes {takes} ({source})"
+        )
 
 
 def _found(reach: forecasts.Reach, found: Forecast, assumed: str) -> str:

@@ -16,9 +16,11 @@ from optimize_eval.findings.summary.compare import (
     Comparison,
     compare,
     corrected,
+    tolerance_of,
 )
 from optimize_eval.findings.summary.gap import Lost, lost_gain, state_of
 from optimize_eval.frozen import Remembers, frozen
+from optimize_eval.statistics.equivalence import Tolerance
 from optimize_eval.statistics.families import holm
 from optimize_eval.store.layout import Layout, Split
 
@@ -42,7 +44,10 @@ class Against(Remembers):
     @cached_property
     def baseline(self) -> dict[Key, Comparison]:
         """Compare every candidate with the baseline."""
-        found = {key: self._compare(key[0], self.layout.baseline, key[1]) for key in self._keys()}
+        found = {
+            key: self._between((key[0], self.layout.baseline), key, tolerance=self._tolerance(key[0]))
+            for key in self._keys()
+        }
         return corrected_by(found, lambda key: family_of(key[0], self.layout))
 
     @cached_property
@@ -149,7 +154,13 @@ class Against(Remembers):
     def _compare(self, where: CellFamily, a: str, b: str, places: Sequence[int] | None = None) -> Comparison:
         return self._between((where, a), (where, b), places)
 
-    def _between(self, a: Key, b: Key, places: Sequence[int] | None = None) -> Comparison:
+    def _tolerance(self, where: CellFamily) -> Tolerance | None:
+        layout, name = self.layout, where.evaluator
+        return tolerance_of(layout.margins.get(name), layout.score_range(name))
+
+    def _between(
+        self, a: Key, b: Key, places: Sequence[int] | None = None, tolerance: Tolerance | None = None
+    ) -> Comparison:
         return compare(
             self.scores[a].means,
             self.scores[b].means,
@@ -157,6 +168,7 @@ class Against(Remembers):
             seed=self.layout.seed,
             may_flip=self._may_flip,
             places=places,
+            tolerance=tolerance,
         )
 
     @property

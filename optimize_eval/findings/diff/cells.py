@@ -15,7 +15,7 @@ from optimize_eval.findings.claims.failures import lower_bounds
 from optimize_eval.findings.diff.shapes import ExampleOfRun, Sides, WorseExample
 from optimize_eval.findings.reasons import reason_of_lowest
 from optimize_eval.findings.scores import CellReading, Scores, Values
-from optimize_eval.findings.summary.compare import Comparison, compare
+from optimize_eval.findings.summary.compare import Comparison, compare, tolerance_of
 from optimize_eval.frozen import frozen
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.store.layout import Cell, Layout
@@ -87,10 +87,14 @@ def compare_cells(a: OpenRun, b: OpenRun, cells: PairedCells, *, may_flip: bool)
     scores, examples = (a.scores(cells.a), b.scores(cells.b)), cells.examples
     means = _at(scores[0].means, examples.a), _at(scores[1].means, examples.b)
 
-    def against(before: Values, after: Values) -> Comparison:
-        return _settled(compare(before, after, examples.clusters, seed=b.layout.seed, may_flip=may_flip))
+    ranges = a.layout.score_range(cells.a.evaluator), b.layout.score_range(cells.b.evaluator)
+    tolerance = tolerance_of(b.layout.margins.get(cells.b.evaluator), *ranges)
 
-    lows = _lows(scores, a.layout.score_range(cells.a.evaluator), b.layout.score_range(cells.b.evaluator))
+    def against(before: Values, after: Values) -> Comparison:
+        seed, clusters = b.layout.seed, examples.clusters
+        return _settled(compare(before, after, clusters, seed=seed, may_flip=may_flip, tolerance=tolerance))
+
+    lows = _lows(scores, *ranges)
     return ComparedCells(
         cells=cells,
         comparison=against(*means),

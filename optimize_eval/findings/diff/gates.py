@@ -12,13 +12,12 @@ from optimize_eval.findings.claims.duplicates import joined
 from optimize_eval.findings.diff.regressions import Evidence, Standing, is_shown_lower, standing
 from optimize_eval.findings.diff.shapes import RowDiff, RunDiff
 from optimize_eval.findings.diff.verdict import sentence
-from optimize_eval.findings.shapes.difference import Margin
+from optimize_eval.findings.shapes.difference import Margin, ScoreDifference
 from optimize_eval.findings.summary.compare import WORSE
 from optimize_eval.findings.summary.gates import Gate
-from optimize_eval.findings.wording import count, interval, number, signed
-from optimize_eval.statistics.equivalence import units_needed
+from optimize_eval.findings.wording import count, interval90, number, signed
+from optimize_eval.statistics.equivalence import MOST_UNITS, units_needed
 from optimize_eval.statistics.families import ALPHA, can_decide, fewest_units
-from optimize_eval.statistics.paired import PairedDifference
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.paired import TextOfModel
 
@@ -128,38 +127,25 @@ def judged(evidence: Evidence) -> tuple[bool, str]:
 
 def _judged_by_margin(evidence: Evidence, margin: Margin) -> tuple[bool, str]:
     low = evidence.low_margin
-    amount = f"{signed(evidence.difference.diff)}, 90 % CI {interval(margin.ci90)}"
+    amount = f"{signed(evidence.difference.diff)}, {interval90(margin)}"
     bound = f"{number(margin.margin)} ({amount})"
     if standing(evidence) is Standing.FAILS_UNBOUNDED:
         return False, ""
     if not margin.no_worse:
-        return False, f"; not shown to be no worse than {bound}{_units_it_takes(evidence, margin.margin)}"
+        return False, f"; not shown to be no worse than {bound}{_units_it_takes(evidence.difference, margin)}"
     if low is not None and not low.no_worse:
         return False, f"; no worse than {bound}, but not when failures count as 0"
     return True, f"; no worse than {bound}"
 
 
-def _units_it_takes(evidence: Evidence, margin: float) -> str:
+def _units_it_takes(d: ScoreDifference, margin: Margin) -> str:
     """Say how many examples would show it, if all are like those that there are."""
-    d = evidence.difference
     what = "example" if d.units == d.n_pairs else "cluster"
-    observed = PairedDifference(
-        diff=d.diff,
-        se=d.se,
-        ci=d.ci,
-        df=d.units - 1,
-        p=d.p,
-        test=d.test,
-        n_pairs=d.n_pairs,
-        units=d.units,
-        wins=d.wins,
-        ties=d.ties,
-        losses=d.losses,
-    )
-    needed = units_needed(observed, margin, is_unit=evidence.low is not None)
+    needed = units_needed(d, margin.method, margin.ci90[0], margin.margin)
     if needed is None:
         return f"; no number of {what}s like these would show it"
-    return f"; it would take about {count(needed, what)} like these"
+    about = "more than" if needed == MOST_UNITS else "about"
+    return f"; it would take {about} {count(needed, what)} like these"
 
 
 def _where(row: RowDiff) -> str:

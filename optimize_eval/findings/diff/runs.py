@@ -14,10 +14,8 @@ from optimize_eval.findings.diff.regressions import REGRESSIONS
 from optimize_eval.findings.diff.shapes import RUNS_SCHEMA, LowerDifference, RowDiff, RunDiff, RunOfDiff
 from optimize_eval.findings.diff.verdict import judge
 from optimize_eval.findings.metrics import counts_as
-from optimize_eval.findings.shapes.difference import Margin
 from optimize_eval.findings.shaping import margin_of, score_difference
 from optimize_eval.findings.summary.compare import MOST_FLIPPED_PAIRS, Comparison, corrected
-from optimize_eval.store.layout import Layout
 from optimize_eval.store.paired import Paired, pair
 from optimize_eval.store.stored import StoredRun
 
@@ -33,7 +31,7 @@ def compare_runs(a: StoredRun, b: StoredRun, *, force: bool) -> RunDiff:
         pairs = list(paired.cells(a, b))
         may_flip = len(pairs) <= MOST_FLIPPED_PAIRS
         cells = [compare_cells(sides[0], sides[1], both, may_flip=may_flip) for both in pairs]
-    rows = _rows(paired, cells, b.layout)
+    rows = _rows(paired, cells)
     names = [split.name for split in paired.splits]
     deciding = b.layout.deciding if b.layout.deciding in names else names[0]
     return RunDiff(
@@ -83,7 +81,7 @@ def _same_texts(a: StoredRun, b: StoredRun, paired: Paired, rows: Sequence[RowDi
             yield f"{after} is the same text in both runs: what differs is not its doing"
 
 
-def _rows(paired: Paired, cells: Sequence[ComparedCells], layout: Layout) -> list[RowDiff]:
+def _rows(paired: Paired, cells: Sequence[ComparedCells]) -> list[RowDiff]:
     """Correct the p values of each split's comparisons together, and put everything into rows."""
     rows: dict[int, RowDiff] = {}
     for split in paired.splits:
@@ -91,11 +89,11 @@ def _rows(paired: Paired, cells: Sequence[ComparedCells], layout: Layout) -> lis
         comparisons = corrected([cells[place].comparison for place in places])
         low = iter(corrected([low for place in places if (low := cells[place].low)]))
         for place, comparison in zip(places, comparisons, strict=True):
-            rows[place] = _row(cells[place], comparison, next(low) if cells[place].low else None, layout)
+            rows[place] = _row(cells[place], comparison, next(low) if cells[place].low else None)
     return [rows[place] for place in sorted(rows)]
 
 
-def _row(both: ComparedCells, comparison: Comparison, low: Comparison | None, layout: Layout) -> RowDiff:
+def _row(both: ComparedCells, comparison: Comparison, low: Comparison | None) -> RowDiff:
     cell, counts = both.cells.b, both.counts
     row = RowDiff(
         evaluator=cell.evaluator,
@@ -104,7 +102,7 @@ def _row(both: ComparedCells, comparison: Comparison, low: Comparison | None, la
         task_model=cell.task_model,
         split=cell.split,
         difference=score_difference(comparison),
-        margin=_margin(comparison, cell.evaluator, layout),
+        margin=margin_of(comparison),
         means=both.means,
         improved=both.comparison.difference.wins,
         regressed=both.comparison.difference.losses,
@@ -120,12 +118,7 @@ def _row(both: ComparedCells, comparison: Comparison, low: Comparison | None, la
         worst=both.worst,
         at_lower_bound=None
         if low is None
-        else LowerDifference(difference=score_difference(low), margin=_margin(low, cell.evaluator, layout)),
+        else LowerDifference(difference=score_difference(low), margin=margin_of(low)),
         is_regression=False,
     )
     return replace(row, is_regression=row.standing in REGRESSIONS)
-
-
-def _margin(comparison: Comparison, evaluator: str, layout: Layout) -> Margin | None:
-    score_range = layout.score_range(evaluator)
-    return margin_of(comparison.difference, layout.margins.get(evaluator), score_range)

@@ -9,7 +9,7 @@ from optimize_eval.findings.shapes.conclusion import Conclusion
 from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.shapes.summary import Point
 from optimize_eval.findings.summary import compare
-from optimize_eval.findings.wording import count, interval, number, p_value, signed
+from optimize_eval.findings.wording import count, interval, interval90, number, p_value, signed
 from optimize_eval.store.layout import SINGLE
 
 _MOST_POINTS = 8
@@ -96,7 +96,7 @@ def _open(row: RowDiff, where: str, by: str) -> str:
         same = no_difference_in(d) if not d.diff else _amount(d, by)
         return f"no difference is shown for {who}{where}{_in_brackets(by)}: {same}"
     if row.margin and row.margin.equivalent:
-        amount = f"{signed(d.diff)}{by} (90 % CI {interval(row.margin.ci90)})"
+        amount = f"{signed(d.diff)}{by} ({interval90(row.margin)})"
         return f"{who} does not differ{where} by more than {number(row.margin.margin)}: {amount}"
     most = number(max(abs(end) for end in d.ci))
     amount = f"{signed(d.diff)}{by} (95 % CI {interval(d.ci)}, {p_value(_p(d))})"

@@ -151,6 +151,41 @@ def _likeliest(delta: float, wins: int, losses: int, n: int) -> float:
     return (low + high) / 2
 
 
+def bet_low(values: Sequence[float], seed: int) -> float:
+    """Find the highest mean of numbers from -1 to 1 against which bets end with 20 for 1, averaged.
+
+    Each stake is made of the numbers before it: sqrt(2 log 20 / n) over their standard deviation, which
+    starts with a quarter as its square (Waudby-Smith and Ramdas 2023), and at most .99 over the mean.
+    """
+    draw, shares, orders = random.Random(seed), [0.5 + 0.5 * value for value in values], []  # noqa: S311
+    for _ in range(32):
+        draw.shuffle(shares)
+        orders.append([(share, stake) for share, stake in zip(shares, _stakes(shares), strict=True)])
+    low, high = -1.0, 1.0
+    for _ in range(42):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _has_paid(orders, (1 + middle) / 2) else (low, middle)
+    return low
+
+
+def _stakes(shares: Sequence[float]) -> list[float]:
+    n, squares, stakes = len(shares), [0.25], []
+    sums = list(accumulate(shares, initial=0.5))
+    for place, share in enumerate(shares):
+        variance = squares[-1] / (place + 1)
+        stakes.append(math.sqrt(2 * math.log(20) / n / variance))
+        squares.append(squares[-1] + (share - sums[place + 1] / (place + 2)) ** 2)
+    return stakes
+
+
+def _has_paid(orders: Sequence[Sequence[Pair]], mean: float) -> bool:
+    most = 0.99 / mean if mean else math.inf
+    logs = [
+        math.fsum(math.log1p(min(stake, most) * (share - mean)) for share, stake in order) for order in orders
+    ]
+    return math.fsum(math.exp(min(log, 700.0)) for log in logs) >= 20 * len(logs)
+
+
 def mcnemar(wins: int, losses: int) -> float:
     """Toss a fair coin for each pair that differs: both tails."""
     n = wins + losses

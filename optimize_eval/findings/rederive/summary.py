@@ -149,25 +149,30 @@ def _d(d: Told, run: JournaledRun, evaluator: str) -> Told:
         told |= {"despite_failures": d["despite_failures"], **ends}
     margin = run.margins.get(evaluator)
     if margin is not None and d["se"] is not None:
-        ends90 = _ends90(d, is_unit=run.ranges[evaluator] == "unit")
-        is_no_worse = ends90[0] > -margin
-        is_equivalent = is_no_worse and ends90[1] < margin
+        method, ends90 = _ends90(d, run.seed, is_unit=run.ranges[evaluator] == "unit")
+        is_no_worse = ends90[0] >= -margin
+        is_equivalent = is_no_worse and ends90[1] <= margin
         told["margin"] = {
             "margin": margin,
             "ci90": ends90,
+            "method": method,
             "no_worse": is_no_worse,
             "equivalent": is_equivalent,
         }
     return told
 
 
-def _ends90(d: Told, *, is_unit: bool) -> tuple[float, float]:
+def _ends90(d: Told, seed: int, *, is_unit: bool) -> tuple[str, numerics.Pair]:
+    """Give the two bounds at 5 % that a margin is held against, and what they are from."""
     if d["test"] == "mcnemar":
-        return numerics.score_ends(d["wins"], d["losses"], d["n_pairs"])
-    if d["se"] or not is_unit:
-        return numerics.around(d["diff"], d["se"], d["df"], 0.95) or (d["diff"], d["diff"])
-    other = 1 - 0.05 ** (1 / d["units"])  # the share that may differ in another way, all the way
-    return (1 - other) * d["diff"] - other, (1 - other) * d["diff"] + other
+        return "tango", numerics.score_ends(d["wins"], d["losses"], d["n_pairs"])
+    if not is_unit:
+        return "t", numerics.around(d["diff"], d["se"], d["df"], 0.95) or (d["diff"], d["diff"])
+    totals, sizes = d["of_units"]
+    largest, mean_size = max(sizes), sum(sizes) / len(sizes)
+    low = numerics.bet_low([total / largest for total in totals], seed)
+    high = -numerics.bet_low([-total / largest for total in totals], seed)
+    return "betting", (low * largest / mean_size, high * largest / mean_size)
 
 
 def _lose(run: JournaledRun, rows: list[Told], against: dict[tuple[Where, str], Told]) -> None:

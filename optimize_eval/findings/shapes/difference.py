@@ -4,6 +4,7 @@ from typing import Annotated
 
 from optimize_eval.findings.documents import FLAT, IF_ANY, value_at
 from optimize_eval.frozen import frozen
+from optimize_eval.statistics.equivalence import STUDENT
 from optimize_eval.statistics.intervals import Interval
 
 
@@ -34,10 +35,15 @@ class Margin:
 
     margin: float
     ci90: Interval
+    method: str  # betting; tango for scores of 0 and 1; t for those without a range
     no_worse: bool
     equivalent: bool
 
     __getitem__ = value_at
+
+    @property
+    def is_by_t(self) -> bool:
+        return self.method == STUDENT
 
 
 @frozen

@@ -5,6 +5,8 @@ from dataclasses import replace
 
 from optimize_eval.findings.scores import Values
 from optimize_eval.frozen import frozen
+from optimize_eval.protocol import ScoreRange
+from optimize_eval.statistics.equivalence import Tolerance, WithinMargin, within_margin
 from optimize_eval.statistics.families import ALPHA, can_decide, holm
 from optimize_eval.statistics.paired import PairedDifference, difference_of
 from optimize_eval.statistics.power import detectable, detectable_share
@@ -32,6 +34,7 @@ class Comparison:
     dropped: int  # examples that one of the two, or both, have no score for
     p_holm: float | None = None
     comparisons: int = 1
+    held: WithinMargin | None = None  # against the margin, where there is one
 
     @property
     def mark(self) -> str:
@@ -77,18 +80,26 @@ def compare(
     seed: int,
     may_flip: bool,
     places: Sequence[int] | None = None,
+    tolerance: Tolerance | None = None,
 ) -> Comparison:
     """Compare on the examples that both have a score for; `places` are those that take part at all."""
     among = range(len(a)) if places is None else places
     both = [place for place in among if a[place] == a[place] and b[place] == b[place]]  # NaN is not itself
-    difference = difference_of(
-        [a[place] for place in both],
-        [b[place] for place in both],
-        None if clusters is None else [clusters[place] for place in both],
-        seed=seed,
-        may_flip=may_flip,
-    )
-    return Comparison(difference=difference, dropped=len(among) - len(both))
+    before, after = [a[place] for place in both], [b[place] for place in both]
+    units = None if clusters is None else [clusters[place] for place in both]
+    difference = difference_of(before, after, units, seed=seed, may_flip=may_flip)
+    held = None
+    if tolerance:
+        pairs = [y - x for x, y in zip(before, after, strict=True)]
+        held = within_margin(difference, pairs, units, tolerance, seed=seed)
+    return Comparison(difference=difference, dropped=len(among) - len(both), held=held)
+
+
+def tolerance_of(margin: float | None, *ranges: ScoreRange) -> Tolerance | None:
+    """Say what a margin is held against: scores of one range, or of those of two runs."""
+    if margin is None:
+        return None
+    return Tolerance(margin=margin, is_unit=all(one is ScoreRange.UNIT for one in ranges))
 
 
 def corrected(family: Sequence[Comparison]) -> list[Comparison]:

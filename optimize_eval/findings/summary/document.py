@@ -195,11 +195,7 @@ class _Summing:
             one,
             with_power=family.split == self._layout.deciding,
             failing=self._against.failing.get((family, candidate)),
-            margin=margin_of(
-                one.difference,
-                self._layout.margins.get(family.evaluator),
-                self._layout.score_range(family.evaluator),
-            ),
+            margin=margin_of(one),
         )
 
     def _mean(self, scores: Scores, places: Sequence[int] | None = None) -> Mean:

@@ -17,7 +17,7 @@ from optimize_eval.findings.shapes.row import Overfit, Row
 from optimize_eval.findings.shapes.summary import Point, Summary, WinnersCarryOver
 from optimize_eval.findings.summary import compare, gap
 from optimize_eval.findings.summary.skips import all_skipped
-from optimize_eval.findings.wording import ROUNDING, count, evidence, interval, number, signed
+from optimize_eval.findings.wording import ROUNDING, count, evidence, interval, interval90, number, signed
 from optimize_eval.store.layout import Layout
 
 MOST_NAMED = 5
@@ -167,7 +167,7 @@ def _no_worse(rest: Sequence[Row], split: str, layout: Layout) -> Iterator[Point
     for row in rest:
         d = row.against_baseline(split)
         if d and (margin := d.margin) and margin.no_worse and d.mark != compare.BETTER:
-            told = f"{signed(d.diff)}, 90 % CI {interval(margin.ci90)}"
+            told = f"{signed(d.diff)}, {interval90(margin)}"
             what = f"no worse than {layout.baseline} by more than {number(margin.margin)}"
             yield _point("·", f"{row.candidate} is {what}: {told}")
 

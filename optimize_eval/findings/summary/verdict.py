@@ -27,7 +27,7 @@ from optimize_eval.findings.summary.models import points_about_models
 from optimize_eval.findings.summary.points import MOST_NAMED, about_winner, elsewhere, others
 from optimize_eval.findings.summary.skips import all_skipped, why_skipped
 from optimize_eval.findings.summary.won import won
-from optimize_eval.findings.wording import count, evidence, interval, number, signed
+from optimize_eval.findings.wording import count, evidence, interval, interval90, number, signed
 from optimize_eval.store.layout import SINGLE, Layout
 
 _LONGEST_SAID = 300
@@ -182,7 +182,7 @@ def _the_same(told: Mapping[str, ScoreDifference], layout: Layout) -> str:
         return f"{who} {verb} from {layout.baseline}{where}: {no_difference_in(d)}"
     verb = "does not differ" if len(told) == 1 else "differs"
     which = "" if len(told) == 1 else f"{name} most, "
-    told_by = f"{signed(d.diff)}, 90 % CI {interval(margin.ci90)}"
+    told_by = f"{signed(d.diff)}, {interval90(margin)}"
     return (
         f"{who} {verb} from {layout.baseline} by more than {number(margin.margin)}{where}: "
         f"{which}{told_by}, {count(d.n_pairs, 'pair')}"
