@@ -6,6 +6,7 @@ compares them.
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from functools import partial
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -167,6 +168,6 @@ class LiveEvaluators:
         from optimize_eval.programs.leftovers import at_once  # noqa: PLC0415  a dry run closes nothing
 
         self._is_closing = True
-        with at_once():
-            for evaluator in self._evaluators:
-                evaluator.close()
+        with at_once(), ExitStack() as closing:  # all, where one fails
+            for evaluator in reversed(self._evaluators):
+                closing.callback(evaluator.close)

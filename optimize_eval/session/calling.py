@@ -4,7 +4,7 @@ What the plan is, and whose folder it goes to, is decided by sweeps, benches and
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -70,8 +70,9 @@ def reachable(plan: Plan, connecting: Connecting = connect) -> Iterator[Connecti
         made.extend((spec, connecting(spec)) for spec in plan.specs)
         yield partial(_handed_over, made, connecting)
     finally:
-        for _, evaluator in made:
-            evaluator.close()
+        with ExitStack() as closing:
+            for _, evaluator in reversed(made):
+                closing.callback(evaluator.close)
 
 
 def _handed_over(

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from optimize_eval.caps import Caps
@@ -68,8 +68,9 @@ class Lives:
     def close(self) -> None:
         with self._making:
             self._is_closed = True
-        for live in self._all():
-            live.close()
+        with ExitStack() as closing:  # the last to be added goes first, and all go where one fails
+            for live in reversed(self._all()):
+                closing.callback(live.close)
 
     def _all(self) -> tuple[ModelUnderTest | Evaluator, ...]:
         return *self._models.values(), *self._scorers.values()

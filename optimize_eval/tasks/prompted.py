@@ -112,8 +112,10 @@ class PromptedEvaluator:
         self._lives.meter(caps)
 
     def close(self) -> None:
-        self._lives.close()
-        self._held.close()
+        try:
+            self._lives.close()
+        finally:
+            self._held.close()
 
     def _scored(self, scorer: Evaluator, payload: Payload, output: Output) -> Answered:
         question = changed(payload, candidate=self._extract(output.text))
