@@ -30,6 +30,7 @@ _LONGEST_LINE = 1 << 26  # bytes: an answer at its cap, with every letter escape
 SYNC_EVERY = 0.05  # seconds that a power cut may cost
 
 _GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ESTALE})
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _DELETE = "restore it, or delete it: its call is then made again"
 _CRC = b',"crc":"'
 _TAIL = len(_CRC) + len('01234567"}')
@@ -329,7 +330,8 @@ def sync_folder(folder: Path) -> None:
 
 
 def no_room(path: Path, error: OSError) -> CannotGoOn:
+    what_to_do = "make room" if error.errno in _FULL else "see to the disk"
     return CannotGoOn(
         f"{path} could not be written: {error.strerror}",
-        hint="make room, then run the same command again: what is in the journal is not called again",
+        hint=f"{what_to_do}, then run the same command again: what is in the journal is not called again",
     )

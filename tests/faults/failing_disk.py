@@ -24,8 +24,9 @@ class Step(NamedTuple):
 class FailingDisk:
     """Counts what is done to the files of a folder, and lets the step fail that is asked for."""
 
-    def __init__(self, folder: Path, failing: Step | None = None) -> None:
+    def __init__(self, folder: Path, failing: Step | None = None, why: int = errno.ENOSPC) -> None:
         self._folder = str(folder)
+        self._why = why
         self._failing = failing
         self._counts: Counter[tuple[str, str]] = Counter()
         self._lock = threading.Lock()
@@ -48,20 +49,23 @@ class FailingDisk:
             self.steps.append(step)
         return step == self._failing
 
+    def _fault(self) -> OSError:
+        return OSError(self._why, os.strerror(self._why))
+
     def _by_descriptor(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
         def run(descriptor: int, *given: Any) -> Any:
             if not self._fails(name, str(Path(f"/proc/self/fd/{descriptor}").readlink())):
-                return real(descriptor, *given)
+                return None if "sync" in name else real(descriptor, *given)  # no power is cut here
             if name == "write":
                 real(descriptor, given[0][: len(given[0]) // 2])
-            raise _full()
+            raise self._fault()
 
         return run
 
     def _renaming(self, real: Callable[..., None]) -> Callable[..., None]:
         def run(old: Any, new: Any, **how: Any) -> None:
             if self._fails("rename", os.path.abspath(new)):  # noqa: PTH100  as it is written
-                raise _full()
+                raise self._fault()
             real(old, new, **how)
 
         return run
@@ -69,7 +73,7 @@ class FailingDisk:
     def _opening(self, real: Callable[..., Any]) -> Callable[..., Any]:
         def run(path: Path, mode: str = "r", *given: Any, **how: Any) -> Any:
             stream = real(path, mode, *given, **how)
-            return _Stream(stream, self._fails) if mode == "wb" else stream
+            return _Stream(stream, self._fails, self._fault) if mode == "wb" else stream
 
         return run
 
@@ -77,9 +81,10 @@ class FailingDisk:
 class _Stream:
     """A file that is open for writing, of which a write may fail."""
 
-    def __init__(self, stream: Any, fails: Callable[[str, str], bool]) -> None:
+    def __init__(self, stream: Any, fails: Callable[[str, str], bool], fault: Callable[[], OSError]) -> None:
         self._stream = stream
         self._fails = fails
+        self._fault = fault
 
     def __enter__(self) -> Self:
         return self
@@ -93,9 +98,5 @@ class _Stream:
     def write(self, text: bytes) -> None:
         if self._fails("write", os.path.abspath(self._stream.name)):  # noqa: PTH100  as it is written
             self._stream.write(text[: len(text) // 2])
-            raise _full()
+            raise self._fault()
         self._stream.write(text)
-
-
-def _full() -> OSError:
-    return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
