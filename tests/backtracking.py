@@ -31,7 +31,7 @@ class Pattern:
         self._text: Text = ""
         self._groups: dict[int, tuple[int, int]] = {}
         self._left = 0
-        self._predicates: dict[int, tuple[Any, dict[Any, bool]]] = {}
+        self._made: dict[tuple[str, int], re.Pattern[Any]] = {}
         self._start = self._sequence(list(self.tree), self._flags)
 
     def steps(self, text: Text, method: str) -> int:
@@ -81,6 +81,12 @@ class Pattern:
         return bool(self._compiled([node], flags).match(char))
 
     def _compiled(self, nodes: list[Any], flags: int) -> re.Pattern[Any]:
+        named = repr(nodes), flags
+        if named not in self._made:
+            self._made[named] = self._compile(nodes, flags)
+        return self._made[named]
+
+    def _compile(self, nodes: list[Any], flags: int) -> re.Pattern[Any]:
         state = parser.State()
         state.flags = flags
         state.str = self.pattern.pattern
