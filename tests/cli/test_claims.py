@@ -341,3 +341,14 @@ def test_a_margin_is_for_rare_losses_too_and_without_a_range_t_is_named(
     assert done.status == 0, done.stderr
     assert "no worse than 0.030 (+0.000, 90 % CI" in done.stderr
     assert " by t)" in done.stderr
+
+
+def test_no_margin_makes_a_gain_carry_over_that_is_not_shown_to(scene: Scene) -> None:
+    base = {"train": noisy(40, seed=3), "val": noisy(40)}
+    splits: dict[str, Scores] = {
+        "train": {"base": base["train"], "b": moved(base["train"], 0.06, sd=0.05)},
+        "val": {"base": base["val"], "b": moved(base["val"], 0.04, sd=0.1)},
+    }
+    summary = scene.summary(splits, "--margin=0.3")
+    assert summary["rows"][1]["overfit"]["state"] == "undecided"
+    assert not [point for point in points(summary) if point.startswith("✓")]

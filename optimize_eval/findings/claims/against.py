@@ -137,7 +137,7 @@ class Against(Remembers):
 
     def _state(self, key: Key, lost: Lost, p_holm: Mapping[Key, float]) -> str | None:
         """Call nothing kept that failures may have hidden; a winner's state is looked at again."""
-        state = state_of(lost, p_holm.get(key), self.layout.margins.get(key[0].evaluator))
+        state = state_of(lost, p_holm.get(key))
         has_failures = any(self._has_failures((key[0]._replace(split=s), key[1])) for s in ("train", "val"))
         return "undecided" if state == "kept" and has_failures else state
 

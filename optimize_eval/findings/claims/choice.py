@@ -103,23 +103,21 @@ class Kept:
         )
 
 
-def kept_of(train: Half, val: Half, *, margin: float | None, tried: int) -> Kept | None:
+def kept_of(train: Half, val: Half, *, tried: int) -> Kept | None:
     """Say how much of the train gain carries over; with failures it has to hold at their ends, too."""
-    kept = _kept(train.gain, val.gain, margin, tried)
+    kept = _kept(train.gain, val.gain, tried)
     if kept is None or not (train.has_failures or val.has_failures):
         return kept
-    worst = _kept(train.most_gain, val.least_gain, margin, tried)
+    worst = _kept(train.most_gain, val.least_gain, tried)
     is_kept = kept.is_kept and worst is not None and worst.is_kept
     return Kept(lost=kept.lost, carried=kept.carried, is_kept=is_kept)
 
 
-def _kept(
-    train: PairedDifference | None, val: PairedDifference | None, margin: float | None, tried: int
-) -> Kept | None:
+def _kept(train: PairedDifference | None, val: PairedDifference | None, tried: int) -> Kept | None:
     if train is None or val is None or not gap.is_gain(train):
         return None
     before, here = gap.estimate_of(train), gap.estimate_of(val)
     if before is None or here is None:
         return None
     lost, carried = gap_of(before, here, tried), carry_over(before, here, tried)
-    return Kept(lost=lost, carried=carried, is_kept=gap.is_kept(lost, carried, None, margin))
+    return Kept(lost=lost, carried=carried, is_kept=gap.is_kept(carried, None))

@@ -53,7 +53,7 @@ def _kept(candidate: str, tried: int, against: Against, layout: Layout) -> Kept 
     train, val = (
         _half(_primary(layout)._replace(split=split), candidate, against) for split in ("train", "val")
     )
-    return kept_of(train, val, margin=layout.margins.get(layout.evaluators[0]), tried=tried)
+    return kept_of(train, val, tried=tried)
 
 
 def _half(where: CellFamily, candidate: str, against: Against) -> Half:

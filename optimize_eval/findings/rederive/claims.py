@@ -173,8 +173,7 @@ def _kept_by(train: Told | None, val: Told | None, run: JournaledRun) -> Told | 
     tried = tried_among(run)
     ratio = numerics.fieller(estimate(train), estimate(val), tried)
     ci = numerics.around(lost["value"], lost["se"], lost["df"], 1 - 0.025 / tried)
-    margin = run.margins.get(run.primary[0])
-    is_kept = (margin is not None and (ci[1] if ci else lost["value"]) <= margin) or is_share_kept(ratio)
+    is_kept = is_share_kept(ratio)
     share, shares = ratio or (None, None)
     return {"share": share, "ci": shares, "lost": {"value": lost["value"], "ci": ci}, "kept": is_kept}
 

@@ -208,11 +208,7 @@ def _state(run: JournaledRun, row: Told, d: tuple[Told, Told], gap: Told, p: flo
         return "no_gain"
     if p < numerics.ALPHA and gap["value"] > 0 and (gap["ci"] is None or gap["ci"][0] > 0):
         return "part_lost" if is_gain(val) else "overfits"
-    margin = run.margins.get(row["evaluator"])
-    most = gap["ci"][1] if gap["ci"] else gap["value"]
     is_kept = is_share_kept(ratio) and (ratio[1] is not None or is_gain(val))
-    if margin is not None and most <= margin:
-        is_kept = True
     failed = any(
         run.cells[row["evaluator"], row["task_model"], split, name].failed
         for split in ("train", "val")

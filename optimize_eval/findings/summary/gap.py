@@ -49,7 +49,7 @@ def lost_gain(train: PairedDifference, val: PairedDifference, comparisons: int =
     return Lost(train=train, val=val, gap=gap, p=_p(gap, train), carried=carried)
 
 
-def state_of(lost: Lost, p_holm: float | None, margin: float | None) -> str | None:
+def state_of(lost: Lost, p_holm: float | None) -> str | None:
     """Say what the lost gain may be called; None where there is too little to say anything."""
     if not lost.can_be_told or lost.gap is None:
         return None
@@ -57,16 +57,11 @@ def state_of(lost: Lost, p_holm: float | None, margin: float | None) -> str | No
         return NO_GAIN
     if _is_shown(lost, p_holm):
         return PART_LOST if is_gain(lost.val) else OVERFITS
-    return KEPT if is_kept(lost.gap, lost.carried, lost.val, margin) else UNDECIDED
+    return KEPT if is_kept(lost.carried, lost.val) else UNDECIDED
 
 
-def is_kept(
-    gap: GapEstimate, carried: CarryOver | None, val: PairedDifference | None, margin: float | None
-) -> bool:
-    """Return True if enough of the gain is shown to carry over, or little enough to be lost."""
-    most = gap.ci[1] if gap.ci else gap.value
-    if margin is not None and most <= margin:
-        return True
+def is_kept(carried: CarryOver | None, val: PairedDifference | None) -> bool:
+    """Return True if enough of the gain is shown to carry over."""
     if carried is None:
         return False
     if carried.ci is None:

@@ -53,13 +53,9 @@ def _lost(overfit: Overfit, carried: WinnersCarryOver | None) -> Iterator[Point]
 
 
 def _kept(carried: WinnersCarryOver) -> str:
-    lost = carried.lost
-    if carried.ci and carried.ci[0] >= gap.SHARE_KEPT:
+    if carried.ci:
         return f"at least {_whole(carried.ci[0])} of its train gain carries over to val (95 %)"
-    if carried.share is not None and carried.ci is None:
-        return f"{_whole(carried.share)} of its train gain carries over to val, on every example"
-    most = lost.ci[1] if lost.ci else lost.value
-    return f"at most {number(max(0.0, most))} of its train gain is lost on val (95 %), within the margin"
+    return f"{_whole(carried.share or 0.0)} of its train gain carries over to val, on every example"
 
 
 def _share(carried: WinnersCarryOver | None) -> str:
