@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from optimize_eval.errors import OptimizeEvalError, UsageError
 from optimize_eval.frozen import frozen
 from optimize_eval.store.layout import Layout
-from optimize_eval.store.manifest import Manifest, additions_of, is_bench, layout_of
+from optimize_eval.store.manifest import CHOSEN_AFTER, Manifest, additions_of, is_bench, layout_of
 from optimize_eval.store.stored import StoredRun, open_stored
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ def read_demands(
     """Read the demands, which must fit the run of a manifest; before calls, those that cannot be decided."""
     if not fail_under and max_gap is None and against is None:
         return Demands()
+    _refuse_results_as_inputs(manifest, folder)
     from optimize_eval.findings.diff.gates import check_can_decide  # noqa: PLC0415
     from optimize_eval.findings.summary.gates import check_gap, parse_bound  # noqa: PLC0415  see Demands
     from optimize_eval.store.paired import check_comparable, of_same_bytes  # noqa: PLC0415
@@ -98,6 +99,15 @@ def read_demands(
     of_tasks = task_bounds(fail_under or (), manifest.get("settings", {}), layout)
     bounds = tuple(parse_bound(text, layout) for text in fail_under or () if text not in of_tasks)
     return Demands(bounds=bounds, of_tasks=tuple(of_tasks.values()), max_gap=max_gap, before=before)
+
+
+def _refuse_results_as_inputs(manifest: Manifest, folder: Path) -> None:
+    """Refuse a gate on what --lf called, whose examples were taken by their results."""
+    if after := manifest.get("settings", {}).get(CHOSEN_AFTER):
+        raise UsageError(
+            f"no gate can be about {folder}: its examples are those that failed or got worse in {after}",
+            hint="run the command of this run without --lf and with the gates",
+        )
 
 
 def task_bounds(

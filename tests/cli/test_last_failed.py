@@ -57,3 +57,13 @@ def test_no_gate_stands_beside_it_and_there_has_to_be_a_run(cli: Cli) -> None:
     gated = cli(*WORDS, "--lf", "--fail-under", "e=0.5")
     assert (gated.status, "--lf takes examples by their results" in gated.stderr) == (2, True)
     assert "no run under runs/ has ended" in cli(*WORDS, "--lf").stderr.replace("RUN is named, and no ", "")
+
+
+@pytest.mark.parametrize("gate", [("--fail-under", "e=0.1"), ("--max-gap", "0.1")])
+def test_no_gate_is_about_such_a_run_afterwards_either(cli: Cli, gate: tuple[str, str]) -> None:
+    assert cli(*WORDS, "--quiet").status == 0
+    run = cli(*WORDS, "--lf", "--json").json["run"]
+    for words in (("report", run), ("diff", run, run)):
+        done = cli(*words, *gate)
+        assert (done.status, done.stdout) == (2, ""), done
+        assert f"no gate can be about {run}: its examples are those that failed" in done.stderr
