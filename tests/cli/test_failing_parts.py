@@ -8,6 +8,7 @@ import pytest
 from tests.cli.judged import JUDGED, OF_EXAMPLE
 from tests.front_door import Cli, Result
 from tests.reports.reading import read_junit
+from tests.tools import write_program
 
 RUN = (*JUDGED, "--candidate=old.txt", "--candidate=new.txt", "--dataset=d.jsonl", "--workers=1", "--out=r")
 OF_MODEL = OF_EXAMPLE.replace("['candidate']", "['task_model']")
@@ -78,3 +79,23 @@ def test_failures_are_errors_for_machines_where_a_gate_or_the_exit_code_says_so(
     assert errors("--fail-under=judge@new=0.5") == "1"
     assert run(cli, tmp_path, 8, "--fresh").status == 4
     assert errors() == "1"
+
+
+def test_what_differs_between_models_is_told_with_their_names(cli: Cli, tmp_path: Path) -> None:
+    lines = ["#!/bin/sh", "read -r line", "case $line in", "*'\"n\":1'*fails*) exit 3;;"]
+    lines += ['*right*) echo \'{"score": 1, "where": 3}\';;', "*) echo '{\"score\": 1}';;", "esac"]
+    write_program(tmp_path / "e.sh", lines)
+    (tmp_path / "d.jsonl").write_text("".join(f'{{"n":{n}}}\n' for n in range(1, 5)))
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.txt").write_text(name)
+    models = ("--task-model", "right", "--task-model", "fails")
+    files = ("--candidate", "a.txt", "--candidate", "b.txt", "--dataset", "d.jsonl")
+    done = cli("run", "-e", "./e.sh", *models, *files, "--json")
+    assert done.status == 0, done.stderr
+    points = [point["text"] for point in done.json["verdict"]["points"]]
+    assert (
+        "side info of e: where is there for a with right on train, never for a with fails on train" in points
+    )
+    assert any(
+        point.startswith("coverage differs on e, train: from 75 % (a with fails) to") for point in points
+    )

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from optimize_eval.findings.claims.duplicates import FEWEST_COPIES
 from optimize_eval.findings.replies import doubts
 from optimize_eval.findings.rows import evaluator_label
+from optimize_eval.findings.shapes.measured import MeasuredCell
 from optimize_eval.findings.shapes.row import Row, SplitScores
 from optimize_eval.findings.shapes.side_info import SideInfoEntry
 from optimize_eval.findings.shapes.summary import Point, Summary
@@ -94,7 +95,7 @@ def _failure(row: Row, failed: int, calls: int, layout: Layout) -> str:
 def _coverage(summary: Summary, layout: Layout) -> Iterator[str]:
     for evaluator in layout.evaluators:
         known = [
-            (s.coverage, row.candidate)
+            (s.coverage, _named(row, layout))
             for row in summary.rows
             if row.evaluator == evaluator
             and (s := row.splits.get(layout.deciding))
@@ -160,9 +161,14 @@ def _keys(summary: Summary, layout: Layout) -> Iterator[str]:
             lacks = next(entry.where for entry in entries if key not in entry.keys)
             more = f" (and {count(len(differing) - 1, 'more key')})" if len(differing) > 1 else ""
             yield (
-                f"side info of {evaluator}: {key} is there for {has.candidate} on {has.split}, "
-                f"never for {lacks.candidate} on {lacks.split}{more}"
+                f"side info of {evaluator}: {key} is there for {_named(has, layout)} on {has.split}, "
+                f"never for {_named(lacks, layout)} on {lacks.split}{more}"
             )
+
+
+def _named(of: Row | MeasuredCell, layout: Layout) -> str:
+    """Name a candidate, with its task model where there are several: they differ in what is said of it."""
+    return evaluator_label(of.candidate, of.task_model) if len(layout.task_models) > 1 else of.candidate
 
 
 def _scored_entries(summary: Summary, evaluator: str) -> Iterator[SideInfoEntry]:
