@@ -137,6 +137,10 @@ def test_a_file_of_another_tool_is_called_by_its_name(cli: Cli, tmp_path: Path, 
     (tmp_path / name).write_text(text)
     done = cli("validate", name)
     assert (done.status, done.stdout.startswith(f"{name}: it holds {what}: ")) == (2, True), done
+    assert ("fix the lines" in done.stderr, "nothing in it is wrong for that tool" in done.stderr) == (
+        False,
+        True,
+    )
     assert cli("validate", name, "--json").json["files"][0]["kind"] == "other_tool"
 
 

@@ -11,6 +11,7 @@ from optimize_eval.cli import output
 from optimize_eval.cli.options import shared as options
 from optimize_eval.errors import SHOWN_PROBLEMS, Problem, UsageError
 from optimize_eval.preflight.data_files import CheckedFile, check_data
+from optimize_eval.preflight.other_tools import KIND as OTHER_TOOL
 from optimize_eval.preflight.other_tools import other_tool_of
 from optimize_eval.reports.terminal import task_errors
 from optimize_eval.sweepfile import SUFFIX
@@ -69,7 +70,7 @@ def validate(
         which = f"{len(wrong)} of {len(checked)} files" if len(checked) > 1 else "the file"
         raise UsageError(
             f"{which} cannot be used; the first problem is {wrong[0].first_problem}",
-            hint="fix the lines listed above, then validate again" + _other_format(wrong, kind),
+            hint=_next_step(wrong, kind),
         )
 
 
@@ -99,6 +100,13 @@ def _checked(path: str, folder: str, kind: DataFormat | None) -> list[CheckedFil
 def _named(checked: CheckedFile, kind: DataFormat | None) -> CheckedFile:
     """Say whose a file is that cannot be used, unless its form is given."""
     return other_tool_of(checked) if kind is None else checked
+
+
+def _next_step(wrong: Sequence[CheckedFile], kind: DataFormat | None) -> str:
+    """Ask nobody to fix what is right for the tool that it was written for."""
+    if all(one.kind == OTHER_TOOL for one in wrong):
+        return "nothing in it is wrong for that tool: do what is said there, then validate what comes of it"
+    return "fix the lines listed above, then validate again" + _other_format(wrong, kind)
 
 
 def _other_format(wrong: Sequence[CheckedFile], kind: DataFormat | None) -> str:
