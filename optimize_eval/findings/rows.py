@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from optimize_eval.findings.claims.failures import IF_ALIKE, SURELY, UNBOUNDED
+from optimize_eval.findings.claims.failures import IF_ALIKE, NOT, SURELY, UNBOUNDED
 from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.shapes.row import Row
 from optimize_eval.findings.shapes.summary import Summary
@@ -73,11 +73,23 @@ def survives_failures(row: Row, split: str) -> bool:
 
 
 def why_no_winner(row: Row, split: str) -> str:
-    """Say what keeps a candidate that is ahead from being the winner."""
-    return {
+    """Say where a candidate is ahead, and what keeps it from being the winner."""
+    d = row.difference(split)
+    if many := d.skipped_for_one:
+        why = _WITH_SKIPS[d.despite_failures or ""]
+        return f"among the examples that apply to both, {why} ({many:,} skipped for one)"
+    why = {
         UNBOUNDED: "but calls failed, and what they would have scored has no bound",
         IF_ALIKE: "unless failures hide good scores",
-    }.get(row.difference(split).despite_failures or "", "but not when failures count as 0")
+    }.get(d.despite_failures or "", "but not when failures count as 0")
+    return f"where both were scored, {why}"
+
+
+_WITH_SKIPS = {
+    UNBOUNDED: "but what was skipped for one of them alone could have any score",
+    IF_ALIKE: "unless skips or failures hide good scores",
+    NOT: "but not when skips of one side and failures count as 0",
+}
 
 
 def too_few(d: ScoreDifference) -> str:

@@ -62,8 +62,10 @@ class Scores:
     failed: int
     skipped: int
     failures: Sequence[Failures]
-    failed_calls: MutableSequence[int]  # by example
+    numbers: MutableSequence[int]  # scores that a mean is made of, by example
+    failed_calls: MutableSequence[int]
     skipped_calls: MutableSequence[int]
+    ruled_calls: MutableSequence[int]  # of these: left out by rules
     skips: Sequence[Skips]
     within_sd: float | None
 
@@ -90,6 +92,7 @@ class CellReading:
         self._scores: list[list[float]] = [[] for _ in lines]
         self._failed = array("I", [0]) * len(lines)
         self._skipped = array("I", [0]) * len(lines)
+        self._ruled = array("I", [0]) * len(lines)
         self._skips: dict[bool, Skips] = {}  # whether by rules
         self._outcomes: Counter[str] = Counter()
         self._failures: dict[tuple[str, str], Failures] = {}
@@ -106,6 +109,7 @@ class CellReading:
             self._take_failure(record, self._lines[example])
         else:
             self._skipped[example] += 1
+            self._ruled[example] += bool(record.get("excluded_by"))
             self._take_skip(record, self._lines[example])
 
     def done(self) -> Scores:
@@ -119,8 +123,10 @@ class CellReading:
             failed=self._outcomes["failed"],
             skipped=self._outcomes["skipped"],
             failures=tuple(self._failures.values()),
+            numbers=array("I", map(len, self._scores)),
             failed_calls=self._failed,
             skipped_calls=self._skipped,
+            ruled_calls=self._ruled,
             skips=tuple(self._skips.values()),
             within_sd=within_sd(self._scores) if self._repeats > 1 else None,
         )

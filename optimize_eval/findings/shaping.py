@@ -79,6 +79,7 @@ def score_difference(
         skew=difference.skew,
         mde=one.mde if with_power else None,
         mark=one.mark,
+        skipped_for_one=failing.skipped_for_one if failing else 0,
         with_failures=_despite_failures(failing) if failing else None,
         margin=margin,
     )

@@ -237,6 +237,14 @@ SCENES: dict[str, Callable[[], Made]] = {
     "skips": lambda: on_val(
         a=[No.SKIPPED, *VAL], b=[No.SKIPPED, Fails(), *moved(VAL, 0.1)[1:]], c=[*VAL[::-1], No.SKIPPED]
     ),
+    "skips of one side": lambda: on_val(
+        a=[*VAL[:30], No.SKIPPED, Fails(), *VAL[32:]],
+        b=[*moved(VAL, 0.3)[:38], No.SKIPPED, No.SKIPPED],
+        c=[No.SKIPPED, *VAL[1:]],
+    ),
+    "skipped repeats of one side": lambda: on_val(
+        a=[(0.1, 0.2), (0.3, No.SKIPPED)] * 9, b=[(No.SKIPPED, 1.0), (0.9, Fails())] * 9
+    ),
     "evaluators for some splits": for_some,
     "all skipped": lambda: on_val(a=[(No.SKIPPED, No.SKIPPED)] * 6, b=[(No.SKIPPED, No.SKIPPED)] * 6),
 }

@@ -40,6 +40,29 @@ def numbers(summary: Summary) -> Any:
     ]
 
 
+def test_a_lead_among_the_examples_that_apply_to_both_has_to_hold_with_those_that_do_not() -> None:
+    base = noisy(60)
+    good = [one + 0.1 for one in base]
+
+    def told(skipped: int, gains: Sequence[float] = good) -> Summary:
+        return on_val(a=base, b=[*[SKIP] * skipped, *gains[skipped:]]).summary()
+
+    one_of_60 = told(1, moved(base, 0.1, sd=0.05))
+    assert headline(one_of_60).startswith(
+        "b beats a on held-out data among the examples that apply to both: +"
+    )
+    many = told(20)
+    assert many["verdict"]["state"] == "not_shown"
+    assert headline(many) == (
+        "no winner: b is ahead of a on held-out data among the examples that apply to both, "
+        "but not when skips of one side and failures count as 0 (20 skipped for one)"
+    )
+    assert many["rows"][1]["vs_baseline"]["val"]["skipped_for_one"] == 20
+    ignored = [*([0.2, 0.3] * 75), 0.1]
+    few = on_val(a=ignored, b=[*moved(ignored, 0.1, sd=0.05)[:-1], SKIP]).summary()
+    assert "apply to both" not in headline(few)  # 1 of 150 pairs
+
+
 @given(st.lists(st.tuples(repeated, repeated), min_size=2, max_size=12), st.data())
 def test_an_example_that_all_skip_is_as_if_it_were_not_there(
     pairs: list[tuple[Example, Example]], data: st.DataObject

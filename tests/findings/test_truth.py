@@ -11,7 +11,7 @@ from optimize_eval.findings.shaping import margin_of, score_difference
 from optimize_eval.findings.summary.compare import Comparison, compare, corrected, tolerance_of
 from optimize_eval.protocol import ScoreRange
 from tests.benchmarks.truth import gates
-from tests.benchmarks.truth.claims import PICKED, of_the_best
+from tests.benchmarks.truth.claims import PICKED, of_the_best, skipped_where_bad
 from tests.findings.made import made, points
 
 DRAWS = 100
@@ -44,6 +44,11 @@ def test_the_interval_of_the_best_holds_its_own_true_gain() -> None:
     once = of_the_best(*PICKED["one sure at .05, 10 that scatter"])
     missed = sum(not once(draw) for _ in range(40))
     assert missed <= 8  # scipy.stats.binom.ppf(0.999, 40, 0.06)
+
+
+def test_skipping_bad_examples_of_one_of_two_equal_candidates_never_wins() -> None:
+    draw = random.Random(9)
+    assert not sum(map(skipped_where_bad, [draw] * 60))
 
 
 def test_of_twelve_evaluators_without_any_difference_one_says_so_falsely_in_at_most_5_of_100_runs() -> None:

@@ -4,10 +4,11 @@ Each p value is corrected within its family; which families there are is said in
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import combinations
 
-from optimize_eval.findings.claims.failures import WithFailures, with_failures
+from optimize_eval.findings.claims.failures import WithFailures, are_held_against, with_failures
 from optimize_eval.findings.claims.families import CellFamily, corrected_by, family_of, model_family_of
 from optimize_eval.findings.scores import Scores
 from optimize_eval.findings.summary.compare import (
@@ -20,6 +21,7 @@ from optimize_eval.findings.summary.compare import (
 )
 from optimize_eval.findings.summary.gap import Lost, lost_gain, state_of
 from optimize_eval.frozen import Remembers, frozen
+from optimize_eval.protocol import ScoreRange
 from optimize_eval.statistics.equivalence import Tolerance
 from optimize_eval.statistics.families import holm
 from optimize_eval.store.layout import Layout, Split
@@ -52,8 +54,8 @@ class Against(Remembers):
 
     @cached_property
     def failing(self) -> dict[Key, WithFailures]:
-        """Compare once more where either failed, with failures as scores."""
-        found = {key: self._with_failures(key) for key in self.baseline if self._has_failures(key)}
+        """Compare once more where either failed or was skipped alone, with these as scores."""
+        found = {key: self._with_failures(key) for key in self.baseline if self._are_held_against(key)}
         done = {
             end: corrected_by(
                 {key: getattr(found.get(key), end, None) or one for key, one in self.baseline.items()},
@@ -62,8 +64,10 @@ class Against(Remembers):
             for end in ("at_worst", "at_zero")
         }
         return {
-            key: WithFailures(
-                at_worst=one.at_worst and done["at_worst"][key], at_zero=one.at_zero and done["at_zero"][key]
+            key: replace(
+                one,
+                at_worst=one.at_worst and done["at_worst"][key],
+                at_zero=one.at_zero and done["at_zero"][key],
             )
             for key, one in found.items()
         }
@@ -138,18 +142,20 @@ class Against(Remembers):
     def _state(self, key: Key, lost: Lost, p_holm: Mapping[Key, float]) -> str | None:
         """Call nothing kept that failures may have hidden; a winner's state is looked at again."""
         state = state_of(lost, p_holm.get(key))
-        has_failures = any(self._has_failures((key[0]._replace(split=s), key[1])) for s in ("train", "val"))
-        return "undecided" if state == "kept" and has_failures else state
+        splits = (key[0]._replace(split=split) for split in ("train", "val"))
+        is_open = any(self._are_held_against((where, key[1])) for where in splits)
+        return "undecided" if state == "kept" and is_open else state
 
-    def _has_failures(self, key: Key) -> bool:
+    def _are_held_against(self, key: Key) -> bool:
         where, name = key
-        return any(self.scores[where, one].failed for one in (self.layout.baseline, name))
+        return are_held_against(self.scores[where, self.layout.baseline], self.scores[where, name])
 
     def _with_failures(self, key: Key) -> WithFailures:
         where, name = key
         pair = self.scores[where, self.layout.baseline], self.scores[where, name]
         clusters = self.splits[where.split].clusters
-        return with_failures(*pair, clusters, seed=self.layout.seed, may_flip=self._may_flip)
+        is_unit = self.layout.score_range(where.evaluator) is ScoreRange.UNIT
+        return with_failures(*pair, clusters, is_unit=is_unit, seed=self.layout.seed, may_flip=self._may_flip)
 
     def _compare(self, where: CellFamily, a: str, b: str, places: Sequence[int] | None = None) -> Comparison:
         return self._between((where, a), (where, b), places)

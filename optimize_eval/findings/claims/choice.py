@@ -7,7 +7,7 @@ interval is not: it holds for all that were tried at once, whichever of them was
 import math
 from collections.abc import Sequence
 
-from optimize_eval.findings.claims.failures import lower_bounds, upper_bounds
+from optimize_eval.findings.claims.failures import are_held_against, counted_as
 from optimize_eval.findings.rows import marked, survives_failures
 from optimize_eval.findings.scores import Scores, Values
 from optimize_eval.findings.shapes.row import Row
@@ -28,10 +28,11 @@ class Half:
     baseline: Scores
     winner: Scores
     clusters: Clusters
+    is_unit: bool
 
     @property
     def has_failures(self) -> bool:
-        return bool(self.baseline.failed or self.winner.failed)
+        return are_held_against(self.baseline, self.winner)
 
     @property
     def gain(self) -> PairedDifference | None:
@@ -39,12 +40,18 @@ class Half:
 
     @property
     def least_gain(self) -> PairedDifference | None:
-        """Count the winner's failures as 0 and the baseline's as 1."""
-        return self._between(upper_bounds(self.baseline), lower_bounds(self.winner))
+        """Count the winner's failures, and what was skipped for it alone, as 0 and the baseline's as 1."""
+        return self._at_ends(1.0, 0.0)
 
     @property
     def most_gain(self) -> PairedDifference | None:
-        return self._between(lower_bounds(self.baseline), upper_bounds(self.winner))
+        return self._at_ends(0.0, 1.0)
+
+    def _at_ends(self, baseline: float, winner: float) -> PairedDifference | None:
+        return self._between(
+            counted_as(baseline, self.baseline, self.winner, is_unit=self.is_unit),
+            counted_as(winner, self.winner, self.baseline, is_unit=self.is_unit),
+        )
 
     def _between(self, before: Values | None, after: Values | None) -> PairedDifference | None:
         """Estimate a mean gain; its p is not drawn."""

@@ -1,6 +1,11 @@
-"""Whether a lead survives its failures: what failed could have scored anything between the range's ends."""
+"""Whether a lead survives its failures: what failed could have scored anything between the range's ends.
 
-from collections.abc import Callable
+So could what an evaluator skipped for one of the two alone, where that is more than one pair of a hundred:
+else a candidate would lead by having its bad examples skipped.
+"""
+
+from array import array
+from collections.abc import Sequence
 
 from optimize_eval.findings.scores import Scores, Values
 from optimize_eval.findings.summary.compare import BETTER, Comparison, compare
@@ -9,7 +14,7 @@ from optimize_eval.statistics.units import Clusters
 
 SURELY, IF_ALIKE, NOT, UNBOUNDED = "surely", "if_both_count_as_zero", "no", "unbounded"
 
-Ends = Callable[[Scores], Values | None]
+FEWEST_SKIPS = 0.01  # of the pairs, above which skips of one side alone count as failures
 
 
 @frozen
@@ -18,6 +23,7 @@ class WithFailures:
 
     at_worst: Comparison | None  # its own failures as 0, the other's as 1
     at_zero: Comparison | None  # all failures as 0
+    skipped_for_one: int = 0  # examples, where they are too many to be ignored
 
     @property
     def ahead(self) -> str:
@@ -34,20 +40,57 @@ def lower_bounds(scores: Scores) -> Values | None:
     return scores.lows if scores.failed else scores.means
 
 
-def upper_bounds(scores: Scores) -> Values | None:
-    return scores.highs if scores.failed else scores.means
+def notable_skips(a: Scores, b: Scores) -> int:
+    """Count the examples that an evaluator skipped for one of the two alone; a few of them are ignored."""
+    if not a.skipped and not b.skipped:
+        return 0
+    many = sum(x != y for x, y in zip(_skips(a), _skips(b), strict=True))
+    pairs = sum(x == x and y == y for x, y in zip(a.means, b.means, strict=True))  # noqa: PLR0124  NaN is not
+    return many if many > FEWEST_SKIPS * pairs else 0
 
 
-def with_failures(a: Scores, b: Scores, clusters: Clusters, *, seed: int, may_flip: bool) -> WithFailures:
+def are_held_against(a: Scores, b: Scores) -> bool:
+    """Return True if a lead between the two has to hold with failures, or skips of one side, as scores."""
+    return bool(a.failed or b.failed or notable_skips(a, b))
+
+
+def counted_as(end: float, own: Scores, other: Scores, *, is_unit: bool) -> Values | None:
+    """Give scores with failures, and what was skipped for this side alone, as an end of the range."""
+    values = (own.highs if end else own.lows) if own.failed else own.means
+    if values is None or not notable_skips(own, other):
+        return values
+    more = [max(0, x - y) for x, y in zip(_skips(own), _skips(other), strict=True)]
+    if not is_unit:
+        return None
+    known = [numbers + failed for numbers, failed in zip(own.numbers, own.failed_calls, strict=True)]
+    return array("d", map(_joined, values, known, more, [end] * len(more)))
+
+
+def with_failures(
+    a: Scores, b: Scores, clusters: Clusters, *, is_unit: bool, seed: int, may_flip: bool
+) -> WithFailures:
     """Compare b with a both ways."""
 
-    def against(ends: Ends) -> Comparison | None:
-        before, after = ends(a), lower_bounds(b)
+    def against(end: float) -> Comparison | None:
+        before, after = counted_as(end, a, b, is_unit=is_unit), counted_as(0.0, b, a, is_unit=is_unit)
         if before is None or after is None:
             return None
         return compare(before, after, clusters, seed=seed, may_flip=may_flip)
 
-    return WithFailures(at_worst=against(upper_bounds), at_zero=against(lower_bounds))
+    many = notable_skips(a, b)
+    return WithFailures(at_worst=against(1.0), at_zero=against(0.0), skipped_for_one=many)
+
+
+def _skips(scores: Scores) -> Sequence[int]:
+    """Give what the evaluator skipped of each example; rules are another thing."""
+    return [every - ruled for every, ruled in zip(scores.skipped_calls, scores.ruled_calls, strict=True)]
+
+
+def _joined(value: float, known: int, more: int, end: float) -> float:
+    """Average what is known of an example with its calls that count as an end."""
+    if not more:
+        return value
+    return (value * known + end * more) / (known + more) if known else end
 
 
 def _is_ahead(comparison: Comparison) -> bool:

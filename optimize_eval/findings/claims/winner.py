@@ -11,6 +11,7 @@ from optimize_eval.findings.shapes.row import Row
 from optimize_eval.findings.shapes.summary import WinnersCarryOver, WinnersSelection
 from optimize_eval.findings.summary import compare, gap
 from optimize_eval.frozen import frozen
+from optimize_eval.protocol import ScoreRange
 from optimize_eval.store.layout import Layout
 
 
@@ -61,6 +62,7 @@ def _half(where: CellFamily, candidate: str, against: Against) -> Half:
         baseline=against.scores[where, against.layout.baseline],
         winner=against.scores[where, candidate],
         clusters=against.splits[where.split].clusters,
+        is_unit=against.layout.score_range(where.evaluator) is ScoreRange.UNIT,
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from optimize_eval.findings.rederive import numerics
 from optimize_eval.findings.rederive.compared import Told, compare, correct, estimate, gap_of, is_gain
-from optimize_eval.findings.rederive.journal import JournaledRun
+from optimize_eval.findings.rederive.journal import JournaledRun, one_sided
 
 
 def winner_of(rows: Sequence[Told], run: JournaledRun) -> Told | None:
@@ -145,17 +145,16 @@ def _gain(
     before, after = (run.cells[*run.primary, split, name] for name in (run.baseline, candidate))
     if own is None or base is None:
         return compare(before.means, after.means, run, split)
-    a = before.with_failures(base) if before.failed else before.means
-    b = after.with_failures(own) if after.failed else after.means
+    a, b = before.counted_as(base, after), after.counted_as(own, before)
     return None if a is None or b is None else compare(a, b, run, split)
 
 
 def _kept(run: JournaledRun, candidate: str) -> Told | None:
     """Say how much of the train gain is there on val; with failures it has to hold at their ends, too."""
     has_failures = any(
-        run.cells[*run.primary, split, name].failed
+        a.failed or b.failed or one_sided(a, b)
         for split in ("train", "val")
-        for name in (run.baseline, candidate)
+        for a, b in [[run.cells[*run.primary, split, name] for name in (run.baseline, candidate)]]
     )
     kept = _kept_by(_gain(run, "train", candidate), _gain(run, "val", candidate), run)
     if kept is None or not has_failures:

@@ -60,6 +60,24 @@ class CellRecords:
             for scores, failures, skips in parts
         ]
 
+    def skipped_beside(self, other: "CellRecords") -> list[int]:
+        """Count what was skipped more than for the other, by example; nothing where that is hardly ever."""
+        own, its = ([sum(not rules for _, rules in one) for one in cell.skips] for cell in (self, other))
+        pairs = sum(bool(a and b) for a, b in zip(self.scores, other.scores, strict=True))
+        if sum(a != b for a, b in zip(own, its, strict=True)) * 100 <= pairs:
+            return [0] * len(own)
+        return [max(a - b, 0) for a, b in zip(own, its, strict=True)]
+
+    def counted_as(self, score: float, other: "CellRecords") -> Values | None:
+        """Count failures, and what was skipped for this side alone, as a score; None without ends."""
+        more = self.skipped_beside(other)
+        if not any(more):
+            return self.with_failures(score)
+        if not self.is_unit:
+            return None
+        rows = zip(self.scores, self.failures, more, strict=True)
+        return [average([*scores, *[score] * (len(failed) + many)]) for scores, failed, many in rows]
+
     def with_failures(self, score: float) -> Values | None:
         """Count each failure as a score; None where scores have no ends."""
         if not self.failed:
@@ -68,6 +86,11 @@ class CellRecords:
             return None
         pairs = zip(self.scores, self.failures, strict=True)
         return [average([*scores, *[score] * len(failed)]) for scores, failed in pairs]
+
+
+def one_sided(a: CellRecords, b: CellRecords) -> int:
+    """Count the examples that were skipped for one of the two alone, where they matter."""
+    return sum(map(bool, a.skipped_beside(b))) + sum(map(bool, b.skipped_beside(a)))
 
 
 @dataclass

@@ -20,7 +20,7 @@ from optimize_eval.findings.rederive.compared import (
     mean_of,
     split_numbers,
 )
-from optimize_eval.findings.rederive.journal import JournaledRun, Values
+from optimize_eval.findings.rederive.journal import JournaledRun, Values, one_sided
 from optimize_eval.findings.rederive.models import models_compared
 from optimize_eval.findings.rederive.spent import spent_of
 
@@ -96,12 +96,14 @@ def _against_baseline(
         for where, name in keys
     }
     done = correct(plain, family)
-    failing = [key for key in keys if any(run.cells[*key[0], one].failed for one in (run.baseline, key[1]))]
+    cells = {key: (run.cells[*key[0], run.baseline], run.cells[*key[0], key[1]]) for key in keys}
+    alone = {key: one_sided(*pair) for key, pair in cells.items()}
+    failing = [key for key, (a, b) in cells.items() if a.failed or b.failed or alone[key]]
     for end, score in (("at_worst", 1.0), ("at_zero", 0.0)):
         substituted = dict(plain)
         for where, name in failing:
-            before = run.cells[*where, run.baseline].with_failures(score)
-            after = run.cells[*where, name].with_failures(0.0)
+            a, b = cells[where, name]
+            before, after = a.counted_as(score, b), b.counted_as(0.0, a)
             if before is not None and after is not None:
                 substituted[where, name] = compare(before, after, run, where[2]) | {"is_other": True}
         for key, d in correct(substituted, family).items():
@@ -109,6 +111,8 @@ def _against_baseline(
                 done[key] = done[key] | {end: d if d.get("is_other") else None}
     for key in failing:
         done[key] = done[key] | {"despite_failures": _despite(done[key])}
+        if alone[key]:
+            done[key]["skipped_for_one"] = alone[key]
     return done
 
 
@@ -147,6 +151,7 @@ def _d(d: Told, run: JournaledRun, evaluator: str) -> Told:
         short = ("diff", "ci", "p", "p_holm")
         ends = {end: d[end] and {key: d[end][key] for key in short} for end in ("at_worst", "at_zero")}
         told |= {"despite_failures": d["despite_failures"], **ends}
+        told |= {key: d[key] for key in d if key == "skipped_for_one"}
     margin = run.margins.get(evaluator)
     if margin is not None and d["se"] is not None:
         method, ends90 = _ends90(d, run.seed, is_unit=run.ranges[evaluator] == "unit")
@@ -209,10 +214,11 @@ def _state(run: JournaledRun, row: Told, d: tuple[Told, Told], gap: Told, p: flo
     if p < numerics.ALPHA and gap["value"] > 0 and (gap["ci"] is None or gap["ci"][0] > 0):
         return "part_lost" if is_gain(val) else "overfits"
     is_kept = is_share_kept(ratio) and (ratio[1] is not None or is_gain(val))
+    called = row["evaluator"], row["task_model"]
     failed = any(
-        run.cells[row["evaluator"], row["task_model"], split, name].failed
+        a.failed or b.failed or one_sided(a, b)
         for split in ("train", "val")
-        for name in (run.baseline, row["candidate"])
+        for a, b in [[run.cells[*called, split, name] for name in (run.baseline, row["candidate"])]]
     )
     return "kept" if is_kept and not failed else "undecided"
 

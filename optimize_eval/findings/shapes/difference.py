@@ -22,7 +22,7 @@ class DifferenceInShort:
 
 @frozen
 class DespiteFailures:
-    """What becomes of a difference when failures count: its own as 0 and the other's as 1, or all as 0."""
+    """What becomes of a difference if failures and skips of one side count: as 0 and as 1, or all as 0."""
 
     despite_failures: str  # surely, if_both_count_as_zero, no, unbounded
     at_worst: DifferenceInShort | None
@@ -67,6 +67,7 @@ class ScoreDifference:
     skew: float | None
     mde: float | None  # found in 80 of 100 runs; known of comparisons with the baseline that decide
     mark: str
+    skipped_for_one: Annotated[int, IF_ANY] = 0  # examples, where they are too many for a lead to ignore
     with_failures: Annotated[DespiteFailures | None, FLAT] = None  # where calls failed
     margin: Annotated[Margin | None, IF_ANY] = None
 

@@ -121,7 +121,7 @@ def _change_elsewhere(row: Row, who: str, where: str, split: str, *, too: str = 
         return _point("·", f"on {where} no difference is shown for {who}: {change(d)}{most}")
     if d.mark == compare.BETTER and not survives_failures(row, split):
         why = why_no_winner(row, split)
-        return _point("!", f"on {where} {who} is ahead where both were scored, {why}: {change(d)}")
+        return _point("!", f"on {where} {who} is ahead {why}: {change(d)}")
     words = {
         compare.BETTER: f"is better{too}",
         compare.WORSE: "is worse",

@@ -121,7 +121,7 @@ def _no_winner(rows: Sequence[Row], summary: Summary, layout: Layout) -> Verdict
         if picked and picked.ci and survives_failures(better[0], split):
             why = f"but an interval of the best of {picked.k:,} holds 0 ({interval(picked.ci)})"
             return Verdict(text=f"{ahead} by {signed(picked.diff)}, {why}", state=NOT_SHOWN)
-        text = f"{ahead} where both were scored, {why_no_winner(better[0], split)}"
+        text = f"{ahead} {why_no_winner(better[0], split)}"
         return Verdict(text=text, state=NOT_SHOWN)
     compared = {row.candidate: d for row in rows if (d := row.against_baseline(split))}
     told = {name: d for name, d in compared.items() if d.mark != compare.TOO_FEW}

@@ -26,7 +26,8 @@ def won(winner: Row, summary: Summary, layout: Layout) -> Verdict:
     if selection := summary.selection:
         d = replace(d, ci=selection.ci)
         picked = f", picked as the best of {selection.k:,}"
-    beats = f"{winner.candidate} beats {layout.baseline}{on_split(layout.deciding)}"
+    among = " among the examples that apply to both" if d.skipped_for_one else ""
+    beats = f"{winner.candidate} beats {layout.baseline}{on_split(layout.deciding)}{among}"
     by = WonBy(diff=d.diff, ci=d.ci, p=_p(d), from_=layout.deciding)
     if d.ci is None:
         exactly = f"better by exactly {number(d.diff)} {primary_name(layout)}"

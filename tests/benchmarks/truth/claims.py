@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tests.benchmarks.truth.scenes import Draw, Scene, covers
-from tests.findings.made import LEAD, Example, made, on_val
+from tests.findings.made import LEAD, Example, No, made, on_val
 
 _FALSE = 0.05
 _CLAIMS = {"better", "worse"}
@@ -35,6 +35,8 @@ def scenes() -> Iterator[Scene]:
         cell = f"{evaluators} evaluators, all but the first"
         yield Scene(family="false claim", cell=cell, once=once, high=_FALSE, cost=10)
     yield Scene(family="false claim", cell="4 groups × 4 candidates", once=_groups, high=_FALSE, cost=10)
+    once = skipped_where_bad
+    yield Scene(family="false claim", cell="skipped where bad, two equal", once=once, high=0.0)
     for cell, (gains, sds) in PICKED.items():
         once = of_the_best(gains, sds)
         yield Scene(family="best of several: coverage", cell=cell, once=once, low=0.94, cost=len(gains))
@@ -43,6 +45,14 @@ def scenes() -> Iterator[Scene]:
         yield Scene(
             family="best of several: coverage", cell=f"{k} equal, 0 or 1", once=shares, low=0.94, cost=k
         )
+
+
+def skipped_where_bad(draw: Draw) -> float:
+    """Skip a third of an equal candidate's examples, its worst ones, and give whether it wins."""
+    base, other = scores(draw, 60), scores(draw, 60)
+    bad = sorted(other)[20]
+    skipping: list[Example] = [one if one > bad else No.SKIPPED for one in other]
+    return float(on_val(base=base, other=skipping).summary()["verdict"]["state"] == "better")
 
 
 def even(k: int, most: float = 0.0) -> list[float]:
