@@ -24,7 +24,7 @@ from optimize_eval.search.proposing.proposers import (
     reflection_proposer,
 )
 from optimize_eval.search.proposing.records import FIELD, PROMPT, fitted, teaching
-from optimize_eval.search.proposing.reflection import prompt_of
+from optimize_eval.search.proposing.reflection import between_fences, prompt_of
 from optimize_eval.search.proposing.screening import Refusal, Screen
 from tests.fake_model import StartModel
 from tests.faults.line_servers import listening
@@ -151,10 +151,62 @@ def test_a_model_writes_between_fences_and_one_that_was_cut_off_is_told(fake_mod
 
     assert (good.candidate, good.is_cut_off) == ("be brief!", False)
     assert good.tokens
-    assert (half.candidate, half.is_cut_off) == ("be br", True)
+    assert (half.is_cut_off, half.unfenced, len(server.bodies())) == (True, 0, 2)
     prompt = server.bodies()[0]["messages"][0]["content"]
     assert "brevity" in prompt
     assert "score: 0.5" in prompt
+
+
+SORRY = "I'm sorry, I can't help with that."
+TWO_BLOCKS = "Either\n```\nthis\n```\nor\n```\nthat\n```\n"
+AGAIN = "That cannot be used"
+
+
+@pytest.mark.parametrize("first", [SORRY, TWO_BLOCKS, "be brief", "```\nno end"])
+def test_a_reply_without_one_text_between_fences_is_asked_for_once_more(
+    first: str, fake_model: StartModel
+) -> None:
+    server = fake_model(
+        [
+            {"when": {"user": AGAIN}, "text": "````\nbe brief:\n```\ncode\n```\n````"},
+            {"text": first},
+        ]
+    )
+
+    made = ask(reflection_proposer(ModelSpec(name="openai/m", api_base=server.base)))
+
+    assert (made.candidate, made.unfenced) == ("be brief:\n```\ncode\n```", 1)
+    asked, said, again = server.bodies()[1]["messages"]
+    assert (asked["content"], said["content"]) == (server.bodies()[0]["messages"][0]["content"], first)
+    assert "between ```` lines" in again["content"]
+    screen = Screen({"candidate": "0"})
+    assert screen.admit(made, {"candidate": "0"}) == {"candidate": made.candidate}
+    assert screen.refused == {Refusal.UNFENCED: 1}
+
+
+def test_a_refusal_never_becomes_a_candidate(fake_model: StartModel) -> None:
+    server = fake_model([{"text": SORRY}])
+
+    made = ask(reflection_proposer(ModelSpec(name="openai/m", api_base=server.base)))
+
+    screen = Screen({"candidate": "0"})
+    assert (made.candidate, len(server.bodies())) == ("", 2)
+    assert screen.admit(made, {"candidate": "0"}) is Refusal.UNFENCED
+    assert screen.refused == {Refusal.UNFENCED: 2}
+
+
+@pytest.mark.parametrize(
+    ("reply", "text"),
+    [
+        ("```\nUse this:\n```python\nx = 1\n```\nDone.\n```", "Use this:\n```python\nx = 1\n```\nDone."),
+        ("`````md\na\n```\nb\n`````", "a\n```\nb"),
+        ("Here: ```text\nBe brief.```", "Be brief."),
+        (TWO_BLOCKS, None),
+        ("```python\nx\n```\n```python\ny\n```", None),
+    ],
+)
+def test_a_text_may_hold_blocks_and_two_texts_are_none(reply: str, text: str | None) -> None:
+    assert between_fences(reply) == text
 
 
 def test_a_prompt_names_the_component_to_change_and_shows_the_others() -> None:

@@ -163,6 +163,7 @@ def _record_of(reply: ProposerReply) -> dict[str, Any]:
         return record | {"failure": reply.failure.encode(errors="replace").decode()}
     record |= {"candidate": _safe(proposal.candidate), "note": _safe(proposal.note)}
     record |= {name: True for name in ("is_cut_off", "is_skip") if getattr(proposal, name)}
+    record |= {"unfenced": proposal.unfenced} if proposal.unfenced else {}
     return record | ({} if proposal.tokens is None else {"tokens": proposal.tokens})
 
 
@@ -187,6 +188,7 @@ def _reply_of(name: str, record: Mapping[str, Any]) -> ProposerReply:
         note=str(record.get("note", "")),
         is_cut_off=record.get("is_cut_off") is True,
         is_skip=record.get("is_skip") is True,
+        unfenced=int(record.get("unfenced", 0)),
         tokens=record.get("tokens"),
     )
     return ProposerReply(**known, proposal=proposal)

@@ -63,6 +63,9 @@ class Proposal:
     note: str = ""
     is_cut_off: bool = False
     is_skip: bool = False
+    unfenced: int = (
+        0  # replies of a model that were refused, as no text stood between fences; 2: there is none
+    )
     tokens: int | None = None  # of the model that wrote it, where that tells
     spent: Spent = NOTHING
     capabilities: Capabilities = NO_CAPABILITIES

@@ -1,27 +1,29 @@
 """A language model as proposer: a prompt with the candidate and what became of examples in, a new text out.
 
-The text is what stands between the first and the last fence of the reply; one that was cut off is not used.
+The text is what stands between the fences of the reply, which may hold others. A refusal has none: it is
+told, and asked for once more; one that was cut off is not used.
 """
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import count
 from typing import Any
 
 from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.models import Manners, Model, ModelSpec
-from optimize_eval.retrying import until_answered
+from optimize_eval.models import Manners, Model, ModelSpec, Reply
+from optimize_eval.retrying import GivenUp, until_answered
 from optimize_eval.search.components import ONLY, is_plain
 from optimize_eval.search.proposing.proposals import Proposal, ProposalRequest
 from optimize_eval.search.proposing.records import PROMPT, fitted
+from optimize_eval.spent import NOTHING, Spent
 
 RETRIES = 2
 
 _LEAST_ROOM = 4 * 1024  # bytes for records, however long the candidate is
-_FENCE = "```"
-_FIRST_FENCE = re.compile(r"```[^\n`]*\n?")
+_FENCES = re.compile(r"(?P<marks>`{3,})(?P<info>[^`\n]*)$", re.MULTILINE)
+_MARKS = re.compile("`{3,}")
 _CUT_OFF = "length"
 
 
@@ -34,52 +36,88 @@ class Reflection:
         self.meter = self._model.meter
 
     def propose(self, request: ProposalRequest, deadline: float) -> Proposal:
-        messages = [{"role": "user", "content": prompt_of(request)}]
-        once = partial(self._model.chat, messages)
-        reply, in_vain = until_answered(once, deadline, RETRIES)
-        text, is_whole = between_fences(reply.text)
-        counts = [count for count in (reply.prompt_tokens, reply.completion_tokens) if count is not None]
+        """Get a text; a reply without one between fences is asked for once more."""
+        prompt = prompt_of(request)
+        asked = {"role": "user", "content": prompt}
+        reply, spent = self._reply([asked], deadline)
+        block, unfenced, tokens = between_fences(reply.text), 0, _tokens(reply)
+        if block is None and reply.finish_reason != _CUT_OFF:
+            again = {
+                "role": "user",
+                "content": _AGAIN.format(fence=_fence_around(prompt, reply.text, least=4)),
+            }
+            said = {"role": "assistant", "content": reply.text}
+            reply, spent = self._reply([asked, said, again], deadline, spent)
+            block, tokens = between_fences(reply.text), tokens + _tokens(reply)
+            unfenced = 1 + (block is None)
+        text = block or ""
         return Proposal(
             candidate=text if is_plain(request.texts) else {_component(request): text},
-            is_cut_off=reply.finish_reason == _CUT_OFF or not is_whole,
-            tokens=sum(counts) if counts else None,
-            spent=in_vain + reply.spent,
+            is_cut_off=reply.finish_reason == _CUT_OFF,
+            unfenced=unfenced,
+            tokens=tokens or None,
+            spent=spent,
         )
+
+    def _reply(
+        self, messages: Sequence[Mapping[str, str]], deadline: float, before: Spent = NOTHING
+    ) -> tuple[Reply, Spent]:
+        """Call the model; what was spent `before` is told with a failure, too."""
+        try:
+            reply, in_vain = until_answered(partial(self._model.chat, messages), deadline, RETRIES)
+        except (EvaluationError, GivenUp) as error:
+            error.spent = before + error.spent
+            raise
+        return reply, before + in_vain + reply.spent
 
     def close(self) -> None:
         self._model.close()
 
 
-def between_fences(reply: str) -> tuple[str, bool]:
-    r"""Take the text between the first and the last fence, or all; False where a fence is not closed.
+def between_fences(reply: str) -> str | None:
+    r"""Take the text of the one block between fences, which may hold others; None where there is no such.
 
     >>> between_fences("Here it is:\n```text\nBe brief.\n```\nGood luck!")
-    ('Be brief.', True)
-    >>> between_fences("```\nBe br")
-    ('Be br', False)
+    'Be brief.'
+    >>> between_fences("I'm sorry, I can't help."), between_fences("```\nthis\n```\nor\n```\nthat\n```")
+    (None, None)
     """
-    opened = _FIRST_FENCE.search(reply)
-    if not opened:
-        return reply.strip(), True
-    closed = reply.rfind(_FENCE)
-    if closed < opened.end():
-        return reply[opened.end() :].strip("\n"), False
-    return reply[opened.end() : closed].strip("\n"), True
+    fences = list(_FENCES.finditer(reply))
+    if not fences:
+        return None
+    first, depth = fences[0], 0
+    outer = [fence for fence in fences if len(fence["marks"]) >= len(first["marks"])]
+    for fence in outer:
+        depth += 1 if not depth or fence["info"].strip() else -1
+        if not depth:
+            return reply[first.end() : fence.start("marks")].strip("\n") if fence is outer[-1] else None
+    return None
+
+
+def _fence_around(*texts: str, least: int = 3) -> str:
+    """Make a fence that no text has."""
+    longest = max((len(marks) for text in texts for marks in _MARKS.findall(text)), default=0)
+    return "`" * max(least, longest + 1)
+
+
+def _tokens(reply: Reply) -> int:
+    return (reply.prompt_tokens or 0) + (reply.completion_tokens or 0)
 
 
 def prompt_of(request: ProposalRequest) -> str:
     """Write the prompt; its records have what room the candidate leaves of 40 KB."""
     texts = request.texts
     if not any(texts.values()):
-        return _joined(_NEW, _goal(request), _ANSWER)
+        return _joined(_NEW, _goal(request), _ANSWER.format(fence="```"))
     room = max(_LEAST_ROOM, PROMPT - sum(len(text.encode(errors="replace")) for text in texts.values()))
     results = "\n\n".join(map(_result, fitted(request.records, room), count(1)))
+    answer = _ANSWER.format(fence=_fence_around(*texts.values()))
     if is_plain(texts):
-        return _joined(_IMPROVE, _goal(request), _fenced(texts[ONLY]), _RESULTS, results, _ANSWER)
+        return _joined(_IMPROVE, _goal(request), _fenced(texts[ONLY]), _RESULTS, results, answer)
     name = _component(request)
     parts = [f"{other}:\n{_fenced(text)}" for other, text in texts.items()]
     change = _CHANGE.format(name=name)
-    return _joined(_IMPROVE_PART, _goal(request), *parts, _RESULTS, results, change, _ANSWER)
+    return _joined(_IMPROVE_PART, _goal(request), *parts, _RESULTS, results, change, answer)
 
 
 def _component(request: ProposalRequest) -> str:
@@ -107,7 +145,8 @@ def _written(value: Any) -> str:
 
 
 def _fenced(text: str) -> str:
-    return f"{_FENCE}\n{text}\n{_FENCE}"
+    fence = _fence_around(text)
+    return f"{fence}\n{text}\n{fence}"
 
 
 def _joined(*parts: str) -> str:
@@ -121,6 +160,10 @@ _RESULTS = "What became of some of the examples:"
 _CHANGE = "Change only the text named {name}."
 _ANSWER = (
     "Find out why scores are low, and what holds for examples beyond these. Do not copy the examples into "
-    "the text: it will be judged on others. Write the whole new text between ``` lines, and nothing else "
+    "the text: it will be judged on others. Write the whole new text between {fence} lines, and nothing else "
     "between them."
+)
+_AGAIN = (
+    "That cannot be used: there has to be one text between fences. Write the whole new text once more "
+    "between {fence} lines, so that it may hold shorter fences, and nothing else between them."
 )

@@ -32,6 +32,7 @@ class Refusal(StrEnum):
     OTHER_FORM = "other_form"
     SKIPPED = "skipped"
     BAD_TEMPLATE = "bad_template"
+    UNFENCED = "unfenced"
 
 
 WORDS: Mapping[Refusal, str] = {
@@ -43,6 +44,7 @@ WORDS: Mapping[Refusal, str] = {
     Refusal.OTHER_FORM: "of another form than the candidate",
     Refusal.SKIPPED: "none: the proposer had nothing to propose",
     Refusal.BAD_TEMPLATE: "no prompt that can be sent for every example",
+    Refusal.UNFENCED: "not one text between fences, as a refusal of the model is",
 }
 
 
@@ -69,9 +71,11 @@ class Screen:
         """Make a new candidate of a proposal, or say why not."""
         texts = _merged(proposal.candidate, parent)
         refusal = _at_once(proposal) or self._refusal(texts)
+        if proposal.unfenced:
+            self.refused[Refusal.UNFENCED] += proposal.unfenced
         if texts is None or refusal:
             refused = refusal or Refusal.OTHER_FORM
-            self.refused[refused] += 1
+            self.refused[refused] += refused is not Refusal.UNFENCED  # which is counted by replies
             return refused
         self._seen.add(_digest(texts))
         return texts
@@ -93,6 +97,8 @@ class Screen:
 
 def _at_once(proposal: Proposal) -> Refusal | None:
     """Refuse what the proposer itself says is no proposal, or not a whole one."""
+    if proposal.unfenced > 1:
+        return Refusal.UNFENCED
     return Refusal.SKIPPED if proposal.is_skip else Refusal.CUT_OFF if proposal.is_cut_off else None
 
 
