@@ -122,6 +122,10 @@ class BenchArguments(
 
 class OptimizeArguments(SplitArguments, ChoiceArguments, DefinitionArguments, total=False):
     val_share: float | None
+    choose_share: float | None
+    choose_rows: int | None
+    search_val: int | None
+    val_chooses: bool
     objective: str | None
     background: str | None
     components: bool
@@ -137,7 +141,6 @@ class OptimizeArguments(SplitArguments, ChoiceArguments, DefinitionArguments, to
     acceptance: Literal["strict", "equal"]
     selection: str
     merge: bool
-    search_val: int | None
     max_candidate_chars: int | None
     top: int
     repeats: int

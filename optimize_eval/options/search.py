@@ -30,17 +30,26 @@ class SelectionRule(StrEnum):
 class SearchSplitOptions(SplitOptions, ChoiceOptions):
     """The files of a search's examples, and which of these take part."""
 
-    dataset: Annotated[str | None, Option("Train: what proposers learn from.", "FILE", values.PATH)] = None
-    valset: Annotated[str | None, Option("Val: held out, decides what is kept.", "FILE", values.PATH)] = None
-    testset: Annotated[
-        str | None, Option("A third split, for the final sweep only.", "FILE", values.PATH)
-    ] = None
+    dataset: Annotated[str | None, Option("Train: what the search uses.", "FILE", values.PATH)] = None
+    valset: Annotated[str | None, Option("Val: held out until the end.", "FILE", values.PATH)] = None
+    testset: Annotated[str | None, Option("Opened at the end; then val chooses.", "FILE", values.PATH)] = None
     cluster_by: Annotated[str | None, Option("Examples that belong together.", "PATH", values.TEXT, RUN)] = (
         None
     )
     val_share: Annotated[
         float | None, Option("Hold out a share of --dataset as val.", "SHARE", values.NUMBER, OPTIMIZE)
     ] = None
+    choose_share: Annotated[
+        float | None,
+        Option("Share of --dataset that chooses (.5).", "SHARE", values.NUMBER, OPTIMIZE),
+    ] = None
+    choose_rows: Annotated[
+        int | None, Option("So many of these in the search.", "N", values.COUNT, OPTIMIZE, least=1)
+    ] = None
+    search_val: Annotated[int | None, Option("", "N", values.COUNT, OPTIMIZE, least=1, hidden=True)] = None
+    val_chooses: Annotated[
+        bool, Option("Let val choose; proves nothing then.", None, values.BOOLEAN, OPTIMIZE)
+    ] = False
 
 
 class ProposerOptions(OptionGroup):
@@ -169,9 +178,6 @@ class StepOptions(OptionGroup):
         bool,
         Option("Join components of good candidates.", None, values.BOOLEAN, OPTIMIZE),
     ] = False
-    search_val: Annotated[
-        int | None, Option("Val examples used in the search.", "N", values.COUNT, OPTIMIZE, least=1)
-    ] = None
     max_candidate_chars: Annotated[
         int | None, Option("Refuse longer proposals.", "N", values.COUNT, OPTIMIZE, least=1)
     ] = None

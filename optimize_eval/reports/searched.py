@@ -1,7 +1,4 @@
-"""What a search says of the run that it ended: its verdict, which knows among how many candidates it chose.
-
-A run's own verdict corrects for the candidates that it has; the search had val see more of them.
-"""
+"""What a search adds to the run that it ended: how it went, what it found, and points of its own."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -49,10 +46,17 @@ def result_without_run(folder: Path, status: str) -> Mapping[str, Any] | None:
     return document if isinstance(document, dict) and document.get("status") == status else None
 
 
-def with_verdict(summary: Summary, document: Mapping[str, Any] | None) -> Summary:
-    """Put a search's verdict in the place of its final sweep's; an edited one leaves that."""
-    verdict = document and _verdict(document)
-    return replace(summary, verdict=verdict) if verdict else summary
+def with_notes(summary: Summary, document: Mapping[str, Any] | None) -> Summary:
+    """Put what a search has to say of itself beside the verdict; edited words are left out."""
+    verdict = replace(summary.verdict, points=(*summary.verdict.points, *_notes(document or {})))
+    return replace(summary, verdict=verdict)
+
+
+def _notes(document: Mapping[str, Any]) -> tuple[Point, ...]:
+    try:
+        return tuple(Point(mark=str(one["mark"]), text=str(one["text"])) for one in document.get("notes", ()))
+    except _EDITED:
+        return ()
 
 
 def beside_verdict(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -63,12 +67,12 @@ def beside_verdict(document: Mapping[str, Any]) -> dict[str, Any]:
 def on_a_page(folder: Path, summary: Mapping[str, Any]) -> dict[str, Any] | None:
     """Give what a page shows of the search that a run ended; None where there is none, or it was edited."""
     document = search_of(folder, summary)
-    verdict = document and _verdict(document)
-    if document is None or not verdict:
+    if document is None:
         return None
+    verdict = summary["verdict"]
     try:
         return {
-            "verdict": to_dict(verdict),
+            "verdict": {**verdict, "points": [*verdict["points"], *map(to_dict, _notes(document))]},
             "calls": int(document["calls"]["search"]),
             "budget": int(document["budget"]),
             "goal": " + ".join(document["goal"]),
@@ -127,10 +131,9 @@ def _found(one: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _verdict(document: Mapping[str, Any]) -> Verdict | None:
-    """Read the verdict, without what only a search's has."""
+    """Read the verdict of a search without a run."""
     try:
         told = document["verdict"]
-        by = told["by"] and {name: told["by"][name] for name in ("diff", "ci", "p", "from")}
-        return from_dict(Verdict, {**told, "by": by})
+        return from_dict(Verdict, told)
     except _EDITED:
         return None

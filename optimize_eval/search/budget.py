@@ -18,14 +18,14 @@ class Needs:
 
     evaluators: int
     minibatch: int
-    deciding: int  # examples that every accepted candidate is scored on
-    is_held_out: bool  # whether these are others than those that minibatches are of
+    choosing: int  # examples that every accepted candidate is scored on
+    is_apart: bool  # whether these are others than those that minibatches are of
 
     def calls(self, rounds: int) -> int:
         """Count the calls for the seed and so many accepted proposals."""
-        # A minibatch of examples that decide, too, is not called again for its parent and its child.
-        each = (2 * self.minibatch if self.is_held_out else 0) + self.deciding
-        return self.evaluators * (self.deciding + rounds * each)
+        # A minibatch of examples that choose, too, is not called again for its parent and its child.
+        each = (2 * self.minibatch if self.is_apart else 0) + self.choosing
+        return self.evaluators * (self.choosing + rounds * each)
 
     @property
     def floor(self) -> int:
@@ -47,9 +47,9 @@ class Needs:
         return wanted
 
     def _parts(self) -> str:
-        batch = f"2 × {self.minibatch} for the minibatch, " if self.is_held_out else ""
+        batch = f"2 × {self.minibatch} for the minibatch, " if self.is_apart else ""
         times = f", × {self.evaluators} evaluators" if self.evaluators > 1 else ""
-        return f"{self.deciding:,} for the seed, {batch}{self.deciding:,} for the proposal{times}"
+        return f"{self.choosing:,} for the seed, {batch}{self.choosing:,} for the proposal{times}"
 
 
 class Purse:

@@ -45,6 +45,7 @@ def wanted_of(
         "objective": what.objective or "",
         "background": what.background or "",
         "goal": weights(what.goal),
+        "choose_rows": what.choose_rows or what.search_val,
         "early_stop": window if what.early_stop else None,
         "no_early_stop": what.early_stop is False,
         "acceptance": str(what.acceptance),

@@ -1,13 +1,13 @@
 """An optimization from its task to its result: the search, the final sweep, and what may be said."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import fsum
 from pathlib import Path
 from typing import Any
 
 from optimize_eval.candidates import Candidate
-from optimize_eval.findings.claims.duplicates import with_copies_joined
-from optimize_eval.findings.shapes.row import Row
+from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.frozen import frozen
 from optimize_eval.kinds.table import connect, identify
 from optimize_eval.programs.identity import Identity
@@ -15,11 +15,11 @@ from optimize_eval.run.live import Connecting
 from optimize_eval.run.outcome import Progress
 from optimize_eval.run.runner import Status
 from optimize_eval.search.ending import FAILED, PAUSED, Why
+from optimize_eval.search.goal import Goal
 from optimize_eval.search.plan import SearchPlan
 from optimize_eval.search.result.document import document
 from optimize_eval.search.result.final import finalists, sweep_finalists
-from optimize_eval.search.result.findings import UNFINISHED, Result, state_of
-from optimize_eval.search.result.honest import Judged, Measured, judged, measured
+from optimize_eval.search.result.findings import NOTHING_AHEAD, Result, of_seed, without_summary
 from optimize_eval.search.result.tree import Node, SearchOutcome
 from optimize_eval.search.scores.elsewhere import Elsewhere
 from optimize_eval.search.scores.live import Examples, LiveScorer
@@ -47,6 +47,7 @@ from optimize_eval.store.folder import (
 )
 from optimize_eval.store.growing.elsewhere import AUTO
 from optimize_eval.store.layout import SINGLE
+from optimize_eval.store.manifest import SearchedRun
 
 
 @frozen
@@ -104,9 +105,8 @@ def optimize_task(task: SearchTask, host: Host, connecting: Connecting = connect
     result_document = document(
         result,
         outcome,
-        task.plan.goal,
+        task.plan,
         seed=task.seed_name,
-        split=deciding(task),
         folder=str(task.folder),
         final_calls=_beyond_search(finished),
         summary=finished.summary if finished else None,
@@ -116,11 +116,6 @@ def optimize_task(task: SearchTask, host: Host, connecting: Connecting = connect
     if finished or not (task.folder / SUMMARY).exists():  # else an earlier result stands
         write_json(task.folder / SEARCH, result_document)
     return Optimized(found=outcome, result=result, finished=finished, document=result_document)
-
-
-def deciding(task: SearchTask) -> str:
-    names = [source.name for source in task.comparison.examples.sources]
-    return "val" if "val" in names else names[0] if names else SINGLE
 
 
 def _search(task: SearchTask, host: Host, connecting: Connecting, meter: Meter) -> SearchOutcome:
@@ -187,7 +182,7 @@ def _final(task: SearchTask, outcome: SearchOutcome, host: Host, connecting: Con
     """Sweep, unless there is nothing to compare, or the search was cut off."""
     if not outcome.nodes or outcome.why in {*FAILED, Why.INTERRUPTED, Why.COST}:
         return None
-    chosen = finalists(outcome, task.plan.top)
+    chosen = finalists(outcome, task.plan.finalists)
     if not chosen:
         return None
     texts = {node.name: task.plan.text_of(node.texts) for node in (outcome.seed, *chosen)}
@@ -198,65 +193,55 @@ def _final(task: SearchTask, outcome: SearchOutcome, host: Host, connecting: Con
         fresh=False,  # what was there is gone, and what is there now is the search's
         reuse=[one for one in task.handling.reuse if one == AUTO or (Path(one) / MANIFEST).exists()],
     )
-    return sweep_finalists(task.comparison, candidates, task.folder, handling, host, connecting)
+    searched = _searched(task.plan, outcome, task.seed_name)
+    return sweep_finalists(
+        task.comparison, candidates, task.folder, handling, host, connecting, searched=searched
+    )
+
+
+def _searched(plan: SearchPlan, outcome: SearchOutcome, seed: str) -> SearchedRun:
+    """Say what a summary of the final sweep has to know of the search."""
+    alone = of_seed(outcome, plan.goal, seed)
+    words = {"state": alone.state, "text": alone.text} if alone else None
+    return {"steered_by": plan.steered_by, "decides": "test" if plan.has_test else None, "alone": words}
 
 
 def _result(task: SearchTask, outcome: SearchOutcome, finished: Finished | None) -> Result | None:
     if not outcome.nodes:
         return None
     if finished is None or finished.status is not Status.DONE:
-        best, is_cut_short = outcome.best, finished is not None or outcome.why in PAUSED
-        state = state_of(outcome, best, None, is_worse_held_out=False)
-        return Result(best=best, state=UNFINISHED if is_cut_short else state)
-    split = deciding(task)
-    means = measured(finished.stored, task.plan.goal, split)
-    nodes = {node.name: node for node in outcome.nodes if node.name in means}
-    ranked = sorted(nodes.values(), key=lambda node: (-(means[node.name].mean or 0.0), node.number))
-    ahead = ranked[0]
-    seed_mean = means[task.seed_name].mean or 0.0
-    judgement = _judge(task, outcome, finished, ahead, means)
-    is_ahead = (means[ahead.name].mean or 0.0) > seed_mean
-    best = ahead if is_ahead else outcome.seed
-    is_worse = not is_ahead and outcome.best.number > 0
-    state = state_of(outcome, best, judgement if is_ahead else None, is_worse_held_out=is_worse)
-    row = _row(finished, ahead, task.plan)
-    return Result(
-        best=best,
-        state=state,
-        leakage=finished.summary.leakage,
-        judged=judgement,
-        means=means,
-        lost=row.overfit if row and is_ahead else None,
-        tested=row.vs_baseline.get("test") if row and row.vs_baseline and is_ahead else None,
-    )
+        is_cut_short = finished is not None or outcome.why in PAUSED
+        verdict = without_summary(outcome, task.plan.goal, task.seed_name, is_cut_short=is_cut_short)
+        return Result(best=outcome.best, verdict=verdict)
+    verdict = finished.summary.verdict
+    return Result(best=_best(task, outcome, finished.summary), verdict=verdict)
 
 
-def _judge(
-    task: SearchTask, outcome: SearchOutcome, finished: Finished, best: Node, means: Mapping[str, Measured]
-) -> Judged:
-    others = {node.text: node for node in outcome.nodes[1:] if node.text != outcome.seed.text}
-    ids = list(outcome.seed.values)
-    gains = {
-        node.name: [node.values[identity] - outcome.seed.values[identity] for identity in ids]
-        for node in others.values()
-    }
-    split = next(split for split in finished.stored.layout.splits if split.name == deciding(task))
-    return judged(
-        means[best.name],
-        means[task.seed_name],
-        among=len(others),
-        gains=gains,
-        chosen=best.name,
-        goal=task.plan.goal,
-        clusters=with_copies_joined(split).clusters,
-        random_seed=task.plan.random_seed,
-    )
+def _best(task: SearchTask, outcome: SearchOutcome, summary: Summary) -> Node:
+    """Choose who comes out: the winner, else the best mean, before a test set that of the search."""
+    verdict = summary.verdict
+    if verdict.state in NOTHING_AHEAD:
+        return outcome.seed
+    nodes = {task.seed_name if node is outcome.seed else node.name: node for node in outcome.nodes}
+    if verdict.winner:
+        return nodes[verdict.winner]
+    if task.plan.has_test:
+        return outcome.best
+    means = dict(_means(summary, task.plan.goal))
+    best = max(means, key=lambda name: (means[name], -nodes[name].number), default=task.seed_name)
+    return nodes[best]
 
 
-def _row(finished: Finished, node: Node, plan: SearchPlan) -> Row | None:
-    primary = plan.goal.names[plan.goal.climbed[0]]
-    rows = finished.summary.rows
-    return next((row for row in rows if (row.candidate, row.evaluator) == (node.name, primary)), None)
+def _means(summary: Summary, goal: Goal) -> Iterator[tuple[str, float]]:
+    """Give the candidates' means by the goal; who has none of what is climbed is not there."""
+    weights = dict(zip(goal.names, goal.weights, strict=True))
+    found: dict[str, list[tuple[float, float]]] = {}
+    for row in summary.rows:
+        mean = row.splits[summary.decided_on].mean
+        if mean is not None and weights[row.evaluator]:
+            found.setdefault(row.candidate, []).append((mean, weights[row.evaluator]))
+    for name, means in found.items():
+        yield name, fsum(mean * weight for mean, weight in means) / fsum(weight for _, weight in means)
 
 
 def _beyond_search(finished: Finished | None) -> int:

@@ -6,20 +6,17 @@ part of it.
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import orjson
 
 from optimize_eval.errors import UsageError
 from optimize_eval.frozen import frozen
-from optimize_eval.rows.datasets import Example
 from optimize_eval.search.budget import Needs
 from optimize_eval.search.components import Texts, text_of
 from optimize_eval.search.goal import Goal
 from optimize_eval.search.prompted import SearchedPrompt
 from optimize_eval.search.proposing.proposers import ProposerSpec
-from optimize_eval.store.layout import SINGLE
 
 MINIBATCH = 3
 TOP = 3
@@ -29,9 +26,10 @@ Selection = Literal["pareto", "current_best", "epsilon_greedy", "top_k_pareto"]
 
 @frozen
 class SearchSplit:
-    """Examples of a search by their lines; one without any is (None, None)."""
+    """Examples of a search by their lines, and their split; without any, the one is (None, None)."""
 
     name: str
+    split: str
     examples: tuple[tuple[int | None, Mapping[str, Any] | None], ...]
     sha256: str = ""
 
@@ -45,8 +43,8 @@ class SearchPlan:
 
     seed: Texts
     goal: Goal
-    train: SearchSplit
-    deciding: SearchSplit  # the same as train where nothing is held out
+    learn: SearchSplit  # minibatches, and records for proposers
+    choose: SearchSplit  # which candidates are kept; the same where there are too few for two
     proposers: tuple[ProposerSpec, ...]
     evaluators: tuple[str, ...]  # their identities
     others: tuple[Texts, ...] = ()  # further candidates to start from, proposed before all else
@@ -64,18 +62,32 @@ class SearchPlan:
     model: str = ""  # the digest of the one that replies
     rules: Sequence[Any] = ()  # of tasks in YAML, which leave rows out
     prompt: SearchedPrompt | None = None  # where the candidates are prompts
+    steered_by: str | None = None  # the split that both chose and is all that there is to decide
+    has_test: bool = False
 
     @property
-    def is_held_out(self) -> bool:
-        return self.deciding is not self.train
+    def is_apart(self) -> bool:
+        """Return True if other examples choose than proposers learn from."""
+        return self.choose is not self.learn
+
+    @property
+    def is_divided(self) -> bool:
+        """Return True if no example is in both parts."""
+        learn, choose = ({line for line, _ in part.examples} for part in (self.learn, self.choose))
+        return self.learn.split != self.choose.split or learn.isdisjoint(choose)
+
+    @property
+    def finalists(self) -> int:
+        """Count the candidates that meet the seed at the end; before a test set it is the best alone."""
+        return 1 if self.has_test else self.top
 
     @property
     def needs(self) -> Needs:
         return Needs(
             evaluators=len(self.goal.names),
             minibatch=self.minibatch,
-            deciding=len(self.deciding),
-            is_held_out=self.is_held_out,
+            choosing=len(self.choose),
+            is_apart=self.is_apart,
         )
 
     def text_of(self, texts: Texts) -> str:
@@ -91,8 +103,8 @@ class SearchPlan:
         return {
             "seed candidate": _digest(dict(self.seed)) if not self.from_scratch else "from scratch",
             "further candidates": _digest([dict(other) for other in self.others]),
-            "dataset": self.train.sha256,
-            "valset": self.deciding.sha256,
+            "examples to learn from": self.learn.sha256,
+            "examples to choose by": self.choose.sha256,
             "evaluators": _digest([self.evaluators, self.goal.names, self.goal.weights]),
             "proposers": _digest([proposer.identity for proposer in self.proposers]),
             "objective": _digest([self.objective, self.background]),
@@ -121,51 +133,6 @@ def selection_of(name: str) -> Selection:
         if name == selection:
             return selection  # type: ignore[no-any-return]
     raise UsageError(f"unknown selection {name!r}", hint=f"use one of: {', '.join(get_args(Selection))}")
-
-
-def split_of(name: str, examples: Sequence[Example]) -> SearchSplit:
-    digest = hashlib.sha256()
-    for example in examples:
-        digest.update(b"%d %s\n" % (example.line, example.raw))
-    return SearchSplit(
-        name=name,
-        examples=tuple((example.line, example.value) for example in examples),
-        sha256=digest.hexdigest(),
-    )
-
-
-WITHOUT_EXAMPLES = SearchSplit(name=SINGLE, examples=((None, None),))
-
-
-def sampled(split: SearchSplit, most: int | None, seed: int) -> SearchSplit:
-    """Choose a sample for the search (`--search-val`): by the digest of each line, so that samples nest."""
-    if most is None or most >= len(split):
-        return split
-
-    def rank(one: tuple[int | None, Any]) -> bytes:
-        return hashlib.sha256(f"{seed} {split.name} {one[0]}".encode()).digest()
-
-    chosen = {line for line, _ in sorted(split.examples, key=rank)[:most]}
-    kept = tuple(example for example in split.examples if example[0] in chosen)
-    return replace(split, examples=kept, sha256=f"{split.sha256} {most}")
-
-
-def shared(examples: Sequence[Example], share: float, seed: int) -> tuple[list[Example], list[Example]]:
-    """Split one file into train and val (`--val-share`), equal lines on the same side."""
-    by_bytes: dict[bytes, list[Example]] = {}
-    for example in examples:
-        by_bytes.setdefault(example.raw, []).append(example)
-    groups = sorted(by_bytes, key=lambda raw: hashlib.sha256(f"{seed} ".encode() + raw).digest())
-    wanted, held_out = round(share * len(examples)), set[bytes]()
-    taken = 0
-    for raw in groups:
-        if taken < wanted:
-            held_out.add(raw)
-            taken += len(by_bytes[raw])
-    return (
-        [example for example in examples if example.raw not in held_out],
-        [example for example in examples if example.raw in held_out],
-    )
 
 
 def _digest(value: Any) -> str:

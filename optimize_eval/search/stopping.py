@@ -123,7 +123,8 @@ class Brakes:
             raise Over(Why.PERFECT, "the best candidate scores the most that is possible on every example")
         if self._idle > self._most_idle:
             raise Over(
-                Why.NOTHING_TO_TEACH, "every train example scores the most that is possible: no proposal"
+                Why.NOTHING_TO_TEACH,
+                "every example to learn from scores the most that is possible: no proposal",
             )
         if self._early and self._has_stalled(self._early):
             window, gain = self._early.window, self._early.threshold

@@ -15,8 +15,7 @@ from optimize_eval.frozen import frozen
 from optimize_eval.kinds.addressed import check_headers
 from optimize_eval.kinds.table import identify, kind_of
 from optimize_eval.protocol import check_task_model
-from optimize_eval.rows.datasets import Example
-from optimize_eval.run.splits import SplitSource, sighted
+from optimize_eval.run.splits import check_labels, sighted
 from optimize_eval.search.callables import is_function
 from optimize_eval.search.components import Texts, of_json, plain
 from optimize_eval.search.goal import Goal, make_goal
@@ -24,17 +23,13 @@ from optimize_eval.search.optimizing import SearchTask
 from optimize_eval.search.plan import (
     MINIBATCH,
     TOP,
-    WITHOUT_EXAMPLES,
     SearchPlan,
-    SearchSplit,
     Selection,
-    sampled,
-    shared,
-    split_of,
 )
 from optimize_eval.search.prompted import SearchedPrompt, searched_prompt, seed_texts
 from optimize_eval.search.proposing.proposers import ProposerSpec
 from optimize_eval.search.result.final import final_calls
+from optimize_eval.search.roles import RoleArguments, Roles, roles_of, with_val
 from optimize_eval.search.searching import SearchLimits, check
 from optimize_eval.search.stopping import ON_ABOVE, EarlyStop
 from optimize_eval.session.inputs import Examples
@@ -70,8 +65,10 @@ class SearchArguments:
     acceptance: str = "strict"
     merge: bool = False
     selection: Selection = "pareto"
-    search_val: int | None = None
     val_share: float | None = None
+    choose_share: float | None = None
+    choose_rows: int | None = None
+    val_chooses: bool = False
     max_candidate_chars: int | None = None
     top: int = TOP
     repeats: int = 1
@@ -86,9 +83,10 @@ class SearchArguments:
         """Make the task; raises UsageError where its parts do not fit."""
         _check_one_model(self.prompting)
         goal, given = _ordered(self.specs, self.climb, self.goal)
-        examples = _with_val(self.examples, self.val_share, self.seed)
+        examples = with_val(self.examples, self.val_share, self.seed, self.cluster_by)
         specs = sighted(given, (), examples.sources, has_models=bool(self.task_model or self.prompting))
-        train, deciding = _splits(examples.sources, self.search_val, self.seed)
+        check_labels(examples.sources, self.cluster_by, ())
+        roles = roles_of(examples.sources, self._roles)
         comparison = SweepInputs(
             specs=specs,
             candidates=(),
@@ -106,7 +104,7 @@ class SearchArguments:
         prompt = None
         if prompting and prompting.prompts:
             prompt = searched_prompt(prompting, examples.sources)
-        plan = self._plan(goal, comparison.called, train, deciding, prompt)
+        plan = self._plan(goal, comparison.called, roles, prompt)
         check(plan)
         _refuse_missing(specs, self.proposers, self.prompting.models if self.prompting else ())
         if handling.max_cost is not None:
@@ -117,7 +115,7 @@ class SearchArguments:
             budget=budget,
             early=self._early(budget),
             ends_at=handling.ends_at,
-            final_calls=final_calls(comparison, 1 + self.top),
+            final_calls=final_calls(comparison, 1 + plan.finalists),
         )
         return SearchTask(
             plan=plan,
@@ -129,12 +127,21 @@ class SearchArguments:
             task_model=check_task_model(self.task_model),
         )
 
+    @property
+    def _roles(self) -> RoleArguments:
+        return RoleArguments(
+            share=self.choose_share,
+            rows=self.choose_rows,
+            val_chooses=self.val_chooses,
+            cluster_by=self.cluster_by,
+            seed=self.seed,
+        )
+
     def _plan(
         self,
         goal: Goal,
         specs: Sequence[EvaluatorSpec],
-        train: SearchSplit,
-        deciding: SearchSplit,
+        roles: Roles,
         prompt: SearchedPrompt | None,
     ) -> SearchPlan:
         read = [self._texts(seed, prompt) for seed in self.seeds]
@@ -149,14 +156,16 @@ class SearchArguments:
             seed=plain("") if self.from_scratch else read[0],
             others=tuple(read) if self.from_scratch else tuple(read[1:]),
             goal=goal,
-            train=train,
-            deciding=deciding,
+            learn=roles.learn,
+            choose=roles.choose,
+            steered_by=roles.steered_by,
+            has_test=roles.has_test,
             proposers=self.proposers,
             evaluators=tuple(identify(spec).sha256 for spec in specs),
             objective=self.objective,
             background=self.background,
             from_scratch=self.from_scratch,
-            minibatch=min(self.minibatch or MINIBATCH, len(train)),
+            minibatch=min(self.minibatch or MINIBATCH, len(roles.learn)),
             proposals=self.proposals,
             selection=self.selection,
             accepts_equal=self.acceptance == "equal",
@@ -239,45 +248,3 @@ def _ordered(
         ranges=tuple(goal.ranges[place] for place in places),
         weights=tuple(goal.weights[place] for place in places),
     ), ordered
-
-
-def _with_val(examples: Examples, share: float | None, seed: int) -> Examples:
-    """Split one file into train and val where a share of it is to be held out."""
-    if share is None:
-        return examples
-    names = [source.name for source in examples.sources]
-    if "train" not in names or "val" in names:
-        raise UsageError("--val-share splits one file", hint="give --dataset, and no --valset")
-    if not 0 < share < 1:
-        raise UsageError(
-            f"--val-share {share:g} is not a share", hint="give a number between 0 and 1, such as 0.3"
-        )
-    (train,) = (source for source in examples.sources if source.name == "train")
-    kept, held_out = shared(train.examples, share, seed)
-    if not kept or not held_out:
-        raise UsageError(f"--val-share {share:g} leaves train or val empty", hint="give more examples")
-    sources = (_source(train, "train", kept), _source(train, "val", held_out))
-    others = tuple(source for source in examples.sources if source.name != "train")
-    files = {**examples.files, "val": train.file}
-    return replace(examples, sources=(*sources, *others), files=files)
-
-
-def _source(source: SplitSource, name: str, examples: Sequence[Example]) -> SplitSource:
-    return replace(source, name=name, examples=tuple(examples))
-
-
-def _splits(
-    sources: Sequence[SplitSource], search_val: int | None, seed: int
-) -> tuple[SearchSplit, SearchSplit]:
-    """Find what teaches and what decides; where nothing is held out, train does both."""
-    named = {source.name: source for source in sources}
-    if "train" not in named:
-        if named:
-            raise UsageError("there is no train data to learn from", hint="give --dataset, too")
-        return WITHOUT_EXAMPLES, WITHOUT_EXAMPLES
-    train = split_of("train", named["train"].examples)
-    if "val" not in named:
-        if search_val is not None:
-            raise UsageError("--search-val samples val, and there is none", hint="give --valset")
-        return train, train
-    return train, sampled(split_of("val", named["val"].examples), search_val, seed)

@@ -30,7 +30,7 @@ from optimize_eval.session.replying.prompting import Prompting, with_outputs
 from optimize_eval.session.settings import Handling
 from optimize_eval.store.document import current
 from optimize_eval.store.folder import read_document, refuse_foreign, settings_in
-from optimize_eval.store.manifest import CHOSEN_AFTER, Manifest, evaluator_change
+from optimize_eval.store.manifest import CHOSEN_AFTER, SEARCHED, Manifest, SearchedRun, evaluator_change
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.tasks.definitions.target import DefinedScorer, defined_of
 from optimize_eval.tasks.target import Tasks
@@ -189,10 +189,11 @@ def prepare(
     stem: str = "run",
     gates: GateOptions = NO_GATES,
     chosen_after: str | None = None,
+    searched: SearchedRun | None = None,
 ) -> Prepared:
     """Plan a run, find its folder, and read what it has to reach.
 
-    Its examples may be `chosen_after` a run, by its results.
+    Its examples may be `chosen_after` a run, by its results; its candidates may be what was `searched`.
     """
     plan = comparison.plan()
     _note_twice(plan, say)
@@ -200,7 +201,9 @@ def prepare(
     folder = folder_of(stem, plan, comparison.examples.paths, out, say)
     refuse_foreign(folder)
     before = settings_in(folder, fresh=handling.fresh)
-    after = {} if chosen_after is None else {CHOSEN_AFTER: chosen_after}
+    after: dict[str, Any] = {} if chosen_after is None else {CHOSEN_AFTER: chosen_after}
+    if searched or SEARCHED in before:  # a split that steered a search does not forget that
+        after[SEARCHED] = searched or {"steered_by": before[SEARCHED].get("steered_by")}
     kept = {**_kept(comparison, handling, plan, gates), **after, **ways_in(plan.specs, before, say)}
     manifest = manifest_of(plan, comparison.examples.names, kept)
     plan = with_outputs(plan, folder)

@@ -12,6 +12,7 @@ from optimize_eval.store.manifest_shape import check_shape
 
 RUN, BENCH = "run", "bench"  # kinds of runs
 CHOSEN_AFTER = "chosen_after"  # in settings: the run by whose results its examples were taken
+SEARCHED = "searched"  # in settings: what a verdict has to know of the search that a run ended
 EDITED = "its run.json is of another version, or was edited"
 
 _SHOWN = 3
@@ -19,6 +20,9 @@ MISSHAPEN = (AttributeError, IndexError, KeyError, MemoryError, OverflowError, T
 _MOST_DIFFERENCES = 10
 
 Manifest = dict[str, Any]
+SearchedRun = Mapping[
+    str, Any
+]  # `steered_by` and `decides`: a split or None; `alone`: words, if only the seed is left
 Differences = Callable[[Manifest, Manifest], list[str]]
 
 

@@ -43,7 +43,9 @@ def test_a_candidate_is_improved_and_told_honestly(found: tuple[Path, Result]) -
 
     assert (folder / "best.txt").read_text() == told["best_artifact"] == str(last)
     assert told["verdict"]["state"] == "better"
-    assert f"after correcting for the choice among {last}" in told["verdict"]["text"]
+    assert told["verdict"]["text"] == told["summary"]["verdict"]["text"]
+    assert f"p{last} beats seed on held-out data" in told["verdict"]["text"]
+    assert not [call for call, times in called(folder).items() if ":val-" in call and times > 1]
     assert told["lineage"] == ["seed", *[f"p{n}" for n in range(1, last + 1)]]
     assert told["diff"].splitlines()[:2] == ["--- seed", f"+++ p{last}"]
     assert told["calls"]["search"] == told["total_metric_calls"] <= 200
@@ -89,17 +91,19 @@ def test_the_final_run_is_an_ordinary_run(found: tuple[Path, Result]) -> None:
     assert "r" in cli("runs", ".").stdout
 
 
-def test_a_report_has_the_verdict_that_knows_among_how_many_was_chosen(found: tuple[Path, Result]) -> None:
+def test_a_folder_has_one_verdict_which_every_report_has(found: tuple[Path, Result]) -> None:
     folder, done = found
     cli = in_this_process(folder)
-    among = len(done.json["candidates"]) - 1
+    among, verdict = len(done.json["candidates"]) - 1, done.json["verdict"]["text"]
 
     for format_ in ("terminal", "md", "junit", "json"):
         shown = cli("report", "r", "--format", format_)
-        assert f"after correcting for the choice among {among}" in joined(shown), format_
+        assert verdict in joined(shown), format_
         assert shown.stderr == ""
     as_json = cli("report", "r", "--json").json
-    assert as_json["verdict"]["by"]["from"] == "crossfit"
+    stored = json.loads((folder / "r" / "summary.json").read_bytes())
+    assert stored["verdict"]["text"] == as_json["verdict"]["text"] == verdict
+    assert as_json["verdict"] == done.json["verdict"]
     assert as_json["search"]["curve"] == done.json["curve"]
     assert cli("report", "r", "--json", "--check").status == 0
     page = Path(cli("report", "r", "--format", "html").stdout.strip())
@@ -113,8 +117,12 @@ def test_a_report_has_the_verdict_that_knows_among_how_many_was_chosen(found: tu
     assert listed["verdict"] == done.json["verdict"]["text"]
     (folder / "r" / "search.json").write_text("{}")
     assert "beats seed on held-out data" in cli("report", "r").stdout
-    (folder / "r" / "search.json").write_text(json.dumps({**done.json, "verdict": 7}))
+    (folder / "r" / "search.json").write_text(json.dumps({**done.json, "verdict": 7, "notes": 7}))
     assert [cli("report", "r", "--format", name).status for name in ("md", "html")] == [0, 0]
+    (folder / "r" / "search.json").write_text(json.dumps({**done.json, "verdict": {"text": "FORGED"}}))
+    assert not [
+        name for name in ("terminal", "md", "json") if "FORGED" in cli("report", "r", "--format", name).stdout
+    ]
     (folder / "r" / "search.json").write_text(json.dumps(done.json))
 
 
@@ -215,7 +223,8 @@ def test_without_examples_each_candidate_is_one_call(tmp_path: Path) -> None:
         *COMMAND[:4], "--proposer", "python3 -S propose.py", "--json", "--budget", "30"
     )
 
-    assert done.json["verdict"]["text"] == "p10 scores 1.000 on e, seed 0.000: one measurement each"
+    assert done.json["verdict"]["text"].startswith("too few to say which is better: one measurement")
+    assert (done.json["verdict"]["state"], done.json["best"]) == ("too_few", "p10")
     first, *others = sorted(called(folder).values(), reverse=True)
     assert (first, set(others), len(others)) == (2, {1}, 10)  # one again, once its program is kept alive
 
@@ -235,12 +244,100 @@ def test_an_evaluator_that_scores_the_final_run_later_leaves_the_verdict_of_the_
     assert cli("diff", "r", "r").status == 0
 
 
-def test_train_alone_is_told_to_be_optimistic(tmp_path: Path) -> None:
-    done = in_this_process(project(tmp_path))(
-        *COMMAND, "--proposer", "python3 -S propose.py", "--budget", "40"
+def test_train_alone_shows_nothing_and_no_held_out_data_are_spoken_of(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    lines = [json.dumps({"id": f"train-{n}", "worth": 0.5 + n / 80}) for n in range(1, 31)]
+    (folder / "train.jsonl").write_text("\n".join(lines) + "\n")
+    cli = in_this_process(folder)
+
+    done = cli(
+        *COMMAND,
+        *("--proposer", "python3 -S propose.py", "--budget", "150", "--out", "r", "--require-better"),
     )
 
-    assert "no example was held out: train chose" in " ".join(done.stdout.split())
+    assert done.status == 1
+    assert "on the train data: " in joined(done)
+    assert "; train steered this search: give --valset, or --val-share. " in joined(done)
+    assert "proposers learned from 15 examples of train, and 15 others of train chose" in joined(done)
+    assert "held-out data" not in done.stdout
+    assert "beats" not in done.stdout
+    stored = json.loads((folder / "r" / "summary.json").read_bytes())
+    assert (stored["verdict"]["state"], stored["verdict"]["winner"]) == ("steered", None)
+    assert cli("report", "r", "--json", "--check").status == 0
+
+
+def test_val_that_chose_shows_nothing_and_a_later_run_does_not_forget_that(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    cli = in_this_process(folder)
+
+    done = cli(*WITH_VAL, "--val-chooses", "--budget", "200", "--require-better", "-o", "best.txt", "--json")
+
+    words = "val steered this search: give --testset, or leave --val-chooses away"
+    assert (done.status, done.json["verdict"]["state"], done.json["verdict"]["winner"]) == (
+        1,
+        "steered",
+        None,
+    )
+    assert words in done.json["verdict"]["text"]
+    assert "beats" not in done.stdout
+    assert (folder / "best.txt").read_text() == "0"
+    assert cli("report", "r", "--json", "--check").status == 0
+    (folder / "nine.txt").write_text("9")
+    again = cli(
+        "run", *WITH_VAL[2:8], "--candidate", "seed.txt", "--candidate", "nine.txt", "--out", "r", "--json"
+    )
+    assert again.json["verdict"]["state"] == "steered"
+    assert words in again.json["verdict"]["text"]
+
+
+def test_a_dataset_is_split_once_by_clusters_and_val_is_never_seen(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    lines = [json.dumps({"id": f"train-{n}", "doc": n // 4, "worth": 0.5 + n / 100}) for n in range(48)]
+    (folder / "train.jsonl").write_text("\n".join(lines) + "\n")
+
+    done = in_this_process(folder)(
+        *WITH_VAL, "--cluster-by", "doc", "--budget", "150", "--choose-share", "0.25", "--json"
+    )
+
+    assert done.status == 2, "val has no such field"
+    (folder / "val.jsonl").write_text("\n".join(line.replace("train", "val") for line in lines) + "\n")
+    done = in_this_process(folder)(
+        *WITH_VAL, "--cluster-by", "doc", "--budget", "150", "--choose-share", "0.25", "--top", "1", "--json"
+    )
+    requests = [json.loads(line) for line in (folder / "asked").read_text().splitlines()]
+    taught = {record["example"]["doc"] for request in requests for record in request["records"]}
+    assert "val-" not in (folder / "asked").read_text()
+    assert len(taught) <= 9
+    seen = {call.partition(":")[0] for call in called(folder) if ":val-" in call}
+    assert seen == {"0", done.json["best_artifact"]}, "the seed and the best by choose"
+    assert any("36 examples of train, and 12 others" in one["text"] for one in done.json["verdict"]["points"])
+
+
+def test_a_search_that_found_nothing_says_so_in_both_documents(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    (folder / "evaluate.py").write_text(
+        EVALUATE.replace("min(1, number / 10 *", "max(0, 0.5 - number / 10 *")
+    )
+    cli = in_this_process(folder)
+
+    done = cli(*WITH_VAL, "--acceptance", "equal", "--budget", "150", "--json")
+
+    assert done.json["verdict"]["state"] == "seed_only"
+    if done.json["summary"]:
+        assert json.loads((folder / "r" / "summary.json").read_bytes())["verdict"]["state"] == "seed_only"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--choose-share", "1.5"), "--choose-share 1.5 is not a share"),
+        (("--choose-share", "0.5", "--val-chooses"), "val chooses here"),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(tmp_path: Path, options: tuple[str, ...], words: str) -> None:
+    done = in_this_process(project(tmp_path))(*WITH_VAL, *options)
+
+    assert (done.status, words in done.stderr) == (2, True), done.stderr
 
 
 def test_a_search_takes_tables_and_the_examples_that_are_chosen(tmp_path: Path) -> None:
@@ -282,7 +379,7 @@ def test_a_share_of_one_file_is_held_out(tmp_path: Path) -> None:
     [
         ((*COMMAND,), "--proposer './propose.sh'"),
         ((*COMMAND,), "--reflection-model PROVIDER/MODEL"),
-        ((*WITH_VAL, "--budget", "10"), "one accepted proposal takes up to 30 calls"),
+        ((*WITH_VAL, "--budget", "10"), "one accepted proposal takes up to 12 calls"),
         ((*WITH_VAL, "--climb", "other"), "there is no evaluator named 'other'"),
         ((*WITH_VAL, "--goal", "e"), "not NAME=WEIGHT"),
         ((*WITH_VAL, "--goal", "e=1", "--score-range", "any"), "weights need scores from 0 to 1"),
@@ -358,7 +455,7 @@ def test_where_no_gain_is_shown_the_seed_is_kept(tmp_path: Path) -> None:
     assert done.status == 1
     assert (folder / "best.txt").read_text() == "0"
     assert int((folder / "best.txt.unproven").read_text()) > 1
-    assert "too few to say, 2 pairs" in " ".join(done.stdout.split())
+    assert "too few to say which is better on held-out data: 2 pairs" in joined(done)
 
 
 def test_a_choice_among_one_candidate_is_not_told_as_a_choice(tmp_path: Path) -> None:
@@ -366,7 +463,7 @@ def test_a_choice_among_one_candidate_is_not_told_as_a_choice(tmp_path: Path) ->
     (folder / "val.jsonl").write_text('{"id": "val-1"}\n{"id": "val-2"}\n')
     (folder / "propose.py").write_text('print(\'{"candidate": "1"}\')\n')
     done = in_this_process(folder)(*WITH_VAL, "--budget", "60")
-    assert "too few to say, 2 pairs: it takes 6 to show anything. " in joined(done), done.stdout
+    assert "data: 2 pairs, and it takes 6 to show anything. " in joined(done), done.stdout
 
 
 def test_an_evaluator_that_is_broken_ends_with_4(tmp_path: Path) -> None:
@@ -401,7 +498,7 @@ def test_a_language_model_proposes(tmp_path: Path, fake_model: StartModel) -> No
     done = in_this_process(folder)(
         *COMMAND,
         *("--valset", "val.jsonl", "--reflection-model", "openai/fake", "--api-base", server.base),
-        *("--objective", "a larger number", "--budget", "80", "--out", "r", "--json"),
+        *("--objective", "a larger number", "--budget", "40", "--out", "r", "--json"),
         env={"OPENAI_API_KEY": "sk-canary-0123456789"},
     )
 
@@ -420,14 +517,23 @@ def test_a_dry_run_tells_calls_floor_and_power(tmp_path: Path) -> None:
     text = cli(*WITH_VAL, "--concurrency", "8", "--dry-run").stdout
 
     assert told["calls"] == {
-        "seed": 12,
-        "per_accepted_proposal": 18,
-        "floor": 30,
+        "seed": 6,
+        "per_accepted_proposal": 6,
+        "floor": 12,
         "budget": 100,
         "final": 4 * (TRAIN + VAL),
     }
-    assert "at least 30 are needed" in " ".join(text.split())
-    assert "if a call takes 100 ms, 2.7 s with 8 slots, and what proposals take" in " ".join(text.split())
+    assert told["examples"] == {
+        "learn": TRAIN,
+        "choose": TRAIN,
+        "apart": False,
+        "deciding": VAL,
+        "split": "val",
+        "steered_by": None,
+    }
+    assert "12 of val are opened at the end" in " ".join(text.split())
+    assert "at least 12 are needed" in " ".join(text.split())
+    assert "if a call takes 100 ms, 2.5 s with 8 slots, and what proposals take" in " ".join(text.split())
     assert not (folder / "r").exists()
     assert cli(*WITH_VAL, "--like", "before").status == 2
     (folder / "one.txt").write_text("4")
@@ -541,7 +647,7 @@ def test_examples_that_are_in_both_splits_are_told(tmp_path: Path) -> None:
 
     done = in_this_process(folder)(*WITH_VAL, "--budget", "80")
 
-    assert f"leakage: {TRAIN} held-out examples equal a train example" in " ".join(done.stdout.split())
+    assert f"leakage: {TRAIN} held-out examples" in joined(done), done.stdout
 
 
 def test_the_time_ends_a_search_and_a_later_command_goes_on(tmp_path: Path) -> None:
@@ -567,14 +673,18 @@ def test_a_test_split_is_called_in_the_final_sweep_only_and_told(tmp_path: Path)
     tested = [call for call in called(folder) if "test-" in call]
     finalists = {row["candidate"] for row in done.json["summary"]["rows"]}
     assert len(tested) == 10 * len(finalists)
-    assert any("on test data:" in point["text"] for point in done.json["verdict"]["points"])
+    assert finalists == {"seed", done.json["best"]}
+    assert f"{done.json['best']}, selected on val, beats seed on test data" in done.json["verdict"]["text"]
+    assert done.json["verdict"]["state"] == "better"
+    assert called(folder)["0:val-1"] == 1, "val chose, and is called once"
 
 
-def test_a_sample_of_val_serves_the_search_and_all_of_it_the_final_sweep(tmp_path: Path) -> None:
+@pytest.mark.parametrize("option", ["--choose-rows", "--search-val"])
+def test_a_sample_of_val_chooses_and_all_of_it_is_in_the_final_sweep(tmp_path: Path, option: str) -> None:
     folder = project(tmp_path)
 
     done = in_this_process(folder)(
-        *WITH_VAL, "--search-val", "5", "--budget", "80", "--repeats", "2", "--json"
+        *WITH_VAL, "--val-chooses", option, "5", "--budget", "80", "--repeats", "2", "--json"
     )
 
     sampled = {call.split(":")[1] for call in called(folder) if call.startswith("1:val")}
@@ -686,7 +796,7 @@ def test_a_run_and_a_stopped_search_are_reused_and_another_range_is_not(tmp_path
     )
     assert stopped.status == 4
     assert sum(any_range.json["calls"].values()) == called(folder).total() - made
-    assert any_range.json["candidates"][0]["calls"] == 12, "scores of another range are others"
+    assert any_range.json["candidates"][0]["calls"] == TRAIN, "scores of another range are others"
     made = called(folder).total()
     unit = cli(*WITH_VAL[:-1], "unit", "--reuse", "run", "--reuse", "stopped", "--budget", "31", "--json")
     assert called(folder).total() - made == sum(unit.json["calls"].values())
@@ -716,7 +826,7 @@ def test_of_several_scores_of_a_call_a_search_takes_the_newest(tmp_path: Path) -
     journal = tmp_path / "r" / "journal.jsonl"
     lines = [json.loads(line) for line in journal.read_bytes().splitlines()]
     for record in lines:
-        if record.pop("crc") and record.get("split") == "val":
+        if record.pop("crc") and record.get("split") == "train":
             later = {**record, "score": 1.0, "started_at": "2999-01-01T00:00:00.000+00:00"}
             with journal.open("ab") as file:
                 file.write(sealed(later))

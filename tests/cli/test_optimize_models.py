@@ -103,6 +103,7 @@ def test_money_pauses_a_search_as_ctrl_c_does_and_the_line_that_is_printed_resum
         *JUDGED,
         *("-e", "judge:openai/m", "--objective", "o", "--reflection-model", "openai/m", "--concurrency", "1"),
         *("--api-base", server.base, "--prices", "p.toml", "--budget", "40", "--no-early-stop"),
+        "--val-chooses",
     )
 
     done = cli(*command, "--max-cost", "0.033", "--json", env=KEY)

@@ -11,9 +11,10 @@ from optimize_eval.run.outcome import Failed, Outcome, Scored, Skipped
 from optimize_eval.run.stop import Stop
 from optimize_eval.search.components import plain
 from optimize_eval.search.goal import make_goal
-from optimize_eval.search.plan import WITHOUT_EXAMPLES, SearchPlan, SearchSplit
+from optimize_eval.search.plan import SearchPlan, SearchSplit
 from optimize_eval.search.proposing.proposers import PlainProposer, plain_proposer
 from optimize_eval.search.result.tree import SearchOutcome
+from optimize_eval.search.roles import WITHOUT_EXAMPLES
 from optimize_eval.search.scores.scorer import Outcomes, Trial
 from optimize_eval.search.searching import SearchLimits, search
 from optimize_eval.search.state import SearchState
@@ -62,9 +63,9 @@ def skipped() -> Skipped:
     return Skipped(message="not for this one")
 
 
-def examples(name: str, count: int) -> SearchSplit:
-    told = tuple((line, {"text": f"{name}-example-{line}"}) for line in range(1, count + 1))
-    return SearchSplit(name=name, examples=told, sha256=f"{name} {count}")
+def examples(name: str, split: str, count: int) -> SearchSplit:
+    told = tuple((line, {"text": f"{split}-example-{line}"}) for line in range(1, count + 1))
+    return SearchSplit(name=name, split=split, examples=told, sha256=f"{split} {count}")
 
 
 def make_plan(
@@ -72,12 +73,12 @@ def make_plan(
 ) -> SearchPlan:
     """Plan a search from the text "0" over so many examples; without any of train there are none at all."""
     names = [f"e{place}" for place in range(evaluators)]
-    taught = examples("train", train) if train else WITHOUT_EXAMPLES
+    taught = examples("learn", "train", train) if train else WITHOUT_EXAMPLES
     plan = SearchPlan(
         seed=plain("0"),
         goal=make_goal(names, [ScoreRange.UNIT] * evaluators),
-        train=taught,
-        deciding=examples("val", val) if val else taught,
+        learn=taught,
+        choose=examples("choose", "val", val) if val else taught,
         proposers=(plain_proposer(propose),),
         evaluators=tuple(names),
         minibatch=min(3, len(taught)),

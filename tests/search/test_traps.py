@@ -29,7 +29,7 @@ def test_train_scores_are_never_taken_for_val_scores_though_both_have_the_same_l
     assert len(found.nodes) > 3
     for node in found.nodes:
         number = node.texts["candidate"]
-        expected = {f"val:{line}": by_split(number, "val", line).score for line in range(1, 7)}  # type: ignore[union-attr]
+        expected = {f"choose:{line}": by_split(number, "val", line).score for line in range(1, 7)}  # type: ignore[union-attr]
         assert node.values == expected
 
 

@@ -91,7 +91,7 @@ def optimize(
     _sweep_file: SweepOption = None,
     _spec_file: SpecFile = None,
 ) -> None:
-    """Improve a candidate: train drives the search, val decides, a final sweep confirms."""
+    """Improve a candidate: the dataset drives the search, val is opened once, at the end."""
     from optimize_eval.cli.options.prompts import improved_of  # noqa: PLC0415  see below
     from optimize_eval.search.choices import wanted_of  # noqa: PLC0415  a plain --help needs no search
     from optimize_eval.session.replying.defining import scorers_among  # noqa: PLC0415

@@ -106,8 +106,8 @@ class RunReport(Reported):
 
     @property
     def told(self) -> Summary:
-        """Give the summary with the search's verdict, where a search chose its candidates."""
-        return searched.with_verdict(self.summary, self.search)
+        """Give the summary with what a search says beside it, where one chose its candidates."""
+        return searched.with_notes(self.summary, self.search)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,7 @@
 """For people: the verdict, its points and tables, as wide as the terminal."""
 
+from typing import Any
+
 from optimize_eval.cli import output
 from optimize_eval.cli.formats.reported import BenchReport, RunReport
 from optimize_eval.cli.printed import leaderboards, searched
@@ -11,7 +13,7 @@ def of_run(run: RunReport) -> None:
     if run.is_by_cell and run.needs_no_numbers:
         output.emit(every_cell.render(run.stored, fit=output.fitted, width=output.width()))
         return
-    if (document := run.search) and searched.show(document):
+    if run.search and searched.show({**run.search, **_as_of_now(run)}):
         return
     summary, note = output.fitted(run.summary), output.fitted(run.note)
     text = terminal.render(
@@ -30,6 +32,12 @@ def of_run(run: RunReport) -> None:
         records = map(output.fitted, run.some.records(run.stored))
         if lines := [*lines_of(records, output.width())]:
             output.emit("\n".join(lines))
+
+
+def _as_of_now(run: RunReport) -> dict[str, Any]:
+    """Give the verdict and the numbers as the journal has them, whatever the search wrote of them."""
+    told = run.told.to_dict()
+    return {"verdict": told["verdict"], "summary": told}
 
 
 def of_bench(bench: BenchReport) -> None:

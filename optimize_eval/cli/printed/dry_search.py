@@ -16,6 +16,7 @@ from optimize_eval.search.scores.recorded import scored_in
 from optimize_eval.statistics.families import fewest_units
 from optimize_eval.statistics.power import detectable
 from optimize_eval.store.folder import EVALUATIONS
+from optimize_eval.store.layout import SINGLE
 from optimize_eval.store.stored import open_stored
 
 SCHEMA = "optimize-eval.optimize_plan.v1"
@@ -37,16 +38,23 @@ def planned(task: SearchTask, like: str | None = None) -> dict[str, Any]:
     known = _known(task, like) if like else None
     needs, budget = task.plan.needs, task.limits.budget
     rounds = max(0, (budget - needs.calls(0)) // max(1, needs.calls(1) - needs.calls(0)))
-    deciding = len(task.plan.deciding)
+    split, deciding = _deciding(task)
     least = detectable(
-        se=(known.sd if known else _SD) / deciding**0.5, units=deciding, comparisons=max(1, min(rounds, 20))
+        se=(known.sd if known else _SD) / deciding**0.5, units=deciding, comparisons=task.plan.finalists
     )
-    final, waits = final_calls(task.comparison, 1 + task.plan.top), _waits(task, rounds)
+    final, waits = final_calls(task.comparison, 1 + task.plan.finalists), _waits(task, rounds)
     return {
         "schema": SCHEMA,
         "run": str(task.folder),
         "goal": task.plan.goal.name,
-        "examples": {"train": len(task.plan.train), "deciding": deciding, "held_out": task.plan.is_held_out},
+        "examples": {
+            "learn": len(task.plan.learn),
+            "choose": len(task.plan.choose),
+            "apart": task.plan.is_divided,
+            "deciding": deciding,
+            "split": split,
+            "steered_by": task.plan.steered_by,
+        },
         "minibatch": task.plan.minibatch,
         "proposers": [one.name for one in task.plan.proposers],
         "calls": {
@@ -63,8 +71,14 @@ def planned(task: SearchTask, like: str | None = None) -> dict[str, Any]:
         "seconds_at_100_ms_a_call": round(waits * A_CALL, 3),
         "cost": _cost(like, budget + final) if like else None,
         "like": known and asdict(known),
-        "found_in_80_of_100": least if deciding >= fewest_units() else None,
+        "found_in_80_of_100": least if deciding >= fewest_units(task.plan.finalists) else None,
     }
+
+
+def _deciding(task: SearchTask) -> tuple[str, int]:
+    """Name the split that the verdict is about, and count its examples."""
+    sizes = {source.name: len(source.examples) for source in task.comparison.examples.sources}
+    return next(((name, sizes[name]) for name in ("test", "val", "train") if name in sizes), (SINGLE, 1))
 
 
 def _replies(task: SearchTask, budget: int, final: int) -> dict[str, Any] | None:
@@ -84,9 +98,9 @@ def _known(task: SearchTask, like: str) -> Like:
 def _waits(task: SearchTask, rounds: int) -> int:
     """Count how many calls follow on each other: what is scored at once takes as long as one."""
     needs, slots = task.plan.needs, task.handling.concurrency
-    decided, tried = (-(-needs.evaluators * size // slots) for size in (needs.deciding, needs.minibatch))
-    final = -(-final_calls(task.comparison, 1 + task.plan.top) // slots)
-    return decided * (1 + rounds) + (2 * tried * rounds if needs.is_held_out else 0) + final
+    decided, tried = (-(-needs.evaluators * size // slots) for size in (needs.choosing, needs.minibatch))
+    final = -(-final_calls(task.comparison, 1 + task.plan.finalists) // slots)
+    return decided * (1 + rounds) + (2 * tried * rounds if needs.is_apart else 0) + final
 
 
 def _cost(like: str, calls: int) -> float | None:
@@ -132,9 +146,25 @@ def _reply_words(replies: dict[str, Any]) -> str:
     )
 
 
+def _parts(examples: dict[str, Any], minibatch: int) -> str:
+    """Say which examples do what."""
+    learn, choose = count(examples["learn"], "example"), f"{examples['choose']:,}"
+    who = (
+        f"{learn} to learn from, {choose} others to choose by"
+        if examples["apart"]
+        else f"{learn} to learn from, and the same to choose by"
+    )
+    end = (
+        "nothing is held out: at most steered, never better"
+        if examples["steered_by"]
+        else f"{examples['deciding']:,} of {examples['split']} are opened at the end"
+    )
+    return f"{who}; {end}; minibatches of {minibatch}"
+
+
 def _words(told: dict[str, Any]) -> list[tuple[str, str]]:
     calls, examples = told["calls"], told["examples"]
-    held_out = f"{examples['deciding']:,} held out" if examples["held_out"] else "none held out"
+    deciding = f"{count(examples['deciding'], 'example')} of {examples['split']}"
     least, like = told["found_in_80_of_100"], told["like"]
     sd = (
         f"{like['sd']:.2g}, as in {like['run']}"
@@ -142,10 +172,10 @@ def _words(told: dict[str, Any]) -> list[tuple[str, str]]:
         else f"{_SD:g}, a guess (--like RUN plans by an earlier run)"
     )
     power = (
-        f"with {count(examples['deciding'], 'example')}, a gain of about {number(least)} would be found in "
+        f"with {deciding}, a gain of about {number(least)} would be found in "
         f"80 of 100 searches, if paired differences have a standard deviation of {sd}"
         if least
-        else f"{count(examples['deciding'], 'example')}: too few to show any difference"
+        else f"{deciding}: too few to show any difference"
     )
     search = (
         f"at most {calls['budget']:,} calls: {calls['seed']:,} for the seed, up to "
@@ -156,7 +186,7 @@ def _words(told: dict[str, Any]) -> list[tuple[str, str]]:
         ("goal", told["goal"]),
         (
             "data",
-            f"{count(examples['train'], 'train example')}, {held_out}; minibatches of {told['minibatch']}",
+            _parts(examples, told["minibatch"]),
         ),
         ("proposers", ", ".join(told["proposers"])),
         ("search", search),

@@ -65,7 +65,7 @@ def _tell_plan(task: "SearchTask") -> None:
     from optimize_eval.search.result.final import final_calls  # noqa: PLC0415  see optimize
 
     needs = task.plan.needs
-    most = final_calls(task.comparison, 1 + task.plan.top)
+    most = final_calls(task.comparison, 1 + task.plan.finalists)
     output.say(
         f"search: at most {task.limits.budget:,} calls (one accepted proposal takes up to "
         f"{needs.calls(1) - needs.calls(0):,} after {needs.calls(0):,} for the seed); "
@@ -75,11 +75,9 @@ def _tell_plan(task: "SearchTask") -> None:
 
 def _write(done: "Optimized", task: "SearchTask", file: str | None, *, require_better: bool) -> str | None:
     """Write the best; where a gain is required and none is shown, the seed, and the other beside it."""
-    from optimize_eval.search.result.findings import BETTER  # noqa: PLC0415  see optimize
-
     if file is None or done.result is None:
         return None
-    best, is_shown = done.result.best, done.result.state == BETTER
+    best, is_shown = done.result.best, done.result.is_better
     destination = Destination(file)
     if require_better and not is_shown:
         if destination.is_file:  # beside a device there is no place for another
@@ -114,7 +112,6 @@ def _write_file(destination: Destination, data: bytes) -> None:
 def _end(done: "Optimized", task: "SearchTask", *, require_better: bool) -> None:
     from optimize_eval.cli.ending import end, same_command  # noqa: PLC0415  see optimize
     from optimize_eval.search.ending import FAILED, Why  # noqa: PLC0415
-    from optimize_eval.search.result.findings import BETTER  # noqa: PLC0415
 
     so_far = f"{done.found.counts.calls:,} of at most {done.found.counts.budget:,} calls are done"
     if done.found.why is Why.INTERRUPTED:
@@ -132,6 +129,6 @@ def _end(done: "Optimized", task: "SearchTask", *, require_better: bool) -> None
         raise typer.Exit(_FAILED)
     if done.finished:
         end(done.finished, folder=task.folder, out=str(task.folder))
-    if require_better and not (done.result and done.result.state == BETTER):
+    if require_better and not (done.result and done.result.is_better):
         output.say("no gain is shown (--require-better)")
         raise typer.Exit(_MISSED)

@@ -1,7 +1,4 @@
-"""The report of a run that a search ended with: the verdict of the search, which knows all that val saw.
-
-A run's verdict corrects for the candidates that it has; the search had val see more of them.
-"""
+"""The report of a run that a search ended with: its verdict, and how the search went."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -51,9 +51,22 @@ def verdict_of(rows: Sequence[Told], claims: Told, run: JournaledRun) -> Told:
             row["splits"][split]["skipped"] and row["splits"][split]["coverage"] is None for row in rows
         )
         return told | {"state": "too_few" if were_skipped else "failed"}
+    if run.searched.get("decides") == "test":
+        winner = next(row for row in rows if row["vs_baseline"])
     if winner:
-        return told | _won(winner, claims["selection"], run)
-    return told | {"state": _without_winner(rows, split)}
+        told |= _won(winner, claims["selection"], run)
+    else:
+        told["state"] = _without_winner(rows, split)
+    return told | _after_search(told, run.searched)
+
+
+def _after_search(told: Told, searched: Told) -> Told:
+    """Let a search speak that found nothing, and nobody win by what steered it."""
+    if told["winner"] is None and searched.get("alone"):
+        return {"state": searched["alone"]["state"], "by": None}
+    if told["winner"] is not None and searched.get("steered_by"):
+        return {"state": "steered", "winner": None}
+    return {}
 
 
 def _without_winner(rows: Sequence[Told], split: str) -> str:

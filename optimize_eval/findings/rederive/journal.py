@@ -1,6 +1,7 @@
 """What was recorded, by cell: the axes of run.json, and the outcomes of each example."""
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -148,6 +149,7 @@ class JournaledRun:
     own_splits: dict[str, list[str]]  # of evaluators that are for some splits alone
     waits: bool  # for rules of tasks that were not applied yet
     was_chosen: bool  # by results of an earlier run: such examples decide nothing
+    searched: dict[str, Any]  # what is known of a search that it ended
     checks: set[str]  # scorers of tasks that rank nobody, as these say
 
     def splits_for(self, evaluator: str) -> list[str]:
@@ -209,6 +211,7 @@ def read(folder: Path) -> JournaledRun:
         group_by=manifest["group_by"],
         margins=manifest.get("settings", {}).get("margins", {}),
         was_chosen=manifest.get("settings", {}).get("chosen_after") is not None,
+        searched=_searched(folder, manifest, splits),
         cells={},
         replies=[],
         judges={one["name"]: one["judge"]["model"] for one in kept if one.get("judge")},
@@ -224,6 +227,13 @@ def read(folder: Path) -> JournaledRun:
     )
     _fill(run, found.records)
     return run
+
+
+def _searched(folder: Path, manifest: dict[str, Any], splits: Iterable[str]) -> dict[str, Any]:
+    searched: dict[str, Any] | None = manifest.get("settings", {}).get("searched")
+    if searched is None and (folder / "search.jsonl").is_file():  # of an earlier version, where all chose
+        return {"steered_by": "val" if "val" in splits else next(iter(splits))}
+    return searched or {}
 
 
 def _checks(settings: dict[str, Any]) -> set[str]:

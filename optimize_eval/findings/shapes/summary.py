@@ -51,7 +51,9 @@ class Verdict:
 
     text: str
     points: tuple[Point, ...] = ()
-    state: str | None  # better, worse, no_difference, not_shown, too_few, single, failed; None before the end
+    state: (
+        str | None
+    )  # better, steered, worse, no_difference, not_shown, too_few, single, failed; a search's own
     winner: str | None = None
     by: WonBy | None = None
 

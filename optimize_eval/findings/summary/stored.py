@@ -16,10 +16,11 @@ from optimize_eval.findings.metrics import counts_as, metrics_of
 from optimize_eval.findings.replies import judges_of
 from optimize_eval.findings.shapes.summary import SCHEMA, Point, SpendingTotals, Summary, Verdict
 from optimize_eval.findings.summary.document import summarise
+from optimize_eval.findings.summary.verdict import after_search
 from optimize_eval.reading import files
-from optimize_eval.store.folder import SUMMARY
+from optimize_eval.store.folder import PROPOSALS, SUMMARY
 from optimize_eval.store.journal_end import JournalEnd, fits, journal_end
-from optimize_eval.store.manifest import CHOSEN_AFTER
+from optimize_eval.store.manifest import CHOSEN_AFTER, SEARCHED, SearchedRun
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.tasks.definitions.target import ways_kept
 
@@ -38,7 +39,10 @@ def summarise_stored(run: StoredRun) -> Summary:
     whole = replace(
         summary, verdict=verdict, spent=totals, metrics=metrics_of(run, layout), journal=_end(run)
     )
-    return replace(whole, verdict=without_rules(whole) or _numbers_only(whole, run.manifest) or verdict)
+    whole = replace(whole, verdict=without_rules(whole) or _numbers_only(whole, run.manifest) or verdict)
+    return (
+        replace(whole, verdict=after_search(whole, searched, layout)) if (searched := _search(run)) else whole
+    )
 
 
 def _end(run: StoredRun) -> JournalEnd | None:
@@ -83,6 +87,14 @@ def _numbers_only(summary: Summary, manifest: Mapping[str, Any]) -> Verdict | No
         return None
     text = f"no verdict: these examples failed or got worse in {after}, and were taken for that"
     return Verdict(text=f"{text}; the numbers stand, and a run without --lf decides", state=None)
+
+
+def _search(run: StoredRun) -> SearchedRun | None:
+    """Give what is known of the search that a run ended; in earlier versions what decides chose, too."""
+    searched: SearchedRun | None = run.manifest.get("settings", {}).get(SEARCHED)
+    if searched is None and (run.folder / PROPOSALS).is_file():
+        return {"steered_by": run.layout.deciding}
+    return searched
 
 
 def points_about_code(settings: Mapping[str, Any]) -> Iterator[Point]:

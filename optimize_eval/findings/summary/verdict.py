@@ -7,6 +7,7 @@ not complete. Who won is claims', what a winner's sentence is won's.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from optimize_eval.findings.rows import (
     is_primary,
@@ -26,11 +27,20 @@ from optimize_eval.findings.summary.caveats import caveats
 from optimize_eval.findings.summary.models import points_about_models
 from optimize_eval.findings.summary.points import MOST_NAMED, about_winner, elsewhere, others
 from optimize_eval.findings.summary.skips import all_skipped, why_skipped
-from optimize_eval.findings.summary.won import won
+from optimize_eval.findings.summary.won import BETTER, won
 from optimize_eval.findings.wording import count, evidence, interval, interval90, number, signed
 from optimize_eval.store.layout import SINGLE, Layout
 
 _LONGEST_SAID = 300
+
+STEERED = "steered"
+
+_INSTEAD = {
+    "val": "give --testset, or leave --val-chooses away",
+    "train": "give --valset, or --val-share",
+    SINGLE: "give --dataset and --valset",
+}
+_PRAISE = {"✓", "▲"}
 
 WORSE, NO_DIFFERENCE, NOT_SHOWN, TOO_FEW, ALONE, FAILED = (
     "worse",
@@ -66,6 +76,36 @@ def judge(summary: Summary, won_by: str | None, layout: Layout) -> Verdict:
         *caveats(summary, layout),
     )
     return replace(verdict, points=points)
+
+
+def after_search(summary: Summary, searched: Mapping[str, Any], layout: Layout) -> Verdict:
+    """Say what came out of a search: what steered it proves nothing, and a test set has the word alone."""
+    verdict = summary.verdict
+    if verdict.state in {None, FAILED}:
+        return verdict
+    if searched.get("decides") == "test":
+        others = (row for row in summary.rows if is_primary(row, layout) and row.vs_baseline)
+        verdict = replace(won(next(others), summary, layout), points=verdict.points)
+    if verdict.winner is None and (alone := searched.get("alone")):
+        return replace(verdict, text=alone["text"], state=alone["state"], by=None)
+    split = searched.get("steered_by")
+    return _steered(verdict, split, layout) if split else verdict
+
+
+def _steered(verdict: Verdict, split: str, layout: Layout) -> Verdict:
+    """Take back what cannot be claimed of examples that chose."""
+    points = (replace(one, text=_not_held_out(one.text)) for one in verdict.points if one.mark not in _PRAISE)
+    verdict = replace(verdict, points=tuple(points))
+    if verdict.state != BETTER:
+        return replace(verdict, text=_not_held_out(verdict.text))
+    beats = f"{verdict.winner} beats {layout.baseline}"
+    ahead = _not_held_out(f"{verdict.winner} is ahead of {layout.baseline}{verdict.text.removeprefix(beats)}")
+    text = f"{ahead}; {split} steered this search: {_INSTEAD[split]}"
+    return replace(verdict, text=text, state=STEERED, winner=None)
+
+
+def _not_held_out(text: str) -> str:
+    return text.replace(on_split("val"), " on val")
 
 
 def _so_far(summary: Summary, layout: Layout) -> str:

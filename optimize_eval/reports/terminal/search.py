@@ -41,7 +41,7 @@ def render(document: Document, *, width: int, paint: Paint = plain) -> str:
 
 def _finalists(document: Document, width: int) -> list[str]:
     summary = summary_from(document["summary"])
-    split, baseline = summary.decided_on, summary.baseline
+    split = "test" if "test" in summary.rows[0].splits else summary.decided_on
     primary = next(iter(document["goal"]))
     rows = [row for row in summary.rows if row.evaluator == primary]
     rows = sorted(rows, key=lambda row: -(row.splits[split].mean or 0.0))
@@ -56,15 +56,12 @@ def _finalists(document: Document, width: int) -> list[str]:
         Column("CI of Δ", ["" if d is None or d.ci is None else short_interval(d.ci) for d in against]),
         *(
             [Column("train", [number(mean) for mean in train])]
-            if split == "val" and train[0] is not None
+            if split != "train" and train[0] is not None
             else []
         ),
         Column("found at", [f"{found[row.candidate]['calls']:,}" for row in rows]),
     ]
-    chosen = (
-        f"{primary}: {split}, the seed {baseline} and the best of the search; "
-        "Δ is not corrected for the choice"
-    )
+    chosen = f"{primary}: {split}, the seed {summary.baseline} and the best of the search"
     return [*wrapped(" ", chosen, width), *layout_table(columns, width)]
 
 

@@ -39,16 +39,17 @@ class Label(str):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An example as GEPA has it: whose split is in its id, so that train and val never share one."""
+    """An example as GEPA has it: its part is in its id, so that no two parts share one."""
 
+    part: str
     split: str
     line: int | None
     example: Mapping[str, Any] | None
-    teaches: bool  # False for val: its records are never made
+    teaches: bool  # False for those that choose: their records are never made
 
     @property
     def id(self) -> Label:
-        return Label(f"{self.split}:{self.line}")
+        return Label(f"{self.part}:{self.line}")
 
 
 Batch = EvaluationBatch[dict[str, Any], Value]
@@ -124,7 +125,7 @@ class Adapter:
         calls = self._state.calls(step, digest, partial(self._scorer.owed, distinct))
         self._purse.take(calls)
         self._state.enter(step, digest, calls)
-        if not step:  # the seed on all deciding examples: who scores none of the first ones is broken
+        if not step:  # the seed on all examples that choose: who scores none of the first ones is broken
             first = distinct[:PROBES]
             self._refuse_broken(dict(zip(first, self._scorer.score(first), strict=True)))
         outcomes = dict(zip(distinct, self._scorer.score(distinct), strict=True))

@@ -1,4 +1,4 @@
-"""GEPA's loop, started from a search's plan and watched: what deciding examples saw is the tree.
+"""GEPA's loop, started from a search's plan and watched: what its examples chose among is the tree.
 
 Nothing is taken from GEPA's own result: what ends a search goes through it as an exception, and its state
 with it.
@@ -17,7 +17,7 @@ from optimize_eval.search.budget import Purse
 from optimize_eval.search.ending import Over, OwnError, Why
 from optimize_eval.search.evolution.adapter import Adapter, Item, Label, Tally
 from optimize_eval.search.evolution.reflector import ORIGIN, Reflector
-from optimize_eval.search.plan import SearchPlan
+from optimize_eval.search.plan import SearchPlan, SearchSplit
 from optimize_eval.search.result.tree import Node
 from optimize_eval.search.state import SearchState
 from optimize_eval.search.stopping import Brakes
@@ -39,6 +39,13 @@ class _Loader:
 
     def __len__(self) -> int:
         return len(self._items)
+
+
+def _items(split: SearchSplit, *, teaches: bool) -> list[Item]:
+    return [
+        Item(split.name, split.split, line, example if teaches else None, teaches=teaches)
+        for line, example in split.examples
+    ]
 
 
 class _Silent:
@@ -131,20 +138,16 @@ class Watcher:
 
 def evolve(plan: SearchPlan, adapter: Adapter, reflector: Reflector, watcher: Watcher) -> Over:
     """Run GEPA until the search is over; returns why it is."""
-    teaching = [Item(plan.train.name, line, example, teaches=True) for line, example in plan.train.examples]
-    deciding = (
-        teaching
-        if plan.deciding is plan.train
-        else [Item(plan.deciding.name, line, None, teaches=False) for line, _ in plan.deciding.examples]
-    )
+    learn = _items(plan.learn, teaches=True)
+    choose = _items(plan.choose, teaches=False) if plan.is_apart else learn
     is_unit = plan.goal.is_unit
     answers: Any = adapter  # what it lacks of their protocols, GEPA does not need
     watchers: list[Any] = [watcher]
     try:
         optimize(
             seed_candidate={Label(name): text for name, text in plan.seed.items()},
-            trainset=_Loader(teaching),
-            valset=_Loader(deciding),
+            trainset=_Loader(learn),
+            valset=_Loader(choose),
             adapter=answers,
             reflection_strategy=reflector,
             candidate_selection_strategy=plan.selection,

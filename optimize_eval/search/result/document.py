@@ -2,12 +2,15 @@
 
 import difflib
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+from optimize_eval.findings.documents import to_dict
 from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.search.components import shown
-from optimize_eval.search.ending import FAILED, Why
+from optimize_eval.search.ending import Why
 from optimize_eval.search.goal import Goal
+from optimize_eval.search.plan import SearchPlan
 from optimize_eval.search.result import findings
 from optimize_eval.search.result.findings import Result
 from optimize_eval.search.result.tree import Node, SearchOutcome
@@ -22,10 +25,9 @@ _LONGEST_DIFF = 2_000  # lines
 def document(
     result: Result | None,
     outcome: SearchOutcome,
-    goal: Goal,
+    plan: SearchPlan,
     *,
     seed: str,
-    split: str,
     folder: str,
     final_calls: int,
     summary: Summary | None,
@@ -34,22 +36,27 @@ def document(
 ) -> dict[str, Any]:
     """Make it; `summary` is the final sweep's, `spent` of the search's models, `command` resumes it."""
     best = result.best if result else None
+    verdict = result.verdict if result else findings.of_nothing(outcome)
+    notes = tuple(findings.notes(verdict, outcome, plan))
     fields = {
         "schema": SCHEMA,
         "run": folder,
         "run_dir": folder,
         "status": str(outcome.why),
         "ended": outcome.sentence,
-        "resume": command if result is None or result.state in _RESUMABLE else None,
-        "verdict": _verdict(result, outcome, goal, seed, split),
+        "resume": command if verdict.state in _RESUMABLE else None,
+        "verdict": to_dict(replace(verdict, points=(*verdict.points, *notes))),
+        "notes": [to_dict(note) for note in notes],  # of its points, those that the summary does not have
         "best_artifact": shown(best.texts) if best else None,
         "best": _name(best, seed),
         **_calls(outcome, final_calls),
         "score_summary": _scores(outcome),
-        "top_diagnostics": _diagnostics(summary, _name(best, seed), goal),
+        "top_diagnostics": _diagnostics(summary, _name(best, seed), plan.goal),
         **_plateau(outcome),
         "proposals": _proposals(outcome),
-        "goal": {name: weight for name, weight in zip(goal.names, goal.weights, strict=True) if weight},
+        "goal": {
+            name: weight for name, weight in zip(plan.goal.names, plan.goal.weights, strict=True) if weight
+        },
         "candidates": [_node_fields(node, seed) for node in outcome.nodes],
         "lineage": [_name(node, seed) for node in outcome.lineage(best)] if best else [],
         "curve": [{"calls": step.calls, "best": step.best} for step in outcome.curve],
@@ -114,47 +121,9 @@ def failure_signal(result: Result | None, outcome: SearchOutcome) -> dict[str, s
         is_zero = not any(outcome.seed.values.values())
         kind = "repeated_zero_scores" if is_zero else "flat_scores"
         return {"kind": kind, "message": findings.GUIDANCE[findings.FLAT]}
-    if result and result.state == findings.UNEXPLAINED:
-        return {"kind": result.state, "message": findings.GUIDANCE[result.state]}
+    if result and result.verdict.state == findings.UNEXPLAINED:
+        return {"kind": findings.UNEXPLAINED, "message": findings.GUIDANCE[findings.UNEXPLAINED]}
     return None
-
-
-def _verdict(
-    result: Result | None, outcome: SearchOutcome, goal: Goal, seed: str, split: str
-) -> dict[str, Any]:
-    if result is None:
-        return {
-            "text": f"the search could not go on: {outcome.sentence}"
-            if outcome.why in FAILED
-            else f"there is no result yet, as the seed is not scored: {outcome.sentence}",
-            "points": [],
-            "state": findings.COULD_NOT if outcome.why in FAILED else findings.UNFINISHED,
-            "winner": None,
-            "by": None,
-        }
-    is_better = result.state == findings.BETTER
-    return {
-        "text": findings.sentence(result, outcome, goal, seed, split),
-        "points": list(findings.points(result, outcome, goal, split)),
-        "state": result.state,
-        "winner": result.best.name if is_better else None,
-        "by": _by(result) if result.judged else None,
-    }
-
-
-def _by(result: Result) -> dict[str, Any] | None:
-    judged = result.judged
-    if judged is None:
-        return None
-    fitted, d = judged.crossfit, judged.difference
-    return {
-        "diff": fitted.diff if fitted else d.diff,
-        "ci": fitted.ci if fitted else d.ci,
-        "p": judged.comparison.p_holm,
-        "from": "crossfit" if fitted else "final sweep",
-        "among": judged.among,
-        "naive": {"diff": d.diff, "ci": d.ci, "p": d.p},
-    }
 
 
 def _scores(outcome: SearchOutcome) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from optimize_eval.session.settings import Handling
 from optimize_eval.session.sweeps import SweepInputs, prepare
 from optimize_eval.store import journal
 from optimize_eval.store.folder import EVALUATIONS, JOURNAL
+from optimize_eval.store.manifest import SearchedRun
 from optimize_eval.store.stored import StoredRun
 
 
@@ -45,10 +46,12 @@ def sweep_finalists(
     handling: Handling,
     host: Host,
     connecting: Connecting = connect,
+    *,
+    searched: SearchedRun,
 ) -> Finished:
     """Compare them with the first, the seed, on all examples; records of an earlier sweep stay."""
     comparison = replace(comparison, candidates=tuple(candidates), baseline=candidates[0].name)
-    prepared = prepare(comparison, handling, host.say, out=str(folder))
+    prepared = prepare(comparison, handling, host.say, out=str(folder), searched=searched)
     with (
         reachable(prepared.plan, connecting) as handing_over,
         opened(folder, prepared.plan, prepared.manifest, handling, _say_nothing) as stored,

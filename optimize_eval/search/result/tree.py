@@ -1,4 +1,4 @@
-"""What a search found: the candidates that deciding examples saw, made from whom, at which call."""
+"""What a search found: the candidates that examples chose among, made from whom, at which call."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -12,7 +12,7 @@ from optimize_eval.search.ending import Why
 
 @frozen
 class Node:
-    """A candidate; `values` are what GEPA was given for the deciding examples, failures as penalties."""
+    """A candidate; `values` are what GEPA was given for the examples that choose, failures as penalties."""
 
     number: int  # 0 is the seed
     texts: Texts

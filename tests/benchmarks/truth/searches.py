@@ -1,92 +1,149 @@
-"""What a search may claim: 20 proposals at random, none better than the seed, 60 examples held out."""
+"""What a search may claim where children keep their parents' words: what chose one flatters all after it.
+
+Each word shifts each example at random. The dataset is split and searched, the final sweep summarised and
+judged, by the product's own functions.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple, get_args
 
+from optimize_eval.findings.shapes.summary import Verdict
+from optimize_eval.findings.summary.verdict import after_search
+from optimize_eval.rows.datasets import Example
 from optimize_eval.run.outcome import Outcome
-from optimize_eval.search.ending import Over, Why
-from optimize_eval.search.result.honest import Judged, Measured, judged
-from optimize_eval.search.result.tree import Node, SearchOutcome
+from optimize_eval.run.splits import SplitSource
+from optimize_eval.search.plan import Selection
+from optimize_eval.search.result.final import finalists
+from optimize_eval.search.result.tree import SearchOutcome
+from optimize_eval.search.roles import RoleArguments, roles_of
 from tests.benchmarks.truth.scenes import Draw, Scene
+from tests.findings.made import LEAD, made
 from tests.search.searches import CountingScorer, make_plan, run, scored
 
-_PROPOSALS, _TRAIN, _VAL = 20, 60, 60
+Score = Callable[[str, str, int], float]
+
+TRAIN = VAL = 60
+BUDGET = 3_000
 _FALSE = 0.05
 _COST = 5
+_SHIFT = 0.06  # standard deviation of what a word does to an example
+
+
+class Searched(NamedTuple):
+    """What a search came to: its verdict, and the true gain of what it delivers."""
+
+    verdict: Verdict
+    gain: float
+    as_run: bool  # whether an ordinary run of the seed and what is delivered calls that better
 
 
 def scenes() -> Iterator[Scene]:
-    for cell, is_binary in (("graded scores", False), ("scores of 0 and 1", True)):
-        yield Scene(
-            family="search, equal: false claim",
-            cell=cell,
-            once=_told(lambda one: one.is_better, is_binary=is_binary),
-            high=_FALSE,
-            cost=_COST,
-        )
-        yield Scene(
-            family="search, equal: best mean on val above the seed's",
-            cell=cell,
-            once=_told(lambda one: (one.difference.diff or 0.0) > 0, is_binary=is_binary),
-            cost=_COST,
-        )
-        yield Scene(
-            family="search, equal: uncorrected interval above 0",
-            cell=cell,
-            once=_told(lambda one: bool(one.difference.ci and one.difference.ci[0] > 0), is_binary=is_binary),
-            cost=_COST,
-        )
+    for selection in get_args(Selection):
+        for name, is_binary in (("graded", False), ("0 and 1", True)):
+            cell = f"{selection}, {name}"
+            yield Scene(
+                family="search, equal: false claim",
+                cell=cell,
+                once=_told(_is_better, selection, is_binary=is_binary),
+                high=_FALSE,
+                cost=_COST,
+            )
+            yield Scene(
+                family="search, climbing: gain",
+                cell=cell,
+                once=_told(lambda one: one.gain, selection, is_binary=is_binary, lift=0.01),
+                cost=_COST,
+                is_share=False,
+            )
+            yield Scene(
+                family="search, climbing: better",
+                cell=cell,
+                once=_told(_is_better, selection, is_binary=is_binary, lift=0.01),
+                beside=_told(lambda one: float(one.as_run), selection, is_binary=is_binary, lift=0.01),
+                cost=_COST,
+            )
 
 
-def searched(seed: int, *, is_binary: bool) -> Judged | None:
-    """Search once, and judge the best as `optimize` does; None where nothing was accepted."""
-    made = 0
+def searched(
+    seed: int,
+    selection: Selection = "pareto",
+    *,
+    is_binary: bool = False,
+    lift: float = 0.0,
+    budget: int = BUDGET,
+    val_chooses: bool = False,
+) -> Searched:
+    """Search once, and judge as `optimize` does; each word of a candidate lifts the truth by so much."""
+    words = 0
 
-    def proposes(_request: Mapping[str, Any]) -> str:
-        nonlocal made
-        made += 1
-        if made > _PROPOSALS:
-            raise Over(Why.BUDGET, "enough proposals")
-        return str(made)
+    def proposes(request: Mapping[str, Any]) -> str:
+        nonlocal words
+        words += 1
+        return f"{request['candidate']} {words}"
+
+    @cache
+    def shift(word: str, split: str, line: int) -> float:
+        return Draw(f"{seed} {word} {split} {line}").gauss(lift, _SHIFT)
+
+    def score(text: str, split: str, line: int) -> float:
+        own = Draw(f"{seed} {text} {split} {line}")
+        level = 0.5 + sum(shift(word, split, line) for word in text.split()[1:])
+        return float(own.random() < level) if is_binary else min(1, max(0, own.gauss(level, 0.15)))
 
     def evaluate(text: str, split: str, line: int | None) -> Outcome:
-        level = 0.6 + Draw(f"{seed} {split} {line}").gauss(0, 0.15)
-        own = Draw(f"{seed} {text} {split} {line}")
-        return scored(float(own.random() < level) if is_binary else min(1, max(0, own.gauss(level, 0.15))))
+        return scored(score(text, split, line or 0))
 
-    plan = make_plan(proposes, train=_TRAIN, val=_VAL, random_seed=seed)
-    return _judged(run(plan, CountingScorer(evaluate), budget=10**6), seed)
-
-
-def _told(claim: Callable[[Judged], bool], *, is_binary: bool) -> Callable[[Draw], float | None]:
-    def once(draw: Draw) -> float | None:
-        found = searched(draw.randrange(10**9), is_binary=is_binary)
-        return None if found is None else float(claim(found))
-
-    return once
-
-
-def _judged(found: SearchOutcome, seed: int) -> Judged | None:
-    others = found.nodes[1:]
-    if not others:
-        return None
-    best = max(others, key=lambda node: node.mean)
-    before = _values(found.seed)
-    return judged(
-        _measured(best),
-        _measured(found.seed),
-        among=len(others),
-        gains={node.name: [b - a for a, b in zip(before, _values(node), strict=True)] for node in others},
-        chosen=best.name,
-        goal=make_plan(lambda _: "").goal,
-        clusters=None,
+    wanted = RoleArguments(seed=seed, val_chooses=val_chooses)
+    roles = roles_of([_source("train", TRAIN), _source("val", VAL)], wanted)
+    plan = make_plan(
+        proposes,
+        learn=roles.learn,
+        choose=roles.choose,
+        steered_by=roles.steered_by,
+        selection=selection,
         random_seed=seed,
     )
+    found = run(plan, CountingScorer(evaluate), budget=budget)
+    return _judged(found, score, plan.steered_by, lift)
 
 
-def _values(node: Node) -> list[float]:
-    return list(node.values.values())
+def _told(
+    told: Callable[[Searched], float], selection: Selection, *, is_binary: bool, lift: float = 0.0
+) -> Callable[[Draw], float]:
+    return lambda draw: told(searched(draw.randrange(10**9), selection, is_binary=is_binary, lift=lift))
 
 
-def _measured(node: Node) -> Measured:
-    return Measured(values=_values(node), lows=[], highs=[], failed=0)
+def _is_better(one: Searched) -> float:
+    return float(one.verdict.state == "better")
+
+
+def _source(name: str, size: int) -> SplitSource:
+    examples = (Example(line=n, raw=b"%d" % n, value={"id": n}) for n in range(1, size + 1))
+    return SplitSource(name=name, file=f"{name}.jsonl", examples=tuple(examples))
+
+
+def _judged(found: SearchOutcome, score: Score, steered_by: str | None, lift: float) -> Searched:
+    texts = {node.name: node.text for node in (found.seed, *finalists(found, 3))}
+    verdict = _verdict(texts, score, steered_by)
+    best = verdict.winner or max(texts, key=lambda name: _mean(texts[name], score))
+    alone = {"seed": texts["seed"], best: texts[best]}
+    as_run = len(alone) > 1 and _verdict(alone, score, None).state == "better"
+    return Searched(verdict, lift * len(texts[best].split()[1:]), as_run)
+
+
+def _verdict(texts: Mapping[str, str], score: Score, steered_by: str | None) -> Verdict:
+    """Judge the seed and the others over train and val as a run does."""
+    cells = {
+        name: {
+            "train": [score(text, "train", line) for line in range(1, TRAIN + 1)],
+            "val": [score(text, "val", line) for line in range(1, VAL + 1)],
+        }
+        for name, text in texts.items()
+    }
+    one = made({LEAD: cells})
+    return after_search(one.findings(), {"steered_by": steered_by}, one.layout)
+
+
+def _mean(text: str, score: Score) -> float:
+    return sum(score(text, "val", line) for line in range(1, VAL + 1))

@@ -1,0 +1,167 @@
+"""Which examples play which part in a search: those that proposers learn from, those that choose, the rest.
+
+The dataset is split into both once, by clusters, so that what the valset says at the end chose nothing. Where
+a test set decides, or somebody wants it so, the valset chooses.
+"""
+
+import hashlib
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from optimize_eval.errors import UsageError
+from optimize_eval.findings.claims.duplicates import joined
+from optimize_eval.frozen import frozen
+from optimize_eval.rows.datasets import Example
+from optimize_eval.run.splits import SplitSource, label_at
+from optimize_eval.search.plan import SearchSplit
+from optimize_eval.session.inputs import Examples
+from optimize_eval.store.layout import SINGLE
+
+FEWEST = 10  # examples to learn from, and to choose by
+SHARE = 0.5
+
+LEARN, CHOOSE = "learn", "choose"
+WITHOUT_EXAMPLES = SearchSplit(name=LEARN, split=SINGLE, examples=((None, None),))
+
+
+@frozen
+class Roles:
+    """The two parts of a search, and what becomes of that in the end."""
+
+    learn: SearchSplit
+    choose: SearchSplit
+    steered_by: str | None  # the split that chose, and is all that there is to decide
+    has_test: bool = False
+
+
+@frozen
+class RoleArguments:
+    """What options say about it."""
+
+    share: float | None = None
+    rows: int | None = None
+    val_chooses: bool = False
+    cluster_by: str | None = None
+    seed: int = 0
+
+
+def roles_of(sources: Sequence[SplitSource], wanted: RoleArguments) -> Roles:
+    """Say who learns and who chooses; raises UsageError where the splits do not fit that."""
+    named = {source.name: source.examples for source in sources}
+    _check(named, wanted)
+    if not named:
+        return Roles(learn=WITHOUT_EXAMPLES, choose=WITHOUT_EXAMPLES, steered_by=SINGLE)
+    has_test = "test" in named
+    if "val" in named and (has_test or wanted.val_chooses):
+        learn, choose = split_of(LEARN, "train", named["train"]), split_of(CHOOSE, "val", named["val"])
+        steered_by = None if has_test else "val"
+    else:
+        learn, choose = _divided(named["train"], wanted)
+        steered_by = None if has_test or "val" in named else "train"
+    choose = sampled(choose, wanted.rows, wanted.seed)
+    return Roles(learn=learn, choose=choose, steered_by=steered_by, has_test=has_test)
+
+
+def _check(named: Mapping[str, Any], wanted: RoleArguments) -> None:
+    if named and "train" not in named:
+        raise UsageError("there is no train data to learn from", hint="give --dataset, too")
+    if wanted.val_chooses and "val" not in named:
+        raise UsageError("--val-chooses needs val data", hint="give --valset, or omit it")
+    if wanted.share is not None:
+        check_share("--choose-share", wanted.share)
+        if wanted.val_chooses or {"val", "test"} <= named.keys():
+            raise UsageError("--choose-share is of the dataset, and val chooses here", hint="omit it")
+    if not named and (wanted.share is not None or wanted.rows is not None):
+        raise UsageError("there are no examples that could choose", hint="give --dataset")
+
+
+def check_share(option: str, share: float) -> None:
+    if not 0 < share < 1:
+        raise UsageError(
+            f"{option} {share:g} is not a share", hint="give a number between 0 and 1, such as 0.3"
+        )
+
+
+def _divided(examples: Sequence[Example], wanted: RoleArguments) -> tuple[SearchSplit, SearchSplit]:
+    """Split the dataset in two; all of it is both where one of them would have too few."""
+    share = SHARE if wanted.share is None else wanted.share
+    kept, chosen = shared(examples, share, wanted.seed, wanted.cluster_by)
+    if min(len(kept), len(chosen)) < FEWEST:
+        both = split_of(LEARN, "train", examples)
+        return both, both
+    return split_of(LEARN, "train", kept), split_of(CHOOSE, "train", chosen)
+
+
+def split_of(name: str, split: str, examples: Sequence[Example]) -> SearchSplit:
+    digest = hashlib.sha256()
+    for example in examples:
+        digest.update(b"%d %s\n" % (example.line, example.raw))
+    return SearchSplit(
+        name=name,
+        split=split,
+        examples=tuple((example.line, example.value) for example in examples),
+        sha256=digest.hexdigest(),
+    )
+
+
+def sampled(split: SearchSplit, most: int | None, seed: int) -> SearchSplit:
+    """Choose a sample (`--choose-rows`): by the digest of each line, so that samples nest."""
+    if most is None or most >= len(split):
+        return split
+
+    def rank(one: tuple[int | None, Any]) -> bytes:
+        return hashlib.sha256(f"{seed} {split.split} {one[0]}".encode()).digest()
+
+    chosen = {line for line, _ in sorted(split.examples, key=rank)[:most]}
+    kept = tuple(example for example in split.examples if example[0] in chosen)
+    return replace(split, name=CHOOSE, examples=kept, sha256=f"{split.sha256} {most}")
+
+
+def with_val(examples: Examples, share: float | None, seed: int, cluster_by: str | None) -> Examples:
+    """Split one file into train and val where a share of it is to be held out."""
+    if share is None:
+        return examples
+    names = [source.name for source in examples.sources]
+    if "train" not in names or "val" in names:
+        raise UsageError("--val-share splits one file", hint="give --dataset, and no --valset")
+    check_share("--val-share", share)
+    (train,) = (source for source in examples.sources if source.name == "train")
+    kept, held_out = shared(train.examples, share, seed, cluster_by)
+    if not kept or not held_out:
+        raise UsageError(f"--val-share {share:g} leaves train or val empty", hint="give more examples")
+    sources = (replace(train, examples=tuple(kept)), replace(train, name="val", examples=tuple(held_out)))
+    others = tuple(source for source in examples.sources if source.name != "train")
+    files = {**examples.files, "val": train.file}
+    return replace(examples, sources=(*sources, *others), files=files)
+
+
+def shared(
+    examples: Sequence[Example], share: float, seed: int, cluster_by: str | None
+) -> tuple[list[Example], list[Example]]:
+    """Split examples in two, those of a cluster and equal ones on the same side."""
+    groups: dict[Hashable, list[Example]] = {}
+    for label, example in zip(_labels(examples, cluster_by), examples, strict=True):
+        groups.setdefault(label, []).append(example)
+    wanted, taken = round(share * len(examples)), set[int]()
+    for _, together in sorted(groups.items(), key=lambda item: _lot(seed, item[1])):
+        if len(taken) < wanted:
+            taken.update(example.line for example in together)
+    return (
+        [example for example in examples if example.line not in taken],
+        [example for example in examples if example.line in taken],
+    )
+
+
+def _lot(seed: int, together: Sequence[Example]) -> bytes:
+    return hashlib.sha256(f"{seed} ".encode() + together[0].raw).digest()
+
+
+def _labels(examples: Sequence[Example], cluster_by: str | None) -> Iterator[Hashable]:
+    """Name the cluster of each example; copies go together, however few they are."""
+    if cluster_by is None:
+        yield from (example.raw for example in examples)
+        return
+    digests = [hashlib.sha256(example.raw).hexdigest() for example in examples]
+    labels = [label_at(example.value, cluster_by) for example in examples]
+    yield from joined(digests, labels) or ()
