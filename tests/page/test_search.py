@@ -125,24 +125,27 @@ def test_a_search_that_has_scored_nothing_has_a_page(browser: Browser, search: P
 _SIGNS = "return [...document.querySelectorAll('.sign-text')].map(sign => sign.textContent)"
 
 
-def test_no_candidate_is_marked_as_confirmed_under_a_verdict_that_confirms_none(
+def test_what_chose_in_a_search_confirms_nobody_on_the_page_and_what_decided_does(
     browser: Browser, search: Path, page: Path, tmp_path: Path
 ) -> None:
     browser.open(page, "tab=overview")
     browser.ready()
-    assert "is not shown to be better" in browser.text(".headline")
-    assert browser.run(_SIGNS) == ["△"] * 6, "of three, on val and on train"
+    assert "p8 beats seed on held-out data" in browser.text(".headline")
+    assert browser.run(_SIGNS) == ["▲", "▲", "▲", "△", "▲", "△"], "of three, on val, and on train"
+    steered = shutil.copytree(search, tmp_path / "search")
+    manifest = orjson.loads((steered / "run.json").read_bytes())
+    manifest["settings"]["searched"]["steered_by"] = "val"
+    (steered / "run.json").write_bytes(orjson.dumps(manifest))
+    (steered / "summary.json").unlink()
+    assert report(steered).status == 0
+    page = steered / "report.html"
+    browser.open(page, "tab=overview")
+    browser.ready()
+    assert "val steered this search" in browser.text(".headline")
+    assert browser.run(_SIGNS) == ["△"] * 6
     seen = {}
     for a, b in ((0, 1), (1, 0)):
         browser.open(page, f"tab=compare&a={a}&b={b}")
         browser.ready()
         seen[a, b] = browser.run(_SIGNS)
     assert sorted(seen.values()) == [["△"], ["▽"]]
-    won = shutil.copytree(search, tmp_path / "search")
-    document = orjson.loads((won / "search.json").read_bytes())
-    document["verdict"] |= {"state": "better", "winner": "p8"}
-    (won / "search.json").write_bytes(orjson.dumps(document))
-    assert report(won).status == 0
-    browser.open(won / "report.html", "tab=overview")
-    browser.ready()
-    assert browser.run(_SIGNS) == ["▲", "▲", "△", "△", "△", "△"], "of the three it chose one"

@@ -95,26 +95,29 @@ function differenceOf(d, isHint) {
 }
 
 /**
- * Whether the better one of two is none for certain: a search chose among many on these examples, and does
- * not call it better.
+ * Whether the better one of two is none for certain: a search chose among many on this split, and the verdict
+ * does not call it better. Train always chose; val did where it steered, or where a test set decides.
  * @param {Data} data
  * @param {any} d
  * @param {string} a
  * @param {string} b
+ * @param {string} split
  */
-function isHintOnly(data, d, a, b) {
+function isHintOnly(data, d, a, b, split) {
   const better = { better: b, worse: a }[d?.mark];
-  return Boolean(data.head.search) && better !== undefined && better !== data.summary.baseline && better !== data.summary.verdict.winner;
+  const chose = split === "train" || data.summary.verdict.state === "steered" || (split === "val" && data.axes.splits.includes("test"));
+  return Boolean(data.head.search) && chose && better !== undefined && better !== data.summary.baseline && better !== data.summary.verdict.winner;
 }
 
 /**
  * A row's difference from the baseline.
  * @param {Data} data
  * @param {any} row
- * @param {any} d
+ * @param {string} split
  */
-function againstBaseline(data, row, d) {
-  return differenceOf(d, isHintOnly(data, d, data.summary.baseline, row.candidate));
+function againstBaseline(data, row, split) {
+  const d = row.vs_baseline[split];
+  return differenceOf(d, isHintOnly(data, d, data.summary.baseline, row.candidate, split));
 }
 
 /**

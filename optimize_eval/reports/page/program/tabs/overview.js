@@ -169,13 +169,13 @@ function comparedColumns(data, split, train, d) {
   const p = (one) => pValue(one.p_holm ?? one.p);
   const evidence = (one) => (one.ci ? [interval(one.ci), h("span", { class: "w1" }, ` · ${p(one)}`)] : p(one));
   const columns = [
-    { kind: "num", head: `Δ ${split} against baseline`, below: ["95 % CI", h("span", { class: "w1" }, " · p (Holm)")], cell: (row) => (d(row) ? [h("b", { class: "big" }, againstBaseline(data, row, d(row))), below(evidence(d(row)))] : dash()) },
+    { kind: "num", head: `Δ ${split} against baseline`, below: ["95 % CI", h("span", { class: "w1" }, " · p (Holm)")], cell: (row) => (d(row) ? [h("b", { class: "big" }, againstBaseline(data, row, split)), below(evidence(d(row)))] : dash()) },
     { kind: "w2", head: "better · same · worse", below: `${split} pairs`, cell: (row) => (d(row) ? pairsBar(d(row)) : dash()) },
   ];
   if (!train) return columns;
   return [
     ...columns,
-    { kind: "num w2", head: `Δ ${train}`, below: "mean", cell: (row) => (row.vs_baseline ? [againstBaseline(data, row, row.vs_baseline[train]), below(`mean ${number(row.splits[train].mean)}`)] : [dash(), below(`mean ${number(row.splits[train].mean)}`)]) },
+    { kind: "num w2", head: `Δ ${train}`, below: "mean", cell: (row) => (row.vs_baseline ? [againstBaseline(data, row, train), below(`mean ${number(row.splits[train].mean)}`)] : [dash(), below(`mean ${number(row.splits[train].mean)}`)]) },
     { kind: "w3", head: "Overfit?", below: "lost gain: Δ train − Δ val", cell: (row) => (row.overfit ? overfitCell(row.overfit) : dash()) },
   ];
 }
@@ -217,7 +217,7 @@ function otherColumns(app, split, compared) {
         const other = find(name, row);
         const d = other?.vs_baseline?.[split];
         if (!other) return DASH;
-        return d && compared ? [againstBaseline(data, row, d), below(interval(d.ci))] : [number(other.splits[split].mean), below(ends(other.splits[split].ci))];
+        return d && compared ? [againstBaseline(data, other, split), below(interval(d.ci))] : [number(other.splits[split].mean), below(ends(other.splits[split].ci))];
       },
     }));
 }
