@@ -5,12 +5,13 @@ from collections.abc import Sequence
 
 from optimize_eval.frozen import frozen
 from optimize_eval.statistics import student
-from optimize_eval.statistics.exact import all_alike, all_flips, drawn_flips, mcnemar
+from optimize_eval.statistics.exact import MOST_COMPARED, all_alike, all_flips, drawn_flips, mcnemar
 from optimize_eval.statistics.intervals import Interval, around
 from optimize_eval.statistics.units import Clusters, centre, spread, unit_count, unit_sums
 
 MOST_EXACT = 14  # units up to which all sign flips are counted
 MOST_FLIPPED = 1000  # units up to which flips are drawn
+MOST_FLIPPED_AMONG_MANY = 50  # the same among so many comparisons that 10,000 flips confirm none
 
 
 @frozen
@@ -47,8 +48,12 @@ def difference_of(
     *,
     seed: int = 0,
     may_flip: bool = True,
+    comparisons: int = 1,
 ) -> PairedDifference:
-    """Compare pairs: the mean of second minus first, its interval, one p value and the test it is from."""
+    """Compare pairs: the mean of second minus first, its interval, one p value and the test it is from.
+
+    `comparisons` is the number that will be corrected together.
+    """
     pairs = [b - a for a, b in zip(first, second, strict=True)]
     n = len(pairs)
     counts = {
@@ -63,33 +68,39 @@ def difference_of(
     if diff is None or found is None:
         return PairedDifference(diff=diff, se=None, ci=None, df=None, p=None, test=None, **counts)
     se, df = found
-    p, test = _test(first, second, pairs, clusters, (diff, se, df), seed=seed, may_flip=may_flip)
+    may_flip = may_flip and unit_count(n, clusters) <= _most_flipped(comparisons)
+    p, test = _test(
+        (*first, *second), pairs, clusters, (diff, se, df), draws=(seed, comparisons) if may_flip else None
+    )
     ci = around(diff, se, df) if se else None
     skew = _skew(unit_sums(pairs, clusters))
     return PairedDifference(diff=diff, se=se, ci=ci, df=df, p=p, test=test, skew=skew, **counts)
 
 
 def _test(
-    first: Sequence[float],
-    second: Sequence[float],
+    scores: Sequence[float],
     pairs: Sequence[float],
     clusters: Clusters,
     estimate: tuple[float, float, int],
     *,
-    seed: int,
-    may_flip: bool,
+    draws: tuple[int, int] | None,
 ) -> tuple[float, str]:
+    """Give p and its test; `draws` are the seed and the number of comparisons of flips that may be drawn."""
     diff, se, df = estimate
-    if clusters is None and all(value in {0, 1} for value in (*first, *second)):
+    if clusters is None and all(value in {0, 1} for value in scores):
         return mcnemar(_positive(pairs), _negative(pairs)), "mcnemar"
     if not se:  # all differ alike: every sign flip but two is less extreme
         return all_alike(df + 1) if diff else 1.0, "flip_exact"
     units = unit_sums(pairs, clusters)
     if len(units) <= MOST_EXACT:
         return all_flips(units), "flip_exact"
-    if may_flip and len(units) <= MOST_FLIPPED:
-        return drawn_flips(units, seed), "flip"
+    if draws:
+        return drawn_flips(units, *draws), "flip"
     return student.two_sided_p(diff / se, df), "t"
+
+
+def _most_flipped(comparisons: int) -> int:
+    return MOST_FLIPPED if comparisons <= MOST_COMPARED else MOST_FLIPPED_AMONG_MANY
 
 
 def _positive(pairs: Sequence[float]) -> int:

@@ -316,6 +316,22 @@ def test_every_falsified_number_of_a_summary_is_named(scene: str, tmp_path: Path
         stored["verdict"][field] = told
 
 
+def test_tests_among_more_than_a_hundred_comparisons_are_derived_again(tmp_path: Path) -> None:
+    labels = [f"{n % 101}" for n in range(101 * 15)] + ["large"] * 51
+    base = noisy(len(labels))
+    run = made(
+        {LEAD: {"a": {"val": base}, "b": {"val": moved(base, 0.1, sd=0.05)}}},
+        groups={"val": {"kind": labels}},
+    )
+    folder = run.write(tmp_path / "r")
+    stored = orjson.loads(orjson.dumps(summarise_stored(open_stored(folder)).to_dict()))
+    groups = stored["rows"][1]["groups"]
+    assert groups["kind=large"]["vs_baseline"]["val"]["test"] == "t"
+    few = groups["kind=7"]["vs_baseline"]["val"]
+    assert (few["test"], few["comparisons"]) == ("flip", 102)
+    assert not list(differences(stored, expected(read(folder)), Counter()))
+
+
 BOARDS: dict[str, dict[str, Any]] = {
     "files": {
         "models": {

@@ -5,6 +5,7 @@ import random
 import pytest
 
 from optimize_eval.statistics.exact import FLIPS, drawn_flips
+from optimize_eval.statistics.paired import difference_of
 
 
 @pytest.mark.parametrize("size", [1, 8, 9, 31, 32, 33, 40, 41, 300])
@@ -20,3 +21,17 @@ def test_flips_are_drawn_eight_at_a_time_from_the_seed(size: int) -> None:
 
 def test_ties_alone_show_nothing() -> None:
     assert drawn_flips([0.0, 0.0], 7) == 1
+
+
+def test_a_clear_difference_of_few_units_is_confirmed_among_however_many_comparisons() -> None:
+    base, better = [0.0] * 40, [0.1 + n / 100 for n in range(40)]
+    told = difference_of(base, better, comparisons=1500)
+    assert told.test == "flip"
+    assert told.p == 1 / (1 + 100 * 1500)
+    assert difference_of(base, better).p == 1 / (1 + FLIPS)
+    assert difference_of([0.0] * 51, [*better, *better[:11]], comparisons=101).test == "t"
+
+
+def test_flips_stop_early_where_no_further_ones_could_confirm_anything() -> None:
+    units = [(-1.0) ** n * n for n in range(1, 30)]
+    assert drawn_flips(units, 7, 5000) == drawn_flips(units, 7)

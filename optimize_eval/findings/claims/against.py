@@ -9,7 +9,13 @@ from functools import cached_property
 from itertools import combinations
 
 from optimize_eval.findings.claims.failures import WithFailures, are_held_against, with_failures
-from optimize_eval.findings.claims.families import CellFamily, corrected_by, family_of, model_family_of
+from optimize_eval.findings.claims.families import (
+    CellFamily,
+    corrected_by,
+    family_of,
+    model_family_of,
+    sizes_by,
+)
 from optimize_eval.findings.scores import Scores
 from optimize_eval.findings.summary.compare import (
     MOST_FLIPPED_PAIRS,
@@ -47,10 +53,19 @@ class Against(Remembers):
     def baseline(self) -> dict[Key, Comparison]:
         """Compare every candidate with the baseline."""
         found = {
-            key: self._between((key[0], self.layout.baseline), key, tolerance=self._tolerance(key[0]))
+            key: self._between(
+                (key[0], self.layout.baseline),
+                key,
+                tolerance=self._tolerance(key[0]),
+                comparisons=self._sizes[key],
+            )
             for key in self._keys()
         }
         return corrected_by(found, lambda key: family_of(key[0], self.layout))
+
+    @cached_property
+    def _sizes(self) -> dict[Key, int]:
+        return sizes_by(self._keys(), lambda key: family_of(key[0], self.layout))
 
     @cached_property
     def failing(self) -> dict[Key, WithFailures]:
@@ -75,12 +90,21 @@ class Against(Remembers):
     @cached_property
     def groups(self) -> dict[GroupKey, Comparison]:
         """Compare within each group; the groups of a field are corrected together, split by split."""
-        found = {
-            (where, name, path, label): self._compare(where, self.layout.baseline, name, places)
+        groups = {
+            (where, name, path, label): places
             for where, name in self._keys()
             for path, label, places in self.group_places(where.split)
         }
-        return corrected_by(found, lambda key: (key[0].split, key[2]))
+
+        def family(key: GroupKey) -> tuple[str, str]:
+            return key[0].split, key[2]
+
+        many = sizes_by(list(groups), family)
+        found = {
+            key: self._between((key[0], self.layout.baseline), key[:2], places, comparisons=many[key])
+            for key, places in groups.items()
+        }
+        return corrected_by(found, family)
 
     @cached_property
     def lost(self) -> dict[Key, tuple[Lost, float | None, str | None]]:
@@ -109,12 +133,19 @@ class Against(Remembers):
     def models(self) -> dict[Key, Comparison]:
         """Compare every model with the first one, prompt by prompt; keys name the other model."""
         first, *others = self.layout.task_models if self.layout.compares_models else (None,)
+        keys = [key for key in self.scores if key[0].task_model in others]
+
+        def family(key: Key) -> tuple[str, bool]:
+            return model_family_of(key[0], self.layout)
+
+        many = sizes_by(keys, family)
         found = {
-            (where, name): self._between((where._replace(task_model=first), name), (where, name))
-            for where, name in self.scores
-            if where.task_model in others
+            (where, name): self._between(
+                (where._replace(task_model=first), name), (where, name), comparisons=many[where, name]
+            )
+            for where, name in keys
         }
-        return corrected_by(found, lambda key: model_family_of(key[0], self.layout))
+        return corrected_by(found, family)
 
     def apart_from(self, where: CellFamily, winner: str) -> dict[str, Comparison]:
         """Compare the winner with the other candidates alone, where all pairs are too many."""
@@ -155,17 +186,30 @@ class Against(Remembers):
         pair = self.scores[where, self.layout.baseline], self.scores[where, name]
         clusters = self.splits[where.split].clusters
         is_unit = self.layout.score_range(where.evaluator) is ScoreRange.UNIT
-        return with_failures(*pair, clusters, is_unit=is_unit, seed=self.layout.seed, may_flip=self._may_flip)
+        return with_failures(
+            *pair,
+            clusters,
+            is_unit=is_unit,
+            seed=self.layout.seed,
+            may_flip=self._may_flip,
+            comparisons=self._sizes[key],
+        )
 
-    def _compare(self, where: CellFamily, a: str, b: str, places: Sequence[int] | None = None) -> Comparison:
-        return self._between((where, a), (where, b), places)
+    def _compare(self, where: CellFamily, a: str, b: str) -> Comparison:
+        return self._between((where, a), (where, b))
 
     def _tolerance(self, where: CellFamily) -> Tolerance | None:
         layout, name = self.layout, where.evaluator
         return tolerance_of(layout.margins.get(name), layout.score_range(name))
 
     def _between(
-        self, a: Key, b: Key, places: Sequence[int] | None = None, tolerance: Tolerance | None = None
+        self,
+        a: Key,
+        b: Key,
+        places: Sequence[int] | None = None,
+        *,
+        tolerance: Tolerance | None = None,
+        comparisons: int = 1,
     ) -> Comparison:
         return compare(
             self.scores[a].means,
@@ -175,6 +219,7 @@ class Against(Remembers):
             may_flip=self._may_flip,
             places=places,
             tolerance=tolerance,
+            comparisons=comparisons,
         )
 
     @property

@@ -67,7 +67,14 @@ def counted_as(end: float, own: Scores, other: Scores, *, is_unit: bool) -> Valu
 
 
 def with_failures(
-    a: Scores, b: Scores, clusters: Clusters, *, is_unit: bool, seed: int, may_flip: bool
+    a: Scores,
+    b: Scores,
+    clusters: Clusters,
+    *,
+    is_unit: bool,
+    seed: int,
+    may_flip: bool,
+    comparisons: int = 1,
 ) -> WithFailures:
     """Compare b with a both ways."""
 
@@ -75,7 +82,7 @@ def with_failures(
         before, after = counted_as(end, a, b, is_unit=is_unit), counted_as(0.0, b, a, is_unit=is_unit)
         if before is None or after is None:
             return None
-        return compare(before, after, clusters, seed=seed, may_flip=may_flip)
+        return compare(before, after, clusters, seed=seed, may_flip=may_flip, comparisons=comparisons)
 
     many = notable_skips(a, b)
     return WithFailures(at_worst=against(1.0), at_zero=against(0.0), skipped_for_one=many)

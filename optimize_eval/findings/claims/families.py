@@ -6,7 +6,8 @@ Pairs of candidates are a family within one evaluator, task model and split. Mod
 prompts are compared apart from the prompts, in families of the same kind.
 """
 
-from collections.abc import Callable, Hashable, Mapping
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from optimize_eval.findings.summary.compare import Comparison, corrected
@@ -37,6 +38,12 @@ def family_of(where: CellFamily, layout: Layout) -> tuple[str, bool]:
 def model_family_of(where: CellFamily, layout: Layout) -> tuple[str, bool]:
     """Name the family of comparisons with the first model: its split, and whether it decides."""
     return where.split, where.evaluator == layout.evaluators[0] and where.split == layout.deciding
+
+
+def sizes_by(keys: Sequence[_Key], family: Callable[[_Key], Hashable]) -> dict[_Key, int]:
+    """Count for each comparison how many are made together with it."""
+    many = Counter(map(family, keys))
+    return {key: many[family(key)] for key in keys}
 
 
 def corrected_by(

@@ -61,7 +61,14 @@ def _plain_mean(values: Values | None) -> float | None:
     return numerics.average([value for value in values or () if value is not None])
 
 
-def compare(a: Values, b: Values, run: JournaledRun, split: str, places: Sequence[int] | None = None) -> Told:
+def compare(
+    a: Values,
+    b: Values,
+    run: JournaledRun,
+    split: str,
+    places: Sequence[int] | None = None,
+    family: int = 1,
+) -> Told:
     """Compare b with a on the examples that both have a score for; Holm comes later."""
     among = range(len(a)) if places is None else places
     at = [place for place in among if a[place] is not None and b[place] is not None]
@@ -83,26 +90,29 @@ def compare(a: Values, b: Values, run: JournaledRun, split: str, places: Sequenc
         told["of_units"] = numerics.by_label(d, labels), numerics.by_label([1.0] * len(d), labels)
     found = None if told["diff"] is None else numerics.spread(d, told["diff"], labels)
     if found:
-        se, units = found
-        told |= {"se": se, "df": units - 1, "ci": numerics.around(told["diff"], se, units - 1)}
+        se, many = found
+        told |= {"se": se, "df": many - 1, "ci": numerics.around(told["diff"], se, many - 1)}
         is_share = not run.splits[split].is_clustered and {score for pair in pairs for score in pair} <= {
             0,
             1,
         }
-        told["p"], told["test"] = _test(told, numerics.by_label(d, labels), run, is_share=is_share)
+        units = numerics.by_label(d, labels)
+        told["p"], told["test"] = _test(told, units, run, family, is_share=is_share)
     told["at_most"] = 1 - 0.05 ** (1 / told["units"]) if d and told["ties"] == len(d) else None
     return told
 
 
-def _test(d: Told, units: Sequence[float], run: JournaledRun, *, is_share: bool) -> tuple[float, str]:
+def _test(
+    d: Told, units: Sequence[float], run: JournaledRun, family: int, *, is_share: bool
+) -> tuple[float, str]:
     if is_share:
         return numerics.mcnemar(d["wins"], d["losses"]), "mcnemar"
     if not d["se"]:
         return (2.0 ** (1 - len(units)) if d["diff"] else 1.0), "flip_exact"
     if len(units) <= 14:  # noqa: PLR2004
         return numerics.flips(units, run.seed), "flip_exact"
-    if len(units) <= 1000 and run.may_flip:  # noqa: PLR2004
-        return numerics.flips(units, run.seed), "flip"
+    if run.may_flip and len(units) <= (1000 if family <= 100 else 50):  # noqa: PLR2004
+        return numerics.flips(units, run.seed, family), "flip"
     return numerics.two_sided(d["diff"] / d["se"], d["df"]), "t"
 
 

@@ -1,5 +1,7 @@
 """Models that replied to the same prompts, compared a second time: each with the first one."""
 
+from collections import Counter
+
 from optimize_eval.findings.rederive.compared import OF_D, Told, compare, correct
 from optimize_eval.findings.rederive.journal import JournaledRun, Values
 
@@ -18,12 +20,18 @@ def models_compared(run: JournaledRun, means: dict[Where, dict[str, Values]]) ->
         for model in run.task_models[1:]
         for split in run.splits
     ]
-    found = {
-        (where, name): compare(means[where[0], first, where[2]][name], means[where][name], run, where[2])
-        for where, name in keys
-    }
     decisive = (run.evaluators[0], run.deciding)
-    told = correct(found, lambda key: (key[0][2], (key[0][0], key[0][2]) == decisive))
+
+    def family(key: tuple[tuple[str, str | None, str], str]) -> tuple[str, bool]:
+        return key[0][2], (key[0][0], key[0][2]) == decisive
+
+    many = Counter(map(family, keys))
+    found = {}
+    for key in keys:
+        where, name = key
+        pair = means[where[0], first, where[2]][name], means[where][name]
+        found[key] = compare(*pair, run, where[2], family=many[family(key)])
+    told = correct(found, family)
     pairs = [
         {
             "a": first,

@@ -196,8 +196,11 @@ def mcnemar(wins: int, losses: int) -> float:
     return min(1.0, 2 * tosses / (1 << n))
 
 
-def flips(units: Sequence[float], seed: int) -> float:
-    """Count sign flips that are as extreme: all of them up to 14 units, else 10,000 by the seed."""
+def flips(units: Sequence[float], seed: int, comparisons: int = 1) -> float:
+    """Count sign flips that are as extreme: all of them up to 14 units, else 10,000 by the seed.
+
+    Where less than 20 of them are, 100 are drawn for each comparison that is corrected together.
+    """
     least = abs(math.fsum(units)) - 1e-12 * math.fsum(map(abs, units))
     if len(units) <= 14:  # noqa: PLR2004
         sums = [0.0]
@@ -213,11 +216,13 @@ def flips(units: Sequence[float], seed: int) -> float:
         ]
         for at in range(0, len(moving), 8)
     ]
-    extreme = 0
-    for _ in range(10_000):
-        drawn = signs.randbytes(len(tables))
-        extreme += abs(sum(table[byte] for table, byte in zip(tables, drawn, strict=True))) >= least
-    return (1 + extreme) / 10_001
+    extreme = drawn = 0
+    while drawn < 10_000 or (extreme < 20 and drawn < 100 * comparisons):  # noqa: PLR2004
+        for _ in range(10_000 if not drawn else 100 * comparisons - drawn):
+            row = signs.randbytes(len(tables))
+            extreme += abs(sum(table[byte] for table, byte in zip(tables, row, strict=True))) >= least
+            drawn += 1
+    return (1 + extreme) / (1 + drawn)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

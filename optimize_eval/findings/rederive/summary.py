@@ -91,21 +91,23 @@ def _against_baseline(
         where, split = key[0], key[0][2]
         return split, where == (*run.primary, run.deciding)
 
-    plain = {
-        (where, name): compare(means[where][run.baseline], means[where][name], run, where[2])
-        for where, name in keys
-    }
+    many = Counter(map(family, keys))
+
+    def against(key: tuple[Where, str], before: Values, after: Values) -> Told:
+        return compare(before, after, run, key[0][2], family=many[family(key)])
+
+    plain = {key: against(key, means[key[0]][run.baseline], means[key[0]][key[1]]) for key in keys}
     done = correct(plain, family)
     cells = {key: (run.cells[*key[0], run.baseline], run.cells[*key[0], key[1]]) for key in keys}
     alone = {key: one_sided(*pair) for key, pair in cells.items()}
     failing = [key for key, (a, b) in cells.items() if a.failed or b.failed or alone[key]]
     for end, score in (("at_worst", 1.0), ("at_zero", 0.0)):
         substituted = dict(plain)
-        for where, name in failing:
-            a, b = cells[where, name]
+        for key in failing:
+            a, b = cells[key]
             before, after = a.counted_as(score, b), b.counted_as(0.0, a)
             if before is not None and after is not None:
-                substituted[where, name] = compare(before, after, run, where[2]) | {"is_other": True}
+                substituted[key] = against(key, before, after) | {"is_other": True}
         for key, d in correct(substituted, family).items():
             if key in failing:
                 done[key] = done[key] | {end: d if d.get("is_other") else None}
@@ -240,6 +242,7 @@ def _groups(run: JournaledRun, means: dict[Where, dict[str, Values]]) -> dict[An
     """Compute each group's means and differences; the groups of a field in a split are a family."""
     found: dict[Any, Told] = {}
     told: dict[Any, Told] = {}
+    parts: dict[Any, list[int]] = {}
     for where, of_candidates in means.items():
         split = run.splits[where[2]]
         is_unit = run.ranges[where[0]] == "unit"
@@ -254,8 +257,12 @@ def _groups(run: JournaledRun, means: dict[Where, dict[str, Values]]) -> dict[An
                     group = told.setdefault((where[:2], name), {}).setdefault(f"{path}={label}", _empty())
                     group["splits"][split.name] = {key: s[key] for key in s if key != "df"}
                     if name != run.baseline:
-                        d = compare(of_candidates[run.baseline], values, run, split.name, places)
-                        found[where, name, path, label] = d
+                        parts[where, name, path, label] = places
+    many = Counter((where[2], path) for where, _, path, _ in parts)
+    for (where, name, path, label), places in parts.items():
+        pair = means[where][run.baseline], means[where][name]
+        d = compare(*pair, run, where[2], places, many[where[2], path])
+        found[where, name, path, label] = d
     for (where, name, path, label), d in correct(found, lambda key: (key[0][2], key[2])).items():
         group = told[where[:2], name][f"{path}={label}"]
         group["vs_baseline"][where[2]] = {key: d[key] for key in OF_D}

@@ -81,13 +81,17 @@ def compare(
     may_flip: bool,
     places: Sequence[int] | None = None,
     tolerance: Tolerance | None = None,
+    comparisons: int = 1,
 ) -> Comparison:
-    """Compare on the examples that both have a score for; `places` are those that take part at all."""
+    """Compare on the examples that both have a score for; `places` are those that take part at all.
+
+    `comparisons` is the number that will be corrected together.
+    """
     among = range(len(a)) if places is None else places
     both = [place for place in among if a[place] == a[place] and b[place] == b[place]]  # NaN is not itself
     before, after = [a[place] for place in both], [b[place] for place in both]
     units = None if clusters is None else [clusters[place] for place in both]
-    difference = difference_of(before, after, units, seed=seed, may_flip=may_flip)
+    difference = difference_of(before, after, units, seed=seed, may_flip=may_flip, comparisons=comparisons)
     held = None
     if tolerance:
         pairs = [y - x for x, y in zip(before, after, strict=True)]
