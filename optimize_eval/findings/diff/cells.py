@@ -86,7 +86,6 @@ class ComparedCells:
 def compare_cells(a: OpenRun, b: OpenRun, cells: PairedCells, *, may_flip: bool) -> ComparedCells:
     scores, examples = (a.scores(cells.a), b.scores(cells.b)), cells.examples
     means = _at(scores[0].means, examples.a), _at(scores[1].means, examples.b)
-
     ranges = a.layout.score_range(cells.a.evaluator), b.layout.score_range(cells.b.evaluator)
     tolerance = tolerance_of(b.layout.margins.get(cells.b.evaluator), *ranges)
 
@@ -94,11 +93,14 @@ def compare_cells(a: OpenRun, b: OpenRun, cells: PairedCells, *, may_flip: bool)
         seed, clusters = b.layout.seed, examples.clusters
         return _settled(compare(before, after, clusters, seed=seed, may_flip=may_flip, tolerance=tolerance))
 
-    lows = _lows(scores, *ranges)
+    comparison, lows = against(*means), _lows(scores, *ranges)
+    low = comparison if lows else None
+    if lows and any(one.failed for one in scores):
+        low = against(_at(lows[0], examples.a), _at(lows[1], examples.b))
     return ComparedCells(
         cells=cells,
-        comparison=against(*means),
-        low=lows and against(_at(lows[0], examples.a), _at(lows[1], examples.b)),
+        comparison=comparison,
+        low=low,
         means=Sides(a=_mean(means[0], means), b=_mean(means[1], means)),
         counts=_counts(scores, examples),
         failed_calls=Sides(
