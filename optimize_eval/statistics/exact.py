@@ -5,6 +5,7 @@ import operator
 import random
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 from optimize_eval.statistics.units import ROUNDING
 
@@ -39,12 +40,17 @@ def all_flips(units: Sequence[float]) -> float:
 
 
 def drawn_flips(units: Sequence[float], seed: int, comparisons: int = 1) -> float:
-    """Draw signs eight at a time: for each eight units a table of the 256 sums that a byte of signs gives.
+    """Draw sign flips of the units, and count those whose sum is as extreme as the one that was observed.
 
     Among many comparisons, flips of which hardly any is extreme are followed by as many as it takes for the
     smallest p to survive the correction; to stop early where p is large makes no p too small.
     """
-    units = [unit for unit in units if unit]  # a tie changes no sum
+    return _drawn_flips(tuple(unit for unit in units if unit), seed, comparisons)  # a tie changes no sum
+
+
+@lru_cache(maxsize=64)  # a report looks at most of its pairs twice or more
+def _drawn_flips(units: tuple[float, ...], seed: int, comparisons: int) -> float:
+    """Draw signs eight at a time: for each eight units a table of the 256 sums that a byte of signs gives."""
     if not units:
         return 1.0
     eights = [units[start : start + 8] for start in range(0, len(units), 8)]
