@@ -70,6 +70,12 @@ class Waits(Protocol):
         ...
 
 
+def queues_of(evaluators: Sequence[Evaluator]) -> str:
+    """Say which calls of these wait for servers that have no room."""
+    queues = [queue for one in evaluators if isinstance(one, Waits) for queue in one.queues]
+    return "; ".join(map(str, {queue.who: queue for queue in queues}.values()))
+
+
 @runtime_checkable
 class Metered(Protocol):
     """An evaluator, or a model under test, whose calls of models cost something."""

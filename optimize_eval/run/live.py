@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 
 from optimize_eval.caps import Caps
 from optimize_eval.engines import CrowdedOut
-from optimize_eval.evaluator import CallsModels, Capacity, Evaluator, EvaluatorSpec, Metered, Waits
+from optimize_eval.evaluator import CallsModels, Capacity, Evaluator, EvaluatorSpec, Metered, Waits, queues_of
 from optimize_eval.kinds.table import connect
 from optimize_eval.retrying import GivenUp
 from optimize_eval.run.attempt import attempt_many
@@ -39,12 +39,6 @@ class BrokenOff(NamedTuple):
     def usages(self) -> list[dict[str, Any]]:
         """Give its calls as notes of a journal have them."""
         return usages_of(self.unit, self.spent, self.output)
-
-
-def queues_of(evaluators: Sequence[Evaluator]) -> str:
-    """Say which calls of these wait for servers that have no room."""
-    queues = [queue for one in evaluators if isinstance(one, Waits) for queue in one.queues]
-    return "; ".join(map(str, {queue.who: queue for queue in queues}.values()))
 
 
 def usages_of(unit: Unit, spent: Spent, output: str) -> list[dict[str, Any]]:

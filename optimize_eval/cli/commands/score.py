@@ -15,7 +15,7 @@ from optimize_eval.cli.cleanup import owned_processes
 from optimize_eval.cli.options.evaluators import named_evaluators
 from optimize_eval.cli.progress import WaitingLine
 from optimize_eval.errors import UsageError
-from optimize_eval.evaluator import Evaluator, EvaluatorSpec, Waits
+from optimize_eval.evaluator import Evaluator, EvaluatorSpec, Waits, queues_of
 from optimize_eval.kinds.table import connect
 from optimize_eval.options.calling import PatienceOptions
 from optimize_eval.options.compared import TaskModelOption
@@ -25,7 +25,6 @@ from optimize_eval.options.reached import judge_of, manners_of, starting_spec
 from optimize_eval.protocol import Payload, check_task_model
 from optimize_eval.rows.datasets import load_example, parse_example
 from optimize_eval.run.attempt import attempt
-from optimize_eval.run.live import queues_of
 from optimize_eval.run.outcome import Failed, Outcome
 
 EXAMPLES = """\b
