@@ -23,10 +23,13 @@ from optimize_eval.rows.datasets import (
     read_dataset,
 )
 from optimize_eval.rows.selection import EVERYTHING, Selection
+from optimize_eval.run.replan import OPTIONS
 from optimize_eval.run.resume import recorded_sample
 from optimize_eval.run.splits import SplitSource, choose
 from optimize_eval.session.host import Say
 from optimize_eval.store.manifest import Manifest
+
+_STDIN = "stdin"  # how run.json names what came there
 
 
 @frozen
@@ -67,7 +70,7 @@ def load_splits(
     is_whole = limit is sample is None and not selection
     examples = load_examples(files.values(), most=MAX_RECORDS if is_whole else None)
     every = dict(zip(files, examples, strict=True))
-    files = {split: "stdin" if path == STDIN else path for split, path in files.items()}
+    files = {split: _STDIN if path == STDIN else path for split, path in files.items()}
     selected = selection.of(every)
     for note in selection.notes(files, every, selected):
         say(f"note: {note}")
@@ -142,6 +145,12 @@ def read_again(manifest: Manifest, named: Mapping[str, str | None]) -> dict[str,
         if path is not None and split not in splits:
             raise UsageError(f"{path}: the run has no {split} examples", hint="omit the option")
     files = {split: named.get(split) or paths.get(split) for split in splits}
+    for split, path in files.items():
+        if path == _STDIN and not Path(path).exists():
+            raise UsageError(
+                f"the {split} examples came on stdin, and a run keeps no data",
+                hint=f"put them into a file again, and name it: {OPTIONS[split]} FILE",
+            )
     return {split: None if path is None else read_dataset(path, most=None) for split, path in files.items()}
 
 

@@ -29,7 +29,9 @@ def test_examples_on_stdin_are_a_dataset_and_the_same_again_are_the_same_run(
     assert again.json["summary"] == done.json["summary"]
     asked = cli("report", "r", "--filter", "n=2", stdin=ROWS)
     assert (asked.status, asked.stdout) == (2, ""), "nobody waits for a stdin that was"
-    assert "--dataset" in asked.stderr
+    assert "error: the train examples came on stdin, and a run keeps no data" in asked.stderr
+    assert "--dataset FILE" in asked.stderr
+    assert "the train examples came on stdin" in cli("rescore", "r", "-e", "@exact_match").stderr
 
 
 def test_a_bad_line_of_stdin_is_told_by_its_number(cli: Cli) -> None:
