@@ -283,6 +283,10 @@ def test_what_is_no_sweep_file_is_refused_with_what_may_have_been_meant(cli: Cli
     assert "'b.txt' is no sweep file (.toml)" in done.stderr
     assert "name a candidate with --candidate" in done.stderr
     assert "quote a pattern" in done.stderr
+    of_task = cli("run", "task.yaml")
+    assert of_task.status == 2
+    assert "'task.yaml' is no sweep file (.toml)" in of_task.stderr
+    assert "`optimize-eval bench FILE --model toy` runs a task" in of_task.stderr
 
 
 def test_without_an_evaluator_there_is_nothing_to_run(cli: Cli, tmp_path: Path) -> None:

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 
 QUOTE = "an option takes one value: quote a pattern, 'prompts/*.txt', or your shell makes many words of it"
 
+_YAML = (".yaml", ".yml")
+_ABOUT_YAML = (
+    "`optimize-eval bench FILE --model toy` runs a task, `optimize-eval validate FILE` says what a file is"
+)
+
 USUAL = "optimize-eval.toml"  # in the folder where a command starts
 
 _FILES = ("candidate", "candidates")
@@ -36,9 +41,8 @@ def take_sweep(context: typer.Context, path: str | None) -> str | None:
     from optimize_eval.sweepfile.reading import load_sweep  # noqa: PLC0415
 
     if not path.endswith(SUFFIX):
-        raise UsageError(
-            f"{path!r} is no sweep file ({SUFFIX})", hint=f"name a candidate with --candidate; {QUOTE}"
-        )
+        meant = _ABOUT_YAML if path.endswith(_YAML) else f"name a candidate with --candidate; {QUOTE}"
+        raise UsageError(f"{path!r} is no sweep file ({SUFFIX})", hint=meant)
     context.obj = sweep = load_sweep(path)
     keys = {**sweep.options, **(sweep.search if context.info_name == "optimize" else {})}
     context.default_map = {
