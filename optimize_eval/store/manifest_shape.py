@@ -105,6 +105,13 @@ _PATHS = _with(
         "system": _text,
     }
 )
+_SEARCHED = _with(
+    {
+        "steered_by": _or_null(_text),
+        "decides": _or_null(_text),
+        "alone": _or_null(_with({"state": _text, "text": _text})),
+    }
+)
 _MANIFEST: Mapping[str, Check] = {
     "plan": _text,
     "created_at": _text,
@@ -119,7 +126,9 @@ _MANIFEST: Mapping[str, Check] = {
     "seed": _whole,
     "cluster_by": _or_null(_text),
     "group_by": _list_of(_text),
-    "settings": _with({"paths": _or_null(_PATHS), "gates": _table, "format": _or_null(_text)}),
+    "settings": _with(
+        {"paths": _or_null(_PATHS), "gates": _table, "format": _or_null(_text), "searched": _SEARCHED}
+    ),
 }
 _CELL = _with(
     {

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 from collections import Counter
@@ -313,18 +314,55 @@ def test_a_dataset_is_split_once_by_clusters_and_val_is_never_seen(tmp_path: Pat
     assert any("36 examples of train, and 12 others" in one["text"] for one in done.json["verdict"]["points"])
 
 
-def test_a_search_that_found_nothing_says_so_in_both_documents(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("worth", "state"), [("0.5", "seed_only"), ("0", "flat_scores")])
+def test_a_search_that_found_nothing_says_so_in_both_documents(
+    tmp_path: Path, worth: str, state: str
+) -> None:
     folder = project(tmp_path)
-    (folder / "evaluate.py").write_text(
-        EVALUATE.replace("min(1, number / 10 *", "max(0, 0.5 - number / 10 *")
-    )
+    (folder / "evaluate.py").write_text(EVALUATE.replace("number / 10", worth))
     cli = in_this_process(folder)
 
-    done = cli(*WITH_VAL, "--acceptance", "equal", "--budget", "150", "--json")
+    done = cli(*WITH_VAL, "--acceptance", "equal", "--budget", "60", "--json")
 
-    assert done.json["verdict"]["state"] == "seed_only"
-    if done.json["summary"]:
-        assert json.loads((folder / "r" / "summary.json").read_bytes())["verdict"]["state"] == "seed_only"
+    stored = json.loads((folder / "r" / "summary.json").read_bytes())
+    assert (done.json["verdict"]["state"], stored["verdict"]["state"]) == (state, state)
+    assert stored["verdict"]["text"] == done.json["verdict"]["text"]
+    assert done.json["best"] == "seed"
+    assert cli("report", "r", "--json", "--check").status == 0
+
+
+def test_a_call_that_failed_in_the_search_is_no_zero_in_the_headline(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    fails = """    if example.get("id") == "val-5" and not os.path.exists("mended"):
+        print('{"error": "not yet"}', flush=True)
+        continue
+"""
+    text = EVALUATE.replace("    score = min", f"{fails}    score = min")
+    (folder / "evaluate.py").write_text(f"import os\n{text}")
+    cli = in_this_process(folder)
+    (folder / "seed.txt").write_text("3")
+
+    failing = cli(*WITH_VAL, "--val-chooses", "--budget", "120", "--json")
+    (folder / "mended").touch()
+    done = cli(*WITH_VAL, "--val-chooses", "--budget", "120", "--json")
+
+    assert failing.json["summary"]["rows"][0]["splits"]["val"]["failed"] == 1
+    told, rows = done.json, {row["candidate"]: row for row in done.json["summary"]["rows"]}
+    assert told["candidates"][0]["failed"] == 1, told["verdict"]
+    assert rows["seed"]["splits"]["val"]["failed"] == 0, "called again in the final sweep"
+    difference = rows[told["best"]]["vs_baseline"]["val"]["diff"]
+    assert told["verdict"]["by"]["diff"] == difference
+    assert difference > told["score_summary"]["best"] - told["score_summary"]["initial"]
+
+
+def test_what_run_json_says_of_a_search_is_checked(tmp_path: Path, found: tuple[Path, Result]) -> None:
+    shutil.copytree(found[0] / "r", tmp_path / "r")
+    manifest = json.loads((tmp_path / "r" / "run.json").read_bytes())
+    for edited in (7, {"steered_by": 7}, {"alone": {"state": 1, "text": "x"}}):
+        manifest["settings"]["searched"] = edited
+        (tmp_path / "r" / "run.json").write_text(json.dumps(manifest))
+        done = in_this_process(tmp_path)("report", "r")
+        assert (done.status, "or was edited" in done.stderr) == (2, True), done.stderr
 
 
 @pytest.mark.parametrize(

@@ -83,11 +83,11 @@ def after_search(summary: Summary, searched: Mapping[str, Any], layout: Layout) 
     verdict = summary.verdict
     if verdict.state in {None, FAILED}:
         return verdict
-    if searched.get("decides") == "test":
+    if searched.get("decides") == "test" and "test" in summary.rows[0].splits:
         others = (row for row in summary.rows if is_primary(row, layout) and row.vs_baseline)
         verdict = replace(won(next(others), summary, layout), points=verdict.points)
     if verdict.winner is None and (alone := searched.get("alone")):
-        return replace(verdict, text=alone["text"], state=alone["state"], by=None)
+        return replace(verdict, text=str(alone.get("text")), state=alone.get("state"), by=None)
     split = searched.get("steered_by")
     return _steered(verdict, split, layout) if split else verdict
 
@@ -100,7 +100,7 @@ def _steered(verdict: Verdict, split: str, layout: Layout) -> Verdict:
         return replace(verdict, text=_not_held_out(verdict.text))
     beats = f"{verdict.winner} beats {layout.baseline}"
     ahead = _not_held_out(f"{verdict.winner} is ahead of {layout.baseline}{verdict.text.removeprefix(beats)}")
-    text = f"{ahead}; {split} steered this search: {_INSTEAD[split]}"
+    text = f"{ahead}; {split} steered this search: {_INSTEAD.get(split, 'give fresh examples')}"
     return replace(verdict, text=text, state=STEERED, winner=None)
 
 
