@@ -272,6 +272,13 @@ def test_the_best_of_several_is_said_to_be_picked_as_that() -> None:
     assert "picked" not in everything(on_val(a=BASE, b=BETTER).summary())
 
 
+def test_what_a_winner_of_graded_scores_may_lose_unseen_is_a_point() -> None:
+    (said,) = saying(on_val(a=BASE, b=BETTER).summary(), "lose much")
+    assert said == "· 40 examples cannot rule out that up to 7.2 % of all lose much"
+    shares = {"a": [0.0] * 40, "b": [*[1.0] * 20, *[0.0] * 20]}
+    assert not saying(on_val(**shares).summary(), "lose much")
+
+
 def test_nothing_wins_whose_interval_as_the_best_of_all_holds_0() -> None:
     base = noisy(14)
     uneven = [one + (0.02 if place < 9 else 0.3) for place, one in enumerate(base)]

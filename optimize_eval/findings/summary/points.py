@@ -17,7 +17,16 @@ from optimize_eval.findings.shapes.row import Overfit, Row
 from optimize_eval.findings.shapes.summary import Point, Summary, WinnersCarryOver
 from optimize_eval.findings.summary import compare, gap
 from optimize_eval.findings.summary.skips import all_skipped
-from optimize_eval.findings.wording import ROUNDING, count, evidence, interval, interval90, number, signed
+from optimize_eval.findings.wording import (
+    ROUNDING,
+    count,
+    evidence,
+    interval,
+    interval90,
+    number,
+    percent,
+    signed,
+)
 from optimize_eval.store.layout import Layout
 
 MOST_NAMED = 5
@@ -31,6 +40,16 @@ def about_winner(winner: Row | None, summary: Summary) -> Iterator[Point]:
     if alike := summary.not_told_apart:
         shown = ", ".join(alike[:MOST_NAMED]) + f", … ({len(alike):,})" * (len(alike) > MOST_NAMED)
         yield _point("·", f"not told apart from {winner.candidate}: {shown}")
+    if winner.candidate == summary.verdict.winner:
+        yield from _rare_losses(winner.difference("test" if "test" in winner.splits else summary.decided_on))
+
+
+def _rare_losses(d: ScoreDifference) -> Iterator[Point]:
+    """Say what graded scores cannot know: whether a few examples, of which none was seen, lose much."""
+    if d.test != "mcnemar" and d.units:
+        share = percent(1 - 0.05 ** (1 / d.units))
+        seen = count(d.units, "example" if d.units == d.n_pairs else "cluster")
+        yield _point("·", f"{seen} cannot rule out that up to {share} of all lose much")
 
 
 def _lost(overfit: Overfit, carried: WinnersCarryOver | None) -> Iterator[Point]:

@@ -69,7 +69,7 @@ def judge(summary: Summary, won_by: str | None, layout: Layout) -> Verdict:
     winner = next((row for row in primary if row.candidate == won_by), None)
     verdict = won(winner, summary, layout) if winner else _no_winner(primary, summary, layout)
     points = (
-        *about_winner(winner, summary),
+        *about_winner(winner, replace(summary, verdict=verdict)),
         *elsewhere(summary, winner, layout),
         *others(primary, winner, layout),
         *points_about_models(summary, won_by, layout),
