@@ -203,7 +203,11 @@ def _searched(plan: SearchPlan, outcome: SearchOutcome, seed: str) -> SearchedRu
     """Say what a summary of the final sweep has to know of the search."""
     alone = of_seed(outcome, plan.goal, seed)
     words = {"state": alone.state, "text": alone.text} if alone else None
-    return {"steered_by": plan.steered_by, "decides": "test" if plan.has_test else None, "alone": words}
+    return {
+        "steered_by": plan.roles.steered_by,
+        "decides": "test" if plan.roles.has_test else None,
+        "alone": words,
+    }
 
 
 def _result(task: SearchTask, outcome: SearchOutcome, finished: Finished | None) -> Result | None:
@@ -225,7 +229,7 @@ def _best(task: SearchTask, outcome: SearchOutcome, summary: Summary) -> Node:
     nodes = {task.seed_name if node is outcome.seed else node.name: node for node in outcome.nodes}
     if verdict.winner:
         return nodes[verdict.winner]
-    if task.plan.has_test:
+    if task.plan.roles.has_test:
         return outcome.best
     means = dict(_means(summary, task.plan.goal))
     best = max(means, key=lambda name: (means[name], -nodes[name].number), default=task.seed_name)

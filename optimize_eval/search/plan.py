@@ -5,7 +5,7 @@ part of it.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 import orjson
@@ -17,6 +17,7 @@ from optimize_eval.search.components import Texts, text_of
 from optimize_eval.search.goal import Goal
 from optimize_eval.search.prompted import SearchedPrompt
 from optimize_eval.search.proposing.proposers import ProposerSpec
+from optimize_eval.search.roles import Roles
 
 MINIBATCH = 3
 TOP = 3
@@ -25,26 +26,12 @@ Selection = Literal["pareto", "current_best", "epsilon_greedy", "top_k_pareto"]
 
 
 @frozen
-class SearchSplit:
-    """Examples of a search by their lines, and their split; without any, the one is (None, None)."""
-
-    name: str
-    split: str
-    examples: tuple[tuple[int | None, Mapping[str, Any] | None], ...]
-    sha256: str = ""
-
-    def __len__(self) -> int:
-        return len(self.examples)
-
-
-@frozen
 class SearchPlan:
     """A search."""
 
     seed: Texts
     goal: Goal
-    learn: SearchSplit  # minibatches, and records for proposers
-    choose: SearchSplit  # which candidates are kept; the same where there are too few for two
+    roles: Roles
     proposers: tuple[ProposerSpec, ...]
     evaluators: tuple[str, ...]  # their identities
     others: tuple[Texts, ...] = ()  # further candidates to start from, proposed before all else
@@ -62,32 +49,19 @@ class SearchPlan:
     model: str = ""  # the digest of the one that replies
     rules: Sequence[Any] = ()  # of tasks in YAML, which leave rows out
     prompt: SearchedPrompt | None = None  # where the candidates are prompts
-    steered_by: str | None = None  # the split that both chose and is all that there is to decide
-    has_test: bool = False
-
-    @property
-    def is_apart(self) -> bool:
-        """Return True if other examples choose than proposers learn from."""
-        return self.choose is not self.learn
-
-    @property
-    def is_divided(self) -> bool:
-        """Return True if no example is in both parts."""
-        learn, choose = ({line for line, _ in part.examples} for part in (self.learn, self.choose))
-        return self.learn.split != self.choose.split or learn.isdisjoint(choose)
 
     @property
     def finalists(self) -> int:
         """Count the candidates that meet the seed at the end; before a test set it is the best alone."""
-        return 1 if self.has_test else self.top
+        return 1 if self.roles.has_test else self.top
 
     @property
     def needs(self) -> Needs:
         return Needs(
             evaluators=len(self.goal.names),
             minibatch=self.minibatch,
-            choosing=len(self.choose),
-            is_apart=self.is_apart,
+            choosing=len(self.roles.choose),
+            is_apart=self.roles.is_apart,
         )
 
     def text_of(self, texts: Texts) -> str:
@@ -103,8 +77,8 @@ class SearchPlan:
         return {
             "seed candidate": _digest(dict(self.seed)) if not self.from_scratch else "from scratch",
             "further candidates": _digest([dict(other) for other in self.others]),
-            "examples to learn from": self.learn.sha256,
-            "examples to choose by": self.choose.sha256,
+            "learning examples": self.roles.learn.sha256,
+            "choosing examples": self.roles.choose.sha256,
             "evaluators": _digest([self.evaluators, self.goal.names, self.goal.weights]),
             "proposers": _digest([proposer.identity for proposer in self.proposers]),
             "objective": _digest([self.objective, self.background]),

@@ -14,7 +14,6 @@ from optimize_eval.findings.claims.duplicates import joined
 from optimize_eval.frozen import frozen
 from optimize_eval.rows.datasets import Example
 from optimize_eval.run.splits import SplitSource, label_at
-from optimize_eval.search.plan import SearchSplit
 from optimize_eval.session.inputs import Examples
 from optimize_eval.store.layout import SINGLE
 
@@ -22,6 +21,21 @@ FEWEST = 10  # examples to learn from, and to choose by
 SHARE = 0.5
 
 LEARN, CHOOSE = "learn", "choose"
+
+
+@frozen
+class SearchSplit:
+    """Examples of a search by their lines, and their split; without any, the one is (None, None)."""
+
+    name: str
+    split: str
+    examples: tuple[tuple[int | None, Mapping[str, Any] | None], ...]
+    sha256: str = ""
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+
 WITHOUT_EXAMPLES = SearchSplit(name=LEARN, split=SINGLE, examples=((None, None),))
 
 
@@ -29,10 +43,21 @@ WITHOUT_EXAMPLES = SearchSplit(name=LEARN, split=SINGLE, examples=((None, None),
 class Roles:
     """The two parts of a search, and what becomes of that in the end."""
 
-    learn: SearchSplit
-    choose: SearchSplit
-    steered_by: str | None  # the split that chose, and is all that there is to decide
+    learn: SearchSplit  # minibatches, and records for proposers
+    choose: SearchSplit  # which candidates are kept; the same where there are too few for two
+    steered_by: str | None = None  # the split that both chose and is all that there is to decide
     has_test: bool = False
+
+    @property
+    def is_apart(self) -> bool:
+        """Return True if other examples choose than proposers learn from."""
+        return self.choose is not self.learn
+
+    @property
+    def is_divided(self) -> bool:
+        """Return True if no example is in both parts."""
+        learn, choose = ({line for line, _ in part.examples} for part in (self.learn, self.choose))
+        return self.learn.split != self.choose.split or learn.isdisjoint(choose)
 
 
 @frozen

@@ -122,7 +122,7 @@ def _brakes(plan: SearchPlan, limits: SearchLimits, stop: Stop, purse: Purse, me
         ends_at=limits.ends_at,
         final_calls=limits.final_calls,
         spent=lambda: purse.spent,
-        idle=max(_LEAST_IDLE, 2 * -(-len(plan.learn) // plan.minibatch)),
+        idle=max(_LEAST_IDLE, 2 * -(-len(plan.roles.learn) // plan.minibatch)),
         perfect=1.0 if plan.goal.is_unit else None,
     )
 

@@ -717,6 +717,19 @@ def test_a_test_split_is_called_in_the_final_sweep_only_and_told(tmp_path: Path)
     assert called(folder)["0:val-1"] == 1, "val chose, and is called once"
 
 
+def test_a_test_split_decides_where_there_is_no_val(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    test = ("--testset", "val.jsonl", "--proposer", "python3 -S propose.py", "--out", "r")
+
+    done = in_this_process(folder)(*COMMAND, *test, "--budget", "60", "--json")
+
+    assert f"{done.json['best']}, selected on train, beats seed on test data" in done.json["verdict"]["text"]
+    assert {call.partition(":")[0] for call in called(folder) if ":val-" in call} == {
+        "0",
+        done.json["best_artifact"],
+    }
+
+
 @pytest.mark.parametrize("option", ["--choose-rows", "--search-val"])
 def test_a_sample_of_val_chooses_and_all_of_it_is_in_the_final_sweep(tmp_path: Path, option: str) -> None:
     folder = project(tmp_path)

@@ -11,10 +11,10 @@ from optimize_eval.run.outcome import Failed, Outcome, Scored, Skipped
 from optimize_eval.run.stop import Stop
 from optimize_eval.search.components import plain
 from optimize_eval.search.goal import make_goal
-from optimize_eval.search.plan import SearchPlan, SearchSplit
+from optimize_eval.search.plan import SearchPlan
 from optimize_eval.search.proposing.proposers import PlainProposer, plain_proposer
 from optimize_eval.search.result.tree import SearchOutcome
-from optimize_eval.search.roles import WITHOUT_EXAMPLES
+from optimize_eval.search.roles import WITHOUT_EXAMPLES, Roles, SearchSplit
 from optimize_eval.search.scores.scorer import Outcomes, Trial
 from optimize_eval.search.searching import SearchLimits, search
 from optimize_eval.search.state import SearchState
@@ -77,8 +77,7 @@ def make_plan(
     plan = SearchPlan(
         seed=plain("0"),
         goal=make_goal(names, [ScoreRange.UNIT] * evaluators),
-        learn=taught,
-        choose=examples("choose", "val", val) if val else taught,
+        roles=Roles(learn=taught, choose=examples("choose", "val", val) if val else taught),
         proposers=(plain_proposer(propose),),
         evaluators=tuple(names),
         minibatch=min(3, len(taught)),

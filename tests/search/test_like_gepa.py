@@ -95,7 +95,7 @@ def test_the_proposals_are_those_of_gepa_with_the_two_parts_as_its_lists(selecti
     def evaluate(text: str, _split: str, line: int | None) -> Outcome:
         return scored(worth(text, line or 0))
 
-    plan = make_plan(proposes, learn=roles.learn, choose=roles.choose, selection=selection, random_seed=SEED)
+    plan = make_plan(proposes, roles=roles, selection=selection, random_seed=SEED)
     run(plan, CountingScorer(evaluate), budget=800)
 
     learn, choose = ([line or 0 for line, _ in part.examples] for part in (roles.learn, roles.choose))

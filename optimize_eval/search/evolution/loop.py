@@ -17,8 +17,9 @@ from optimize_eval.search.budget import Purse
 from optimize_eval.search.ending import Over, OwnError, Why
 from optimize_eval.search.evolution.adapter import Adapter, Item, Label, Tally
 from optimize_eval.search.evolution.reflector import ORIGIN, Reflector
-from optimize_eval.search.plan import SearchPlan, SearchSplit
+from optimize_eval.search.plan import SearchPlan
 from optimize_eval.search.result.tree import Node
+from optimize_eval.search.roles import SearchSplit
 from optimize_eval.search.state import SearchState
 from optimize_eval.search.stopping import Brakes
 
@@ -138,8 +139,8 @@ class Watcher:
 
 def evolve(plan: SearchPlan, adapter: Adapter, reflector: Reflector, watcher: Watcher) -> Over:
     """Run GEPA until the search is over; returns why it is."""
-    learn = _items(plan.learn, teaches=True)
-    choose = _items(plan.choose, teaches=False) if plan.is_apart else learn
+    learn = _items(plan.roles.learn, teaches=True)
+    choose = _items(plan.roles.choose, teaches=False) if plan.roles.is_apart else learn
     is_unit = plan.goal.is_unit
     answers: Any = adapter  # what it lacks of their protocols, GEPA does not need
     watchers: list[Any] = [watcher]

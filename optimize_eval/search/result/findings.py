@@ -113,10 +113,10 @@ def notes(verdict: Verdict, outcome: SearchOutcome, plan: SearchPlan) -> Iterato
 
 
 def _about_parts(plan: SearchPlan) -> Iterator[Point]:
-    learn, choose = plan.learn, plan.choose
+    learn, choose = plan.roles.learn, plan.roles.choose
     if learn.split == SINGLE:
         return
-    if plan.is_divided:
+    if plan.roles.is_divided:
         text = (
             f"proposers learned from {count(len(learn), 'example')} of {learn.split}, and "
             f"{len(choose):,} others of {choose.split} chose"

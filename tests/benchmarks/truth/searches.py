@@ -98,14 +98,12 @@ def searched(
     roles = roles_of([_source("train", TRAIN), _source("val", VAL)], wanted)
     plan = make_plan(
         proposes,
-        learn=roles.learn,
-        choose=roles.choose,
-        steered_by=roles.steered_by,
+        roles=roles,
         selection=selection,
         random_seed=seed,
     )
     found = run(plan, CountingScorer(evaluate), budget=budget)
-    return _judged(found, score, plan.steered_by, lift)
+    return _judged(found, score, plan.roles.steered_by, lift)
 
 
 def _told(
