@@ -16,10 +16,13 @@ from optimize_eval.findings.board.examples import STEM
 from optimize_eval.findings.board.shapes import Board
 from optimize_eval.session.host import Say
 from optimize_eval.store.folder import BOARDS, LEADERBOARD, OUTPUTS, write_json
+from optimize_eval.store.layout import Split
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.tasks import Task, TaskFile
 from optimize_eval.tasks.definitions.target import DIALECT
 from optimize_eval.tasks.jsonl.files import SPEC
+
+_NOTHING_OF_IT = Split(name="", lines=(), sha256=())  # of a file whose tasks were all filtered out
 
 
 def make_board(
@@ -72,11 +75,19 @@ def note_unranked(stored: StoredRun, say: Say) -> None:
 
 
 def _files_of(board: Board, stored: StoredRun) -> Iterator[TaskFile]:
-    """Give the tasks of a board in YAML with as much of their samples as a board knows."""
+    """Give the task files of a board with as much of their samples as a board knows."""
     metrics = {task.task: task.metric_id or "" for task in board.tasks}
     metrics |= dict(_left_out_before(board, stored))
     categories = {task.task: task.category for task in board.tasks}
-    for file, split in zip(board.files, stored.layout.splits, strict=True):
+    samples = {
+        (task.path, one.line): one
+        for model in board.models
+        for task in model.tasks
+        for one in task.per_example
+    }
+    splits = iter(stored.layout.splits)
+    for file in board.files:
+        split = next(splits) if file.tasks else _NOTHING_OF_IT
         names = split.names or split.lines
         name = split.name if file.dialect == DIALECT else Path(split.name).stem
         yield TaskFile(
@@ -88,8 +99,8 @@ def _files_of(board: Board, stored: StoredRun) -> Iterator[TaskFile]:
                 Task(
                     id=str(identity),
                     line=line or 0,
-                    prompt="",
-                    targets=(),
+                    prompt=one.prompt if (one := samples.get((file.path, line))) else "",
+                    targets=one.targets if one else (),
                     metric=metrics.get(str(identity) if file.dialect == SPEC else name, ""),
                     evaluator="",
                     post_process="none",
