@@ -72,7 +72,7 @@ def test_an_own_metric_has_gates_and_stands_in_every_report(cli: Cli, tmp_path: 
     assert "<p><b>by short: m scores 0.417 " in html
     assert "<th>sums</th>" in html
     checked = cli("report", "run", "--check")
-    assert (checked.status, checked.stdout.split(", ")[1]) == (0, "0 differ\n"), checked.stdout
+    assert (checked.status, ", 0 differ\n" in checked.stdout) == (0, True), checked.stdout
 
 
 def test_a_broken_own_metric_costs_no_model_call_and_is_scored_when_it_is_fixed(

@@ -44,7 +44,7 @@ def test_it_is_reported_and_checked_and_stays_what_it_is(cli: Cli, former: Path)
     assert {key: told.json[key] for key in OF_A_BOARD} == {key: board_in(former)[key] for key in OF_A_BOARD}
     assert [*told.json["boards"]] == ["short"]
     checked = cli("report", "benched", "--check")
-    assert (checked.status, checked.stdout.split(", ")[1]) == (0, "0 differ\n"), checked.stdout
+    assert (checked.status, ", 0 differ\n" in checked.stdout) == (0, True), checked.stdout
     assert (
         cli("report", "benched", "--fail-under", "toy@tasks=0.2", "--fail-under", "four.short=0.4").status
         == 0
@@ -89,7 +89,7 @@ def test_its_own_command_goes_on_from_its_replies(cli: Cli, former: Path) -> Non
     assert timeless(models_in(former)) == timeless(before["models"])
     assert [*done.json["boards"]] == ["short"]
     checked = cli("report", "benched", "--check")
-    assert (checked.status, checked.stdout.split(", ")[1]) == (0, "0 differ\n"), checked.stdout
+    assert (checked.status, ", 0 differ\n" in checked.stdout) == (0, True), checked.stdout
     assert "left out" not in checked.stderr
     again = cli(*COMMAND, "--model", "f=toy", "--out", "benched")
     assert (again.status, "an earlier version" in again.stderr) == (0, False), again.stderr
