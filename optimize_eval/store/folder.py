@@ -197,7 +197,8 @@ def read_document(folder: Path) -> Document | None:
     except (OSError, ValueError, RecursionError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise NotARun(
-            f"{folder / MANIFEST} cannot be read: {reason}", hint="choose another folder with --out"
+            f"{folder / MANIFEST} cannot be read: {reason}",
+            hint="put back the run.json that it had, or name another folder",
         ) from None
     if not isinstance(document, dict) or document.get("schema") not in (SCHEMA, FIRST_SCHEMA):
         schema = document.get("schema") if isinstance(document, dict) else None
@@ -288,5 +289,6 @@ def refuse_foreign(folder: Path) -> None:
         is_torn |= name == JOURNAL and has_our_files(folder)  # its first line may be damaged
         if not is_torn and _OURS.encode() not in start:
             raise NotARun(
-                f"{folder / name} was not written by optimize-eval", hint="choose another folder with --out"
+                f"{folder / name} was not written by optimize-eval, or is damaged",
+                hint="put back what it was, or choose another folder with --out",
             )

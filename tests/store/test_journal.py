@@ -234,6 +234,7 @@ def test_a_run_json_that_is_not_one_is_told_and_not_overwritten(
         assert told in result.stderr
         assert "bug" not in result.stderr
         assert "Traceback" not in result.stderr
+        assert command[0] == "run" or "--out" not in result.stderr, "only a run has that option"
     assert not done.asked()
     assert (path.read_bytes() if path.exists() else None) == manifest
 
