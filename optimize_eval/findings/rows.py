@@ -67,14 +67,19 @@ def marked(rows: Sequence[Row], split: str, *marks: str) -> list[Row]:
 
 
 def survives_failures(row: Row, split: str) -> bool:
-    """Return True if a lead holds with its failures as 0 and the baseline's as 1, or nothing failed."""
+    """Return True if a lead holds over all rows, with its failures as 0 and the baseline's as 1."""
     d = row.against_baseline(split)
-    return d is not None and d.despite_failures in {None, SURELY}
+    if d is None or (d.over_all_rows and d.over_all_rows.mark != compare.BETTER):
+        return False
+    return d.despite_failures in {None, SURELY}
 
 
 def why_no_winner(row: Row, split: str) -> str:
     """Say where a candidate is ahead, and what keeps it from being the winner."""
     d = row.difference(split)
+    if (rows := d.over_all_rows) and rows.mark != compare.BETTER:
+        whole = f"{signed(rows.diff)}, {interval(rows.ci)}" if rows.ci else signed(rows.diff)
+        return f"among the rows that rules keep, but not over all rows ({whole})"
     if many := d.skipped_for_one:
         why = _WITH_SKIPS[d.despite_failures or ""]
         return f"among the examples that apply to both, {why} ({many:,} skipped for one)"

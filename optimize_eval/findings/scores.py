@@ -66,6 +66,8 @@ class Scores:
     failed_calls: MutableSequence[int]
     skipped_calls: MutableSequence[int]
     ruled_calls: MutableSequence[int]  # of these: left out by rules
+    whole: Values | None  # means with what rules left out; None where they left out nothing
+    is_ruled_by_outcome: bool  # whether a rule that looks at scores or replies left out any of it
     skips: Sequence[Skips]
     within_sd: float | None
 
@@ -93,6 +95,8 @@ class CellReading:
         self._failed = array("I", [0]) * len(lines)
         self._skipped = array("I", [0]) * len(lines)
         self._ruled = array("I", [0]) * len(lines)
+        self._left_out: dict[int, list[float]] = {}
+        self._by_outcome = False
         self._skips: dict[bool, Skips] = {}  # whether by rules
         self._outcomes: Counter[str] = Counter()
         self._failures: dict[tuple[str, str], Failures] = {}
@@ -109,7 +113,8 @@ class CellReading:
             self._take_failure(record, self._lines[example])
         else:
             self._skipped[example] += 1
-            self._ruled[example] += bool(record.get("excluded_by"))
+            if record.get("excluded_by"):
+                self._take_left_out(example, record)
             self._take_skip(record, self._lines[example])
 
     def done(self) -> Scores:
@@ -127,9 +132,21 @@ class CellReading:
             failed_calls=self._failed,
             skipped_calls=self._skipped,
             ruled_calls=self._ruled,
+            whole=self._whole() if any(self._ruled) else None,
+            is_ruled_by_outcome=self._by_outcome,
             skips=tuple(self._skips.values()),
             within_sd=within_sd(self._scores) if self._repeats > 1 else None,
         )
+
+    def _take_left_out(self, example: int, record: JournalRecord) -> None:
+        self._ruled[example] += 1
+        self._by_outcome = self._by_outcome or record.get("by_outcome", False)
+        if record["score"] is not None:
+            self._left_out.setdefault(example, []).append(record["score"])
+
+    def _whole(self) -> Values:
+        kept = enumerate(self._scores)
+        return array("d", (_average([*scores, *self._left_out.get(at, ())]) for at, scores in kept))
 
     def _take_failure(self, record: JournalRecord, line: int | None) -> None:
         key = kind, stage = record["kind"], record.get("stage", "")

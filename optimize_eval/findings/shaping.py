@@ -1,6 +1,7 @@
 """Numbers put into the shapes of a summary: S of a split, D of a difference, G of a gap."""
 
 import math
+from dataclasses import asdict
 
 from optimize_eval.findings.claims.failures import WithFailures
 from optimize_eval.findings.scores import Scores, Values, known
@@ -8,6 +9,7 @@ from optimize_eval.findings.shapes.difference import (
     DespiteFailures,
     DifferenceInShort,
     Margin,
+    OverAllRows,
     ScoreDifference,
 )
 from optimize_eval.findings.shapes.measured import Estimate, MeasuredCell
@@ -57,6 +59,7 @@ def score_difference(
     *,
     with_power: bool = False,
     failing: WithFailures | None = None,
+    over_all: Comparison | None = None,
     margin: Margin | None = None,
 ) -> ScoreDifference:
     """Shape a difference; its power takes time, so only where it is read."""
@@ -79,6 +82,7 @@ def score_difference(
         skew=difference.skew,
         mde=one.mde if with_power else None,
         mark=one.mark,
+        over_all_rows=OverAllRows(**asdict(_in_short(over_all)), mark=over_all.mark) if over_all else None,
         skipped_for_one=failing.skipped_for_one if failing else 0,
         with_failures=_despite_failures(failing) if failing else None,
         margin=margin,

@@ -35,6 +35,7 @@ class JournalRecord(TypedDict, total=False):
     stage: str  # "model" where there was no reply to score
     message: str
     excluded_by: Sequence[str]  # rules, of a row that counts as skipped; in no journal
+    by_outcome: bool  # whether one of these looks at scores or replies; in no journal
     stderr: str
     output: str  # the key of the model's reply that was scored
     seconds: float

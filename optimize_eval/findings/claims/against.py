@@ -88,6 +88,13 @@ class Against(Remembers):
         }
 
     @cached_property
+    def over_all_rows(self) -> dict[Key, Comparison]:
+        """Compare once more with what rules left out, where they may favour one of the two."""
+        found = {key: self._over_all(key) for key in self.baseline if self._may_be_favoured(key)}
+        done = corrected_by(dict(self.baseline) | found, lambda key: family_of(key[0], self.layout))
+        return {key: done[key] for key in found}
+
+    @cached_property
     def groups(self) -> dict[GroupKey, Comparison]:
         """Compare within each group; the groups of a field are corrected together, split by split."""
         groups = {
@@ -178,16 +185,35 @@ class Against(Remembers):
         return "undecided" if state == "kept" and is_open else state
 
     def _are_held_against(self, key: Key) -> bool:
+        return are_held_against(*self._pair(key))
+
+    def _may_be_favoured(self, key: Key) -> bool:
+        """Return True if rules leave out other rows of one than of the other, or look at outcomes."""
+        a, b = self._pair(key)
+        return a.ruled_calls != b.ruled_calls or a.is_ruled_by_outcome or b.is_ruled_by_outcome
+
+    def _over_all(self, key: Key) -> Comparison:
+        a, b = (one.means if one.whole is None else one.whole for one in self._pair(key))
+        clusters = self.splits[key[0].split].clusters
+        return compare(
+            a,
+            b,
+            clusters,
+            seed=self.layout.seed,
+            may_flip=self._may_flip,
+            comparisons=self._sizes[key],
+        )
+
+    def _pair(self, key: Key) -> tuple[Scores, Scores]:
         where, name = key
-        return are_held_against(self.scores[where, self.layout.baseline], self.scores[where, name])
+        return self.scores[where, self.layout.baseline], self.scores[where, name]
 
     def _with_failures(self, key: Key) -> WithFailures:
-        where, name = key
-        pair = self.scores[where, self.layout.baseline], self.scores[where, name]
+        where, _ = key
         clusters = self.splits[where.split].clusters
         is_unit = self.layout.score_range(where.evaluator) is ScoreRange.UNIT
         return with_failures(
-            *pair,
+            *self._pair(key),
             clusters,
             is_unit=is_unit,
             seed=self.layout.seed,

@@ -16,6 +16,7 @@ def winner_of(rows: Sequence[Told], run: JournaledRun) -> Told | None:
         if (d := (row["vs_baseline"] or {}).get(split))
         and d["mark"] == "better"
         and d.get("despite_failures", "surely") == "surely"
+        and d.get("over_all_rows", d)["mark"] == "better"
         and (_as_best(d, run) or (1.0,))[0] > 0
     ]
     if len({row["splits"][split]["coverage"] for row in better}) > 1:
@@ -95,7 +96,12 @@ def _won(winner: Told, selection: Told | None, run: JournaledRun) -> Told:
         if t["diff"] is None or t["p"] is None:
             return {"state": "not_shown"}
         low = t["ci"][0] if t["ci"] else t["diff"]
-        is_sure = t.get("despite_failures", "surely") == "surely" and 2 ** (1 - t["units"]) <= numerics.ALPHA
+        is_sure = t.get("over_all_rows", {"mark": "better"})["mark"] == "better"
+        is_sure = (
+            is_sure
+            and t.get("despite_failures", "surely") == "surely"
+            and 2 ** (1 - t["units"]) <= numerics.ALPHA
+        )
         by = {"diff": t["diff"], "ci": t["ci"], "p": t["p"], "from": "test"}
         if is_sure and low > 0 and t["p"] < numerics.ALPHA:
             return {"state": "better", "winner": name, "by": by}

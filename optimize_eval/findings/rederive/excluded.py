@@ -2,11 +2,15 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
 Record = dict[str, Any]
 Records = dict[tuple[Any, ...], Record]  # by evaluator, task model, split, candidate, line and repeat
+
+
+_OUTCOMES = r"\b(scores|solver_output)\b"
 
 
 def skip_excluded(records: Records, manifest: Record, notes: list[Record]) -> bool:
@@ -15,12 +19,17 @@ def skip_excluded(records: Records, manifest: Record, notes: list[Record]) -> bo
     for task in manifest.get("settings", {}).get("tasks", ()):
         if task.get("actions"):
             rules = hashlib.sha256(_json(task["actions"])).hexdigest()
+            of_outcomes = {
+                one["key"] for one in task["actions"] if re.search(_OUTCOMES, json.dumps(one["filter"]))
+            }
             applied = {one["rows"]: one for one in notes if one["rules"] == rules}
-            waits = _skip(records, manifest, task, applied) or waits
+            waits = _skip(records, manifest, task, applied, of_outcomes) or waits
     return waits
 
 
-def _skip(records: Records, manifest: Record, task: Record, applied: dict[str, Record]) -> bool:
+def _skip(
+    records: Records, manifest: Record, task: Record, applied: dict[str, Record], of_outcomes: set[str]
+) -> bool:
     waits = False
     keys = {one["evaluator"]: one["key"] for one in task["scorers"]}
     entries = [*manifest["evaluators"], *manifest["additions"]]
@@ -38,7 +47,9 @@ def _skip(records: Records, manifest: Record, task: Record, applied: dict[str, R
                 for rule, places in applied.get(digest, {}).get("excluded_by", {}).items():
                     for line, repeat in places:
                         for one in scorers:
-                            _turn(records.get((one["name"], *where, line, repeat), {}), rule)
+                            record = records.get((one["name"], *where, line, repeat), {})
+                            _turn(record, rule)
+                            record["by_outcome"] = record.get("by_outcome", False) or rule in of_outcomes
     return waits
 
 

@@ -25,6 +25,9 @@ class CellRecords:
     skips: list[list[tuple[str, list[str]]]]  # why, and by which rules
     is_unit: bool
     unranked: int = 0  # answers without a number
+    whole: list[list[float]] = field(default_factory=list)  # with the scores that rules left out
+    ruled: list[int] = field(default_factory=list)  # calls that they left out
+    by_outcome: bool = False  # whether such a rule looks at outcomes
 
     @property
     def means(self) -> Values:
@@ -92,6 +95,11 @@ class CellRecords:
 def one_sided(a: CellRecords, b: CellRecords) -> int:
     """Count the examples that were skipped for one of the two alone, where they matter."""
     return sum(map(bool, a.skipped_beside(b))) + sum(map(bool, b.skipped_beside(a)))
+
+
+def are_ruled_apart(a: CellRecords, b: CellRecords) -> bool:
+    """Return True if rules leave out other rows of one than of the other, or look at outcomes."""
+    return a.ruled != b.ruled or a.by_outcome or b.by_outcome
 
 
 @dataclass
@@ -299,6 +307,10 @@ def _cell(run: JournaledRun, key: Key, split: JournaledSplit, records: Records) 
         cell.failures.append([one["kind"] for one in theirs if one.get("outcome") == "failed"])
         skipped = [one for one in theirs if one.get("outcome") == "skipped"]
         cell.skips.append([(one.get("message", ""), one.get("excluded_by", [])) for one in skipped])
+        ruled = [one for one in skipped if one.get("excluded_by")]
+        cell.ruled.append(len(ruled))
+        cell.by_outcome = cell.by_outcome or any(one["by_outcome"] for one in ruled)
+        cell.whole.append([*cell.scores[-1], *(one["score"] for one in ruled if one["score"] is not None)])
     return cell
 
 

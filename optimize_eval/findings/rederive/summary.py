@@ -20,12 +20,13 @@ from optimize_eval.findings.rederive.compared import (
     mean_of,
     split_numbers,
 )
-from optimize_eval.findings.rederive.journal import JournaledRun, Values, one_sided
+from optimize_eval.findings.rederive.journal import JournaledRun, Values, are_ruled_apart, one_sided
 from optimize_eval.findings.rederive.models import models_compared
 from optimize_eval.findings.rederive.spent import spent_of
 
 Where = tuple[str, str | None, str]  # evaluator, task model, split
 _MOST_PAIRS = 2000
+OF_ALL_ROWS = ("diff", "ci", "p", "p_holm", "mark")
 _MOST_LINES = 20
 
 
@@ -111,11 +112,22 @@ def _against_baseline(
         for key, d in correct(substituted, family).items():
             if key in failing:
                 done[key] = done[key] | {end: d if d.get("is_other") else None}
+    over_all = {
+        key: against(key, *([numerics.average(one) for one in cell.whole] for cell in pair))
+        for key, pair in cells.items()
+        if are_ruled_apart(*pair)
+    }
+    _put_over_all_rows(done, over_all, correct(plain | over_all, family))
     for key in failing:
         done[key] = done[key] | {"despite_failures": _despite(done[key])}
         if alone[key]:
             done[key]["skipped_for_one"] = alone[key]
     return done
+
+
+def _put_over_all_rows(done: dict[Any, Told], over_all: dict[Any, Told], corrected: dict[Any, Told]) -> None:
+    for key in over_all:
+        done[key] = done[key] | {"over_all_rows": {name: corrected[key][name] for name in OF_ALL_ROWS}}
 
 
 def _despite(d: Told) -> str:
@@ -148,7 +160,7 @@ def _row(run: JournaledRun, called: tuple[str, str | None], name: str, against: 
 
 
 def _d(d: Told, run: JournaledRun, evaluator: str) -> Told:
-    told = {key: d[key] for key in OF_D}
+    told = {key: d[key] for key in (*OF_D, "over_all_rows") if key in d}
     if "despite_failures" in d:
         short = ("diff", "ci", "p", "p_holm")
         ends = {end: d[end] and {key: d[end][key] for key in short} for end in ("at_worst", "at_zero")}

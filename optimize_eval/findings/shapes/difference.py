@@ -30,6 +30,19 @@ class DespiteFailures:
 
 
 @frozen
+class OverAllRows:
+    """The same comparison with the rows that rules leave out."""
+
+    diff: float | None
+    ci: Interval | None
+    p: float | None
+    p_holm: float | None
+    mark: str
+
+    __getitem__ = value_at
+
+
+@frozen
 class Margin:
     """What a margin says of a difference."""
 
@@ -67,6 +80,7 @@ class ScoreDifference:
     skew: float | None
     mde: float | None  # found in 80 of 100 runs; known of comparisons with the baseline that decide
     mark: str
+    over_all_rows: Annotated[OverAllRows | None, IF_ANY] = None  # where rules may favour one of the two
     skipped_for_one: Annotated[int, IF_ANY] = 0  # examples, where they are too many for a lead to ignore
     with_failures: Annotated[DespiteFailures | None, FLAT] = None  # where calls failed
     margin: Annotated[Margin | None, IF_ANY] = None

@@ -195,6 +195,7 @@ class _Summing:
             one,
             with_power=family.split == self._layout.deciding,
             failing=self._against.failing.get((family, candidate)),
+            over_all=self._against.over_all_rows.get((family, candidate)),
             margin=margin_of(one),
         )
 

@@ -1,0 +1,71 @@
+"""Rules that look at replies, or leave out other rows by candidate, make no winner by themselves."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli import defined
+from tests.cli.benches import model
+from tests.front_door import Cli
+
+_TASK = (
+    defined.SOLVED.replace("{{ sample.question", "{{ candidate }} {{ sample.question")
+    + """\
+    - {key: right, type: string_equals, ground_truth: "{{ sample.target }}"}
+"""
+)
+_RULE = """\
+  actions:
+    - key: convenient
+      action: exclude_from_metrics
+      filter: {op: equals, expression: "%s", value: "%s"}
+"""
+_HALF = (
+    "(lambda w, n: str(2 * n + 1) if n % 2 == ('b' in w) else 'wrong ' + ('b' if 'b' in w else 'a'))"
+    "(asked['prompt'].split(), min(int(x) for x in asked['prompt'].split() if x.isdigit()))"
+)  # of two candidates each is right where the other is wrong
+
+
+def compared(cli: Cli, folder: Path, *rule: str) -> Any:
+    defined.task(folder, _TASK + (_RULE % rule if rule else ""))
+    defined.samples(folder, 24)
+    model(folder / "m", _HALF)
+    for name in "ab":
+        (folder / f"{name}.txt").write_text(name)
+    done = cli(*defined.command("--candidate", "a.txt", "--candidate", "b.txt", "--out", "r"))
+    assert done.status == 0, done.stderr
+    return json.loads((folder / "r" / "summary.json").read_text())
+
+
+def test_a_rule_about_replies_makes_no_winner(cli: Cli, tmp_path: Path) -> None:
+    told = compared(cli, tmp_path, "{{ solver_output.output }}", "wrong b")
+    d = told["rows"][1]["vs_baseline"]["train"]
+    assert (d["mark"], d["diff"], d["over_all_rows"]["diff"]) == ("better", 1.0, 0.0)
+    assert told["verdict"]["state"] == "not_shown"
+    expected = (
+        "b is ahead of a on the train data among the rows that rules keep, but not over all rows (+0.000"
+    )
+    assert expected in told["verdict"]["text"]
+    points = [one["text"] for one in told["verdict"]["points"]]
+    assert any("rules leave rows out by what came of them" in one for one in points)
+    assert cli("report", "r", "--check").status == 0
+
+
+def test_what_is_said_over_all_rows_is_derived_again(cli: Cli, tmp_path: Path) -> None:
+    compared(cli, tmp_path, "{{ solver_output.output }}", "wrong b")
+    summary = tmp_path / "r" / "summary.json"
+    told = json.loads(summary.read_text())
+    told["rows"][1]["vs_baseline"]["train"]["over_all_rows"]["diff"] = 0.5
+    summary.write_text(json.dumps(told))
+    checked = cli("report", "r", "--check")
+    assert checked.status == 1
+    assert "over_all_rows.diff" in checked.stdout
+
+
+@pytest.mark.parametrize("rule", [(), ("{{ sample.target }}", "7")])
+def test_a_rule_about_samples_is_believed(cli: Cli, tmp_path: Path, rule: tuple[str, ...]) -> None:
+    told = compared(cli, tmp_path, *rule)
+    assert "over_all_rows" not in told["rows"][1]["vs_baseline"]["train"]
+    assert not any("over all rows" in one["text"] for one in told["verdict"]["points"])
