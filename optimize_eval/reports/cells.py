@@ -107,6 +107,11 @@ def difference(d: ScoreDifference) -> str:
     return signed_mark(d.mark, d.diff, is_sure=d.despite_failures in {None, SURELY, IF_ALIKE})
 
 
+def without_mark(d: ScoreDifference) -> str:
+    """Write a difference that may be called nothing, as the examples steered a search."""
+    return signed(d.diff)
+
+
 def signed_mark(mark: str, diff: float | None, *, is_sure: bool) -> str:
     sign = MARKS[compare.HINT_BETTER if mark == compare.BETTER and not is_sure else mark]
     return f"{'' if sign == '·' else sign + ' '}{signed(diff)}"

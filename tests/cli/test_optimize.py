@@ -261,6 +261,7 @@ def test_train_alone_shows_nothing_and_no_held_out_data_are_spoken_of(tmp_path: 
     assert "; train steered this search: give --valset, or --val-share. " in joined(done)
     assert "proposers learned from 15 examples of train, and 15 others of train chose" in joined(done)
     assert "held-out data" not in done.stdout
+    assert "▲" not in done.stdout
     assert "beats" not in done.stdout
     stored = json.loads((folder / "r" / "summary.json").read_bytes())
     assert (stored["verdict"]["state"], stored["verdict"]["winner"]) == ("steered", None)
@@ -289,6 +290,10 @@ def test_val_that_chose_shows_nothing_and_a_later_run_does_not_forget_that(tmp_p
     )
     assert again.json["verdict"]["state"] == "steered"
     assert words in again.json["verdict"]["text"]
+    (folder / "val.jsonl").write_text('{"id": "val-1"}\n{"id": "val-2"}\n')
+    few = cli(*WITH_VAL[:-1], "few", "--val-chooses", "--budget", "30", "--json").json["verdict"]
+    assert (few["state"], "held-out" in few["text"]) == ("too_few", False), few
+    assert {"mark": "!", "text": words} in few["points"]
 
 
 def test_a_dataset_is_split_once_by_clusters_and_val_is_never_seen(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from optimize_eval.findings.rows import (
 )
 from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.shapes.row import Row
-from optimize_eval.findings.shapes.summary import Summary, Verdict
+from optimize_eval.findings.shapes.summary import Point, Summary, Verdict
 from optimize_eval.findings.summary import compare
 from optimize_eval.findings.summary.caveats import caveats
 from optimize_eval.findings.summary.models import points_about_models
@@ -38,7 +38,6 @@ STEERED = "steered"
 _INSTEAD = {
     "val": "give --testset, or leave --val-chooses away",
     "train": "give --valset, or --val-share",
-    SINGLE: "give --dataset and --valset",
 }
 _PRAISE = {"✓", "▲"}
 
@@ -94,14 +93,14 @@ def after_search(summary: Summary, searched: Mapping[str, Any], layout: Layout) 
 
 def _steered(verdict: Verdict, split: str, layout: Layout) -> Verdict:
     """Take back what cannot be claimed of examples that chose."""
-    points = (replace(one, text=_not_held_out(one.text)) for one in verdict.points if one.mark not in _PRAISE)
-    verdict = replace(verdict, points=tuple(points))
+    points = [replace(one, text=_not_held_out(one.text)) for one in verdict.points if one.mark not in _PRAISE]
+    steered = f"{split} steered this search: {_INSTEAD.get(split, 'give fresh examples')}"
     if verdict.state != BETTER:
-        return replace(verdict, text=_not_held_out(verdict.text))
+        points = [Point(mark="!", text=steered), *points] if split != SINGLE else points
+        return replace(verdict, text=_not_held_out(verdict.text), points=tuple(points))
     beats = f"{verdict.winner} beats {layout.baseline}"
     ahead = _not_held_out(f"{verdict.winner} is ahead of {layout.baseline}{verdict.text.removeprefix(beats)}")
-    text = f"{ahead}; {split} steered this search: {_INSTEAD.get(split, 'give fresh examples')}"
-    return replace(verdict, text=text, state=STEERED, winner=None)
+    return replace(verdict, text=f"{ahead}; {steered}", points=tuple(points), state=STEERED, winner=None)
 
 
 def _not_held_out(text: str) -> str:

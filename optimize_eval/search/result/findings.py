@@ -28,6 +28,7 @@ FLAT, UNEXPLAINED, COULD_NOT = "flat_scores", "missing_diagnostics", "failed"
 
 NOTHING_AHEAD = frozenset({SEED_ONLY, FLAT, UNEXPLAINED})
 
+_NOT_SHOWN = "not_shown"
 _DONE = {Why.PERFECT, Why.NOTHING_TO_TEACH}
 
 GUIDANCE: Mapping[str | None, str] = {
@@ -36,7 +37,7 @@ GUIDANCE: Mapping[str | None, str] = {
     UNEXPLAINED: 'let the evaluator say why: every key beside "score" reaches the proposer',
     "worse": "what proposers learn from train does not hold beyond it: give more train examples, or a "
     "larger --minibatch",
-    "not_shown": "give more held-out examples: the dry run says which difference they can show",
+    _NOT_SHOWN: "give more held-out examples: the dry run says which difference they can show",
 }
 
 
@@ -106,7 +107,9 @@ def notes(verdict: Verdict, outcome: SearchOutcome, plan: SearchPlan) -> Iterato
     yield from _about_parts(plan)
     if len(plan.goal.climbed) > 1:
         yield Point(mark="·", text=f"the search climbed {plan.goal.name}; the verdict is about the first")
-    is_clear = bool(outcome.nodes) and is_done(outcome)
+    is_clear = (bool(outcome.nodes) and is_done(outcome)) or (
+        verdict.state == _NOT_SHOWN and plan.roles.steered_by is not None
+    )
     if (guidance := GUIDANCE.get(verdict.state)) and not is_clear:
         yield Point(mark="→", text=guidance)
     yield from _about_search(outcome, plan.goal)
