@@ -46,6 +46,7 @@ _BEGINNINGS = (
     ("undefined", "undefined was printed: print JSON.stringify(answer), where answer is an object"),
     ("[object ", _SCRIPT_HINT),
     ("```", "print the object alone, without the ``` around it"),
+    ("\x1b[", "print only the answer there, and without colour: jq -M, or NO_COLOR=1"),
 )
 _CAUSES = tuple(  # what stands where JSON ended → the reason ("": the decoder's), what to do
     (re.compile(pattern), reason, hint)

@@ -52,6 +52,12 @@ ANSWERS = {  # what is printed, the kind, the end of the message, the hint or it
         '"```json"',
         "print the object alone, without",
     ),
+    "colours": (
+        b'\x1b[32m{"score": 1}\x1b[0m\n',
+        "invalid_json",
+        "",
+        "print only the answer there, and without",
+    ),
     "two answers": (
         b'{"score": 1}\n{"score": 0}\n',
         "invalid_json",
