@@ -93,7 +93,7 @@ class SearchState:
         self._write({"request": digest, **reply})
 
     def add_found(self, candidate: Mapping[str, Any]) -> None:
-        """Record a candidate that deciding examples saw, once; those that came after another one go."""
+        """Record a candidate that examples chose among, once; those that came after another one go."""
         number = int(candidate["found"])
         if self._found[number : number + 1] != [candidate]:
             self._found[number:] = [dict(candidate)]

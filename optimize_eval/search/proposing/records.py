@@ -1,7 +1,7 @@
 """What a proposer is taught by: of each example of a minibatch its scores, the example, side info and errors.
 
-Everything has a cap: a field 2 KB, all records of a prompt 40 KB. Records are made of train examples
-only: what val says never comes here.
+Everything has a cap: a field 2 KB, all records of a prompt 40 KB. Records are made of examples to learn
+from only: what others say never comes here.
 """
 
 from collections.abc import Mapping, Sequence

@@ -26,7 +26,7 @@ Found = Mapping[str, Any]
 
 @frozen
 class StoredSearch:
-    """What is recorded; `found` are the candidates that deciding examples saw, the seed first."""
+    """What is recorded; `found` are the candidates that examples chose among, the seed first."""
 
     folder: Path
     status: str
