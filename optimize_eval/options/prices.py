@@ -17,6 +17,8 @@ def load_prices(path: str) -> "Prices":
     try:
         table = strict_toml.loads(files.read(path, files.SETTINGS).decode()).get("prices", {})
         return prices_of(table)
+    except DataError:
+        raise  # it names the file already
     except UnicodeDecodeError:
         raise _wrong(path, "not UTF-8") from None
     except strict_toml.TomlFault as fault:

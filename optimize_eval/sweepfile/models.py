@@ -89,6 +89,8 @@ def load_models(path: str) -> list[NamedModel]:
         if not isinstance(listed, list) or not listed:
             raise ValueError("there is no [[model]] in it")  # noqa: TRY301  told with the others
         models = [named_model(_checked(table, keys)) for table in listed]
+    except DataError:
+        raise  # it names the file already
     except UnicodeDecodeError:
         raise _wrong(path, "not UTF-8") from None
     except strict_toml.TomlFault as fault:

@@ -289,6 +289,17 @@ def test_what_is_no_sweep_file_is_refused_with_what_may_have_been_meant(cli: Cli
     assert "`optimize-eval bench FILE --model toy` runs a task" in of_task.stderr
 
 
+@pytest.mark.parametrize("words", [("--model", "gone.toml"), ("--model", "toy", "--prices", "gone.toml")])
+def test_a_file_of_models_or_prices_that_is_not_there_is_named_once(
+    cli: Cli, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    task = '{"id": "a", "prompt": "1 + 1 =", "targets": ["2"], "metric": "exact_match"}'
+    (tmp_path / "t.jsonl").write_text(task)
+    done = cli("bench", "t.jsonl", *words)
+    assert done.status == 2
+    assert done.stderr.startswith("gone.toml: no such file")
+
+
 def test_without_an_evaluator_there_is_nothing_to_run(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "empty.toml").write_text("")
     assert "no evaluator is named in empty.toml" in cli("run", "empty.toml").stderr
