@@ -21,6 +21,7 @@ _TOOLS = (  # what it is, what to do, what stands in it
     ("results of promptfoo", _RESULTS, (r'"promptIdx":', r'"testIdx":', r'"(gradingResult|response)":')),
     ("a log of Inspect", _RESULTS, (r"\APK\x03\x04", r"header\.json|_journal/start\.json")),
     ("a log of Inspect", _RESULTS, (r"\A\s*\{", r'"eval":', r'"(task_id|run_id)":', r'"(plan|status)":')),
+    ("a task of Inspect", _CONFIG, (r"^(from|import) inspect_ai\b", r"^@task\b")),
     ("a task of lm-eval", _CONFIG, (r"^task:", r"^(doc_to_text|doc_to_target|output_type):")),
     ("results of lm-eval", _RESULTS, (r'"doc_id":', r'"(resps|filtered_resps)":')),
     ("results of lm-eval", _RESULTS, (r"\A\s*\{", r'"results":', r'"(n-samples|configs)":')),

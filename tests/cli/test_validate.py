@@ -126,6 +126,10 @@ _FOREIGN = {  # file → its text, whose it is
         '{"version": 2, "status": "success", "eval": {"run_id": "r", "task": "t"}}',
         "a log of Inspect",
     ),
+    "theory.py": (
+        "from inspect_ai import Task, task\n\n@task\ndef theory():\n    return Task()\n",
+        "a task of Inspect",
+    ),
     "gsm8k.yaml": ("task: gsm8k\noutput_type: generate_until\ndoc_to_text: '{{q}}'\n", "a task of lm-eval"),
     "results_1.json": ('{"results": {"t": {}}, "configs": {}, "n-samples": {}}', "results of lm-eval"),
 }
