@@ -50,8 +50,9 @@ class Demands:
         """Hold a run against the demands; one that is not complete meets none of them."""
         if self == Demands():
             return ()
-        from optimize_eval.findings.diff.gates import regression_gates  # noqa: PLC0415
+        from optimize_eval.findings.diff.gates import nothing_to_compare, regression_gates  # noqa: PLC0415
         from optimize_eval.findings.diff.runs import compare_runs  # noqa: PLC0415
+        from optimize_eval.findings.shapes.leakage import LEAKED  # noqa: PLC0415
         from optimize_eval.findings.summary.gates import completeness, gates_of  # noqa: PLC0415  a plain --help judges nothing
         from optimize_eval.store.paired import of_same_bytes  # noqa: PLC0415
 
@@ -63,7 +64,11 @@ class Demands:
         if self.before:
             added = {one["name"] for one in additions_of(self.before.manifest)}
             same = of_same_bytes(self.before.manifest, run.manifest)
-            found += regression_gates(compare_runs(self.before, run, force=False), added, same)
+            leakage = summary.leakage.get(summary.decided_on)
+            if leakage and leakage.state == LEAKED:
+                found.append(nothing_to_compare(self.before.folder, summary.decided_on, leakage))
+            else:
+                found += regression_gates(compare_runs(self.before, run, force=False), added, same)
         return (*completeness(summary), *gates_of(summary, self.bounds, self.max_gap), *found)
 
 

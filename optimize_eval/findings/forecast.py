@@ -74,7 +74,7 @@ def forecast(layout: Layout, like: Like | None = None) -> Forecast | None:
     """Tell what a planned run could show; None where nothing is compared."""
     comparisons = len(layout.candidates) - 1
     split = with_copies_joined(layout.split(layout.deciding))
-    if not comparisons or split.lines == (None,):
+    if not comparisons or split.lines in {(), (None,)}:
         return None
     units = len(set(split.clusters)) if split.clusters else len(split.lines)
     sd = _sd(split, layout.repeats, like)

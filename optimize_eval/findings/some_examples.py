@@ -14,7 +14,7 @@ from optimize_eval.findings.summary.document import summarise
 from optimize_eval.findings.summary.stored import without_rules
 from optimize_eval.frozen import frozen
 from optimize_eval.store.folder import JOURNAL
-from optimize_eval.store.layout import Layout, Split
+from optimize_eval.store.layout import Layout
 from optimize_eval.store.manifest import Manifest
 from optimize_eval.store.records import Records, RunRecord
 from optimize_eval.store.stored import StoredRun
@@ -98,7 +98,7 @@ def at_places(run: StoredRun, places: Mapping[str, Sequence[int]]) -> StoredRun:
 
 
 def _cut(layout: Layout, places: Mapping[str, Sequence[int]]) -> Layout:
-    splits = [_some(split, places[split.name]) for split in layout.splits if places.get(split.name)]
+    splits = [split.at(places[split.name]) for split in layout.splits if places.get(split.name)]
     return replace(layout, splits=tuple(splits))
 
 
@@ -110,18 +110,3 @@ def _cut_manifest(run: Manifest, places: Mapping[str, Sequence[int]]) -> Manifes
         return {**split, **lists, "groups": groups}
 
     return {**run, "splits": [cut(split) for split in run["splits"] if places.get(split["name"])]}
-
-
-def _some(split: Split, places: Sequence[int]) -> Split:
-    def at(values: Sequence[Any]) -> tuple[Any, ...]:
-        return tuple(values[place] for place in places) if values else ()
-
-    return Split(
-        name=split.name,
-        lines=at(split.lines),
-        sha256=at(split.sha256),
-        clusters=None if split.clusters is None else at(split.clusters),
-        groups={path: at(labels) for path, labels in split.groups.items()},
-        names=at(split.names),
-        inputs=at(split.inputs),
-    )

@@ -88,6 +88,7 @@ class SweepArguments(
     baseline: str | None
     cluster_by: str | None
     group_by: Sequence[str]
+    leaks: Literal["drop", "keep"]
     max_gap: float | None
     margin: float | Mapping[str, float] | None
     score_range: ScoreRange | str | None

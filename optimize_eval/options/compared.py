@@ -1,11 +1,19 @@
 """Options of what is compared, and over which examples."""
 
+from enum import StrEnum
 from typing import Annotated, ClassVar
 
 from optimize_eval.options import values
 from optimize_eval.options.declared import Heading, Option, OptionGroup
 
 RUN = "run"  # the table of a sweep file
+
+
+class Leaks(StrEnum):
+    """What becomes of examples that an earlier split holds, too."""
+
+    DROP = "drop"
+    KEEP = "keep"
 
 
 class CandidateFileOptions(OptionGroup):
@@ -136,5 +144,24 @@ class GroupingOptions(OptionGroup):
     ] = ()
 
 
-class ComparisonOptions(CandidateOptions, AxisOptions, SplitOptions, PartOptions, GroupingOptions):
+class LeakOptions(OptionGroup):
+    """What becomes of examples that an earlier split holds, too."""
+
+    heading: ClassVar = Heading.DATA
+
+    leaks: Annotated[
+        Leaks,
+        Option(
+            "Val rows that train has: drop, or keep.",
+            "HOW",
+            values.same(values.OneOf((*Leaks,))),
+            RUN,
+            shows_default=False,
+        ),
+    ] = Leaks.DROP
+
+
+class ComparisonOptions(
+    CandidateOptions, AxisOptions, SplitOptions, PartOptions, GroupingOptions, LeakOptions
+):
     """All that says what a run compares."""

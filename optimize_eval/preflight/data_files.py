@@ -6,15 +6,17 @@ from dataclasses import field
 from optimize_eval.errors import DataError, Problem
 from optimize_eval.frozen import frozen
 from optimize_eval.reading import files
+from optimize_eval.rows.copies import find_copies
 from optimize_eval.rows.datasets import (
     NOT_JSONL,
+    Example,
     ParsedFile,
-    copies_of,
     describe_copies,
     is_table,
     parse_dataset,
     read_dataset,
 )
+from optimize_eval.store.layout import LeakedRow
 from optimize_eval.tasks.jsonl.faults import TaskError
 from optimize_eval.tasks.jsonl.files import DATASET, TaskFile, parse_task_file
 
@@ -38,6 +40,9 @@ class CheckedFile:
     ids: tuple[str, ...] = ()  # of the tasks that can be used
     copies: Mapping[int, int] = field(default_factory=dict)  # lines of records that are there already
     copied: str = ""  # the same in words
+    rows: tuple[Example, ...] = ()  # of a dataset
+    leaks: tuple[LeakedRow, ...] = ()  # those that another dataset holds, too
+    leaked: str = ""  # the same in words
 
     @property
     def first_problem(self) -> str:
@@ -75,7 +80,7 @@ def check_dataset(path: str) -> CheckedFile:
 
 
 def of_reading(one: ParsedFile) -> CheckedFile:
-    copies = copies_of(one.examples)
+    copies = find_copies(one.examples)
     return CheckedFile(
         path=one.path,
         kind=DATASET,
@@ -83,6 +88,7 @@ def of_reading(one: ParsedFile) -> CheckedFile:
         problems=one.problems,
         copies=copies,
         copied=describe_copies(copies, one.examples) if copies else "",
+        rows=one.examples,
     )
 
 

@@ -16,12 +16,14 @@ from optimize_eval.frozen import frozen
 from optimize_eval.reading.files import STDIN
 from optimize_eval.rows.datasets import (
     MAX_RECORDS,
+    Example,
     ParsedFile,
     copies_of,
     describe_copies,
     load_examples,
     read_dataset,
 )
+from optimize_eval.rows.overlap import Overlaps, overlaps_of
 from optimize_eval.rows.selection import EVERYTHING, Selection
 from optimize_eval.run.replan import OPTIONS
 from optimize_eval.run.resume import recorded_sample
@@ -30,6 +32,21 @@ from optimize_eval.session.host import Say
 from optimize_eval.store.manifest import Manifest
 
 _STDIN = "stdin"  # how run.json names what came there
+
+
+class AllRows:
+    """All rows of a run's files, until it is known what these have in common; then they are let go."""
+
+    def __init__(self, splits: Mapping[str, Sequence[Example]]) -> None:
+        self._splits = splits
+        self._overlaps: Overlaps | None = None
+
+    def overlaps(self, known: Mapping[str, Any]) -> Overlaps:
+        """Find what they have in common, or take it from what is known of the same rows."""
+        if self._overlaps is None:
+            self._overlaps = overlaps_of(self._splits, known)
+            self._splits = {}
+        return self._overlaps
 
 
 @frozen
@@ -42,6 +59,7 @@ class Examples:
     sample: int | None
     selection: Selection
     sources: tuple[SplitSource, ...]
+    rows: AllRows | None = None  # of tasks in YAML none
 
     @property
     def names(self) -> dict[str, str]:
@@ -90,7 +108,13 @@ def load_splits(
         note_copies(source, say)
     paths = (*named.values(),)
     return Examples(
-        files=files, paths=paths, limit=limit, sample=sample, selection=selection, sources=sources
+        files=files,
+        paths=paths,
+        limit=limit,
+        sample=sample,
+        selection=selection,
+        sources=sources,
+        rows=AllRows(every),
     )
 
 

@@ -11,7 +11,7 @@ from optimize_eval.candidates import THE_TASK, Candidate, CandidatePath
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.findings.demands import NO_GATES, Demands, GateOptions, read_demands
 from optimize_eval.frozen import frozen
-from optimize_eval.options.compared import ComparisonOptions
+from optimize_eval.options.compared import ComparisonOptions, Leaks
 from optimize_eval.protocol import check_task_model
 from optimize_eval.rows.selection import parse_selection
 from optimize_eval.run.described import manifest_of
@@ -21,6 +21,7 @@ from optimize_eval.run.reuse import look_for_reuse
 from optimize_eval.session.calling import Finished, call, off_scale, reachable, summarise
 from optimize_eval.session.host import Host, Say
 from optimize_eval.session.inputs import Examples, check_stdin, load_all_candidates, load_splits, stored_paths
+from optimize_eval.session.leaking import note_leaks, overlaps_in
 from optimize_eval.session.opening import folder_of, note_changes, opened
 from optimize_eval.session.replying.columns import check_columns
 from optimize_eval.session.replying.defining import check_definitions, with_samples
@@ -30,7 +31,17 @@ from optimize_eval.session.replying.prompting import Prompting, with_outputs
 from optimize_eval.session.settings import Handling
 from optimize_eval.store.document import current
 from optimize_eval.store.folder import read_document, refuse_foreign, settings_in
-from optimize_eval.store.manifest import CHOSEN_AFTER, SEARCHED, Manifest, SearchedRun, evaluator_change
+from optimize_eval.store.manifest import (
+    CHOSEN_AFTER,
+    KEEP,
+    LEAKS,
+    OVERLAPS,
+    SEARCHED,
+    Manifest,
+    SearchedRun,
+    evaluator_change,
+    with_overlaps,
+)
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.tasks.definitions.target import DefinedScorer, defined_of
 from optimize_eval.tasks.target import Tasks
@@ -55,6 +66,7 @@ class SweepInputs:
     margins: Sequence[str] = ()
     prompting: Prompting | None = None  # where models are called: which, and about which prompts
     splits_of: Mapping[str, Sequence[str]] = field(default_factory=dict)  # of evaluators for some alone
+    leaks: str = Leaks.DROP
 
     @property
     def called(self) -> tuple[EvaluatorSpec, ...]:
@@ -135,6 +147,7 @@ def load_comparison(
         cluster_by=what.cluster_by,
         group_by=what.group_by,
         margins=margins,
+        leaks=what.leaks,
     )
 
 
@@ -204,7 +217,12 @@ def prepare(
     after: dict[str, Any] = {} if chosen_after is None else {CHOSEN_AFTER: chosen_after}
     if searched or SEARCHED in before:  # a split that steered a search does not forget that
         after[SEARCHED] = searched or {"steered_by": before[SEARCHED].get("steered_by")}
+    common = overlaps_in(plan, comparison.examples, before)
+    splits, keeps_leaks = with_overlaps(plan.layout.splits, common), comparison.leaks == KEEP
+    plan = replace(plan, layout=replace(plan.layout, splits=splits, keeps_leaks=keeps_leaks))
+    note_leaks(plan.layout, say)
     kept = {**_kept(comparison, handling, plan, gates), **after, **ways_in(plan.specs, before, say)}
+    kept |= {OVERLAPS: common} if common else {}
     manifest = manifest_of(plan, comparison.examples.names, kept)
     plan = with_outputs(plan, folder)
     demands = read_demands(
@@ -295,6 +313,7 @@ def _kept(comparison: SweepInputs, handling: Handling, plan: Plan, gates: GateOp
         **({"margins": dict(margins)} if margins else {}),
         **kept_in(plan.specs),
         **gates.kept(),
+        **({LEAKS: KEEP} if plan.layout.keeps_leaks else {}),
     }
 
 

@@ -16,7 +16,7 @@ from optimize_eval.reading import files, strict_json
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL
 from optimize_eval.store.ledger import is_computed
-from optimize_eval.store.manifest import Manifest
+from optimize_eval.store.manifest import LEAKS, OVERLAPS, Manifest
 
 _AXES = ("evaluators", "additions", "candidates", "task_models", "models", "splits")
 _CHOSEN = ("plan", "repeats", "baseline", "seed", "cluster_by", "group_by")
@@ -49,8 +49,9 @@ def fits(summary: Mapping[str, Any], folder: Path, manifest: Manifest) -> bool:
 
 
 def _about(manifest: Manifest) -> list[Any]:
-    margins = (manifest.get("settings") or {}).get("margins")
-    return [*(manifest.get(key) for key in (*_AXES, *_CHOSEN)), margins]
+    settings = manifest.get("settings") or {}
+    in_common = [settings[key] for key in (OVERLAPS, LEAKS) if key in settings]
+    return [*(manifest.get(key) for key in (*_AXES, *_CHOSEN)), settings.get("margins"), *in_common]
 
 
 def _last_that_counts(path: Path) -> tuple[int, str]:

@@ -7,8 +7,8 @@ examples) is the plan's.
 """
 
 from bisect import bisect_right
-from collections.abc import Mapping
-from dataclasses import field
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
 from functools import cached_property
 from itertools import accumulate, product
 from typing import Any, NamedTuple
@@ -23,11 +23,22 @@ MOST_UNITS = 10_000_000
 Label = str
 
 
+class LeakedRow(NamedTuple):
+    """An example that an earlier split holds, too, and how that is known."""
+
+    line: int | None
+    split: str
+    like: int | None  # the line there
+    how: str  # bytes, normalised, near, contradiction
+    similarity: float
+
+
 @frozen
 class Split:
     """The examples of one dataset, by their physical lines; a run without examples has one line: None.
 
-    `names` and `inputs` are by what people know the examples, a short text each; older runs have none.
+    `names` and `inputs` are by what people know the examples, a short text each; older runs have none, nor
+    do they know `leaks`. `copies` are lines that say the same as an earlier one, with that.
     """
 
     name: str
@@ -37,6 +48,39 @@ class Split:
     groups: Mapping[str, tuple[Label, ...]] = field(default_factory=dict)
     names: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
+    leaks: tuple[LeakedRow, ...] | None = None  # of these lines
+    copies: Mapping[int | None, int | None] = field(default_factory=dict)
+
+    @property
+    def contents(self) -> tuple[str, ...]:
+        """Stand for what examples say: those that say the same have the digest of the first of them."""
+        if not self.copies:
+            return self.sha256
+        first: dict[int | None, str] = {}
+        return tuple(
+            first.setdefault(self.copies.get(line, line), digest)
+            for line, digest in zip(self.lines, self.sha256, strict=True)
+        )
+
+    def at(self, places: Sequence[int]) -> "Split":
+        """Give the split of the examples at some places alone."""
+
+        def of(values: Sequence[Any]) -> tuple[Any, ...]:
+            return tuple(values[place] for place in places) if values else ()
+
+        lines = of(self.lines)
+        there = {*lines}
+        return replace(
+            self,
+            lines=lines,
+            sha256=of(self.sha256),
+            clusters=None if self.clusters is None else of(self.clusters),
+            groups={path: of(labels) for path, labels in self.groups.items()},
+            names=of(self.names),
+            inputs=of(self.inputs),
+            leaks=self.leaks and tuple(row for row in self.leaks if row.line in there),
+            copies={line: first for line, first in self.copies.items() if line in there},
+        )
 
     @property
     def has_sound_texts(self) -> bool:
@@ -83,6 +127,7 @@ class Layout(Remembers):
     margins: Mapping[str, float] = field(default_factory=dict)  # of evaluators: what is too little to matter
     compares_models: bool = False  # task models are called, and are compared with the first of them
     splits_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of evaluators for some alone
+    keeps_leaks: bool = False  # examples that earlier splits hold, too, count like the others
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:

@@ -1,16 +1,19 @@
 """What a run is about, as its last command named it, read from run.json; and how two such things differ."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from optimize_eval.errors import UsageError
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.reading.files import counted
-from optimize_eval.store.layout import MOST_UNITS, Layout, Split
+from optimize_eval.store.layout import MOST_UNITS, Layout, LeakedRow, Split
 from optimize_eval.store.manifest_shape import check_shape
 
 RUN, BENCH = "run", "bench"  # kinds of runs
+OVERLAPS = "overlaps"  # in settings: what splits have in common, by rows.overlap
+LEAKS, KEEP = "leaks", "keep"  # in settings, where examples that leaked are to count
 CHOSEN_AFTER = "chosen_after"  # in settings: the run by whose results its examples were taken
 SEARCHED = "searched"  # in settings: what a verdict has to know of the search that a run ended
 EDITED = "its run.json is of another version, or was edited"
@@ -40,7 +43,7 @@ def layout_of(manifest: Manifest) -> Layout:
             score_ranges=tuple(ScoreRange(evaluator["score_range"]) for evaluator in evaluators_of(manifest)),
             candidates=tuple(candidate["name"] for candidate in manifest["candidates"]),
             task_models=tuple(manifest["task_models"]),
-            splits=tuple(_read_split(split) for split in manifest["splits"]),
+            splits=tuple(_read_split(split, _overlaps(manifest)) for split in manifest["splits"]),
             repeats=manifest["repeats"],
             baseline=manifest["baseline"],
             seed=manifest["seed"],
@@ -52,6 +55,7 @@ def layout_of(manifest: Manifest) -> Layout:
             },
             compares_models=bool(manifest.get("models")) and not splits_of,  # a board compares them itself
             splits_of=splits_of,
+            keeps_leaks=manifest.get("settings", {}).get(LEAKS) == KEEP,
         )
         _check_layout(layout)
     except MISSHAPEN as error:
@@ -162,8 +166,32 @@ def listed(differences: Sequence[str]) -> list[str]:
     return lines
 
 
-def _read_split(split: Mapping[str, Any]) -> Split:
+def _overlaps(manifest: Manifest) -> Mapping[str, Any]:
+    """Give what splits have in common; a run of before that was looked at knows nothing of it."""
+    overlaps: Mapping[str, Any] = manifest.get("settings", {}).get(OVERLAPS, {})
+    return overlaps
+
+
+def with_overlaps(splits: Sequence[Split], overlaps: Mapping[str, Any]) -> tuple[Split, ...]:
+    """Let splits know what they have in common."""
+    return tuple(replace(split, **_overlap_of(split.name, split.lines, overlaps)) for split in splits)
+
+
+def _overlap_of(name: str, lines: Sequence[int | None], overlaps: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the leaks and the copies among a split's lines."""
+    if name not in overlaps:
+        return {}
+    there, own = {*lines}, overlaps[name]
+    leaks = (LeakedRow(*row) for row in own["leaks"])
+    return {
+        "leaks": tuple(row for row in leaks if row.line in there),
+        "copies": {line: first for line, first in own["copies"] if line in there},
+    }
+
+
+def _read_split(split: Mapping[str, Any], overlaps: Mapping[str, Any]) -> Split:
     return Split(
+        **_overlap_of(split["name"], split["lines"], overlaps),
         name=split["name"],
         lines=tuple(split["lines"]),
         sha256=tuple(split["sha256"]),

@@ -73,6 +73,17 @@ def _with(checks: Mapping[str, Check]) -> Check:
     )
 
 
+def _leak(value: Any) -> bool:
+    """Return True for [line, split, line there, how, similarity]."""
+    kinds = (int, str, int, str, int | float)
+    return isinstance(value, list) and len(value) == len(kinds) and all(map(isinstance, value, kinds))
+
+
+def _copy(value: Any) -> bool:
+    """Return True for [line, the first line that says the same]."""
+    return isinstance(value, list) and len(value) == 2 and all(map(_whole, value))  # noqa: PLR2004  a pair
+
+
 _EVALUATOR = _with(
     {
         "name": _text,
@@ -96,6 +107,7 @@ _SPLIT = _with(
         "groups": _table_of(_list_of(_text)),
     }
 )
+_OVERLAP = _with({"of": _text, "leaks": _list_of(_leak), "copies": _list_of(_copy)})
 _PATHS = _with(
     {
         "splits": _or_null(_table_of(_or_null(_text))),
@@ -127,7 +139,13 @@ _MANIFEST: Mapping[str, Check] = {
     "cluster_by": _or_null(_text),
     "group_by": _list_of(_text),
     "settings": _with(
-        {"paths": _or_null(_PATHS), "gates": _table, "format": _or_null(_text), "searched": _SEARCHED}
+        {
+            "paths": _or_null(_PATHS),
+            "gates": _table,
+            "format": _or_null(_text),
+            "overlaps": _table_of(_OVERLAP),
+            "searched": _SEARCHED,
+        }
     ),
 }
 _CELL = _with(

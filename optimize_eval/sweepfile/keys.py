@@ -14,6 +14,7 @@ GROUPS = (
         compared.AxisOptions,
         compared.PartOptions,
         compared.GroupingOptions,
+        compared.LeakOptions,
     ),
     *(
         calling.SlotOptions,

@@ -12,9 +12,9 @@ WORDY = "'It is ' + " + RIGHT
 
 def examples(folder: Path, *, train: int = 8, val: int = 12) -> None:
     """Write sums as a dataset and a valset."""
-    for name, size in (("train", train), ("val", val)):
+    for name, size, end in (("train", train, ""), ("val", val, " today")):  # in one split alone
         rows = [
-            {"id": f"{name}-{n}", "question": f"{n} plus {n + 1}", "target": str(2 * n + 1)}
+            {"id": f"{name}-{n}", "question": f"{n} plus {n + 1}{end}", "target": str(2 * n + 1)}
             for n in range(size)
         ]
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

@@ -41,6 +41,8 @@ def project(folder: Path) -> Path:
     (folder / "propose.py").write_text(PROPOSE)
     (folder / "seed.txt").write_text("0")
     for split, size in (("train", TRAIN), ("val", VAL)):
-        lines = [json.dumps({"id": f"{split}-{n}", "worth": 0.5 + n / 20}) for n in range(1, size + 1)]
+        lines = [
+            json.dumps({"id": f"{split}-{n}", "of": split, "worth": 0.5 + n / 20}) for n in range(1, size + 1)
+        ]
         (folder / f"{split}.jsonl").write_text("\n".join(lines) + "\n")
     return folder

@@ -195,7 +195,7 @@ def test_lines_that_are_copies_count_together(scene: Scene) -> None:
     (scene.folder / "val.jsonl").write_text(lines * 10)
     done = scene.cli(
         *(*JUDGED, "--candidate=base.txt", "--candidate=b.txt", "--json"),
-        *("--valset=val.jsonl", "--dataset=val.jsonl", "--no-preflight", "--out=copies"),
+        *("--valset=val.jsonl", "--dataset=val.jsonl", "--leaks=keep", "--no-preflight", "--out=copies"),
     )
     summary = done.json["summary"]
     assert summary["duplicates"] == {"train": 54, "val": 54}

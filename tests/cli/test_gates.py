@@ -24,7 +24,10 @@ def project(tmp_path: Path) -> Path:
 
 
 def write(path: Path, scores: list[tuple[float | None, float | None]]) -> None:
-    lines = [json.dumps({"scores": {"new": new, "old": old}, "n": n}) for n, (new, old) in enumerate(scores)]
+    lines = [
+        json.dumps({"scores": {"new": new, "old": old}, "n": n, "of": path.stem})
+        for n, (new, old) in enumerate(scores)
+    ]
     path.write_text("\n".join(lines) + "\n")
 
 

@@ -298,7 +298,10 @@ def test_val_that_chose_shows_nothing_and_a_later_run_does_not_forget_that(tmp_p
 
 def test_a_dataset_is_split_once_by_clusters_and_val_is_never_seen(tmp_path: Path) -> None:
     folder = project(tmp_path)
-    lines = [json.dumps({"id": f"train-{n}", "doc": n // 4, "worth": 0.5 + n / 100}) for n in range(48)]
+    lines = [
+        json.dumps({"id": f"train-{n}", "of": "train", "doc": n // 4, "worth": 0.5 + n / 100})
+        for n in range(48)
+    ]
     (folder / "train.jsonl").write_text("\n".join(lines) + "\n")
 
     done = in_this_process(folder)(
@@ -690,7 +693,7 @@ def test_examples_that_are_in_both_splits_are_told(tmp_path: Path) -> None:
 
     done = in_this_process(folder)(*WITH_VAL, "--budget", "80")
 
-    assert f"leakage: {TRAIN} held-out examples" in joined(done), done.stdout
+    assert f"({VAL} examples; {TRAIN} more are in train, left out)" in joined(done), done.stdout
 
 
 def test_the_time_ends_a_search_and_a_later_command_goes_on(tmp_path: Path) -> None:
@@ -708,7 +711,7 @@ def test_the_time_ends_a_search_and_a_later_command_goes_on(tmp_path: Path) -> N
 
 def test_a_test_split_is_called_in_the_final_sweep_only_and_told(tmp_path: Path) -> None:
     folder = project(tmp_path)
-    lines = [json.dumps({"id": f"test-{n}", "worth": 0.5 + n / 20}) for n in range(1, 11)]
+    lines = [json.dumps({"id": f"test-{n}", "of": "test", "worth": 0.5 + n / 20}) for n in range(1, 11)]
     (folder / "test.jsonl").write_text("\n".join(lines) + "\n")
 
     done = in_this_process(folder)(*WITH_VAL, "--testset", "test.jsonl", "--budget", "80", "--json")

@@ -69,7 +69,7 @@ def test_evaluators_are_sent_the_reply_and_the_models_name_and_never_the_prompt(
     assert cli(*command("-e", "e=./e.py", "--limit", "1")).status == 0
     asked = [json.loads(line) for line in (tmp_path / "asked").read_text().splitlines()]
     assert {(one["candidate"], one["task_model"]) for one in asked} == {("1", "m")}
-    assert {one["example"]["question"] for one in asked} == {"0 plus 1"}
+    assert {one["example"]["question"] for one in asked} == {"0 plus 1", "0 plus 1 today"}
     assert {tuple(one) for one in asked} == {("_protocol_version", "candidate", "example", "task_model")}
     outputs = {output["key"]: output for output in lines(tmp_path / "r" / "outputs.jsonl")}
     for record in records(tmp_path / "r"):
@@ -201,7 +201,7 @@ def test_messages_and_what_the_system_says_are_sent_as_messages(
     sent = {json.dumps(body["messages"]) for body in served.bodies()}
     assert len(served.bodies()) == 2 * 3, "a and d are sent the same, once"
     assert sum('"system", "content": "Be brief, train-0."' in one for one in sent) == 1
-    assert sum('"assistant", "content": "Yes?"' in one for one in sent) == 1
+    assert sum('"assistant", "content": "Yes?"' in one for one in sent) == 2, "one of each split"
     (tmp_path / "system.txt").write_text("Be kind.")
     with_system = [*run[:2], "prompts/d.md", *run[3:], "--system", "system.txt", "--out", "s"]
     assert cli(*with_system).status == 0
@@ -217,7 +217,7 @@ def test_a_program_is_sent_several_messages_and_their_texts_as_one(cli: Cli, tmp
     (tmp_path / "prompts" / "p.md").write_text("{{question}}")
     (tmp_path / "s.txt").write_text("Add.")
     model(tmp_path / "m", "json.dumps([asked['prompt'], asked['messages']])")
-    assert cli(*command("--system", "s.txt", "--valset", "train.jsonl")).status == 0
+    assert cli(*command("--system", "s.txt", "--valset", "train.jsonl", "--leaks", "keep")).status == 0
     reply = json.loads(lines(tmp_path / "r" / "outputs.jsonl")[0]["output"])
     messages = [{"role": "system", "content": "Add."}, {"role": "user", "content": "0 plus 1"}]
     assert reply == ["Add.\n\n0 plus 1", messages]
@@ -468,7 +468,7 @@ def test_show_tells_an_example_step_by_step_and_calls_nothing(cli: Cli, tmp_path
     assert not (tmp_path / "r").exists()
     assert cli(*three, env=COUNTED).status == 0
     shown = cli(*three, "--show", "val-3", env=COUNTED)
-    assert "val-3  val:4\n\nplain → m\n  user      │ 3 plus 4\n  reply     │ It is 7\n" in shown.stdout
+    assert "val-3  val:4\n\nplain → m\n  user      │ 3 plus 4 today\n  reply     │ It is 7\n" in shown.stdout
     assert "  extracted │ 7\n  exact_match: 1" in shown.stdout
     by_line = cli(*three, "--show", "4", "--json").json
     assert [one["id"] for one in by_line["examples"]] == ["train-3", "val-3"]
@@ -547,7 +547,7 @@ def test_what_a_reply_took_is_counted_once_also_after_a_kill_before_it_was_score
         "print('{\"score\": 1}')",
     ]
     write_program(tmp_path / "e.py", scorer)
-    data = ("--valset", "train.jsonl", "--prices", "prices.toml", "--concurrency", "1")
+    data = ("--leaks", "keep", "--valset", "train.jsonl", "--prices", "prices.toml", "--concurrency", "1")
     run = command("-e", "e=./e.py", "-e", "@latency", *data, models=(f"m=openai/m@{served.base}",))
     assert program(*run).status == -signal.SIGKILL
     assert (len(served.bodies()), records(tmp_path / "r")) == (1, [])
@@ -585,7 +585,17 @@ def test_tries_of_a_model_that_failed_count_also_where_the_next_one_replied(
         ]
     )
     (tmp_path / "prices.toml").write_text('[prices]\n"openai/m" = {input = 1.0, output = 4.0}\n')
-    data = ("--valset", "train.jsonl", "--prices", "prices.toml", "--concurrency", "1", "--no-preflight")
+    data = (
+        "--leaks",
+        "keep",
+        "--valset",
+        "train.jsonl",
+        "--prices",
+        "prices.toml",
+        "--concurrency",
+        "1",
+        "--no-preflight",
+    )
     run = command("-e", "@tokens", "-e", "@f1", *data, models=(f"m=openai/m@{served.base}",))
     first_run = cli(*run, "--json").json["summary"]
     assert len(served.bodies()) == 5

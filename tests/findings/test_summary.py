@@ -319,8 +319,13 @@ def test_another_baseline_is_compared_with() -> None:
 def test_held_out_examples_that_are_train_examples_are_counted() -> None:
     cells = {LEAD: {"a": {"train": [0.1, 0.2, 0.3], "val": [0.1, 0.5], "test": [0.2, 0.9]}}}
     run = made(cells, sha256={"train": ["x", "y", "z"], "val": ["x", "v"], "test": ["y", "x"]})
-    assert run.summary()["leakage"] == 3
-    assert made(cells).summary()["leakage"] == 0
+    leakage = run.summary()["leakage"]
+    assert {name: [row["line"] for row in one["rows"]] for name, one in leakage.items()} == {
+        "val": [1],
+        "test": [1, 2],
+    }
+    assert {one["state"] for one in leakage.values()} == {"recorded"}  # of a run that was never looked at
+    assert made(cells).summary()["leakage"] == {}
 
 
 def test_failures_are_listed_by_kind_with_a_message_and_lines() -> None:

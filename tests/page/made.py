@@ -41,7 +41,7 @@ def _ticket(split: str, number: int) -> dict[str, Any]:
     question = chance.choice(_FORMS).format(topic=topic, n=n)
     return {
         "id": f"{split}-{number:05}",
-        "question": HOSTILE if number == 3 else question,
+        "question": f"{HOSTILE if number == 3 else question}{'' if split == 't' else f' #{number}'}",
         "topic": topic,
         "expected_policy": f"§{chance.randint(1, 9)}.{chance.randint(1, 9)}",
         "locale": chance.choice(["en", "en", "en", "de", "fr"]),

@@ -8,14 +8,14 @@ import pytest
 
 from optimize_eval import Search, UsageError, optimize
 
-TEXTS = "".join(f'{{"id": {n}, "worth": {0.5 + n / 40}}}\n' for n in range(1, 13))
+ROWS = "".join(f'{{"id": {n}, "of": "SPLIT", "worth": {0.5 + n / 40}}}\n' for n in range(1, 13))
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     for split in ("train", "val"):
-        (tmp_path / f"{split}.jsonl").write_text(TEXTS)
+        (tmp_path / f"{split}.jsonl").write_text(ROWS.replace("SPLIT", split))
     return tmp_path
 
 

@@ -39,12 +39,16 @@ def test_a_system_prompt_is_improved_by_a_reflection_model(tmp_path: Path, fake_
         for line in (ROOT / "datasets" / "tasks" / "arithmetic.jsonl").read_text().splitlines()
     ]
     for split in ("train", "val"):
-        doubled = [{**task, "id": f"{split}-{task['id']}-{n}"} for n in range(3) for task in tasks]
+        doubled = [
+            {**task, "id": f"{split}-{task['id']}-{n}", "prompt": f"{task['prompt']} = ? ({split} {n})"}
+            for n in range(3)
+            for task in tasks
+        ]
         (tmp_path / f"{split}.jsonl").write_text("\n".join(map(json.dumps, doubled)))
     (tmp_path / "ask.py").write_text(ASK)
     (tmp_path / "prompt.txt").write_text(SEED)
     known = [
-        {"when": {"any": "step by step", "user": f"^{task['prompt'].replace('+', '.').replace('*', '.')}$"}}
+        {"when": {"any": "step by step", "user": f"^{task['prompt'].replace('+', '.').replace('*', '.')} = "}}
         | {"text": f"So it is {task['targets'][0]}"}
         for task in tasks
     ]

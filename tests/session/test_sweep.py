@@ -51,8 +51,19 @@ OPTIONS: dict[str, tuple[list[str], dict[str, Any]]] = {
         {"limit": 9, "sample": 4, "seed": 3, "repeats": 2},
     ),
     "splits, groups and clusters": (
-        ["--valset", "d.jsonl", "--group-by", "id", "--cluster-by", "id", "--baseline", "b"],
-        {"valset": Path("d.jsonl"), "group_by": ["id"], "cluster_by": "id", "baseline": "b"},
+        [
+            "--valset",
+            "d.jsonl",
+            "--leaks",
+            "keep",
+            "--group-by",
+            "id",
+            "--cluster-by",
+            "id",
+            "--baseline",
+            "b",
+        ],
+        {"valset": Path("d.jsonl"), "leaks": "keep", "group_by": ["id"], "cluster_by": "id", "baseline": "b"},
     ),
     "models, any range, a margin": (
         ["--task-model", "m", "--task-model", "n", "--score-range", "any", "--margin", "counts=0.5"],
@@ -241,9 +252,9 @@ def test_failures_never_raise(monkeypatch: pytest.MonkeyPatch, name: str) -> Non
 
 @pytest.mark.parametrize("least", [0.1, 0.9])
 def test_gates_are_judged_as_the_commands_are(cli: Cli, made: Project, least: float) -> None:
-    options = ["--fail-under", f"counts@a={least}", "--max-gap", "1"]
+    options = ["--leaks", "keep", "--fail-under", f"counts@a={least}", "--max-gap", "1"]
     done = cli(*made.command, "--valset", "d.jsonl", "--out", "r", *options, "--json", env=made.env())
-    run = swept(valset="d.jsonl", fail_under={"counts@a": least}, max_gap=1)
+    run = swept(valset="d.jsonl", leaks="keep", fail_under={"counts@a": least}, max_gap=1)
     assert run.exit_code == done.status == (least > 0.5)
     told = [{"name": gate.name, "met": gate.is_met, "text": gate.text} for gate in run.gates]
     assert told == done.json["gates"]

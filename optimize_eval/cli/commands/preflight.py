@@ -37,6 +37,7 @@ from optimize_eval.run.plan import plan_run
 from optimize_eval.run.resume import look_at
 from optimize_eval.run.splits import SplitSource, check_fields, check_sight, humans_of, output_of
 from optimize_eval.session.inputs import check_stdin, load_splits
+from optimize_eval.session.leaking import note_leaks_among
 from optimize_eval.session.opening import reusable
 from optimize_eval.session.replying.columns import check_columns
 from optimize_eval.session.replying.defining import check_definitions, scorers_among
@@ -119,7 +120,9 @@ def preflight(
     selection = parse_selection(chosen.filters, chosen.ids)
     paths = {"train": files.dataset, "val": files.valset}
     check_stdin(paths.values(), places)
-    sources = load_splits(paths, output.say, selection=selection, **part).sources
+    loaded_splits = load_splits(paths, output.say, selection=selection, **part)
+    sources = loaded_splits.sources
+    note_leaks_among(loaded_splits, output.say)
     for source in sources:
         check_fields(source, fields)
     check_sight(sources, named_specs)

@@ -14,6 +14,7 @@ from optimize_eval.preflight.data_files import CheckedFile, check_data
 from optimize_eval.preflight.other_tools import KIND as OTHER_TOOL
 from optimize_eval.preflight.other_tools import other_tool_of
 from optimize_eval.reports.terminal import task_errors
+from optimize_eval.store.layout import LeakedRow
 from optimize_eval.sweepfile import SUFFIX
 
 EXAMPLES = """\b
@@ -61,6 +62,10 @@ def validate(
 ) -> None:
     """Check data and task files line by line, and sweep files with what they name; all problems at once."""
     checked = [one for path, folder in _each(files) for one in _checked(path, folder, kind)]
+    if sum(bool(one.rows) for one in checked) > 1:
+        from optimize_eval.preflight.overlapping import with_leaks  # noqa: PLC0415  most check one file
+
+        checked = with_leaks(checked)
     if as_json:
         output.emit_json({"files": [_to_dict(one) for one in checked]})
     else:
@@ -120,6 +125,8 @@ def _show(one: CheckedFile) -> None:
         output.emit(f"{one.path}: ok, {_count(one)}")
     if one.copied:
         output.emit(f"{one.path}: {one.copied}")
+    if one.leaked:
+        output.emit(f"{one.path}: leak: {one.leaked}")
     for problem in one.problems[:SHOWN_PROBLEMS]:
         output.emit(str(problem))
     if (more := len(one.problems) - SHOWN_PROBLEMS) > 0:
@@ -161,9 +168,15 @@ def _to_dict(one: CheckedFile) -> dict[str, Any]:
         "valid": one.count,
         "ids": list(one.ids),
         "copies": [{"line_number": line, "of": first} for line, first in one.copies.items()],
+        **({"leaks": [_leak(row) for row in one.leaks]} if one.leaks else {}),
         "errors": [*map(_error, one.problems), *(error.to_dict() for error in one.errors)],
         **({"notes": [*map(_note, one.notes)]} if one.notes or one.kind == DataFormat.TASK_YAML else {}),
     }
+
+
+def _leak(row: LeakedRow) -> dict[str, Any]:
+    of = {"path": row.split, "line_number": row.like}
+    return {"line_number": row.line, "of": of, "how": row.how, "similarity": row.similarity}
 
 
 def _error(problem: Problem) -> dict[str, Any]:

@@ -27,12 +27,23 @@ _TWICE = 1 - 0.5**0.5
 def show(plan: Plan, run: StoredRun, *, slots: int, like: str | None, as_json: bool) -> None:
     """Print the plan; reads the journal if the run is begun, writes and calls nothing."""
     earlier = read_like(like, plan.layout) if like else None
-    found = forecast(plan.layout, earlier)
-    told = _plan(plan, run, slots, earlier, found) | _margins(plan.layout, earlier)
+    leakage, counted = _leakage(plan.layout)
+    found = forecast(counted, earlier)
+    told = _plan(plan, run, slots, earlier, found) | {"leakage": leakage} | _margins(counted, earlier)
     if as_json:
         output.emit_json(told)
     else:
         output.emit("\n".join(_lines(plan, told, earlier, found)))
+
+
+def _leakage(layout: Layout) -> tuple[dict[str, Any], Layout]:
+    """Say what leaked, and what the numbers will be made of."""
+    if not any(split.leaks for split in layout.splits):
+        return {}, layout
+    from optimize_eval.findings.claims.leaks import counted_in, leakage_of  # noqa: PLC0415  most runs have none
+    from optimize_eval.findings.documents import to_dict  # noqa: PLC0415
+
+    return {name: to_dict(one) for name, one in leakage_of(layout).items()}, counted_in(layout).layout
 
 
 def read_like(run: str, planned: Layout) -> Like:
@@ -80,7 +91,7 @@ def _plan(
 
 
 def _lines(plan: Plan, told: dict[str, Any], like: Like | None, found: Forecast | None) -> list[str]:
-    splits = " · ".join(f"{name} {many:,}" for name, many in told["splits"].items())
+    splits = " · ".join(f"{name} {many:,}{_leaked(name, told)}" for name, many in told["splits"].items())
     known = told["calls"] - told["owed"]
     done = f", {known:,} of them done" if known else ""
     left = f"{done}; {_time(told, like)}" if told["owed"] else ", all of them done"
@@ -99,6 +110,12 @@ def _lines(plan: Plan, told: dict[str, Any], like: Like | None, found: Forecast 
     last = "" if like else "; `optimize-eval preflight` measures how long a call takes"
     said = [line for name, text in parts if text for line in wrapped(f" {name:<12}", text, output.width())]
     return [f" run         {told['run']}", *said, *wrapped(" ", f"Nothing was called{last}.", output.width())]
+
+
+def _leaked(split: str, told: dict[str, Any]) -> str:
+    """Say beside a split's size how many of these an earlier split holds, too."""
+    leakage = told["leakage"].get(split)
+    return f" ({len(leakage['rows']):,} of them are in a split before it, too)" if leakage else ""
 
 
 def _replies(plan: Plan) -> str:

@@ -1,9 +1,9 @@
-"""Lines of equal bytes: in a split they say the same and count together, as clusters; in two, they leak."""
+"""Lines of a split that say the same count together, as clusters."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from optimize_eval.store.layout import Label, Layout, Split
+from optimize_eval.store.layout import Label, Split
 
 FEWEST_COPIES = 0.01  # of a split's lines, from which on copies are clustered
 
@@ -13,22 +13,9 @@ def copies_in(sha256: Sequence[str]) -> int:
     return len(sha256) - len(set(sha256))
 
 
-def leaked_in(layout: Layout) -> int:
-    """Count examples that are there to confirm, and were seen in a split that choices were made on.
-
-    Splits that are tasks, with scorers of their own, confirm nothing: several may be about one dataset.
-    """
-    seen: set[str] = set()
-    leaked = 0
-    for split in () if layout.splits_of else layout.splits:  # train, val, test
-        leaked += sum(digest in seen for digest in split.sha256)
-        seen.update(split.sha256)
-    return leaked
-
-
 def with_copies_joined(split: Split) -> Split:
     """Put copies into one cluster, together with the clusters that each of them is in."""
-    return replace(split, clusters=joined(split.sha256, split.clusters))
+    return replace(split, clusters=joined(split.contents, split.clusters))
 
 
 def joined(sha256: Sequence[str], clusters: Sequence[Label] | None) -> tuple[Label, ...] | None:

@@ -6,6 +6,7 @@ is shown to stay below the margin. Units are examples or clusters. What they can
 
 from collections.abc import Collection, Iterator
 from itertools import product
+from pathlib import Path
 
 from optimize_eval.errors import UsageError
 from optimize_eval.findings.claims.duplicates import joined
@@ -13,6 +14,7 @@ from optimize_eval.findings.diff.regressions import Evidence, Standing, is_shown
 from optimize_eval.findings.diff.shapes import RowDiff, RunDiff
 from optimize_eval.findings.diff.verdict import sentence
 from optimize_eval.findings.shapes.difference import Margin, ScoreDifference
+from optimize_eval.findings.shapes.leakage import Leakage
 from optimize_eval.findings.summary.compare import WORSE
 from optimize_eval.findings.summary.gates import Gate
 from optimize_eval.findings.wording import count, interval90, number, signed
@@ -57,6 +59,12 @@ def regression_gates(
         )
 
 
+def nothing_to_compare(before: Path, split: str, leakage: Leakage) -> Gate:
+    """Miss the demand where the split that it is about has leaked."""
+    text = f"against {before}: without enough data: {leakage.not_held_out(split)}"
+    return Gate(name=f"no-regression {split}", is_met=False, text=text)
+
+
 def _measured_before(diff: RunDiff, added: Collection[str]) -> Iterator[tuple[str, str]]:
     """List what only the earlier run has, with what it is."""
     only = diff.only_in_a
@@ -84,7 +92,7 @@ def check_can_decide(before: Layout, layout: Layout, same: Collection[TextOfMode
     if all(pair in same for pair in product(layout.candidates, layout.task_models) if _is_in(before, *pair)):
         return
     split = layout.split(layout.deciding)
-    clusters = joined(split.sha256, split.clusters)
+    clusters = joined(split.contents, split.clusters)
     units = len(set(clusters)) if clusters else len(split.lines)
     comparisons = _in_common(before, layout)
     has_margins = all(name in layout.margins for name in layout.evaluators if name in before.evaluators)

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from optimize_eval.findings.claims.duplicates import joined
 from optimize_eval.findings.diff.cells import ComparedCells, OpenRun, compare_cells
+from optimize_eval.findings.diff.leaks import without_leaks
 from optimize_eval.findings.diff.metrics import Names, metrics_between
 from optimize_eval.findings.diff.regressions import REGRESSIONS
 from optimize_eval.findings.diff.shapes import RUNS_SCHEMA, LowerDifference, RowDiff, RunDiff, RunOfDiff
@@ -22,6 +23,7 @@ from optimize_eval.store.stored import StoredRun
 
 def compare_runs(a: StoredRun, b: StoredRun, *, force: bool) -> RunDiff:
     """Compare two runs on disk, a before and b after; raises UsageError where they cannot be compared."""
+    a, b, leaks = without_leaks(a, b)
     paired = _with_copies_joined(pair(a, b, force=force), b)
     with ExitStack() as stack:
         sides = [
@@ -43,7 +45,7 @@ def compare_runs(a: StoredRun, b: StoredRun, *, force: bool) -> RunDiff:
         rows=tuple(rows),
         only_in_a=paired.only_in_a,
         only_in_b=paired.only_in_b,
-        caveats=(*paired.caveats, *_same_texts(a, b, paired, rows)),
+        caveats=(*leaks, *paired.caveats, *_same_texts(a, b, paired, rows)),
         metrics=metrics_between(a, b, _names(paired)),
     )
 
@@ -57,7 +59,7 @@ def _with_copies_joined(paired: Paired, b: StoredRun) -> Paired:
     """Let equal lines count together, as in a run's own summary."""
     splits = []
     for split in paired.splits:
-        digests = b.layout.split(split.name).sha256
+        digests = b.layout.split(split.name).contents
         splits.append(replace(split, clusters=joined([digests[place] for place in split.b], split.clusters)))
     return replace(paired, splits=tuple(splits))
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from optimize_eval.findings.rederive import numerics
 from optimize_eval.findings.rederive.compared import Told, compare, correct, estimate, gap_of, is_gain
 from optimize_eval.findings.rederive.journal import JournaledRun, one_sided
+from optimize_eval.findings.rederive.leaks import doubted
 
 
 def winner_of(rows: Sequence[Told], run: JournaledRun) -> Told | None:
@@ -47,6 +48,8 @@ def verdict_of(rows: Sequence[Told], claims: Told, run: JournaledRun) -> Told:
     told: Told = {"state": None, "winner": None, "by": None}
     if run.changed or run.known < run.size or run.waits or run.was_chosen:
         return told
+    if doubted(run.leaks, run.deciding):
+        return told | {"state": "leaked"}
     if all(row["splits"][split]["mean"] is None for row in rows):
         were_skipped = all(
             row["splits"][split]["skipped"] and row["splits"][split]["coverage"] is None for row in rows

@@ -3,11 +3,13 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from optimize_eval.findings.rederive.axes import read_axes
 from optimize_eval.findings.rederive.excluded import skip_excluded
+from optimize_eval.findings.rederive.leaks import contents_of, counting, leaked_in
 from optimize_eval.findings.rederive.newest import Records, newest_records
 from optimize_eval.findings.rederive.numerics import Labels, average, joined
 from optimize_eval.findings.rederive.replies import told_of
@@ -108,7 +110,7 @@ class JournaledSplit:
 
     name: str
     lines: list[int | None]
-    sha256: list[str]
+    contents: list[str]  # digests, of copies that of the first
     own_clusters: list[str] | None
     groups: dict[str, list[str]]
     labels: list[Any] = field(init=False)  # what counts as one unit
@@ -120,14 +122,14 @@ class JournaledSplit:
         self.is_clustered = has_copies or self.own_clusters is not None
         self.labels = list(range(many))
         for texts in [
-            *([self.sha256] if has_copies else []),
+            *([self.contents] if has_copies else []),
             *([self.own_clusters] if self.own_clusters else []),
         ]:
             self.labels = joined(self.labels, texts)
 
     @property
     def copies(self) -> int:
-        return len(self.sha256) - len(set(self.sha256))
+        return len(self.contents) - len(set(self.contents))
 
 
 @dataclass
@@ -158,6 +160,8 @@ class JournaledRun:
     waits: bool  # for rules of tasks that were not applied yet
     was_chosen: bool  # by results of an earlier run: such examples decide nothing
     searched: dict[str, Any]  # what is known of a search that it ended
+    leaks: dict[str, dict[str, Any]]  # by split
+    apart: Counter[str]  # the outcomes of rows that are in no number
     checks: set[str]  # scorers of tasks that rank nobody, as these say
 
     def splits_for(self, evaluator: str) -> list[str]:
@@ -198,9 +202,14 @@ def read(folder: Path) -> JournaledRun:
     models = [one for one in manifest.get("models", ()) if not one.get("superseded")]
     found = newest_records(folder / "journal.jsonl", entries, models, manifest.get("counts"))
     waits = skip_excluded(found.records, manifest, found.rules)
-    splits = {one["name"]: _split(one) for one in manifest["splits"]}
+    leaks, settings = leaked_in(manifest), manifest.get("settings", {})
+    every = {one["name"]: _split(one, list(range(len(one["lines"]))), settings) for one in manifest["splits"]}
+    splits = {
+        one["name"]: _split(one, counting(one, leaks.get(one["name"])), settings)
+        for one in manifest["splits"]
+    }
     own_splits = {one["name"]: one["splits"] for one in entries if "splits" in one}
-    done, shares = _standing(manifest, splits, entries, found.records)
+    done, shares = _standing(manifest, every, entries, found.records)
     whole = {name for name in done if done[name] == shares.get(name)} - found.changed
     added = {one["name"] for one in manifest["additions"]}
     kept = [one for one in entries if one["name"] not in added or one["name"] in whole]
@@ -231,9 +240,12 @@ def read(folder: Path) -> JournaledRun:
         end=found.end,
         own_splits=own_splits,
         waits=waits and kept == entries,
+        leaks=leaks,
+        apart=Counter(),
         checks=_checks(manifest.get("settings", {})),
     )
     _fill(run, found.records)
+    _count_apart(run, every, found.records)
     return run
 
 
@@ -266,14 +278,23 @@ def _standing(
     return done, {one["name"]: _share(axes, one.get("splits")) * repeats for one in entries}
 
 
-def _split(entry: dict[str, Any]) -> JournaledSplit:
+def _split(entry: dict[str, Any], places: list[int], settings: dict[str, Any]) -> JournaledSplit:
+    contents, clusters = contents_of(entry, settings), entry["clusters"]
     return JournaledSplit(
         name=entry["name"],
-        lines=entry["lines"],
-        sha256=entry["sha256"],
-        own_clusters=entry["clusters"],
-        groups=entry["groups"],
+        lines=[entry["lines"][place] for place in places],
+        contents=[contents[place] for place in places],
+        own_clusters=clusters and [clusters[place] for place in places],
+        groups={path: [labels[place] for place in places] for path, labels in entry["groups"].items()},
     )
+
+
+def _count_apart(run: JournaledRun, every: dict[str, JournaledSplit], records: Records) -> None:
+    for where in run.wheres:
+        for line in set(every[where[2]].lines).difference(run.splits[where[2]].lines):
+            units = product(run.candidates, [line], range(1, run.repeats + 1))
+            outcomes = (records.get((*where, *unit), {}).get("outcome") for unit in units)
+            run.apart.update(one for one in outcomes if one)
 
 
 def _share(axes: tuple[set[Any], ...], own: list[str] | None) -> int:

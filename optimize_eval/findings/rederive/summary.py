@@ -55,7 +55,7 @@ def expected(run: JournaledRun) -> Told:
         "rows": rows,
         "pairs": pairs,
         **{key: claims[key] for key in ("selection", "not_told_apart", "carry_over")},
-        "leakage": _leaked(run),
+        "leakage": run.leaks,
         "duplicates": {name: split.copies for name, split in run.splits.items() if split.copies},
         "clusters": {
             name: len(set(split.labels)) for name, split in run.splits.items() if split.is_clustered
@@ -287,7 +287,7 @@ def _empty() -> Told:
 
 def _units(run: JournaledRun) -> dict[str, int]:
     counts = {
-        name: sum(getattr(cell, name) for cell in run.cells.values())
+        name: run.apart[name] + sum(getattr(cell, name) for cell in run.cells.values())
         for name in ("scored", "failed", "skipped")
     }
     return {"total": run.size, **counts, "owed": run.size - sum(counts.values())}
@@ -313,12 +313,3 @@ def _skipped(places: list[tuple[Any, str, list[str]]]) -> Told:
         "lines": [*dict.fromkeys(line for line, *_ in places)][:_MOST_LINES],
         **({"excluded_by": dict(rules)} if rules else {}),
     }
-
-
-def _leaked(run: JournaledRun) -> int:
-    seen: set[str] = set()
-    many = 0
-    for split in [] if run.own_splits else run.splits.values():  # else they are tasks
-        many += sum(digest in seen for digest in split.sha256)
-        seen.update(split.sha256)
-    return many

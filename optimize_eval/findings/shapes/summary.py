@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from optimize_eval.findings import documents
 from optimize_eval.findings.documents import IF_ANY, Key, from_dict, value_at
 from optimize_eval.findings.metrics.shape import ScorerMetrics
+from optimize_eval.findings.shapes.leakage import Leakages
 from optimize_eval.findings.shapes.measured import (
     BleuEntry,
     CalibrationEntry,
@@ -53,7 +54,7 @@ class Verdict:
     points: tuple[Point, ...] = ()
     state: (
         str | None
-    )  # better, steered, worse, no_difference, not_shown, too_few, single, failed; a search's own
+    )  # better, steered, worse, no_difference, not_shown, too_few, single, failed, leaked; a search's own
     winner: str | None = None
     by: WonBy | None = None
 
@@ -204,7 +205,7 @@ class Summary:
     carry_over: WinnersCarryOver | None  # of the winner's train gain
     pairs: tuple[CandidatePair, ...]
     pairs_left_out: int
-    leakage: int
+    leakage: Leakages
     duplicates: Mapping[str, int]
     clusters: Mapping[str, int]
     changed: tuple[str, ...]
@@ -249,11 +250,16 @@ def summary_from(document: Mapping[str, Any]) -> Summary:
 
 def _first(document: Mapping[str, Any]) -> Summary:
     """Read version 1, which knew less: fields that it lacks are empty, and its schema says so."""
-    return from_dict(Summary, document, is_older=True)
+    return from_dict(Summary, _with_leakage(document), is_older=True)
 
 
 def _second(document: Mapping[str, Any]) -> Summary:
-    return from_dict(Summary, {"spent": None, **document})
+    return from_dict(Summary, {"spent": None, **_with_leakage(document)})
+
+
+def _with_leakage(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Read a summary that only counted what leaked as one that does not know which these are."""
+    return {**document, "leakage": {}} if isinstance(document.get("leakage"), int) else document
 
 
 _READERS = {FIRST_SCHEMA: _first, SCHEMA: _second}

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from optimize_eval.findings.claims.duplicates import FEWEST_COPIES
 from optimize_eval.findings.replies import doubts
 from optimize_eval.findings.rows import evaluator_label, is_primary
+from optimize_eval.findings.shapes.leakage import RECORDED
 from optimize_eval.findings.shapes.measured import MeasuredCell
 from optimize_eval.findings.shapes.row import Row, SplitScores
 from optimize_eval.findings.shapes.side_info import SideInfoEntry
@@ -132,7 +133,11 @@ def _pairs(summary: Summary) -> Iterator[str]:
 
 
 def _leakage(summary: Summary) -> Iterator[str]:
-    if leaked := summary.leakage:
+    """Say what leaked; of a run that was not looked at only how much, as its numbers are of all."""
+    for split, leakage in summary.leakage.items():
+        if leakage.state != RECORDED:
+            yield leakage.point(split)
+    if leaked := sum(len(one.rows) for one in summary.leakage.values() if one.state == RECORDED):
         where = (
             "among the train or val examples"
             if "test" in summary.rows[0].splits
@@ -153,7 +158,7 @@ def _copies(summary: Summary, layout: Layout) -> Iterator[str]:
 
 def _clusters(summary: Summary, layout: Layout) -> Iterator[str]:
     for split in layout.splits:
-        if split.clusters is not None and (many := summary.clusters[split.name]) < FEWEST_CLUSTERS:
+        if split.clusters and (many := summary.clusters[split.name]) < FEWEST_CLUSTERS:
             yield (
                 f"{split.name} has only {count(many, 'cluster')} by {layout.cluster_by}: these count, not "
                 f"{count(len(split.lines), 'line')}, and below {FEWEST_CLUSTERS} intervals are rough"

@@ -11,8 +11,9 @@ from types import MappingProxyType
 
 from optimize_eval.findings.additions import points_about
 from optimize_eval.findings.claims.against import Against
-from optimize_eval.findings.claims.duplicates import copies_in, leaked_in
+from optimize_eval.findings.claims.duplicates import copies_in
 from optimize_eval.findings.claims.families import CellFamily
+from optimize_eval.findings.claims.leaks import Counted, counted_in, leakage_of
 from optimize_eval.findings.claims.winner import claims_of
 from optimize_eval.findings.reasons import reason_of_lowest
 from optimize_eval.findings.scores import Scores, known, worst_places
@@ -70,7 +71,9 @@ def summarise(
     additions that the layout does not have; `judges` are the models of evaluators that are some.
     """
     told = {name: judges[name] for name in layout.evaluators if name in judges}
-    return _Summing(layout, records).summary(sorted(changed), left_out, told)
+    counted = counted_in(layout)
+    summing = _Summing(counted.layout, counted.reading(records))
+    return summing.summary(sorted(changed), left_out, told, counted)
 
 
 class _Summing:
@@ -84,7 +87,7 @@ class _Summing:
         self._against = Against(layout=layout, splits=self._splits, scores=self._scores)
 
     def summary(
-        self, changed: Sequence[str], left_out: Sequence[LeftOut], judges: Mapping[str, str]
+        self, changed: Sequence[str], left_out: Sequence[LeftOut], judges: Mapping[str, str], run: Counted
     ) -> Summary:
         """Put everything together, and say what came out."""
         layout = self._layout
@@ -99,15 +102,15 @@ class _Summing:
             score_ranges=dict(zip(layout.evaluators, map(str, layout.score_ranges), strict=True)),
             margins=dict(layout.margins),
             judges=judges,
-            units=self._units(),
+            units=self._units(run),
             rows=claims.rows,
             selection=claims.selection,
             not_told_apart=claims.not_told_apart,
             carry_over=claims.carry_over,
             pairs=tuple(pair for family in self._families() for pair in self._all_pairs(family)),
             pairs_left_out=pairs_in_all if pairs_in_all > MOST_PAIRS else 0,
-            leakage=leaked_in(layout),
-            duplicates={split.name: many for split in layout.splits if (many := copies_in(split.sha256))},
+            leakage=leakage_of(run.whole),
+            duplicates={split.name: many for split in layout.splits if (many := copies_in(split.contents))},
             clusters={s.name: len(set(s.clusters)) for s in self._splits.values() if s.clusters},
             changed=tuple(changed),
             additions_left_out=tuple(left_out),
@@ -142,14 +145,14 @@ class _Summing:
     def _families(self) -> Iterable[CellFamily]:
         return dict.fromkeys(where for where, _ in self._scores)
 
-    def _units(self) -> Units:
+    def _units(self, run: Counted) -> Units:
         every = self._scores.values()
         scored, failed, skipped = (
-            sum(one.scored for one in every),
-            sum(one.failed for one in every),
-            sum(one.skipped for one in every),
+            run.apart["scored"] + sum(one.scored for one in every),
+            run.apart["failed"] + sum(one.failed for one in every),
+            run.apart["skipped"] + sum(one.skipped for one in every),
         )
-        total = self._layout.size
+        total = run.whole.size
         owed = total - scored - failed - skipped
         return Units(total=total, scored=scored, failed=failed, skipped=skipped, owed=owed)
 

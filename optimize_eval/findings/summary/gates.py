@@ -6,9 +6,11 @@ regression_gates'; what a missed gate does to an exit code is cli's.
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 from optimize_eval.errors import UsageError
+from optimize_eval.findings.shapes.leakage import KEPT, LEAKED, sentence_of
 from optimize_eval.findings.shapes.row import Row
 from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.wording import MINUS, count, interval, number, signed
@@ -180,7 +182,7 @@ def gates_of(summary: Summary, bounds: Sequence[Bound], max_gap: float | None) -
     for bound in bounds:
         yield from _fail_under(summary, bound)
     if max_gap is not None:
-        yield from (_gap_gate(row, max_gap) for row in summary.rows)
+        yield from (_gap_gate(row, max_gap, sentence_of(summary.leakage, "val")) for row in summary.rows)
 
 
 def completeness(summary: Summary) -> Iterator[Gate]:
@@ -204,8 +206,15 @@ def _fail_under(summary: Summary, bound: Bound) -> Iterator[Gate]:
         where = f"{bound.subject}, {split}"
         text = f"{where}: its mean cannot be known: {_plain(bound.least)} is not shown to be met"
         yield Gate(name=f"fail-under {where}", is_met=False, text=text)
+    leakage = summary.leakage.get(split)
     for row in rows:
-        yield bound_gate(f"{_where(row)}, {split}", row.splits[split], bound.least)
+        where = f"{_where(row)}, {split}"
+        gate = bound_gate(where, row.splits[split], bound.least)
+        if leakage and leakage.state == LEAKED:
+            gate = replace(gate, text=f"{where}: without enough data: {leakage.not_held_out(split)}")
+        elif leakage and leakage.state == KEPT:
+            gate = replace(gate, text=f"{gate.text}{leakage.beside_gate(split)}")
+        yield gate
 
 
 def bound_gate(where: str, told: Bounded, least: float) -> Gate:
@@ -239,11 +248,11 @@ def _value(told: Bounded, least: float) -> tuple[float | None, str]:
     return low, f"{lower} ({told.failed:,} of {count(calls, 'call')} failed)"
 
 
-def _gap_gate(row: Row, most: float) -> Gate:
+def _gap_gate(row: Row, most: float, doubt: str) -> Gate:
     where, gap = _where(row), row.gap
     value, ends = _largest_gap(row)
     if gap is None or value is None:
-        what = "the gap between train and val cannot be known"
+        what = f"the gap between train and val cannot be known{f': {doubt}' if doubt else ''}"
         return Gate(name=f"max-gap {where}", is_met=False, text=f"{where}: {what}{ends}")
 
     def holds(value: float) -> bool:
@@ -251,8 +260,9 @@ def _gap_gate(row: Row, most: float) -> Gate:
 
     is_met = holds(value)
     ci = f" ({interval(gap.ci)})" if gap.ci and not ends else ""
+    also = f"; {doubt}" if doubt else ""
     verb = "is at most" if is_met else "is above"
-    text = f"{where}: train minus val {_told(value, signed, holds)}{ci}{ends} {verb} {_plain(most)}"
+    text = f"{where}: train minus val {_told(value, signed, holds)}{ci}{ends} {verb} {_plain(most)}{also}"
     return Gate(name=f"max-gap {where}", is_met=is_met, text=text)
 
 

@@ -20,6 +20,7 @@ from optimize_eval.findings.rows import (
     why_no_winner,
 )
 from optimize_eval.findings.shapes.difference import ScoreDifference
+from optimize_eval.findings.shapes.leakage import LEAKED, sentence_of
 from optimize_eval.findings.shapes.row import Row
 from optimize_eval.findings.shapes.summary import Point, Summary, Verdict
 from optimize_eval.findings.summary import compare
@@ -59,6 +60,8 @@ def judge(summary: Summary, won_by: str | None, layout: Layout) -> Verdict:
         return Verdict(text=f"{text}; start over with --fresh", state=None)
     if summary.units.owed:
         return Verdict(text=_so_far(summary, layout), state=None)
+    if text := sentence_of(summary.leakage, layout.deciding, "test"):
+        return Verdict(text=text, points=tuple(caveats(summary, layout)), state=LEAKED)
     primary = [row for row in summary.rows if is_primary(row, layout)]
     if all(row.splits[layout.deciding].mean is None for row in primary):
         points = tuple(elsewhere(summary, None, layout))
@@ -74,7 +77,14 @@ def judge(summary: Summary, won_by: str | None, layout: Layout) -> Verdict:
         *points_about_models(summary, won_by, layout),
         *caveats(summary, layout),
     )
-    return replace(verdict, points=points)
+    return replace(verdict, text=f"{verdict.text}{_left_out(verdict, summary)}", points=points)
+
+
+def _left_out(verdict: Verdict, summary: Summary) -> str:
+    """Say in the sentence itself what it is not about."""
+    split = verdict.by.from_ if verdict.by else summary.decided_on
+    leakage = summary.leakage.get(split) or summary.leakage.get(summary.decided_on)
+    return f" {leakage.in_short()}" if leakage and leakage.left_out else ""
 
 
 def after_search(summary: Summary, searched: Mapping[str, Any], layout: Layout) -> Verdict:

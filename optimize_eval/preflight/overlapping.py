@@ -1,0 +1,50 @@
+"""Datasets that are checked together: which rows of one are in another that comes before it.
+
+What a file is its name says (train, val, test), else the order in which files are named.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from optimize_eval.findings.claims.leaks import leakages_of
+from optimize_eval.preflight.data_files import CheckedFile
+from optimize_eval.rows.overlap import overlaps_of
+from optimize_eval.store.layout import Split
+from optimize_eval.store.manifest import with_overlaps
+from optimize_eval.tasks.jsonl.files import DATASET
+
+_RANKS = {"train": 0, "training": 0, "dev": 1, "val": 1, "valid": 1, "validation": 1, "test": 2}
+
+
+def with_leaks(checked: Sequence[CheckedFile]) -> list[CheckedFile]:
+    """Let datasets know which of their rows others hold; all else stays as it is."""
+    datasets = {one.path: one for one in _in_order(checked)}
+    if len(datasets) < 2:  # noqa: PLR2004  two are to be held against each other
+        return [*checked]
+    overlaps = overlaps_of({path: one.rows for path, one in datasets.items()}, {})
+    splits = [
+        Split(name=path, lines=tuple(row.line for row in one.rows), sha256=("",) * len(one.rows))
+        for path, one in datasets.items()
+    ]
+    leaks = {split.name: split for split in with_overlaps(splits, overlaps) if split.leaks}
+    told = leakages_of([*leaks.values()], keeps_leaks=False)
+    return [
+        replace(one, leaks=leaks[one.path].leaks or (), leaked=told[one.path].point(one.path))
+        if datasets.get(one.path) is one and one.path in leaks
+        else one
+        for one in checked
+    ]
+
+
+def _in_order(checked: Sequence[CheckedFile]) -> list[CheckedFile]:
+    """Put usable datasets in the order of splits; of one split they stay as they were named."""
+    datasets = [one for one in checked if one.kind == DATASET and one.rows and not one.first_problem]
+    return sorted(datasets, key=lambda one: _rank(one.path))
+
+
+def _rank(path: str) -> int:
+    """Read off a file's name which split it is, by default a second one."""
+    words = re.split(r"[^a-z]+", Path(path).name.lower())
+    return next((_RANKS[word] for word in words if word in _RANKS), _RANKS["val"])

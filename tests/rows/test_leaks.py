@@ -1,0 +1,200 @@
+"""Rows that two splits have in common: copies are found however they were changed, honest rows never."""
+
+import json
+import random
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import pytest
+
+from optimize_eval.rows.example import Example
+from optimize_eval.rows.leaks import Leak, find_leaks
+from tests.paths import ROOT
+
+Row = dict[str, Any]
+
+FRAME = (
+    "You help a company that sells devices. Read this message with care and say which team gets it. {} "
+    "One word."
+)
+SYNONYMS = {
+    "app": "application",
+    "show": "display",
+    "every": "each",
+    "money": "funds",
+    "gift": "present",
+    "parcel": "package",
+    "page": "screen",
+    "order": "purchase",
+    "phone": "mobile",
+    "price": "cost",
+    "wrong": "incorrect",
+    "get": "receive",
+    "help": "assist",
+    "can": "could",
+    "error": "fault",
+}
+
+
+def routing(split: str) -> list[Row]:
+    lines = (ROOT / "datasets" / "routing" / f"{split}.jsonl").read_text("utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+TRAIN, VAL = routing("train"), routing("val")
+
+
+def examples(rows: Iterable[Row]) -> list[Example]:
+    return [
+        Example(raw=json.dumps(row, ensure_ascii=False).encode(), line=line, value=row)
+        for line, row in enumerate(rows, 1)
+    ]
+
+
+def leaks(there: Iterable[Row], rows: Iterable[Row]) -> list[Leak]:
+    return find_leaks(examples(there), examples(rows))
+
+
+def told(change: Callable[[str], str]) -> list[Row]:
+    return [{**row, "message": change(row["message"])} for row in TRAIN]
+
+
+def reworded(text: str, draw: random.Random) -> str:
+    words = [
+        SYNONYMS.get(word, word) if draw.random() < 0.7 else word
+        for word in text[0].lower().__add__(text[1:]).split()
+    ]
+    return f"Hello there, {' '.join(words)} Thanks."
+
+
+SAME: dict[str, list[Row]] = {
+    "the same": TRAIN,
+    "a blank": told(lambda text: f"{text} "),
+    "upper case": told(str.upper),
+    "other order of keys": [dict(reversed(row.items())) for row in TRAIN],
+    "other punctuation": told(lambda text: text.replace(".", "!").replace(",", "")),
+    "typographer's quotes and blanks": told(lambda text: text.replace("'", "\u2019").replace(" ", "\u00a0")),
+    "full width": told(
+        lambda text: "".join(chr(ord(one) + 0xFEE0) if "!" <= one <= "~" else one for one in text)
+    ),
+    "ids added": [{"id": number, **row} for number, row in enumerate(TRAIN)],
+    "other metadata and dates": [
+        {**row, "metadata": {"customer": f"x{n}"}, "created_at": f"2026-01-{n % 28 + 1:02}"}
+        for n, row in enumerate(TRAIN)
+    ],
+    "shuffled": random.Random(1).sample(TRAIN, len(TRAIN)),
+    "a long prompt around it, in lower case": told(lambda text: FRAME.format(text.lower())),
+}
+
+
+@pytest.mark.parametrize("change", SAME)
+def test_copies_are_found_however_they_were_changed(change: str) -> None:
+    assert len(leaks(TRAIN, SAME[change])) == len(TRAIN)
+
+
+def test_most_rewordings_are_found_and_honest_rows_beside_them_stay() -> None:
+    draw = random.Random(3)
+    found = leaks(TRAIN, [*told(lambda text: reworded(text, draw)), *VAL])
+    assert len(found) >= 0.9 * len(TRAIN)
+    assert {leak.how for leak in found} <= {"near", "normalised"}
+    assert all(leak.line == leak.like for leak in found), "each is like the one that it was made of"
+
+
+def test_another_answer_to_the_same_question_is_a_contradiction() -> None:
+    found = leaks(TRAIN, [{**row, "team": "nobody"} for row in TRAIN])
+    assert {leak.how for leak in found} == {"contradiction"}
+    assert len(found) == len(TRAIN)
+
+
+def _grid() -> list[Row]:
+    nouns, verbs = ["lamp", "door", "phone", "clock", "radio"], ["is", "is not", "was", "was not"]
+    ends = ["on a monday", "on a friday", "before noon", "after noon", "in the hall", "in the attic"]
+    return [
+        {"text": f"the {noun} {verb} open {end}", "target": "yes"}
+        for noun in nouns
+        for verb in verbs
+        for end in ends
+    ]
+
+
+def _brackets(draw: random.Random, depth: int) -> str:
+    if not depth:
+        return draw.choice(["True", "False"])
+    inner = [_brackets(draw, depth - 1) for _ in range(2)]
+    return draw.choice(
+        [f"( {inner[0]} and {inner[1]} )", f"( {inner[0]} or {inner[1]} )", f"not ( {inner[0]} )"]
+    )
+
+
+def _honest() -> dict[str, list[Row]]:
+    draw = random.Random(5)
+    animals = ["goat", "ibis", "whale", "mouse", "tiger", "otter", "eagle", "shark", "horse", "camel"]
+    words = "great awful movie plot acting boring lovely dull bright slow tense funny weak strong".split()  # noqa: SIM905
+    things = [
+        f"{a}{b}" for a in ("tele", "micro", "macro", "photo") for b in ("phone", "scope", "graph", "lens")
+    ]
+    passages = [" ".join(draw.choices([*things, *words], k=60)) for _ in range(40)]
+    ways = ["How do I reset my {}?", "Where can I buy a {}?", "Can I return a {}?", "Why is my {} broken?"]
+    return {
+        "sums": [{"input": f"{a} + {b}", "target": str(a + b)} for a in range(2, 22) for b in range(2, 12)],
+        "sums in fields": [{"a": a, "b": b, "target": a + b} for a in range(20) for b in range(10)],
+        "a question in both directions": [
+            {"q": f"Is a {a} larger than a {b}?", "target": "no"} for a in animals for b in animals if a != b
+        ],
+        "one question, many reviews": [
+            {"question": "Is this review positive?", "review": " ".join(draw.choices(words, k=12))}
+            for _ in range(200)
+        ],
+        "a few templates": [{"q": way.format(thing)} for way in ways for thing in things],
+        "passages with three questions": [
+            {"context": passage, "question": f"What of the {draw.choice(things)} in part {part}?"}
+            for passage in passages
+            for part in range(3)
+        ],
+        "negations in a grid": _grid(),
+        "brackets": [
+            {"input": f"{text} is"} for text in dict.fromkeys(_brackets(draw, 4) for _ in range(300))
+        ],
+        "code": [
+            {"code": f"def f(x):\n    y = x {sign} {n}\n    return y\n", "target": "ok"}
+            for n in range(40)
+            for sign in "+-*"
+        ],
+    }
+
+
+HONEST = _honest()
+
+
+@pytest.mark.parametrize("kind", HONEST)
+def test_honest_rows_stay(kind: str) -> None:
+    rows = random.Random(7).sample(HONEST[kind], len(HONEST[kind]))
+    half = len(rows) // 2
+    assert leaks(rows[:half], rows[half:]) == []
+
+
+def test_the_data_that_ship_are_honest() -> None:
+    assert leaks(TRAIN, VAL) == []
+
+
+def test_dense_data_of_which_train_has_near_rows_itself_lose_nothing() -> None:
+    draw = random.Random(11)
+    stems = [" ".join(draw.choices([f"word{n}" for n in range(400)], k=14)) for _ in range(60)]
+    rows = [
+        {"text": f"{stem} {ending}"} for stem in stems for ending in ("indeed", "surely", "perhaps", "again")
+    ]
+    draw.shuffle(rows)
+    assert leaks(rows[:120], rows[120:]) == []
+
+
+def test_fields_that_are_no_text_are_compared_by_all_but_ids() -> None:
+    rows: Sequence[Row] = [{"id": n, "a": n, "b": -n} for n in range(30)]
+    assert [leak.how for leak in leaks(rows, [{"id": 99, "a": 3, "b": -3}, {"id": 3, "a": 3, "b": 3}])] == [
+        "normalised"
+    ]
+
+
+def test_the_order_of_the_rows_of_train_changes_nothing_but_which_is_named() -> None:
+    rows = told(lambda text: FRAME.format(text.lower()))
+    found = leaks(TRAIN, rows), leaks([*reversed(TRAIN)], rows)
+    assert [(leak.line, leak.how) for leak in found[0]] == [(leak.line, leak.how) for leak in found[1]]
