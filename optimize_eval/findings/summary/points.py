@@ -30,6 +30,7 @@ from optimize_eval.findings.wording import (
 from optimize_eval.store.layout import Layout
 
 MOST_NAMED = 5
+LOSE_MUCH = "of all lose much"
 
 
 def about_winner(winner: Row | None, summary: Summary) -> Iterator[Point]:
@@ -49,7 +50,7 @@ def _rare_losses(d: ScoreDifference) -> Iterator[Point]:
     if d.test != "mcnemar" and d.units:
         share = percent(1 - 0.05 ** (1 / d.units))
         seen = count(d.units, "example" if d.units == d.n_pairs else "cluster")
-        yield _point("·", f"{seen} cannot rule out that up to {share} of all lose much")
+        yield _point("·", f"{seen} cannot rule out that up to {share} {LOSE_MUCH}")
 
 
 def _lost(overfit: Overfit, carried: WinnersCarryOver | None) -> Iterator[Point]:
