@@ -1,6 +1,7 @@
 """Rules that look at replies, or leave out other rows by candidate, make no winner by themselves."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -69,3 +70,19 @@ def test_a_rule_about_samples_is_believed(cli: Cli, tmp_path: Path, rule: tuple[
     told = compared(cli, tmp_path, *rule)
     assert "over_all_rows" not in told["rows"][1]["vs_baseline"]["train"]
     assert not any("over all rows" in one["text"] for one in told["verdict"]["points"])
+
+
+def test_rules_that_came_after_scores_are_dated(cli: Cli, tmp_path: Path) -> None:
+    compared(cli, tmp_path)
+    defined.task(tmp_path, _TASK + _RULE % ("{{ solver_output.output }}", "wrong b"))
+    defined.samples(tmp_path, 24)
+    done = cli("rescore", "r", "--metrics", "sums.yaml")
+    assert done.status == 0, done.stderr
+    summary = json.loads((tmp_path / "r" / "summary.json").read_text())
+    points = [one["text"] for one in summary["verdict"]["points"]]
+    today = datetime.now(UTC).date().isoformat()[:7]
+    assert any(
+        f"the rules of sums that leave rows out came after scores, on {today}" in one for one in points
+    )
+    assert summary["verdict"]["state"] == "not_shown"
+    assert cli("report", "r", "--check").status == 0

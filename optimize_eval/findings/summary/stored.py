@@ -22,7 +22,8 @@ from optimize_eval.store.folder import PROPOSALS, SUMMARY
 from optimize_eval.store.journal_end import JournalEnd, fits, journal_end
 from optimize_eval.store.manifest import CHOSEN_AFTER, SEARCHED, SearchedRun
 from optimize_eval.store.stored import StoredRun
-from optimize_eval.tasks.definitions.target import ways_kept
+from optimize_eval.tasks.definitions.score.kept import RULES_SINCE
+from optimize_eval.tasks.definitions.target import TASKS, ways_kept
 
 
 def summarise_stored(run: StoredRun) -> Summary:
@@ -34,7 +35,8 @@ def summarise_stored(run: StoredRun) -> Summary:
         summary = summarise(layout, reader.records, changed, left_out, judges_of(run.manifest))
     spent = run.ledger.ledger.spending.to_dict()
     totals = from_dict(SpendingTotals, spent) if spent else None
-    points = (*summary.verdict.points, *points_about_code(run.manifest.get("settings", {})))
+    settings = run.manifest.get("settings", {})
+    points = (*summary.verdict.points, *points_about_code(settings), *_points_about_rules(settings))
     verdict = replace(summary.verdict, points=points)
     whole = replace(
         summary, verdict=verdict, spent=totals, metrics=metrics_of(run, layout), journal=_end(run)
@@ -95,6 +97,15 @@ def _search(run: StoredRun) -> SearchedRun | None:
     if searched is None and (run.folder / PROPOSALS).is_file():
         return {"steered_by": run.layout.deciding}
     return searched
+
+
+def _points_about_rules(settings: Mapping[str, Any]) -> Iterator[Point]:
+    """Name the tasks whose rules were written after scores were known."""
+    for task in settings.get(TASKS, ()):
+        since = task.get(RULES_SINCE) if isinstance(task, dict) else None
+        if isinstance(since, str):
+            text = f"the rules of {task['key']} that leave rows out came after scores, on {since[:10]}"
+            yield Point(mark="!", text=text)
 
 
 def points_about_code(settings: Mapping[str, Any]) -> Iterator[Point]:

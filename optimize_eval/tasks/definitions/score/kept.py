@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
@@ -13,6 +14,8 @@ from optimize_eval.tasks.definitions.score.metrics import Metric
 from optimize_eval.tasks.definitions.score.parts import Evidence
 from optimize_eval.tasks.definitions.target import TASKS, DefinedScorer, defined_of
 from optimize_eval.tasks.definitions.task import Action
+
+RULES_SINCE = "rules_since"  # of a task: when rules came that scores were known to
 
 
 @frozen
@@ -79,7 +82,8 @@ def joined(
 ) -> list[Mapping[str, Any]]:
     """Put tasks as they are now in the place of those that were, whose other scorers stay.
 
-    Unless a timeout was given, the one that was given before stays, too.
+    Unless a timeout was given, the one that was given before stays, too. Rules that were not there before
+    know when they came.
     """
     tasks = [*known]
     for one in told:
@@ -87,8 +91,18 @@ def joined(
         before = tasks[place] if place < len(tasks) else {"scorers": ()}
         scorers = {scorer["evaluator"]: scorer for scorer in (*before["scorers"], *one["scorers"])}
         patience = {"timeout": before["timeout"]} if "timeout" in before and not has_timeout else {}
-        tasks[place : place + 1] = [{**patience, **one, "scorers": [*scorers.values()]}]
+        more = {**patience, **_rules_since(before, one)}
+        tasks[place : place + 1] = [{**more, **one, "scorers": [*scorers.values()]}]
     return tasks
+
+
+def _rules_since(before: Mapping[str, Any], one: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Date the rules that came after scores were known."""
+    if not one.get("actions") or not before["scorers"]:
+        return {}
+    if one["actions"] != before.get("actions"):
+        return {RULES_SINCE: datetime.now(UTC).isoformat(timespec="seconds")}
+    return {RULES_SINCE: before[RULES_SINCE]} if RULES_SINCE in before else {}
 
 
 def _place_of(one: Mapping[str, Any], tasks: Sequence[Mapping[str, Any]]) -> int:
