@@ -5,6 +5,7 @@ without a corrected p value, nothing said to carry over for want of evidence, no
 not complete. Who won is claims', what a winner's sentence is won's.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -30,6 +31,7 @@ from optimize_eval.findings.summary.points import MOST_NAMED, about_winner, else
 from optimize_eval.findings.summary.skips import all_skipped, why_skipped
 from optimize_eval.findings.summary.won import BETTER, won
 from optimize_eval.findings.wording import count, evidence, interval, interval90, number, signed
+from optimize_eval.protocol import ScoreRange
 from optimize_eval.store.layout import SINGLE, Layout
 
 _LONGEST_SAID = 300
@@ -191,11 +193,11 @@ def _not_better(told: Mapping[str, ScoreDifference], layout: Layout) -> Verdict:
         nearest = "" if len(told) == 1 else f"{name} comes nearest, "
         return Verdict(text=f"{who} worse than {layout.baseline}{where}: {nearest}{what}", state=WORSE)
     if len(told) == 1:
-        text = f"{name} is not shown to be better than {layout.baseline}{where}: {what}{_bound(told)}"
+        text = f"{name} is not shown to be better than {layout.baseline}{where}: {what}{_bound(told, layout)}"
     else:
         text = (
             f"no candidate is shown to be better than {layout.baseline}{where}: {name} comes nearest, "
-            f"{what}{_bound(told)}"
+            f"{what}{_bound(told, layout)}"
         )
     return Verdict(text=text, state=NOT_SHOWN)
 
@@ -204,12 +206,13 @@ def _amount(d: ScoreDifference, layout: Layout) -> str:
     return f"{signed(d.diff)} {primary_name(layout)}"
 
 
-def _bound(told: Mapping[str, ScoreDifference]) -> str:
-    """Say which gain none of them exceeds; a difference without an interval is its own end."""
+def _bound(told: Mapping[str, ScoreDifference], layout: Layout) -> str:
+    """Say which gain none of them exceeds, where scores could; one without an interval is its own end."""
     if any(_has_no_difference(d) for d in told.values()):
         return ""  # how much the examples that were not seen can differ by is not known
     most = max(d.ci[1] if d.ci else d.diff or 0.0 for d in told.values())
-    return f"; no gain larger than {number(most)}" if most > 0 else ""
+    possible = 1.0 if layout.score_range(layout.evaluators[0]) is ScoreRange.UNIT else math.inf
+    return f"; no gain larger than {number(most)}" if 0 < most < possible else ""
 
 
 def _has_no_difference(d: ScoreDifference) -> bool:
