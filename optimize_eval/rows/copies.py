@@ -3,6 +3,7 @@
 Ids and dates tell rows apart only where there is no text that does. What is expected has to be the same, too.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from hashlib import blake2b
 
@@ -10,17 +11,22 @@ from optimize_eval.rows.content import MARK, Flat, find_content, flatten, is_apa
 from optimize_eval.rows.example import Example
 
 _SAMPLED = 1_000
+_END, _WORDS = 80, 3  # letters, words
 
 
 def find_copies(rows: Sequence[Example]) -> dict[int, int]:
     """Give the lines of rows that say the same as an earlier one, each with the line of the first."""
     sample = [flatten(row.value) for row in rows[:: -(-len(rows) // _SAMPLED) or 1]]
     content = find_content(sample, sample)
+    ends = [_ends(flatten(row.value).get(content.paths[0], "")) if content.is_text else () for row in rows]
+    alike = Counter(ends)
     of_bytes: dict[bytes, int] = {}
     of_values: dict[bytes, int] = {}
     copies: dict[int, int] = {}
-    for row in rows:
+    for row, end in zip(rows, ends, strict=True):
         first = of_bytes.setdefault(row.raw, row.line)
+        if alike[end] == 1:
+            continue
         if first == row.line:
             values = _values(flatten(row.value), is_text=content.is_text, is_code=content.is_code)
             first = of_values.setdefault(values, row.line)
@@ -29,6 +35,14 @@ def find_copies(rows: Sequence[Example]) -> dict[int, int]:
         if first != row.line:
             copies[row.line] = first
     return copies
+
+
+def _ends(text: str) -> tuple[str, ...]:
+    """Give words at both ends of a text, without those at the cuts: who differs there is no copy."""
+    if len(text) <= 2 * _END:
+        return (normalise(text),)
+    first, last = normalise(text[:_END]).split()[:-1], normalise(text[-_END:]).split()[1:]
+    return (*first[:_WORDS], MARK, *last[-_WORDS:])
 
 
 def _values(flat: Flat, *, is_text: bool, is_code: bool) -> bytes:
