@@ -12,6 +12,7 @@ from typing import Any
 from optimize_eval.errors import UsageError
 from optimize_eval.findings.claims.duplicates import joined
 from optimize_eval.frozen import frozen
+from optimize_eval.rows.copies import find_copies
 from optimize_eval.rows.datasets import Example
 from optimize_eval.run.splits import SplitSource, label_at
 from optimize_eval.session.inputs import Examples
@@ -184,9 +185,10 @@ def _lot(seed: int, together: Sequence[Example]) -> bytes:
 
 def _labels(examples: Sequence[Example], cluster_by: str | None) -> Iterator[Hashable]:
     """Name the cluster of each example; copies go together, however few they are."""
+    copies = find_copies(examples)
+    firsts = [str(copies.get(example.line, example.line)) for example in examples]
     if cluster_by is None:
-        yield from (example.raw for example in examples)
+        yield from firsts
         return
-    digests = [hashlib.sha256(example.raw).hexdigest() for example in examples]
     labels = [label_at(example.value, cluster_by) for example in examples]
-    yield from joined(digests, labels) or ()
+    yield from joined(firsts, labels, fewest=0) or ()

@@ -266,6 +266,8 @@ def test_train_alone_shows_nothing_and_no_held_out_data_are_spoken_of(tmp_path: 
     stored = json.loads((folder / "r" / "summary.json").read_bytes())
     assert (stored["verdict"]["state"], stored["verdict"]["winner"]) == ("steered", None)
     assert cli("report", "r", "--json", "--check").status == 0
+    for format_ in ("md", "junit", "html"):
+        assert "▲" not in cli("report", "r", "--format", format_).stdout, format_
 
 
 def test_val_that_chose_shows_nothing_and_a_later_run_does_not_forget_that(tmp_path: Path) -> None:
@@ -320,6 +322,25 @@ def test_a_dataset_is_split_once_by_clusters_and_val_is_never_seen(tmp_path: Pat
     seen = {call.partition(":")[0] for call in called(folder) if ":val-" in call}
     assert seen == {"0", done.json["best_artifact"]}, "the seed and the best by choose"
     assert any("36 examples of train, and 12 others" in one["text"] for one in done.json["verdict"]["points"])
+
+
+@pytest.mark.parametrize("options", [(), ("--cluster-by", "id")])
+def test_rows_that_say_the_same_in_other_bytes_learn_or_choose_together(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    folder = project(tmp_path)
+    texts = [f"the question of number {n}" for n in range(40)]
+    rows = [{"id": f"a{n}", "q": text, "worth": 1} for n, text in enumerate(texts)]
+    rows += [{"q": f"{text.upper()} ", "worth": 1, "id": f"b{n}"} for n, text in enumerate(texts)]
+    lines = "".join(f"{json.dumps(row)}\n" for row in rows)
+    (folder / "train.jsonl").write_text(lines)
+    (folder / "val.jsonl").write_text(lines.replace("question", "answer"))
+
+    assert in_this_process(folder)(*WITH_VAL, *options, "--budget", "200", "--json").status == 0
+
+    records = [json.loads(line) for line in (folder / "r" / "evaluations.jsonl").read_text().splitlines()]
+    chose = {record["line"] for record in records[:40]}  # the seed on all that choose comes first
+    assert {(line + 39) % 80 + 1 for line in chose} == chose
 
 
 @pytest.mark.parametrize(("worth", "state"), [("0.5", "seed_only"), ("0", "flat_scores")])

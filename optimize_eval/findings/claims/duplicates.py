@@ -18,9 +18,11 @@ def with_copies_joined(split: Split) -> Split:
     return replace(split, clusters=joined(split.contents, split.clusters))
 
 
-def joined(sha256: Sequence[str], clusters: Sequence[Label] | None) -> tuple[Label, ...] | None:
+def joined(
+    sha256: Sequence[str], clusters: Sequence[Label] | None, fewest: float = FEWEST_COPIES
+) -> tuple[Label, ...] | None:
     """Join the clusters that share equal lines; None where every line stands for itself."""
-    if copies_in(sha256) <= FEWEST_COPIES * len(sha256):
+    if copies_in(sha256) <= fewest * len(sha256):
         return None if clusters is None else tuple(clusters)
     if clusters is None:
         return tuple(sha256)
