@@ -10,6 +10,7 @@ from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.shapes.row import LowScore, Row
 from optimize_eval.findings.shapes.summary import FailureGroup, SkipGroup, Summary
 from optimize_eval.findings.summary import compare, gap
+from optimize_eval.findings.summary.verdict import STEERED
 from optimize_eval.findings.wording import count, left_out_by, number, signed
 from optimize_eval.frozen import frozen
 from optimize_eval.statistics.intervals import Interval
@@ -102,14 +103,14 @@ def is_baseline(row: Row, summary: Summary) -> bool:
     return bool(row.candidate == summary.baseline)
 
 
-def difference(d: ScoreDifference) -> str:
-    """Write a difference with the sign of what it may be called; no lead that failures may hide is shown."""
+def difference(d: ScoreDifference, summary: Summary) -> str:
+    """Write a difference with the sign of what it may be called; no lead that failures may hide is shown.
+
+    Where the examples steered a search, it may be called nothing.
+    """
+    if summary.verdict.state == STEERED:
+        return signed(d.diff)
     return signed_mark(d.mark, d.diff, is_sure=d.despite_failures in {None, SURELY, IF_ALIKE})
-
-
-def without_mark(d: ScoreDifference) -> str:
-    """Write a difference that may be called nothing, as the examples steered a search."""
-    return signed(d.diff)
 
 
 def signed_mark(mark: str, diff: float | None, *, is_sure: bool) -> str:

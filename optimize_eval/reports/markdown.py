@@ -137,7 +137,7 @@ def _table(rows: Sequence[Row], summary: Summary) -> str:
             "candidate": [name_cell(row.candidate) for row in shown],
             split: [_mean(row.splits[split].mean) for row in shown],
             "95 % CI": [interval_cell(row.splits[split].ci, number) for row in shown],
-            **(_compared(shown, split) if has_others else {}),
+            **(_compared(shown, summary) if has_others else {}),
             "n": [f"{row.splits[split].n:,}" for row in shown],
             "failed": [f"{row.splits[split].failed:,}" for row in shown],
             **skipped_column([row.splits[split].skipped for row in shown]),
@@ -182,16 +182,17 @@ def more(many: int, what: str) -> str:
     return f"\n\n… and {count(many, f'more {what}')}: see summary.json" if many > 0 else ""
 
 
-def _compared(rows: Sequence[Row], split: str) -> dict[str, list[str]]:
+def _compared(rows: Sequence[Row], summary: Summary) -> dict[str, list[str]]:
+    split = summary.decided_on
     against = [row.against_baseline(split) for row in rows]
     columns = {
-        f"Δ {split}": ["baseline" if d is None else difference(d) for d in against],
+        f"Δ {split}": ["baseline" if d is None else difference(d, summary) for d in against],
         "95 % CI of Δ": ["" if d is None else interval_cell(d.ci, signed) for d in against],
         "p (Holm)": ["" if d is None else p_value(d.p_holm).replace("<", "&lt;") for d in against],
     }
     if "test" in rows[0].splits and split != "test":
         tested = [row.against_baseline("test") for row in rows]
-        columns["Δ test"] = ["" if d is None else difference(d) for d in tested]
+        columns["Δ test"] = ["" if d is None else difference(d, summary) for d in tested]
     if {"train", "val"} <= rows[0].splits.keys():
         columns["overfit?"] = ["" if row.vs_baseline is None else _overfit(row) for row in rows]
     return columns

@@ -72,18 +72,19 @@ def _table(rows: Sequence[Row], summary: Summary) -> str:
     caption = _safe(f"{title_of(rows[0], summary)}: {split}")
     has_skips = any(map(skipped, shown))
     titles = ["candidate", split, "95 % CI", f"Δ {split}", "failed", *["skipped"] * has_skips]
-    cells = [[*_cells(row, split), *[f"{skipped(row):,}"] * has_skips] for row in shown]
+    cells = [[*_cells(row, summary), *[f"{skipped(row):,}"] * has_skips] for row in shown]
     lines = [_line("th", titles), *(_line("td", one) for one in cells)]
     return f"<table><caption>{caption}</caption>{''.join(lines)}</table>"
 
 
-def _cells(row: Row, split: str) -> list[str]:
+def _cells(row: Row, summary: Summary) -> list[str]:
+    split = summary.decided_on
     s, d = row.splits[split], row.against_baseline(split)
     return [
         shortened(row.candidate, _NAME),
         number(s.mean),
         interval(s.ci, number) if s.ci else "",
-        difference(d) if d else "",
+        difference(d, summary) if d else "",
         f"{failed(row):,}",
     ]
 

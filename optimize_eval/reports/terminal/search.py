@@ -8,9 +8,8 @@ from typing import Any
 
 from optimize_eval.findings.documents import from_dict
 from optimize_eval.findings.shapes.summary import Point, SpendingTotals, Verdict, summary_from
-from optimize_eval.findings.summary.verdict import STEERED
 from optimize_eval.findings.wording import count, number
-from optimize_eval.reports.cells import difference, ends, short_interval, without_mark
+from optimize_eval.reports.cells import difference, ends, short_interval
 from optimize_eval.reports.columns import wrapped
 from optimize_eval.reports.inert import inert
 from optimize_eval.reports.paint import Paint, plain
@@ -47,14 +46,13 @@ def _finalists(document: Document, width: int) -> list[str]:
     rows = [row for row in summary.rows if row.evaluator == primary]
     rows = sorted(rows, key=lambda row: -(row.splits[split].mean or 0.0))
     found = {one["name"]: one for one in document["candidates"]}
-    lead = without_mark if document["verdict"]["state"] == STEERED else difference
     against = [row.against_baseline(split) for row in rows]
     train = [row.splits["train"].mean if "train" in row.splits else None for row in rows]
     columns = [
         Column("candidate", [row.candidate for row in rows], is_name=True),
         Column(split, [number(row.splits[split].mean) for row in rows]),
         Column("95 % CI", [ends(row.splits[split].ci) for row in rows]),
-        Column(f"Δ {split}", ["seed" if d is None else lead(d) for d in against]),
+        Column(f"Δ {split}", ["seed" if d is None else difference(d, summary) for d in against]),
         Column("CI of Δ", ["" if d is None or d.ci is None else short_interval(d.ci) for d in against]),
         *(
             [Column("train", [number(mean) for mean in train])]

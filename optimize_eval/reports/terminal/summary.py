@@ -118,7 +118,7 @@ def _table(rows: Sequence[Row], summary: Summary, width: int, paint: Paint) -> l
         Column("candidate", [row.candidate for row in shown], is_name=True),
         Column(split, [number(row.splits[split].mean) for row in shown]),
         Column("95 % CI", [ends(row.splits[split].ci) for row in shown]),
-        *(_compared(shown, split) if has_others else []),
+        *(_compared(shown, summary) if has_others else []),
         *(_wide(shown, split) if has_others and width >= WIDE else []),
         _failed(shown),
         *_skipped(shown),
@@ -162,20 +162,23 @@ def _skipped(rows: Sequence[Row]) -> list[Column]:
     return [Column("skipped", [f"{many:,}" for many in counts])] if any(counts) else []
 
 
-def _differences(title: str, against: Sequence[ScoreDifference | None], none: str) -> Column:
-    texts = [none if d is None else difference(d) for d in against]
+def _differences(
+    title: str, against: Sequence[ScoreDifference | None], none: str, summary: Summary
+) -> Column:
+    texts = [none if d is None else difference(d, summary) for d in against]
     return Column(title, texts, styles=[of_sign(text) if text[:1] in _SIGNS else None for text in texts])
 
 
-def _compared(rows: Sequence[Row], split: str) -> list[Column]:
+def _compared(rows: Sequence[Row], summary: Summary) -> list[Column]:
+    split = summary.decided_on
     against = [row.against_baseline(split) for row in rows]
     columns = [
-        _differences(f"Δ {split}", against, "baseline"),
+        _differences(f"Δ {split}", against, "baseline", summary),
         Column("CI of Δ", ["" if d is None or d.ci is None else short_interval(d.ci) for d in against]),
     ]
     if "test" in rows[0].splits and split != "test":
         tested = [row.against_baseline("test") for row in rows]
-        columns.append(_differences("Δ test", tested, ""))
+        columns.append(_differences("Δ test", tested, "", summary))
     if {"train", "val"} <= rows[0].splits.keys():
         states = ["" if row.vs_baseline is None else overfit(row) for row in rows]
         styles = [Style.BAD if row.overfit and row.overfit.state == OVERFITS else None for row in rows]
