@@ -15,7 +15,10 @@ def leaked_in(manifest: Told) -> dict[str, Told]:
     told = {}
     for place, split in enumerate(manifest["splits"]):
         known = overlaps.get(split["name"])
-        rows = _of_bytes(manifest["splits"][:place], split) if known is None else known["leaks"]
+        rows = _of_bytes(manifest["splits"][:place], split)
+        if known is not None:  # what run.json has, and equal lines that it should have
+            listed = {row[0] for row in known["leaks"]}
+            rows = [*known["leaks"], *(row for row in rows if row[0] not in listed)]
         rows = [row for row in rows if row[0] in split["lines"]]
         if rows:
             state = "recorded" if known is None else "kept" if keeps else _state(len(rows), split["lines"])
