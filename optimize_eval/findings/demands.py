@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from optimize_eval.errors import OptimizeEvalError, UsageError
+from optimize_eval.findings.wording import count
 from optimize_eval.frozen import frozen
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.manifest import CHOSEN_AFTER, Manifest, additions_of, is_bench, layout_of
@@ -69,7 +70,13 @@ class Demands:
                 found.append(nothing_to_compare(self.before.folder, summary.decided_on, leakage))
             else:
                 found += regression_gates(compare_runs(self.before, run, force=False), added, same)
-        return (*completeness(summary), *gates_of(summary, self.bounds, self.max_gap), *found)
+        gates = (*completeness(summary), *gates_of(summary, self.bounds, self.max_gap), *found)
+        steps = summary.tried.steps if summary.tried else 0
+        if not steps:
+            return gates
+        versions = count(steps, "version")
+        after = f"{versions} {'was' if steps == 1 else 'were'} made after results of these examples were seen"
+        return tuple(replace(gate, text=f"{gate.text}; {after}") for gate in gates)
 
 
 def read_demands(

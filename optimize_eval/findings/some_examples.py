@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from optimize_eval.findings.additions import left_out_of, without
+from optimize_eval.findings.claims.tried import Corrections
 from optimize_eval.findings.metrics import counts_as, metrics_of, records_of
-from optimize_eval.findings.shapes.summary import Selected, Summary
+from optimize_eval.findings.shapes.summary import Selected, Summary, Verdict
 from optimize_eval.findings.summary.document import summarise
-from optimize_eval.findings.summary.stored import without_rules
+from optimize_eval.findings.summary.stored import numbers_only, without_rules
 from optimize_eval.frozen import frozen
 from optimize_eval.store.folder import JOURNAL
 from optimize_eval.store.layout import Layout
@@ -19,6 +20,8 @@ from optimize_eval.store.manifest import Manifest
 from optimize_eval.store.records import Records, RunRecord
 from optimize_eval.store.stored import StoredRun
 
+_CHOSEN = "a part chosen afterwards", "--group-by corrects"
+_PART = Corrections(can_confirm=False)
 _OF_EXAMPLES = ("lines", "sha256", "clusters", "names", "inputs")  # of a split in run.json: lists
 
 
@@ -41,10 +44,10 @@ class SomeExamples:
         layout = self.cut(whole)
         with run.ledger.of(layout).reader(run.folder / JOURNAL, counts_as(run)) as reader:
             changed = run.ledger.changed.intersection(layout.evaluators)
-            summary = summarise(layout, reader.records, changed, left_out)
+            summary = summarise(layout, reader.records, changed, left_out, tried=_PART)
         waiting = (one.task for one in metrics_of(run, whole) if one.problem)
         summary = replace(summary, rules_waiting=tuple(dict.fromkeys(waiting)))
-        verdict = without_rules(summary) or summary.verdict
+        verdict = without_rules(summary) or _without_claims(summary) or summary.verdict
         text = f"over {self._counts(whole)} ({self.why}): {verdict.text}"
         sizes = {split.name: len(split.lines) for split in whole.splits}
         chosen = {name: len(self.places.get(name, ())) for name in sizes}
@@ -78,6 +81,14 @@ class SomeExamples:
             for split in layout.splits
         ]
         return f"{' and '.join(told)} examples"
+
+
+def _without_claims(summary: Summary) -> Verdict | None:
+    """Say nothing of who is better; that nothing was scored, or one mean, is no such claim."""
+    rows = [row.splits.get(summary.decided_on) for row in summary.rows]
+    if summary.verdict.state in {None, "single"} or not any(one and one.mean is not None for one in rows):
+        return None
+    return numbers_only(summary, *_CHOSEN)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from optimize_eval.run.plan import Plan
 from optimize_eval.store.folder import MANIFEST, read_document
 from optimize_eval.store.manifest import Manifest
 from optimize_eval.store.stored import StoredRun, extend, look
+from optimize_eval.store.tried import keep_tried
 
 Lines = Mapping[str, Collection[int | None]]
 
@@ -42,6 +43,8 @@ def open_run(
 ) -> StoredRun:
     """Make a locked folder ready for a session of this plan; the result says what is already scored."""
     _check_named(plan, replace)
+    if fresh:
+        keep_tried(folder)
     run = extend(folder, manifest, plan.about.describe, fresh=fresh, replace=replace)
     plan.about.forget()
     return run

@@ -25,6 +25,7 @@ from optimize_eval.store.growing.elsewhere import AUTO
 from optimize_eval.store.growing.reusable import damage_noted, folders_of, opened_for_reuse, programs_of
 from optimize_eval.store.ledger import OWED, is_unranked
 from optimize_eval.store.stored import StoredRun, open_stored
+from optimize_eval.store.tried import keep_tried_elsewhere
 from optimize_eval.tasks.under_test.unpaid import as_copied
 
 _MANY = 500  # lines that are written at once
@@ -111,6 +112,8 @@ class _Reuse:
         finally:
             written.close()
         view.ledger.end = written.end
+        for run in {source.run.folder: source.run for source in self.found.values()}.values():
+            keep_tried_elsewhere(self.run, run)
         self._note_copied("reused")
 
     def copy_replies(self) -> None:

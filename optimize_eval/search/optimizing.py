@@ -48,6 +48,7 @@ from optimize_eval.store.folder import (
 from optimize_eval.store.growing.elsewhere import AUTO
 from optimize_eval.store.layout import SINGLE
 from optimize_eval.store.manifest import SearchedRun
+from optimize_eval.store.tried import keep_tried
 
 
 @frozen
@@ -263,5 +264,6 @@ def begin_anew(folder: Path) -> None:
     """Delete a search and its final run, so that the next one starts over; nothing of somebody else."""
     refuse_foreign(folder)
     with locked(folder):
+        keep_tried(folder)
         for name in (PROPOSALS, EVALUATIONS, SEARCH, MANIFEST, JOURNAL, SUMMARY, OUTPUTS):
             (folder / name).unlink(missing_ok=True)

@@ -20,6 +20,7 @@ from optimize_eval.session.host import Host
 from optimize_eval.store.folder import JOURNAL, SUMMARY, write_json
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.stored import StoredRun
+from optimize_eval.store.tried import note_beside, note_shown
 
 if TYPE_CHECKING:
     from optimize_eval.findings.board.shapes import Board
@@ -120,11 +121,14 @@ def call(
 
 
 def summarise(run: StoredRun) -> "Summary":
-    """Compute the summary from the journal, and write it beside it."""
+    """Compute the summary from the journal, and write it beside it; what it shows is noted there."""
     from optimize_eval.findings.summary.stored import summarise_stored  # noqa: PLC0415  a plain --help needs no statistics
+    from optimize_eval.findings.summary.tried import shown_by  # noqa: PLC0415  see above
 
     run.note_counts()
+    note_beside(run)
     summary = summarise_stored(run)
+    note_shown(run, shown_by(run, summary))  # before it is shown: what a kill leaves counts one too many
     write_json(run.folder / SUMMARY, summary.to_dict())
     return summary
 

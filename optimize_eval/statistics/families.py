@@ -5,12 +5,15 @@ from collections.abc import Sequence
 ALPHA = 0.05  # how often a family of comparisons may hold any false claim
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Correct for having made so many comparisons, step by step from the smallest p."""
+def holm(p_values: Sequence[float], others: int = 0) -> list[float]:
+    """Correct for having made so many comparisons, step by step from the smallest p.
+
+    `others` were made as well, and are taken for the largest p there is.
+    """
     corrected = [0.0] * len(p_values)
     worst = 0.0
     for rank, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
-        worst = max(worst, min(1.0, (len(p_values) - rank) * p_values[place]))
+        worst = max(worst, min(1.0, (len(p_values) + others - rank) * p_values[place]))
         corrected[place] = worst
     return corrected
 

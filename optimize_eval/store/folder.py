@@ -25,10 +25,11 @@ MANIFEST, JOURNAL, SUMMARY = "run.json", "journal.jsonl", "summary.json"
 LEADERBOARD = "leaderboard.json"  # of a bench
 OUTPUTS = "outputs.jsonl"  # of the models that tasks call
 LOCK = "lock"
+TRIED = "tried.json"  # what was tried before --fresh, or where --reuse took scores from
 SEARCH, PROPOSALS, EVALUATIONS = "search.json", "search.jsonl", "evaluations.jsonl"  # of a search
 BOARDS = "leaderboard*.json"  # made from a run of tasks, and made again at its end
 _OWN = frozenset(
-    {MANIFEST, f"{MANIFEST}.v1", JOURNAL, SUMMARY, OUTPUTS, LOCK, SEARCH, PROPOSALS, EVALUATIONS}
+    {MANIFEST, f"{MANIFEST}.v1", JOURNAL, SUMMARY, OUTPUTS, LOCK, SEARCH, PROPOSALS, EVALUATIONS, TRIED}
 )
 
 _USUAL = "runs"  # where commands make the folders of runs

@@ -20,7 +20,9 @@ from optimize_eval.store.manifest import LEAKS, OVERLAPS, Manifest
 
 _AXES = ("evaluators", "additions", "candidates", "task_models", "models", "splits")
 _CHOSEN = ("plan", "repeats", "baseline", "seed", "cluster_by", "group_by")
-_SAID = frozenset({"outcome", "changed", "changed_models", "usage"})  # of which a line has one that counts
+_SAID = frozenset(
+    {"outcome", "changed", "changed_models", "usage", "beside"}
+)  # of which a line has one that counts
 _FIRST_LOOK = 1 << 16  # bytes at the journal's end
 
 

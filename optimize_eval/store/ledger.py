@@ -68,6 +68,7 @@ class Ledger:
         self._has_header = False
         self.end = 0  # where the last whole line of the journal ends
         self.computed: list[Mapping[str, Any]] = []  # what code made of rows: see findings.metrics
+        self.judged: list[tuple[int, Mapping[str, Any]]] = []  # what sessions showed, and where: see tried
         self.spending = Spending()  # of all records, those that do not count any more included
         for cell in table.cells:
             self.start(cell)
@@ -82,6 +83,9 @@ class Ledger:
         except FileNotFoundError:
             pass
         return ledger
+
+    def has(self, cell: CellName) -> bool:
+        return cell in self._starts
 
     def start(self, cell: CellName) -> int:
         """Find where a cell's units begin; one that is not there yet comes to the end, all its units owed."""
@@ -186,6 +190,8 @@ class Ledger:
         self._has_header = self._has_header or "plan" in record
         if is_computed(record):
             self.computed.append(record)
+        if "judged" in record:
+            self.judged.append((entry.offset, record))
         for usage in (
             record["usage"] if _is_usage(record.get("usage")) else ()
         ):  # of a recheck, or of units that were broken off

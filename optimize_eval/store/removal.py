@@ -20,6 +20,7 @@ from optimize_eval.store.folder import (
     PROPOSALS,
     SEARCH,
     SUMMARY,
+    TRIED,
     hint_for_missing,
     holder,
     is_of_ours,
@@ -28,7 +29,7 @@ from optimize_eval.store.folder import (
 
 _NAMES = (  # in the order in which they go
     *(SUMMARY, "report.html", "some.html", "diff.html", OUTPUTS, SEARCH, EVALUATIONS, PROPOSALS),
-    *(JOURNAL, f"{MANIFEST}.v1", MANIFEST, LOCK),
+    *(TRIED, JOURNAL, f"{MANIFEST}.v1", MANIFEST, LOCK),
 )
 _PATTERNS = (
     BOARDS,

@@ -86,10 +86,26 @@ def await_that(holds: Callable[[], object], seconds: float = 30) -> None:
 
 
 def summary(run: Path) -> bytes:
-    """Read a summary's bytes up to the latencies, which come last."""
-    told, latency, _ = (run / "summary.json").read_bytes().partition(b'\n  "latency": ')
+    """Read a summary's bytes up to the latencies, without what a folder's history decides."""
+    told, latency, _ = (run / "summary.json").read_bytes().partition(b',\n  "latency": ')
     assert latency
-    return told
+    return json.dumps(without_history(json.loads(told + b"}"))).encode()
+
+
+def without_history(told: dict[str, Any]) -> dict[str, Any]:
+    """Leave out of a summary what was tried, and what that decides: p values, their marks, the verdict."""
+    decided = {"tried", "verdict", "selection", "carry_over", "not_told_apart", "state"}
+    decided |= {"p_holm", "comparisons", "mark", "mde", "despite_failures"}
+
+    def cut(value: Any) -> Any:
+        match value:
+            case dict():
+                return {key: cut(item) for key, item in value.items() if key not in decided}
+            case list():
+                return [cut(item) for item in value]
+        return value
+
+    return dict(cut(told))
 
 
 def records(run: Path) -> list[dict[str, Any]]:

@@ -1,5 +1,7 @@
 """The law of runs that grow: whatever came before, a summary is that of one run of the last command alone.
 
+But for what was tried in the folder, and what that decides.
+
 And nothing that is scored is called again, wherever a session broke off.
 Calls are made up here: a unit's score is drawn from its key, so what is another unit scores otherwise.
 """
@@ -32,6 +34,7 @@ from optimize_eval.run.splits import SplitSource
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL
 from optimize_eval.store.stored import StoredRun, open_stored
+from tests.run.projects import without_history
 
 
 @dataclass(frozen=True)
@@ -127,7 +130,7 @@ def called(unit: Unit) -> bytes:
 def summary(run: StoredRun) -> bytes:
     told = summarise_stored(run).to_dict()
     del told["latency"], told["journal"]  # where it stands in a journal is that journal's
-    return orjson.dumps(told)
+    return orjson.dumps(without_history(orjson.loads(orjson.dumps(told))))
 
 
 @settings(max_examples=25, deadline=None)

@@ -34,7 +34,7 @@ NOT_CHECKED = (
 
 _DIFFERS = 1
 _TOLD_ALONE = {"timestamp", "settings", "files", "task_errors"}  # of a board
-_NEWER = "journal"  # a summary of an earlier version does not name where it ends
+_NEWER = {"journal", "tried"}  # a summary of an earlier version does not name where it ends
 _AGAIN = "run the run's own command again: it writes the file"
 
 
@@ -67,7 +67,7 @@ def _is_unlike(key: str, stored: Mapping[str, Any], again: Mapping[str, Any]) ->
         stored.get(key), int
     ):  # earlier versions counted; the check looks at it
         return False
-    return key in stored or bool(again[key] and key != _NEWER)
+    return key in stored or bool(again[key] and key not in _NEWER)
 
 
 def _of_board(run: StoredRun, board: Board | None) -> list[str]:

@@ -16,10 +16,12 @@ from optimize_eval.findings.claims.families import (
     model_family_of,
     sizes_by,
 )
+from optimize_eval.findings.claims.tried import NOTHING, Corrections
 from optimize_eval.findings.scores import Scores
 from optimize_eval.findings.summary.compare import (
     MOST_FLIPPED_PAIRS,
     MOST_PAIRS,
+    AlsoTried,
     Comparison,
     compare,
     corrected,
@@ -43,6 +45,7 @@ class Against(Remembers):
     layout: Layout
     splits: Mapping[str, Split]
     scores: Mapping[Key, Scores]
+    tried: Corrections = NOTHING
 
     @cached_property
     def pairs_in_all(self) -> int:
@@ -61,11 +64,20 @@ class Against(Remembers):
             )
             for key in self._keys()
         }
-        return corrected_by(found, lambda key: family_of(key[0], self.layout))
+        return corrected_by(found, lambda key: family_of(key[0], self.layout), self._also)
 
     @cached_property
     def _sizes(self) -> dict[Key, int]:
-        return sizes_by(self._keys(), lambda key: family_of(key[0], self.layout))
+        """Count for each comparison how many it is corrected for."""
+        families: dict[tuple[str, bool], list[Key]] = {}
+        for key in self._keys():
+            families.setdefault(family_of(key[0], self.layout), []).append(key)
+        return {
+            key: also.strictness * (len(keys) + also.others)
+            for keys in families.values()
+            for also in (self._also(keys),)
+            for key in keys
+        }
 
     @cached_property
     def failing(self) -> dict[Key, WithFailures]:
@@ -75,6 +87,7 @@ class Against(Remembers):
             end: corrected_by(
                 {key: getattr(found.get(key), end, None) or one for key, one in self.baseline.items()},
                 lambda key: family_of(key[0], self.layout),
+                self._also,
             )
             for end in ("at_worst", "at_zero")
         }
@@ -91,7 +104,9 @@ class Against(Remembers):
     def over_all_rows(self) -> dict[Key, Comparison]:
         """Compare once more with what rules left out, where they may favour one of the two."""
         found = {key: self._over_all(key) for key in self.baseline if self._may_be_favoured(key)}
-        done = corrected_by(dict(self.baseline) | found, lambda key: family_of(key[0], self.layout))
+        done = corrected_by(
+            dict(self.baseline) | found, lambda key: family_of(key[0], self.layout), self._also
+        )
         return {key: done[key] for key in found}
 
     @cached_property
@@ -173,6 +188,27 @@ class Against(Remembers):
         first = self.layout.baseline
         compared = [self.baseline[where, b] if a == first else self._compare(where, a, b) for a, b in names]
         return [(a, b, one) for (a, b), one in zip(names, corrected(compared), strict=True)]
+
+    @property
+    def compared(self) -> int:
+        """Count the comparisons among which the best one is picked."""
+        where = CellFamily(self.layout.evaluators[0], self.layout.task_models[0], self.layout.deciding)
+        return len(self.layout.candidates) - 1 + self.tried.unnamed.get(where, 0)
+
+    @property
+    def tried_among(self) -> int:
+        """Count them as strictly as this look at the data decides."""
+        return self.compared * self.tried.looks
+
+    def _also(self, keys: Sequence[Key]) -> AlsoTried:
+        """Say what was tried besides a family of comparisons."""
+        wheres = dict.fromkeys(where for where, _ in keys)
+        others = sum(self.tried.unnamed.get(where, 0) for where in wheres)
+        can_confirm = self.tried.can_confirm
+        if family_of(next(iter(wheres)), self.layout) != (self.layout.deciding, True):
+            return AlsoTried(others=others, can_confirm=can_confirm)
+        can_confirm = can_confirm and not self.tried.is_steered
+        return AlsoTried(others=others, strictness=self.tried.looks, can_confirm=can_confirm)
 
     def _keys(self) -> list[Key]:
         return [key for key in self.scores if key[1] != self.layout.baseline]

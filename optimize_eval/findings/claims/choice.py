@@ -74,7 +74,7 @@ def winner_of(rows: Sequence[Row], split: str, tried: int) -> Row | None:
 
 def _is_above_0(row: Row, split: str, tried: int) -> bool:
     """Return True if the interval of the best of so many lies above 0, or there is none."""
-    ci = selection_of(row, split, tried).ci
+    ci = selection_of(row, split, tried, tried).ci
     return ci is None or ci[0] > 0
 
 
@@ -84,13 +84,13 @@ def _lower_bound(row: Row, split: str) -> float:
     return -math.inf if low is None else low
 
 
-def selection_of(row: Row, split: str, tried: int) -> WinnersSelection:
-    """Give the gain of a candidate as the best of so many."""
+def selection_of(row: Row, split: str, k: int, tried: int) -> WinnersSelection:
+    """Give the gain of a candidate as the best of `k`, by an interval that holds for as many as `tried`."""
     d = row.difference(split)
     ci = None
     if d.diff is not None and d.se and d.ci is not None:
         ci = around_the_best(d.diff, d.se, d.units - 1, tried)
-    return WinnersSelection(k=tried, candidate=row.candidate, diff=d.diff, se=d.se, ci=ci)
+    return WinnersSelection(k=k, candidate=row.candidate, diff=d.diff, se=d.se, ci=ci)
 
 
 @frozen

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
-from optimize_eval.findings.summary.compare import Comparison, corrected
+from optimize_eval.findings.summary.compare import NO_OTHERS, AlsoTried, Comparison, corrected
 from optimize_eval.store.layout import Layout
 
 _Key = TypeVar("_Key", bound=Hashable)
@@ -22,11 +22,6 @@ class CellFamily(NamedTuple):
     evaluator: str
     task_model: str | None
     split: str
-
-
-def tried_among(where: CellFamily, layout: Layout) -> int:  # noqa: ARG001  a family may know of more
-    """Count the candidates besides the baseline that were tried on a family's examples."""
-    return len(layout.candidates) - 1
 
 
 def family_of(where: CellFamily, layout: Layout) -> tuple[str, bool]:
@@ -47,13 +42,15 @@ def sizes_by(keys: Sequence[_Key], family: Callable[[_Key], Hashable]) -> dict[_
 
 
 def corrected_by(
-    found: Mapping[_Key, Comparison], family: Callable[[_Key], Hashable]
+    found: Mapping[_Key, Comparison],
+    family: Callable[[_Key], Hashable],
+    also: Callable[[Sequence[_Key]], AlsoTried] = lambda _keys: NO_OTHERS,
 ) -> dict[_Key, Comparison]:
-    """Correct all comparisons, each within its family."""
+    """Correct all comparisons, each within its family, and for what was `also` tried besides it."""
     families: dict[Hashable, list[_Key]] = {}
     for key in found:
         families.setdefault(family(key), []).append(key)
     done: dict[_Key, Comparison] = {}
     for keys in families.values():
-        done.update(zip(keys, corrected([found[key] for key in keys]), strict=True))
+        done.update(zip(keys, corrected([found[key] for key in keys], also(keys)), strict=True))
     return {key: done[key] for key in found}

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from optimize_eval.findings.claims.against import Against
 from optimize_eval.findings.claims.choice import Half, Kept, kept_of, selection_of, winner_of
-from optimize_eval.findings.claims.families import CellFamily, tried_among
+from optimize_eval.findings.claims.families import CellFamily
 from optimize_eval.findings.rows import is_primary
 from optimize_eval.findings.shapes.row import Row
 from optimize_eval.findings.shapes.summary import WinnersCarryOver, WinnersSelection
@@ -29,7 +29,7 @@ class Claims:
 def claims_of(rows: Sequence[Row], against: Against, layout: Layout) -> Claims:
     """Compute them; a winner's own row learns what is shown of its lost gain."""
     primary = [row for row in rows if is_primary(row, layout)]
-    tried = tried_among(_primary(layout), layout)
+    tried = against.tried_among
     winner = winner_of(primary, layout.deciding, tried)
     kept = None
     if winner and {"train", "val"} <= winner.splits.keys():
@@ -39,7 +39,7 @@ def claims_of(rows: Sequence[Row], against: Against, layout: Layout) -> Claims:
     return Claims(
         rows=tuple(rows),
         winner=winner.candidate if winner else None,
-        selection=_selection(primary, winner, tried, layout),
+        selection=_selection(primary, winner, against, layout),
         not_told_apart=tuple(_not_told_apart(primary, winner, against, layout)) if winner else (),
         carry_over=kept.carry_over() if kept else None,
     )
@@ -75,14 +75,15 @@ def _settled(winner: Row, *, is_kept: bool) -> Row:
 
 
 def _selection(
-    primary: Sequence[Row], winner: Row | None, tried: int, layout: Layout
+    primary: Sequence[Row], winner: Row | None, against: Against, layout: Layout
 ) -> WinnersSelection | None:
     """Name the best one's gain; where nothing was chosen, nothing."""
     split = layout.deciding
     gains = [(d.diff, row) for row in primary if (d := row.against_baseline(split)) and d.diff is not None]
-    if tried <= 1 or not gains:
+    if against.compared <= 1 or not gains:
         return None
-    return selection_of(winner or max(gains, key=lambda gain: gain[0])[1], split, tried)
+    best = winner or max(gains, key=lambda gain: gain[0])[1]
+    return selection_of(best, split, against.compared, against.tried_among)
 
 
 def _not_told_apart(primary: Sequence[Row], winner: Row, against: Against, layout: Layout) -> Iterator[str]:

@@ -17,7 +17,7 @@ _MISSING = object()
 # of which every field is derived
 _CLOSED = {"failures", "errors", "duplicates", "clusters", "chosen", "leakage"}
 _NEWER = ".skipped_examples"  # boards of earlier versions have none
-_END = "journal"  # nor do summaries of theirs name where they end
+_NEWER_PARTS = {"journal", "tried"}  # nor do summaries of theirs say where they end, or what was tried
 _KINDS = {
     **dict.fromkeys(("mean", "score", "overall_score"), "means"),
     "se": "standard errors",
@@ -85,7 +85,7 @@ def agree(stored: Any, again: Any) -> bool:
 def _is_of_later(path: str, stored: Any, again: Any) -> bool:
     """Return True if what is missing is omitted where it is nothing: skips, or a part that is newer."""
     is_nothing = path.endswith(".skipped") and again == 0 if "." in path else again in ({}, [])
-    return stored is _MISSING and (is_nothing or path.endswith(_NEWER) or path == _END)
+    return stored is _MISSING and (is_nothing or path.endswith(_NEWER) or path in _NEWER_PARTS)
 
 
 def _told(kinds: Counter[str]) -> Iterator[str]:

@@ -6,6 +6,7 @@ from optimize_eval.findings.rederive import numerics
 from optimize_eval.findings.rederive.compared import Told, compare, correct, estimate, gap_of, is_gain
 from optimize_eval.findings.rederive.journal import JournaledRun, one_sided
 from optimize_eval.findings.rederive.leaks import doubted
+from optimize_eval.findings.rederive.tried import is_steered, strictness_of
 
 
 def winner_of(rows: Sequence[Told], run: JournaledRun) -> Told | None:
@@ -42,7 +43,7 @@ def claims_of(rows: Sequence[Told], pairs: Sequence[Told], run: JournaledRun) ->
     }
 
 
-def verdict_of(rows: Sequence[Told], claims: Told, run: JournaledRun) -> Told:
+def verdict_of(rows: Sequence[Told], claims: Told, run: JournaledRun, tried: Told | None) -> Told:
     """Decide the state, and who won by how much."""
     split, winner = run.deciding, claims["winner"]
     told: Told = {"state": None, "winner": None, "by": None}
@@ -58,9 +59,12 @@ def verdict_of(rows: Sequence[Told], claims: Told, run: JournaledRun) -> Told:
     if run.searched.get("decides") == "test":
         winner = next(row for row in rows if row["vs_baseline"])
     if winner:
-        told |= _won(winner, claims["selection"], run)
+        told |= _won(winner, claims["selection"], run, tried)
     else:
         told["state"] = _without_winner(rows, split)
+    decides = tried is not None and ("test" not in run.splits or tried["split"] == "test")
+    if decides and is_steered(tried) and told["state"] not in {"single", "too_few"}:
+        told |= {"state": "steered", "winner": None, "by": None}
     return told | _after_search(told, run.searched)
 
 
@@ -91,22 +95,27 @@ def _is_the_same(d: Told) -> bool:
     return bool(d["n_pairs"] and d["ties"] == d["n_pairs"]) or bool((d.get("margin") or {}).get("equivalent"))
 
 
-def _won(winner: Told, selection: Told | None, run: JournaledRun) -> Told:
+def _won(winner: Told, selection: Told | None, run: JournaledRun, tried: Told | None) -> Told:
     name = winner["candidate"]
     d = winner["vs_baseline"][run.deciding]
     if "test" in run.splits and run.deciding != "test":
         t = winner["vs_baseline"]["test"]
         if t["diff"] is None or t["p"] is None:
             return {"state": "not_shown"}
-        low = t["ci"][0] if t["ci"] else t["diff"]
-        is_sure = t.get("over_all_rows", {"mark": "better"})["mark"] == "better"
-        is_sure = (
-            is_sure
-            and t.get("despite_failures", "surely") == "surely"
-            and 2 ** (1 - t["units"]) <= numerics.ALPHA
+        times = strictness_of(tried) * tried["k"] if tried else 1
+        ci = t["ci"] and (
+            t["diff"] - numerics.quantile(1 - 0.025 / times, t["units"] - 1) * t["se"],
+            t["ci"][1],
         )
-        by = {"diff": t["diff"], "ci": t["ci"], "p": t["p"], "from": "test"}
-        if is_sure and low > 0 and t["p"] < numerics.ALPHA:
+        low = ci[0] if ci else t["diff"]
+        is_sure = (
+            t.get("over_all_rows", {"mark": "better"})["mark"] == "better"
+            and t.get("despite_failures", "surely") == "surely"
+            and numerics.is_decidable(t["units"], times)
+        )
+        p = min(1.0, t["p"] * times)
+        by = {"diff": t["diff"], "ci": ci, "p": p, "from": "test"}
+        if is_sure and low > 0 and p < numerics.ALPHA:
             return {"state": "better", "winner": name, "by": by}
         return {"state": "not_shown", "by": by}
     ci = selection["ci"] if selection else d["ci"]
@@ -117,12 +126,13 @@ def _won(winner: Told, selection: Told | None, run: JournaledRun) -> Told:
 def _selection(rows: Sequence[Told], winner: Told | None, run: JournaledRun) -> Told | None:
     split = run.deciding
     others = [row for row in rows if row["vs_baseline"] and row["vs_baseline"][split]["diff"] is not None]
-    if tried_among(run) < 2 or not others:  # noqa: PLR2004
+    k = run.compared
+    if k < 2 or not others:  # noqa: PLR2004
         return None
     best = winner or max(others, key=lambda row: row["vs_baseline"][split]["diff"])
     d = best["vs_baseline"][split]
     return {
-        "k": tried_among(run),
+        "k": k,
         "candidate": best["candidate"],
         **{key: d[key] for key in ("diff", "se")},
         "ci": _as_best(d, run),
@@ -130,8 +140,8 @@ def _selection(rows: Sequence[Told], winner: Told | None, run: JournaledRun) -> 
 
 
 def tried_among(run: JournaledRun) -> int:
-    """Count the candidates besides the baseline."""
-    return len(run.candidates) - 1
+    """Count the comparisons that were made, and how strictly this look at the data decides."""
+    return run.compared * run.also_tried([(*run.primary, run.deciding)])[1]
 
 
 def _as_best(d: Told, run: JournaledRun) -> numerics.Pair | None:

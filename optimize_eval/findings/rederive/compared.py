@@ -116,16 +116,29 @@ def _test(
     return numerics.two_sided(d["diff"] / d["se"], d["df"]), "t"
 
 
-def correct(found: Mapping[_Key, Told], family: Callable[[_Key], Hashable]) -> dict[_Key, Told]:
+def _nothing(_keys: Sequence[Any]) -> tuple[int, int, bool]:
+    return 0, 1, True
+
+
+def correct(
+    found: Mapping[_Key, Told],
+    family: Callable[[_Key], Hashable],
+    also: Callable[[Sequence[_Key]], tuple[int, int, bool]] = _nothing,
+) -> dict[_Key, Told]:
     """Correct the p values that belong together, then say what each difference may be called."""
     families: dict[Hashable, list[_Key]] = {}
-    for key, d in found.items():
-        if d["p"] is not None:
-            families.setdefault(family(key), []).append(key)
+    for key in found:
+        families.setdefault(family(key), []).append(key)
     done = dict(found)
-    for keys in families.values():
-        for key, p in zip(keys, numerics.holm([found[key]["p"] for key in keys]), strict=True):
-            done[key] = found[key] | {"p_holm": p, "comparisons": len(keys)}
+    for together in families.values():
+        others, strictness, can_confirm = also(together)
+        keys = [key for key in together if found[key]["p"] is not None]
+        for key, p in zip(keys, numerics.holm([found[key]["p"] for key in keys], others), strict=True):
+            done[key] = found[key] | {
+                "p_holm": min(1.0, strictness * p),
+                "comparisons": strictness * (len(keys) + others),
+                "can_confirm": can_confirm,
+            }
     return {key: d | {"mark": mark(d)} for key, d in done.items()}
 
 
@@ -133,7 +146,7 @@ def mark(d: Told) -> str:
     if d["p"] is None or not numerics.is_decidable(d["units"], d["comparisons"]):
         return "too_few"
     is_open = d["ci"] is not None and d["ci"][0] <= 0 <= d["ci"][1]
-    is_hint = d["p_holm"] >= numerics.ALPHA
+    is_hint = d["p_holm"] >= numerics.ALPHA or not d.get("can_confirm", True)
     if is_open or not d["diff"] or (is_hint and (d["ci"] is None or d["units"] < _FEWEST)):
         return "no_difference"
     return ("hint_" if is_hint else "") + ("better" if d["diff"] > 0 else "worse")

@@ -13,6 +13,7 @@ from optimize_eval.findings.rederive.leaks import contents_of, counting, leaked_
 from optimize_eval.findings.rederive.newest import Records, newest_records
 from optimize_eval.findings.rederive.numerics import Labels, average, joined
 from optimize_eval.findings.rederive.replies import told_of
+from optimize_eval.findings.rederive.tried import JournaledTries, is_steered, strictness_of, tried_in
 
 Values = list[float | None]  # by example
 Key = tuple[str, str | None, str, str]  # evaluator, task model, split, candidate
@@ -163,6 +164,33 @@ class JournaledRun:
     leaks: dict[str, dict[str, Any]]  # by split
     apart: Counter[str]  # the outcomes of rows that are in no number
     checks: set[str]  # scorers of tasks that rank nobody, as these say
+    tries: JournaledTries
+
+    def also_tried(self, wheres: list[tuple[str, str | None, str]]) -> tuple[int, int, bool]:
+        """Count the other comparisons of a family, how strictly it decides, and whether it may confirm."""
+        decides = (*self.primary, self.deciding)
+        others = sum(self.tries.others(where, decides) for where in dict.fromkeys(wheres))
+        if decides not in wheres or not self.tries.is_run or self.confirms_on_test:
+            return others, 1, True
+        told = self.tries.told(decides)
+        return others, strictness_of(told), not is_steered(told)
+
+    @property
+    def compared(self) -> int:
+        """Count the comparisons among which the best one was picked."""
+        decides = (*self.primary, self.deciding)
+        return len(self.candidates) - 1 + self.tries.others(decides, decides)
+
+    def told_of_tries(self, winner: str | None) -> dict[str, Any] | None:
+        if not self.tries.is_run:
+            return None
+        if winner and self.confirms_on_test:
+            return self.tries.told_on_test((*self.primary, "test"), winner)
+        return self.tries.told((*self.primary, self.deciding))
+
+    @property
+    def confirms_on_test(self) -> bool:
+        return "test" in self.splits_for(self.primary[0]) and self.deciding != "test"
 
     def splits_for(self, evaluator: str) -> list[str]:
         own = self.own_splits.get(evaluator)
@@ -243,6 +271,7 @@ def read(folder: Path) -> JournaledRun:
         leaks=leaks,
         apart=Counter(),
         checks=_checks(manifest.get("settings", {})),
+        tries=tried_in(folder, manifest, found.lines),
     )
     _fill(run, found.records)
     _count_apart(run, every, found.records)

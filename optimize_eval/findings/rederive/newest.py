@@ -8,7 +8,15 @@ from typing import Any
 
 Records = dict[tuple[Any, ...], dict[str, Any]]  # by evaluator, task model, split, candidate, line, repeat
 
-_COUNTING = {"outcome", "changed", "changed_models", "usage", "rules", "metric"}  # keys of lines that do
+_COUNTING = {
+    "outcome",
+    "changed",
+    "changed_models",
+    "usage",
+    "rules",
+    "metric",
+    "beside",
+}  # keys of lines that do
 
 
 @dataclass
@@ -19,6 +27,7 @@ class NewestRecords:
     changed: set[str] = field(default_factory=set)
     changed_models: set[str] = field(default_factory=set)
     calls: list[dict[str, Any]] = field(default_factory=list)  # each with the axes of its record
+    lines: list[tuple[int, dict[str, Any]]] = field(default_factory=list)  # where each begins
     rules: list[dict[str, Any]] = field(default_factory=list)  # what rules of tasks came to
     end: dict[str, Any] = field(default_factory=lambda: {"end": 0, "crc": ""})  # of the last line that counts
 
@@ -37,6 +46,7 @@ def newest_records(
     for offset, length, record in _lines(path):
         if _COUNTING.intersection(record):
             found.end = {"end": offset + length, "crc": record["crc"]}
+        found.lines.append((offset, record))
         axes = {key: record.get(key) for key in ("evaluator", "candidate")}
         found.calls += [{**axes, **call} for call in record.get("usage", ())]
         found.rules += [record] if "rules" in record else []

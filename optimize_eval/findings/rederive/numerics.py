@@ -225,10 +225,10 @@ def flips(units: Sequence[float], seed: int, comparisons: int = 1) -> float:
     return (1 + extreme) / (1 + drawn)
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
+def holm(p_values: Sequence[float], others: int = 0) -> list[float]:
     """Multiply the smallest p by their number, the next by one less, and let none fall below another."""
     ranked = sorted(range(len(p_values)), key=lambda place: p_values[place])
-    steps = [min(1.0, p_values[place] * (len(ranked) - rank)) for rank, place in enumerate(ranked)]
+    steps = [min(1.0, p_values[place] * (len(ranked) + others - rank)) for rank, place in enumerate(ranked)]
     corrected = dict(zip(ranked, accumulate(steps, max), strict=True))
     return [corrected[place] for place in range(len(p_values))]
 

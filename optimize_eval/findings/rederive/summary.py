@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import combinations, product
 from typing import Any
 
@@ -45,6 +45,10 @@ def expected(run: JournaledRun) -> Told:
         d for d in pairs if (d["evaluator"], d["task_model"], d["split"]) == (*run.primary, run.deciding)
     ]
     claims = claims_of(primary, decisive, run)
+    winner = claims["winner"]
+    if run.searched.get("decides") == "test":
+        winner = next(row for row in primary if row["vs_baseline"])
+    tried = run.told_of_tries(winner and winner["candidate"])
     return {
         "baseline": run.baseline,
         "decided_on": run.deciding,
@@ -63,7 +67,8 @@ def expected(run: JournaledRun) -> Told:
         "changed": run.changed,
         "skips": _skips(run),
         "replies": sorted(run.replies, key=_order(run)),
-        "verdict": verdict_of(primary, claims, run),
+        "verdict": verdict_of(primary, claims, run, tried),
+        **({"tried": tried} if tried else {}),
         "journal": run.end,
         **models_compared(run, means),
         **({"spent": spent_of(run.calls)} if run.calls else {}),
@@ -92,13 +97,16 @@ def _against_baseline(
         where, split = key[0], key[0][2]
         return split, where == (*run.primary, run.deciding)
 
-    many = Counter(map(family, keys))
+    def also(keys: Sequence[tuple[Where, str]]) -> tuple[int, int, bool]:
+        return run.also_tried([where for where, _ in keys])
+
+    many = _sizes(keys, family, also)
 
     def against(key: tuple[Where, str], before: Values, after: Values) -> Told:
-        return compare(before, after, run, key[0][2], family=many[family(key)])
+        return compare(before, after, run, key[0][2], family=many[key])
 
     plain = {key: against(key, means[key[0]][run.baseline], means[key[0]][key[1]]) for key in keys}
-    done = correct(plain, family)
+    done = correct(plain, family, also)
     cells = {key: (run.cells[*key[0], run.baseline], run.cells[*key[0], key[1]]) for key in keys}
     alone = {key: one_sided(*pair) for key, pair in cells.items()}
     failing = [key for key, (a, b) in cells.items() if a.failed or b.failed or alone[key]]
@@ -109,15 +117,14 @@ def _against_baseline(
             before, after = a.counted_as(score, b), b.counted_as(0.0, a)
             if before is not None and after is not None:
                 substituted[key] = against(key, before, after) | {"is_other": True}
-        for key, d in correct(substituted, family).items():
-            if key in failing:
-                done[key] = done[key] | {end: d if d.get("is_other") else None}
+        held = correct(substituted, family, also)
+        done |= {key: done[key] | {end: held[key] if held[key].get("is_other") else None} for key in failing}
     over_all = {
         key: against(key, *([numerics.average(one) for one in cell.whole] for cell in pair))
         for key, pair in cells.items()
         if are_ruled_apart(*pair)
     }
-    _put_over_all_rows(done, over_all, correct(plain | over_all, family))
+    _put_over_all_rows(done, over_all, correct(plain | over_all, family, also))
     for key in failing:
         done[key] = done[key] | {"despite_failures": _despite(done[key])}
         if alone[key]:
@@ -128,6 +135,18 @@ def _against_baseline(
 def _put_over_all_rows(done: dict[Any, Told], over_all: dict[Any, Told], corrected: dict[Any, Told]) -> None:
     for key in over_all:
         done[key] = done[key] | {"over_all_rows": {name: corrected[key][name] for name in OF_ALL_ROWS}}
+
+
+def _sizes(keys: list[Any], family: Callable[[Any], Any], also: Callable[[Any], Any]) -> dict[Any, int]:
+    """Count for each comparison how many it is corrected for."""
+    families: dict[Any, list[Any]] = {}
+    for key in keys:
+        families.setdefault(family(key), []).append(key)
+    sizes: dict[Any, int] = {}
+    for together in families.values():
+        others, strictness, _ = also(together)
+        sizes |= dict.fromkeys(together, strictness * (len(together) + others))
+    return sizes
 
 
 def _despite(d: Told) -> str:

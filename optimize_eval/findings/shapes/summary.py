@@ -188,6 +188,44 @@ class Selected:
 
 
 @frozen
+class SettingBefore:
+    """What a setting was when results were last shown under it, where it is something else now."""
+
+    setting: str
+    was: str
+    until: str  # the date
+
+
+@frozen
+class Beside:
+    """Another folder in which other candidates were scored on at least half of the examples that decide."""
+
+    run: str
+    candidates: int
+
+
+@frozen
+class TriedCandidates:
+    """What was ever tried on the examples that decide; `k` comparisons are corrected for."""
+
+    split: str
+    k: int
+    named: int  # candidates of the command, besides the baseline
+    versions: int  # others that have a score on these examples
+    baselines: int  # more than one: k is all ordered pairs
+    steps: int  # made after results of these examples were shown
+    look: int  # the first is 1
+    confirmed: Annotated[int, IF_ANY] = 0  # winners that were held against test
+    changed: Annotated[tuple[SettingBefore, ...], IF_ANY] = ()
+    beside: Annotated[tuple[Beside, ...], IF_ANY] = ()
+
+    @property
+    def strictness(self) -> int:
+        """Give what p values are multiplied by at this look."""
+        return self.look * (self.look + 1) if self.look > 1 else 1
+
+
+@frozen
 class Summary:
     """All numbers of a run; `document` is the same as `report --json` prints it."""
 
@@ -214,6 +252,7 @@ class Summary:
     skips: Annotated[tuple[SkipGroup, ...], IF_ANY] = ()
     side_info: tuple[SideInfoEntry, ...]
     latency: tuple[LatencyEntry, ...]
+    tried: Annotated[TriedCandidates | None, IF_ANY] = None  # of a bench, and of some examples, none
     journal: Annotated[JournalEnd | None, IF_ANY] = None  # up to where it goes; None of some examples
     passes: tuple[PassesEntry, ...]
     calibration: tuple[CalibrationEntry, ...]

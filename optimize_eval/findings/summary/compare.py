@@ -35,6 +35,7 @@ class Comparison:
     p_holm: float | None = None
     comparisons: int = 1
     held: WithinMargin | None = None  # against the margin, where there is one
+    can_confirm: bool = True  # False where results of these examples steered who is compared
 
     @property
     def mark(self) -> str:
@@ -54,7 +55,7 @@ class Comparison:
 
     @property
     def is_confirmed(self) -> bool:
-        return self.p_holm is not None and self.p_holm < ALPHA
+        return self.can_confirm and self.p_holm is not None and self.p_holm < ALPHA
 
     def _mark_of_the_same(self) -> str:
         """Mark pairs that all differ by the same amount: there the test alone decides."""
@@ -106,11 +107,26 @@ def tolerance_of(margin: float | None, *ranges: ScoreRange) -> Tolerance | None:
     return Tolerance(margin=margin, is_unit=all(one is ScoreRange.UNIT for one in ranges))
 
 
-def corrected(family: Sequence[Comparison]) -> list[Comparison]:
+@frozen
+class AlsoTried:
+    """What comparisons are corrected for besides each other: others that were made, and looks at the data."""
+
+    others: int = 0
+    strictness: int = 1
+    can_confirm: bool = True
+
+
+NO_OTHERS = AlsoTried()
+
+
+def corrected(family: Sequence[Comparison], also: AlsoTried = NO_OTHERS) -> list[Comparison]:
     """Correct the p values of comparisons that were made together."""
-    known = [one for one in family if one.difference.p is not None]
-    p_values = iter(holm([one.difference.p for one in known if one.difference.p is not None]))
+    known = [one.difference.p for one in family if one.difference.p is not None]
+    p_values = iter(min(1.0, also.strictness * p) for p in holm(known, also.others))
+    comparisons = also.strictness * (len(known) + also.others)
     return [
-        replace(one, p_holm=next(p_values), comparisons=len(known)) if one.difference.p is not None else one
+        replace(one, p_holm=next(p_values), comparisons=comparisons, can_confirm=also.can_confirm)
+        if one.difference.p is not None
+        else one
         for one in family
     ]

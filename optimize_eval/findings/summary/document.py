@@ -14,6 +14,7 @@ from optimize_eval.findings.claims.against import Against
 from optimize_eval.findings.claims.duplicates import copies_in
 from optimize_eval.findings.claims.families import CellFamily
 from optimize_eval.findings.claims.leaks import Counted, counted_in, leakage_of
+from optimize_eval.findings.claims.tried import NOTHING, Corrections
 from optimize_eval.findings.claims.winner import claims_of
 from optimize_eval.findings.reasons import reason_of_lowest
 from optimize_eval.findings.scores import Scores, known, worst_places
@@ -52,6 +53,7 @@ from optimize_eval.findings.summary.gap import gap_between
 from optimize_eval.findings.summary.models import model_pairs
 from optimize_eval.findings.summary.more_repeats import points_about_repeats
 from optimize_eval.findings.summary.skips import points_about_skips
+from optimize_eval.findings.summary.tried import points_about_tried
 from optimize_eval.findings.summary.verdict import judge
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.statistics.means import Mean, mean_of
@@ -64,27 +66,29 @@ def summarise(
     changed: Iterable[str] = (),
     left_out: Sequence[LeftOut] = (),
     judges: Mapping[str, str] = MappingProxyType({}),
+    tried: Corrections = NOTHING,
 ) -> Summary:
     """Compute the summary; `records` gives a cell's newest records by their places in it.
 
     `changed` are evaluators that were not the same program from the first call to the last; `left_out` are
-    additions that the layout does not have; `judges` are the models of evaluators that are some.
+    additions that the layout does not have; `judges` are the models of evaluators that are some; `tried` is
+    what else was tried.
     """
     told = {name: judges[name] for name in layout.evaluators if name in judges}
     counted = counted_in(layout)
-    summing = _Summing(counted.layout, counted.reading(records))
+    summing = _Summing(counted.layout, counted.reading(records), tried)
     return summing.summary(sorted(changed), left_out, told, counted)
 
 
 class _Summing:
     """A run's cells, read, and what is made of them."""
 
-    def __init__(self, layout: Layout, records: RecordsByCell) -> None:
+    def __init__(self, layout: Layout, records: RecordsByCell, tried: Corrections) -> None:
         self._layout = layout
         self._records = records
         self._cells = cells = ReadCells.read(layout, records)
         self._splits, self._scores = cells.splits, cells.scores
-        self._against = Against(layout=layout, splits=self._splits, scores=self._scores)
+        self._against = Against(layout=layout, splits=self._splits, scores=self._scores, tried=tried)
 
     def summary(
         self, changed: Sequence[str], left_out: Sequence[LeftOut], judges: Mapping[str, str], run: Counted
@@ -123,6 +127,7 @@ class _Summing:
             corpus_bleu=measured.corpus_bleu,
             replies=measured.replies,
             models=tuple(model_pairs(self._against)),
+            tried=self._against.tried.told(claims.winner),
         )
         return self._judged(summary, claims.winner, left_out)
 
@@ -131,7 +136,13 @@ class _Summing:
         layout = self._layout
         verdict = judge(summary, winner, layout)
         skips = points_about_skips(summary, self._scores, layout)
-        points = (*verdict.points, *skips, *points_about(left_out), *points_about_repeats(summary, layout))
+        points = (
+            *verdict.points,
+            *skips,
+            *points_about(left_out),
+            *points_about_repeats(summary, layout),
+            *points_about_tried(summary, verdict.state),
+        )
         return replace(summary, verdict=replace(verdict, points=points))
 
     def _failures(self) -> Iterator[FailureGroup]:

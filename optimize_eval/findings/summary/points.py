@@ -27,6 +27,7 @@ from optimize_eval.findings.wording import (
     percent,
     signed,
 )
+from optimize_eval.statistics.families import ALPHA
 from optimize_eval.store.layout import Layout
 
 MOST_NAMED = 5
@@ -189,6 +190,8 @@ def _no_worse(rest: Sequence[Row], split: str, layout: Layout) -> Iterator[Point
 
 
 def _unconfirmed(d: ScoreDifference) -> str:
+    if d.p_holm is not None and d.p_holm < ALPHA:
+        return "not confirmed by fresh examples"
     if d.comparisons == 1:
         return "not confirmed by its test"
     return f"not confirmed after correcting for {d.comparisons:,} comparisons"

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from optimize_eval.findings.additions import left_out_of, without
+from optimize_eval.findings.claims.tried import corrections_in
 from optimize_eval.findings.documents import from_dict
 from optimize_eval.findings.metrics import counts_as, metrics_of
 from optimize_eval.findings.replies import judges_of
@@ -32,7 +33,8 @@ def summarise_stored(run: StoredRun) -> Summary:
     layout = without(run.layout, left_out)
     changed = run.ledger.of(layout).changed
     with run.reader(counts_as(run)) as reader:
-        summary = summarise(layout, reader.records, changed, left_out, judges_of(run.manifest))
+        judges, tried = judges_of(run.manifest), corrections_in(run, layout)
+        summary = summarise(layout, reader.records, changed, left_out, judges, tried)
     spent = run.ledger.ledger.spending.to_dict()
     totals = from_dict(SpendingTotals, spent) if spent else None
     settings = run.manifest.get("settings", {})
@@ -41,7 +43,7 @@ def summarise_stored(run: StoredRun) -> Summary:
     whole = replace(
         summary, verdict=verdict, spent=totals, metrics=metrics_of(run, layout), journal=_end(run)
     )
-    whole = replace(whole, verdict=without_rules(whole) or _numbers_only(whole, run.manifest) or verdict)
+    whole = replace(whole, verdict=without_rules(whole) or _chosen_by_results(whole, run.manifest) or verdict)
     return (
         replace(whole, verdict=after_search(whole, searched, layout)) if (searched := _search(run)) else whole
     )
@@ -82,13 +84,19 @@ def without_rules(summary: Summary) -> Verdict | None:
     return Verdict(text=f"{text}; run the same command again, which calls nothing", state=None)
 
 
-def _numbers_only(summary: Summary, manifest: Mapping[str, Any]) -> Verdict | None:
-    """Say nothing of which is better where the examples were chosen by their results."""
+def _chosen_by_results(summary: Summary, manifest: Mapping[str, Any]) -> Verdict | None:
     after = manifest.get("settings", {}).get(CHOSEN_AFTER)
-    if after is None or summary.units.owed or summary.changed:
+    if after is None:
         return None
-    text = f"no verdict: these examples failed or got worse in {after}, and were taken for that"
-    return Verdict(text=f"{text}; the numbers stand, and a run without --lf decides", state=None)
+    why = f"these examples failed or got worse in {after}, and were taken for that"
+    return numbers_only(summary, why, "the numbers stand, and a run without --lf decides")
+
+
+def numbers_only(summary: Summary, why: str, advice: str) -> Verdict | None:
+    """Say nothing of which is better where the examples were chosen after results were known."""
+    if summary.units.owed or summary.changed:
+        return None
+    return Verdict(text=f"no verdict: {why}; {advice}", state=None)
 
 
 def _search(run: StoredRun) -> SearchedRun | None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from optimize_eval.findings.claims.tried import is_steered
 from optimize_eval.findings.rows import (
     is_primary,
     marked,
@@ -29,6 +30,7 @@ from optimize_eval.findings.summary.caveats import caveats
 from optimize_eval.findings.summary.models import points_about_models
 from optimize_eval.findings.summary.points import MOST_NAMED, about_winner, elsewhere, others
 from optimize_eval.findings.summary.skips import all_skipped, why_skipped
+from optimize_eval.findings.summary.tried import steered
 from optimize_eval.findings.summary.won import BETTER, won
 from optimize_eval.findings.wording import count, evidence, interval, interval90, number, signed
 from optimize_eval.protocol import ScoreRange
@@ -72,6 +74,7 @@ def judge(summary: Summary, won_by: str | None, layout: Layout) -> Verdict:
         return Verdict(text=_nothing_scored(summary, layout), points=points, state=FAILED)
     winner = next((row for row in primary if row.candidate == won_by), None)
     verdict = won(winner, summary, layout) if winner else _no_winner(primary, summary, layout)
+    verdict = _steered_by_steps(verdict, summary) or verdict
     points = (
         *about_winner(winner, replace(summary, verdict=verdict)),
         *elsewhere(summary, winner, layout),
@@ -117,6 +120,15 @@ def _steered(verdict: Verdict, split: str, layout: Layout) -> Verdict:
 
 def _not_held_out(text: str) -> str:
     return text.replace(on_split("val"), " on val")
+
+
+def _steered_by_steps(verdict: Verdict, summary: Summary) -> Verdict | None:
+    """Give no verdict where what was seen made what is compared; a split that only chose may have done so."""
+    tried = summary.tried
+    decides = tried is not None and ("test" not in summary.rows[0].splits or tried.split == "test")
+    if tried is None or not decides or not is_steered(tried) or verdict.state in {ALONE, TOO_FEW}:
+        return None
+    return Verdict(text=steered(tried), state=STEERED)
 
 
 def _so_far(summary: Summary, layout: Layout) -> str:

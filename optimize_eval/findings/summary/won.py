@@ -12,6 +12,7 @@ from optimize_eval.findings.shapes.row import Row
 from optimize_eval.findings.shapes.summary import Summary, Verdict, WonBy
 from optimize_eval.findings.wording import count, evidence, number, p_value, signed
 from optimize_eval.statistics.families import ALPHA, can_decide
+from optimize_eval.statistics.intervals import around_the_best
 from optimize_eval.store.layout import Layout
 
 BETTER, NOT_SHOWN = "better", "not_shown"
@@ -38,7 +39,7 @@ def won(winner: Row, summary: Summary, layout: Layout) -> Verdict:
 
 
 def _on_test(winner: Row, summary: Summary, layout: Layout) -> Verdict:
-    """Let the test split speak: there one comparison is made, so its own p counts."""
+    """Let the test split speak: only winners are held against it, so its p is corrected for these alone."""
     name, baseline = winner.candidate, layout.baseline
     d = winner.difference("test")
     k = summary.selection.k if summary.selection else 1
@@ -47,12 +48,17 @@ def _on_test(winner: Row, summary: Summary, layout: Layout) -> Verdict:
     if d.diff is None or d.p is None:
         text = f"{chosen} cannot be compared with {baseline} on test data: {count(d.n_pairs, 'pair')}"
         return Verdict(text=text, state=NOT_SHOWN)
-    low = d.ci[0] if d.ci else d.diff
-    is_shown = survives_failures(winner, "test") and low > 0 and d.p < ALPHA and can_decide(d.units)
+    comparisons = summary.tried.k * summary.tried.strictness if summary.tried else 1
+    ci = around_the_best(d.diff, d.se, d.units - 1, comparisons) if d.ci and d.se else d.ci
+    low = ci[0] if ci else d.diff
+    p = min(1.0, comparisons * d.p)
+    is_shown = (
+        survives_failures(winner, "test") and low > 0 and p < ALPHA and can_decide(d.units, comparisons)
+    )
     verb = "beats" if is_shown else "is not shown to beat"
-    told = evidence(replace(d, p_holm=None))
+    told = evidence(replace(d, ci=ci, p_holm=p))
     text = f"{chosen} {verb} {baseline} on test data: {signed(d.diff)} {primary_name(layout)} ({told})"
-    by = WonBy(diff=d.diff, ci=d.ci, p=d.p, from_="test")
+    by = WonBy(diff=d.diff, ci=ci, p=p, from_="test")
     if not is_shown:
         return Verdict(text=text, state=NOT_SHOWN, by=by)
     return Verdict(text=text, state=BETTER, winner=name, by=by)

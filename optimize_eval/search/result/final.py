@@ -28,6 +28,7 @@ from optimize_eval.store import journal
 from optimize_eval.store.folder import EVALUATIONS, JOURNAL
 from optimize_eval.store.manifest import SearchedRun
 from optimize_eval.store.stored import StoredRun
+from optimize_eval.store.tried import note_finalists
 
 
 def finalists(outcome: SearchOutcome, top: int) -> tuple[Node, ...]:
@@ -56,6 +57,8 @@ def sweep_finalists(
         reachable(prepared.plan, connecting) as handing_over,
         opened(folder, prepared.plan, prepared.manifest, handling, _say_nothing) as stored,
     ):
+        if not searched.get("steered_by"):
+            note_finalists(stored, [candidate.name for candidate in candidates])
         _plant(stored, prepared.plan, folder / EVALUATIONS)
         # a search may well begin with a candidate that fails on everything
         settings = replace(handling.settings(prepared.plan), demands_each=False)

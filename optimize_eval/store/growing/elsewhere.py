@@ -56,7 +56,7 @@ def runs_beside(own: Path) -> list[Path]:
 
 def known_elsewhere(own: Path, document: Document, owed: Callable[[], Owed]) -> Elsewhere | None:
     """Find the run that has scored most of what is owed, which is listed only where there is another run."""
-    documents = list(_documents(own, document))
+    documents = list(documents_beside(own, document))
     if not documents:
         return None
     wanted = list(_by_content(document, owed()))
@@ -65,7 +65,7 @@ def known_elsewhere(own: Path, document: Document, owed: Callable[[], Owed]) -> 
     return best if best.calls else None
 
 
-def _documents(own: Path, document: Document) -> Iterator[tuple[Path, Document]]:
+def documents_beside(own: Path, document: Document) -> Iterator[tuple[Path, Document]]:
     """Read the run.json of other runs; only those are decoded that name one of our programs."""
     evaluators = current(document["evaluators"]).values()
     programs = [str(evaluator.get("sha256")).encode() for evaluator in evaluators]

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from functools import cache
 
-from tests.benchmarks.truth import claims, coverage, gates, power, searches
+from tests.benchmarks.truth import claims, coverage, gates, power, searches, sessions
 from tests.benchmarks.truth.scenes import Measured, Scene, measure
 
 _DRAWS = 2000
@@ -18,7 +18,9 @@ _DRAWS = 2000
 
 @cache
 def every_scene() -> list[Scene]:
-    return [scene for module in (coverage, claims, gates, power, searches) for scene in module.scenes()]
+    return [
+        scene for module in (coverage, claims, gates, power, searches, sessions) for scene in module.scenes()
+    ]
 
 
 def select(words: Sequence[str]) -> list[int]:

@@ -1,0 +1,160 @@
+"""How much of what was tried a claim is corrected for: candidates, baselines and looks; and steps.
+
+Candidates that have a score on the examples that decide and that the command does not name enter Holm's
+method with p = 1. At the look j ≥ 2, p values are multiplied by j (j + 1).
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import field, replace
+from typing import Any
+
+from optimize_eval.findings.claims.families import CellFamily
+from optimize_eval.findings.shapes.summary import Beside, SettingBefore, TriedCandidates
+from optimize_eval.frozen import frozen
+from optimize_eval.store.layout import Layout
+from optimize_eval.store.manifest import SEARCHED, is_bench
+from optimize_eval.store.stored import StoredRun
+from optimize_eval.store.tried import Examples, Family, History, Tried, rows_of
+
+MOST_STEPS = 5  # edits that inherit from what was seen, which counting still makes up for
+
+_SETTINGS = ("evaluator", "cluster_by", "on_failure", "margin")
+
+
+@frozen
+class Corrections:
+    """What comparisons are corrected for besides each other; nothing where nothing is known of a folder."""
+
+    unnamed: Mapping[CellFamily, int] = field(default_factory=dict)  # comparisons, by who they are among
+    deciding: TriedCandidates | None = None
+    on_test: TriedCandidates | None = None  # where val chose and test decides
+    confirmed: frozenset[str] = frozenset()  # winners that were held against test before
+    digests: Mapping[str, str] = field(default_factory=dict)
+    found: str | None = None  # by a search that test decides
+    can_confirm: bool = True  # False of examples that were chosen after results were known
+
+    @property
+    def looks(self) -> int:
+        """Give what p values of the deciding split are multiplied by; a split that chose decides nothing."""
+        return self.deciding.strictness if self.deciding and not self.on_test else 1
+
+    @property
+    def is_steered(self) -> bool:
+        return is_steered(self.deciding) and not self.on_test
+
+    def told(self, winner: str | None) -> TriedCandidates | None:
+        """Give what decides: where test does, winners alone were ever held against it."""
+        held = self.found or winner
+        if self.on_test is None or held is None:
+            return self.deciding
+        winners = self.confirmed | {self.digests[held]}
+        return replace(self.on_test, k=len(winners), confirmed=len(winners))
+
+
+NOTHING = Corrections()
+
+
+def is_steered(tried: TriedCandidates | None) -> bool:
+    return tried is not None and tried.steps > MOST_STEPS
+
+
+def corrections_in(run: StoredRun, layout: Layout) -> Corrections:
+    """Count what a run's folder knows; models of a bench are no candidates."""
+    if is_bench(run.manifest):
+        return NOTHING
+    history = History(run=run)
+    tried = {where: _tried(history, layout, where) for where in _families(layout)}
+    decides = CellFamily(layout.evaluators[0], layout.task_models[0], layout.deciding)
+    deciding = _told(history, layout, decides, tried[decides])
+    on_test = decides._replace(split="test")
+    unnamed = {where: len(one.candidates - _named(history, layout)) for where, one in tried.items()}
+    unnamed[decides] = deciding.k - (len(layout.candidates) - 1)
+    if layout.deciding == "test" or on_test not in tried:
+        return Corrections(unnamed=unnamed, deciding=deciding, digests=history.digests)
+    return Corrections(
+        unnamed=unnamed,
+        deciding=deciding,
+        on_test=_told(history, layout, on_test, tried[on_test]),
+        confirmed=tried[on_test].confirmed,
+        digests=history.digests,
+        found=_found(run, layout),
+    )
+
+
+def _found(run: StoredRun, layout: Layout) -> str | None:
+    """Name whom a search held against test."""
+    searched = (run.manifest.get("settings") or {}).get(SEARCHED) or {}
+    others = (name for name in layout.candidates if name != layout.baseline)
+    return next(others, None) if searched.get("decides") == "test" else None
+
+
+def _families(layout: Layout) -> Iterator[CellFamily]:
+    for evaluator in layout.evaluators:
+        for model in layout.task_models:
+            for split in layout.splits_for(evaluator):
+                yield CellFamily(evaluator, model, split.name)
+
+
+def _tried(history: History, layout: Layout, where: CellFamily) -> Tried:
+    split = layout.split(where.split)
+    return history.tried(Family(*where), Examples(lines=split.lines, sha256=split.sha256))
+
+
+def _named(history: History, layout: Layout) -> frozenset[str]:
+    return frozenset(history.digests[name] for name in layout.candidates)
+
+
+def _told(history: History, layout: Layout, where: CellFamily, tried: Tried) -> TriedCandidates:
+    """Say in numbers what was tried of a family; a changed baseline may have been chosen among all pairs."""
+    named, baseline = _named(history, layout), history.digests[layout.baseline]
+    versions = len(tried.candidates - named)
+    others = len(layout.candidates) - 1
+    baselines = len(tried.baselines | {baseline})
+    every = others + 1 + versions
+    is_compared = others > 0
+    return TriedCandidates(
+        split=where.split,
+        k=every * (every - 1) if baselines > 1 and is_compared else others + versions,
+        named=others,
+        versions=versions,
+        baselines=baselines,
+        steps=len(tried.steps - {baseline}),
+        look=1 + len(tried.looks - {rows_of(layout.split(where.split).lines)}),
+        changed=tuple(_changed(history, settings_of(history.run, layout), where.split)),
+        beside=_beside(history),
+    )
+
+
+def settings_of(run: StoredRun, layout: Layout) -> dict[str, Any]:
+    """Give what may not change once results were seen, as a session writes it down."""
+    settings = run.manifest.get("settings") or {}
+    return {
+        "evaluator": layout.evaluators[0],
+        "cluster_by": layout.cluster_by,
+        "on_failure": settings.get("on_failure"),
+        "margin": layout.margins.get(layout.evaluators[0]),
+    }
+
+
+def _changed(history: History, now: Mapping[str, Any], split: str) -> Iterator[SettingBefore]:
+    """Give the settings under which results of a split were shown that are others now, with the last date."""
+    shown = [one for one in history.shown if one.note.get("split") == split]
+    for name in _SETTINGS:
+        before = {
+            "none" if was is None else str(was): one.at
+            for one in shown
+            if (was := (one.note.get("settings") or {}).get(name)) != now[name]
+        }
+        for was, at in before.items():
+            yield SettingBefore(setting=name, was=was, until=at[:10])
+
+
+def _beside(history: History) -> tuple[Beside, ...]:
+    """Give what was last written down of other folders that scored other candidates on these examples."""
+    notes = [record["beside"] for _, record in history.run.ledger.ledger.judged if "beside" in record]
+    listed = notes[-1] if notes and isinstance(notes[-1], list) else []
+    return tuple(
+        Beside(run=str(one["run"]), candidates=int(one["candidates"]))
+        for one in listed
+        if isinstance(one, dict)
+    )

@@ -1,0 +1,409 @@
+"""What was tried on a run's examples: which candidates have a score on them, and what was shown of them.
+
+The journal has both: records, and a line for what a session showed of two candidates or more. What an earlier
+journal of the folder had (--fresh), and folders that scores were taken from (--reuse), stands in tried.json,
+as digests alone: of candidates all, of examples the smallest, by which two sets are compared.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from datetime import UTC, datetime
+from functools import cached_property
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from optimize_eval.errors import OptimizeEvalError
+from optimize_eval.frozen import Remembers, frozen
+from optimize_eval.reading import files
+from optimize_eval.store import journal
+from optimize_eval.store.folder import EVALUATIONS, JOURNAL, MANIFEST, TRIED, write_json
+from optimize_eval.store.growing.elsewhere import documents_beside
+from optimize_eval.store.keys import digest_of, name_in_cells
+from optimize_eval.store.ledger import SCORED
+from optimize_eval.store.manifest import is_bench
+from optimize_eval.store.stored import StoredRun, open_stored
+
+SCHEMA = "optimize-eval.tried.v1"
+SEVERAL = 2  # candidates, from which on numbers compare something
+
+_MOST_DIGESTS = 256  # of examples
+_SHORT = 16  # letters of a digest
+_FOOTER = ("ended_at", "status", "recheck")
+_LAST = "g"  # after all digests
+
+
+class Family(NamedTuple):
+    """Who is compared with each other: the candidates of one evaluator and task model on one split."""
+
+    evaluator: str
+    task_model: str | None
+    split: str
+
+
+@frozen
+class Examples:
+    """Those that something is about, by their lines and what these are."""
+
+    lines: Sequence[int | None]
+    sha256: Sequence[str]
+
+    @property
+    def digests(self) -> set[str]:
+        return {digest[:_SHORT] for digest in self.sha256}
+
+
+class Shown(NamedTuple):
+    """What a session showed of a family, and where its line stands in the journal."""
+
+    offset: int
+    at: str
+    note: Mapping[str, Any]
+
+
+@frozen
+class Tried:
+    """What was ever tried of a family on some examples; candidates are digests."""
+
+    candidates: frozenset[str]
+    steps: frozenset[str]  # those of them that were made after results of these examples were shown
+    looks: frozenset[str]  # the sets of examples that something was decided on
+    baselines: frozenset[str]
+    confirmed: frozenset[str]  # winners that were held against this split
+    was_shown: bool
+
+
+@frozen
+class History(Remembers):
+    """What a run's folder knows of what was tried."""
+
+    run: StoredRun
+
+    @cached_property
+    def digests(self) -> dict[str, str]:
+        """Give by their names in cells what candidates are."""
+        return {name_in_cells(one): short(one) for one in self.run.document["candidates"]}
+
+    @cached_property
+    def programs(self) -> dict[str, str]:
+        evaluators = self.run.document["evaluators"]
+        return {name_in_cells(one): str(one.get("sha256", ""))[:_SHORT] for one in evaluators}
+
+    @cached_property
+    def entries(self) -> list[dict[str, Any]]:
+        return _entries(self.run.folder)
+
+    @cached_property
+    def shown(self) -> list[Shown]:
+        """List what sessions showed, in their order."""
+        notes = self.run.ledger.ledger.judged
+        return [
+            Shown(offset, str(record.get("shown_at", "")), record["judged"])
+            for offset, record in notes
+            if isinstance(record["judged"], dict)
+        ]
+
+    @cached_property
+    def finalists(self) -> frozenset[str]:
+        """Give the candidates of searches that never saw what decides."""
+        notes = (record.get("finalists", ()) for _, record in self.run.ledger.ledger.judged)
+        return frozenset(str(digest) for listed in notes for digest in listed)
+
+    def about(self, where: Family) -> tuple[Any, ...]:
+        return self.programs[where.evaluator], where.task_model, where.split
+
+    def tried(self, where: Family, examples: Examples) -> Tried:
+        """Put together what is known of a family and some examples."""
+        entries = [one for one in self.entries if about(one) == self.about(where)]
+        entries = [one for one in entries if share_of(one, examples.digests) > 0]
+        shown = [one.note for one in self.shown if about(one.note) == self.about(where)]
+        first = self._first_scores(where, examples)
+
+        def every(key: str, listed: str) -> frozenset[str]:
+            own = {str(one[key]) for one in shown if one.get(key)}
+            return frozenset(own.union(*(map(str, one.get(listed, ())) for one in entries)))
+
+        return Tried(
+            candidates=frozenset(first.keys()).union(*(one["candidates"] for one in entries)),
+            steps=self._steps(where, examples, first, entries),
+            looks=every("decided", "looks"),
+            baselines=every("baseline", "baselines"),
+            confirmed=every("confirmed", "confirmed"),
+            was_shown=bool(shown) or any(one.get("shown") for one in entries),
+        )
+
+    def _first_scores(self, where: Family, examples: Examples) -> dict[str, int]:
+        """Find by candidate where its first score on these examples stands."""
+        first: dict[str, int] = {}
+        for name, digest in self.digests.items():
+            offsets = [offset for _, offset in self._scores(where, name, examples)]
+            if offsets:
+                first[digest] = min(*offsets, first.get(digest, offsets[0]))
+        return first
+
+    def _steps(
+        self,
+        where: Family,
+        examples: Examples,
+        first: Mapping[str, int],
+        entries: Sequence[Mapping[str, Any]],
+    ) -> frozenset[str]:
+        """Find who came after results were shown of at least half of these examples."""
+        known = {str(digest) for one in entries for digest in one["candidates"]}
+        before = [one for one in entries if one.get("shown") and 2 * share_of(one, examples.digests) >= 1]
+        steps = {str(digest) for one in before for digest in one.get("steps", ())}
+        since = -1 if before else self._shown_from(where, examples, first)
+        if since is not None:
+            steps |= {digest for digest, offset in first.items() if offset > since} - known
+        return frozenset(steps - self.finalists)
+
+    def _shown_from(self, where: Family, examples: Examples, first: Mapping[str, int]) -> int | None:
+        """Find the first session that showed results of at least half of these examples."""
+        shown = [one.offset for one in self.shown if about(one.note) == self.about(where)]
+        if not shown or all(offset < shown[0] for offset in first.values()):
+            return None
+        rows: dict[int, int] = {}
+        for name in self.digests:
+            for row, offset in self._scores(where, name, examples):
+                rows[row] = min(offset, rows.get(row, offset))
+        half = len(examples.lines) / 2
+        return next((at for at in shown if sum(one < at for one in rows.values()) >= half), None)
+
+    def _scores(self, where: Family, name: str, examples: Examples) -> Iterator[tuple[int, int]]:
+        """Give the scores of a cell on these examples: each one's example, and where it stands."""
+        ledger = self.run.ledger.ledger
+        cell = where.evaluator, name, where.task_model, where.split
+        if not ledger.has(cell):
+            return
+        start, repeats = ledger.start(cell), ledger.table.repeats
+        for place, number in enumerate(ledger.places(where.split, examples.lines, repeats)):
+            stretch = ledger.stretch(start + number)
+            if stretch and ledger.states[start + number] == SCORED:
+                yield place // repeats, stretch[1]
+
+
+def short(entry: Mapping[str, Any]) -> str:
+    """Digest in short what a candidate of run.json is."""
+    return digest_of(entry)[:_SHORT] or str(entry["name"])
+
+
+def about(note: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Say which family a note or an entry is about."""
+    return note.get("evaluator"), note.get("task_model"), note.get("split")
+
+
+def rows_of(lines: Sequence[int | None]) -> str:
+    """Name a set of lines; one that was edited is still the same line."""
+    return hashlib.sha256(orjson.dumps(sorted(line or 0 for line in lines))).hexdigest()[:_SHORT]
+
+
+def share_of(entry: Mapping[str, Any], digests: set[str]) -> float:
+    """Estimate the share of some examples that an entry is about, by the smallest of its digests."""
+    listed = {str(one) for one in entry["examples"]}
+    largest = max(listed, default="") if entry["n"] > len(listed) else _LAST
+    comparable = {digest for digest in digests if digest <= largest}
+    return len(comparable & listed) / len(comparable) if comparable else 0.0
+
+
+def note_shown(run: StoredRun, notes: Iterable[Mapping[str, Any]]) -> None:
+    """Write down what a session is about to show, where the last one did not show the same."""
+    last = {about(one.note): one.note for one in History(run=run).shown}
+    for note in notes:
+        if last.get(about(note)) != note:
+            _append(run, {"judged": note, "shown_at": datetime.now(UTC).isoformat(timespec="seconds")})
+
+
+def note_finalists(run: StoredRun, names: Iterable[str]) -> None:
+    """Write down who was found by a search that never saw what decides: they are no steps."""
+    history = History(run=run)
+    digests = [history.digests[name] for name in names]
+    if not history.finalists.issuperset(digests):
+        _append(run, {"judged": None, "finalists": digests})
+
+
+def note_beside(run: StoredRun) -> None:
+    """Write down which folders beside a run scored other candidates on at least half of what decides."""
+    if is_bench(run.manifest) or len(run.layout.candidates) < SEVERAL:
+        return
+    history, notes = History(run=run), run.ledger.ledger.judged
+    beside = [
+        {"run": folder.name, "candidates": many}
+        for folder, there in sorted(documents_beside(run.folder, run.document))
+        if (many := _others_in(there, history))
+    ]
+    before = [record["beside"] for _, record in notes if "beside" in record]
+    if beside != (before[-1] if before else []):
+        _append(run, {"judged": None, "beside": beside})
+
+
+def _others_in(there: Mapping[str, Any], own: History) -> int:
+    """Count the candidates that a run of this run.json has scored on at least half of what decides."""
+    layout = own.run.layout
+    decides = layout.split(layout.deciding)
+    digests, program = {*decides.sha256}, own.programs[layout.evaluators[0]]
+    with suppress(AttributeError, KeyError, TypeError, ValueError):
+        programs = {
+            name_in_cells(one) for one in there["evaluators"] if str(one.get("sha256"))[:_SHORT] == program
+        }
+        splits = {
+            one["name"]
+            for one in there["splits"]
+            if 2 * len(digests.intersection(one["sha256"])) >= len(digests)
+        }
+        candidates = {name_in_cells(one): short(one) for one in there["candidates"]}
+        return len(
+            {
+                candidates[cell["candidate"]]
+                for cell in there["cells"]
+                if cell["scored"] and cell["evaluator"] in programs and cell["split"] in splits
+            }.difference(own.digests.values())
+        )
+    return 0
+
+
+def _append(run: StoredRun, record: Mapping[str, Any]) -> None:
+    """Append a line to the journal of a run that is held; the last line says how the last session ended."""
+    path, ledger = run.folder / JOURNAL, run.ledger.ledger
+    if not path.exists():  # no session has begun
+        ledger.end = _begin(path, ledger.table.run)
+    line = journal.last_line(path)
+    last = journal.decode(line) if line else {}
+    record = {**{key: last[key] for key in _FOOTER if key in last}, **record}
+    with closing(journal.Journal(path, _end_of(path))) as written:
+        ledger.judged.append((written.append(journal.sealed(record)), record))
+    ledger.end = written.end
+
+
+def _begin(path: Path, run: str) -> int:
+    with closing(journal.Journal(path, 0)) as written:
+        written.append(
+            journal.sealed(journal.header(run, datetime.now(UTC).isoformat(timespec="milliseconds")))
+        )
+        return written.end
+
+
+def _end_of(path: Path) -> int:
+    """Tell where the last whole line ends: a session may have written more than was read."""
+    look = 1 << 16
+    with path.open("rb") as stream:
+        end = start = stream.seek(0, 2)
+        while start:
+            start = max(0, end - look)
+            stream.seek(start)
+            newline = stream.read(end - start).rfind(b"\n")
+            if newline >= 0:
+                return start + newline + 1
+            look *= 8
+    return 0
+
+
+def keep_tried(folder: Path) -> None:
+    """Before a run starts over, keep what it tried; of a folder that cannot be read, nothing."""
+    with suppress(OptimizeEvalError):
+        if (folder / MANIFEST).is_file():
+            run = open_stored(folder)
+            if not is_bench(run.manifest):
+                _keep(folder, _entries_of(run, "--fresh"))
+
+
+def keep_tried_elsewhere(run: StoredRun, other: StoredRun) -> None:
+    """Keep what was tried in a folder that scores were taken from, on the examples of this run."""
+    if not is_bench(run.manifest):
+        _keep(run.folder, _entries_there(History(run=run), History(run=other)))
+
+
+def _keep(folder: Path, entries: Iterable[dict[str, Any]]) -> None:
+    there = _entries(folder)
+    new = [one for one in entries if one["candidates"] and one not in there]
+    if new:
+        write_json(folder / TRIED, {"schema": SCHEMA, "entries": [*there, *new]})
+
+
+def _entries(folder: Path) -> list[dict[str, Any]]:
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        document = orjson.loads(files.load(folder / TRIED, files.OF_A_RUN))
+        return [one for one in document["entries"] if _is_whole(one)]
+    return []
+
+
+def _is_whole(entry: Any) -> bool:
+    match entry:
+        case {"candidates": [*candidates], "examples": [*examples], "n": int()}:
+            return all(isinstance(digest, str) for digest in (*candidates, *examples))
+    return False
+
+
+def _entries_of(run: StoredRun, why: str) -> Iterator[dict[str, Any]]:
+    history, splits = History(run=run), run.document["splits"]
+    for name, model, split in product(history.programs, run.document["task_models"], splits):
+        where, examples = Family(name, model, split["name"]), Examples(**_part(split))
+        yield _entry(history, where, examples, history.about(where), why)
+
+
+def _part(split: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: split[key] for key in ("lines", "sha256")}
+
+
+def _entries_there(own: History, other: History) -> Iterator[dict[str, Any]]:
+    """Look for the same programs, task models and examples there, by whatever names."""
+    mine, theirs = own.run.document, other.run.document
+    for split, there in product(mine["splits"], theirs["splits"]):
+        shared = set(split["sha256"])
+        pairs = [pair for pair in zip(there["lines"], there["sha256"], strict=True) if pair[1] in shared]
+        examples = Examples(lines=[line for line, _ in pairs], sha256=[digest for _, digest in pairs])
+        for name, program, model in product(own.programs, other.programs, theirs["task_models"]):
+            if pairs and own.programs[name] == other.programs[program] and model in mine["task_models"]:
+                about_mine = own.about(Family(name, model, split["name"]))
+                where = Family(program, model, there["name"])
+                entry = _entry(other, where, examples, about_mine, other.run.folder.name)
+                searched = _searched(other.run.folder, other.digests, there["name"], program)
+                yield entry | {"candidates": sorted({*entry["candidates"], *searched})}
+
+
+def _entry(
+    history: History, where: Family, examples: Examples, named: tuple[Any, ...], why: str
+) -> dict[str, Any]:
+    tried = history.tried(where, examples)
+    return {
+        "from": why,
+        **dict(zip(("evaluator", "task_model", "split"), named, strict=True)),
+        "n": len(examples.digests),
+        "examples": sorted(examples.digests)[:_MOST_DIGESTS],
+        "shown": tried.was_shown,
+        **{
+            key: sorted(getattr(tried, key))
+            for key in ("candidates", "steps", "looks", "baselines", "confirmed")
+        },
+    }
+
+
+def _searched(folder: Path, digests: Mapping[str, str], split: str, evaluator: str) -> set[str]:
+    """Give the candidates that a search scored on a split and that its run does not have."""
+    if not (folder / EVALUATIONS).is_file():
+        return set()
+    keys = {
+        str(record["key"]): digests.get(str(record["candidate"]), "")
+        for record in _scored(folder / JOURNAL, split, evaluator)
+    }
+    searched: dict[str, str] = {}
+    for record in _scored(folder / EVALUATIONS, split, evaluator):
+        name = f"{folder.name}/{record['candidate']}"
+        searched[name] = searched.get(name) or keys.get(str(record["key"]), "")
+    return {digest or name for name, digest in searched.items()}
+
+
+def _sound_entries(path: Path) -> Iterator[journal.JournalLine]:
+    """Read a search's lines up to one that is damaged: what was scored is copied from the run's alone."""
+    with suppress(OptimizeEvalError):
+        yield from journal.entries(path)
+
+
+def _scored(path: Path, split: str, evaluator: str) -> Iterator[Mapping[str, Any]]:
+    for entry in _sound_entries(path):
+        record = journal.glance(entry.line)
+        is_there = (record.get("evaluator"), record.get("split")) == (evaluator, split)
+        if is_there and record.get("outcome") == "scored":
+            yield record

@@ -1,0 +1,71 @@
+"""A run's folder in which one session follows another, as it is in memory: nothing is called or written."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from optimize_eval.findings.claims.tried import corrections_in
+from optimize_eval.findings.shapes.summary import Summary
+from optimize_eval.findings.summary.document import summarise
+from optimize_eval.findings.summary.tried import shown_by
+from optimize_eval.store.layout import Layout
+from optimize_eval.store.ledger import Ledger, UnitTable
+from optimize_eval.store.stored import StoredRun
+from optimize_eval.store.view import View
+from tests.findings.made import LEAD, Made, made
+
+Scores = Mapping[str, Mapping[str, Sequence[float]]]  # by candidate and split
+
+
+@dataclass
+class SessionFolder:
+    """What is scored is known, by candidate and split; each session names some of it."""
+
+    scores: dict[str, dict[str, Sequence[float]]]
+    folder: Path = Path("/nowhere")
+    ledger: Ledger = field(init=False)
+    end: int = 0
+
+    def __post_init__(self) -> None:
+        first = next(iter(self.scores.values()))
+        lines: dict[str, dict[int | None, int]] = {
+            name: {n + 1: n for n in range(len(scores))} for name, scores in first.items()
+        }
+        self.ledger = Ledger(UnitTable(run="made", cells=[], lines=lines, repeats=1))
+
+    def session(self, *names: str, rows: int | None = None) -> Summary:
+        """Score what these candidates owe on the first rows, and say what comes out."""
+        of = made({LEAD: {name: self._some(name, rows) for name in names}})
+        run = self._run(of.layout)
+        self._score(of)
+        summary = summarise(of.layout, of.records, tried=corrections_in(run, of.layout))
+        for note in shown_by(run, summary):
+            self.ledger.judged.append((self._next(), {"judged": note, "shown_at": "2026-11-20"}))
+        return summary
+
+    def _some(self, name: str, rows: int | None) -> dict[str, Sequence[float]]:
+        return {split: scores[:rows] for split, scores in self.scores[name].items()}
+
+    def _run(self, layout: Layout) -> StoredRun:
+        splits = [{"name": one.name, "lines": one.lines, "sha256": one.sha256} for one in layout.splits]
+        document: dict[str, Any] = {
+            "evaluators": [{"name": LEAD, "sha256": "program"}],
+            "candidates": [{"name": name} for name in self.scores],
+            "task_models": [None],
+            "splits": splits,
+        }
+        manifest = {"kind": "run", "settings": {}}
+        view = View(self.ledger, layout)
+        return StoredRun(folder=self.folder, manifest=manifest, ledger=view, document=document)
+
+    def _score(self, of: Made) -> None:
+        for cell in of.layout.cells:
+            start = self.ledger.start(cell[:4])
+            for place in range(cell.size):
+                if not self.ledger.states[start + place]:
+                    self.ledger.enter(start + place, "scored", self._next(), 1)
+
+    def _next(self) -> int:
+        self.end += 1
+        return self.end

@@ -1,0 +1,201 @@
+"""What was tried is counted: candidates, baselines, steps and looks, by whatever command."""
+
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from tests.findings.sessions import another_baseline, dropped, edited, equal_steps, looked
+from tests.front_door import Cli
+
+WAYS = {  # how a false claim is come by → its draws, and how many may be false: binom.ppf(.999, draws, .05)
+    "dropped": (dropped(8), 8, 3),
+    "5 edits": (edited(5), 20, 5),
+    "10 edits": (edited(10), 3, 2),
+    "another baseline": (another_baseline(4), 8, 3),
+    "looks in equal steps": (looked(*equal_steps(60, 6)), 12, 4),
+    "looks at twice as much": (looked(10, 20, 40, 80), 12, 4),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_differs_in_nothing_is_rarely_called_better_whatever_is_tried(way: str) -> None:
+    once, draws, allowed = WAYS[way]
+    draw = random.Random(way)
+    assert sum(once(draw) for _ in range(draws)) <= allowed
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path) -> Path:
+    """Write an evaluator that reads off the example what a candidate scores, and ten candidates."""
+    (tmp_path / "scores.sh").write_text(
+        "#!/bin/sh\nread -r line\nname=${line#*'\"candidate\":\"'}; name=${name%%'\"'*}\n"
+        'score=${line#*"\\"$name\\":"}; printf \'{"score": %s}\\n\' "${score%%[,\\}]*}"\n'
+    )
+    (tmp_path / "scores.sh").chmod(0o755)
+    write_rows(tmp_path / "d.jsonl", 3)
+    for name in ("base", "good", *(f"c{k}" for k in range(9))):
+        (tmp_path / f"{name}.txt").write_text(name)
+    return tmp_path
+
+
+def write_rows(path: Path, seed: int) -> None:
+    draw = random.Random(seed)
+    with path.open("wb") as file:
+        for n in range(24):
+            base = draw.uniform(0.2, 0.6)
+            row: dict[str, Any] = {
+                "n": 100 * seed + n,
+                "base": base,
+                "good": base + 0.2 + draw.gauss(0, 0.01),
+            }
+            row |= {f"c{k}": base + draw.gauss(0, 0.1) for k in range(9)}
+            file.write(orjson.dumps(row) + b"\n")
+
+
+def run(cli: Cli, names: str, *options: str, out: str = "r") -> dict[str, Any]:
+    named = [word for name in names.split() for word in ("--candidate", f"{name}.txt")]
+    command = ["run", "-e", "s=./scores.sh", "--dataset", "d.jsonl", "--out", out, *named, *options]
+    told = cli(*command, "--json")
+    assert told.status == 0, told.stderr
+    return dict(told.json["summary"])
+
+
+def points(summary: dict[str, Any]) -> str:
+    return "\n".join(f"{one['mark']} {one['text']}" for one in summary["verdict"]["points"])
+
+
+def test_candidates_that_a_command_does_not_name_any_more_are_corrected_for(cli: Cli) -> None:
+    names = "base good " + " ".join(f"c{k}" for k in range(5))
+    assert run(cli, names)["tried"] == {
+        "split": "train",
+        "k": 6,
+        "named": 6,
+        "versions": 0,
+        "baselines": 1,
+        "steps": 0,
+        "look": 1,
+    }
+    fewer = run(cli, "base good")
+    assert (fewer["tried"]["k"], fewer["tried"]["versions"], fewer["selection"]["k"]) == (6, 5, 6)
+    assert fewer["rows"][1]["vs_baseline"]["train"]["comparisons"] == 6
+    assert "· 6 candidates were tried on these examples; corrected for 6" in points(fewer)
+    assert "6 candidates were tried" in cli("report", "r", "--format", "md").stdout
+
+
+def test_a_first_look_is_what_it_was(cli: Cli) -> None:
+    first = run(cli, "base good")
+    assert (first["rows"][1]["vs_baseline"]["train"]["comparisons"], first["verdict"]["state"]) == (
+        1,
+        "better",
+    )
+    assert run(cli, "base good") == first
+
+
+def test_more_than_five_versions_after_results_were_seen_have_no_verdict(cli: Cli) -> None:
+    for k in range(6):
+        run(cli, f"base c{k}", "--quiet")
+    told = run(cli, "base c6")
+    assert (told["tried"]["steps"], told["verdict"]["state"]) == (6, "steered")
+    assert cli("report", "r", "--check").status == 0
+    good = run(cli, "base good")
+    assert good["verdict"] | {"points": []} == {
+        "text": "7 versions were made after these results were seen: the numbers stand, a verdict needs "
+        "fresh examples (--testset, or new rows)",
+        "points": [],
+        "state": "steered",
+        "winner": None,
+        "by": None,
+    }
+    assert good["rows"][1]["vs_baseline"]["train"]["mark"] == "hint_better"
+    gated = cli("report", "r", "--fail-under", "s@good=0.1")
+    assert gated.status == 0
+    assert "7 versions were made after results of these examples were seen" in gated.stdout + gated.stderr
+
+
+def test_edited_bytes_are_another_version_and_what_a_fresh_start_deleted_counts(
+    cli: Cli, folder: Path
+) -> None:
+    run(cli, "base c0")
+    (folder / "c0.txt").write_text("good")
+    assert run(cli, "base c0")["tried"]["k"] == 2
+    fresh = run(cli, "base c0", "--fresh")
+    assert (fresh["tried"]["k"], fresh["tried"]["steps"]) == (2, 1)
+    ledger = orjson.loads((folder / "r" / "tried.json").read_bytes())
+    assert [len(one["candidates"]) for one in ledger["entries"]] == [3]
+
+
+def test_new_rows_begin_the_count_anew_and_edits_of_half_do_not(cli: Cli) -> None:
+    run(cli, "base c0", "--limit", "10")
+    assert run(cli, "base good", "--limit", "20")["tried"]["steps"] == 1
+    assert run(cli, "base c1")["tried"]["steps"] == 1, "ten rows of 24 had been seen when good came"
+
+
+def test_candidates_of_a_folder_that_scores_were_taken_from_count(cli: Cli, folder: Path) -> None:
+    run(cli, "base good c0 c1 c2", out="searched")
+    alone = run(cli, "base good", "--reuse", "searched", out="alone")
+    assert (alone["tried"]["k"], alone["tried"]["steps"]) == (4, 0)
+    shutil.rmtree(folder / "searched")
+    assert cli("report", "alone", "--check").status == 0
+
+
+def test_folders_beside_that_scored_others_are_named_and_not_counted(cli: Cli, folder: Path) -> None:
+    run(cli, "base c0 c1", out="other")
+    told = run(cli, "base good")
+    assert told["tried"]["k"] == 1
+    assert cli("report", "r", "--check").status == 0
+    assert "· other scored 2 other candidates on these examples: not counted" in points(told)
+    shutil.rmtree(folder / "other")
+    assert orjson.dumps(cli("report", "r", "--json").json) == orjson.dumps(told)
+
+
+def test_another_baseline_was_one_of_all_pairs(cli: Cli) -> None:
+    run(cli, "base c0 c1")
+    told = run(cli, "base c0 c1", "--baseline", "c1")
+    assert (told["tried"]["k"], told["tried"]["baselines"]) == (6, 2)
+    assert cli("report", "r", "--check").status == 0
+    assert "all 6 ordered pairs of the 3 candidates" in points(told)
+
+
+def test_looks_at_growing_data_are_decided_more_strictly(cli: Cli) -> None:
+    looks = [run(cli, "base good", "--limit", str(rows))["tried"]["look"] for rows in (4, 8, 8, 12, 24)]
+    assert looks == [1, 1, 1, 2, 3], "four rows could not decide anything"
+    told = run(cli, "base good")
+    assert cli("report", "r", "--check").status == 0
+    assert told["rows"][1]["vs_baseline"]["train"]["comparisons"] == 12
+    assert "! look 3 at growing data: decided more strictly" in points(told)
+
+
+def test_settings_that_changed_after_results_are_said_with_their_date(cli: Cli) -> None:
+    run(cli, "base c0")
+    told = run(cli, "base c0", "--cluster-by", "n", "--margin", "s=0.1")
+    assert "! cluster_by was none when results were shown, until 20" in points(told)
+    assert cli("report", "r", "--check").status == 0
+    assert "! the margin was none when results were shown, until 20" in points(told)
+
+
+def test_where_val_chooses_only_winners_were_held_against_test(cli: Cli, folder: Path) -> None:
+    write_rows(folder / "v.jsonl", 4)
+    write_rows(folder / "t.jsonl", 5)
+    splits = "--valset", "v.jsonl", "--testset", "t.jsonl"
+    told = run(cli, "base good c0 c1 c2", *splits)
+    assert (told["tried"]["split"], told["tried"]["k"], told["verdict"]["by"]["from"]) == ("test", 1, "test")
+    assert cli("report", "r", "--check").status == 0
+
+
+def test_a_part_that_was_chosen_afterwards_has_numbers_and_no_verdict(cli: Cli) -> None:
+    run(cli, "base good")
+    told = cli("report", "r", "--filter", "n=303", "--json").json
+    part = told["verdict"]
+    assert part["text"].endswith("no verdict: a part chosen afterwards; --group-by corrects")
+    assert (part["state"], part["points"]) == (None, [])
+
+
+def test_a_journal_tells_what_was_shown_before_it_is_shown(cli: Cli, folder: Path) -> None:
+    told = run(cli, "base good")
+    (folder / "r" / "summary.json").unlink()
+    assert run(cli, "base good") == told
+    assert (folder / "r" / "journal.jsonl").read_bytes().count(b'"judged":{') == 1
