@@ -26,6 +26,7 @@ from optimize_eval.store.records import LeftOut, unit_of
 
 _TOGETHER = 200  # examples that are read at once
 _NAMES = ("split", "line", "repeat", "id")
+_LEAKED = "in"  # where an earlier split holds the example, too
 
 Row = dict[str, Any]
 Examples = Mapping[str, Mapping[int, Mapping[str, Any]]]
@@ -49,7 +50,8 @@ def columns_of(layout: Layout, fields: Sequence[str]) -> list[str]:
     prompts = dict.fromkeys(_prompt(cell.candidate) for cell in layout.cells if layout.compares_models)
     replies = dict.fromkeys(_reply(cell) for cell in layout.cells if layout.compares_models)
     scores = (column for name in cells for column in (name, _reason(name)))
-    return [*_NAMES, *fields, *prompts, *replies, *scores]
+    leaked = [_LEAKED] if any(split.leaks for split in layout.splits) else []
+    return [*_NAMES, *leaked, *fields, *prompts, *replies, *scores]
 
 
 def rows_of(
@@ -67,6 +69,7 @@ def _rows(
     source: PageSource, layout: Layout, fields: Sequence[str], examples: Examples, left_out: LeftOut
 ) -> Iterator[Row]:
     for split in layout.splits:
+        leaks = {row.line: {_LEAKED: f"{row.split}:{row.like} ({row.how})"} for row in split.leaks or ()}
         for start in range(0, len(split.lines), _TOGETHER):
             places = range(len(split.lines))[start : start + _TOGETHER]
             units = [(place, repeat) for place in places for repeat in range(layout.repeats)]
@@ -76,6 +79,7 @@ def _rows(
                     "line": split.lines[place],
                     "repeat": repeat + 1,
                     "id": split.names[place] if split.names else None,
+                    **leaks.get(split.lines[place], {}),
                     **{path: value_at(examples[split.name][place], path) for path in fields},
                     **(_prompts(source.run, _fields_at(split, place, examples)) if examples else {}),
                 }

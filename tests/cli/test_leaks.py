@@ -103,6 +103,12 @@ def test_rows_that_leaked_are_in_no_number_of_val(cli: Cli, project: Path) -> No
     assert told["rows"][1]["splits"]["val"] == clean["rows"][1]["splits"]["val"]
     assert told["pairs"] == clean["pairs"]
     assert_derived(cli)
+    table = cli("report", "r", "--format", "csv", "--wide").stdout.splitlines()
+    assert table[0].startswith("split,line,repeat,id,in,")
+    assert [row.split(",")[4] for row in table if ",train:" in row] == [
+        "train:4 (normalised)",
+        "train:13 (near)",
+    ]
 
 
 def test_they_may_be_kept_and_then_confirm_nothing(cli: Cli, project: Path) -> None:
