@@ -31,10 +31,11 @@ def test_the_simulation_has_every_kind_of_claim_and_words_select_its_scenes() ->
     assert {"mean", "mean of clusters", "paired difference", "gap", "lost gain", "false claim"} <= families
     assert {"gate: unchanged, missed", "found at the stated difference", "board, fixed tasks"} <= families
     assert len({(scene.family, scene.cell) for scene in scenes}) == len(scenes)
-    assert [scenes[number].cell for number in truth.select(["K = 20"])] == [
-        "K = 20",
-        "K = 20",
-        "K = 20, gains 0 to .1",
+    assert [scenes[number].cell for number in truth.select(["coverage 20 equal"])] == [
+        "20 equal",
+        "20 equal, one scatters",
+        "20 equal, spreads .02 to .4",
+        "20 equal, 0 or 1",
     ]
 
 

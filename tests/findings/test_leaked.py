@@ -8,7 +8,7 @@ import pytest
 from optimize_eval.rows.overlap import overlaps_of
 from optimize_eval.store.manifest import with_overlaps
 from tests.findings.made import LEAD, made
-from tests.rows.test_leaks import SAME, TRAIN, VAL, Row, examples, reworded, told
+from tests.rows.leaking import SAME, TRAIN, VAL, Row, examples, reworded, told
 
 _DRAWS = 5
 

@@ -44,7 +44,7 @@ def test_the_page_has_each_candidate_twice_and_what_both_runs_said(project: Path
     }
     said = details(page)["1:2"]  # val was turned round: B's third line is A's third
     assert said["example"]["id"] == "v-00003"
-    assert said["example"]["question"] == HOSTILE
+    assert said["example"]["question"] == f"{HOSTILE} #3"
     sides = {(evaluator, candidate, repeat) for evaluator, candidate, _, repeat, _ in said["records"]}
     assert sides == {(e, c, r) for e in (0, 1) for c in range(4) for r in ((1, 2) if c % 2 else (1,))}
 

@@ -1,90 +1,10 @@
 """Rows that two splits have in common: copies are found however they were changed, honest rows never."""
 
-import json
 import random
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 import pytest
 
-from optimize_eval.rows.example import Example
-from optimize_eval.rows.leaks import Leak, find_leaks
-from tests.paths import ROOT
-
-Row = dict[str, Any]
-
-FRAME = (
-    "You help a company that sells devices. Read this message with care and say which team gets it. {} "
-    "One word."
-)
-SYNONYMS = {
-    "app": "application",
-    "show": "display",
-    "every": "each",
-    "money": "funds",
-    "gift": "present",
-    "parcel": "package",
-    "page": "screen",
-    "order": "purchase",
-    "phone": "mobile",
-    "price": "cost",
-    "wrong": "incorrect",
-    "get": "receive",
-    "help": "assist",
-    "can": "could",
-    "error": "fault",
-}
-
-
-def routing(split: str) -> list[Row]:
-    lines = (ROOT / "datasets" / "routing" / f"{split}.jsonl").read_text("utf-8").splitlines()
-    return [json.loads(line) for line in lines]
-
-
-TRAIN, VAL = routing("train"), routing("val")
-
-
-def examples(rows: Iterable[Row]) -> list[Example]:
-    return [
-        Example(raw=json.dumps(row, ensure_ascii=False).encode(), line=line, value=row)
-        for line, row in enumerate(rows, 1)
-    ]
-
-
-def leaks(there: Iterable[Row], rows: Iterable[Row]) -> list[Leak]:
-    return find_leaks(examples(there), examples(rows))
-
-
-def told(change: Callable[[str], str]) -> list[Row]:
-    return [{**row, "message": change(row["message"])} for row in TRAIN]
-
-
-def reworded(text: str, draw: random.Random) -> str:
-    words = [
-        SYNONYMS.get(word, word) if draw.random() < 0.7 else word
-        for word in text[0].lower().__add__(text[1:]).split()
-    ]
-    return f"Hello there, {' '.join(words)} Thanks."
-
-
-SAME: dict[str, list[Row]] = {
-    "the same": TRAIN,
-    "a blank": told(lambda text: f"{text} "),
-    "upper case": told(str.upper),
-    "other order of keys": [dict(reversed(row.items())) for row in TRAIN],
-    "other punctuation": told(lambda text: text.replace(".", "!").replace(",", "")),
-    "typographer's quotes and blanks": told(lambda text: text.replace("'", "\u2019").replace(" ", "\u00a0")),
-    "full width": told(
-        lambda text: "".join(chr(ord(one) + 0xFEE0) if "!" <= one <= "~" else one for one in text)
-    ),
-    "ids added": [{"id": number, **row} for number, row in enumerate(TRAIN)],
-    "other metadata and dates": [
-        {**row, "metadata": {"customer": f"x{n}"}, "created_at": f"2026-01-{n % 28 + 1:02}"}
-        for n, row in enumerate(TRAIN)
-    ],
-    "shuffled": random.Random(1).sample(TRAIN, len(TRAIN)),
-    "a long prompt around it, in lower case": told(lambda text: FRAME.format(text.lower())),
-}
+from tests.rows.leaking import FRAME, SAME, TRAIN, VAL, Row, leaks, reworded, told
 
 
 @pytest.mark.parametrize("change", SAME)
@@ -188,7 +108,7 @@ def test_dense_data_of_which_train_has_near_rows_itself_lose_nothing() -> None:
 
 
 def test_fields_that_are_no_text_are_compared_by_all_but_ids() -> None:
-    rows: Sequence[Row] = [{"id": n, "a": n, "b": -n} for n in range(30)]
+    rows: list[Row] = [{"id": n, "a": n, "b": -n} for n in range(30)]
     assert [leak.how for leak in leaks(rows, [{"id": 99, "a": 3, "b": -3}, {"id": 3, "a": 3, "b": 3}])] == [
         "normalised"
     ]
