@@ -88,7 +88,7 @@ class App {
 
   /** @param {boolean} [isTyping] */
   draw(isTyping) {
-    const held = isTyping ? null : focusPath(document.activeElement);
+    const held = focusPath(document.activeElement);
     document.documentElement.dataset.theme = this.state.theme;
     this.grid = null;
     document.body.classList.toggle("fits", this.state.tab === "examples");
