@@ -7,7 +7,7 @@ question: case, blanks, punctuation, forms of a letter, the order of keys. Brack
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from optimize_eval.frozen import frozen
 from optimize_eval.reading import strict_json
@@ -46,18 +46,31 @@ class Content:
     answers: tuple[str, ...]  # what is expected: two that differ are a contradiction
     is_text: bool  # else these are numbers, names and labels, of which only equality tells
     is_code: bool
+    is_plain: bool  # fields of the example itself: none is inside of another, or a list
 
-    def text(self, flat: Flat) -> str:
-        """Give what two equal examples have in common; empty where an example has nothing of it."""
-        values = [flat.get(path, "") for path in self.paths]
-        return f" {MARK} ".join(map(self._normalised, values)) if any(values) else ""
+    def fields(self, value: Mapping[str, Any]) -> list[str]:
+        """Give the texts that are compared; what an example lacks is empty."""
+        texts = [value.get(path) for path in self.paths]
+        if self.is_plain and "" not in value and all(type(text) is str for text in texts):
+            return cast("list[str]", texts)
+        flat = flatten(value)
+        return [flat.get(path, "") for path in self.paths]
+
+    def words(self, fields: Sequence[str]) -> list[str]:
+        """Give what two equal examples have in common, by words; empty where an example has nothing of it."""
+        if not any(fields):
+            return []
+        words = self._words(fields[0])
+        for text in fields[1:]:
+            words += [MARK, *self._words(text)]
+        return words
 
     def answer(self, flat: Flat) -> str:
         """Give what is expected, as it is compared."""
-        return MARK.join(self._normalised(flat.get(path, "")) for path in self.answers)
+        return MARK.join(" ".join(self._words(flat.get(path, ""))) for path in self.answers)
 
-    def _normalised(self, text: str) -> str:
-        return " ".join(text.split()) if self.is_code else normalise(text)
+    def _words(self, text: str) -> list[str]:
+        return text.split() if self.is_code else split_words(text)
 
 
 def find_content(first: Sequence[Flat], second: Sequence[Flat]) -> Content:
@@ -76,6 +89,7 @@ def find_content(first: Sequence[Flat], second: Sequence[Flat]) -> Content:
         answers=tuple(path for path in answers if path not in compared),
         is_text=bool(texts),
         is_code=_is_code(first, texts),
+        is_plain=not any({".", "["} & {*path} for path in compared),
     )
 
 
@@ -88,9 +102,14 @@ def flatten(value: Mapping[str, Any]) -> Flat:
 
 def normalise(text: str) -> str:
     """Take away what a copy may change without becoming another question."""
+    return " ".join(split_words(text))
+
+
+def split_words(text: str) -> list[str]:
+    """Give the words of a text without what a copy may change."""
     if text.isascii():
-        return " ".join(text.translate(_PLAIN).split())
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().translate(_BLANKS).split())
+        return text.translate(_PLAIN).split()
+    return unicodedata.normalize("NFKC", text).casefold().translate(_BLANKS).split()
 
 
 def _flatten(value: Any, path: str, found: dict[str, list[str]]) -> None:

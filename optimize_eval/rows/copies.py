@@ -18,7 +18,7 @@ def find_copies(rows: Sequence[Example]) -> dict[int, int]:
     """Give the lines of rows that say the same as an earlier one, each with the line of the first."""
     sample = [flatten(row.value) for row in rows[:: -(-len(rows) // _SAMPLED) or 1]]
     content = find_content(sample, sample)
-    ends = [_ends(flatten(row.value).get(content.paths[0], "")) if content.is_text else () for row in rows]
+    ends = [_ends(content.fields(row.value)[0]) if content.is_text else () for row in rows]
     alike = Counter(ends)
     of_bytes: dict[bytes, int] = {}
     of_values: dict[bytes, int] = {}

@@ -5,8 +5,10 @@ them than its other holds among its own rows. Deterministic: ties go to the earl
 """
 
 from array import array
-from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Sequence
+from functools import cached_property
 from hashlib import blake2b
 from typing import Literal
 from zlib import crc32
@@ -53,53 +55,66 @@ def find_leaks(there: Sequence[Example], rows: Sequence[Example]) -> list[Leak]:
     if not there or not rows:
         return []
     content = find_content(_sampled(there), _sampled(rows))
-    equal = dict(_equal(there, rows, content))
-    if content.is_text and not content.is_code:
-        left = [place for place in range(len(rows)) if place not in equal]
-        equal |= _near(there, rows, content, left)
+    near = _NearSearch(there, rows, content) if content.is_text and not content.is_code else None
+    known = _Known(there, content, near)
+    equal, alike = dict[int, Leak](), dict[int, Leak]()
+    for place, example in enumerate(rows):
+        if same := known.same_bytes(example):
+            equal[place] = same
+            continue
+        words = content.words(fields := content.fields(example.value))
+        if same := known.same_content(example, words):
+            equal[place] = same
+        elif near and (best := near.best(fields, words)):
+            like = there[best[0]].line
+            alike[place] = Leak(line=example.line, like=like, how="near", similarity=round(best[1], 3))
+    if near and alike and near.exceeds(len(alike) / len(rows)):
+        equal |= alike
     return [equal[place] for place in sorted(equal)]
 
 
-def _equal(there: Sequence[Example], rows: Sequence[Example], content: Content) -> Iterator[tuple[int, Leak]]:
-    """Find rows of the same bytes or of the same content; another answer to it is a contradiction."""
-    of_bytes: dict[bytes, int] = {}
-    of_content: dict[bytes, list[int]] = {}
-    for place, example in enumerate(there):
-        of_bytes.setdefault(example.raw, place)
-        if digest := _digest(content, example):
-            of_content.setdefault(digest, []).append(place)
-    for place, example in enumerate(rows):
-        if (same := of_bytes.get(example.raw)) is not None:
-            yield place, Leak(line=example.line, like=there[same].line, how="bytes")
-        elif (digest := _digest(content, example)) and (alike := of_content.get(digest)):
-            yield place, _same_content(example, [there[one] for one in alike], content)
+class _Known:
+    """Rows of a split by their bytes and by their content, read once."""
+
+    def __init__(self, there: Sequence[Example], content: Content, near: "_NearSearch | None") -> None:
+        self._there, self._content = there, content
+        self._of_bytes: dict[bytes, int] = {}
+        self._of_content: dict[bytes, list[int]] = {}
+        self._answers: dict[bytes, dict[str, int]] = {}
+        for place, example in enumerate(there):
+            self._of_bytes.setdefault(example.raw, place)
+            words = content.words(content.fields(example.value))
+            if words:
+                self._of_content.setdefault(_digest(words), []).append(place)
+            if near:
+                near.add(place, words)
+        if near:
+            near.sort()
+
+    def same_bytes(self, example: Example) -> Leak | None:
+        place = self._of_bytes.get(example.raw)
+        return None if place is None else Leak(line=example.line, like=self._there[place].line, how="bytes")
+
+    def same_content(self, example: Example, words: Sequence[str]) -> Leak | None:
+        """Find a row of the same content; another answer to it is a contradiction."""
+        digest = _digest(words) if words else b""
+        places = self._of_content.get(digest)
+        if not places:
+            return None
+        if digest not in self._answers:
+            answers = {self._answer(self._there[place]): place for place in reversed(places)}
+            self._answers[digest] = answers
+        place = self._answers[digest].get(self._answer(example))
+        like = self._there[places[0] if place is None else place].line
+        return Leak(line=example.line, like=like, how="contradiction" if place is None else "normalised")
+
+    def _answer(self, example: Example) -> str:
+        return self._content.answer(flatten(example.value))
 
 
-def _same_content(example: Example, alike: Sequence[Example], content: Content) -> Leak:
-    answer = content.answer(flatten(example.value))
-    agreeing = [other for other in alike if content.answer(flatten(other.value)) == answer]
-    like = (agreeing or alike)[0].line
-    return Leak(line=example.line, like=like, how="normalised" if agreeing else "contradiction")
-
-
-def _digest(content: Content, example: Example) -> bytes:
-    """Stand for an example's content, which would be long; empty where it has none."""
-    text = content.text(flatten(example.value))
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() if text else b""
-
-
-def _near(
-    there: Sequence[Example], rows: Sequence[Example], content: Content, left: Sequence[int]
-) -> Mapping[int, Leak]:
-    search = _NearSearch(there, rows, content)
-    found = {}
-    for place in left:
-        if best := search.best(rows[place]):
-            like, similarity = best
-            found[place] = Leak(
-                line=rows[place].line, like=there[like].line, how="near", similarity=round(similarity, 3)
-            )
-    return found if found and search.exceeds(len(found) / len(rows)) else {}
+def _digest(words: Sequence[str]) -> bytes:
+    """Stand for an example's content, which would be long."""
+    return blake2b(" ".join(words).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 class _NearSearch:
@@ -107,25 +122,31 @@ class _NearSearch:
 
     def __init__(self, there: Sequence[Example], rows: Sequence[Example], content: Content) -> None:
         self._there, self._content = there, content
-        sampled = _counted(there), _counted(rows)
-        self._vocabulary = count_words([self._words(one) for examples in sampled for one in examples])
-        pieces = [count_words([*map(self._pieces, examples)]) for examples in sampled]
-        self._frames = frame_of(*pieces), frame_of(*reversed(pieces))
-        entries = array("Q")
-        for place, example in enumerate(there):
-            entries.extend(crc32(word.encode()) << 32 | place for word in self._rarest(example))
-        self._index = array("Q", sorted(entries))
+        self._counted = _counted(there), _counted(rows)
+        self._vocabulary = count_words(self._words(one) for examples in self._counted for one in examples)
+        self._index = array("Q")  # of each rare word of each row: the word's checksum, and the place
+        self._places = array("I")  # the places alone
 
-    def best(self, example: Example, *, is_there: bool = False) -> tuple[int, float] | None:
+    def add(self, place: int, words: Sequence[str]) -> None:
+        """Let a row be found by its rarest words."""
+        self._index.extend([crc32(word.encode()) << 32 | place for word in self._vocabulary.rarest({*words})])
+
+    def sort(self) -> None:
+        """End what is added."""
+        self._index = array("Q", sorted(self._index))
+        self._places = array("I", [entry & _PLACE for entry in self._index])
+
+    def best(
+        self, fields: Sequence[str], words: Sequence[str], *, is_there: bool = False
+    ) -> tuple[int, float] | None:
         """Find the row that is most like this one, if one is near; one that is there is no copy of itself."""
         parts, best = None, None
-        own = _digest(self._content, example) if is_there else b""
-        for place in self._candidates(example):
-            other = self._there[place]
-            if is_there and _digest(self._content, other) == own:
+        for place in self._candidates(words):
+            others = self._content.fields(self._there[place].value)
+            if is_there and self._content.words(others) == words:
                 continue
-            parts = parts or self._parts(example, self._frames[0 if is_there else 1])
-            like = self._likeness(parts, self._parts(other, self._frames[0]))
+            parts = parts or self._parts(fields, is_there=is_there)
+            like = self._likeness(parts, self._parts(others, is_there=True))
             if like >= NEAR and (best is None or like > best[1]):
                 best = place, like
         return best
@@ -133,38 +154,44 @@ class _NearSearch:
     def exceeds(self, share: float) -> bool:
         """Return True if a share of near rows is more than rows of this kind have among themselves."""
         tried = self._there[:: _step(len(self._there), _TRIED)]
-        near = sum(self.best(one, is_there=True) is not None for one in tried)
+        near = sum(self._is_near_another(one) for one in tried)
         rate = near / len(tried) if near >= _PAIRS_THAT_COUNT else 0.0
         return rate <= _OF_ITSELF or share > _MANY_TIMES * rate + _MORE
 
-    def _rarest(self, example: Example) -> list[str]:
-        return self._vocabulary.rarest({*self._words(example)})
+    def _is_near_another(self, example: Example) -> bool:
+        fields = self._content.fields(example.value)
+        return self.best(fields, self._content.words(fields), is_there=True) is not None
 
-    def _candidates(self, example: Example) -> list[int]:
+    def _candidates(self, words: Sequence[str]) -> list[int]:
         """List rows that share enough of the rarest words, those that share most first."""
-        words = self._words(example)
-        shared: dict[int, int] = {}
-        for word in self._vocabulary.rarest({*words}):
-            code = crc32(word.encode())
-            at = bisect_left(self._index, code << 32)
-            for entry in self._index[at : at + _LOOKED_AT]:
-                if entry >> 32 != code:
-                    break
-                shared[entry & _PLACE] = shared.get(entry & _PLACE, 0) + 1
-        least = 1 if len({*words}) <= _FEW_WORDS else 3 if len(words) > _LONG_FIELD else 2
+        different = {*words}
+        rows: list[int] = []
+        for word in self._vocabulary.rarest(different):
+            code = crc32(word.encode()) << 32
+            start = bisect_left(self._index, code)
+            end = bisect_right(self._index, code | _PLACE, start, min(start + _LOOKED_AT, len(self._index)))
+            rows += self._places[start:end]
+        least = 1 if len(different) <= _FEW_WORDS else 3 if len(words) > _LONG_FIELD else 2
+        shared = Counter(rows)
+        if len(rows) - len(shared) < least - 1:
+            return []
         enough = [place for place, many in shared.items() if many >= least]
         return sorted(enough, key=lambda place: (-shared[place], place))[:_COMPARED]
 
     def _words(self, example: Example) -> list[str]:
-        return self._content.text(flatten(example.value)).split()
+        return self._content.words(self._content.fields(example.value))
+
+    @cached_property
+    def _frames(self) -> Sequence[frozenset[str]]:
+        """Find what stands around the texts of nearly all rows, and of those there."""
+        own, there = (count_words(map(self._pieces, examples)) for examples in reversed(self._counted))
+        return frame_of(own, there), frame_of(there, own)
 
     def _pieces(self, example: Example) -> set[str]:
-        flat = flatten(example.value)
-        return {piece for path in self._content.paths for piece in pieces_of(flat.get(path, ""))}
+        return {piece for text in self._content.fields(example.value) for piece in pieces_of(text)}
 
-    def _parts(self, example: Example, frame: frozenset[str]) -> tuple[Text, ...]:
-        flat = flatten(example.value)
-        return tuple(take_apart(flat.get(path, ""), frame) for path in self._content.paths)
+    def _parts(self, fields: Sequence[str], *, is_there: bool) -> tuple[Text, ...]:
+        return tuple(take_apart(text, self._frames[is_there]) for text in fields)
 
     def _likeness(self, first: Sequence[Text], second: Sequence[Text]) -> float:
         """Take the least of all fields: a shared passage with another question is another example."""

@@ -7,7 +7,9 @@ nothing. Other numbers, operators, names, "not" or an order turned round make an
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from itertools import repeat
 from typing import NamedTuple
 
 from optimize_eval.frozen import frozen
@@ -52,11 +54,11 @@ class Vocabulary:
     rows: int
     counts: Counter[str]
 
-    def rarest(self, words: Iterable[str]) -> list[str]:
+    def rarest(self, words: AbstractSet[str]) -> list[str]:
         """Give the rarest words, none of which many rows have."""
-        most = max(self.rows * _FREQUENT, _FEW)
-        count = self.counts.get
-        known = [(many, word) for word in words if (many := count(word, 0)) <= most]
+        counts = [*map(self.counts.get, words, repeat(0))]
+        most = min([max(self.rows * _FREQUENT, _FEW), *sorted(counts)[KEYS - 1 : KEYS]])
+        known = [pair for pair in zip(counts, words, strict=True) if pair[0] <= most]
         return [word for _, word in sorted(known)[:KEYS]]
 
     def weight(self, word: str) -> float:
@@ -66,12 +68,12 @@ class Vocabulary:
         return self.counts.get(word, 0) > self.rows * _COMMON
 
 
-def count_words(rows: Sequence[Iterable[str]]) -> Vocabulary:
+def count_words(rows: Iterable[Iterable[str]]) -> Vocabulary:
     """Count in how many rows each word stands."""
-    counts: Counter[str] = Counter()
-    for words in rows:
+    counts, many = Counter[str](), 0
+    for many, words in enumerate(rows, 1):  # noqa: B007  the last one is their number
         counts.update({*words})
-    return Vocabulary(rows=len(rows), counts=counts)
+    return Vocabulary(rows=many, counts=counts)
 
 
 def take_apart(text: str, frame: frozenset[str] = frozenset()) -> Text:

@@ -26,6 +26,12 @@ def test_another_answer_to_the_same_question_is_a_contradiction() -> None:
     assert len(found) == len(TRAIN)
 
 
+def test_of_rows_with_several_answers_the_one_that_agrees_is_named() -> None:
+    there = [{**TRAIN[0], "team": team} for team in ("sales", "support", "support")]
+    rows = [{"id": 1, **TRAIN[0], "team": team} for team in ("support", "billing")]
+    assert [(leak.like, leak.how) for leak in leaks(there, rows)] == [(2, "normalised"), (1, "contradiction")]
+
+
 def _grid() -> list[Row]:
     nouns, verbs = ["lamp", "door", "phone", "clock", "radio"], ["is", "is not", "was", "was not"]
     ends = ["on a monday", "on a friday", "before noon", "after noon", "in the hall", "in the attic"]
