@@ -16,7 +16,7 @@ from optimize_eval.run.outcome import Progress
 from optimize_eval.run.runner import Status
 from optimize_eval.search.ending import FAILED, PAUSED, Why
 from optimize_eval.search.goal import Goal
-from optimize_eval.search.plan import SearchPlan
+from optimize_eval.search.plan import Searched, SearchPlan
 from optimize_eval.search.result.document import document
 from optimize_eval.search.result.final import finalists, sweep_finalists
 from optimize_eval.search.result.findings import NOTHING_AHEAD, Result, of_seed, without_summary
@@ -82,6 +82,7 @@ class SearchTask:
             "programs": {spec.name: (identify(spec).sha256, spec.score_range) for spec in specs},
             "note": self.handling.note,
             "splits": {one.name: len(one.examples) for one in self.comparison.examples.sources},
+            **self.plan.about(),
         }
 
 
@@ -149,7 +150,7 @@ def _search(task: SearchTask, host: Host, connecting: Connecting, meter: Meter) 
                 watch=lambda calls, waiting: _show(progress, calls, waiting, watch),
             ) as scorer:
                 outcome = search(task.plan, scorer, state, task.limits, host.stop, meter)
-                state.end(str(outcome.why), outcome.sentence)
+                state.end(str(outcome.why), outcome.sentence, outcome.counted() | {"spent": meter.to_dict()})
         finally:
             state.close()
         if outcome.why is Why.EVALUATOR and not outcome.nodes:
@@ -219,21 +220,22 @@ def _result(task: SearchTask, outcome: SearchOutcome, finished: Finished | None)
         verdict = without_summary(outcome, task.plan.goal, task.seed_name, is_cut_short=is_cut_short)
         return Result(best=outcome.best, verdict=verdict)
     verdict = finished.summary.verdict
-    return Result(best=_best(task, outcome, finished.summary), verdict=verdict)
+    best = best_of(outcome, finished.summary, task.plan, task.seed_name)
+    return Result(best=best, verdict=verdict)
 
 
-def _best(task: SearchTask, outcome: SearchOutcome, summary: Summary) -> Node:
+def best_of(outcome: SearchOutcome, summary: Summary, plan: Searched, seed: str) -> Node:
     """Choose who comes out: the winner, else the best mean, before a test set that of the search."""
     verdict = summary.verdict
     if verdict.state in NOTHING_AHEAD:
         return outcome.seed
-    nodes = {task.seed_name if node is outcome.seed else node.name: node for node in outcome.nodes}
+    nodes = {seed if node is outcome.seed else node.name: node for node in outcome.nodes}
     if verdict.winner:
         return nodes[verdict.winner]
-    if task.plan.roles.has_test:
+    if plan.roles.has_test:
         return outcome.best
-    means = dict(_means(summary, task.plan.goal))
-    best = max(means, key=lambda name: (means[name], -nodes[name].number), default=task.seed_name)
+    means = dict(_means(summary, plan.goal))
+    best = max(means, key=lambda name: (means[name], -nodes[name].number), default=seed)
     return nodes[best]
 
 

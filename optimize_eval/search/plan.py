@@ -6,7 +6,7 @@ part of it.
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Protocol, get_args
 
 import orjson
 
@@ -23,6 +23,16 @@ MINIBATCH = 3
 TOP = 3
 
 Selection = Literal["pareto", "current_best", "epsilon_greedy", "top_k_pareto"]
+
+
+class Searched(Protocol):
+    """What a result has to know of the search that it is of."""
+
+    @property
+    def goal(self) -> Goal: ...
+
+    @property
+    def roles(self) -> Roles: ...
 
 
 @frozen
@@ -93,6 +103,22 @@ class SearchPlan:
             **({"rules": _digest(list(self.rules))} if self.rules else {}),
             **self._settings_of_prompt(),
         }
+
+    def about(self) -> dict[str, Any]:
+        """Give what a result says of the plan, for who makes it again."""
+        goal, roles = self.goal, self.roles
+        told = {
+            "names": goal.names,
+            "ranges": [str(one) for one in goal.ranges],
+            "weights": goal.weights,
+            "unranked": sorted(goal.unranked),
+            "learn": (roles.learn.split, len(roles.learn)),
+            "choose": (roles.choose.split, len(roles.choose)),
+            "is_divided": roles.is_divided,
+            "steered_by": roles.steered_by,
+            "has_test": roles.has_test,
+        }
+        return {"plan": told}
 
     def _settings_of_prompt(self) -> dict[str, Any]:
         if self.prompt is None:

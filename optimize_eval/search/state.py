@@ -99,9 +99,9 @@ class SearchState:
             self._found[number:] = [dict(candidate)]
             self._write(candidate)
 
-    def end(self, status: str, sentence: str) -> None:
-        """Record how a session ended."""
-        self._write({"ended_at": _now(), "status": status, "sentence": sentence})
+    def end(self, status: str, sentence: str, more: Mapping[str, Any] = _NOTHING) -> None:
+        """Record how a session ended, and what it counted on its way."""
+        self._write({"ended_at": _now(), "status": status, "sentence": sentence, **more})
 
     def close(self) -> None:
         if self._journal:

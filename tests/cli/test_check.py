@@ -1,6 +1,7 @@
 """`report --check`: whatever is falsified in a document of a run is named, its sentences too."""
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,15 @@ import orjson
 import pytest
 
 from optimize_eval.cli.printed.checked import NOT_CHECKED, unlike_keys
+from optimize_eval.cli.printed.checked_search import unlike_paths
 from optimize_eval.findings.board.stored import load_own_board
 from optimize_eval.findings.summary.stored import summarise_stored
+from optimize_eval.search.result.again import made_again
 from optimize_eval.session.benching.boards import compute_again
+from optimize_eval.store import journal
 from optimize_eval.store.stored import open_stored
-from tests.front_door import Cli
+from tests.cli.searches import WITH_VAL, project
+from tests.front_door import Cli, in_this_process
 from tests.tools import write_program
 
 Way = tuple[str | int, ...]
@@ -104,4 +109,105 @@ def test_a_forged_sentence_of_a_board_is_named_and_what_is_not_checked_is_said(
     assert (forged.status, forged.stdout.splitlines()[0]) == (
         1,
         "verdict: leaderboard.json is not what the journal gives",
+    )
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = project(tmp_path_factory.mktemp("searched"))
+    done = in_this_process(folder)(*WITH_VAL, "--budget", "40", "--json")
+    assert done.json["verdict"]["state"] == "better", done.stderr
+    return folder
+
+
+def test_every_leaf_of_a_search_is_checked(searched: Path) -> None:
+    document = orjson.loads((searched / "r" / "search.json").read_bytes())
+    stored = open_stored(searched / "r")
+    summary = summarise_stored(stored)
+    (again,) = made_again(searched / "r", stored, summary, document["run_dir"])
+    assert [*unlike_paths(document, again, summary)] == []
+    document["summary"]["verdict"]["text"] = "p1 beats seed"
+    assert [*unlike_paths(document, again, summary)] == ["summary.verdict"]
+    document["summary"] = None
+    passed, walked = [], 0
+    for way, value in leaves(document):
+        put(document, way, falsified(value))
+        passed += [] if [*unlike_paths(document, again, None)] else [way]
+        put(document, way, value)
+        walked += 1
+    assert (walked > 100, passed) == (True, [])
+
+
+def _rewrite(path: Path, change: Any) -> None:
+    """Change records of a journal, and seal them as if they had been written so."""
+    records = [orjson.loads(line) for line in path.read_bytes().splitlines()]
+    for record in records:
+        record.pop("crc")
+        change(record)
+    path.write_bytes(b"".join(map(journal.sealed, records)))
+
+
+def _lift(record: dict[str, Any]) -> None:
+    if record.get("name") == "p2":
+        record["search_mean"] += 0.5
+
+
+def _orphan(record: dict[str, Any]) -> None:
+    if record.get("name") == "p2":
+        record["parents"] = ["p3"]
+
+
+def _cheapen(record: dict[str, Any]) -> None:
+    if record.get("name") == "p2":
+        record["calls"] -= 1
+
+
+def _score(record: dict[str, Any]) -> None:
+    if record["line"] == 4:
+        record["score"] = 1.0
+
+
+def _drop_reply(record: dict[str, Any]) -> None:
+    if record.get("candidate") == "2" and "request" in record:
+        del record["candidate"]
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "named"),
+    [
+        ("search.jsonl", _lift, "candidates[2].search_mean"),
+        ("search.jsonl", _orphan, "candidates[2].parents"),
+        ("search.jsonl", _cheapen, "candidates[2].calls"),
+        ("search.jsonl", _drop_reply, "proposals.failed"),
+        ("evaluations.jsonl", _score, "search_mean"),
+    ],
+)
+def test_records_of_a_search_that_are_falsified_and_sealed_again_are_named(
+    searched: Path, tmp_path: Path, file: str, change: Any, named: str
+) -> None:
+    shutil.copytree(searched / "r", tmp_path / "r")
+    cli = in_this_process(tmp_path)
+    fine = cli("report", "r", "--check")
+    assert fine.status == 0, fine.stdout
+    _rewrite(tmp_path / "r" / file, change)
+    forged = cli("report", "r", "--check")
+    assert (forged.status, named in forged.stdout) == (1, True), forged.stdout
+
+
+def test_a_search_that_found_nothing_is_checked_too_and_what_it_is_is_said(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    (folder / "propose.py").write_text((folder / "propose.py").read_text().replace("+ 1", "- 1"))
+    cli = in_this_process(folder)
+    assert cli(*WITH_VAL, "--budget", "40").status == 0
+    fine = cli("report", "r", "--check")
+    assert (fine.status, "0 differ" in fine.stdout) == (0, True), fine.stdout + fine.stderr
+    refused = cli("report", "r", "--all")
+    assert (refused.status, "found nothing to compare with its seed" in refused.stderr) == (2, True)
+    document = json.loads((folder / "r" / "search.json").read_bytes())
+    document["verdict"]["text"] = "p1 beats seed"
+    (folder / "r" / "search.json").write_text(json.dumps(document))
+    forged = cli("report", "r", "--check")
+    assert (forged.status, forged.stdout.splitlines()[0]) == (
+        1,
+        "verdict.text: search.json is not what the journals give",
     )

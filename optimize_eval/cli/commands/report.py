@@ -83,7 +83,7 @@ def report(
     look = page.page_options(output_, max_mb, full, is_page=name is FormatName.HTML)
     laid_out = records.record_layout(wide, with_, is_possible=name in {FormatName.CSV, FormatName.JSONL})
     if searched.is_unfinished(Path(run)):
-        _report_search(Path(run), name, look, is_plain=not (check or all_ or for_step))
+        _report_search(Path(run), name, look, check=check, is_plain=not (all_ or for_step))
         return
     stored = _opened(run, all_=all_, check=check)
     searched.note_later(stored)
@@ -116,12 +116,20 @@ def report(
     _report_run(reported, name, check=check, for_step=for_step)
 
 
-def _report_search(folder: Path, name: FormatName, look: page.PageOptions, *, is_plain: bool) -> None:
+def _report_search(
+    folder: Path, name: FormatName, look: page.PageOptions, *, check: bool, is_plain: bool
+) -> None:
     """Report how far a search came that is no run yet."""
-    if not is_plain or name not in {FormatName.TERMINAL, FormatName.JSON, FormatName.HTML}:
+    is_done = searched.is_done(folder)
+    if check and is_plain and is_done:
+        checked.emit_search(folder, as_json=name is FormatName.JSON)
+        return
+    if check or not is_plain or name not in {FormatName.TERMINAL, FormatName.JSON, FormatName.HTML}:
+        why = "it found nothing to compare with its seed" if is_done else "there are no numbers of it yet"
+        says = "what it came to" if is_done else "how far it is"
         raise UsageError(
-            f"{folder} is a search without a final sweep: there are no numbers of it yet",
-            hint=f"`optimize-eval report {shlex.quote(str(folder))}` or --json says how far it is",
+            f"{folder} is a search without a final sweep: {why}",
+            hint=f"`optimize-eval report {shlex.quote(str(folder))}` or --json says {says}",
         )
     if name is FormatName.HTML:
         page.write_page_of_search(folder, look)

@@ -6,7 +6,8 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import orjson
 import typer
@@ -21,15 +22,18 @@ from optimize_eval.findings.summary.gates import Gate
 from optimize_eval.findings.summary.points import LOSE_MUCH
 from optimize_eval.reading import files
 from optimize_eval.session.benching.boards import compute_again
-from optimize_eval.store.folder import LEADERBOARD, SUMMARY, holder
+from optimize_eval.store.folder import LEADERBOARD, PROPOSALS, SUMMARY, holder
 from optimize_eval.store.stored import StoredRun
+
+if TYPE_CHECKING:
+    from optimize_eval.cli.printed.checked_search import SearchCheck
 
 CHECK_SCHEMA = "optimize-eval.check.v1"
 OLDER = b'"optimize-eval.summary.v1"'
 
 NOT_CHECKED = (
     *("names and times of models", "timestamp", "settings", "started_at", "ended_at", "command", "note"),
-    *("files", "task_errors", "category"),
+    *("files", "task_errors", "category", "run_dir"),
 )
 
 _DIFFERS = 1
@@ -90,6 +94,32 @@ def emit(
         raise CannotGoOn(f"{folder / SUMMARY} cannot be read: {error}", hint=_AGAIN) from None
     if unfinished:
         output.say(f"note: {unfinished}; what it has is checked")
+    lines = [f"{key}: summary.json is not what the journal gives" for key in unlike_keys(stored, summary)]
+    lines += [f"{key}: {LEADERBOARD} is not what the journal gives" for key in _of_board(run, board)]
+    older = "summary.json was made by older rules: run the run's own command again to update it"
+    is_older = OLDER in orjson.dumps(stored.get("schema"))
+    more = {"unfinished": unfinished} if unfinished else {}
+    search = _of_search(folder, run, summary) if (folder / PROPOSALS).is_file() else None
+    agrees, told = _compared_by_script(folder, lines, search)
+    _print([older] if is_older else told, judged, more, agrees=agrees, as_json=as_json)
+
+
+def emit_search(folder: Path, *, as_json: bool) -> None:
+    """Compare the result of a search that had nothing to compare at its end."""
+    agrees, told = _compared_by_script(folder, [], _of_search(folder, None, None))
+    _print(told, (), {}, agrees=agrees, as_json=as_json)
+
+
+def _of_search(folder: Path, run: StoredRun | None, summary: Summary | None) -> "SearchCheck":
+    from optimize_eval.cli.printed.checked_search import check_search  # noqa: PLC0415  few runs are of one
+
+    return check_search(folder, run, summary)
+
+
+def _compared_by_script(
+    folder: Path, lines: Sequence[str], search: "SearchCheck | None"
+) -> tuple[bool, list[str]]:
+    """Say whether all agrees, and what the script says besides."""
     done = subprocess.run(
         [sys.executable, "-I", "-m", rederive.__name__, str(folder)],
         capture_output=True,
@@ -101,18 +131,19 @@ def emit(
             f"the check broke off: {done.stderr.strip()[-200:]}",
             hint=f"see where: python -I -m {rederive.__name__} {shlex.quote(str(folder))}; please report it",
         )
-    lines = [f"{key}: summary.json is not what the journal gives" for key in unlike_keys(stored, summary)]
-    lines += [f"{key}: {LEADERBOARD} is not what the journal gives" for key in _of_board(run, board)]
-    agrees = not lines and done.returncode == 0
-    lines += done.stdout.splitlines()
-    if OLDER in orjson.dumps(stored.get("schema")):
-        lines = ["summary.json was made by older rules: run the run's own command again to update it"]
-    lines.append(textwrap.fill(f"not checked, as nothing else tells it: {', '.join(NOT_CHECKED)}", 78))
+    wrong = [*lines, *(search.wrong if search else ())]
+    told = [*wrong, *(search.notes if search else ()), *done.stdout.splitlines()]
+    return not wrong and done.returncode == 0, told
+
+
+def _print(
+    lines: Sequence[str], judged: Sequence[Gate], more: Mapping[str, Any], *, agrees: bool, as_json: bool
+) -> None:
+    told = [*lines, textwrap.fill(f"not checked, as nothing else tells it: {', '.join(NOT_CHECKED)}", 78)]
     if as_json:
-        more = {"unfinished": unfinished} if unfinished else {}
-        document = {"schema": CHECK_SCHEMA, "agrees": agrees, "lines": lines, **more}
+        document = {"schema": CHECK_SCHEMA, "agrees": agrees, "lines": told, **more}
         output.emit_json({**document, **gates.to_dict(judged)})
     else:
-        output.emit("\n".join(lines))
+        output.emit("\n".join(told))
     if not agrees:
         raise typer.Exit(_DIFFERS)

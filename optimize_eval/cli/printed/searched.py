@@ -7,8 +7,8 @@ from typing import Any
 from optimize_eval.cli import output
 from optimize_eval.errors import UsageError
 from optimize_eval.reports.searched import result_without_run
-from optimize_eval.store.folder import MANIFEST, PROPOSALS, SEARCH
-from optimize_eval.store.listing.searches import stopped_session
+from optimize_eval.store.folder import MANIFEST, PROPOSALS, SEARCH, holder
+from optimize_eval.store.listing.searches import read_search, stopped_session
 from optimize_eval.store.stored import StoredRun
 
 
@@ -27,6 +27,12 @@ def show(document: Mapping[str, Any]) -> bool:
 def is_unfinished(folder: Path) -> bool:
     """Return True if a folder holds a search that has no final sweep."""
     return (folder / PROPOSALS).is_file() and not (folder / MANIFEST).exists()
+
+
+def is_done(folder: Path) -> bool:
+    """Return True if a search without a final sweep came to its end with nothing to compare."""
+    stored = read_search(folder)
+    return bool(stored and holder(folder) is None and result_without_run(folder, stored.status))
 
 
 def show_unfinished(folder: Path, *, as_json: bool) -> None:

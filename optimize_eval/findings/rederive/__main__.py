@@ -11,6 +11,7 @@ from typing import Any
 
 from optimize_eval.findings.rederive.board import expected_boards
 from optimize_eval.findings.rederive.journal import read
+from optimize_eval.findings.rederive.search import expected_search
 from optimize_eval.findings.rederive.summary import expected
 
 _MISSING = object()
@@ -36,8 +37,7 @@ _OTHER = "counts and names"
 
 
 def main(folder: Path) -> int:
-    run = read(folder)
-    documents = {"summary.json": expected(run), **expected_boards(folder, run)}
+    documents = _documents(folder)
     kinds: Counter[str] = Counter()
     wrong = []
     for name, again in documents.items():
@@ -48,6 +48,15 @@ def main(folder: Path) -> int:
     numbers = f"{kinds.total():,} fields recomputed from the journal"
     print(f"{numbers}, {len(wrong):,} differ")  # noqa: T201
     return 1 if wrong else 0
+
+
+def _documents(folder: Path) -> dict[str, Any]:
+    """Compute again what stands in a folder: a run's summary, boards, the result of a search."""
+    searched = expected_search(folder)
+    if not (folder / "run.json").exists():
+        return searched
+    run = read(folder)
+    return {"summary.json": expected(run), **expected_boards(folder, run), **searched}
 
 
 def differences(

@@ -10,7 +10,7 @@ from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.search.components import shown
 from optimize_eval.search.ending import Why
 from optimize_eval.search.goal import Goal
-from optimize_eval.search.plan import SearchPlan
+from optimize_eval.search.plan import Searched
 from optimize_eval.search.result import findings
 from optimize_eval.search.result.findings import Result
 from optimize_eval.search.result.tree import Node, SearchOutcome
@@ -25,7 +25,7 @@ _LONGEST_DIFF = 2_000  # lines
 def document(
     result: Result | None,
     outcome: SearchOutcome,
-    plan: SearchPlan,
+    plan: Searched,
     *,
     seed: str,
     folder: str,

@@ -18,7 +18,7 @@ from optimize_eval.findings.wording import count
 from optimize_eval.frozen import frozen
 from optimize_eval.search.ending import FAILED, Why
 from optimize_eval.search.goal import Goal
-from optimize_eval.search.plan import SearchPlan
+from optimize_eval.search.plan import Searched
 from optimize_eval.search.result.tree import Node, SearchOutcome
 from optimize_eval.search.roles import FEWEST
 from optimize_eval.store.layout import SINGLE
@@ -102,7 +102,7 @@ def so_far(best: Node, first: Node, seed: str) -> str:
     return ahead_so_far(best.name if best.number else None, best.mean, seed, first.mean)
 
 
-def notes(verdict: Verdict, outcome: SearchOutcome, plan: SearchPlan) -> Iterator[Point]:
+def notes(verdict: Verdict, outcome: SearchOutcome, plan: Searched) -> Iterator[Point]:
     """Say of the search what belongs to the verdict."""
     yield from _about_parts(plan)
     if len(plan.goal.climbed) > 1:
@@ -115,7 +115,7 @@ def notes(verdict: Verdict, outcome: SearchOutcome, plan: SearchPlan) -> Iterato
     yield from _about_search(outcome, plan.goal)
 
 
-def _about_parts(plan: SearchPlan) -> Iterator[Point]:
+def _about_parts(plan: Searched) -> Iterator[Point]:
     learn, choose = plan.roles.learn, plan.roles.choose
     if learn.split == SINGLE:
         return

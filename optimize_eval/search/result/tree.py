@@ -5,6 +5,7 @@ from dataclasses import field
 from math import fsum
 from typing import Any
 
+from optimize_eval.findings.documents import to_dict
 from optimize_eval.frozen import frozen
 from optimize_eval.search.components import Texts, shown, text_of
 from optimize_eval.search.ending import Why
@@ -86,6 +87,16 @@ class SearchOutcome:
     is_flat: bool  # all scores of the search were equal
     notes: tuple[str, ...] = ()
     errors: Mapping[str, int] = field(default_factory=dict)  # of proposers, by their words
+
+    def counted(self) -> dict[str, Any]:
+        """Give what no record of the journal says but the one of its end."""
+        return {
+            "counts": to_dict(self.counts),
+            "has_side_info": self.has_side_info,
+            "is_flat": self.is_flat,
+            "notes": list(self.notes),
+            "errors": dict(self.errors),
+        }
 
     @property
     def seed(self) -> Node:

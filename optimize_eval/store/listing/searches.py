@@ -4,7 +4,7 @@ What leads a search, and what it means that it ended so, is not known here.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
 from pathlib import Path
@@ -36,6 +36,7 @@ class StoredSearch:
     found: tuple[Found, ...] = ()
     started_at: str | None = None
     ended_at: str | None = None
+    ending: Found = field(default_factory=dict)  # what the last session said at its end
 
     @property
     def seed(self) -> str:
@@ -74,8 +75,15 @@ class StoredSearch:
 
 def read_search(folder: Path) -> StoredSearch | None:
     """Read what is recorded of a search; None where there is none."""
-    if not (folder / PROPOSALS).is_file():
-        return None
+    return None if not (folder / PROPOSALS).is_file() else [*_read(folder, is_whole=False)][-1]
+
+
+def sessions(folder: Path) -> Iterator[StoredSearch]:
+    """Read a search as it was at the end of each session that came to one."""
+    yield from (search for search in _read(folder, is_whole=True) if search.ending)
+
+
+def _read(folder: Path, *, is_whole: bool) -> Iterator[StoredSearch]:
     header: dict[str, Any] = {}
     footer: dict[str, Any] = {}
     found: list[dict[str, Any]] = []
@@ -88,6 +96,13 @@ def read_search(folder: Path) -> StoredSearch | None:
                 found[number:] = [record]
             case {"ended_at": str()}:
                 footer = record
+                if is_whole:
+                    yield _search(folder, header, footer, found)
+    if not is_whole:
+        yield _search(folder, header, footer, found)
+
+
+def _search(folder: Path, header: Found, footer: Found, found: Sequence[dict[str, Any]]) -> StoredSearch:
     return StoredSearch(
         folder=folder,
         status=str(footer.get("status", KILLED if "started_at" in header else UNKNOWN)),
@@ -97,6 +112,7 @@ def read_search(folder: Path) -> StoredSearch | None:
         found=tuple(found),
         started_at=header.get("started_at"),
         ended_at=footer.get("ended_at"),
+        ending=footer,
     )
 
 

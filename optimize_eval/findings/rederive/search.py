@@ -1,0 +1,222 @@
+"""What a search came to, from its own journals: calls, candidates, their means, counts of proposals."""
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+Record = dict[str, Any]
+
+_CUT_SHORT = {"time", "cost", "interrupted", "evaluator"}
+_NONE_GIVEN = "4f53cda18c2baa0c"  # the digest of no further candidates
+
+
+@dataclass
+class SearchJournal:
+    """What search.jsonl holds up to one of its ends."""
+
+    about: Record = field(default_factory=dict)
+    settings: Record = field(default_factory=dict)
+    sessions: int = 0
+    steps: list[Record] = field(default_factory=list)
+    found: list[Record] = field(default_factory=list)
+    replies: list[Record] = field(default_factory=list)
+    end: Record = field(default_factory=dict)
+
+
+def expected_search(folder: Path) -> dict[str, Any]:
+    """Compute what search.json has to say; nothing where there is none, or an earlier version wrote it."""
+    if not (folder / "search.json").exists() or not (folder / "search.jsonl").exists():
+        return {}
+    stored = json.loads((folder / "search.json").read_bytes())
+    search = _read(folder / "search.jsonl", stored)
+    if "plan" not in search.about or not search.end:
+        return {}
+    evaluations = [*_lines(folder / "evaluations.jsonl")]
+    return {"search.json": {**_told(search, evaluations), **_best(stored, search)}}
+
+
+def _lines(path: Path) -> Iterator[Record]:
+    if path.exists():
+        for line in path.read_bytes().splitlines(keepends=True):
+            if line.endswith(b"\n"):
+                yield json.loads(line)
+
+
+def _read(path: Path, stored: Record) -> SearchJournal:
+    """Read up to the last end that the result is of, else up to the last."""
+    records = [*_lines(path)]
+    ends = [place for place, one in enumerate(records) if "ended_at" in one]
+    of_it = [place for place in ends if records[place]["sentence"] == stored.get("ended")]
+    search = SearchJournal()
+    for record in records[: (of_it or ends or [-1])[-1] + 1]:
+        _enter(search, record)
+    return search
+
+
+def _enter(search: SearchJournal, record: Record) -> None:
+    if "schema" in record:
+        search.about, search.settings = record["about"], record["settings"]
+        search.sessions += 1
+    elif "pairs" in record:
+        search.steps[record["step"] :] = [record]
+    elif "found" in record:
+        search.found[record["found"] :] = [record]
+    elif "request" in record:
+        search.replies.append(record)
+    elif "ended_at" in record:
+        search.end = record
+
+
+def _told(search: SearchJournal, evaluations: list[Record]) -> Record:
+    made = sum("reused_from" not in one for one in evaluations)
+    is_cut_short = search.end["status"] in _CUT_SHORT
+    calls = made if is_cut_short else sum(step["calls"] for step in search.steps)
+    budget = search.about["budget"]
+    candidates = _candidates(search, evaluations)
+    means = [one["search_mean"] for one in candidates]
+    return {
+        "status": search.end["status"],
+        "ended": search.end["sentence"],
+        "total_metric_calls": calls,
+        "calls": {"search": calls},
+        "budget": budget,
+        "budget_utilization": calls / budget,
+        "candidates": candidates,
+        "curve": [
+            {"calls": one["calls"], "best": max(means[: place + 1])} for place, one in enumerate(candidates)
+        ],
+        "score_summary": _scores(means),
+        "proposals": {"accepted": max(0, len(candidates) - 1), **_proposals(search)},
+        "goal": {
+            name: weight
+            for name, weight in zip(
+                search.about["plan"]["names"], search.about["plan"]["weights"], strict=True
+            )
+            if weight
+        },
+    }
+
+
+def _scores(means: list[float]) -> Record:
+    if not means:
+        return {"num_candidates": 0}
+    told = {"initial": means[0], "latest": means[-1], "best": max(means), "num_candidates": len(means)}
+    gains = {"delta_latest_vs_initial": means[-1] - means[0], "delta_best_vs_initial": max(means) - means[0]}
+    return told | gains
+
+
+def _proposals(search: SearchJournal) -> Record:
+    """Count the replies; one session alone, to which no candidates were given, has used each of them."""
+    if search.sessions > 1 or search.settings.get("further candidates") != _NONE_GIVEN:
+        return {}
+    is_from_scratch = search.settings.get("seed candidate") == "from scratch"
+    answered = [one for one in search.replies if "candidate" in one]
+    told = {
+        "calls": len(search.replies),
+        "failed": len(search.replies) - len(answered),
+        "tokens": sum(one.get("tokens") or 0 for one in answered),
+    }
+    return told if is_from_scratch else told | {"proposed": len(answered)}
+
+
+def _best(stored: Record, search: SearchJournal) -> Record:
+    """Follow the candidate that came out to the seed, by first parents."""
+    names = [_name(one, search) for one in search.found]
+    if stored.get("best") not in names:
+        return {"best": None, "best_artifact": None, "lineage": []}
+    path = [names.index(stored["best"])]
+    while parents := _earlier(search.found[path[-1]]):
+        path.append(_number(parents[0]))
+    return {
+        "best_artifact": search.found[path[0]]["candidate"],
+        "lineage": [names[number] for number in reversed(path)],
+    }
+
+
+def _name(found: Record, search: SearchJournal) -> str:
+    return f"p{found['found']}" if found["found"] else str(search.about["seed"])
+
+
+def _earlier(found: Record) -> list[str]:
+    return [parent for parent in found["parents"] if _number(parent) < found["found"]]
+
+
+def _number(name: str) -> int:
+    return 0 if name == "seed" else int(name[1:])
+
+
+def _candidates(search: SearchJournal, evaluations: list[Record]) -> list[Record]:
+    """List the candidates with their means as evaluations have them, and the calls as steps have them."""
+    means = dict(_means(search, evaluations))
+    spent = {sum(step["calls"] for step in search.steps[: place + 1]) for place in range(len(search.steps))}
+    told = []
+    for number, found in enumerate(search.found):
+        told.append(
+            {
+                "name": _name(found, search),
+                "candidate": found["candidate"],
+                "parents": [search.about["seed"] if one == "seed" else one for one in _earlier(found)],
+                "proposer": found["proposer"],
+                "note": found["note"],
+                "calls": found["calls"] if found["calls"] in spent else min(spent, default=0),
+                "search_mean": means.get(number, found["search_mean"]),
+                "failed": found["failed"],
+            }
+        )
+    return told
+
+
+def _means(search: SearchJournal, evaluations: list[Record]) -> Iterator[tuple[int, float]]:
+    """Compute means where the examples that chose are known for sure; others are taken as they stand."""
+    plan = search.about["plan"]
+    split, many = plan["choose"]
+    if {"rules", "--system"} & search.settings.keys() or not search.found:
+        return
+    recorded: dict[tuple[str, Any], dict[str, Record]] = {}
+    of_text: dict[str, dict[Any, None]] = {}
+    for one in evaluations:
+        if one.get("split") == split:
+            recorded.setdefault((one["candidate"], one.get("line")), {}).setdefault(one["evaluator"], one)
+            lines = of_text.setdefault(one["candidate"], {})
+            if len(lines) < many:  # the first ones of the seed are those that choose
+                lines[one.get("line")] = None
+    texts = [found["candidate"] for found in search.found]
+    chose = sorted(of_text.get(_digest(texts[0]), ())) if isinstance(texts[0], str) else []
+    if not search.steps or _pairs(texts[0], split, chose) != search.steps[0]["pairs"]:
+        return
+    for number, text in enumerate(texts):
+        values = [_value(recorded.get((_digest(text), line), {}), plan) for line in chose]
+        known = [value for value in values if value is not None]
+        if values and len(known) == len(values):
+            yield number, math.fsum(known) / len(known)
+
+
+def _value(outcomes: dict[str, Record], plan: Record) -> float | None:
+    """Give what a pair is worth; None where that hangs on others, as skips and failures may."""
+    total = weights = 0.0
+    for name, weight, bounds in zip(plan["names"], plan["weights"], plan["ranges"], strict=True):
+        if not weight:
+            continue
+        one = outcomes.get(name, {})
+        if one.get("outcome") == "failed" and bounds == "unit":
+            return 0.0
+        if one.get("outcome") != "scored" or one["score"] is None:
+            return None
+        total, weights = total + weight * one["score"], weights + weight
+    return total / weights
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def _pairs(text: str, split: str, lines: list[Any]) -> str:
+    """Write down as the search does what was scored together."""
+    told = b"".join(
+        f"{split}:{line}\0".encode() + (b"" if place else text.encode()) for place, line in enumerate(lines)
+    )
+    return hashlib.sha256(told).hexdigest()[:16]
