@@ -121,6 +121,11 @@ def test_they_may_be_kept_and_then_confirm_nothing(cli: Cli, project: Path) -> N
     assert "and kept (--leaks keep)" in summary(project)["verdict"]["text"]
     assert "held-out" not in kept.stdout
     assert_derived(cli)
+    told = summary(project)
+    marks = told["rows"][1]["vs_baseline"]["val"]["mark"], told["pairs"][0]["mark"]
+    assert "better" not in marks
+    assert told["rows"][1]["overfit"]["state"] != "kept"
+    assert not [line for line in kept.stdout.splitlines() if "▲" in line or "kept  " in line]
     calls = (project / "r" / "journal.jsonl").read_text().count('"outcome"')
     dropped = run(cli)
     assert "(12 examples; 1 more is in train, left out)" in " ".join(dropped.stdout.split())

@@ -46,6 +46,7 @@ class Against(Remembers):
     splits: Mapping[str, Split]
     scores: Mapping[Key, Scores]
     tried: Corrections = NOTHING
+    is_held_out: bool = True  # else nothing is confirmed, as in the verdict
 
     @cached_property
     def pairs_in_all(self) -> int:
@@ -126,7 +127,7 @@ class Against(Remembers):
             key: self._between((key[0], self.layout.baseline), key[:2], places, comparisons=many[key])
             for key, places in groups.items()
         }
-        return corrected_by(found, family)
+        return corrected_by(found, family, self._alone)
 
     @cached_property
     def lost(self) -> dict[Key, tuple[Lost, float | None, str | None]]:
@@ -167,12 +168,12 @@ class Against(Remembers):
             )
             for where, name in keys
         }
-        return corrected_by(found, family)
+        return corrected_by(found, family, self._alone)
 
     def apart_from(self, where: CellFamily, winner: str) -> dict[str, Comparison]:
         """Compare the winner with the other candidates alone, where all pairs are too many."""
         others = [name for name in self.layout.candidates if name not in {winner, self.layout.baseline}]
-        found = corrected([self._compare(where, name, winner) for name in others])
+        found = corrected([self._compare(where, name, winner) for name in others], self._alone())
         return dict(zip(others, found, strict=True))
 
     def group_places(self, split: str) -> Iterator[tuple[str, str, list[int]]]:
@@ -187,7 +188,7 @@ class Against(Remembers):
         names = list(combinations(self.layout.candidates, 2))
         first = self.layout.baseline
         compared = [self.baseline[where, b] if a == first else self._compare(where, a, b) for a, b in names]
-        return [(a, b, one) for (a, b), one in zip(names, corrected(compared), strict=True)]
+        return [(a, b, one) for (a, b), one in zip(names, corrected(compared, self._alone()), strict=True)]
 
     @property
     def compared(self) -> int:
@@ -204,20 +205,24 @@ class Against(Remembers):
         """Say what was tried besides a family of comparisons."""
         wheres = dict.fromkeys(where for where, _ in keys)
         others = sum(self.tried.unnamed.get(where, 0) for where in wheres)
-        can_confirm = self.tried.can_confirm
+        can_confirm = self.tried.can_confirm and self.is_held_out
         if family_of(next(iter(wheres)), self.layout) != (self.layout.deciding, True):
             return AlsoTried(others=others, can_confirm=can_confirm)
         can_confirm = can_confirm and not self.tried.is_steered
         return AlsoTried(others=others, strictness=self.tried.looks, can_confirm=can_confirm)
 
+    def _alone(self, _keys: object = None) -> AlsoTried:
+        """Say that nothing was tried besides a family of comparisons, and whether these may confirm."""
+        return AlsoTried(can_confirm=self.is_held_out)
+
     def _keys(self) -> list[Key]:
         return [key for key in self.scores if key[1] != self.layout.baseline]
 
     def _state(self, key: Key, lost: Lost, p_holm: Mapping[Key, float]) -> str | None:
-        """Call nothing kept that failures may have hidden; a winner's state is looked at again."""
+        """Call nothing kept that failures or leaks may have hidden; a winner's state is looked at again."""
         state = state_of(lost, p_holm.get(key))
         splits = (key[0]._replace(split=split) for split in ("train", "val"))
-        is_open = any(self._are_held_against((where, key[1])) for where in splits)
+        is_open = not self.is_held_out or any(self._are_held_against((where, key[1])) for where in splits)
         return "undecided" if state == "kept" and is_open else state
 
     def _are_held_against(self, key: Key) -> bool:

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from optimize_eval.findings.rederive import numerics
 from optimize_eval.findings.rederive.journal import CellRecords, JournaledRun, Values
+from optimize_eval.findings.rederive.leaks import doubted
 
 Told = dict[str, Any]
 _Key = TypeVar("_Key", bound=Hashable)
@@ -76,6 +77,7 @@ def compare(
     d = [after - before for before, after in pairs]
     labels = [run.labels(split)[place] for place in at]
     told: Told = {
+        "can_confirm": not doubted(run.leaks, run.deciding),
         "n_pairs": len(d),
         "dropped": len(among) - len(at),
         "wins": sum(one > 0 for one in d),
@@ -137,7 +139,7 @@ def correct(
             done[key] = found[key] | {
                 "p_holm": min(1.0, strictness * p),
                 "comparisons": strictness * (len(keys) + others),
-                "can_confirm": can_confirm,
+                "can_confirm": can_confirm and found[key].get("can_confirm", True),
             }
     return {key: d | {"mark": mark(d)} for key, d in done.items()}
 

@@ -21,6 +21,7 @@ from optimize_eval.findings.rederive.compared import (
     split_numbers,
 )
 from optimize_eval.findings.rederive.journal import JournaledRun, Values, are_ruled_apart, one_sided
+from optimize_eval.findings.rederive.leaks import doubted
 from optimize_eval.findings.rederive.models import models_compared
 from optimize_eval.findings.rederive.spent import spent_of
 
@@ -248,12 +249,12 @@ def _state(run: JournaledRun, row: Told, d: tuple[Told, Told], gap: Told, p: flo
         return "part_lost" if is_gain(val) else "overfits"
     is_kept = is_share_kept(ratio) and (ratio[1] is not None or is_gain(val))
     called = row["evaluator"], row["task_model"]
-    failed = any(
+    is_open = doubted(run.leaks, run.deciding) or any(
         a.failed or b.failed or one_sided(a, b)
         for split in ("train", "val")
         for a, b in [[run.cells[*called, split, name] for name in (run.baseline, row["candidate"])]]
     )
-    return "kept" if is_kept and not failed else "undecided"
+    return "kept" if is_kept and not is_open else "undecided"
 
 
 def _pairs(run: JournaledRun, where: Where, values: dict[str, Values], against: Any) -> list[Told]:

@@ -19,6 +19,7 @@ from optimize_eval.findings.claims.winner import claims_of
 from optimize_eval.findings.reasons import reason_of_lowest
 from optimize_eval.findings.scores import Scores, known, worst_places
 from optimize_eval.findings.shapes.difference import ScoreDifference
+from optimize_eval.findings.shapes.leakage import Leakages, sentence_of
 from optimize_eval.findings.shapes.measured import Estimate
 from optimize_eval.findings.shapes.row import (
     CandidatePair,
@@ -76,19 +77,26 @@ def summarise(
     """
     told = {name: judges[name] for name in layout.evaluators if name in judges}
     counted = counted_in(layout)
-    summing = _Summing(counted.layout, counted.reading(records), tried)
+    summing = _Summing(counted.layout, counted.reading(records), tried, leakage_of(layout))
     return summing.summary(sorted(changed), left_out, told, counted)
 
 
 class _Summing:
     """A run's cells, read, and what is made of them."""
 
-    def __init__(self, layout: Layout, records: RecordsByCell, tried: Corrections) -> None:
+    def __init__(self, layout: Layout, records: RecordsByCell, tried: Corrections, leakage: Leakages) -> None:
         self._layout = layout
+        self._leakage = leakage
         self._records = records
         self._cells = cells = ReadCells.read(layout, records)
         self._splits, self._scores = cells.splits, cells.scores
-        self._against = Against(layout=layout, splits=self._splits, scores=self._scores, tried=tried)
+        self._against = Against(
+            layout=layout,
+            splits=self._splits,
+            scores=self._scores,
+            tried=tried,
+            is_held_out=not sentence_of(leakage, layout.deciding, "test"),
+        )
 
     def summary(
         self, changed: Sequence[str], left_out: Sequence[LeftOut], judges: Mapping[str, str], run: Counted
@@ -113,7 +121,7 @@ class _Summing:
             carry_over=claims.carry_over,
             pairs=tuple(pair for family in self._families() for pair in self._all_pairs(family)),
             pairs_left_out=pairs_in_all if pairs_in_all > MOST_PAIRS else 0,
-            leakage=leakage_of(run.whole),
+            leakage=self._leakage,
             duplicates={split.name: many for split in layout.splits if (many := copies_in(split.contents))},
             clusters={s.name: len(set(s.clusters)) for s in self._splits.values() if s.clusters},
             changed=tuple(changed),
