@@ -13,7 +13,7 @@ from optimize_eval.cli.printed.checked import NOT_CHECKED, unlike_keys
 from optimize_eval.cli.printed.checked_search import unlike_paths
 from optimize_eval.findings.board.stored import load_own_board
 from optimize_eval.findings.summary.stored import summarise_stored
-from optimize_eval.search.result.again import made_again
+from optimize_eval.search.result.again import ended_sessions, make_again
 from optimize_eval.session.benching.boards import compute_again
 from optimize_eval.store import journal
 from optimize_eval.store.stored import open_stored
@@ -124,7 +124,8 @@ def test_every_leaf_of_a_search_is_checked(searched: Path) -> None:
     document = orjson.loads((searched / "r" / "search.json").read_bytes())
     stored = open_stored(searched / "r")
     summary = summarise_stored(stored)
-    (again,) = made_again(searched / "r", stored, summary, document["run_dir"])
+    (ended,) = ended_sessions(searched / "r")
+    again = make_again(ended, stored, summary, document["run_dir"])
     assert [*unlike_paths(document, again, summary)] == []
     document["summary"]["verdict"]["text"] = "p1 beats seed"
     assert [*unlike_paths(document, again, summary)] == ["summary.verdict"]
@@ -211,3 +212,23 @@ def test_a_search_that_found_nothing_is_checked_too_and_what_it_is_is_said(tmp_p
         1,
         "verdict.text: search.json is not what the journals give",
     )
+
+
+def test_a_search_that_went_on_agrees_and_so_does_one_whose_run_did(searched: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(searched, folder)
+    cli = in_this_process(folder)
+    assert cli(*WITH_VAL, "--budget", "60", "--json").json["proposals"]["accepted"] > 5
+    longer = cli("report", "r", "--check")
+    assert (longer.status, "before later commands" in longer.stdout) == (0, False), longer.stdout
+    (folder / "nine.txt").write_text("9")
+    candidates = ("--candidate", "seed.txt", "--candidate", "nine.txt")
+    assert cli("run", *WITH_VAL[2:8], *candidates, "--out", "r", "--quiet").status == 0
+    later = cli("report", "r", "--check").stdout
+    assert "search.json is of the run as it was before later commands" in later
+    assert "search.json: " not in later
+    document = json.loads((folder / "r" / "search.json").read_bytes())
+    document["best"] = "p1"
+    (folder / "r" / "search.json").write_text(json.dumps(document))
+    forged = cli("report", "r", "--check")
+    assert (forged.status, "best: search.json is not what the journals give" in forged.stdout) == (1, True)

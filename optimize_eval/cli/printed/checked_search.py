@@ -1,6 +1,7 @@
 """`report --check` of a search: what search.json says otherwise than the folder's journals."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -9,16 +10,14 @@ import orjson
 
 from optimize_eval.cli.printed.checked import unlike_keys
 from optimize_eval.errors import CannotGoOn
-from optimize_eval.findings.shapes.summary import Summary
+from optimize_eval.findings.shapes.summary import Summary, summary_from
 from optimize_eval.frozen import frozen
 from optimize_eval.reading import files, strict_json
-from optimize_eval.search.result.again import made_again
+from optimize_eval.search.result.again import ended_sessions, make_again
 from optimize_eval.store.folder import PROPOSALS, SEARCH
 from optimize_eval.store.stored import StoredRun
 
-OF_THE_RUN = frozenset(  # what a later command of the run's folder may have changed
-    ("summary", "verdict", "notes", "best", "best_artifact", "lineage", "diff", "top_diagnostics", "calls")
-)
+_OF_LATER = frozenset({"calls.final"})
 _MISSING = object()
 
 
@@ -43,20 +42,33 @@ def check_search(folder: Path, stored: StoredRun | None, summary: Summary | None
     if not isinstance(told, dict):
         return SearchCheck(wrong=(f"{SEARCH} is not as optimize wrote it",))
     try:
-        made = [*made_again(folder, stored, summary, str(told.get("run_dir")))]
-    except (LookupError, TypeError, ValueError, AttributeError):
-        return SearchCheck(wrong=(f"{PROPOSALS} is not as optimize wrote it",))
-    every = [(again, [*unlike_paths(told, again, summary)]) for again in made]
-    if not every:
+        return _compare(folder, told, stored, summary)
+    except (LookupError, TypeError, ValueError, AttributeError):  # somebody edited it
+        return SearchCheck(wrong=(f"{SEARCH} or {PROPOSALS} is not as optimize wrote it",))
+
+
+def _compare(
+    folder: Path, told: Mapping[str, Any], stored: StoredRun | None, summary: Summary | None
+) -> SearchCheck:
+    ended = ended_sessions(folder)
+    if not ended:
         older = f"{SEARCH} was made by older rules: run the search's own command again to update it"
         return SearchCheck(notes=(older,))
-    again, paths = min(every, key=lambda pair: len(pair[1]))
-    is_older = _is_before(told, again)
+    is_older = _is_before(told["summary"], summary)
     if is_older:
-        paths = [path for path in paths if path.partition(".")[0].partition("[")[0] not in OF_THE_RUN]
-    later = f"{SEARCH} is of the run as it was before later commands: of it, only the search is checked"
+        stored, summary = (stored, summary_from(told["summary"])) if told["summary"] else (None, None)
+    made = []
+    for search in ended:
+        with suppress(LookupError):  # what a session found after it has no name in it
+            made.append(make_again(search, stored, summary, str(told.get("run_dir"))))
+    paths = min(([*unlike_paths(told, again, summary)] for again in made), key=len)
+    later = f"{SEARCH} is of the run as it was before later commands, which it is not compared with"
     return SearchCheck(
-        wrong=tuple(f"{path}: {SEARCH} is not what the journals give" for path in paths),
+        wrong=tuple(
+            f"{path}: {SEARCH} is not what the journals give"
+            for path in paths
+            if not (is_older and path in _OF_LATER)
+        ),
         notes=(later,) if is_older else (),
     )
 
@@ -85,9 +97,11 @@ def _unlike(told: Any, made: Any, path: str) -> Iterator[str]:
             yield path
 
 
-def _is_before(told: Mapping[str, Any], again: Mapping[str, Any]) -> bool:
-    """Return True if the result's summary is of an earlier state of the run's journal."""
-    match told, again:
-        case {"summary": {"journal": {"end": int(end)}}}, {"summary": {"journal": {"end": int(now)}}}:
-            return end < now
-    return False
+def _is_before(told: Any, summary: Summary | None) -> bool:
+    """Return True if the run's journal went on since, or its last command was about something else."""
+    if summary is None or summary.journal is None:
+        return False
+    match told:
+        case {"journal": {"end": int(end), "run": str(run)}}:
+            return end < summary.journal.end or run != summary.journal.run
+    return told is None

@@ -36,18 +36,15 @@ class _Aim:
     roles: Roles
 
 
-def made_again(
-    folder: Path, stored: StoredRun | None, summary: Summary | None, shown_as: str
-) -> Iterator[dict[str, Any]]:
-    """Make the result of each session that ended, the last first; earlier versions told too little."""
-    for search in reversed([*sessions(folder)]):
-        if "counts" in search.ending and "plan" in search.about:
-            yield _made(search, stored, summary, shown_as)
+def ended_sessions(folder: Path) -> list[StoredSearch]:
+    """List a search as it was at each of its ends; earlier versions told too little there."""
+    return [one for one in sessions(folder) if "counts" in one.ending and "plan" in one.about]
 
 
-def _made(
+def make_again(
     search: StoredSearch, stored: StoredRun | None, summary: Summary | None, shown_as: str
 ) -> dict[str, Any]:
+    """Make the result; raises LookupError where its run is about candidates that were found later."""
     outcome, aim = _outcome(search), _aim(search.about["plan"])
     return document(
         _result(outcome, aim, search.seed, stored, summary),
