@@ -57,11 +57,14 @@ class SearchState:
             return self._steps[step].calls
         return owed() + sum(later.calls for later in self._steps[step:])
 
-    def enter(self, step: int, pairs: str, calls: int) -> None:
-        """Record what a step takes, before its calls are made: a kill among them must not give them back."""
+    def enter(self, step: int, pairs: str, calls: int, about: Mapping[str, Any] = _NOTHING) -> None:
+        """Record what a step takes, before its calls are made: a kill among them must not give them back.
+
+        `about` is for whoever checks what came of it.
+        """
         if not self._is_known(step, pairs):
             self._set(step, RecordedStep(pairs, calls))
-            self._write({"step": step, "pairs": pairs, "calls": calls})
+            self._write({"step": step, "pairs": pairs, "calls": calls, **about})
 
     def _is_known(self, step: int, pairs: str) -> bool:
         return step < len(self._steps) and self._steps[step].pairs == pairs

@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -168,6 +169,11 @@ def _score(record: dict[str, Any]) -> None:
         record["score"] = 1.0
 
 
+def _equal_before(record: dict[str, Any]) -> None:
+    if record["candidate"] == sha256(b"1").hexdigest()[:8]:  # p2 was better than it
+        record["score"] = 1.0
+
+
 def _drop_reply(record: dict[str, Any]) -> None:
     if record.get("candidate") == "2" and "request" in record:
         del record["candidate"]
@@ -181,6 +187,7 @@ def _drop_reply(record: dict[str, Any]) -> None:
         ("search.jsonl", _cheapen, "candidates[2].calls"),
         ("search.jsonl", _drop_reply, "proposals.failed"),
         ("evaluations.jsonl", _score, "search_mean"),
+        ("evaluations.jsonl", _equal_before, "proposals.accepted is 5, the journal gives 4"),
     ],
 )
 def test_records_of_a_search_that_are_falsified_and_sealed_again_are_named(

@@ -90,7 +90,7 @@ def _told(search: SearchJournal, evaluations: list[Record]) -> Record:
             {"calls": one["calls"], "best": max(means[: place + 1])} for place, one in enumerate(candidates)
         ],
         "score_summary": _scores(means),
-        "proposals": {"accepted": max(0, len(candidates) - 1), **_proposals(search)},
+        "proposals": {"accepted": _accepted(search, evaluations), **_proposals(search)},
         "goal": {
             name: weight
             for name, weight in zip(
@@ -99,6 +99,38 @@ def _told(search: SearchJournal, evaluations: list[Record]) -> Record:
             if weight
         },
     }
+
+
+def _accepted(search: SearchJournal, evaluations: list[Record]) -> int:
+    """Count the candidates that were better on the minibatch they were kept for; not known counts."""
+    recorded: dict[tuple[Any, ...], dict[str, Record]] = {}
+    for one in evaluations:
+        pair = (one["candidate"], one.get("split"), one.get("line"))
+        recorded.setdefault(pair, {}).setdefault(one["evaluator"], one)
+    return sum(_is_kept(found, search, recorded) for found in search.found[1:])
+
+
+def _is_kept(
+    found: Record, search: SearchJournal, recorded: dict[tuple[Any, ...], dict[str, Record]]
+) -> bool:
+    texts = [found["candidate"], *(search.found[_number(one)]["candidate"] for one in _earlier(found)[:1])]
+    if len(found["parents"]) != 1 or {"rules", "--system"} & search.settings.keys():
+        return True
+    if not all(isinstance(text, str) for text in texts):
+        return True
+    step = next((one for one in search.steps if one.get("of") == _digest(texts[0])), None)
+    if step is None:
+        return True
+    if len(texts) == 1 or _pairs(texts[0], step["split"], step["lines"]) != step["pairs"]:
+        return False
+    sums = []
+    for text in texts:
+        places = [(_digest(text), step["split"], line) for line in step["lines"]]
+        values = [_value(recorded.get(place, {}), search.about["plan"]) for place in places]
+        if None in values:
+            return True
+        sums.append(sum(value for value in values if value is not None))
+    return sums[0] > sums[1] or (sums[0] == sums[1] and search.settings["--acceptance"] == "equal")
 
 
 def _scores(means: list[float]) -> Record:

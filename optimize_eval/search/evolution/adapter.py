@@ -26,6 +26,7 @@ from optimize_eval.search.scores.scorer import Outcomes, Scorer, Trial
 from optimize_eval.search.state import SearchState
 
 _TELLING = 2  # different scores
+_MOST_LISTED = 50
 
 
 class Label(str):
@@ -124,7 +125,7 @@ class Adapter:
         digest = _digest(distinct)
         calls = self._state.calls(step, digest, partial(self._scorer.owed, distinct))
         self._purse.take(calls)
-        self._state.enter(step, digest, calls)
+        self._state.enter(step, digest, calls, _about(distinct))
         if not step:  # the seed on all examples that choose: who scores none of the first ones is broken
             first = distinct[:PROBES]
             self._refuse_broken(dict(zip(first, self._scorer.score(first), strict=True)))
@@ -237,6 +238,15 @@ def _failed(record: Mapping[str, Any]) -> Failed:
         seconds=0.0,
         output=record.get("output", ""),
     )
+
+
+def _about(pairs: Sequence[Trial]) -> dict[str, Any]:
+    """Say of a minibatch which examples it has: by them a proposal was kept, or not."""
+    texts = {pair.text for pair in pairs}
+    if len(texts) > 1 or len(pairs) > _MOST_LISTED:
+        return {}
+    text = hashlib.sha256(pairs[0].text.encode()).hexdigest()[:8]
+    return {"of": text, "split": pairs[0].split, "lines": [pair.line for pair in pairs]}
 
 
 def _digest(pairs: Sequence[Trial]) -> str:
