@@ -48,12 +48,14 @@ def test_a_bar_allows_for_the_noise_of_the_simulation_and_for_no_more() -> None:
     assert truth.row(Measured(scene=scene, value=0.6, noise=0.1, draws=20)).endswith(
         "| 0.600 | ≤ 0.4 | MISSED |"
     )
+    never = Scene(family="f", cell="c", once=lambda _draw: 0.0, high=0.0)
+    assert not Measured(scene=never, value=0.05, noise=0.15, draws=20).holds
 
 
 _CHEAP = [  # a few of each family that costs little; all of them are measured by the simulation itself
     *("0/1 at 0.8, n = 30", "beta(9.5,.5), n = 30", "95 % ones, n = 30", "0/1 at .9, 10 clusters"),
     *("continuous, 10 clusters", "5 tasks × 8", "10 tasks × 8", "train 30, val 30"),
-    *("graded, n = 30, 20 comparisons", "0/1, n = 30, 4 comparisons"),
+    *("graded, n = 30, 20 comparisons", "0/1, n = 30, 4 comparisons", "10 % of val"),
 ]
 
 

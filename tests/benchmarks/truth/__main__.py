@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from functools import cache
 
-from tests.benchmarks.truth import claims, coverage, gates, power, searches, sessions
+from tests.benchmarks.truth import claims, coverage, gates, leaks, power, searches, sessions
 from tests.benchmarks.truth.scenes import Measured, Scene, measure
 
 _DRAWS = 2000
@@ -19,7 +19,9 @@ _DRAWS = 2000
 @cache
 def every_scene() -> list[Scene]:
     return [
-        scene for module in (coverage, claims, gates, power, searches, sessions) for scene in module.scenes()
+        scene
+        for module in (coverage, claims, gates, leaks, power, searches, sessions)
+        for scene in module.scenes()
     ]
 
 

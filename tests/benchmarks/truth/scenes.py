@@ -35,7 +35,8 @@ class Measured:
     @property
     def holds(self) -> bool:
         low, high = self.scene.low, self.scene.high
-        least, most = self.value - self.noise, self.value + self.noise
+        allowed = 0.0 if high == 0 else self.noise  # "never" is no rate to be met about
+        least, most = self.value - allowed, self.value + self.noise
         is_in = (low is None or most >= low) and (high is None or least <= high)
         return is_in or not self.draws  # refused before any call is no false claim
 
