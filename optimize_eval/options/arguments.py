@@ -159,6 +159,7 @@ class OptimizeArguments(SplitArguments, ChoiceArguments, DefinitionArguments, to
     max_tokens_total: int | None
     estimate_tokens: bool
     cluster_by: str | None
+    leaks: Literal["drop", "keep"]
     note: str | None
     reuse: str | Path | Sequence[str | Path]
     fresh: bool

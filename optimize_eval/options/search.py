@@ -4,7 +4,7 @@ from enum import StrEnum
 from typing import Annotated, ClassVar
 
 from optimize_eval.options import values
-from optimize_eval.options.compared import RUN, ChoiceOptions, SplitOptions
+from optimize_eval.options.compared import RUN, ChoiceOptions, LeakOptions, SplitOptions
 from optimize_eval.options.declared import Heading, Option, OptionGroup
 
 OPTIMIZE = "optimize"  # the table of a sweep file
@@ -257,5 +257,5 @@ class IgnoredOptions(OptionGroup):
     diff: Annotated[bool, Option("", flags=("--diff",), hidden=True)] = False
 
 
-class SearchOptions(GoalOptions, SearchSplitOptions, StepOptions, BudgetOptions):
+class SearchOptions(GoalOptions, SearchSplitOptions, LeakOptions, StepOptions, BudgetOptions):
     """All that says what is searched for, and how far."""

@@ -14,6 +14,7 @@ from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.frozen import frozen
 from optimize_eval.kinds.addressed import check_headers
 from optimize_eval.kinds.table import identify, kind_of
+from optimize_eval.options.compared import Leaks
 from optimize_eval.protocol import check_task_model
 from optimize_eval.run.splits import check_labels, sighted
 from optimize_eval.search.callables import is_function
@@ -75,6 +76,7 @@ class SearchArguments:
     seed: int = 0
     task_model: str | None = None
     cluster_by: str | None = None
+    leaks: str = Leaks.DROP
     prompting: Prompting | None = (
         None  # where the seeds are prompts, or tasks in YAML call models: who replies
     )
@@ -95,6 +97,7 @@ class SearchArguments:
             repeats=self.repeats,
             seed=self.seed,
             cluster_by=self.cluster_by,
+            leaks=self.leaks,
             prompting=replace(self.prompting, prompts=())
             if self.prompting
             else None,  # each candidate is one

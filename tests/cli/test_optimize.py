@@ -525,6 +525,25 @@ def test_where_no_gain_is_shown_the_seed_is_kept(tmp_path: Path) -> None:
     assert "too few to say which is better on held-out data: 2 pairs" in joined(done)
 
 
+@pytest.mark.parametrize("leaks", ["drop", "keep"])
+def test_no_gain_is_shown_on_a_val_that_is_in_train(tmp_path: Path, leaks: str) -> None:
+    folder = project(tmp_path)
+    rows = (folder / "val.jsonl").read_text().splitlines()
+    (folder / "train.jsonl").write_text("\n".join(rows) + "\n")
+    cli = in_this_process(folder)
+
+    done = cli(*WITH_VAL, "--budget", "60", "-o", "best.txt", "--require-better", "--leaks", leaks, "--json")
+
+    assert done.status == 1
+    assert "no gain is shown (--require-better)" in done.stderr
+    assert (folder / "best.txt").read_text() == "0"
+    assert done.json["verdict"]["state"] == "leaked"
+    assert "val is not held out: 12 of 12 examples are in train, too" in done.json["verdict"]["text"]
+    assert ("and kept (--leaks keep)" in done.json["verdict"]["text"]) == (leaks == "keep")
+    text = cli("report", "r").stdout
+    assert not [word for word in ("held-out", "beats", "✓", "▲") if word in text]
+
+
 def test_a_choice_among_one_candidate_is_not_told_as_a_choice(tmp_path: Path) -> None:
     folder = project(tmp_path)
     (folder / "val.jsonl").write_text('{"id": "val-1"}\n{"id": "val-2"}\n')
