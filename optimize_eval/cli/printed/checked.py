@@ -33,7 +33,7 @@ OLDER = b'"optimize-eval.summary.v1"'
 
 NOT_CHECKED = (
     *("names and times of models", "timestamp", "settings", "started_at", "ended_at", "command", "note"),
-    *("files", "task_errors", "category", "run_dir"),
+    *("files", "task_errors", "category", "run_dir", "a search's rejected, refused, spent"),
 )
 
 _DIFFERS = 1

@@ -113,10 +113,8 @@ def _accepted(search: SearchJournal, evaluations: list[Record]) -> int:
 def _is_kept(
     found: Record, search: SearchJournal, recorded: dict[tuple[Any, ...], dict[str, Record]]
 ) -> bool:
-    texts = [found["candidate"], *(search.found[_number(one)]["candidate"] for one in _earlier(found)[:1])]
+    texts = [_text(found), *(_text(search.found[_number(one)]) for one in _earlier(found)[:1])]
     if len(found["parents"]) != 1 or {"rules", "--system"} & search.settings.keys():
-        return True
-    if not all(isinstance(text, str) for text in texts):
         return True
     step = next((one for one in search.steps if one.get("of") == _digest(texts[0])), None)
     if step is None:
@@ -216,8 +214,8 @@ def _means(search: SearchJournal, evaluations: list[Record]) -> Iterator[tuple[i
             lines = of_text.setdefault(one["candidate"], {})
             if len(lines) < many:  # the first ones of the seed are those that choose
                 lines[one.get("line")] = None
-    texts = [found["candidate"] for found in search.found]
-    chose = sorted(of_text.get(_digest(texts[0]), ())) if isinstance(texts[0], str) else []
+    texts = [*map(_text, search.found)]
+    chose = sorted(of_text.get(_digest(texts[0]), ()))
     if not search.steps or _pairs(texts[0], split, chose) != search.steps[0]["pairs"]:
         return
     for number, text in enumerate(texts):
@@ -240,6 +238,14 @@ def _value(outcomes: dict[str, Record], plan: Record) -> float | None:
             return None
         total, weights = total + weight * one["score"], weights + weight
     return total / weights
+
+
+def _text(found: Record) -> str:
+    """Write a candidate as evaluators were given it."""
+    candidate = found["candidate"]
+    if isinstance(candidate, str):
+        return candidate
+    return json.dumps(candidate, ensure_ascii=False, separators=(",", ":"))
 
 
 def _digest(text: str) -> str:
