@@ -239,3 +239,25 @@ def test_a_search_that_went_on_agrees_and_so_does_one_whose_run_did(searched: Pa
     (folder / "r" / "search.json").write_text(json.dumps(document))
     forged = cli("report", "r", "--check")
     assert (forged.status, "best: search.json is not what the journals give" in forged.stdout) == (1, True)
+
+
+def test_means_of_a_search_with_skips_and_failures_are_derived(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    program = folder / "evaluate.py"
+    answer = '    print(f\'{{"score"'
+    other = "    if example.get('id') in ('train-2', 'train-3'):\n"
+    other += "        word = 'skip' if example['id'] == 'train-2' else 'error'\n"
+    other += (
+        '        print(f\'{{"{word}": "no", {kept}"_capabilities": {{"persistent": true}}}}\', flush=True)\n'
+    )
+    other += "        continue\n"
+    program.write_text(program.read_text().replace(answer, other + answer))
+    cli = in_this_process(folder)
+    cli(*WITH_VAL, "--budget", "30", "--quiet")
+    fine = cli("report", "r", "--check")
+    assert fine.status == 0, fine.stdout + fine.stderr
+    _rewrite(folder / "r" / "search.jsonl", _lift)
+    document = json.loads((folder / "r" / "search.json").read_bytes())
+    document["candidates"][2]["search_mean"] += 0.5
+    (folder / "r" / "search.json").write_text(json.dumps(document))
+    assert "search.json: candidates[2].search_mean is " in cli("report", "r", "--check").stdout

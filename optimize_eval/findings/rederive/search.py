@@ -219,10 +219,30 @@ def _means(search: SearchJournal, evaluations: list[Record]) -> Iterator[tuple[i
     if not search.steps or _pairs(texts[0], split, chose) != search.steps[0]["pairs"]:
         return
     for number, text in enumerate(texts):
-        values = [_value(recorded.get((_digest(text), line), {}), plan) for line in chose]
+        pairs = [recorded.get((_digest(text), line), {}) for line in chose]
+        scored = [pair for pair in pairs if not _is_skipped(pair, plan)]
+        values = [_value(pair, plan) for pair in scored]
         known = [value for value in values if value is not None]
-        if values and len(known) == len(values):
-            yield number, math.fsum(known) / len(known)
+        if known and len(known) == len(values):
+            yield number, _with_skips(scored, known, len(pairs) - len(scored), _climbed(plan))
+
+
+def _is_skipped(outcomes: dict[str, Record], plan: Record) -> bool:
+    """Return True if all that is climbed skipped a pair, which then takes the mean of the others."""
+    return all(outcomes.get(name, {}).get("outcome") == "skipped" for name in _climbed(plan))
+
+
+def _climbed(plan: Record) -> list[str]:
+    return [name for name, weight in zip(plan["names"], plan["weights"], strict=True) if weight]
+
+
+def _with_skips(
+    pairs: list[dict[str, Record]], values: list[float], skipped: int, climbed: list[str]
+) -> float:
+    has_failed = [any(pair.get(name, {}).get("outcome") == "failed" for name in climbed) for pair in pairs]
+    scored = [value for value, failed in zip(values, has_failed, strict=True) if not failed]
+    mean = math.fsum(scored) / len(scored) if scored else 0.0
+    return (math.fsum(values) + skipped * mean) / (len(values) + skipped)
 
 
 def _value(outcomes: dict[str, Record], plan: Record) -> float | None:
