@@ -18,7 +18,6 @@ from optimize_eval.rows.datasets import (
     MAX_RECORDS,
     Example,
     ParsedFile,
-    copies_of,
     describe_copies,
     load_examples,
     read_dataset,
@@ -105,7 +104,6 @@ def load_splits(
     )
     for source in sources:
         check_size(source)
-        note_copies(source, say)
     paths = (*named.values(),)
     return Examples(
         files=files,
@@ -133,8 +131,9 @@ def check_size(source: SplitSource) -> None:
         )
 
 
-def note_copies(source: SplitSource, say: Say) -> None:
-    if copies := copies_of(source.examples):
+def note_copies(source: SplitSource, copies: Mapping[int, int], say: Say) -> None:
+    """Say which records are there already, each of these `copies` with the line of the first."""
+    if copies:
         say(f"note: {source.file}: {describe_copies(copies, source.examples)}")
 
 

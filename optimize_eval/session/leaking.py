@@ -7,7 +7,7 @@ from optimize_eval.rows.example import Example
 from optimize_eval.rows.overlap import Overlaps
 from optimize_eval.run.plan import Plan
 from optimize_eval.session.host import Say
-from optimize_eval.session.inputs import Examples
+from optimize_eval.session.inputs import Examples, note_copies
 from optimize_eval.store.layout import Layout, Split
 from optimize_eval.store.manifest import OVERLAPS, with_overlaps
 
@@ -29,11 +29,35 @@ def note_leaks(layout: Layout, say: Say) -> None:
         _note(layout.splits, say, keeps_leaks=layout.keeps_leaks)
 
 
-def note_leaks_among(examples: Examples, say: Say) -> None:
-    """Say of examples that no run is planned of what leaked."""
-    if examples.rows and len(examples.sources) > 1:
-        splits = [split_of(source.name, source.examples) for source in examples.sources]
-        _note(with_overlaps(splits, examples.rows.overlaps({})), say, keeps_leaks=False)
+def note_copies_in(layout: Layout, examples: Examples, say: Say) -> None:
+    """Say which examples of a split say the same as an earlier one, by their values."""
+    if examples.rows:
+        _note_copies(layout.splits, examples, say)
+
+
+def note_leaks_among(examples: Examples, say: Say) -> Sequence[Split]:
+    """Say of examples that no run is planned of what leaked and what is there twice, and give it."""
+    if not examples.rows:
+        return ()
+    splits = [split_of(source.name, source.examples) for source in examples.sources]
+    known = with_overlaps(splits, examples.rows.overlaps({}))
+    _note_copies(known, examples, say)
+    _note(known, say, keeps_leaks=False)
+    return known
+
+
+def _note_copies(splits: Sequence[Split], examples: Examples, say: Say) -> None:
+    copies = {split.name: _copied(split) for split in splits if split.copies}
+    for source in examples.sources:
+        note_copies(source, copies.get(source.name, {}), say)
+
+
+def _copied(split: Split) -> dict[int, int]:
+    """Give the lines of copies, each with the first one of those that take part."""
+    first: dict[int | None, int] = {}
+    lines = [line for line in split.lines if line is not None]
+    firsts = {line: first.setdefault(split.copies.get(line, line), line) for line in lines}
+    return {line: earlier for line, earlier in firsts.items() if line != earlier}
 
 
 def split_of(name: str, rows: Sequence[Example]) -> Split:

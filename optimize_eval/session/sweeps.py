@@ -21,7 +21,7 @@ from optimize_eval.run.reuse import look_for_reuse
 from optimize_eval.session.calling import Finished, call, off_scale, reachable, summarise
 from optimize_eval.session.host import Host, Say
 from optimize_eval.session.inputs import Examples, check_stdin, load_all_candidates, load_splits, stored_paths
-from optimize_eval.session.leaking import note_leaks, overlaps_in
+from optimize_eval.session.leaking import note_copies_in, note_leaks, overlaps_in
 from optimize_eval.session.opening import folder_of, note_changes, opened
 from optimize_eval.session.replying.columns import check_columns
 from optimize_eval.session.replying.defining import check_definitions, with_samples
@@ -220,6 +220,8 @@ def prepare(
     common = overlaps_in(plan, comparison.examples, before)
     splits, keeps_leaks = with_overlaps(plan.layout.splits, common), comparison.leaks == KEEP
     plan = replace(plan, layout=replace(plan.layout, splits=splits, keeps_leaks=keeps_leaks))
+    if not searched:  # of a search it was said at its start
+        note_copies_in(plan.layout, comparison.examples, say)
     note_leaks(plan.layout, say)
     kept = {**_kept(comparison, handling, plan, gates), **after, **ways_in(plan.specs, before, say)}
     kept |= {OVERLAPS: common} if common else {}

@@ -149,6 +149,7 @@ def test_it_is_told_before_any_call(cli: Cli, project: Path) -> None:
     assert planned.json["power"]["examples"] == 12
     ready = cli("preflight", "-e", "./judge.sh", "--dataset", "train.jsonl", "--valset", "val.jsonl")
     assert words in ready.stderr
+    assert "train 12 lines ok · val 13 lines ok · 1 example in both" in ready.stdout
     checked = cli("validate", "val.jsonl", "train.jsonl")
     assert "1 of 13 val.jsonl examples are in train.jsonl, too (line 13)" in checked.stdout
     assert checked.status == 0
@@ -227,8 +228,14 @@ def test_copies_inside_a_split_are_known_by_their_values(cli: Cli, project: Path
     rows = [json.dumps({"question": text, "id": n}) for n, text in enumerate(VAL)]
     rows += [json.dumps({"id": 100 + n, "question": f"{text.upper()}."}) for n, text in enumerate(VAL[:3])]
     (project / "val.jsonl").write_text("\n".join(rows) + "\n")
-    run(cli, "--quiet")
+    words = "val.jsonl: 3 of 15 records are copies of others: line 13 equals line 1"
+    assert f"note: {words}" in run(cli, "--quiet").stderr
     assert summary(project)["duplicates"] == {"val": 3}
+    ready = cli("preflight", "-e", "./judge.sh", "--dataset", "train.jsonl", "--valset", "val.jsonl")
+    assert f"note: {words}" in ready.stderr
+    assert "val 15 lines ok · no example in both" in ready.stdout
+    few = run(cli, "--quiet", "--limit", "13", out="few").stderr
+    assert "val.jsonl: 1 of 13 records is a copy of another: line 13 equals line 1" in few
     assert summary(project)["clusters"] == {"val": 12}
     assert "3 of 15 records are copies of others" in cli("validate", "val.jsonl").stdout
     assert_derived(cli)

@@ -43,6 +43,7 @@ from optimize_eval.session.replying.columns import check_columns
 from optimize_eval.session.replying.defining import check_definitions, scorers_among
 from optimize_eval.session.replying.prompting import Prompting, called_in
 from optimize_eval.session.sweeps import candidates_of
+from optimize_eval.store.layout import Split
 
 EXAMPLES = """\b
 Examples:
@@ -122,7 +123,7 @@ def preflight(
     check_stdin(paths.values(), places)
     loaded_splits = load_splits(paths, output.say, selection=selection, **part)
     sources = loaded_splits.sources
-    note_leaks_among(loaded_splits, output.say)
+    known = note_leaks_among(loaded_splits, output.say)
     for source in sources:
         check_fields(source, fields)
     check_sight(sources, named_specs)
@@ -154,7 +155,9 @@ def preflight(
         output.emit_json(report.to_dict(examined))
     else:
         output.emit(
-            report.render(examined, _data_line(splits, len(loaded) if prompts else 0), width=output.width())
+            report.render(
+                examined, _data_line(splits, known, len(loaded) if prompts else 0), width=output.width()
+            )
         )
     if not all(one.is_ok for one in examined):
         raise typer.Exit(_FAILED)
@@ -229,13 +232,14 @@ def _text(candidate: Candidate, example: Example) -> str:
     return output_of(example, candidate.field) if candidate.field else candidate.text
 
 
-def _data_line(splits: dict[str, tuple[Example, ...]], prompts: int) -> str:
+def _data_line(splits: dict[str, tuple[Example, ...]], known: Sequence[Split], prompts: int) -> str:
     if not splits:
         return "no examples: the evaluator is called with the candidate alone"
     parts = [f"{split} {_lines(len(examples))} ok" for split, examples in splits.items()]
     if len(splits) > 1:
-        shared = {e.raw for e in splits["train"]} & {e.raw for e in splits["val"]}
-        parts.append(f"{len(shared):,} examples in both" if shared else "no example in both")
+        shared = sum(len(split.leaks or ()) for split in known)
+        words = f"{shared:,} example{'s' * (shared != 1)} in both"
+        parts.append(words if shared else "no example in both")
     if prompts:
         parts.append(f"{prompts:,} prompt{'s' * (prompts != 1)} rendered over all of them")
     return " · ".join(parts)

@@ -12,7 +12,7 @@ from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.findings.wording import count
 from optimize_eval.frozen import frozen
 from optimize_eval.reading import strict_json
-from optimize_eval.rows.datasets import Example, load_examples
+from optimize_eval.rows.datasets import Example, copies_of, load_examples
 from optimize_eval.rows.selection import Selection
 from optimize_eval.run.splits import SplitSource, choose
 from optimize_eval.session.benching.defined_files import FoundTask
@@ -125,7 +125,7 @@ def _source(task: TaskDefinition, given: Given, part: Part, say: Say) -> SplitSo
         raise UsageError(f"{dataset.path}: no row takes part", hint="see the filters of the dataset")
     source = SplitSource(name=task.key, file=str(dataset.path), examples=taken)
     check_size(source)
-    note_copies(source, say)
+    note_copies(source, copies_of(source.examples), say)
     return source
 
 
