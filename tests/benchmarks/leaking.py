@@ -27,7 +27,7 @@ def _row(split: str, number: int, words: int, rare: list[str], draw: random.Rand
 
 
 def many_rows_cpu() -> Row:
-    splits = _splits(50_000, 170)
+    splits = _splits(50_000, 210)
     seconds = own_cpu(lambda: overlaps_of(splits, {}))
     return Row(what="leaks among 100,000 rows of 1 KB: CPU", value=seconds, bar=7, unit=" s")
 
