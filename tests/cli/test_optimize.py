@@ -292,6 +292,8 @@ def test_val_that_chose_shows_nothing_and_a_later_run_does_not_forget_that(tmp_p
     )
     assert again.json["verdict"]["state"] == "steered"
     assert words in again.json["verdict"]["text"]
+    checked = cli("report", "r", "--check")
+    assert checked.status == 0, "nine.txt has the text of a proposal, which was scored before"
     (folder / "val.jsonl").write_text('{"id": "val-1"}\n{"id": "val-2"}\n')
     few = cli(*WITH_VAL[:-1], "few", "--val-chooses", "--budget", "30", "--json").json["verdict"]
     assert (few["state"], "held-out" in few["text"]) == ("too_few", False), few

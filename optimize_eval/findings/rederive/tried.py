@@ -177,9 +177,9 @@ def tried_in(folder: Path, manifest: dict[str, Any], lines: Iterable[tuple[int, 
         digest = version_of(record)
         if digest is not None and record.get("line") in tries.lines.get(record["split"], {}):
             where = record["evaluator"], record.get("task_model"), record["split"]
-            unit = where, digest, record.get("line"), record["repeat"]
+            unit = where, digest, record.get("line"), record["repeat"], record["candidate"]
             newest[unit] = offset, record["outcome"] == "scored"
-    for (where, digest, line, _), (offset, is_scored) in newest.items():
+    for (where, digest, line, *_), (offset, is_scored) in newest.items():
         if is_scored:
             tries.scored.setdefault(where, []).append((offset, digest, line))
     if (folder / "tried.json").is_file():
