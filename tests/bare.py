@@ -83,7 +83,9 @@ def _root(folder: Path) -> list[str]:
         *within,
     }
     parents |= {Path("/bin"), Path("/usr/bin")}
-    words += [part for path in sorted(parents) for part in ("--dir", str(path))]
+    words += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]  # noqa: S108  its own
+    words += [part for path in ("/tmp", "/dev/shm") for part in ("--chmod", "1777", path)]  # noqa: S108
+    words += [part for path in sorted(parents - {Path("/tmp")}) for part in ("--dir", str(path))]  # noqa: S108
     for path in within[:-1]:
         if path.is_symlink() and path.parent == Path("/"):
             words += ["--symlink", str(path.readlink()), str(path)]
@@ -92,8 +94,6 @@ def _root(folder: Path) -> list[str]:
     words += shown("ro-bind", folder / "tools", "/tools") + shown("bind", folder / "home", "/home")
     words += [part for name in _PROFILE for part in shown("ro-bind", folder / "etc" / name, f"/etc/{name}")]
     words += ["--symlink", "/tools/sh", "/bin/sh", "--symlink", "/tools/env", "/usr/bin/env"]
-    words += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]  # noqa: S108  its own
-    words += [part for path in ("/tmp", "/dev/shm") for part in ("--chmod", "1777", path)]  # noqa: S108
     words += shown("bind", folder / "checkout", ROOT) + shown("ro-bind", Path(sys.prefix), sys.prefix)
     return [*words, "--chmod", "0755", "/", "--remount-ro", "/", "--chdir", str(ROOT), "--clearenv"]
 
