@@ -74,6 +74,7 @@ def test_what_a_pattern_finds(pattern: str, text: str, found: str) -> None:
     [
         ("(a|a)" * 40 + "$", "a" * 40 + "!"),
         ("a+$", "a" * 500_000 + "!"),
+        (r"(.*)\1x", "a" * 50_000),
     ],
 )
 @pytest.mark.usefixtures("own_host")

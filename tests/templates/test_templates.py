@@ -143,6 +143,7 @@ def test_what_templates_cannot(template: str, reason: str) -> None:
 @pytest.mark.parametrize(
     "template",
     [
+        "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}{{ t }}",
         "{{ 'x' * 10 ** 10 }}",
         "{{ 9 ** (9 ** (9 ** 9)) }}",
         "{{ 't' | center(10 ** 10) }}",
