@@ -1,5 +1,7 @@
 """`python -m tests.benchmarks` measures what it is told to; what it measures is no test."""
 
+import random
+
 import pytest
 
 from tests.benchmarks import data, program
@@ -44,12 +46,41 @@ def test_a_bar_allows_for_the_noise_of_the_simulation_and_for_no_more() -> None:
     assert not measure(scene, 2000).holds
     few = measure(scene, 20)
     assert truth.row(few) == truth.row(measure(scene, 20))
-    assert Measured(scene=scene, value=0.45, noise=0.06, draws=20).holds
-    assert truth.row(Measured(scene=scene, value=0.6, noise=0.1, draws=20)).endswith(
-        "| 0.600 | ≤ 0.4 | MISSED |"
-    )
+    assert Measured(scene=scene, value=0.45, error=0.02, draws=20).verdict == "ok within 3 SE"
+    assert Measured(scene=scene, value=0.4, error=0.02, draws=20).verdict == "ok"
+    beyond = Measured(scene=scene, value=0.6, error=0.02, draws=1200, beside={"before": "0.500 ± 0.010"})
+    assert _cells(truth.row(beyond)) == [
+        *("f", "c", "1,200", "0.600 ± 0.020", "≤ 0.4", "MISSED", "before 0.500 ± 0.010"),
+    ]
     never = Scene(family="f", cell="c", once=lambda _draw: 0.0, high=0.0)
-    assert not Measured(scene=never, value=0.05, noise=0.15, draws=20).holds
+    assert not Measured(scene=never, value=0.05, error=0.05, draws=20).holds
+
+
+def test_none_of_few_draws_has_a_standard_error_and_what_says_nothing_is_refused() -> None:
+    never = measure(Scene(family="f", cell="c", once=lambda _draw: 0.0, high=0.05), 20)
+    assert _cells(truth.row(never))[3:6] == ["0.000 ± 0.047", "≤ 0.05", "ok"]
+    silent = measure(Scene(family="f", cell="c", once=lambda _draw: None, low=0.9), 20)
+    assert silent.holds
+    assert _cells(truth.row(silent))[2:6] == ["0", "nothing", "≥ 0.9", "refused"]
+
+
+def test_what_stands_beside_a_scene_is_of_the_same_draws() -> None:
+    scene = Scene(family="f", cell="c", once=random.Random.random, beside={"again": random.Random.random})
+    same = measure(scene, 20)
+    assert same.beside == {"again": str(same)}
+
+
+def test_the_simulation_explains_itself_and_knows_its_words(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        truth.main(["--help"])
+    assert "ok within 3 SE: beyond it by at most three standard errors" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="2"):
+        truth.main(["coverage", "nothing of this kind"])
+    assert "no scene has 'nothing of this kind'; there are: mean · " in capsys.readouterr().err
+
+
+def _cells(row: str) -> list[str]:
+    return [cell.strip() for cell in row.strip("|").split("|")]
 
 
 _CHEAP = [  # a few of each family that costs little; all of them are measured by the simulation itself

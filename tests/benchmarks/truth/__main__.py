@@ -1,7 +1,13 @@
-"""`python -m tests.benchmarks.truth [--draws N] [WORD…]`: are claims as often true as they say? One table.
+"""Simulate whether claims are as often true as they say, through the product's own functions: one table.
 
-A WORD selects the scenes whose family or cell has it. Everything goes through the product's own functions.
-The bars allow for three standard errors of the simulation itself; rows without a bar are shown only.
+Each row draws a scene (runs with known truth) many times and gives the rate of what it names, or its mean,
+± one standard error of the simulation, and how many draws it had: --draws divided by the scene's cost.
+bar      what is promised; none where a row is there to be seen
+verdict  ok: within the bar · ok within 3 SE: beyond it by at most three standard errors · MISSED · shown ·
+         refused: nothing is claimed in any draw (refused before a call, or said to be never found)
+beside   from the same draws, for comparison
+A WORD selects the scenes whose family or cell has it (search, coverage, gate, sessions, leaks, found …).
+Results are the same for the same --seed and --draws, whatever --jobs is. Exit 1: a bar was missed.
 """
 
 import argparse
@@ -14,6 +20,7 @@ from tests.benchmarks.truth import claims, coverage, gates, leaks, power, search
 from tests.benchmarks.truth.scenes import Measured, Scene, measure
 
 _DRAWS = 2000
+_WIDTHS = (34, 50, 6, 15, 13, 14)  # of a terminal's columns; the last has no end
 
 
 @cache
@@ -35,43 +42,57 @@ def select(words: Sequence[str]) -> list[int]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("words", nargs="*")
-    parser.add_argument("--draws", type=int, default=_DRAWS)
-    given = parser.parse_args(arguments)
+    options = _options(arguments)
     missed = 0
-    print("| what | cell | draws | measured | bar | |\n|---|---|---|---|---|---|", flush=True)
-    with multiprocessing.Pool() as pool:
-        asked = ((number, given.draws) for number in select(given.words))
-        for line, holds in pool.imap(_measured, asked):
+    print(line("what", "cell", "draws", "rate ± SE", "bar", "verdict", "beside"))
+    print(line(*("-" * width for width in _WIDTHS), "---"), flush=True)
+    with multiprocessing.Pool(options.jobs) as pool:
+        wanted = ((number, options.draws, options.seed) for number in select(options.words))
+        for text, holds in pool.imap(_measured, wanted):
             missed += not holds
-            print(line, flush=True)
+            print(text, flush=True)
     print(f"\n{missed} missed", file=sys.stderr)
     return 1 if missed else 0
 
 
-def _measured(asked: tuple[int, int]) -> tuple[str, bool]:
-    number, draws = asked
-    found = measure(every_scene()[number], draws)
-    return row(found), found.holds
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.benchmarks.truth",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("words", nargs="*", metavar="WORD")
+    parser.add_argument("--draws", type=int, default=_DRAWS, help="of a scene whose cost is 1 (2000)")
+    parser.add_argument("--seed", type=int, default=0, help="other draws (0)")
+    parser.add_argument("--jobs", type=int, help="processes (as many as there are cores)")
+    options = parser.parse_args(arguments)
+    for word in options.words:
+        if not select([word]):
+            families = " · ".join(dict.fromkeys(scene.family for scene in every_scene()))
+            parser.error(f"no scene has {word!r}; there are: {families}")
+    return options
 
 
-def row(found: Measured) -> str:
-    return f"| {' | '.join(_cells(found))} |"
+def _measured(wanted: tuple[int, int, int]) -> tuple[str, bool]:
+    number, draws, seed = wanted
+    measured = measure(every_scene()[number], draws, seed)
+    return row(measured), measured.holds
 
 
-def _cells(found: Measured) -> Iterator[str]:
-    scene = found.scene
-    yield scene.family
-    yield scene.cell
-    yield f"{found.draws:,}"
-    if not found.draws:
-        yield "refused before any call, or never found"
-    else:
-        beside = "" if found.beside is None else f" (exact Wilson {found.beside:.3f})"
-        yield f"{found.value:+.4f}" if not scene.is_share else f"{found.value:.3f}{beside}"
-    yield found.bar
-    yield ("" if found.bar == "shown" else "ok") if found.holds else "MISSED"
+def row(measured: Measured) -> str:
+    scene = measured.scene
+    beside = " · ".join(f"{name} {value}" for name, value in measured.beside.items())
+    numbers = (f"{measured.draws:,}", str(measured), measured.bar, measured.verdict)
+    return line(scene.family, scene.cell, *numbers, beside)
+
+
+def line(*cells: str) -> str:
+    return f"| {' | '.join(_padded(cells))} |"
+
+
+def _padded(cells: Sequence[str]) -> Iterator[str]:
+    yield from (cell.ljust(width) for cell, width in zip(cells, _WIDTHS, strict=False))
+    yield cells[-1]
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ def _of_a_mean(name: str, truth: float, score: Score, n: int) -> Scene:
 
     is_exact = name.startswith("0/1")
     low = None if is_exact else _MEAN_FROM_100 if n >= 100 else _MEAN
-    beside = exact if is_exact else None
+    beside = {"exact Wilson": exact} if is_exact else {}
     return Scene(
         family="mean", cell=f"{name}, n = {n}", once=once, low=low, beside=beside, cost=max(1, n // 100)
     )

@@ -2,66 +2,89 @@
 
 import math
 import random
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 Draw = random.Random
+Once = Callable[[Draw], float | None]  # a number for a draw, None where the draw says nothing
+
+_ALLOWED = 3  # standard errors of the simulation itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """One row of the table; `once` gives a number for a draw, None where the draw says nothing."""
+    """One row of the table."""
 
     family: str
     cell: str
-    once: Callable[[Draw], float | None]
+    once: Once
     low: float | None = None  # the bar
     high: float | None = None
     cost: int = 1  # by which the number of draws is divided
-    is_share: bool = True
-    beside: Callable[[Draw], float | None] | None = None  # shown for comparison, never barred
+    beside: Mapping[str, Once] = field(default_factory=dict)  # of the same draws, shown and never barred
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """What came out of a scene's draws; `noise` is three standard errors of the simulation itself."""
+    """What came out of a scene's draws, and the standard error of that."""
 
     scene: Scene
     value: float
-    noise: float
+    error: float
     draws: int
-    beside: float | None = None
+    beside: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def holds(self) -> bool:
-        low, high = self.scene.low, self.scene.high
-        allowed = 0.0 if high == 0 else self.noise  # "never" is no rate to be met about
-        least, most = self.value - allowed, self.value + self.noise
-        is_in = (low is None or most >= low) and (high is None or least <= high)
-        return is_in or not self.draws  # refused before any call is no false claim
+        # "never" is no rate to be met about; refused before any call is no false claim
+        return not self.draws or self._is_within(0.0 if self.scene.high == 0 else _ALLOWED * self.error)
+
+    @property
+    def verdict(self) -> str:
+        if not self.draws or self.bar == "none":
+            return "shown" if self.draws else "refused"
+        if not self.holds:
+            return "MISSED"
+        return "ok" if self._is_within(0.0) else f"ok within {_ALLOWED} SE"
 
     @property
     def bar(self) -> str:
         ends = [f"≥ {self.scene.low:g}" if self.scene.low is not None else ""]
         ends += [f"≤ {self.scene.high:g}" if self.scene.high is not None else ""]
-        return " ".join(end for end in ends if end) or "shown"
+        return " ".join(end for end in ends if end) or "none"
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f} ± {self.error:.3f}" if self.draws else "nothing"
+
+    def _is_within(self, allowed: float) -> bool:
+        low, high = self.scene.low, self.scene.high
+        return (low is None or self.value + allowed >= low) and (high is None or self.value - allowed <= high)
 
 
 def measure(scene: Scene, draws: int, seed: int = 0) -> Measured:
     """Draw a scene so many times, the same each time it is measured."""
-    many = max(20, draws // scene.cost)
-    draw = random.Random(f"{scene.family} {scene.cell} {seed}")
-    values = [value for _ in range(many) if (value := scene.once(draw)) is not None]
-    beside = [value for _ in range(many) if scene.beside and (value := scene.beside(draw)) is not None]
-    mean = math.fsum(values) / len(values) if values else math.nan
-    spread = math.fsum((value - mean) ** 2 for value in values) / max(1, len(values) - 1)
+    value, error, many = _mean(scene, scene.once, draws, seed)
+    beside = {name: _mean(scene, once, draws, seed) for name, once in scene.beside.items()}
     return Measured(
         scene=scene,
-        value=mean,
-        noise=3 * math.sqrt(spread / len(values)) if values else math.inf,
-        draws=len(values),
-        beside=math.fsum(beside) / len(beside) if beside else None,
+        value=value,
+        error=error,
+        draws=many,
+        beside={name: f"{mean:.3f} ± {se:.3f}" for name, (mean, se, _) in beside.items()},
     )
+
+
+def _mean(scene: Scene, once: Once, draws: int, seed: int) -> tuple[float, float, int]:
+    draw = random.Random(f"{scene.family} {scene.cell} {seed}")
+    values = [value for _ in range(max(20, draws // scene.cost)) if (value := once(draw)) is not None]
+    if not values:
+        return math.nan, math.inf, 0
+    n, total = len(values), math.fsum(values)
+    if set(values) <= {0.0, 1.0}:
+        share = (total + 1) / (n + 2)  # none of 20 is no proof of never
+        return total / n, math.sqrt(share * (1 - share) / n), n
+    spread = math.fsum((value - total / n) ** 2 for value in values) / max(1, n - 1)
+    return total / n, math.sqrt(spread / n), n
 
 
 def covers(ci: Sequence[float] | None, truth: float) -> float:

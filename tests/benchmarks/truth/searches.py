@@ -5,7 +5,7 @@ judged, by the product's own functions.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple, get_args
 
 from optimize_eval.findings.shapes.summary import Verdict
@@ -17,7 +17,7 @@ from optimize_eval.search.plan import Selection
 from optimize_eval.search.result.final import finalists
 from optimize_eval.search.result.tree import SearchOutcome
 from optimize_eval.search.roles import RoleArguments, roles_of
-from tests.benchmarks.truth.scenes import Draw, Scene
+from tests.benchmarks.truth.scenes import Draw, Once, Scene
 from tests.findings.made import LEAD, made
 from tests.search.searches import CountingScorer, make_plan, run, scored
 
@@ -27,6 +27,7 @@ TRAIN = VAL = 60
 BUDGET = 3_000
 _FALSE = 0.05
 _COST = 5
+_LIFT = 0.01  # of each word of a proposer that climbs
 _SHIFT = 0.06  # standard deviation of what a word does to an example
 
 
@@ -45,22 +46,19 @@ def scenes() -> Iterator[Scene]:
             yield Scene(
                 family="search, equal: false claim",
                 cell=cell,
-                once=_told(_is_better, selection, is_binary=is_binary),
+                once=_valued(_is_better, selection, is_binary=is_binary),
                 high=_FALSE,
                 cost=_COST,
             )
-            yield Scene(
-                family="search, climbing: gain",
-                cell=cell,
-                once=_told(lambda one: one.gain, selection, is_binary=is_binary, lift=0.01),
-                cost=_COST,
-                is_share=False,
-            )
+            climbing = partial(_valued, selection=selection, is_binary=is_binary, lift=_LIFT)
             yield Scene(
                 family="search, climbing: better",
                 cell=cell,
-                once=_told(_is_better, selection, is_binary=is_binary, lift=0.01),
-                beside=_told(lambda one: float(one.as_run), selection, is_binary=is_binary, lift=0.01),
+                once=climbing(_is_better),
+                beside={
+                    "an ordinary run": climbing(lambda result: float(result.as_run)),
+                    "gain": climbing(lambda result: result.gain),
+                },
                 cost=_COST,
             )
 
@@ -106,10 +104,16 @@ def searched(
     return _judged(found, score, plan.roles.steered_by, lift)
 
 
-def _told(
-    told: Callable[[Searched], float], selection: Selection, *, is_binary: bool, lift: float = 0.0
-) -> Callable[[Draw], float]:
-    return lambda draw: told(searched(draw.randrange(10**9), selection, is_binary=is_binary, lift=lift))
+def _valued(
+    value: Callable[[Searched], float], selection: Selection, *, is_binary: bool, lift: float = 0.0
+) -> Once:
+    return lambda draw: value(_search(draw.randrange(10**9), selection, is_binary, lift))
+
+
+@cache
+def _search(seed: int, selection: Selection, is_binary: bool, lift: float) -> Searched:  # noqa: FBT001
+    """Search once for all that is asked of it."""
+    return searched(seed, selection, is_binary=is_binary, lift=lift)
 
 
 def _is_better(one: Searched) -> float:
