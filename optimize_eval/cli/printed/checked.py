@@ -54,30 +54,34 @@ def _unfinished(run: StoredRun) -> str:
     return f"the run is not finished: {run.owed:,} of {run.layout.size:,} calls were not made{by}"
 
 
-def unlike_keys(stored: Mapping[str, Any], made: Summary | Board) -> list[str]:
-    """Name what a stored document says otherwise than one that was made again."""
+def unlike_keys(stored: Mapping[str, Any], made: Summary | Board, *, is_older: bool = False) -> list[str]:
+    """Name what a stored document says otherwise than one that was made again, and what it lacks."""
     again = orjson.loads(orjson.dumps(made.to_dict()))
-    if isinstance(made, Summary) and "journal" not in stored:  # of a version that made no such point
+    if is_older and isinstance(made, Summary):  # earlier versions made no such point
         points = again["verdict"]["points"]
         again["verdict"]["points"] = [one for one in points if not one["text"].endswith(LOSE_MUCH)]
     keys = dict.fromkeys([*again, *stored])
-    return [key for key in keys if key not in _TOLD_ALONE and _is_unlike(key, stored, again)]
+    return [key for key in keys if _is_unlike(key, stored, again, is_older=is_older)]
 
 
-def _is_unlike(key: str, stored: Mapping[str, Any], again: Mapping[str, Any]) -> bool:
-    if stored.get(key) == again.get(key):
+def _is_of_earlier_version(summary: Mapping[str, Any]) -> bool:
+    """Return True if a summary only counts what leaked; the script holds that against the journal."""
+    return isinstance(summary.get("leakage"), int) and not _NEWER.intersection(summary)
+
+
+def _is_unlike(key: str, stored: Mapping[str, Any], again: Mapping[str, Any], *, is_older: bool) -> bool:
+    if key in stored and key in again and (key in _TOLD_ALONE or (is_older and key == "leakage")):
         return False
-    if key == "leakage" and isinstance(
-        stored.get(key), int
-    ):  # earlier versions counted; the check looks at it
-        return False
-    return key in stored or bool(again[key] and key not in _NEWER)
+    if is_older and key not in stored:
+        return bool(again[key] and key not in _NEWER)
+    return key not in stored or key not in again or bool(stored[key] != again[key])
 
 
-def _of_board(run: StoredRun, board: Board | None) -> list[str]:
+def _of_board(run: StoredRun, board: Board | None, *, is_older: bool) -> list[str]:
     """Name what a leaderboard says otherwise than the journal, its sentences included."""
     again = compute_again(run, board) if board else None
-    return unlike_keys(board.to_dict(), again) if board and again else []
+    stored = json.loads(files.load(run.folder / LEADERBOARD, files.OF_A_RUN)) if again else {}
+    return unlike_keys(stored, again, is_older=is_older) if again else []
 
 
 def emit(
@@ -94,8 +98,11 @@ def emit(
         raise CannotGoOn(f"{folder / SUMMARY} cannot be read: {error}", hint=_AGAIN) from None
     if unfinished:
         output.say(f"note: {unfinished}; what it has is checked")
-    lines = [f"{key}: summary.json is not what the journal gives" for key in unlike_keys(stored, summary)]
-    lines += [f"{key}: {LEADERBOARD} is not what the journal gives" for key in _of_board(run, board)]
+    is_earlier = _is_of_earlier_version(stored)
+    unlike = unlike_keys(stored, summary, is_older=is_earlier)
+    of_board = _of_board(run, board, is_older=is_earlier)
+    lines = [f"{key}: {SUMMARY} is not what the journal gives" for key in unlike]
+    lines += [f"{key}: {LEADERBOARD} is not what the journal gives" for key in of_board]
     older = "summary.json was made by older rules: run the run's own command again to update it"
     is_older = OLDER in orjson.dumps(stored.get("schema"))
     more = {"unfinished": unfinished} if unfinished else {}

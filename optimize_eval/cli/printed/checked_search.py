@@ -76,7 +76,7 @@ def _compare(
 def unlike_paths(told: Mapping[str, Any], again: Mapping[str, Any], summary: Summary | None) -> Iterator[str]:
     """Name each leaf that a stored result has otherwise than the one made again."""
     made = orjson.loads(orjson.dumps({**again, "summary": None}))
-    yield from _unlike({**told, "summary": None}, made, "")
+    yield from _unlike({**told, "summary": None} if "summary" in told else told, made, "")
     inner = told.get("summary")
     if isinstance(inner, Mapping) and summary:
         yield from (f"summary.{key}" for key in unlike_keys(inner, summary))

@@ -10,15 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from optimize_eval.findings.rederive.board import expected_boards
-from optimize_eval.findings.rederive.journal import read
+from optimize_eval.findings.rederive.journal import JournaledRun, read
 from optimize_eval.findings.rederive.search import expected_search
 from optimize_eval.findings.rederive.summary import expected
 
 _MISSING = object()
 # of which every field is derived
 _CLOSED = {"failures", "errors", "duplicates", "clusters", "chosen", "leakage"}
-_NEWER = ".skipped_examples"  # boards of earlier versions have none
-_NEWER_PARTS = {"journal", "tried"}  # nor do summaries of theirs say where they end, or what was tried
+_NEWER = (".skipped_examples", "journal", "tried")  # documents of earlier versions have none of these
 _KINDS = {
     **dict.fromkeys(("mean", "score", "overall_score"), "means"),
     "se": "standard errors",
@@ -37,12 +36,14 @@ _OTHER = "counts and names"
 
 
 def main(folder: Path) -> int:
-    documents = _documents(folder)
+    run = read(folder) if (folder / "run.json").exists() else None
+    documents = _documents(folder, run)
+    stored = {name: json.loads((folder / name).read_bytes()) for name in documents}
+    is_older = run is not None and is_of_earlier_version(run, stored["summary.json"])
     kinds: Counter[str] = Counter()
     wrong = []
     for name, again in documents.items():
-        stored = json.loads((folder / name).read_bytes())
-        for path, value, derived in differences(stored, again, kinds):
+        for path, value, derived in differences(stored[name], again, kinds, is_older=is_older):
             wrong.append(f"{name}: {path} is {_shown(value)}, the journal gives {_shown(derived)}")
     print("\n".join([*wrong, *_told(kinds)]))  # noqa: T201  a script's output
     numbers = f"{kinds.total():,} fields recomputed from the journal"
@@ -50,17 +51,21 @@ def main(folder: Path) -> int:
     return 1 if wrong else 0
 
 
-def _documents(folder: Path) -> dict[str, Any]:
+def _documents(folder: Path, run: JournaledRun | None) -> dict[str, Any]:
     """Compute again what stands in a folder: a run's summary, boards, the result of a search."""
     searched = expected_search(folder)
-    if not (folder / "run.json").exists():
+    if run is None:
         return searched
-    run = read(folder)
     return {"summary.json": expected(run), **expected_boards(folder, run), **searched}
 
 
+def is_of_earlier_version(run: JournaledRun, summary: dict[str, Any]) -> bool:
+    """Return True if a summary only counts what leaked, and no later version had a hand in its run."""
+    return isinstance(summary.get("leakage"), int) and not run.knows_overlaps and not run.tries.notes
+
+
 def differences(
-    stored: Any, again: Any, kinds: Counter[str], path: str = "", kind: str = ""
+    stored: Any, again: Any, kinds: Counter[str], path: str = "", kind: str = "", *, is_older: bool = False
 ) -> Iterator[tuple[str, Any, Any]]:
     """Walk what was derived and give each field that is stored otherwise; lists have to be as long."""
     match again:
@@ -68,15 +73,17 @@ def differences(
             more = [key for key in stored if key not in again] if kind in _CLOSED else []
             for key, value in [*again.items(), *((key, _MISSING) for key in more)]:
                 where = f"{path}.{key}" if path else key
-                yield from differences(stored.get(key, _MISSING), value, kinds, where, key)
+                inner = stored.get(key, _MISSING)
+                yield from differences(inner, value, kinds, where, key, is_older=is_older)
         case list() | tuple() if isinstance(stored, list):
             if len(stored) != len(again):
                 yield f"the length of {path}", len(stored), len(again)
             for place, (one, other) in enumerate(zip(stored, again, strict=False)):
-                yield from differences(one, other, kinds, f"{path}[{place}]", kind)
-        case dict() if path == "leakage" and isinstance(stored, int):  # as earlier versions counted
-            yield from differences(stored, sum(len(one["rows"]) for one in again.values()), kinds, path, kind)
-        case _ if not _is_of_later(path, stored, again):
+                yield from differences(one, other, kinds, f"{path}[{place}]", kind, is_older=is_older)
+        case dict() if path == "leakage" and is_older:  # as earlier versions counted
+            many = sum(len(one["rows"]) for one in again.values())
+            yield from differences(stored, many, kinds, path, kind, is_older=is_older)
+        case _ if not (is_older and stored is _MISSING and _is_of_later(path, again)):
             kinds[_KINDS.get(kind, _OTHER)] += 1
             if not agree(stored, again):
                 yield path, stored, again
@@ -91,10 +98,9 @@ def agree(stored: Any, again: Any) -> bool:
     return bool(stored == again)
 
 
-def _is_of_later(path: str, stored: Any, again: Any) -> bool:
-    """Return True if what is missing is omitted where it is nothing: skips, or a part that is newer."""
-    is_nothing = path.endswith(".skipped") and again == 0 if "." in path else again in ({}, [])
-    return stored is _MISSING and (is_nothing or path.endswith(_NEWER) or path in _NEWER_PARTS)
+def _is_of_later(path: str, again: Any) -> bool:
+    """Return True if earlier versions had no such part, or omitted it where it is nothing."""
+    return path.endswith(_NEWER) or again in (None, {}, [])
 
 
 def _told(kinds: Counter[str]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from optimize_eval.findings.rederive.journal import CellRecords, JournaledRun, V
 from optimize_eval.findings.rederive.replies import told_of_model
 
 _OF_S = ("se", "ci", "method", "n")
-_SUMS = ("correct", "perfect", "total", "skipped_examples")
+_SUMS = ("correct", "perfect", "total")
 _FEWEST_TASKS = 10
 
 
@@ -154,9 +154,10 @@ def _model(run: JournaledRun, place: _Place, tasks: Sequence[BoardTask]) -> Told
         "on_tasks_like_these": _elsewhere(values),
         "lower_bound": _overall(lows)["mean"],
         **{key: sum(entry[key] for entry in entries) for key in _SUMS},
+        **_if_any(skipped_examples=sum(entry.get("skipped_examples", 0) for entry in entries)),
         "scored": scored,
         "failed": failed,
-        "skipped": sum(cell.skipped for cell in cells.values()),
+        **_if_any(skipped=sum(cell.skipped for cell in cells.values())),
         "coverage": scored / (scored + failed) if scored + failed else 1.0,
         "timeouts": kinds["timeout"],
         "errors": dict(kinds),
@@ -198,8 +199,9 @@ def _entry(task: BoardTask, cell: CellRecords) -> Told:
         "lower_bound": numerics.average([one for one in lows if one is not None]),
         "scored": sum(map(len, task.of(cell.scores))),
         "failed": kinds.total(),
-        "skipped": sum(map(len, task.of(cell.skips))),
-        "skipped_examples": len(values) - _applying(task, cell),
+        **_if_any(
+            skipped=sum(map(len, task.of(cell.skips))), skipped_examples=len(values) - _applying(task, cell)
+        ),
         "timeouts": kinds["timeout"],
         "errors": dict(kinds),
     }
@@ -208,6 +210,10 @@ def _entry(task: BoardTask, cell: CellRecords) -> Told:
             {"score": one} | more for one, more in zip(values, task.of(cell.predictions), strict=True)
         ]
     return told
+
+
+def _if_any(**counts: int) -> Told:
+    return {name: many for name, many in counts.items() if many}
 
 
 def _applying(task: BoardTask, cell: CellRecords) -> int:

@@ -162,6 +162,7 @@ class JournaledRun:
     was_chosen: bool  # by results of an earlier run: such examples decide nothing
     searched: dict[str, Any]  # what is known of a search that it ended
     leaks: dict[str, dict[str, Any]]  # by split
+    knows_overlaps: bool  # earlier versions compared bytes alone, and kept nothing of it
     apart: Counter[str]  # the outcomes of rows that are in no number
     checks: set[str]  # scorers of tasks that rank nobody, as these say
     tries: JournaledTries
@@ -269,6 +270,7 @@ def read(folder: Path) -> JournaledRun:
         own_splits=own_splits,
         waits=waits and kept == entries,
         leaks=leaks,
+        knows_overlaps="overlaps" in settings,
         apart=Counter(),
         checks=_checks(manifest.get("settings", {})),
         tries=tried_in(folder, manifest, found.lines),

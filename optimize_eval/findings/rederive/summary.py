@@ -66,13 +66,13 @@ def expected(run: JournaledRun) -> Told:
             name: len(set(split.labels)) for name, split in run.splits.items() if split.is_clustered
         },
         "changed": run.changed,
-        "skips": _skips(run),
+        **({"skips": skips} if (skips := _skips(run)) else {}),
         "replies": sorted(run.replies, key=_order(run)),
         "verdict": verdict_of(primary, claims, run, tried),
         **({"tried": tried} if tried else {}),
         "journal": run.end,
         **models_compared(run, means),
-        **({"spent": spent_of(run.calls)} if run.calls else {}),
+        "spent": spent_of(run.calls) if run.calls else None,
     }
 
 
