@@ -1,6 +1,6 @@
 """A run's folder in which one session follows another, as it is in memory: nothing is called or written."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from optimize_eval.findings.summary.tried import shown_by
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.ledger import Ledger, UnitTable
 from optimize_eval.store.stored import StoredRun
+from optimize_eval.store.tried import keep_tried_elsewhere
 from optimize_eval.store.view import View
 from tests.findings.made import LEAD, Made, made
 
@@ -36,13 +37,24 @@ class SessionFolder:
 
     def session(self, *names: str, rows: int | None = None) -> Summary:
         """Score what these candidates owe on the first rows, and say what comes out."""
-        of = made({LEAD: {name: self._some(name, rows) for name in names}})
+        of = self._made(names, rows)
         run = self._run(of.layout)
         self._score(of)
         summary = summarise(of.layout, of.records, tried=corrections_in(run, of.layout))
         for note in shown_by(run, summary):
             self.ledger.judged.append((self._next(), {"judged": note, "shown_at": "2026-11-20"}))
         return summary
+
+    def reuse(self, other: "SessionFolder") -> None:
+        """Know what was tried in another folder, as if scores were taken from there."""
+        keep_tried_elsewhere(self.run, other.run)
+
+    @property
+    def run(self) -> StoredRun:
+        return self._run(self._made(self.scores).layout)
+
+    def _made(self, names: Iterable[str], rows: int | None = None) -> Made:
+        return made({LEAD: {name: self._some(name, rows) for name in names}})
 
     def _some(self, name: str, rows: int | None) -> dict[str, Sequence[float]]:
         return {split: scores[:rows] for split, scores in self.scores[name].items()}

@@ -1,8 +1,10 @@
 """Ways to get at a verdict by session after session, where nothing differs: each says if one claims more."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from statistics import fmean
+from tempfile import TemporaryDirectory
 
 from tests.findings.folders import SessionFolder
 
@@ -48,6 +50,22 @@ def another_baseline(k: int) -> Callable[[Draw], bool]:
         names = sorted(folder.scores, key=lambda name: _mean(folder, name))
         first = _is_better(folder, *folder.scores)
         return first or _is_better(folder, names[0], names[-1])
+
+    return once
+
+
+def run_again(k: int) -> Callable[[Draw], bool]:
+    """Compare the best of equal candidates of another folder with the baseline, by the scores from there."""
+
+    def once(draw: Draw) -> bool:
+        scores: dict[str, dict[str, Sequence[float]]] = {f"c{n}": {"val": noise(draw)} for n in range(k + 1)}
+        searched = SessionFolder(scores)
+        best = max((f"c{n}" for n in range(1, k + 1)), key=lambda name: _mean(searched, name))
+        first = _is_better(searched, *scores)
+        with TemporaryDirectory() as name:
+            alone = SessionFolder({one: scores[one] for one in ("c0", best)}, folder=Path(name))
+            alone.reuse(searched)
+            return first or _is_better(alone, "c0", best)
 
     return once
 

@@ -8,13 +8,14 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.findings.sessions import another_baseline, dropped, edited, equal_steps, looked
+from tests.findings.sessions import another_baseline, dropped, edited, equal_steps, looked, run_again
 from tests.front_door import Cli
 
 WAYS = {  # how a false claim is come by → its draws, and how many may be false: binom.ppf(.999, draws, .05)
     "dropped": (dropped(8), 8, 3),
-    "5 edits": (edited(5), 20, 5),
-    "10 edits": (edited(10), 3, 2),
+    "5 edits, some verdict": (edited(5, at_any=True), 20, 5),
+    "10 edits, some verdict": (edited(10, at_any=True), 3, 2),
+    "the best alone, with scores of another folder": (run_again(4), 6, 3),
     "another baseline": (another_baseline(4), 8, 3),
     "looks in equal steps": (looked(*equal_steps(60, 6)), 12, 4),
     "looks at twice as much": (looked(10, 20, 40, 80), 12, 4),
@@ -95,6 +96,21 @@ def test_a_first_look_is_what_it_was(cli: Cli) -> None:
     assert run(cli, "base good") == first
 
 
+def test_versions_after_results_were_seen_are_decided_more_strictly(cli: Cli) -> None:
+    run(cli, "base c0", "--limit", "20")
+    first = run(cli, "base c1", "--limit", "20")
+    assert (first["tried"]["k"], first["tried"]["steps"]) == (2, 1)
+    assert "· 2 candidates were tried on these examples; corrected for 6" in points(first)
+    assert "! 1 version was made after these results were seen: decided more strictly" in points(first)
+    second = run(cli, "base good", "--limit", "20")
+    assert (second["tried"]["k"], second["rows"][1]["vs_baseline"]["train"]["comparisons"]) == (3, 12)
+    assert (second["selection"]["k"], second["verdict"]["state"]) == (3, "better")
+    assert cli("report", "r", "--check").status == 0
+    third = run(cli, "base good")
+    assert (third["tried"]["look"], third["rows"][1]["vs_baseline"]["train"]["comparisons"]) == (2, 60)
+    assert cli("report", "r", "--check").status == 0
+
+
 def test_more_than_five_versions_after_results_were_seen_have_no_verdict(cli: Cli) -> None:
     for k in range(6):
         run(cli, f"base c{k}", "--quiet")
@@ -157,7 +173,7 @@ def test_another_baseline_was_one_of_all_pairs(cli: Cli) -> None:
     told = run(cli, "base c0 c1", "--baseline", "c1")
     assert (told["tried"]["k"], told["tried"]["baselines"]) == (6, 2)
     assert cli("report", "r", "--check").status == 0
-    assert "all 6 ordered pairs of the 3 candidates" in points(told)
+    assert "3 candidates that were tried on these examples make 6 ordered pairs; corrected" in points(told)
 
 
 def test_looks_at_growing_data_are_decided_more_strictly(cli: Cli) -> None:

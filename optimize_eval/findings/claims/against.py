@@ -73,12 +73,7 @@ class Against(Remembers):
         families: dict[tuple[str, bool], list[Key]] = {}
         for key in self._keys():
             families.setdefault(family_of(key[0], self.layout), []).append(key)
-        return {
-            key: also.strictness * (len(keys) + also.others)
-            for keys in families.values()
-            for also in (self._also(keys),)
-            for key in keys
-        }
+        return {key: len(keys) + self._others(keys) for keys in families.values() for key in keys}
 
     @cached_property
     def failing(self) -> dict[Key, WithFailures]:
@@ -193,23 +188,23 @@ class Against(Remembers):
     @property
     def compared(self) -> int:
         """Count the comparisons among which the best one is picked."""
-        where = CellFamily(self.layout.evaluators[0], self.layout.task_models[0], self.layout.deciding)
-        return len(self.layout.candidates) - 1 + self.tried.unnamed.get(where, 0)
+        return self.tried.deciding.k if self.tried.deciding else len(self.layout.candidates) - 1
 
     @property
     def tried_among(self) -> int:
-        """Count them as strictly as this look at the data decides."""
-        return self.compared * self.tried.looks
+        """Count them as strictly as this verdict is decided."""
+        where = CellFamily(self.layout.evaluators[0], self.layout.task_models[0], self.layout.deciding)
+        return len(self.layout.candidates) - 1 + self.tried.others.get(where, 0)
+
+    def _others(self, keys: Sequence[Key]) -> int:
+        return sum(self.tried.others.get(where, 0) for where in dict.fromkeys(where for where, _ in keys))
 
     def _also(self, keys: Sequence[Key]) -> AlsoTried:
         """Say what was tried besides a family of comparisons."""
-        wheres = dict.fromkeys(where for where, _ in keys)
-        others = sum(self.tried.unnamed.get(where, 0) for where in wheres)
         can_confirm = self.tried.can_confirm and self.is_held_out
-        if family_of(next(iter(wheres)), self.layout) != (self.layout.deciding, True):
-            return AlsoTried(others=others, can_confirm=can_confirm)
-        can_confirm = can_confirm and not self.tried.is_steered
-        return AlsoTried(others=others, strictness=self.tried.looks, can_confirm=can_confirm)
+        if family_of(keys[0][0], self.layout) == (self.layout.deciding, True):
+            can_confirm = can_confirm and not self.tried.is_steered
+        return AlsoTried(others=self._others(keys), can_confirm=can_confirm)
 
     def _alone(self, _keys: object = None) -> AlsoTried:
         """Say that nothing was tried besides a family of comparisons, and whether these may confirm."""

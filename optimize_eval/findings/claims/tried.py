@@ -1,7 +1,7 @@
-"""How much of what was tried a claim is corrected for: candidates, baselines and looks; and steps.
+"""How much of what was tried a claim is corrected for: candidates, baselines, looks and steps.
 
 Candidates that have a score on the examples that decide and that the command does not name enter Holm's
-method with p = 1. At the look j ≥ 2, p values are multiplied by j (j + 1).
+method with p = 1; so do as many more as make it strict enough for a verdict that is not the first.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ _SETTINGS = ("evaluator", "cluster_by", "on_failure", "margin")
 class Corrections:
     """What comparisons are corrected for besides each other; nothing where nothing is known of a folder."""
 
-    unnamed: Mapping[CellFamily, int] = field(default_factory=dict)  # comparisons, by who they are among
+    others: Mapping[CellFamily, int] = field(default_factory=dict)  # comparisons, by who they are among
     deciding: TriedCandidates | None = None
     on_test: TriedCandidates | None = None  # where val chose and test decides
     confirmed: frozenset[str] = frozenset()  # winners that were held against test before
@@ -34,12 +34,8 @@ class Corrections:
     can_confirm: bool = True  # False of examples that were chosen after results were known
 
     @property
-    def looks(self) -> int:
-        """Give what p values of the deciding split are multiplied by; a split that chose decides nothing."""
-        return self.deciding.strictness if self.deciding and not self.on_test else 1
-
-    @property
     def is_steered(self) -> bool:
+        """Return True if too many versions came after results; a split that chose decides nothing."""
         return is_steered(self.deciding) and not self.on_test
 
     def told(self, winner: str | None) -> TriedCandidates | None:
@@ -67,12 +63,13 @@ def corrections_in(run: StoredRun, layout: Layout) -> Corrections:
     decides = CellFamily(layout.evaluators[0], layout.task_models[0], layout.deciding)
     deciding = _told(history, layout, decides, tried[decides])
     on_test = decides._replace(split="test")
-    unnamed = {where: len(one.candidates - _named(history, layout)) for where, one in tried.items()}
-    unnamed[decides] = deciding.k - (len(layout.candidates) - 1)
+    others = {where: len(one.candidates - _named(history, layout)) for where, one in tried.items()}
     if layout.deciding == "test" or on_test not in tried:
-        return Corrections(unnamed=unnamed, deciding=deciding, digests=history.digests)
+        others[decides] = deciding.comparisons - deciding.named
+        return Corrections(others=others, deciding=deciding, digests=history.digests)
+    others[decides] = deciding.k - deciding.named
     return Corrections(
-        unnamed=unnamed,
+        others=others,
         deciding=deciding,
         on_test=_told(history, layout, on_test, tried[on_test]),
         confirmed=tried[on_test].confirmed,

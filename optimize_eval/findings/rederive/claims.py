@@ -6,7 +6,7 @@ from optimize_eval.findings.rederive import numerics
 from optimize_eval.findings.rederive.compared import Told, compare, correct, estimate, gap_of, is_gain
 from optimize_eval.findings.rederive.journal import JournaledRun, one_sided
 from optimize_eval.findings.rederive.leaks import doubted
-from optimize_eval.findings.rederive.tried import is_steered, strictness_of
+from optimize_eval.findings.rederive.tried import comparisons_of, is_steered
 
 
 def winner_of(rows: Sequence[Told], run: JournaledRun) -> Told | None:
@@ -102,7 +102,7 @@ def _won(winner: Told, selection: Told | None, run: JournaledRun, tried: Told | 
         t = winner["vs_baseline"]["test"]
         if t["diff"] is None or t["p"] is None:
             return {"state": "not_shown"}
-        times = strictness_of(tried) * tried["k"] if tried else 1
+        times = comparisons_of(tried)
         ci = t["ci"] and (
             t["diff"] - numerics.quantile(1 - 0.025 / times, t["units"] - 1) * t["se"],
             t["ci"][1],
@@ -140,8 +140,8 @@ def _selection(rows: Sequence[Told], winner: Told | None, run: JournaledRun) -> 
 
 
 def tried_among(run: JournaledRun) -> int:
-    """Count the comparisons that were made, and how strictly this look at the data decides."""
-    return run.compared * run.also_tried([(*run.primary, run.deciding)])[1]
+    """Count the comparisons that the best one's claim is corrected for."""
+    return len(run.candidates) - 1 + run.also_tried([(*run.primary, run.deciding)])[0]
 
 
 def _as_best(d: Told, run: JournaledRun) -> numerics.Pair | None:

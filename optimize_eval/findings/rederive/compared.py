@@ -118,14 +118,14 @@ def _test(
     return numerics.two_sided(d["diff"] / d["se"], d["df"]), "t"
 
 
-def _nothing(_keys: Sequence[Any]) -> tuple[int, int, bool]:
-    return 0, 1, True
+def _nothing(_keys: Sequence[Any]) -> tuple[int, bool]:
+    return 0, True
 
 
 def correct(
     found: Mapping[_Key, Told],
     family: Callable[[_Key], Hashable],
-    also: Callable[[Sequence[_Key]], tuple[int, int, bool]] = _nothing,
+    also: Callable[[Sequence[_Key]], tuple[int, bool]] = _nothing,
 ) -> dict[_Key, Told]:
     """Correct the p values that belong together, then say what each difference may be called."""
     families: dict[Hashable, list[_Key]] = {}
@@ -133,12 +133,12 @@ def correct(
         families.setdefault(family(key), []).append(key)
     done = dict(found)
     for together in families.values():
-        others, strictness, can_confirm = also(together)
+        others, can_confirm = also(together)
         keys = [key for key in together if found[key]["p"] is not None]
         for key, p in zip(keys, numerics.holm([found[key]["p"] for key in keys], others), strict=True):
             done[key] = found[key] | {
-                "p_holm": min(1.0, strictness * p),
-                "comparisons": strictness * (len(keys) + others),
+                "p_holm": p,
+                "comparisons": len(keys) + others,
                 "can_confirm": can_confirm and found[key].get("can_confirm", True),
             }
     return {key: d | {"mark": mark(d)} for key, d in done.items()}

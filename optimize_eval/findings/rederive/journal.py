@@ -13,7 +13,7 @@ from optimize_eval.findings.rederive.leaks import contents_of, counting, leaked_
 from optimize_eval.findings.rederive.newest import Records, newest_records
 from optimize_eval.findings.rederive.numerics import Labels, average, joined
 from optimize_eval.findings.rederive.replies import told_of
-from optimize_eval.findings.rederive.tried import JournaledTries, is_steered, strictness_of, tried_in
+from optimize_eval.findings.rederive.tried import JournaledTries, is_steered, tried_in
 
 Values = list[float | None]  # by example
 Key = tuple[str, str | None, str, str]  # evaluator, task model, split, candidate
@@ -167,20 +167,19 @@ class JournaledRun:
     checks: set[str]  # scorers of tasks that rank nobody, as these say
     tries: JournaledTries
 
-    def also_tried(self, wheres: list[tuple[str, str | None, str]]) -> tuple[int, int, bool]:
-        """Count the other comparisons of a family, how strictly it decides, and whether it may confirm."""
-        decides = (*self.primary, self.deciding)
-        others = sum(self.tries.others(where, decides) for where in dict.fromkeys(wheres))
-        if decides not in wheres or not self.tries.is_run or self.confirms_on_test:
-            return others, 1, True
-        told = self.tries.told(decides)
-        return others, strictness_of(told), not is_steered(told)
+    def also_tried(self, wheres: list[tuple[str, str | None, str]]) -> tuple[int, bool]:
+        """Count the other comparisons that a family is corrected for, and say whether it may confirm."""
+        decides, is_strict = (*self.primary, self.deciding), not self.confirms_on_test
+        others = sum(self.tries.others(one, decides, is_strict=is_strict) for one in dict.fromkeys(wheres))
+        if decides not in wheres or not self.tries.is_run or not is_strict:
+            return others, True
+        return others, not is_steered(self.tries.told(decides))
 
     @property
     def compared(self) -> int:
         """Count the comparisons among which the best one was picked."""
         decides = (*self.primary, self.deciding)
-        return len(self.candidates) - 1 + self.tries.others(decides, decides)
+        return len(self.candidates) - 1 + self.tries.others(decides, decides, is_strict=False)
 
     def told_of_tries(self, winner: str | None) -> dict[str, Any] | None:
         if not self.tries.is_run:

@@ -98,7 +98,7 @@ def _against_baseline(
         where, split = key[0], key[0][2]
         return split, where == (*run.primary, run.deciding)
 
-    def also(keys: Sequence[tuple[Where, str]]) -> tuple[int, int, bool]:
+    def also(keys: Sequence[tuple[Where, str]]) -> tuple[int, bool]:
         return run.also_tried([where for where, _ in keys])
 
     many = _sizes(keys, family, also)
@@ -145,8 +145,8 @@ def _sizes(keys: list[Any], family: Callable[[Any], Any], also: Callable[[Any], 
         families.setdefault(family(key), []).append(key)
     sizes: dict[Any, int] = {}
     for together in families.values():
-        others, strictness, _ = also(together)
-        sizes |= dict.fromkeys(together, strictness * (len(together) + others))
+        others, _ = also(together)
+        sizes |= dict.fromkeys(together, len(together) + others)
     return sizes
 
 

@@ -28,13 +28,13 @@ class JournaledTries:
     notes: list[tuple[int, Note]] = field(default_factory=list)
     entries: list[Note] = field(default_factory=list)
 
-    def others(self, where: Where, decides: Where) -> int:
+    def others(self, where: Where, decides: Where, *, is_strict: bool) -> int:
         """Count the comparisons that enter Holm's method besides those of the command."""
         if not self.is_run:
             return 0
         if where == decides:
             told = self.told(where)
-            return int(told["k"] - told["named"])
+            return int((comparisons_of(told) if is_strict else told["k"]) - told["named"])
         return len(self._all(where) - {*self.digests.values()})
 
     def told(self, where: Where) -> Note:
@@ -136,8 +136,15 @@ def is_steered(told: Note | None) -> bool:
     return told is not None and told["steps"] > _MOST_STEPS
 
 
-def strictness_of(told: Note | None) -> int:
-    return told["look"] * (told["look"] + 1) if told and told["look"] > 1 else 1
+def comparisons_of(told: Note | None) -> int:
+    """Count what a verdict is corrected for; another look is one at all candidates, a step at its own."""
+    if not told:
+        return 1
+    k, looks, steps = told["k"], told["look"] - 1, told["steps"]
+    charge = (looks + steps + 1) * (looks + steps + 2)
+    if looks:
+        return int(k * charge)
+    return max(k, charge) if steps else int(k)
 
 
 def _at(scored: tuple[int, str, int | None]) -> int:

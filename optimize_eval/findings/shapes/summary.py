@@ -206,7 +206,7 @@ class Beside:
 
 @frozen
 class TriedCandidates:
-    """What was ever tried on the examples that decide; `k` comparisons are corrected for."""
+    """What was ever tried on the examples that decide."""
 
     split: str
     k: int
@@ -220,9 +220,14 @@ class TriedCandidates:
     beside: Annotated[tuple[Beside, ...], IF_ANY] = ()
 
     @property
-    def strictness(self) -> int:
-        """Give what p values are multiplied by at this look."""
-        return self.look * (self.look + 1) if self.look > 1 else 1
+    def comparisons(self) -> int:
+        """Count those that are corrected for: at the verdict j > 1 over these examples by j (j + 1), too.
+
+        Over more rows all candidates are looked at once more, over the same rows the new version alone.
+        """
+        verdict = self.look + self.steps
+        again = self.k if self.look > 1 else 1
+        return max(self.k, again * verdict * (verdict + 1)) if verdict > 1 else self.k
 
 
 @frozen

@@ -109,10 +109,9 @@ def tolerance_of(margin: float | None, *ranges: ScoreRange) -> Tolerance | None:
 
 @frozen
 class AlsoTried:
-    """What comparisons are corrected for besides each other: others that were made, and looks at the data."""
+    """How many others comparisons are corrected for besides each other."""
 
     others: int = 0
-    strictness: int = 1
     can_confirm: bool = True
 
 
@@ -122,8 +121,7 @@ NO_OTHERS = AlsoTried()
 def corrected(family: Sequence[Comparison], also: AlsoTried = NO_OTHERS) -> list[Comparison]:
     """Correct the p values of comparisons that were made together."""
     known = [one.difference.p for one in family if one.difference.p is not None]
-    p_values = iter(min(1.0, also.strictness * p) for p in holm(known, also.others))
-    comparisons = also.strictness * (len(known) + also.others)
+    p_values, comparisons = iter(holm(known, also.others)), len(known) + also.others
     return [
         replace(one, p_holm=next(p_values), comparisons=comparisons, can_confirm=also.can_confirm)
         if one.difference.p is not None

@@ -29,12 +29,14 @@ def points_about_tried(summary: Summary, state: str | None) -> Iterator[Point]:
         return
     if tried.named and tried.k > (1 if tried.confirmed else tried.named):
         yield Point(mark="·", text=_corrected(tried))
+    strictly = ": decided more strictly" if tried.comparisons > tried.k else ""
     if tried.look > 1 and tried.named:
-        yield Point(mark="!", text=f"look {tried.look} at growing data: decided more strictly")
+        yield Point(mark="!", text=f"look {tried.look} at growing data{strictly}")
     if tried.steps and not is_steered(tried):
         was = "was" if tried.steps == 1 else "were"
-        told = f"{count(tried.steps, 'version')} {was} made after these results were seen"
-        yield Point(mark="·", text=f"{told}; after more than {MOST_STEPS} there is no verdict")
+        told = f"{count(tried.steps, 'version')} {was} made after these results were seen{strictly}"
+        mark = "!" if strictly else "·"
+        yield Point(mark=mark, text=f"{told}; after more than {MOST_STEPS} there is no verdict")
     for one in tried.changed:
         what = _CALLED.get(one.setting, one.setting)
         yield Point(mark="!", text=f"{what} was {one.was} when results were shown, until {one.until}")
@@ -46,15 +48,16 @@ def points_about_tried(summary: Summary, state: str | None) -> Iterator[Point]:
 
 
 def _corrected(tried: TriedCandidates) -> str:
+    corrected = f"corrected for {tried.comparisons:,}"
     if tried.confirmed:
-        return f"{count(tried.k, 'winner')} were held against these examples; corrected for {tried.k:,}"
+        return f"{count(tried.k, 'winner')} were held against these examples; {corrected}"
     if tried.baselines > 1:
         many = 1 + tried.named + tried.versions
         return (
-            f"the baseline changed after results were shown: corrected for all {tried.k:,} ordered pairs of "
-            f"the {count(many, 'candidate')} that were tried on these examples"
+            f"the baseline changed after results were shown: the {count(many, 'candidate')} that were tried "
+            f"on these examples make {tried.k:,} ordered pairs; {corrected}"
         )
-    return f"{count(tried.k, 'candidate')} were tried on these examples; corrected for {tried.k:,}"
+    return f"{count(tried.k, 'candidate')} were tried on these examples; {corrected}"
 
 
 def shown_by(run: StoredRun, summary: Summary) -> Iterator[Mapping[str, Any]]:

@@ -48,7 +48,7 @@ def _on_test(winner: Row, summary: Summary, layout: Layout) -> Verdict:
     if d.diff is None or d.p is None:
         text = f"{chosen} cannot be compared with {baseline} on test data: {count(d.n_pairs, 'pair')}"
         return Verdict(text=text, state=NOT_SHOWN)
-    comparisons = summary.tried.k * summary.tried.strictness if summary.tried else 1
+    comparisons = summary.tried.comparisons if summary.tried else 1
     ci = around_the_best(d.diff, d.se, d.units - 1, comparisons) if d.ci and d.se else d.ci
     low = ci[0] if ci else d.diff
     p = min(1.0, comparisons * d.p)
