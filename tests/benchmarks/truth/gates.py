@@ -89,18 +89,18 @@ def _margins() -> Iterator[Scene]:
         for n in (10, 30, 100, 300):
             cell = f"{name}, n = {n}, margin {_LOST:g}"
             once = passed_at_border(difference, n)
-            yield Scene(family="gate: margin lost, met", cell=cell, once=once, high=_FALSE, cost=10)
+            yield Scene(family="gate: margin lost, met", cell=cell, once=once, high=_FALSE, cost=4)
     for sizes in ((5,), (1, 1, 1, 12)):
         for n in (10, 60):
             cell = (
                 f"{n} clusters of {' or '.join(map(str, sorted(set(sizes))))}, 5 % lose .6, margin {_LOST:g}"
             )
             once = passed_at_border(_rare, n, sizes=sizes)
-            yield Scene(family="gate: margin lost, met", cell=cell, once=once, high=_FALSE, cost=10)
+            yield Scene(family="gate: margin lost, met", cell=cell, once=once, high=_FALSE, cost=4)
     for (name, sd), n in zip(BETTER.items(), (65, 100, 100), strict=True):
         cell = f"{name}, n = {n}, margin {MARGIN:g}"
         once = passed_by_equals(sd, n)
-        yield Scene(family="gate: nothing lost, met", cell=cell, once=once, low=_POWER, cost=10)
+        yield Scene(family="gate: nothing lost, met", cell=cell, once=once, low=_POWER, cost=4)
 
 
 def missed(score: Score, n: int, *, clusters: int | None = None) -> Callable[[Draw], float | None]:

@@ -7,6 +7,7 @@ judged, by the product's own functions.
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from typing import Any, NamedTuple, get_args
+from unittest.mock import patch
 
 from optimize_eval.findings.shapes.summary import Verdict
 from optimize_eval.findings.summary.verdict import after_search
@@ -36,7 +37,7 @@ class Searched(NamedTuple):
 
     verdict: Verdict
     gain: float
-    as_run: bool  # whether an ordinary run of the seed and what is delivered calls that better
+    as_run: bool  # whether an ordinary run of the seed and what is delivered calls that better; not of equals
 
 
 def scenes() -> Iterator[Scene]:
@@ -112,8 +113,9 @@ def _valued(
 
 @cache
 def _search(seed: int, selection: Selection, is_binary: bool, lift: float) -> Searched:  # noqa: FBT001
-    """Search once for all that is asked of it."""
-    return searched(seed, selection, is_binary=is_binary, lift=lift)
+    """Search once for all that is asked of it, without GEPA's page of each new tree, which nobody reads."""
+    with patch("gepa.visualization.candidate_tree_html", return_value=""):
+        return searched(seed, selection, is_binary=is_binary, lift=lift)
 
 
 def _is_better(one: Searched) -> float:
@@ -130,7 +132,7 @@ def _judged(found: SearchOutcome, score: Score, steered_by: str | None, lift: fl
     verdict = _verdict(texts, score, steered_by)
     best = verdict.winner or max(texts, key=lambda name: _mean(texts[name], score))
     alone = {"seed": texts["seed"], best: texts[best]}
-    as_run = len(alone) > 1 and _verdict(alone, score, None).state == "better"
+    as_run = lift > 0 and len(alone) > 1 and _verdict(alone, score, None).state == "better"
     return Searched(verdict, lift * len(texts[best].split()[1:]), as_run)
 
 
