@@ -97,6 +97,13 @@ def bet(pairs: Sequence[float], clusters: Clusters, *, seed: int) -> Interval:
     return scale * low, scale * high
 
 
+def highest(difference: Difference, pairs: Sequence[float], clusters: Clusters, *, seed: int) -> float:
+    """Give what the mean of differences of scores from 0 to 1 is not above, one-sided at 5 %."""
+    if difference.test == "mcnemar":
+        return tango(difference.wins, difference.losses, difference.n_pairs)[1]
+    return bet(pairs, clusters, seed=seed)[1]
+
+
 def units_needed(difference: Difference, method: str, bound: float, margin: float) -> int | None:
     """Count the units like those observed, about, that would show no loss of the margin.
 

@@ -128,3 +128,16 @@ def _evidence(one: Comparison) -> Evidence:
         fixed=0,
         more_failed=False,
     )
+
+
+def test_a_rare_large_gain_exceeds_the_largest_gain_in_at_most_5_of_100_runs() -> None:
+    draw = random.Random(12)
+    exceeded = sum(_gains_more_than_said(draw) for _ in range(FEW))
+    assert exceeded <= 6  # scipy.stats.binom.ppf(0.999, 30, 0.05)
+
+
+def _gains_more_than_said(draw: random.Random) -> bool:
+    """Let 5 of 100 examples gain .6 and the others lose .01: t lies below that gain in 27 of 100 draws."""
+    after = [0.4 + (0.6 if draw.random() < 0.05 else -0.01) for _ in range(20)]
+    most = made({"judge": {"a": {"val": [0.4] * 20}, "b": {"val": after}}}).findings().largest_gain
+    return most is not None and most < 0.05 * 0.6 - 0.95 * 0.01

@@ -25,6 +25,7 @@ from optimize_eval.findings.summary.compare import (
     Comparison,
     compare,
     corrected,
+    highest_difference,
     tolerance_of,
 )
 from optimize_eval.findings.summary.gap import Lost, lost_gain, state_of
@@ -164,6 +165,11 @@ class Against(Remembers):
             for where, name in keys
         }
         return corrected_by(found, family, self._alone)
+
+    def highest(self, where: CellFamily, name: str) -> float:
+        """Give what the mean difference of a candidate from the baseline is not above."""
+        a, b = self.scores[where, self.layout.baseline].means, self.scores[where, name].means
+        return highest_difference(a, b, self.splits[where.split].clusters, seed=self.layout.seed)
 
     def apart_from(self, where: CellFamily, winner: str) -> dict[str, Comparison]:
         """Compare the winner with the other candidates alone, where all pairs are too many."""

@@ -38,6 +38,10 @@ class Corrections:
         """Return True if too many versions came after results; a split that chose decides nothing."""
         return is_steered(self.deciding) and not self.on_test
 
+    @property
+    def is_first_look(self) -> bool:
+        return self.deciding is None or self.deciding.look == 1
+
     def told(self, winner: str | None) -> TriedCandidates | None:
         """Give what decides: where test does, winners alone were ever held against it."""
         held = self.found or winner

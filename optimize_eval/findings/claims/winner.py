@@ -7,12 +7,15 @@ from optimize_eval.findings.claims.against import Against
 from optimize_eval.findings.claims.choice import Half, Kept, kept_of, selection_of, winner_of
 from optimize_eval.findings.claims.families import CellFamily
 from optimize_eval.findings.rows import is_primary
+from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.shapes.row import Row
 from optimize_eval.findings.shapes.summary import WinnersCarryOver, WinnersSelection
 from optimize_eval.findings.summary import compare, gap
 from optimize_eval.frozen import frozen
 from optimize_eval.protocol import ScoreRange
-from optimize_eval.store.layout import Layout
+from optimize_eval.store.layout import SINGLE, Layout
+
+MOST_BOUNDED = 20_000  # pairs of scores in all, about a second; above it no bound is told
 
 
 @frozen
@@ -24,6 +27,7 @@ class Claims:
     selection: WinnersSelection | None
     not_told_apart: tuple[str, ...]
     carry_over: WinnersCarryOver | None
+    largest_gain: float | None
 
 
 def claims_of(rows: Sequence[Row], against: Against, layout: Layout) -> Claims:
@@ -42,11 +46,33 @@ def claims_of(rows: Sequence[Row], against: Against, layout: Layout) -> Claims:
         selection=_selection(primary, winner, against, layout),
         not_told_apart=tuple(_not_told_apart(primary, winner, against, layout)) if winner else (),
         carry_over=kept.carry_over() if kept else None,
+        largest_gain=_largest_gain(primary, against, layout),
     )
 
 
 def _primary(layout: Layout) -> CellFamily:
     return CellFamily(layout.evaluators[0], layout.task_models[0], layout.deciding)
+
+
+def _largest_gain(primary: Sequence[Row], against: Against, layout: Layout) -> float | None:
+    """Give what no candidate's true gain exceeds, where none is better and nothing hides or chose scores.
+
+    Whose gain is the largest is no matter of chance, so its own bound is enough: nothing to correct.
+    """
+    differences = [d for row in primary if (d := row.against_baseline(layout.deciding))]
+    is_bounded = layout.score_range(layout.evaluators[0]) is ScoreRange.UNIT
+    is_open = against.is_held_out and against.tried.can_confirm and against.tried.is_first_look
+    if not (differences and is_bounded and is_open) or layout.deciding == SINGLE:
+        return None
+    if sum(d.n_pairs for d in differences) > MOST_BOUNDED or not all(map(_may_be_bounded, differences)):
+        return None
+    names = [row.candidate for row in primary if row.candidate != layout.baseline]
+    return max(against.highest(_primary(layout), name) for name in names)
+
+
+def _may_be_bounded(d: ScoreDifference) -> bool:
+    is_whole = d.despite_failures is None and d.over_all_rows is None
+    return is_whole and d.se is not None and d.mark != compare.BETTER
 
 
 def _kept(candidate: str, tried: int, against: Against, layout: Layout) -> Kept | None:

@@ -22,7 +22,7 @@ _KINDS = {
     **dict.fromkeys(("mean", "score", "overall_score"), "means"),
     "se": "standard errors",
     **dict.fromkeys(("ci", "ci90"), "intervals"),
-    **dict.fromkeys(("bounds", "lower_bound"), "bounds"),
+    **dict.fromkeys(("bounds", "lower_bound", "largest_gain"), "bounds"),
     **dict.fromkeys(("diff", "value"), "differences"),
     "p": "p values",
     "p_holm": "corrected p values",

@@ -40,7 +40,34 @@ def claims_of(rows: Sequence[Told], pairs: Sequence[Told], run: JournaledRun) ->
         "selection": _selection(rows, winner, run),
         "not_told_apart": _alike(rows, winner, pairs, run) if winner else [],
         "carry_over": kept,
+        **({} if (most := _largest_gain(rows, run)) is None else {"largest_gain": most}),
     }
+
+
+def _largest_gain(rows: Sequence[Told], run: JournaledRun) -> float | None:
+    """Find what no true gain exceeds, where none is better, nothing failed and this is the first look."""
+    split = run.deciding
+    found = {row["candidate"]: row["vs_baseline"][split] for row in rows if row["vs_baseline"]}
+    is_hidden = any(
+        {"despite_failures", "over_all_rows"} & d.keys() or d["se"] is None for d in found.values()
+    )
+    is_better = any(d["mark"] == "better" for d in found.values())
+    look = run.tries.told((*run.primary, split))["look"] if run.tries.is_run else 1
+    is_told = found and split != "single" and look == 1 and not doubted(run.leaks, split)
+    if not is_told or run.ranges[run.primary[0]] != "unit" or is_hidden or is_better:
+        return None
+    if sum(d["n_pairs"] for d in found.values()) > 20_000:  # noqa: PLR2004
+        return None
+    return max(_highest(d, _gain(run, split, name) or {}, run.seed) for name, d in found.items())
+
+
+def _highest(told: Told, d: Told, seed: int) -> float:
+    if told["test"] == "mcnemar":
+        return numerics.score_ends(d["wins"], d["losses"], d["n_pairs"])[1]
+    totals, sizes = d["of_units"]
+    largest = max(sizes)
+    low = numerics.bet_low([-total / largest for total in totals], seed)
+    return float(-low * largest * len(sizes) / sum(sizes))
 
 
 def verdict_of(rows: Sequence[Told], claims: Told, run: JournaledRun, tried: Told | None) -> Told:

@@ -88,8 +88,7 @@ def compare(
         **dict.fromkeys(("se", "ci", "df", "p", "p_holm", "test")),
         "comparisons": 1,
     }
-    if run.margins:
-        told["of_units"] = numerics.by_label(d, labels), numerics.by_label([1.0] * len(d), labels)
+    told["of_units"] = numerics.by_label(d, labels), numerics.by_label([1.0] * len(d), labels)
     found = None if told["diff"] is None else numerics.spread(d, told["diff"], labels)
     if found:
         se, many = found

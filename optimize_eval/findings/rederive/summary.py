@@ -59,7 +59,11 @@ def expected(run: JournaledRun) -> Told:
         "units": _units(run),
         "rows": rows,
         "pairs": pairs,
-        **{key: claims[key] for key in ("selection", "not_told_apart", "carry_over")},
+        **{
+            key: claims[key]
+            for key in ("selection", "not_told_apart", "carry_over", "largest_gain")
+            if key in claims
+        },
         "leakage": run.leaks,
         "duplicates": {name: split.copies for name, split in run.splits.items() if split.copies},
         "clusters": {

@@ -246,6 +246,7 @@ class Summary:
     selection: WinnersSelection | None  # of the winner: its gain as the best of several
     not_told_apart: tuple[str, ...]  # from the winner
     carry_over: WinnersCarryOver | None  # of the winner's train gain
+    largest_gain: Annotated[float | None, IF_ANY] = None  # that any candidate may have, where none is better
     pairs: tuple[CandidatePair, ...]
     pairs_left_out: int
     leakage: Leakages

@@ -6,7 +6,7 @@ from dataclasses import replace
 from optimize_eval.findings.scores import Values
 from optimize_eval.frozen import frozen
 from optimize_eval.protocol import ScoreRange
-from optimize_eval.statistics.equivalence import Tolerance, WithinMargin, within_margin
+from optimize_eval.statistics.equivalence import Tolerance, WithinMargin, highest, within_margin
 from optimize_eval.statistics.families import ALPHA, can_decide, holm
 from optimize_eval.statistics.paired import PairedDifference, difference_of
 from optimize_eval.statistics.power import detectable, detectable_share
@@ -89,15 +89,30 @@ def compare(
     `comparisons` is the number that will be corrected together.
     """
     among = range(len(a)) if places is None else places
-    both = [place for place in among if a[place] == a[place] and b[place] == b[place]]  # NaN is not itself
-    before, after = [a[place] for place in both], [b[place] for place in both]
-    units = None if clusters is None else [clusters[place] for place in both]
+    before, after, units = _paired(a, b, clusters, among)
     difference = difference_of(before, after, units, seed=seed, may_flip=may_flip, comparisons=comparisons)
     held = None
     if tolerance:
         pairs = [y - x for x, y in zip(before, after, strict=True)]
         held = within_margin(difference, pairs, units, tolerance, seed=seed)
-    return Comparison(difference=difference, dropped=len(among) - len(both), held=held)
+    return Comparison(difference=difference, dropped=len(among) - len(before), held=held)
+
+
+def highest_difference(a: Values, b: Values, clusters: Clusters, *, seed: int) -> float:
+    """Give what the mean of b - a is not above, one-sided at 5 %, of scores from 0 to 1."""
+    before, after, units = _paired(a, b, clusters, range(len(a)))
+    difference = difference_of(before, after, units, seed=seed, may_flip=False)
+    pairs = [y - x for x, y in zip(before, after, strict=True)]
+    return highest(difference, pairs, units, seed=seed)
+
+
+def _paired(
+    a: Values, b: Values, clusters: Clusters, among: Sequence[int]
+) -> tuple[list[float], list[float], Clusters]:
+    """Take the examples that both have a score for."""
+    both = [place for place in among if a[place] == a[place] and b[place] == b[place]]  # NaN is not itself
+    units = None if clusters is None else [clusters[place] for place in both]
+    return [a[place] for place in both], [b[place] for place in both], units
 
 
 def tolerance_of(margin: float | None, *ranges: ScoreRange) -> Tolerance | None:

@@ -119,6 +119,7 @@ class _Summing:
             selection=claims.selection,
             not_told_apart=claims.not_told_apart,
             carry_over=claims.carry_over,
+            largest_gain=claims.largest_gain,
             pairs=tuple(pair for family in self._families() for pair in self._all_pairs(family)),
             pairs_left_out=pairs_in_all if pairs_in_all > MOST_PAIRS else 0,
             leakage=self._leakage,

@@ -5,7 +5,6 @@ without a corrected p value, nothing said to carry over for want of evidence, no
 not complete. Who won is claims', what a winner's sentence is won's.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -33,7 +32,6 @@ from optimize_eval.findings.summary.skips import all_skipped, why_skipped
 from optimize_eval.findings.summary.tried import steered
 from optimize_eval.findings.summary.won import BETTER, won
 from optimize_eval.findings.wording import count, evidence, interval, interval90, number, signed
-from optimize_eval.protocol import ScoreRange
 from optimize_eval.store.layout import SINGLE, Layout
 
 _LONGEST_SAID = 300
@@ -192,10 +190,10 @@ def _no_winner(rows: Sequence[Row], summary: Summary, layout: Layout) -> Verdict
         return Verdict(text=_too_few(rows, next(iter(compared.values())), layout), state=TOO_FEW)
     if len(told) == len(compared) and all(_is_the_same(d) for d in told.values()):
         return Verdict(text=_the_same(told, layout), state=NO_DIFFERENCE)
-    return _not_better(told, layout)
+    return _not_better(told, summary.largest_gain, layout)
 
 
-def _not_better(told: Mapping[str, ScoreDifference], layout: Layout) -> Verdict:
+def _not_better(told: Mapping[str, ScoreDifference], most: float | None, layout: Layout) -> Verdict:
     """Name the candidate that comes nearest, and what none of them exceeds."""
     name = max(told, key=lambda one: told[one].diff or 0.0)
     d, where = told[name], on_split(layout.deciding)
@@ -205,11 +203,11 @@ def _not_better(told: Mapping[str, ScoreDifference], layout: Layout) -> Verdict:
         nearest = "" if len(told) == 1 else f"{name} comes nearest, "
         return Verdict(text=f"{who} worse than {layout.baseline}{where}: {nearest}{what}", state=WORSE)
     if len(told) == 1:
-        text = f"{name} is not shown to be better than {layout.baseline}{where}: {what}{_bound(told, layout)}"
+        text = f"{name} is not shown to be better than {layout.baseline}{where}: {what}{_bound(most)}"
     else:
         text = (
             f"no candidate is shown to be better than {layout.baseline}{where}: {name} comes nearest, "
-            f"{what}{_bound(told, layout)}"
+            f"{what}{_bound(most)}"
         )
     return Verdict(text=text, state=NOT_SHOWN)
 
@@ -218,13 +216,9 @@ def _amount(d: ScoreDifference, layout: Layout) -> str:
     return f"{signed(d.diff)} {primary_name(layout)}"
 
 
-def _bound(told: Mapping[str, ScoreDifference], layout: Layout) -> str:
-    """Say which gain none of them exceeds, where scores could; one without an interval is its own end."""
-    if any(_has_no_difference(d) for d in told.values()):
-        return ""  # how much the examples that were not seen can differ by is not known
-    most = max(d.ci[1] if d.ci else d.diff or 0.0 for d in told.values())
-    possible = 1.0 if layout.score_range(layout.evaluators[0]) is ScoreRange.UNIT else math.inf
-    return f"; no gain larger than {number(most)}" if 0 < most < possible else ""
+def _bound(most: float | None) -> str:
+    """Say which gain none of them exceeds, where a score could."""
+    return f"; no gain larger than {number(most)} (95 %)" if most is not None and 0 < most < 1 else ""
 
 
 def _has_no_difference(d: ScoreDifference) -> bool:
