@@ -12,6 +12,8 @@ from optimize_eval.findings.wording import count, interval, signed
 from optimize_eval.statistics.families import fewest_units
 from optimize_eval.store.layout import SINGLE, Layout
 
+AMONG_BOTH = "among the examples that apply to both"
+
 _MOST_NAMED = 3
 
 MARKS = {
@@ -77,17 +79,31 @@ def survives_failures(row: Row, split: str) -> bool:
 def why_no_winner(row: Row, split: str) -> str:
     """Say where a candidate is ahead, and what keeps it from being the winner."""
     d = row.difference(split)
-    if (rows := d.over_all_rows) and rows.mark != compare.BETTER:
+    return why_no_lead(d, d.despite_failures or "")
+
+
+def why_no_lead(d: ScoreDifference, despite_failures: str) -> str:
+    """Say the same of any difference, by what failures and skips of one side leave of it."""
+    if (rows := d.over_all_rows) and rows.mark != d.mark:
         whole = f"{signed(rows.diff)}, {interval(rows.ci)}" if rows.ci else signed(rows.diff)
         return f"among the rows that rules keep, but not over all rows ({whole})"
     if many := d.skipped_for_one:
-        why = _WITH_SKIPS[d.despite_failures or ""]
-        return f"among the examples that apply to both, {why} ({many:,} skipped for one)"
+        return f"{AMONG_BOTH}, {_WITH_SKIPS[despite_failures]} ({many:,} skipped for one)"
     why = {
         UNBOUNDED: "but calls failed, and what they would have scored has no bound",
         IF_ALIKE: "unless failures hide good scores",
-    }.get(d.despite_failures or "", "but not when failures count as 0")
+    }.get(despite_failures, "but not when failures count as 0")
     return f"where both were scored, {why}"
+
+
+def about_rules(who: str, other: str, d: ScoreDifference) -> str:
+    """Say that rules may favour one of two: they leave out other rows, or look at scores or replies."""
+    rows = d.over_all_rows
+    return (
+        f"rules leave rows out by what came of them, or others for {who} than for {other}: over all rows it "
+        f"differs by {signed(rows.diff if rows else None)}, not {signed(d.diff)}; better is what is better "
+        "over all rows, too"
+    )
 
 
 _WITH_SKIPS = {

@@ -10,7 +10,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from optimize_eval.frozen import frozen
 from optimize_eval.protocol import ScoreRange
@@ -24,6 +24,8 @@ WORST_SHOWN = 5
 LINES_KEPT = 20
 
 _LONGEST_SHOWN = 500
+
+_Number = TypeVar("_Number", int, float)
 
 Values = MutableSequence[float]  # by example, UNKNOWN where there is none
 
@@ -51,23 +53,77 @@ class Skips:
 
 
 @frozen
-class Scores:
-    """One cell's outcomes."""
+class Outcomes:
+    """What became of some examples, as far as a comparison needs it."""
 
-    cell: Cell
     means: Values
     lows: Values | None  # with failures as 0; None where that means nothing, or nothing failed
     highs: Values | None
-    scored: int
     failed: int
     skipped: int
-    failures: Sequence[Failures]
     numbers: MutableSequence[int]  # scores that a mean is made of, by example
     failed_calls: MutableSequence[int]
     skipped_calls: MutableSequence[int]
     ruled_calls: MutableSequence[int]  # of these: left out by rules
     whole: Values | None  # means with what rules left out; None where they left out nothing
     is_ruled_by_outcome: bool  # whether a rule that looks at scores or replies left out any of it
+
+    @property
+    def over_all_rows(self) -> Values:
+        return self.means if self.whole is None else self.whole
+
+    def at(self, places: Sequence[int]) -> "Outcomes":
+        """Take some of the examples; all of them without a copy."""
+        if isinstance(places, range) and len(places) == len(self.means):
+            return self
+        failed, skipped = _at(self.failed_calls, places), _at(self.skipped_calls, places)
+        return Outcomes(
+            means=_at(self.means, places),
+            lows=self.lows and _at(self.lows, places),
+            highs=self.highs and _at(self.highs, places),
+            failed=sum(failed),
+            skipped=sum(skipped),
+            numbers=_at(self.numbers, places),
+            failed_calls=failed,
+            skipped_calls=skipped,
+            ruled_calls=_at(self.ruled_calls, places),
+            whole=self.whole and _at(self.whole, places),
+            is_ruled_by_outcome=self.is_ruled_by_outcome,
+        )
+
+
+def joined_outcomes(parts: Sequence[Outcomes]) -> Outcomes:
+    """Put examples of several cells, whose scores are from 0 to 1, one after the other."""
+    return Outcomes(
+        means=_joined(one.means for one in parts),
+        lows=_joined(one.means if one.lows is None else one.lows for one in parts),
+        highs=_joined(one.means if one.highs is None else one.highs for one in parts),
+        failed=sum(one.failed for one in parts),
+        skipped=sum(one.skipped for one in parts),
+        numbers=_joined(one.numbers for one in parts),
+        failed_calls=_joined(one.failed_calls for one in parts),
+        skipped_calls=_joined(one.skipped_calls for one in parts),
+        ruled_calls=_joined(one.ruled_calls for one in parts),
+        whole=_joined(one.over_all_rows for one in parts),
+        is_ruled_by_outcome=any(one.is_ruled_by_outcome for one in parts),
+    )
+
+
+def _joined(parts: Iterable[Iterable[_Number]]) -> list[_Number]:
+    return [value for part in parts for value in part]
+
+
+def _at(values: Sequence[_Number], places: Iterable[int]) -> list[_Number]:
+    return [values[place] for place in places]
+
+
+@frozen
+class Scores(Outcomes):
+    """One cell's outcomes."""
+
+    cell: Cell
+    scored: int
+    failures: Sequence[Failures]
     skips: Sequence[Skips]
     within_sd: float | None
 

@@ -11,12 +11,10 @@ from tests.cli import defined
 from tests.cli.benches import model
 from tests.front_door import Cli
 
-_TASK = (
-    defined.SOLVED.replace("{{ sample.question", "{{ candidate }} {{ sample.question")
-    + """\
+_SCORER = """\
     - {key: right, type: string_equals, ground_truth: "{{ sample.target }}"}
 """
-)
+_TASK = defined.SOLVED.replace("{{ sample.question", "{{ candidate }} {{ sample.question") + _SCORER
 _RULE = """\
   actions:
     - key: convenient
@@ -86,3 +84,25 @@ def test_rules_that_came_after_scores_are_dated(cli: Cli, tmp_path: Path) -> Non
     )
     assert summary["verdict"]["state"] == "not_shown"
     assert cli("report", "r", "--check").status == 0
+
+
+def test_a_rule_about_replies_makes_no_leader_of_a_board(cli: Cli, tmp_path: Path) -> None:
+    defined.task(tmp_path, defined.SOLVED + _SCORER + _RULE % ("{{ solver_output.output }}", "wrong b"))
+    defined.samples(tmp_path, 24)
+    for name in "ab":
+        model(tmp_path / name, _HALF.replace("asked['prompt']", f"('{name} ' + asked['prompt'])"))
+    models = [part for name in "ab" for part in ("--model", f"{name}=cmd:./{name}")]
+    done = cli("bench", "sums.yaml", *models, "--out", "r")
+    assert done.status == 0, done.stderr
+    board = json.loads((tmp_path / "r" / "leaderboard.json").read_text())
+    (pair,) = board["pairs"]
+    assert (pair["mark"], pair["diff"], pair["over_all_rows"]["diff"]) == ("better", 1.0, 0.0)
+    expected = "among the rows that rules keep, but not over all rows (+0.000"
+    assert board["verdict"]["text"].startswith("no model is shown to be the best; b against a: +1.000")
+    assert expected in board["verdict"]["text"]
+    points = [one["text"] for one in board["verdict"]["points"]]
+    assert any("rules leave rows out by what came of them" in one for one in points)
+    assert cli("report", "r", "--check").status == 0
+    pair["over_all_rows"]["diff"] = 0.5
+    (tmp_path / "r" / "leaderboard.json").write_text(json.dumps(board))
+    assert "over_all_rows.diff" in cli("report", "r", "--check").stdout

@@ -15,11 +15,12 @@ from optimize_eval.findings.board.shapes import Board
 from optimize_eval.findings.diff.boards import compare_boards
 from optimize_eval.findings.diff.runs import compare_runs
 from optimize_eval.findings.rederive.__main__ import differences
+from optimize_eval.findings.rederive.board import expected_boards
 from optimize_eval.findings.rederive.journal import read
 from optimize_eval.findings.rederive.summary import expected
 from optimize_eval.findings.summary.stored import summarise_stored
 from optimize_eval.store.stored import open_stored
-from tests.findings.boards import board, by_name
+from tests.findings.boards import board, board_and_folder, by_name, rendered
 from tests.findings.made import Example, Fails, No, Summary, headline, made, moved, noisy, on_val, saying
 
 SKIP = No.SKIPPED
@@ -202,6 +203,34 @@ def test_on_a_board_a_skip_is_neither_a_zero_nor_a_failure(pairs: list[tuple[Exa
         assert model["overall_score"] == pytest.approx(sum(scored) / len(scored))
         assert task["lower_bound"] == pytest.approx(sum(scored) / (len(scored) + failed))
         assert bool(model["not_run"]) == (2 * len(scored) <= len(scored) + failed)
+
+
+def test_a_model_leads_no_board_by_having_bad_examples_skipped(tmp_path: Path) -> None:
+    bad, good = [0.1] * 3, noisy(37)
+    worse: dict[str, list[Example]] = {"f": [*bad, *good[:17]], "g": [*bad, *good[17:]]}
+    after = moved(good, 0.02, sd=0.01)
+    skips: list[Example] = [SKIP] * 3
+    skipping: dict[str, list[Example]] = {"f": [*skips, *after[:17]], "g": [*skips, *after[17:]]}
+    told, _ = board_and_folder(tmp_path / "r", {"a": worse, "b": skipping, "c": worse})
+    (pair, *_) = told["pairs"]
+    assert (pair["mark"], pair["skipped_for_one"], pair["holds_at_worst"]) == ("better", 6, False)
+    assert told["verdict"]["text"].startswith("no model is shown to be the best; b against ")
+    reason = "among the examples that apply to both, but not when skips of one side and failures count as 0"
+    assert told["verdict"]["text"].endswith(f"{reason} (6 skipped for one)")
+    assert told["verdict"]["points"][0]["text"].endswith(f"{reason} (6 skipped for one)")
+    assert "▲" not in rendered(told, width=200)
+    (tmp_path / "r" / "leaderboard.json").write_bytes(orjson.dumps(told))
+    again = expected_boards(tmp_path / "r", read(tmp_path / "r"))["leaderboard.json"]
+    assert not list(differences(told, again, Counter()))
+    wrong = {**pair, "skipped_for_one": 0}
+    assert list(differences({**told, "pairs": [wrong, *told["pairs"][1:]]}, again, Counter()))
+
+
+def test_a_clear_lead_is_one_among_the_examples_that_apply_to_both() -> None:
+    base = noisy(60)
+    leading: dict[str, list[Example]] = {"f": [SKIP, *moved(base, 0.2, sd=0.02)[1:]]}
+    told = board({"a": {"f": [*base]}, "b": leading})
+    assert told["verdict"]["text"].startswith("b leads among the examples that apply to both; b against a: +")
 
 
 def test_a_task_that_does_not_apply_was_not_left_out_by_the_model() -> None:

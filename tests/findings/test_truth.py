@@ -10,7 +10,7 @@ from optimize_eval.findings.diff.regressions import Evidence
 from optimize_eval.findings.shaping import margin_of, score_difference
 from optimize_eval.findings.summary.compare import Comparison, compare, corrected, tolerance_of
 from optimize_eval.protocol import ScoreRange
-from tests.benchmarks.truth import gates
+from tests.benchmarks.truth import boards, gates
 from tests.benchmarks.truth.claims import PICKED, of_the_best, skipped_where_bad
 from tests.findings.made import made, points
 
@@ -49,6 +49,12 @@ def test_the_interval_of_the_best_holds_its_own_true_gain() -> None:
 def test_skipping_bad_examples_of_one_of_two_equal_candidates_never_wins() -> None:
     draw = random.Random(9)
     assert not sum(map(skipped_where_bad, [draw] * 60))
+
+
+def test_nor_does_a_model_lead_a_board_by_that_and_among_many_a_real_lead_is_found() -> None:
+    draw = random.Random(10)
+    assert not sum(map(boards.skipped_where_bad, [draw] * 40))
+    assert boards.real_lead(draw)  # of 528 pairs
 
 
 def test_of_twelve_evaluators_without_any_difference_one_says_so_falsely_in_at_most_5_of_100_runs() -> None:

@@ -6,9 +6,13 @@ What other tasks could make of it is a question of its own, answered where there
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import accumulate
 
+from optimize_eval.findings.scores import Values
+from optimize_eval.findings.summary.compare import Comparison
 from optimize_eval.statistics.intervals import Interval, around, wilson_effective
 from optimize_eval.statistics.means import Mean, mean_of
 from optimize_eval.statistics.paired import PairedDifference, difference_of
@@ -36,18 +40,42 @@ def on_tasks_like_these(tasks: Sequence[Sequence[float]]) -> Mean | None:
     return mean_of(_centres(there), is_unit=True) if len(there) >= FEWEST_TASKS else None
 
 
+def compare_by_task(
+    a: Values,
+    b: Values,
+    sizes: Sequence[int],
+    *,
+    seed: int = 0,
+    may_flip: bool = True,
+    comparisons: int = 1,
+) -> Comparison:
+    """Compare on the examples that both have a score for, which are those of tasks of these sizes in turn."""
+    both = list(zip(a, b, strict=True))
+    starts = accumulate(sizes, initial=0)
+    pairs = [
+        [(x, y) for x, y in both[start : start + size] if not math.isnan(y - x)]
+        for start, size in zip(starts, sizes, strict=False)
+    ]
+    difference = difference_over(pairs, seed=seed, may_flip=may_flip, comparisons=comparisons)
+    return Comparison(difference=difference, dropped=len(both) - difference.n_pairs)
+
+
 def difference_over(
-    tasks: Sequence[Sequence[ScorePair]], *, seed: int = 0, may_flip: bool = True
+    tasks: Sequence[Sequence[ScorePair]], *, seed: int = 0, may_flip: bool = True, comparisons: int = 1
 ) -> PairedDifference:
-    """Compare pairs by task: the mean over tasks of second minus first, its interval, one p value."""
+    """Compare pairs by task: the mean over tasks of second minus first, its interval, one p value.
+
+    `comparisons` is the number that will be corrected together.
+    """
+    compared = partial(_compared, seed=seed, may_flip=may_flip, comparisons=comparisons)
     there = [pairs for pairs in tasks if pairs]
     every = [pair for pairs in there for pair in pairs]
-    plain = _compared(every, may_flip=False)  # for its counts
+    plain = _compared(every)  # for its counts
     estimate = stratified([[b - a for a, b in pairs] for pairs in there])
     if estimate is None:
-        whole = _compared([_centre(pairs) for pairs in there], seed=seed, may_flip=may_flip)
+        whole = compared([_centre(pairs) for pairs in there])
     else:
-        whole = _among_fixed_tasks(there, estimate, seed=seed, may_flip=may_flip)
+        whole = _among_fixed_tasks(there, estimate, compared)
     return replace(
         whole,
         ci=_possible(whole.ci, every),
@@ -59,14 +87,15 @@ def difference_over(
 
 
 def _among_fixed_tasks(
-    tasks: Sequence[Sequence[ScorePair]], estimate: Stratified, *, seed: int, may_flip: bool
+    tasks: Sequence[Sequence[ScorePair]],
+    estimate: Stratified,
+    compared: Callable[[Sequence[ScorePair]], PairedDifference],
 ) -> PairedDifference:
     """Flip pairs, each with the weight that it has in its task."""
     if len({len(pairs) for pairs in tasks}) == 1:
-        flipped = _compared([pair for pairs in tasks for pair in pairs], seed=seed, may_flip=may_flip)
+        flipped = compared([pair for pairs in tasks for pair in pairs])
     else:
-        weighted = [(a / len(pairs), b / len(pairs)) for pairs in tasks for a, b in pairs]
-        flipped = _compared(weighted, seed=seed, may_flip=may_flip)
+        flipped = compared([(a / len(pairs), b / len(pairs)) for pairs in tasks for a, b in pairs])
     ci = around(estimate.mean, estimate.se, estimate.df) if estimate.se else None
     return replace(flipped, diff=estimate.mean, se=estimate.se, ci=ci, df=estimate.df)
 
@@ -78,9 +107,11 @@ def _possible(ci: Interval | None, pairs: Sequence[ScorePair]) -> Interval | Non
     return max(-1.0, ci[0]), min(1.0, ci[1])
 
 
-def _compared(pairs: Sequence[ScorePair], *, seed: int = 0, may_flip: bool) -> PairedDifference:
+def _compared(
+    pairs: Sequence[ScorePair], *, seed: int = 0, may_flip: bool = False, comparisons: int = 1
+) -> PairedDifference:
     first, second = [a for a, _ in pairs], [b for _, b in pairs]
-    return difference_of(first, second, seed=seed, may_flip=may_flip)
+    return difference_of(first, second, seed=seed, may_flip=may_flip, comparisons=comparisons)
 
 
 def _centre(pairs: Sequence[ScorePair]) -> ScorePair:

@@ -8,23 +8,25 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import accumulate, combinations
+from functools import partial
+from itertools import combinations
 from typing import Any
 
-from optimize_eval.findings.board.by_task import difference_over
+from optimize_eval.findings.board.by_task import compare_by_task
 from optimize_eval.findings.board.cells import BenchedModel, RanksNobody, model_names, unranked_in
-from optimize_eval.findings.board.models import ByExample, RankedModel, model_of
+from optimize_eval.findings.board.models import RankedModel, model_of
 from optimize_eval.findings.board.names import NONE_KNOWN, KnownTasks, known_tasks
 from optimize_eval.findings.board.outcomes import CountedTask, read_outcomes, tasks_of
 from optimize_eval.findings.board.shapes import SCHEMA, Board, ModelPair, ScoredFile, TaskLeftOut
 from optimize_eval.findings.board.verdict import judge
+from optimize_eval.findings.claims.failures import Between, may_be_favoured, with_failures
 from optimize_eval.findings.documents import from_dict
 from optimize_eval.findings.metrics import counts_as
 from optimize_eval.findings.replies import doubts_of_models
 from optimize_eval.findings.shapes.summary import SpendingTotals
 from optimize_eval.findings.shaping import score_difference
 from optimize_eval.findings.summary.compare import MOST_FLIPPED_PAIRS, Comparison, corrected
-from optimize_eval.findings.summary.stored import doubts_about_code
+from optimize_eval.findings.summary.stored import doubts_about_code, doubts_about_rules
 from optimize_eval.findings.wording import count
 from optimize_eval.statistics.families import ALPHA
 from optimize_eval.statistics.paired import PairedDifference
@@ -59,7 +61,8 @@ def board_of(
         for model in sorted(every, key=_rank)
     ]
     written = {model.name: model.text for model in models}
-    code = doubts_about_code(run.manifest.get("settings", {}))
+    stored = run.manifest.get("settings", {})
+    code = (*doubts_about_code(stored), *doubts_about_rules(stored))
     left = tuple(_left_out(run, left_out))
     doubts = [*map(_why_left_out, left), *doubts_of_models(ranked, written), *_unlike_skips(every), *code]
     first, spent = every[0].scores, run.ledger.ledger.spending.to_dict()
@@ -130,11 +133,12 @@ def expected_board(files: Sequence[TaskFile], layout: Layout, known: KnownTasks 
 
 def _unlike_skips(models: Sequence[RankedModel]) -> Iterator[str]:
     """Point out that models were not scored on the same examples."""
-    differing = sum(len(set(skipped)) > 1 for skipped in zip(*(one.skipped for one in models), strict=True))
+    every = [one.outcomes.skipped_calls for one in models]
+    differing = sum(len(set(skipped)) > 1 for skipped in zip(*every, strict=True))
     if differing:
         calls = ", ".join(f"{one.scores.skipped:,} ({one.scores.adapter})" for one in models[:_MOST_NAMED])
         more = ", …" * (len(models) > _MOST_NAMED)
-        examples = count(len(models[0].skipped), "example")
+        examples = count(len(every[0]), "example")
         yield (
             f"skipped calls differ: {calls}{more}; {differing:,} of {examples} are concerned, and pairs of "
             "which one side was skipped are dropped"
@@ -152,42 +156,44 @@ def _rank(model: RankedModel) -> tuple[float, ...]:
 
 def _pairs(models: Sequence[RankedModel], tasks: Sequence[CountedTask], seed: int) -> list[ModelPair]:
     couples = list(combinations(models, 2))
-    may_flip = len(couples) <= MOST_FLIPPED_PAIRS
-    means = [_compare(a.means, b.means, tasks, seed=seed, may_flip=may_flip) for a, b in couples]
+    sizes, many = [task.size for task in tasks], len(couples)
+    between = partial(compare_by_task, sizes=sizes, comparisons=many)
+    drawn = partial(between, seed=seed, may_flip=many <= MOST_FLIPPED_PAIRS)
+    plain = [drawn(a.outcomes.means, b.outcomes.means) for a, b in couples]
+    whole = {
+        place: drawn(a.outcomes.over_all_rows, b.outcomes.over_all_rows)
+        for place, (a, b) in enumerate(couples)
+        if may_be_favoured(a.outcomes, b.outcomes)
+    }
+    over_all = corrected([whole.get(place, one) for place, one in enumerate(plain)])
     return [
-        ModelPair(
-            a=a.scores.adapter,
-            b=b.scores.adapter,
-            difference=score_difference(comparison),
-            holds_at_lower_bound=_holds(comparison, _compare(a.lows, b.lows, tasks, may_flip=False)),
-            holds_at_worst=_holds(comparison, _at_worst(a, b, comparison, tasks)),
-        )
-        for (a, b), comparison in zip(couples, corrected(means), strict=True)
+        _pair(a, b, one, over_all[place] if place in whole else None, partial(between, may_flip=False))
+        for place, ((a, b), one) in enumerate(zip(couples, corrected(plain), strict=True))
     ]
 
 
-def _at_worst(a: RankedModel, b: RankedModel, plain: Comparison, tasks: Sequence[CountedTask]) -> Comparison:
-    """Compare with failures as 0 of the one that is ahead, and as 1 of the other."""
-    ends = (a.highs, b.lows) if (plain.difference.diff or 0.0) > 0 else (a.lows, b.highs)
-    return _compare(*ends, tasks, may_flip=False)
+def _pair(
+    a: RankedModel, b: RankedModel, plain: Comparison, over_all: Comparison | None, between: Between
+) -> ModelPair:
+    """Shape a comparison; where failures and skips of one side count, they are the leader's as 0."""
+    if (plain.difference.diff or 0.0) > 0:
+        held = with_failures(a.outcomes, b.outcomes, between, is_unit=True)
+    else:
+        held = with_failures(b.outcomes, a.outcomes, lambda x, y: between(y, x), is_unit=True)
+    difference = score_difference(plain, over_all=over_all)
+    return ModelPair(
+        a=a.scores.adapter,
+        b=b.scores.adapter,
+        difference=replace(difference, skipped_for_one=held.skipped_for_one),
+        holds_at_lower_bound=_holds(plain, held.at_zero),
+        holds_at_worst=_holds(plain, held.at_worst),
+    )
 
 
-def _compare(
-    a: ByExample, b: ByExample, tasks: Sequence[CountedTask], *, seed: int = 0, may_flip: bool
-) -> Comparison:
-    """Compare on the examples that both have a score for; of these, tasks count alike."""
-    both = list(zip(a, b, strict=True))
-    starts = accumulate((task.size for task in tasks), initial=0)
-    pairs = [
-        [(x, y) for x, y in both[start : start + task.size] if not math.isnan(y - x)]
-        for start, task in zip(starts, tasks, strict=False)
-    ]
-    difference = difference_over(pairs, seed=seed, may_flip=may_flip)
-    return Comparison(difference=difference, dropped=len(both) - difference.n_pairs)
-
-
-def _holds(plain: Comparison, other: Comparison) -> bool:
+def _holds(plain: Comparison, other: Comparison | None) -> bool:
     """Return True if a difference goes the same way, and is as sure, with failures counted as scores."""
+    if other is None:
+        return False
     ways = _way(plain.difference), _way(other.difference)
     return None not in ways and ways[0] in {0, ways[1]}
 

@@ -22,7 +22,7 @@ from optimize_eval.findings.board.shapes import (
     TasksLikeThese,
 )
 from optimize_eval.findings.measures import passes_of, passes_over
-from optimize_eval.findings.scores import Scores
+from optimize_eval.findings.scores import Outcomes, Scores, joined_outcomes
 from optimize_eval.findings.shapes.measured import PassRates
 from optimize_eval.frozen import frozen
 from optimize_eval.statistics.means import mean_of
@@ -32,13 +32,10 @@ ByExample = Sequence[float]  # not a number where there is no score
 
 @frozen
 class RankedModel:
-    """A model's numbers, and the scores behind them in the order of all examples."""
+    """A model's numbers, and what is behind them in the order of all examples."""
 
     scores: ModelScores
-    means: ByExample
-    lows: ByExample
-    highs: ByExample
-    skipped: Sequence[int]  # calls
+    outcomes: Outcomes
 
 
 def model_of(
@@ -58,18 +55,16 @@ def model_of(
         )
         for task in tasks
     )
-    means, lows, highs = (
-        [value for task in tasks for value in task.of(ends(files[task.split].scores))]
-        for ends in (_means, _lows, _highs)
-    )
+    splits = dict.fromkeys(task.split for task in tasks)
+    outcomes = joined_outcomes([files[split].scores for split in splits])
+    means, lows = outcomes.means, outcomes.lows or outcomes.means
     not_run = tuple(task.name for task, entry in zip(tasks, entries, strict=True) if _is_not_run(entry))
     scores = _scores_of(
         name, entries, list(files.values()), not_run, means=by_task(means, tasks), lows=by_task(lows, tasks)
     )
     categories, passes = tuple(_categories(means, tasks)), _pass_rates(tasks, files)
-    skipped = [many for task in tasks for many in task.of(files[task.split].scores.skipped_calls)]
     scores = replace(scores, categories=categories, passes=passes)
-    return RankedModel(scores=scores, means=means, lows=lows, highs=highs, skipped=skipped)
+    return RankedModel(scores=scores, outcomes=outcomes)
 
 
 def _scores_of(
@@ -177,10 +172,6 @@ def _examples(task: CountedTask, file: FileOutcomes) -> Iterator[BoardExample]:
         yield replace(whole, prompt=item.prompt, targets=item.targets)
 
 
-def _means(scores: Scores) -> ByExample:
-    return scores.means
-
-
 def _is_not_run(entry: TaskScores) -> bool:
     """Return True if at most half of the examples that apply have a score."""
     applying = entry.total - entry.skipped_examples
@@ -195,10 +186,6 @@ def _skipped_in(task: CountedTask, scores: Scores) -> int:
 def _lows(scores: Scores) -> ByExample:
     """Give the scores with failures counted as 0."""
     return scores.means if scores.lows is None else scores.lows
-
-
-def _highs(scores: Scores) -> ByExample:
-    return scores.means if scores.highs is None else scores.highs
 
 
 def by_task(values: ByExample, tasks: Sequence[CountedTask]) -> list[list[float]]:

@@ -172,8 +172,14 @@ class ModelPair:
     a: str
     b: str
     difference: Annotated[ScoreDifference, FLAT]
-    holds_at_lower_bound: bool  # with all failures as 0
+    holds_at_lower_bound: bool  # with all failures, and many skips of one side, as 0
     holds_at_worst: bool | None  # with those of the one that is ahead as 0 and the other's as 1
+
+    @property
+    def holds(self) -> bool:
+        """Return True if failures, skips of one side and rules leave a lead what it is."""
+        rows = self.difference.over_all_rows
+        return bool(self.holds_at_worst) and (rows is None or rows.mark == self.difference.mark)
 
 
 @frozen

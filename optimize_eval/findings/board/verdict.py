@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from optimize_eval.findings.board.shapes import ModelPair, ModelScores
-from optimize_eval.findings.rows import too_few
+from optimize_eval.findings.claims.failures import IF_ALIKE, NOT
+from optimize_eval.findings.rows import AMONG_BOTH, about_rules, too_few, why_no_lead
 from optimize_eval.findings.shapes.conclusion import Conclusion
-from optimize_eval.findings.shapes.difference import ScoreDifference
+from optimize_eval.findings.shapes.difference import OverAllRows, ScoreDifference
 from optimize_eval.findings.shapes.summary import Point
 from optimize_eval.findings.summary import compare
 from optimize_eval.findings.wording import count, interval, number, p_value, percent, signed
@@ -18,6 +19,7 @@ _TURNED = {
     compare.HINT_BETTER: compare.HINT_WORSE,
     compare.HINT_WORSE: compare.HINT_BETTER,
 }
+_SHOWN = {compare.BETTER, compare.WORSE}
 _MOST_NAMED = 5
 
 
@@ -52,19 +54,30 @@ def _headline(ranked: Sequence[ModelScores], pairs: Sequence[ModelPair]) -> str:
         return f"no model ran all tasks, so none leads; {compared}"
     if second.not_run:
         return f"{first.adapter} leads: {second.adapter} did not run all tasks"
-    is_sure = pair.difference.mark == compare.BETTER and pair.holds_at_worst
-    return (
-        f"{first.adapter} leads; {compared}" if is_sure else f"no model is shown to be the best; {compared}"
-    )
+    d = pair.difference
+    if d.mark != compare.BETTER or not pair.holds:
+        return f"no model is shown to be the best; {compared}{_despite(pair)}"
+    among = f" {AMONG_BOTH}" if d.skipped_for_one else ""
+    return f"{first.adapter} leads{among}; {compared}"
+
+
+def _despite(pair: ModelPair) -> str:
+    """Say what keeps a difference from being a lead: skips of one side, or rules."""
+    d = pair.difference
+    if pair.holds or d.mark not in _SHOWN or not (d.skipped_for_one or d.over_all_rows):
+        return ""
+    return f" {why_no_lead(d, IF_ALIKE if pair.holds_at_lower_bound else NOT)}"
 
 
 def _points(ranked: Sequence[ModelScores], pairs: Sequence[ModelPair]) -> Iterator[Point]:
     first = ranked[0].adapter
     unsure = _not_told_apart(ranked, pairs)
     for other, pair in unsure[:_MOST_NAMED]:
-        yield Point(mark="·", text=f"{first} against {other.adapter}: {_difference(pair.difference)}")
+        text = f"{first} against {other.adapter}: {_difference(pair.difference)}{_despite(pair)}"
+        yield Point(mark="·", text=text)
     if (more := len(unsure) - _MOST_NAMED) > 0:
         yield Point(mark="·", text=f"nor is {first} shown to differ from {count(more, 'more model')}")
+    yield from _rules(ranked, pairs)
     for model in ranked:
         if model.not_run:
             yield Point(mark="!", text=_not_run(model))
@@ -72,13 +85,21 @@ def _points(ranked: Sequence[ModelScores], pairs: Sequence[ModelPair]) -> Iterat
             yield Point(mark="!", text=_failures(model))
 
 
+def _rules(ranked: Sequence[ModelScores], pairs: Sequence[ModelPair]) -> Iterator[Point]:
+    """Say of the first model what rules may have made of its lead."""
+    first, *others = ranked
+    for other in others[:_MOST_NAMED]:
+        d = seen_from(first, other, pairs).difference
+        if d.over_all_rows:
+            yield Point(mark="!", text=about_rules(first.adapter, other.adapter, d))
+
+
 def _not_told_apart(
     ranked: Sequence[ModelScores], pairs: Sequence[ModelPair]
 ) -> list[tuple[ModelScores, ModelPair]]:
     """Find the models, from the third on, that the first is not shown to differ from."""
     others = [(other, seen_from(ranked[0], other, pairs)) for other in ranked[2:] if not other.not_run]
-    shown = {compare.BETTER, compare.WORSE}
-    return [(other, pair) for other, pair in others if pair.difference.mark not in shown]
+    return [(other, pair) for other, pair in others if pair.difference.mark not in _SHOWN or _despite(pair)]
 
 
 def seen_from(model: ModelScores, other: ModelScores, pairs: Sequence[ModelPair]) -> ModelPair:
@@ -98,6 +119,16 @@ def _turned(d: ScoreDifference) -> ScoreDifference:
         wins=d.losses,
         losses=d.wins,
         mark=_TURNED.get(d.mark, d.mark),
+        over_all_rows=(rows := d.over_all_rows) and _all_rows_turned(rows),
+    )
+
+
+def _all_rows_turned(rows: OverAllRows) -> OverAllRows:
+    return replace(
+        rows,
+        diff=None if rows.diff is None else -rows.diff,
+        ci=rows.ci and (-rows.ci[1], -rows.ci[0]),
+        mark=_TURNED.get(rows.mark, rows.mark),
     )
 
 

@@ -5,10 +5,16 @@ Each p value is corrected within its family; which families there are is said in
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 
-from optimize_eval.findings.claims.failures import WithFailures, are_held_against, with_failures
+from optimize_eval.findings.claims.failures import (
+    Between,
+    WithFailures,
+    are_held_against,
+    may_be_favoured,
+    with_failures,
+)
 from optimize_eval.findings.claims.families import (
     CellFamily,
     corrected_by,
@@ -100,7 +106,7 @@ class Against(Remembers):
     @cached_property
     def over_all_rows(self) -> dict[Key, Comparison]:
         """Compare once more with what rules left out, where they may favour one of the two."""
-        found = {key: self._over_all(key) for key in self.baseline if self._may_be_favoured(key)}
+        found = {key: self._over_all(key) for key in self.baseline if may_be_favoured(*self._pair(key))}
         done = corrected_by(
             dict(self.baseline) | found, lambda key: family_of(key[0], self.layout), self._also
         )
@@ -229,35 +235,22 @@ class Against(Remembers):
     def _are_held_against(self, key: Key) -> bool:
         return are_held_against(*self._pair(key))
 
-    def _may_be_favoured(self, key: Key) -> bool:
-        """Return True if rules leave out other rows of one than of the other, or look at outcomes."""
-        a, b = self._pair(key)
-        return a.ruled_calls != b.ruled_calls or a.is_ruled_by_outcome or b.is_ruled_by_outcome
-
     def _over_all(self, key: Key) -> Comparison:
-        a, b = (one.means if one.whole is None else one.whole for one in self._pair(key))
-        clusters = self.splits[key[0].split].clusters
-        return compare(
-            a,
-            b,
-            clusters,
-            seed=self.layout.seed,
-            may_flip=self._may_flip,
-            comparisons=self._sizes[key],
-        )
+        return self._values_between(key)(*(one.over_all_rows for one in self._pair(key)))
 
     def _pair(self, key: Key) -> tuple[Scores, Scores]:
         where, name = key
         return self.scores[where, self.layout.baseline], self.scores[where, name]
 
     def _with_failures(self, key: Key) -> WithFailures:
-        where, _ = key
-        clusters = self.splits[where.split].clusters
-        is_unit = self.layout.score_range(where.evaluator) is ScoreRange.UNIT
-        return with_failures(
-            *self._pair(key),
-            clusters,
-            is_unit=is_unit,
+        is_unit = self.layout.score_range(key[0].evaluator) is ScoreRange.UNIT
+        return with_failures(*self._pair(key), self._values_between(key), is_unit=is_unit)
+
+    def _values_between(self, key: Key) -> Between:
+        """Give what compares other scores of the same examples."""
+        return partial(
+            compare,
+            clusters=self.splits[key[0].split].clusters,
             seed=self.layout.seed,
             may_flip=self._may_flip,
             comparisons=self._sizes[key],

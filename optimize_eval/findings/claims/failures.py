@@ -5,14 +5,15 @@ else a candidate would lead by having its bad examples skipped.
 """
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from optimize_eval.findings.scores import Scores, Values
-from optimize_eval.findings.summary.compare import BETTER, Comparison, compare
+from optimize_eval.findings.scores import Outcomes, Values
+from optimize_eval.findings.summary.compare import BETTER, Comparison
 from optimize_eval.frozen import frozen
-from optimize_eval.statistics.units import Clusters
 
 SURELY, IF_ALIKE, NOT, UNBOUNDED = "surely", "if_both_count_as_zero", "no", "unbounded"
+
+Between = Callable[[Values, Values], Comparison]  # what compares scores, a before and b after
 
 FEWEST_SKIPS = 0.01  # of the pairs, above which skips of one side alone count as failures
 
@@ -35,12 +36,12 @@ class WithFailures:
         return IF_ALIKE if _is_ahead(self.at_zero) else NOT
 
 
-def lower_bounds(scores: Scores) -> Values | None:
+def lower_bounds(scores: Outcomes) -> Values | None:
     """Give the scores with failures counted as 0; None where they have no such end."""
     return scores.lows if scores.failed else scores.means
 
 
-def notable_skips(a: Scores, b: Scores) -> int:
+def notable_skips(a: Outcomes, b: Outcomes) -> int:
     """Count the examples that an evaluator skipped for one of the two alone; a few of them are ignored."""
     if not a.skipped and not b.skipped:
         return 0
@@ -49,12 +50,12 @@ def notable_skips(a: Scores, b: Scores) -> int:
     return many if many > FEWEST_SKIPS * pairs else 0
 
 
-def are_held_against(a: Scores, b: Scores) -> bool:
+def are_held_against(a: Outcomes, b: Outcomes) -> bool:
     """Return True if a lead between the two has to hold with failures, or skips of one side, as scores."""
     return bool(a.failed or b.failed or notable_skips(a, b))
 
 
-def counted_as(end: float, own: Scores, other: Scores, *, is_unit: bool) -> Values | None:
+def counted_as(end: float, own: Outcomes, other: Outcomes, *, is_unit: bool) -> Values | None:
     """Give scores with failures, and what was skipped for this side alone, as an end of the range."""
     values = (own.highs if end else own.lows) if own.failed else own.means
     if values is None or not notable_skips(own, other):
@@ -66,29 +67,23 @@ def counted_as(end: float, own: Scores, other: Scores, *, is_unit: bool) -> Valu
     return array("d", map(_joined, values, known, more, [end] * len(more)))
 
 
-def with_failures(
-    a: Scores,
-    b: Scores,
-    clusters: Clusters,
-    *,
-    is_unit: bool,
-    seed: int,
-    may_flip: bool,
-    comparisons: int = 1,
-) -> WithFailures:
+def with_failures(a: Outcomes, b: Outcomes, between: Between, *, is_unit: bool) -> WithFailures:
     """Compare b with a both ways."""
 
     def against(end: float) -> Comparison | None:
         before, after = counted_as(end, a, b, is_unit=is_unit), counted_as(0.0, b, a, is_unit=is_unit)
-        if before is None or after is None:
-            return None
-        return compare(before, after, clusters, seed=seed, may_flip=may_flip, comparisons=comparisons)
+        return None if before is None or after is None else between(before, after)
 
     many = notable_skips(a, b)
     return WithFailures(at_worst=against(1.0), at_zero=against(0.0), skipped_for_one=many)
 
 
-def _skips(scores: Scores) -> Sequence[int]:
+def may_be_favoured(a: Outcomes, b: Outcomes) -> bool:
+    """Return True if rules leave out other rows of one than of the other, or look at outcomes."""
+    return a.ruled_calls != b.ruled_calls or a.is_ruled_by_outcome or b.is_ruled_by_outcome
+
+
+def _skips(scores: Outcomes) -> Sequence[int]:
     """Give what the evaluator skipped of each example; rules are another thing."""
     return [every - ruled for every, ruled in zip(scores.skipped_calls, scores.ruled_calls, strict=True)]
 

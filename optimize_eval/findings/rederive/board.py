@@ -106,7 +106,7 @@ def _board(stored: Told, run: JournaledRun, places: list[_Place]) -> Told:
     left_out = {split: one for split, one in _left_out(run).items() if split not in places[0].cells}
     tasks = list(_tasks(stored, run, left_out))
     models = [_model(run, place, tasks) for place in places]
-    pairs = pairs_of(models, run.seed)
+    pairs = pairs_of(models, [len(values) for values in models[0]["values"]], run.seed)
     for model in models:
         model["win_rate"] = win_rate(model["adapter"], pairs)
     ranked = sorted(
@@ -115,7 +115,7 @@ def _board(stored: Told, run: JournaledRun, places: list[_Place]) -> Told:
     first = models[0]
     top = {key: first[key] for key in ("overall_score", "adapter", "tasks")}
     for model in models:
-        del model["values"], model["lows"], model["highs"]
+        del model["values"], model["records"]
     if left_out:
         top["left_out"] = [
             {"task": split, "evaluator": one, "why": why} for split, (one, why) in left_out.items()
@@ -141,9 +141,7 @@ def _model(run: JournaledRun, place: _Place, tasks: Sequence[BoardTask]) -> Told
     cells = place.cells
     entries = [_entry(task, cells[task.split]) for task in tasks]
     values = [list(task.of(cells[task.split].means)) for task in tasks]
-    lows, highs = (
-        [list(task.of(cells[task.split].with_failures(end) or [])) for task in tasks] for end in (0.0, 1.0)
-    )
+    lows = [list(task.of(cells[task.split].with_failures(0.0) or [])) for task in tasks]
     kinds = sum((cell.kinds for cell in cells.values()), Counter[str]())
     scored, failed = sum(cell.scored for cell in cells.values()), kinds.total()
     overall = _overall(values)
@@ -170,9 +168,21 @@ def _model(run: JournaledRun, place: _Place, tasks: Sequence[BoardTask]) -> Told
         "categories": _categories(values, tasks),
         "tasks": entries,
         "values": values,
-        "lows": lows,
-        "highs": highs,
+        "records": _joined([cells[split] for split in dict.fromkeys(task.split for task in tasks)]),
     }
+
+
+def _joined(cells: Sequence[CellRecords]) -> CellRecords:
+    """Put a model's cells one after the other; scores on a board are from 0 to 1."""
+    return CellRecords(
+        scores=[one for cell in cells for one in cell.scores],
+        failures=[one if cell.is_unit else [] for cell in cells for one in cell.failures],
+        skips=[one for cell in cells for one in cell.skips],
+        is_unit=True,
+        whole=[one for cell in cells for one in cell.whole],
+        ruled=[one for cell in cells for one in cell.ruled],
+        by_outcome=any(cell.by_outcome for cell in cells),
+    )
 
 
 def _replies(run: JournaledRun, place: _Place) -> list[Told]:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from optimize_eval.findings.rederive import numerics
-from optimize_eval.findings.rederive.compared import Told, correct
-from optimize_eval.findings.rederive.journal import Values
+from optimize_eval.findings.rederive.compared import OF_ALL_ROWS, Told, correct
+from optimize_eval.findings.rederive.journal import CellRecords, Values, are_ruled_apart, one_sided
 
 _OF_D = (
     *("diff", "se", "ci", "p", "p_holm", "test", "n_pairs", "units", "comparisons", "dropped"),
@@ -17,25 +17,46 @@ _MOST_FLIPPED = 50
 Pairs = list[numerics.Pair]
 
 
-def pairs_of(models: Sequence[Told], seed: int) -> list[Told]:
+def pairs_of(models: Sequence[Told], sizes: Sequence[int], seed: int) -> list[Told]:
     couples = list(combinations(models, 2))
     may_flip = len(couples) <= _MOST_FLIPPED
-    found = {
-        (a["adapter"], b["adapter"]): _compare(a["values"], b["values"], seed, may_flip=may_flip)
-        for a, b in couples
+
+    def against(before: Values, after: Values) -> Told:
+        return _compare(_by_task(before, sizes), _by_task(after, sizes), seed, may_flip=may_flip)
+
+    cells = {(a["adapter"], b["adapter"]): (a["records"], b["records"]) for a, b in couples}
+    plain = {names: against(a.means, b.means) for names, (a, b) in cells.items()}
+    whole = {
+        names: against(*([numerics.average(one) for one in cell.whole] for cell in pair))
+        for names, pair in cells.items()
+        if are_ruled_apart(*pair)
     }
-    return [
-        {
-            "a": a["adapter"],
-            "b": b["adapter"],
-            **{key: d[key] for key in _OF_D},
-            "holds_at_lower_bound": _holds(d, a["lows"], b["lows"], seed),
-            "holds_at_worst": _holds(d, a["highs"], b["lows"], seed)
-            if (d["diff"] or 0) > 0
-            else _holds(d, a["lows"], b["highs"], seed),
-        }
-        for (a, b), d in zip(couples, correct(found, lambda _: 0).values(), strict=True)
-    ]
+    over_all = correct(plain | whole, lambda _: 0)
+    found = []
+    for (a, b), d in correct(plain, lambda _: 0).items():
+        told = {"a": a, "b": b, **{key: d[key] for key in _OF_D}, **_held(d, *cells[a, b], sizes, seed)}
+        if (a, b) in whole:
+            told["over_all_rows"] = {key: over_all[a, b][key] for key in OF_ALL_ROWS}
+        found.append(told)
+    return found
+
+
+def _held(d: Told, a: CellRecords, b: CellRecords, sizes: Sequence[int], seed: int) -> Told:
+    """Say what becomes of a difference with failures, and many skips of one side, as scores."""
+
+    def holds(as_a: float, as_b: float) -> bool:
+        before, after = a.counted_as(as_a, b) or [], b.counted_as(as_b, a) or []
+        return _holds(d, _by_task(before, sizes), _by_task(after, sizes), seed)
+
+    alone = one_sided(a, b)
+    worst = (1.0, 0.0) if (d["diff"] or 0) > 0 else (0.0, 1.0)
+    told = {"holds_at_lower_bound": holds(0.0, 0.0), "holds_at_worst": holds(*worst)}
+    return told | ({"skipped_for_one": alone} if alone else {})
+
+
+def _by_task(values: Values, sizes: Sequence[int]) -> list[Values]:
+    given = iter(values)
+    return [[next(given) for _ in range(size)] for size in sizes]
 
 
 def _compare(a: Sequence[Values], b: Sequence[Values], seed: int, *, may_flip: bool) -> Told:

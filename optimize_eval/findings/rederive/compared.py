@@ -15,6 +15,7 @@ OF_D = (
     *("diff", "se", "ci", "p", "p_holm", "test", "n_pairs", "units", "comparisons", "dropped"),
     *("wins", "ties", "losses", "at_most", "mark"),
 )
+OF_ALL_ROWS = ("diff", "ci", "p", "p_holm", "mark")
 
 _FEWEST = 10  # units of a hint, examples of a flagged gap
 

@@ -9,6 +9,7 @@ from typing import Any
 from optimize_eval.findings.rederive import numerics
 from optimize_eval.findings.rederive.claims import claims_of, is_share_kept, verdict_of
 from optimize_eval.findings.rederive.compared import (
+    OF_ALL_ROWS,
     OF_D,
     Told,
     compare,
@@ -27,7 +28,6 @@ from optimize_eval.findings.rederive.spent import spent_of
 
 Where = tuple[str, str | None, str]  # evaluator, task model, split
 _MOST_PAIRS = 2000
-OF_ALL_ROWS = ("diff", "ci", "p", "p_holm", "mark")
 _MOST_LINES = 20
 
 

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 from optimize_eval.findings.claims.duplicates import FEWEST_COPIES
 from optimize_eval.findings.replies import doubts
-from optimize_eval.findings.rows import evaluator_label, is_primary
+from optimize_eval.findings.rows import about_rules, evaluator_label, is_primary
 from optimize_eval.findings.shapes.leakage import RECORDED
 from optimize_eval.findings.shapes.measured import MeasuredCell
 from optimize_eval.findings.shapes.row import Row, SplitScores
 from optimize_eval.findings.shapes.side_info import SideInfoEntry
 from optimize_eval.findings.shapes.summary import Point, Summary
 from optimize_eval.findings.summary.doubts import alike, front, lopsided, noise, power
-from optimize_eval.findings.wording import count, number, percent, signed
+from optimize_eval.findings.wording import count, number, percent
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.store.layout import Layout
 
@@ -119,12 +119,8 @@ def _rules(summary: Summary, layout: Layout) -> Iterator[str]:
     """Name the candidates that rules may favour: they leave out other rows, or look at scores or replies."""
     for row in summary.rows:
         d = row.against_baseline(layout.deciding) if is_primary(row, layout) else None
-        if d and (rows := d.over_all_rows):
-            yield (
-                f"rules leave rows out by what came of them, or others for {row.candidate} than for "
-                f"{layout.baseline}: over all rows it differs by {signed(rows.diff)}, not {signed(d.diff)}; "
-                "better is what is better over all rows, too"
-            )
+        if d and d.over_all_rows:
+            yield about_rules(row.candidate, layout.baseline, d)
 
 
 def _pairs(summary: Summary) -> Iterator[str]:

@@ -38,7 +38,8 @@ def summarise_stored(run: StoredRun) -> Summary:
     spent = run.ledger.ledger.spending.to_dict()
     totals = from_dict(SpendingTotals, spent) if spent else None
     settings = run.manifest.get("settings", {})
-    points = (*summary.verdict.points, *points_about_code(settings), *_points_about_rules(settings))
+    doubts = (*doubts_about_code(settings), *doubts_about_rules(settings))
+    points = (*summary.verdict.points, *(Point(mark="!", text=text) for text in doubts))
     verdict = replace(summary.verdict, points=points)
     whole = replace(
         summary, verdict=verdict, spent=totals, metrics=metrics_of(run, layout), journal=_end(run)
@@ -107,22 +108,16 @@ def _search(run: StoredRun) -> SearchedRun | None:
     return searched
 
 
-def _points_about_rules(settings: Mapping[str, Any]) -> Iterator[Point]:
+def doubts_about_rules(settings: Mapping[str, Any]) -> Iterator[str]:
     """Name the tasks whose rules were written after scores were known."""
     for task in settings.get(TASKS, ()):
         since = task.get(RULES_SINCE) if isinstance(task, dict) else None
         if isinstance(since, str):
-            text = f"the rules of {task['key']} that leave rows out came after scores, on {since[:10]}"
-            yield Point(mark="!", text=text)
-
-
-def points_about_code(settings: Mapping[str, Any]) -> Iterator[Point]:
-    """Point out what did not close code in, by what run.json keeps of it."""
-    for text in doubts_about_code(settings):
-        yield Point(mark="!", text=text)
+            yield f"the rules of {task['key']} that leave rows out came after scores, on {since[:10]}"
 
 
 def doubts_about_code(settings: Mapping[str, Any]) -> Iterator[str]:
+    """Point out what did not close code in, by what run.json keeps of it."""
     ways = ways_kept(settings)
     for way in ways:
         if missing := way.get("missing"):

@@ -6,7 +6,7 @@ among several, the interval's lower end holds for all of them; where there is a 
 
 from dataclasses import replace
 
-from optimize_eval.findings.rows import on_split, primary_name, survives_failures
+from optimize_eval.findings.rows import AMONG_BOTH, on_split, primary_name, survives_failures
 from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.shapes.row import Row
 from optimize_eval.findings.shapes.summary import Summary, Verdict, WonBy
@@ -27,7 +27,7 @@ def won(winner: Row, summary: Summary, layout: Layout) -> Verdict:
     if selection := summary.selection:
         d = replace(d, ci=selection.ci)
         picked = f", picked as the best of {selection.k:,}"
-    among = " among the examples that apply to both" if d.skipped_for_one else ""
+    among = f" {AMONG_BOTH}" if d.skipped_for_one else ""
     beats = f"{winner.candidate} beats {layout.baseline}{on_split(layout.deciding)}{among}"
     by = WonBy(diff=d.diff, ci=d.ci, p=_p(d), from_=layout.deciding)
     if d.ci is None:
