@@ -111,6 +111,30 @@ def test_rows_that_leaked_are_in_no_number_of_val(cli: Cli, project: Path) -> No
     ]
 
 
+def test_what_run_json_says_of_leaks_is_held_against_the_data_while_it_is_there(
+    cli: Cli, project: Path
+) -> None:
+    write(project / "train.jsonl", [*TRAIN, LONG])
+    write(project / "val.jsonl", [*VAL, REWORDED, f"{VAL[2]} "])
+    assert run(cli, "--quiet").status == 0
+    path = project / "r" / "run.json"
+    honest, document = path.read_bytes(), json.loads(path.read_bytes())
+    known = document["settings"]["overlaps"]["val"]
+    assert (known["leaks"][0][3], known["copies"]) == ("near", [[14, 3]])
+    known["leaks"], known["copies"] = [], []
+    path.write_text(json.dumps(document))
+    forged = cli("report", "r", "--check")
+    assert forged.status == 1
+    assert "the length of settings.overlaps.val.leaks is 0, the journal gives 1" in forged.stdout
+    assert "the length of settings.overlaps.val.copies is 0, the journal gives 1" in forged.stdout
+    path.write_bytes(honest)
+    write(project / "val.jsonl", VAL)
+    fine = cli("report", "r", "--check")
+    said = " ".join(fine.stdout.split())
+    expected = "leaks and copies are taken from run.json, as the data of val is gone or has changed"
+    assert (fine.status, expected in said) == (0, True), said
+
+
 def test_they_may_be_kept_and_then_confirm_nothing(cli: Cli, project: Path) -> None:
     write(project / "val.jsonl", [*VAL, TRAIN[3]])
     kept = run(cli, "--leaks", "keep", "--fail-under", "j@good=0.9")

@@ -45,7 +45,7 @@ def main(folder: Path) -> int:
     for name, again in documents.items():
         for path, value, derived in differences(stored[name], again, kinds, is_older=is_older):
             wrong.append(f"{name}: {path} is {_shown(value)}, the journal gives {_shown(derived)}")
-    print("\n".join([*wrong, *_told(kinds)]))  # noqa: T201  a script's output
+    print("\n".join([*wrong, *_not_read(run), *_told(kinds)]))  # noqa: T201  a script's output
     numbers = f"{kinds.total():,} fields recomputed from the journal"
     print(f"{numbers}, {len(wrong):,} differ")  # noqa: T201
     return 1 if wrong else 0
@@ -56,12 +56,22 @@ def _documents(folder: Path, run: JournaledRun | None) -> dict[str, Any]:
     searched = expected_search(folder)
     if run is None:
         return searched
-    return {"summary.json": expected(run), **expected_boards(folder, run), **searched}
+    again = run.overlaps_again
+    overlaps = {"run.json": {"settings": {"overlaps": again}}} if again else {}
+    return {"summary.json": expected(run), **overlaps, **expected_boards(folder, run), **searched}
 
 
 def is_of_earlier_version(run: JournaledRun, summary: dict[str, Any]) -> bool:
     """Return True if a summary only counts what leaked, and no later version had a hand in its run."""
-    return isinstance(summary.get("leakage"), int) and not run.knows_overlaps and not run.tries.notes
+    return isinstance(summary.get("leakage"), int) and not run.overlaps and not run.tries.notes
+
+
+def _not_read(run: JournaledRun | None) -> Iterator[str]:
+    """Say of which splits leaks and copies are as run.json has them."""
+    names = [name for name in run.overlaps if name not in run.overlaps_again] if run else []
+    if names:
+        gone = f"as the data of {', '.join(names)} is gone or has changed"
+        yield from textwrap.wrap(f"leaks and copies are taken from run.json, {gone}", 78)
 
 
 def differences(

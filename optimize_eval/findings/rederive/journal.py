@@ -12,6 +12,7 @@ from optimize_eval.findings.rederive.excluded import skip_excluded
 from optimize_eval.findings.rederive.leaks import contents_of, counting, leaked_in
 from optimize_eval.findings.rederive.newest import Records, newest_records
 from optimize_eval.findings.rederive.numerics import Labels, average, joined
+from optimize_eval.findings.rederive.overlap import overlaps_again
 from optimize_eval.findings.rederive.replies import told_of
 from optimize_eval.findings.rederive.tried import JournaledTries, is_steered, tried_in
 
@@ -162,7 +163,8 @@ class JournaledRun:
     was_chosen: bool  # by results of an earlier run: such examples decide nothing
     searched: dict[str, Any]  # what is known of a search that it ended
     leaks: dict[str, dict[str, Any]]  # by split
-    knows_overlaps: bool  # earlier versions compared bytes alone, and kept nothing of it
+    overlaps: dict[str, Any]  # what splits have in common, as run.json has it; of earlier versions nothing
+    overlaps_again: dict[str, Any]  # the same of data files that are there
     apart: Counter[str]  # the outcomes of rows that are in no number
     checks: set[str]  # scorers of tasks that rank nobody, as these say
     tries: JournaledTries
@@ -230,7 +232,11 @@ def read(folder: Path) -> JournaledRun:
     models = [one for one in manifest.get("models", ()) if not one.get("superseded")]
     found = newest_records(folder / "journal.jsonl", entries, models, manifest.get("counts"))
     waits = skip_excluded(found.records, manifest, found.rules)
-    leaks, settings = leaked_in(manifest), manifest.get("settings", {})
+    settings = manifest.get("settings", {})
+    again = overlaps_again(settings)
+    if again:
+        settings = {**settings, "overlaps": settings["overlaps"] | again}
+    leaks = leaked_in(manifest, settings)
     every = {one["name"]: _split(one, list(range(len(one["lines"]))), settings) for one in manifest["splits"]}
     splits = {
         one["name"]: _split(one, counting(one, leaks.get(one["name"])), settings)
@@ -269,7 +275,8 @@ def read(folder: Path) -> JournaledRun:
         own_splits=own_splits,
         waits=waits and kept == entries,
         leaks=leaks,
-        knows_overlaps="overlaps" in settings,
+        overlaps=manifest.get("settings", {}).get("overlaps", {}),
+        overlaps_again=again,
         apart=Counter(),
         checks=_checks(manifest.get("settings", {})),
         tries=tried_in(folder, manifest, found.lines),

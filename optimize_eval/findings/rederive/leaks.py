@@ -1,4 +1,4 @@
-"""What leaked, by run.json: which lines of a split count, and what summary.json has to say of the others."""
+"""What leaked: which lines of a split count, and what summary.json has to say of the others."""
 
 from typing import Any
 
@@ -6,11 +6,10 @@ Told = dict[str, Any]
 Lines = list[int | None]
 
 
-def leaked_in(manifest: Told) -> dict[str, Told]:
+def leaked_in(manifest: Told, settings: Told) -> dict[str, Told]:
     """Give what each split with leaked rows has to be told of; older runs have equal bytes alone."""
     if any("splits" in one for one in [*manifest["evaluators"], *manifest["additions"]]):
         return {}  # tasks
-    settings = manifest.get("settings", {})
     overlaps, keeps = settings.get("overlaps", {}), settings.get("leaks") == "keep"
     told = {}
     for place, split in enumerate(manifest["splits"]):
