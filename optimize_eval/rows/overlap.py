@@ -9,9 +9,11 @@ from typing import Any
 
 from optimize_eval.rows.example import Example
 
-Overlaps = Mapping[str, Mapping[str, Any]]  # by split: "of", "leaks", "copies", as run.json has them
+Overlaps = Mapping[
+    str, Mapping[str, Any]
+]  # by split: "of", "leaks", "copies", "values", as run.json has them
 
-_RULE = b"1"  # another one finds other rows
+_RULE = b"2"  # another one finds other rows
 
 
 def overlaps_of(splits: Mapping[str, Sequence[Example]], known: Mapping[str, Any]) -> Overlaps:
@@ -36,10 +38,14 @@ def _add(digest: Any, name: str, rows: Sequence[Example]) -> None:
 
 
 def _overlap(seen: Mapping[str, Sequence[Example]], rows: Sequence[Example]) -> dict[str, Any]:
-    from optimize_eval.rows.copies import find_copies  # noqa: PLC0415  most sessions know it from run.json
+    from optimize_eval.rows.copies import copies_among, values_of  # noqa: PLC0415  most sessions know it
 
-    leaks = sorted(_leaks(seen, rows))
-    return {"leaks": [list(row) for row in leaks], "copies": [[*pair] for pair in find_copies(rows).items()]}
+    leaks, values = sorted(_leaks(seen, rows)), values_of(rows)
+    return {
+        "leaks": [list(row) for row in leaks],
+        "copies": [[*pair] for pair in copies_among(rows, values).items()],
+        "values": [[row.line, one] for row, one in zip(rows, values, strict=True)],
+    }
 
 
 def _leaks(

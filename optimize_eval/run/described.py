@@ -1,5 +1,6 @@
 """run.json of a plan, as it is written down: every axis with sha256 and, where small, text."""
 
+import hashlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -8,6 +9,7 @@ from optimize_eval.programs.identity import Identity
 from optimize_eval.protocol import PROTOCOL_VERSION, ScoreRange
 from optimize_eval.run.plan import Plan
 from optimize_eval.store.document import SCHEMA
+from optimize_eval.store.keys import TRIMMED
 from optimize_eval.store.layout import Layout, Split
 from optimize_eval.store.manifest import RUN, Manifest
 from optimize_eval.version import VERSION
@@ -65,11 +67,18 @@ def _candidates(plan: Plan) -> list[dict[str, Any]]:
         else {
             "name": one.name,
             "sha256": digest,
+            **_trimmed(one.text),
             "bytes": len(one.text.encode()),
             **({"text": one.text} if len(one.text.encode()) <= _SMALL else {}),
         }
         for one, (_, digest) in zip(plan.candidates, plan.candidate_digests, strict=True)
     ]
+
+
+def _trimmed(text: str) -> dict[str, str]:
+    """Digest a text without the blanks at its end, where it has some: an editor's newline is no version."""
+    trimmed = text.rstrip()
+    return {} if trimmed == text else {TRIMMED: hashlib.sha256(trimmed.encode()).hexdigest()}
 
 
 def _split(split: Split, file: str | None) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from optimize_eval.run.plan import Plan
 from optimize_eval.store.folder import MANIFEST, read_document
 from optimize_eval.store.manifest import Manifest
 from optimize_eval.store.stored import StoredRun, extend, look
-from optimize_eval.store.tried import keep_tried
+from optimize_eval.store.tried import keep_tried, keep_tried_of_edited
 
 Lines = Mapping[str, Collection[int | None]]
 
@@ -45,6 +45,8 @@ def open_run(
     _check_named(plan, replace)
     if fresh:
         keep_tried(folder)
+    else:
+        keep_tried_of_edited(folder, manifest["splits"])
     run = extend(folder, manifest, plan.about.describe, fresh=fresh, replace=replace)
     plan.about.forget()
     return run

@@ -15,6 +15,8 @@ from optimize_eval.frozen import frozen
 
 CellName = tuple[str, str, str | None, str]  # evaluator, candidate, task model, split
 
+TRIMMED = "trimmed"  # of a candidate with blanks at its end: the digest without them
+
 _SHOWN = 8  # of a digest
 
 

@@ -38,7 +38,8 @@ class Split:
     """The examples of one dataset, by their physical lines; a run without examples has one line: None.
 
     `names` and `inputs` are by what people know the examples, a short text each; older runs have none, nor
-    do they know `leaks`. `copies` are lines that say the same as an earlier one, with that.
+    do they know `leaks`. `copies` are lines that say the same as an earlier one, with that; `values` digest
+    what examples say, whatever their bytes.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Split:
     inputs: tuple[str, ...] = ()
     leaks: tuple[LeakedRow, ...] | None = None  # of these lines
     copies: Mapping[int | None, int | None] = field(default_factory=dict)
+    values: tuple[str, ...] = ()
 
     @property
     def contents(self) -> tuple[str, ...]:
@@ -78,6 +80,7 @@ class Split:
             groups={path: of(labels) for path, labels in self.groups.items()},
             names=of(self.names),
             inputs=of(self.inputs),
+            values=of(self.values),
             leaks=self.leaks and tuple(row for row in self.leaks if row.line in there),
             copies={line: first for line, first in self.copies.items() if line in there},
         )

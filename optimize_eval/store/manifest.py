@@ -43,7 +43,7 @@ def layout_of(manifest: Manifest) -> Layout:
             score_ranges=tuple(ScoreRange(evaluator["score_range"]) for evaluator in evaluators_of(manifest)),
             candidates=tuple(candidate["name"] for candidate in manifest["candidates"]),
             task_models=tuple(manifest["task_models"]),
-            splits=tuple(_read_split(split, _overlaps(manifest)) for split in manifest["splits"]),
+            splits=tuple(read_split(split, manifest) for split in manifest["splits"]),
             repeats=manifest["repeats"],
             baseline=manifest["baseline"],
             seed=manifest["seed"],
@@ -166,7 +166,7 @@ def listed(differences: Sequence[str]) -> list[str]:
     return lines
 
 
-def _overlaps(manifest: Manifest) -> Mapping[str, Any]:
+def _overlaps(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
     """Give what splits have in common; a run of before that was looked at knows nothing of it."""
     overlaps: Mapping[str, Any] = manifest.get("settings", {}).get(OVERLAPS, {})
     return overlaps
@@ -182,16 +182,19 @@ def _overlap_of(name: str, lines: Sequence[int | None], overlaps: Mapping[str, A
     if name not in overlaps:
         return {}
     there, own = {*lines}, overlaps[name]
+    values = dict(own.get("values", ()))
     leaks = (LeakedRow(*row) for row in own["leaks"])
     return {
         "leaks": tuple(row for row in leaks if row.line in there),
         "copies": {line: first for line, first in own["copies"] if line in there},
+        "values": tuple(values.get(line, "") for line in lines),
     }
 
 
-def _read_split(split: Mapping[str, Any], overlaps: Mapping[str, Any]) -> Split:
+def read_split(split: Mapping[str, Any], manifest: Mapping[str, Any]) -> Split:
+    """Read the examples of a split, and what is known of its lines."""
     return Split(
-        **_overlap_of(split["name"], split["lines"], overlaps),
+        **_overlap_of(split["name"], split["lines"], _overlaps(manifest)),
         name=split["name"],
         lines=tuple(split["lines"]),
         sha256=tuple(split["sha256"]),

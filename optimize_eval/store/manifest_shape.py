@@ -84,6 +84,14 @@ def _copy(value: Any) -> bool:
     return isinstance(value, list) and len(value) == 2 and all(map(_whole, value))  # noqa: PLR2004  a pair
 
 
+def _value(pair: Any) -> bool:
+    """Return True for [line, the digest of what it says]."""
+    match pair:
+        case [int(), str()]:
+            return True
+    return False
+
+
 _EVALUATOR = _with(
     {
         "name": _text,
@@ -96,7 +104,9 @@ _EVALUATOR = _with(
         "splits": _list_of(_text),
     }
 )
-_CANDIDATE = _with({"name": _text, "sha256": _text, "field": _text, "text": _text, "bytes": _whole})
+_CANDIDATE = _with(
+    {"name": _text, "sha256": _text, "trimmed": _text, "field": _text, "text": _text, "bytes": _whole}
+)
 _SPLIT = _with(
     {
         "name": _text,
@@ -107,7 +117,9 @@ _SPLIT = _with(
         "groups": _table_of(_list_of(_text)),
     }
 )
-_OVERLAP = _with({"of": _text, "leaks": _list_of(_leak), "copies": _list_of(_copy)})
+_OVERLAP = _with(
+    {"of": _text, "leaks": _list_of(_leak), "copies": _list_of(_copy), "values": _list_of(_value)}
+)
 _PATHS = _with(
     {
         "splits": _or_null(_table_of(_or_null(_text))),

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import orjson
 
@@ -20,11 +20,12 @@ from optimize_eval.errors import OptimizeEvalError
 from optimize_eval.frozen import Remembers, frozen
 from optimize_eval.reading import files
 from optimize_eval.store import journal
-from optimize_eval.store.folder import EVALUATIONS, JOURNAL, MANIFEST, TRIED, write_json
+from optimize_eval.store.folder import EVALUATIONS, JOURNAL, MANIFEST, TRIED, read_document, write_json
 from optimize_eval.store.growing.elsewhere import documents_beside
-from optimize_eval.store.keys import digest_of, name_in_cells
+from optimize_eval.store.keys import TRIMMED, digest_of, name_in_cells
+from optimize_eval.store.layout import Split
 from optimize_eval.store.ledger import SCORED
-from optimize_eval.store.manifest import is_bench
+from optimize_eval.store.manifest import is_bench, read_split
 from optimize_eval.store.stored import StoredRun, open_stored
 
 SCHEMA = "optimize-eval.tried.v1"
@@ -46,14 +47,21 @@ class Family(NamedTuple):
 
 @frozen
 class Examples:
-    """Those that something is about, by their lines and what these are."""
+    """Those that something is about, by their lines and by what these say, whatever their bytes."""
 
     lines: Sequence[int | None]
-    sha256: Sequence[str]
+    values: Sequence[str]
 
     @property
     def digests(self) -> set[str]:
-        return {digest[:_SHORT] for digest in self.sha256}
+        return {*self.values}
+
+    @classmethod
+    def of(cls, split: Split) -> Self:
+        """Take those of a split; of what nothing was found out, bytes are all that is known."""
+        values = split.values or ("",) * len(split.lines)
+        shown = [one or digest[:_SHORT] for one, digest in zip(values, split.sha256, strict=True)]
+        return cls(lines=split.lines, values=shown)
 
 
 class Shown(NamedTuple):
@@ -186,8 +194,8 @@ class History(Remembers):
 
 
 def short(entry: Mapping[str, Any]) -> str:
-    """Digest in short what a candidate of run.json is."""
-    return digest_of(entry)[:_SHORT] or str(entry["name"])
+    """Digest in short what a candidate of run.json is, without blanks at its end."""
+    return str(entry.get(TRIMMED) or digest_of(entry))[:_SHORT] or str(entry["name"])
 
 
 def about(note: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -243,15 +251,15 @@ def _others_in(there: Mapping[str, Any], own: History) -> int:
     """Count the candidates that a run of this run.json has scored on at least half of what decides."""
     layout = own.run.layout
     decides = layout.split(layout.deciding)
-    digests, program = {*decides.sha256}, own.programs[layout.evaluators[0]]
+    digests, program = Examples.of(decides).digests, own.programs[layout.evaluators[0]]
     with suppress(AttributeError, KeyError, TypeError, ValueError):
         programs = {
             name_in_cells(one) for one in there["evaluators"] if str(one.get("sha256"))[:_SHORT] == program
         }
         splits = {
-            one["name"]
-            for one in there["splits"]
-            if 2 * len(digests.intersection(one["sha256"])) >= len(digests)
+            split["name"]
+            for split in there["splits"]
+            if 2 * len(digests & _examples(there, split).digests) >= len(digests)
         }
         candidates = {name_in_cells(one): short(one) for one in there["candidates"]}
         return len(
@@ -300,13 +308,25 @@ def _end_of(path: Path) -> int:
     return 0
 
 
-def keep_tried(folder: Path) -> None:
+def keep_tried(folder: Path, why: str = "--fresh") -> None:
     """Before a run starts over, keep what it tried; of a folder that cannot be read, nothing."""
     with suppress(OptimizeEvalError):
         if (folder / MANIFEST).is_file():
             run = open_stored(folder)
             if not is_bench(run.manifest):
-                _keep(folder, _entries_of(run, "--fresh"))
+                _keep(folder, _entries_of(run, why))
+
+
+def keep_tried_of_edited(folder: Path, splits: Iterable[Mapping[str, Any]]) -> None:
+    """Before examples have other bytes, keep what was tried on them: they may say the same as before."""
+    known = {split["name"]: split for split in (read_document(folder) or {"splits": ()})["splits"]}
+    for split in splits:
+        before = known.get(split["name"], {"lines": (), "sha256": ()})
+        digests = dict(zip(before["lines"], before["sha256"], strict=True))
+        lines = zip(split["lines"], split["sha256"], strict=True)
+        if any(digests.get(line, digest) != digest for line, digest in lines):
+            keep_tried(folder, "examples edited")
+            return
 
 
 def keep_tried_elsewhere(run: StoredRun, other: StoredRun) -> None:
@@ -339,21 +359,22 @@ def _is_whole(entry: Any) -> bool:
 def _entries_of(run: StoredRun, why: str) -> Iterator[dict[str, Any]]:
     history, splits = History(run=run), run.document["splits"]
     for name, model, split in product(history.programs, run.document["task_models"], splits):
-        where, examples = Family(name, model, split["name"]), Examples(**_part(split))
+        where, examples = Family(name, model, split["name"]), _examples(run.document, split)
         yield _entry(history, where, examples, history.about(where), why)
 
 
-def _part(split: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: split[key] for key in ("lines", "sha256")}
+def _examples(document: Mapping[str, Any], split: Mapping[str, Any]) -> Examples:
+    """Give all examples that a run ever had of a split, as they were last."""
+    return Examples.of(read_split({"clusters": None, "groups": {}, **split}, document))
 
 
 def _entries_there(own: History, other: History) -> Iterator[dict[str, Any]]:
     """Look for the same programs, task models and examples there, by whatever names."""
     mine, theirs = own.run.document, other.run.document
     for split, there in product(mine["splits"], theirs["splits"]):
-        shared = set(split["sha256"])
-        pairs = [pair for pair in zip(there["lines"], there["sha256"], strict=True) if pair[1] in shared]
-        examples = Examples(lines=[line for line, _ in pairs], sha256=[digest for _, digest in pairs])
+        shared, all_there = _examples(mine, split).digests, _examples(theirs, there)
+        pairs = [pair for pair in zip(all_there.lines, all_there.values, strict=True) if pair[1] in shared]
+        examples = Examples(lines=[line for line, _ in pairs], values=[value for _, value in pairs])
         for name, program, model in product(own.programs, other.programs, theirs["task_models"]):
             if pairs and own.programs[name] == other.programs[program] and model in mine["task_models"]:
                 about_mine = own.about(Family(name, model, split["name"]))

@@ -54,7 +54,13 @@ class SessionFolder:
         return self._run(self._made(self.scores).layout)
 
     def _made(self, names: Iterable[str], rows: int | None = None) -> Made:
-        return made({LEAD: {name: self._some(name, rows) for name in names}})
+        sha256 = {
+            name: [f"{n:016x}" for n in lines.values()] for name, lines in self.ledger.table.lines.items()
+        }
+        return made(
+            {LEAD: {name: self._some(name, rows) for name in names}},
+            sha256={name: digests[:rows] for name, digests in sha256.items()},
+        )
 
     def _some(self, name: str, rows: int | None) -> dict[str, Sequence[float]]:
         return {split: scores[:rows] for split, scores in self.scores[name].items()}

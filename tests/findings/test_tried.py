@@ -33,8 +33,9 @@ def test_what_differs_in_nothing_is_rarely_called_better_whatever_is_tried(way: 
 def folder(tmp_path: Path) -> Path:
     """Write an evaluator that reads off the example what a candidate scores, and ten candidates."""
     (tmp_path / "scores.sh").write_text(
-        "#!/bin/sh\nread -r line\nname=${line#*'\"candidate\":\"'}; name=${name%%'\"'*}\n"
-        'score=${line#*"\\"$name\\":"}; printf \'{"score": %s}\\n\' "${score%%[,\\}]*}"\n'
+        "#!/bin/sh\nread -r line\nname=${line#*'\"candidate\":\"'}; name=${name%%'\"'*}; name=${name%'\\n'}\n"
+        'score=${line#*"\\"$name\\":"}; score=${score#\'"\'}\n'
+        'printf \'{"score": %s}\\n\' "${score%%[\\",\\}]*}"\n'
     )
     (tmp_path / "scores.sh").chmod(0o755)
     write_rows(tmp_path / "d.jsonl", 3)
@@ -142,6 +143,33 @@ def test_edited_bytes_are_another_version_and_what_a_fresh_start_deleted_counts(
     assert (fresh["tried"]["k"], fresh["tried"]["steps"]) == (2, 1)
     ledger = orjson.loads((folder / "r" / "tried.json").read_bytes())
     assert [len(one["candidates"]) for one in ledger["entries"]] == [3]
+
+
+def test_examples_that_say_the_same_in_other_bytes_are_the_same(cli: Cli, folder: Path) -> None:
+    run(cli, "base c0")
+    rows = [orjson.loads(line) for line in (folder / "d.jsonl").read_bytes().splitlines()]
+    turned = [orjson.dumps({**dict(reversed(row.items()))}).replace(b",", b", ") for row in rows[::-1]]
+    (folder / "d.jsonl").write_bytes(b"\n".join(turned))
+    assert run(cli, "base c1")["tried"] | {"named": 1, "steps": 1} == run(cli, "base c1")["tried"]
+    table = [",".join(map(str, row)) for row in ([*rows[0]], *(row.values() for row in rows))]
+    (folder / "d.csv").write_text("\n".join(table))
+    told = run(cli, "base good", "--dataset", "d.csv")["tried"]
+    assert (told["k"], told["versions"], told["steps"]) == (3, 2, 2)
+    assert cli("report", "r", "--check").status == 0
+    run(cli, "base c2", out="other")
+    again = run(cli, "base good", "--dataset", "d.csv", out="new")
+    assert "· other scored 1 other candidate on these examples: not counted" in points(again)
+    write_rows(folder / "d.jsonl", 4)
+    assert run(cli, "base good")["tried"]["k"] == 1, "these rows say something else"
+
+
+def test_a_newline_at_the_end_is_no_version(cli: Cli, folder: Path) -> None:
+    run(cli, "base good")
+    for name in ("base", "good"):
+        (folder / f"{name}.txt").write_text(f"{name}\n")
+    told = run(cli, "base good")["tried"]
+    assert (told["k"], told["baselines"], told["steps"]) == (1, 1, 0)
+    assert cli("report", "r", "--check").status == 0
 
 
 def test_new_rows_begin_the_count_anew_and_edits_of_half_do_not(cli: Cli) -> None:

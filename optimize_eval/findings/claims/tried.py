@@ -98,7 +98,7 @@ def _families(layout: Layout) -> Iterator[CellFamily]:
 
 def _tried(history: History, layout: Layout, where: CellFamily) -> Tried:
     split = layout.split(where.split)
-    return history.tried(Family(*where), Examples(lines=split.lines, sha256=split.sha256))
+    return history.tried(Family(*where), Examples.of(split))
 
 
 def _named(history: History, layout: Layout) -> frozenset[str]:

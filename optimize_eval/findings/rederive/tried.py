@@ -163,9 +163,7 @@ def tried_in(folder: Path, manifest: dict[str, Any], lines: Iterable[tuple[int, 
         digests=digests,
         baseline=digests[manifest["baseline"]],
         programs={one["name"]: one.get("sha256", "")[:16] for one in names},
-        lines={
-            one["name"]: dict(zip(one["lines"], one["sha256"], strict=True)) for one in manifest["splits"]
-        },
+        lines={one["name"]: _values(one, settings) for one in manifest["splits"]},
         now={
             "evaluator": first,
             "cluster_by": manifest["cluster_by"],
@@ -194,10 +192,20 @@ def tried_in(folder: Path, manifest: dict[str, Any], lines: Iterable[tuple[int, 
     return tries
 
 
+def _values(split: Note, settings: Note) -> dict[int | None, str]:
+    """Give the digest of what each line says, as run.json has it, else that of its bytes."""
+    known = dict(settings.get("overlaps", {}).get(split["name"], {}).get("values", ()))
+    return {
+        line: known.get(line, digest) for line, digest in zip(split["lines"], split["sha256"], strict=True)
+    }
+
+
 def _digest(candidate: Note) -> str:
     if candidate.get("field"):
         return hashlib.sha256(f"field {candidate['field']}".encode()).hexdigest()
-    return str(candidate.get("sha256", ""))
+    if "text" in candidate:
+        return hashlib.sha256(candidate["text"].rstrip().encode()).hexdigest()
+    return str(candidate.get("trimmed", candidate.get("sha256", "")))
 
 
 def _versions(document: Note, evaluators: dict[str, Note]) -> Callable[[Note], str | None]:

@@ -76,7 +76,7 @@ def _shown(
     run: StoredRun, history: History, layout: Layout, split: str, summary: Summary
 ) -> Mapping[str, Any] | None:
     where = Family(layout.evaluators[0], layout.task_models[0], split)
-    examples = Examples(lines=layout.split(split).lines, sha256=layout.split(split).sha256)
+    examples = Examples.of(layout.split(split))
     tried = history.tried(where, examples)
     if len(tried.candidates) < SEVERAL:
         return None
