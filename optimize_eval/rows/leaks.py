@@ -7,8 +7,7 @@ them than its other holds among its own rows. Deterministic: ties go to the earl
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import Literal
 from zlib import crc32
@@ -16,13 +15,13 @@ from zlib import crc32
 from optimize_eval.frozen import frozen
 from optimize_eval.rows.content import Content, Flat, find_content, flatten
 from optimize_eval.rows.example import Example
+from optimize_eval.rows.frames import frames_of
 from optimize_eval.rows.likeness import (
     NEAR,
+    NEAR_BESIDE_OTHERS,
     Text,
     count_words,
-    frame_of,
     likeness,
-    pieces_of,
     take_apart,
 )
 
@@ -30,6 +29,7 @@ How = Literal["bytes", "normalised", "near", "contradiction"]
 
 _SAMPLED = 1_000  # rows in which content is looked for
 _COUNTED = 3_000  # rows whose words are counted
+_FRAMED = 400  # rows of each split in which frames are looked for
 _LOOKED_AT, _COMPARED = 24, 4  # rows with a word; rows of those
 _TRIED = 400  # rows of train that are looked up among the others
 _OF_ITSELF = 0.005  # a share of near rows that says nothing of the data
@@ -68,8 +68,11 @@ def find_leaks(there: Sequence[Example], rows: Sequence[Example]) -> list[Leak]:
         elif near and (best := near.best(fields, words)):
             like = there[best[0]].line
             alike[place] = Leak(line=example.line, like=like, how="near", similarity=round(best[1], 3))
-    if near and alike and near.exceeds(len(alike) / len(rows)):
-        equal |= alike
+    if near and alike:
+        least = near.least(alike.values())
+        alike = {place: leak for place, leak in alike.items() if leak.similarity >= least}
+        if near.exceeds(len(alike) / len(rows), least):
+            equal |= alike
     return [equal[place] for place in sorted(equal)]
 
 
@@ -83,11 +86,11 @@ class _Known:
         self._answers: dict[bytes, dict[str, int]] = {}
         for place, example in enumerate(there):
             self._of_bytes.setdefault(example.raw, place)
-            words = content.words(content.fields(example.value))
+            words = content.words(fields := content.fields(example.value))
             if words:
                 self._of_content.setdefault(_digest(words), []).append(place)
             if near:
-                near.add(place, words)
+                near.add(place, fields, words)
         if near:
             near.sort()
 
@@ -122,13 +125,18 @@ class _NearSearch:
 
     def __init__(self, there: Sequence[Example], rows: Sequence[Example], content: Content) -> None:
         self._there, self._content = there, content
-        self._counted = _counted(there), _counted(rows)
-        self._vocabulary = count_words(self._words(one) for examples in self._counted for one in examples)
+        counted = [[content.fields(one.value) for one in _counted(split)] for split in (there, rows)]
+        self._vocabulary = count_words(content.words(fields) for split in counted for fields in split)
+        self._frames_there, self._frames = frames_of(
+            *(each[:: _step(len(each), _FRAMED)] for each in counted)
+        )
         self._index = array("Q")  # of each rare word of each row: the word's checksum, and the place
         self._places = array("I")  # the places alone
 
-    def add(self, place: int, words: Sequence[str]) -> None:
+    def add(self, place: int, fields: Sequence[str], words: Sequence[str]) -> None:
         """Let a row be found by its rarest words."""
+        if self._frames_there:
+            words = self._content.words(self._frames_there.without(fields))
         self._index.extend([crc32(word.encode()) << 32 | place for word in self._vocabulary.rarest({*words})])
 
     def sort(self) -> None:
@@ -141,26 +149,34 @@ class _NearSearch:
     ) -> tuple[int, float] | None:
         """Find the row that is most like this one, if one is near; one that is there is no copy of itself."""
         parts, best = None, None
+        if frames := self._frames_there if is_there else self._frames:
+            words = self._content.words(fields := frames.without(fields))
         for place in self._candidates(words):
-            others = self._content.fields(self._there[place].value)
+            others = self._frames_there.without(self._content.fields(self._there[place].value))
             if is_there and self._content.words(others) == words:
                 continue
-            parts = parts or self._parts(fields, is_there=is_there)
-            like = self._likeness(parts, self._parts(others, is_there=True))
-            if like >= NEAR and (best is None or like > best[1]):
+            parts = parts or [take_apart(text) for text in fields]
+            like = self._likeness(parts, [take_apart(text) for text in others])
+            if like >= NEAR_BESIDE_OTHERS and (best is None or like > best[1]):
                 best = place, like
         return best
 
-    def exceeds(self, share: float) -> bool:
+    def least(self, alike: Iterable[Leak]) -> float:
+        """Say how like rows have to be; beside a few that are near anyway, less is enough."""
+        near = sum(leak.similarity >= NEAR for leak in alike)
+        return NEAR_BESIDE_OTHERS if near >= _PAIRS_THAT_COUNT else NEAR
+
+    def exceeds(self, share: float, least: float) -> bool:
         """Return True if a share of near rows is more than rows of this kind have among themselves."""
         tried = self._there[:: _step(len(self._there), _TRIED)]
-        near = sum(self._is_near_another(one) for one in tried)
+        near = sum(self._is_near_another(one, least) for one in tried)
         rate = near / len(tried) if near >= _PAIRS_THAT_COUNT else 0.0
         return rate <= _OF_ITSELF or share > _MANY_TIMES * rate + _MORE
 
-    def _is_near_another(self, example: Example) -> bool:
+    def _is_near_another(self, example: Example, least: float) -> bool:
         fields = self._content.fields(example.value)
-        return self.best(fields, self._content.words(fields), is_there=True) is not None
+        best = self.best(fields, self._content.words(fields), is_there=True)
+        return best is not None and round(best[1], 3) >= least
 
     def _candidates(self, words: Sequence[str]) -> list[int]:
         """List rows that share enough of the rarest words, those that share most first."""
@@ -178,28 +194,13 @@ class _NearSearch:
         enough = [place for place, many in shared.items() if many >= least]
         return sorted(enough, key=lambda place: (-shared[place], place))[:_COMPARED]
 
-    def _words(self, example: Example) -> list[str]:
-        return self._content.words(self._content.fields(example.value))
-
-    @cached_property
-    def _frames(self) -> Sequence[frozenset[str]]:
-        """Find what stands around the texts of nearly all rows, and of those there."""
-        own, there = (count_words(map(self._pieces, examples)) for examples in reversed(self._counted))
-        return frame_of(own, there), frame_of(there, own)
-
-    def _pieces(self, example: Example) -> set[str]:
-        return {piece for text in self._content.fields(example.value) for piece in pieces_of(text)}
-
-    def _parts(self, fields: Sequence[str], *, is_there: bool) -> tuple[Text, ...]:
-        return tuple(take_apart(text, self._frames[is_there]) for text in fields)
-
     def _likeness(self, first: Sequence[Text], second: Sequence[Text]) -> float:
         """Take the least of all fields: a shared passage with another question is another example."""
         found = 1.0
         for one, other in zip(first, second, strict=True):
             if one.words or other.words:
                 found = min(found, likeness(one, other, self._vocabulary))
-            if found < NEAR:
+            if found < NEAR_BESIDE_OTHERS:
                 break
         return found
 

@@ -13,16 +13,16 @@ from itertools import repeat
 from typing import NamedTuple
 
 from optimize_eval.frozen import frozen
-from optimize_eval.rows.content import normalise
+from optimize_eval.rows.content import normalise, split_words
 
 NEAR = 0.5  # from here on texts are near; honest rows that were looked at reached 0.37
+NEAR_BESIDE_OTHERS = 0.38  # where some are near anyway
 KEYS = 6  # of a row's rarest words are looked up
 
 _LONG = 40  # words
 _ALIKE_LONG = 0.85
 _COMMON, _FREQUENT = 0.2, 0.02  # shares of rows that have a word
 _FEW = 12  # rows: in small data no word is frequent
-_FRAME = 0.8
 _LEAST_SHARED = 3  # words: of two that share fewer, only equality tells
 _OF_FEWER, _OF_MORE = 1.3, 0.7
 _NUMBERS = re.compile(r"\d+(?:[.,:/]\d+)*|(?<![^\W\d_])[-+*/=<>^%&|](?![^\W\d_])|[()\[\]{}]")
@@ -76,26 +76,12 @@ def count_words(rows: Iterable[Iterable[str]]) -> Vocabulary:
     return Vocabulary(rows=many, counts=counts)
 
 
-def take_apart(text: str, frame: frozenset[str] = frozenset()) -> Text:
-    """Take a text apart, without what stands around the texts of all rows."""
-    words = tuple(word for word in normalise(text).split() if word not in frame)
-    signs = (sign for sign in _NUMBERS.findall(text) if sign not in frame)
-    polar = (word for word in _polar_words(text) if word not in frame)
+def take_apart(text: str) -> Text:
+    """Take a text apart."""
+    words = tuple(split_words(text))
     names = frozenset(normalise(name) for name in _NAMES.findall(text) if name.istitle())
-    return Text(words, frozenset(words), tuple(signs), tuple(sorted(polar)), names - frame)
-
-
-def pieces_of(text: str) -> set[str]:
-    """List all that a text is compared by, to find what stands in those of nearly all rows."""
-    return {*normalise(text).split(), *_NUMBERS.findall(text), *_polar_words(text)}
-
-
-def frame_of(own: "Vocabulary", other: "Vocabulary") -> frozenset[str]:
-    """Find what nearly all rows of one split have, and few of the other: a prompt put around them."""
-    return frozenset(
-        piece
-        for piece, many in own.counts.items()
-        if many >= _FRAME * own.rows and other.counts.get(piece, 0) <= _COMMON * other.rows
+    return Text(
+        words, frozenset(words), tuple(_NUMBERS.findall(text)), tuple(sorted(_polar_words(text))), names
     )
 
 
@@ -165,5 +151,5 @@ def _pairs(
     return sum(
         (weights[a] + weights[b]) / 4
         for a, b in sorted(pairs)
-        if not (is_shared and (known.is_common(a) or known.is_common(b)))
+        if not (is_shared and known.is_common(a) and known.is_common(b))
     )

@@ -1,6 +1,7 @@
 """Rows that two splits have in common: copies are found however they were changed, honest rows never."""
 
 import random
+from collections.abc import Callable
 
 import pytest
 
@@ -12,12 +13,33 @@ def test_copies_are_found_however_they_were_changed(change: str) -> None:
     assert len(leaks(TRAIN, SAME[change])) == len(TRAIN)
 
 
-def test_most_rewordings_are_found_and_honest_rows_beside_them_stay() -> None:
+@pytest.mark.parametrize("frame", ["{}", FRAME], ids=["bare", "in a long prompt"])
+def test_rewordings_are_found_and_honest_rows_beside_them_stay(frame: str) -> None:
     draw = random.Random(3)
-    found = leaks(TRAIN, [*told(lambda text: reworded(text, draw)), *VAL])
-    assert len(found) >= 0.9 * len(TRAIN)
+    found = leaks(TRAIN, [*told(lambda text: frame.format(reworded(text, draw))), *VAL])
+    assert len(found) >= len(TRAIN) - 1
     assert {leak.how for leak in found} <= {"near", "normalised"}
     assert all(leak.line == leak.like for leak in found), "each is like the one that it was made of"
+
+
+@pytest.mark.parametrize("change", [lambda text, _: text.lower(), reworded], ids=["lower case", "reworded"])
+def test_a_few_rows_in_a_prompt_that_no_other_row_has_are_found(
+    change: Callable[[str, random.Random], str],
+) -> None:
+    draw = random.Random(3)
+    rows = told(lambda text: FRAME.format(change(text, draw)))
+    found = leaks(TRAIN, [*draw.sample(rows, 7), *VAL])
+    assert [leak.line for leak in found] == [*range(1, 8)]
+
+
+def test_a_prompt_around_some_rows_of_train_hides_none_either() -> None:
+    framed = told(FRAME.format)[:20]
+    assert len(leaks([*framed, *TRAIN[20:]], TRAIN)) == len(TRAIN)
+
+
+def test_honest_rows_in_a_prompt_of_their_own_stay() -> None:
+    rows = [{**row, "message": FRAME.format(row["message"])} for row in VAL]
+    assert leaks(TRAIN, rows) == leaks(TRAIN, [*rows[:9], *VAL[9:]]) == []
 
 
 def test_another_answer_to_the_same_question_is_a_contradiction() -> None:

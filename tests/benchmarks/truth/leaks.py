@@ -62,6 +62,14 @@ def _reworded(draw: Draw) -> list[Row]:
     return told(lambda text: reworded(text, draw))
 
 
+def _few_reworded(frame: str) -> Leaking:
+    def leaking(draw: Draw) -> tuple[list[Row], int]:
+        rows = told(lambda text: frame.format(reworded(text, draw)))
+        return [*draw.sample(rows, 7), *VAL], 7
+
+    return leaking
+
+
 def _few(draw: Draw) -> tuple[list[Row], int]:
     return [*draw.sample(TRAIN, 7), *VAL], 7
 
@@ -78,4 +86,6 @@ LEAKS: dict[str, Leaking] = {
     "57 % of val, with blanks": _beside(SAME["a blank"]),
     "57 % of val, reworded": lambda draw: ([*_reworded(draw), *VAL], len(TRAIN)),
     "10 % of val": _few,
+    "10 % of val, reworded": _few_reworded("{}"),
+    "10 % of val, reworded in a long prompt": _few_reworded(FRAME),
 }
