@@ -72,6 +72,9 @@ class Window:
             in_time = waiting.done.acquire(timeout=max(0.0, deadline - time.monotonic()))
         except DeadlinePassed:
             in_time = False
+        except WorkerBroken as broken:  # it may have been broken while this was written: that is why, then
+            self._break(str(broken))
+            raise WorkerBroken(self._broken) from broken
         except BaseException as error:
             self._break(str(error) or "a payload could not be written whole")
             raise
