@@ -121,7 +121,7 @@ MEMORY = {
         "    for n in range(5000): threading.Thread(target=time.sleep, args=(9,), daemon=True).start()\n    return True"
     ),
 }
-OUTLIVING = {  # they wait rather than work: no limit on a processor's time ends them
+OUTLIVING = {
     "orphan": (
         "if os.fork() == 0:\n        os.setsid()\n"
         "        if os.fork() == 0:\n            libc.prctl(15, x['token'].encode())\n"
@@ -130,11 +130,11 @@ OUTLIVING = {  # they wait rather than work: no limit on a processor's time ends
     ),
     "orphan that holds the line": (
         "if os.fork() == 0:\n        os.setsid(); libc.prctl(15, x['token'].encode())\n"
-        "        import time; time.sleep(1000)\n    os._exit(0)"
+        "        while True: pass\n    os._exit(0)"
     ),
     "group of many": (
         "libc.prctl(15, x['token'].encode())\n    for n in range(6):\n        if os.fork() == 0: os.setsid()\n"
-        "    import time; time.sleep(1000)"
+        "    while True: pass"
     ),
 }
 FORGING = {  # the wanted value is one that cannot be guessed
@@ -190,7 +190,7 @@ FORGING = {  # the wanted value is one that cannot be guessed
     "threads": "import threading; threading.Thread(target=lambda: [0 for _ in iter(int, 1)]).start(); return None",
     "loop": "while True: pass",
     "deaf loop": "import signal\n    for n in range(1, 32):\n        try: signal.signal(n, signal.SIG_IGN)\n"
-    "        except (OSError, ValueError): pass\n    import time; time.sleep(1000)",
+    "        except (OSError, ValueError): pass\n    while True: pass",
     "crash": "ctypes.string_at(0)",
     "deep recursion": "sys.setrecursionlimit(10 ** 9); g = lambda: g(); return g()",
     "sleep": "import time; time.sleep(1000)",

@@ -170,9 +170,8 @@ WEAKER = {
     "seccomp,rlimits": ({**NETWORK, **SIGNALS, **MEMORY, **OUTLIVING, **FORGING}, ["files"]),
     "namespaces,rlimits": ({**NETWORK, **SIGNALS, **OUTLIVING, **FORGING}, ["files", "memory"]),
     "": ({**OUTLIVING, **FORGING}, ["files", "network", "signals", "memory"]),
-    # What cannot be forged without any layer cannot with one; how programs end differs with each set.
-    "rlimits": (OUTLIVING, ["files", "network", "signals", "memory"]),
-    "landlock": (OUTLIVING, ["files", "network", "signals", "memory"]),
+    "rlimits": ({**OUTLIVING, **FORGING}, ["files", "network", "signals", "memory"]),
+    "landlock": ({**OUTLIVING, **FORGING}, ["files", "network", "signals", "memory"]),
 }
 
 
