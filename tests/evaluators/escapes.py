@@ -133,8 +133,9 @@ OUTLIVING = {
         "        while True: pass\n    os._exit(0)"
     ),
     "group of many": (
-        "libc.prctl(15, x['token'].encode())\n    for n in range(6):\n        if os.fork() == 0: os.setsid()\n"
-        "    while True: pass"
+        "import time; libc.prctl(15, x['token'].encode()); first = os.getpid()\n"
+        "    for n in range(6):\n        if os.fork() == 0: os.setsid()\n"
+        "    while True: os.getpid() == first or time.sleep(0.05)"
     ),
 }
 FORGING = {  # the wanted value is one that cannot be guessed
