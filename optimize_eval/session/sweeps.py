@@ -26,7 +26,7 @@ from optimize_eval.session.opening import folder_of, note_changes, opened
 from optimize_eval.session.replying.columns import check_columns
 from optimize_eval.session.replying.defining import check_definitions, with_samples
 from optimize_eval.session.replying.enclosing import level_of, ways_in
-from optimize_eval.session.replying.examining import examine, kept_in
+from optimize_eval.session.replying.examining import dated_in, examine, kept_in
 from optimize_eval.session.replying.prompting import Prompting, with_outputs
 from optimize_eval.session.settings import Handling
 from optimize_eval.store.document import current
@@ -224,7 +224,7 @@ def prepare(
         note_copies_in(plan.layout, comparison.examples, say)
     note_leaks(plan.layout, say)
     kept = {**_kept(comparison, handling, plan, gates), **after, **ways_in(plan.specs, before, say)}
-    kept |= {OVERLAPS: common} if common else {}
+    kept |= {**({OVERLAPS: common} if common else {}), **dated_in(folder, kept, before)}
     manifest = manifest_of(plan, comparison.examples.names, kept)
     plan = with_outputs(plan, folder)
     demands = read_demands(

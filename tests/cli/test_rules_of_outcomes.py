@@ -80,10 +80,35 @@ def test_rules_that_came_after_scores_are_dated(cli: Cli, tmp_path: Path) -> Non
     points = [one["text"] for one in summary["verdict"]["points"]]
     today = datetime.now(UTC).date().isoformat()[:7]
     assert any(
-        f"the rules of sums that leave rows out came after scores, on {today}" in one for one in points
+        f"the rules of sums that leave rows out changed after scores were known, on {today}" in one
+        for one in points
     )
     assert summary["verdict"]["state"] == "not_shown"
     assert cli("report", "r", "--check").status == 0
+
+
+def test_rules_and_metrics_of_an_edited_task_are_dated(cli: Cli, tmp_path: Path) -> None:
+    today = datetime.now(UTC).date().isoformat()[:7]
+    dates = [
+        f"the {what} changed after scores were known, on {today}"
+        for what in ("rules of sums that leave rows out", "metrics of sums")
+    ]
+    first = compared(cli, tmp_path)
+    assert not any("changed after scores" in one["text"] for one in first["verdict"]["points"])
+    told = compared(cli, tmp_path, "{{ solver_output.output }}", "wrong b")
+    assert dates[0] in points_of(told)
+    assert dates[1] not in points_of(told)
+    metrics = ", metrics: [{type: frequency, field: is_correct}]}"
+    (tmp_path / "sums.yaml").write_text(_TASK.replace('target }}"}', 'target }}"' + metrics))
+    done = cli(*defined.command("--candidate", "a.txt", "--candidate", "b.txt", "--out", "r"))
+    assert done.status == 0, done.stderr
+    told = json.loads((tmp_path / "r" / "summary.json").read_text())
+    assert [date in points_of(told) for date in dates] == [True, True], "rules that are gone, too"
+    assert cli("report", "r", "--check").status == 0
+
+
+def points_of(summary: Any) -> str:
+    return "\n".join(one["text"] for one in summary["verdict"]["points"])
 
 
 def test_a_rule_about_replies_makes_no_leader_of_a_board(cli: Cli, tmp_path: Path) -> None:

@@ -23,8 +23,10 @@ from optimize_eval.store.folder import PROPOSALS, SUMMARY
 from optimize_eval.store.journal_end import JournalEnd, fits, journal_end
 from optimize_eval.store.manifest import CHOSEN_AFTER, SEARCHED, SearchedRun
 from optimize_eval.store.stored import StoredRun
-from optimize_eval.tasks.definitions.score.kept import RULES_SINCE
+from optimize_eval.tasks.definitions.score.kept import METRICS_SINCE, RULES_SINCE
 from optimize_eval.tasks.definitions.target import TASKS, ways_kept
+
+_DATED = {RULES_SINCE: "the rules of {task} that leave rows out", METRICS_SINCE: "the metrics of {task}"}
 
 
 def summarise_stored(run: StoredRun) -> Summary:
@@ -109,11 +111,11 @@ def _search(run: StoredRun) -> SearchedRun | None:
 
 
 def doubts_about_rules(settings: Mapping[str, Any]) -> Iterator[str]:
-    """Name the tasks whose rules were written after scores were known."""
+    """Name the tasks whose rules or metrics were written after scores were known."""
     for task in settings.get(TASKS, ()):
-        since = task.get(RULES_SINCE) if isinstance(task, dict) else None
-        if isinstance(since, str):
-            yield f"the rules of {task['key']} that leave rows out came after scores, on {since[:10]}"
+        for key, what in _DATED.items():
+            if isinstance(task, dict) and isinstance(since := task.get(key), str):
+                yield f"{what.format(task=task['key'])} changed after scores were known, on {since[:10]}"
 
 
 def doubts_about_code(settings: Mapping[str, Any]) -> Iterator[str]:

@@ -29,7 +29,7 @@ from optimize_eval.session.host import Say
 from optimize_eval.session.inputs import Examples, stored_paths
 from optimize_eval.session.opening import folder_of, note_changes
 from optimize_eval.session.replying.enclosing import ways_in
-from optimize_eval.session.replying.examining import kept_in
+from optimize_eval.session.replying.examining import dated_in, kept_in
 from optimize_eval.session.replying.prompting import writing_to
 from optimize_eval.session.settings import Handling
 from optimize_eval.session.sweeps import Prepared, SweepInputs, prepare
@@ -173,8 +173,10 @@ def _prepare_models(
     paths = {source.name: source.file for source in sources}
     settings = {**benchmark.settings, "format": DIALECT}
     refuse_foreign(folder)
-    ways = ways_in(plan.specs, settings_in(folder, fresh=handling.fresh), say)
+    before = settings_in(folder, fresh=handling.fresh)
+    ways = ways_in(plan.specs, before, say)
     kept = {**settings, "paths": stored_paths(paths, ()), **kept_in(plan.specs), **ways, **gates.kept()}
+    kept |= dated_in(folder, kept, before)
     names = {name: Path(path).name.encode(errors="replace").decode() for name, path in paths.items()}
     manifest = manifest_of(plan, names, kept, kind=BENCH)
     expected = expected_board(files, plan.layout, known_tasks(manifest, plan.layout))

@@ -6,7 +6,8 @@ the journal has for just these rows is not done again.
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from optimize_eval.errors import EvaluationError
@@ -14,7 +15,7 @@ from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.run.plan import Plan
 from optimize_eval.session.host import Say
 from optimize_eval.store import journal
-from optimize_eval.store.folder import JOURNAL
+from optimize_eval.store.folder import JOURNAL, read_document
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.tasks.definitions.target import TASKS, defined_of
 
@@ -40,6 +41,16 @@ def kept_in(specs: Iterable[EvaluatorSpec]) -> dict[str, Any]:
     from optimize_eval.tasks.definitions.score.kept import kept_tasks, to_dict  # noqa: PLC0415
 
     return {TASKS: [to_dict(task) for task in kept_tasks(named)]}
+
+
+def dated_in(folder: Path, kept: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+    """Date the rules and metrics of tasks that are others than a run of this folder made scores with."""
+    document = read_document(folder) if TASKS in kept and TASKS in before else None
+    if document is None or not any(cell["scored"] for cell in document["cells"]):
+        return {}
+    from optimize_eval.tasks.definitions.score.kept import dated  # noqa: PLC0415  see kept_in
+
+    return {TASKS: dated(before[TASKS], kept[TASKS])}
 
 
 def rules_of(specs: Iterable[EvaluatorSpec]) -> list[Any]:

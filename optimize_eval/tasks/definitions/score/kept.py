@@ -15,7 +15,8 @@ from optimize_eval.tasks.definitions.score.parts import Evidence
 from optimize_eval.tasks.definitions.target import TASKS, DefinedScorer, defined_of
 from optimize_eval.tasks.definitions.task import Action
 
-RULES_SINCE = "rules_since"  # of a task: when rules came that scores were known to
+RULES_SINCE = "rules_since"  # of a task: since when its rules are others than scores were made with
+METRICS_SINCE = "metrics_since"  # and its metrics
 
 
 @frozen
@@ -82,8 +83,8 @@ def joined(
 ) -> list[Mapping[str, Any]]:
     """Put tasks as they are now in the place of those that were, whose other scorers stay.
 
-    Unless a timeout was given, the one that was given before stays, too. Rules that were not there before
-    know when they came.
+    Unless a timeout was given, the one that was given before stays, too. Rules and metrics that are others
+    know since when.
     """
     tasks = [*known]
     for one in told:
@@ -91,18 +92,31 @@ def joined(
         before = tasks[place] if place < len(tasks) else {"scorers": ()}
         scorers = {scorer["evaluator"]: scorer for scorer in (*before["scorers"], *one["scorers"])}
         patience = {"timeout": before["timeout"]} if "timeout" in before and not has_timeout else {}
-        more = {**patience, **_rules_since(before, one)}
+        more = {**patience, **_since(before, one)}
         tasks[place : place + 1] = [{**more, **one, "scorers": [*scorers.values()]}]
     return tasks
 
 
-def _rules_since(before: Mapping[str, Any], one: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Date the rules that came after scores were known."""
-    if not one.get("actions") or not before["scorers"]:
+def dated(known: Sequence[Mapping[str, Any]], told: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Date what of tasks is other than it was known when scores were made."""
+    places = [(one, _place_of(one, known)) for one in told]
+    return [{**_since(known[place], one), **one} if place < len(known) else one for one, place in places]
+
+
+def _since(before: Mapping[str, Any], one: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Date the rules and metrics that are others now; what was dated stays so."""
+    if not before["scorers"]:
         return {}
-    if one["actions"] != before.get("actions"):
-        return {RULES_SINCE: datetime.now(UTC).isoformat(timespec="seconds")}
-    return {RULES_SINCE: before[RULES_SINCE]} if RULES_SINCE in before else {}
+    were = {scorer["evaluator"]: scorer["metrics"] for scorer in before["scorers"]}
+    is_other = {
+        RULES_SINCE: one.get("actions", []) != before.get("actions", []),
+        METRICS_SINCE: any(
+            were.get(scorer["evaluator"], scorer["metrics"]) != scorer["metrics"] for scorer in one["scorers"]
+        ),
+    }
+    dates = {key: before[key] for key in is_other if key in before}
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return dates | {key: now for key, is_new in is_other.items() if is_new}
 
 
 def _place_of(one: Mapping[str, Any], tasks: Sequence[Mapping[str, Any]]) -> int:
