@@ -13,7 +13,7 @@ Overlaps = Mapping[
     str, Mapping[str, Any]
 ]  # by split: "of", "leaks", "copies", "values", as run.json has them
 
-_RULE = b"2"  # another one finds other rows
+_RULE = b"1"  # another one finds other rows
 
 
 def overlaps_of(splits: Mapping[str, Sequence[Example]], known: Mapping[str, Any]) -> Overlaps:
@@ -24,7 +24,7 @@ def overlaps_of(splits: Mapping[str, Sequence[Example]], known: Mapping[str, Any
     for name, rows in splits.items():
         _add(digest, name, rows)
         of = digest.hexdigest()
-        is_known = name in known and known[name].get("of") == of
+        is_known = name in known and known[name].get("of") == of and "values" in known[name]
         found[name] = known[name] if is_known else {"of": of, **_overlap(seen, rows)}
         seen[name] = rows
     return found
