@@ -59,7 +59,12 @@ BORDER: dict[str, Callable[[Draw], float]] = {
     "three levels": _three_levels,
     "skewed": _skewed,
 }
-BETTER = {"equal": 0.0, "SD .02": 0.02, "SD .1": 0.1}  # equally good candidates, by how differences vary
+AS_GOOD = {  # candidates by how their differences vary, and examples
+    "equal": (0.0, 65),
+    "SD .02": (0.02, 100),
+    "SD .1": (0.1, 100),
+    "SD .2": (0.2, 200),
+}
 
 
 def scenes() -> Iterator[Scene]:
@@ -97,7 +102,7 @@ def _margins() -> Iterator[Scene]:
             )
             once = passed_at_border(_rare, n, sizes=sizes)
             yield Scene(family="gate: margin lost, met", cell=cell, once=once, high=_FALSE, cost=4)
-    for (name, sd), n in zip(BETTER.items(), (65, 100, 100), strict=True):
+    for name, (sd, n) in AS_GOOD.items():
         cell = f"{name}, n = {n}, margin {MARGIN:g}"
         once = passed_by_equals(sd, n)
         yield Scene(family="gate: nothing lost, met", cell=cell, once=once, low=_POWER, cost=4)
@@ -161,7 +166,12 @@ def passed_at_border(
 
 def passed_by_equals(sd: float, n: int) -> Callable[[Draw], float]:
     """Let a candidate be as good, with differences that vary by so much."""
-    return lambda draw: float(_is_held([draw.gauss(0, sd) for _ in range(n)], None, MARGIN))
+    most = 1 - _BEFORE
+
+    def once(draw: Draw) -> float:
+        return float(_is_held([max(-most, min(most, draw.gauss(0, sd))) for _ in range(n)], None, MARGIN))
+
+    return once
 
 
 def _is_held(differences: Sequence[float], clusters: Sequence[int] | None, margin: float) -> bool:
