@@ -156,6 +156,10 @@ def test_examples_that_say_the_same_in_other_bytes_are_the_same(cli: Cli, folder
     told = run(cli, "base good", "--dataset", "d.csv")["tried"]
     assert (told["k"], told["versions"], told["steps"]) == (3, 2, 2)
     assert cli("report", "r", "--check").status == 0
+    document = orjson.loads((folder / "r" / "run.json").read_bytes())
+    document["settings"]["overlaps"]["train"]["values"][3][1] = "0123456789abcdef"
+    (folder / "r" / "run.json").write_bytes(orjson.dumps(document))
+    assert "values[3][1]" in cli("report", "r", "--check").stdout, "else who was tried could be hidden"
     run(cli, "base c2", out="other")
     again = run(cli, "base good", "--dataset", "d.csv", out="new")
     assert "· other scored 1 other candidate on these examples: not counted" in points(again)

@@ -4,13 +4,13 @@ from typing import Any
 
 from optimize_eval.findings.rederive.datafiles import DataRow, rows_as_recorded
 from optimize_eval.findings.rederive.nearness import NearRows
-from optimize_eval.findings.rederive.sameness import compared_fields, copies_among
+from optimize_eval.findings.rederive.sameness import compared_fields, copies_among, values_among
 
 Told = dict[str, Any]
 
 
 def overlaps_again(settings: Told) -> dict[str, Told]:
-    """Find leaks and copies of each split whose file, and those before it, are as they were."""
+    """Find leaks, copies and values of each split whose file, and those before it, are as they were."""
     files = rows_as_recorded(settings)
     found: dict[str, Told] = {}
     for place, (name, rows) in enumerate(files.items()):
@@ -20,6 +20,8 @@ def overlaps_again(settings: Told) -> dict[str, Told]:
             left = [row for row in rows if row.line not in gone]
             leaks += [[line, before, *like] for line, *like in _leaks(files[before], left)]
         found[name] = {"leaks": sorted(leaks), "copies": copies_among(rows)}
+        if "values" in settings["overlaps"][name]:
+            found[name]["values"] = values_among(rows)
     return found
 
 

@@ -1,9 +1,9 @@
 """Which examples say the same: what fields they are compared by, and the words of these."""
 
+import hashlib
 import json
 import re
 import unicodedata
-from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ _QUOTES = "\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}"
 _QUOTES += "\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}"
 _DROPPED = re.compile(f"[.,;:!?\"'`{_QUOTES}]")
 _CODE = re.compile(r"(?m)^[ \t]+\S.*$|[;{][ \t]*$|</\w+>")
-_SAMPLED, _CUT, _AT_ENDS = 1000, 80, 3
+_SAMPLED = 1000
 
 
 @dataclass
@@ -116,39 +116,23 @@ def is_apart(path: str) -> bool:
 
 def copies_among(rows: list[DataRow]) -> list[list[int]]:
     """Give the lines of rows whose values are those of an earlier one, each with the line of the first."""
+    first: dict[str, int] = {}
+    every = [(line, first.setdefault(digest, line)) for line, digest in values_among(rows)]
+    return [[line, before] for line, before in every if line != before]
+
+
+def values_among(rows: list[DataRow]) -> list[tuple[int, str]]:
+    """Give each row's line with the digest of what it says: its fields by their paths, without ids."""
     fields = compared_fields(rows, rows)
-    ends = [_ends(fields.texts(row)[0]) if fields.is_text else "" for row in rows]
-    alike = Counter(ends)
-    first_of_bytes: dict[bytes, int] = {}
-    first_of_values: dict[tuple[tuple[str, Words], ...], int] = {}
-    copies: dict[int, int] = {}
-    for row, end in zip(rows, ends, strict=True):
-        if row.raw in first_of_bytes:
-            before = first_of_bytes[row.raw]
-            copies[row.line] = copies.get(before, before)
-            continue
-        first_of_bytes[row.raw] = row.line
-        if alike[end] > 1:
-            before = first_of_values.setdefault(_values(row, fields), row.line)
-            if before != row.line:
-                copies[row.line] = before
-    return [[line, first] for line, first in copies.items()]
-
-
-def _values(row: DataRow, fields: ComparedFields) -> tuple[tuple[str, Words], ...]:
-    flat = flat_of(row.value)
-    kept = [path for path in sorted(flat) if not (fields.is_text and is_apart(path))]
-    return tuple(
-        (path, tuple(flat[path].split() if fields.is_code else words_of(flat[path]))) for path in kept
-    )
-
-
-def _ends(text: str) -> str:
-    """Give what a text begins and ends with: copies agree there."""
-    if len(text) <= 2 * _CUT:
-        return " ".join(words_of(text))
-    head, tail = words_of(text[:_CUT])[:-1][:_AT_ENDS], words_of(text[-_CUT:])[1:][-_AT_ENDS:]
-    return f"{head}{MARK}{tail}"
+    told = []
+    for row in rows:
+        flat = flat_of(row.value)
+        kept = [path for path in sorted(flat) if not (fields.is_text and is_apart(path))]
+        words = {path: flat[path].split() if fields.is_code else words_of(flat[path]) for path in kept}
+        written = MARK.join(f"{path}{MARK}{' '.join(words[path])}" for path in kept)
+        digest = hashlib.blake2b(written.encode("utf-8", "surrogatepass"), digest_size=8)
+        told.append((row.line, digest.hexdigest()))
+    return told
 
 
 def _name_words(path: str) -> list[str]:
