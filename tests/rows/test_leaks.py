@@ -5,7 +5,10 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.rows.leaking import FRAME, SAME, TRAIN, VAL, Row, leaks, reworded, told
+from optimize_eval.findings.rederive.datafiles import DataRow
+from optimize_eval.findings.rederive.overlap import leaks_again
+from optimize_eval.rows.overlap import overlaps_of
+from tests.rows.leaking import FRAME, SAME, TRAIN, VAL, Row, examples, leaks, reworded, told
 
 
 @pytest.mark.parametrize("change", SAME)
@@ -146,3 +149,15 @@ def test_the_order_of_the_rows_of_train_changes_nothing_but_which_is_named() -> 
     rows = told(lambda text: FRAME.format(text.lower()))
     found = leaks(TRAIN, rows), leaks([*reversed(TRAIN)], rows)
     assert [(leak.line, leak.how) for leak in found[0]] == [(leak.line, leak.how) for leak in found[1]]
+
+
+def test_the_check_finds_the_same_by_code_of_its_own() -> None:
+    draw = random.Random(3)
+    rows = told(lambda text: FRAME.format(reworded(text, draw)))
+    for there, leaking in ((TRAIN, [*rows[:7], *VAL]), ([*rows[:30], *TRAIN[30:]], [*VAL, *TRAIN[:20]])):
+        splits = {"train": examples(there), "val": examples(leaking)}
+        again = leaks_again(
+            *([DataRow(one.line, one.raw, one.value) for one in split] for split in splits.values())
+        )
+        found = overlaps_of(splits, {})["val"]["leaks"]
+        assert sorted([line, "train", *like] for line, *like in again) == found

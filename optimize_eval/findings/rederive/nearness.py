@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 from optimize_eval.findings.rederive.datafiles import DataRow
 from optimize_eval.findings.rederive.sameness import ComparedFields, Words, every_so_many, words_of
+from optimize_eval.findings.rederive.surroundings import surroundings, without
 
-_NEAR = 0.5
-_COUNTED, _TRIED = 1500, 400  # rows of each split
+_NEAR, _NEAR_BESIDE_OTHERS = 0.5, 0.38
+_COUNTED, _TRIED, _FRAMED = 1500, 400, 400  # rows of each split
 _KEYS, _LOOKED_AT, _COMPARED = 6, 24, 4  # rarest words of a row; rows that have one; those that share most
 _LONG = 40  # words
 _SIGNS = re.compile(r"\d+(?:[.,:/]\d+)*|(?<![^\W\d_])[-+*/=<>^%&|](?![^\W\d_])|[()\[\]{}]")
@@ -60,28 +61,29 @@ class NearRows:
         self.there, self.fields = there, fields
         counted = [every_so_many(split, _COUNTED) for split in (there, rows)]
         self.counts = WordCounts(fields.words(row) for split in counted for row in split)
-        pieces = [WordCounts(self._pieces(row) for row in split) for split in counted]
-        self.frames = {True: _frame(*pieces), False: _frame(*reversed(pieces))}
+        texts = [[fields.texts(row) for row in every_so_many(split, _FRAMED)] for split in counted]
+        self.around = {True: surroundings(*texts), False: surroundings(*reversed(texts))}
         self.places: dict[int, list[int]] = {}
         for place, row in enumerate(there):
-            for code in {_code(word) for word in self.counts.rarest(fields.words(row))}:
+            for code in {_code(word) for word in self.counts.rarest(self._words(row))}:
                 self.places.setdefault(code, []).append(place)
 
     def nearest(self, row: DataRow, *, is_there: bool = False) -> tuple[int, float] | None:
         """Find the row that is most like this one; for one that is there, another one."""
-        words = self.fields.words(row)
+        words = self._words(row, is_there=is_there)
         found: tuple[int, float] | None = None
         for place in self._sharing(words):
-            if not (is_there and self.fields.words(self.there[place]) == words):
+            if not (is_there and self._words(self.there[place]) == words):
                 like = self._likeness(self._parts(row, is_there=is_there), self._parts(self.there[place]))
-                if like >= _NEAR and (found is None or like > found[1]):
+                if like >= _NEAR_BESIDE_OTHERS and (found is None or like > found[1]):
                     found = place, like
-        return found
+        return found and (found[0], round(found[1], 3))
 
-    def tell_something(self, share: float) -> bool:
+    def tell_something(self, share: float, least: float) -> bool:
         """Return True if rows are near more often than those there are to each other."""
         tried = every_so_many(self.there, _TRIED)
-        near = sum(self.nearest(row, is_there=True) is not None for row in tried)
+        others = [self.nearest(row, is_there=True) for row in tried]
+        near = sum(one is not None and one[1] >= least for one in others)
         rate = near / len(tried) if near > 2 else 0.0  # noqa: PLR2004
         return rate <= 0.005 or share > 2 * rate + 0.02  # noqa: PLR2004
 
@@ -95,13 +97,14 @@ class NearRows:
         enough = [place for place in shared if shared[place] >= least]
         return sorted(enough, key=lambda place: (-shared[place], place))[:_COMPARED]
 
-    def _pieces(self, row: DataRow) -> set[str]:
-        texts = self.fields.texts(row)
-        return {piece for text in texts for piece in (*words_of(text), *_SIGNS.findall(text), *_polar(text))}
+    def _texts(self, row: DataRow, *, is_there: bool = True) -> list[str]:
+        return [without(text, self.around[is_there]) for text in self.fields.texts(row)]
+
+    def _words(self, row: DataRow, *, is_there: bool = True) -> Words:
+        return self.fields.join(self._texts(row, is_there=is_there))
 
     def _parts(self, row: DataRow, *, is_there: bool = True) -> list[TextParts]:
-        frame = self.frames[is_there]
-        return [_take_apart(text, frame) for text in self.fields.texts(row)]
+        return [*map(_take_apart, self._texts(row, is_there=is_there))]
 
     def _likeness(self, first: list[TextParts], second: list[TextParts]) -> float:
         """Take the least of all fields that say anything."""
@@ -127,7 +130,7 @@ class NearRows:
     def _weigh(self, a: list[str], b: list[str], telling: list[str]) -> float:
         weight, pairs = self.counts.weight, [{*pairwise(words)} for words in (a, b)]
         shared = math.fsum(map(weight, telling)) + self._of_pairs(
-            pair for pair in pairs[0] & pairs[1] if not any(map(self.counts.is_common, pair))
+            pair for pair in pairs[0] & pairs[1] if not all(map(self.counts.is_common, pair))
         )
         alone = [
             self._of_words({*a} - {*b}) + self._of_pairs(pairs[0] - pairs[1]),
@@ -143,26 +146,19 @@ class NearRows:
         return math.fsum(self.counts.weight(word) for pair in pairs for word in pair) / 4
 
 
+def least_of(likenesses: list[float]) -> float:
+    """Say how like is near: beside three that are near anyway, others need less."""
+    return _NEAR_BESIDE_OTHERS if sum(like >= _NEAR for like in likenesses) > 2 else _NEAR  # noqa: PLR2004
+
+
 def _code(word: str) -> int:
     return zlib.crc32(word.encode())
 
 
-def _frame(own: WordCounts, other: WordCounts) -> set[str]:
-    """Find what nearly all rows of one split have, and few of the other: a prompt around them."""
-    return {
-        piece
-        for piece, many in own.of.items()
-        if many >= 0.8 * own.rows and other.of[piece] <= 0.2 * other.rows
-    }
-
-
-def _take_apart(text: str, frame: set[str]) -> TextParts:
+def _take_apart(text: str) -> TextParts:
     names = {" ".join(words_of(name)) for name in _NAMES.findall(text) if name.istitle()}
     return TextParts(
-        words=[word for word in words_of(text) if word not in frame],
-        signs=[sign for sign in _SIGNS.findall(text) if sign not in frame],
-        polar=sorted(word for word in _polar(text) if word not in frame),
-        names=names - frame,
+        words=words_of(text), signs=_SIGNS.findall(text), polar=sorted(_polar(text)), names=names
     )
 
 

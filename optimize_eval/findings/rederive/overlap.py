@@ -3,7 +3,7 @@
 from typing import Any
 
 from optimize_eval.findings.rederive.datafiles import DataRow, rows_as_recorded
-from optimize_eval.findings.rederive.nearness import NearRows
+from optimize_eval.findings.rederive.nearness import NearRows, least_of
 from optimize_eval.findings.rederive.sameness import compared_fields, copies_among, values_among
 
 Told = dict[str, Any]
@@ -18,14 +18,14 @@ def overlaps_again(settings: Told) -> dict[str, Told]:
         for before in list(files)[:place]:
             gone = {row[0] for row in leaks}
             left = [row for row in rows if row.line not in gone]
-            leaks += [[line, before, *like] for line, *like in _leaks(files[before], left)]
+            leaks += [[line, before, *like] for line, *like in leaks_again(files[before], left)]
         found[name] = {"leaks": sorted(leaks), "copies": copies_among(rows)}
         if "values" in settings["overlaps"][name]:
             found[name]["values"] = values_among(rows)
     return found
 
 
-def _leaks(there: list[DataRow], rows: list[DataRow]) -> list[tuple[int, int, str, float]]:
+def leaks_again(there: list[DataRow], rows: list[DataRow]) -> list[tuple[int, int, str, float]]:
     """Give each row's line, that of the row there, how it was found, and how like they are."""
     if not there or not rows:
         return []
@@ -55,7 +55,7 @@ def _leaks(there: list[DataRow], rows: list[DataRow]) -> list[tuple[int, int, st
 def _near(
     there: list[DataRow], rows: list[DataRow], left: list[DataRow], search: NearRows
 ) -> list[tuple[int, int, str, float]]:
-    found = [(row.line, best) for row in left if (best := search.nearest(row))]
-    if not found or not search.tell_something(len(found) / len(rows)):
-        return []
-    return [(line, there[place].line, "near", round(like, 3)) for line, (place, like) in found]
+    best = [(row.line, *one) for row in left if (one := search.nearest(row))]
+    least = least_of([like for _, _, like in best])
+    found = [(line, there[place].line, "near", like) for line, place, like in best if like >= least]
+    return found if found and search.tell_something(len(found) / len(rows), least) else []
