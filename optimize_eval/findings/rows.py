@@ -71,7 +71,12 @@ def marked(rows: Sequence[Row], split: str, *marks: str) -> list[Row]:
 def survives_failures(row: Row, split: str) -> bool:
     """Return True if a lead holds over all rows, with its failures as 0 and the baseline's as 1."""
     d = row.against_baseline(split)
-    if d is None or (d.over_all_rows and d.over_all_rows.mark != compare.BETTER):
+    return d is not None and holds_over_all(d)
+
+
+def holds_over_all(d: ScoreDifference) -> bool:
+    """Return True if neither failures nor rules could have made a lead."""
+    if d.over_all_rows and d.over_all_rows.mark != compare.BETTER:
         return False
     return d.despite_failures in {None, SURELY}
 
@@ -104,6 +109,13 @@ def about_rules(who: str, other: str, d: ScoreDifference) -> str:
         f"differs by {signed(rows.diff if rows else None)}, not {signed(d.diff)}; better is what is better "
         "over all rows, too"
     )
+
+
+def where_scored(d: ScoreDifference) -> str:
+    """Say what a difference is about where calls failed, or were skipped for one side."""
+    if d.skipped_for_one:
+        return f" {AMONG_BOTH}"
+    return " where both were scored" if d.despite_failures else ""
 
 
 _WITH_SKIPS = {

@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
-from optimize_eval.findings.claims.failures import IF_ALIKE, SURELY
-from optimize_eval.findings.rows import MARKS, evaluator_label
+from optimize_eval.findings.rows import MARKS, evaluator_label, holds_over_all
 from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.shapes.row import LowScore, Row
 from optimize_eval.findings.shapes.summary import FailureGroup, SkipGroup, Summary
@@ -110,7 +109,7 @@ def difference(d: ScoreDifference, summary: Summary) -> str:
     """
     if summary.verdict.state == STEERED:
         return signed(d.diff)
-    return signed_mark(d.mark, d.diff, is_sure=d.despite_failures in {None, SURELY, IF_ALIKE})
+    return signed_mark(d.mark, d.diff, is_sure=holds_over_all(d))
 
 
 def signed_mark(mark: str, diff: float | None, *, is_sure: bool) -> str:

@@ -89,19 +89,25 @@ def bet(pairs: Sequence[float], clusters: Clusters, *, seed: int) -> Interval:
 
     Of clusters it is the mean of their totals, in which an example counts as one, whatever its cluster.
     """
+    return _lowest(pairs, clusters, seed), -_lowest([-pair for pair in pairs], clusters, seed)
+
+
+def _lowest(pairs: Sequence[float], clusters: Clusters, seed: int, enough: float = math.inf) -> float:
     largest = 1 if clusters is None else max(Counter(clusters).values())
     units = [total / largest for total in unit_sums(pairs, clusters)]
     scale = largest * len(units) / len(pairs)
-    low = betting.lower_bound(units, seed)
-    high = -betting.lower_bound([-unit for unit in units], seed)
-    return scale * low, scale * high
+    return scale * betting.lower_bound(units, seed, max(-1.0, enough / scale))
 
 
-def highest(difference: Difference, pairs: Sequence[float], clusters: Clusters, *, seed: int) -> float:
-    """Give what the mean of differences of scores from 0 to 1 is not above, one-sided at 5 %."""
+def highest(
+    difference: Difference, pairs: Sequence[float], clusters: Clusters, *, seed: int, least: float
+) -> float:
+    """Give what the mean of differences is not above, one-sided at 5 %; `least` where that is less."""
     if difference.test == "mcnemar":
-        return tango(difference.wins, difference.losses, difference.n_pairs)[1]
-    return bet(pairs, clusters, seed=seed)[1]
+        return max(least, tango(difference.wins, difference.losses, difference.n_pairs)[1])
+    if max(map(abs, pairs)) > 1:
+        return math.inf  # no scores from 0 to 1
+    return max(least, -_lowest([-pair for pair in pairs], clusters, seed, -least))
 
 
 def units_needed(difference: Difference, method: str, bound: float, margin: float) -> int | None:

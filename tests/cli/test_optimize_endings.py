@@ -41,7 +41,11 @@ def search(cli: Cli, folder: Path, reply: str, *options: str, answer: str = HALF
             HALF,
             f"a is unchanged: {USELESS} none: the proposer had nothing to propose",
         ),
-        (NEW, '{\\"score\\": 1}', "a is unchanged: there is nothing to improve on evaluate"),
+        (
+            NEW,
+            '{\\"score\\": 1}',
+            "a is unchanged: no call of the search left anything to improve on evaluate",
+        ),
     ],
     ids=["repeated", "skipped", "perfect"],
 )

@@ -247,6 +247,14 @@ def test_a_task_with_one_score_has_no_error_and_then_the_mean_has_no_interval() 
     assert "on tasks like these" in singles["verdict"]["text"]
 
 
+def test_a_leader_is_shown_to_be_ahead_of_all_models_that_ran_all_tasks() -> None:
+    files = {"x": [0.8, 0.9] * 6, "y": [0.7, 0.8] * 6, "z": [1.0, 0.0, 1.0, 0.6] * 3}
+    found = board({name: {"a": scores} for name, scores in files.items()})
+    assert found["verdict"]["text"].startswith("no model is shown to be the best; x against y: +0.100 ")
+    alone = board({"x": {"a": [0.5] * 3}, "y": {"a": [NO] * 3}})
+    assert alone["verdict"]["text"].startswith("x alone ran all tasks, so it leads nobody; ")
+
+
 def test_a_leader_has_to_lead_with_its_failures_as_0_and_the_others_as_1() -> None:
     """W2: both fail 5 of 25, on different examples; 0 for both would leave the lead as it is."""
     ahead: list[Example] = [*[0.9, 0.8, 0.85, 0.95] * 5, *[NO] * 5]

@@ -46,6 +46,20 @@ def test_the_interval_of_the_best_holds_its_own_true_gain() -> None:
     assert missed <= 8  # scipy.stats.binom.ppf(0.999, 40, 0.06)
 
 
+def test_of_ten_equal_candidates_of_unequal_spread_any_has_a_mark_in_at_most_5_of_100_runs() -> None:
+    draw = random.Random(14)
+    assert sum(_has_mark(draw) for _ in range(DRAWS // 2)) <= 8  # scipy.stats.binom.ppf(0.999, 50, 0.05)
+
+
+def _has_mark(draw: random.Random) -> bool:
+    base = _scores(draw, FEW)
+    cells = {"base": {"val": base}}
+    for n in range(10):
+        cells[f"c{n}"] = {"val": [x + draw.gauss(0, (0.02, 0.05, 0.1, 0.2, 0.3)[n % 5]) for x in base]}
+    rows = made({"judge": cells}, score_range=ScoreRange.ANY).findings().rows
+    return any(d.mark in {"better", "worse"} for row in rows if (d := row.against_baseline("val")))
+
+
 def test_skipping_bad_examples_of_one_of_two_equal_candidates_never_wins() -> None:
     draw = random.Random(9)
     assert not sum(map(skipped_where_bad, [draw] * 60))

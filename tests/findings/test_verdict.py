@@ -115,7 +115,7 @@ def test_pairs_that_no_test_could_confirm_are_too_few_to_say(pairs: int) -> None
 def test_equal_scores_are_no_difference_and_a_reason_to_look_again() -> None:
     summary = on_val(a=BASE, b=BASE).summary()
     assert headline(summary) == (
-        "b does not differ from a on held-out data: no difference in any of 40 pairs "
+        "b is not seen to differ from a on held-out data: no difference in any of 40 pairs "
         "(at most about 8 in 100 such examples can differ)"
     )
     assert summary["verdict"]["state"] == "no_difference"
@@ -140,7 +140,7 @@ def test_the_winner_is_the_best_of_what_is_better_and_the_rest_is_named() -> Non
     ("train_gain", "val_gain", "sd", "mark", "words"),
     [
         (0.3, 0.0, 0.05, "✕", "b overfits: on train +0.300 ("),
-        (0.1, 0.1, 0.05, "✓", "of its train gain carries over to val (95 %)"),
+        (0.1, 0.1, 0.05, "✓", "its train gain carries over to val: "),
         (0.1, 0.08, 0.17, "?", "carries over to val is undecided"),
         (0.4, 0.1, 0.05, "?", "part of its train gain is lost on val: lost gain +0.300 ("),
         (-0.01, 0.1, 0.05, "\N{EN DASH}", "not shown to be better on train"),
@@ -178,7 +178,9 @@ def test_nothing_is_said_of_overfit_where_there_are_few_pairs() -> None:
 def test_carrying_over_is_claimed_only_where_it_is_shown() -> None:
     for gain in (0.0, 0.05, 0.2):
         run = on_train_and_val(a=(TRAIN, BASE), b=(moved(TRAIN, 0.2), moved(BASE, gain)))
-        shown = saying(run.summary(), "✓ at least ", "% of its train gain carries over to val (95 %)")
+        shown = saying(
+            run.summary(), "✓ its train gain carries over to val: ", "% of it (95 % CI ", " %, by t)"
+        )
         assert bool(shown) is (gain == 0.2)
 
 
@@ -194,6 +196,13 @@ def test_a_winner_that_is_ahead_with_failures_as_0_is_named_with_its_coverage() 
     summary = on_val(a=BASE, b=[Fails(), *BETTER[1:]]).summary()
     assert headline(summary).startswith("b beats a")
     assert saying(summary, "! coverage differs on judge")
+
+
+def test_what_is_worse_with_failures_is_said_to_be_so_where_both_were_scored() -> None:
+    summary = on_val(a=BASE, b=half_failed(WORSE)).summary()
+    assert headline(summary).startswith("b is worse than a on held-out data where both were scored: ")
+    beside = on_val(a=BASE, b=BETTER, c=half_failed(WORSE)).summary()
+    assert saying(beside, "▼ c is worse than a where both were scored: ")
 
 
 def test_failing_where_scores_are_low_lifts_no_one_above_a_candidate_without_failures() -> None:
@@ -383,7 +392,9 @@ def test_the_power_line_is_that_of_the_headlines_task_model() -> None:
         (LEAD, "large"): val(a=BASE, b=moved(BASE, 0.0, sd=0.4)),
     }
     summary = made(cells).summary()
-    assert saying(summary, f"a difference of {number(d_of(summary)['mde'])} would be found in 80 of 100 runs")
+    assert saying(
+        summary, f"a difference of {number(d_of(summary)['mde'])} would be found in about 80 of 100 runs"
+    )
 
 
 @pytest.mark.parametrize("clusters", [19, 20])
@@ -402,12 +413,12 @@ def test_the_power_line_tells_what_can_be_seen_and_what_it_takes() -> None:
     reach = (stats.t.ppf(0.975, 39) + stats.t.ppf(0.8, 39)) * d["se"]
     needed = (reach / 0.05) ** 2 * 40
     (found,) = saying(
-        summary, f"· with 40 val examples, a difference of {number(reach)} would be found in 80 of"
+        summary, f"· with 40 val examples, a difference of {number(reach)} would be found in about 80 of"
     )
     told = int(found.removesuffix(" examples").rpartition(" ")[2].replace(",", ""))
     assert told == pytest.approx(needed, rel=0.05)
     narrow = on_val(a=BASE, b=moved(BASE, 0.0, sd=0.02)).summary()
-    assert saying(narrow, "would be found in 80 of 100 runs")
+    assert saying(narrow, "would be found in about 80 of 100 runs")
     assert not saying(narrow, "takes about")
 
 

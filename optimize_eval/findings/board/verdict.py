@@ -53,9 +53,10 @@ def _headline(ranked: Sequence[ModelScores], pairs: Sequence[ModelPair]) -> str:
     if first.not_run:
         return f"no model ran all tasks, so none leads; {compared}"
     if second.not_run:
-        return f"{first.adapter} leads: {second.adapter} did not run all tasks"
+        return f"{first.adapter} alone ran all tasks, so it leads nobody; {compared}"
     d = pair.difference
-    if d.mark != compare.BETTER or not pair.holds:
+    others = [seen_from(first, other, pairs) for other in ranked[1:] if not other.not_run]
+    if not all(one.difference.mark == compare.BETTER and one.holds for one in others):
         return f"no model is shown to be the best; {compared}{_despite(pair)}"
     among = f" {AMONG_BOTH}" if d.skipped_for_one else ""
     return f"{first.adapter} leads{among}; {compared}"

@@ -3,7 +3,7 @@
 Each p value is corrected within its family; which families there are is said in families.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import combinations
@@ -172,10 +172,14 @@ class Against(Remembers):
         }
         return corrected_by(found, family, self._alone)
 
-    def highest(self, where: CellFamily, name: str) -> float:
-        """Give what the mean difference of a candidate from the baseline is not above."""
-        a, b = self.scores[where, self.layout.baseline].means, self.scores[where, name].means
-        return highest_difference(a, b, self.splits[where.split].clusters, seed=self.layout.seed)
+    def highest(self, where: CellFamily, names: Iterable[str]) -> float:
+        """Give what no mean difference from the baseline is above; quickest where the largest comes first."""
+        most = -1.0
+        for name in names:
+            a, b = self.scores[where, self.layout.baseline].means, self.scores[where, name].means
+            clusters = self.splits[where.split].clusters
+            most = highest_difference(a, b, clusters, seed=self.layout.seed, least=most)
+        return most
 
     def apart_from(self, where: CellFamily, winner: str) -> dict[str, Comparison]:
         """Compare the winner with the other candidates alone, where all pairs are too many."""

@@ -66,8 +66,11 @@ def _largest_gain(primary: Sequence[Row], against: Against, layout: Layout) -> f
         return None
     if sum(d.n_pairs for d in differences) > MOST_BOUNDED or not all(map(_may_be_bounded, differences)):
         return None
-    names = [row.candidate for row in primary if row.candidate != layout.baseline]
-    return max(against.highest(_primary(layout), name) for name in names)
+    ends = {
+        row.candidate: d.ci or (0.0, 0.0) for row in primary if (d := row.against_baseline(layout.deciding))
+    }
+    highest = against.highest(_primary(layout), sorted(ends, key=lambda name: -ends[name][1]))
+    return highest if highest <= 1 else None
 
 
 def _may_be_bounded(d: ScoreDifference) -> bool:

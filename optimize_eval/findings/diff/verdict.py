@@ -98,9 +98,8 @@ def _open(row: RowDiff, where: str, by: str) -> str:
     if row.margin and row.margin.equivalent:
         amount = f"{signed(d.diff)}{by} ({interval90(row.margin)})"
         return f"{who} does not differ{where} by more than {number(row.margin.margin)}: {amount}"
-    most = number(max(abs(end) for end in d.ci))
     amount = f"{signed(d.diff)}{by} (95 % CI {interval(d.ci)}, {p_value(_p(d))})"
-    return f"no difference is shown for {who}{where}: {amount}, none larger than {most}"
+    return f"no difference is shown for {who}{where}: {amount}"
 
 
 def _in_brackets(by: str) -> str:

@@ -58,14 +58,17 @@ def _largest_gain(rows: Sequence[Told], run: JournaledRun) -> float | None:
         return None
     if sum(d["n_pairs"] for d in found.values()) > 20_000:  # noqa: PLR2004
         return None
-    return max(_highest(d, _gain(run, split, name) or {}, run.seed) for name, d in found.items())
+    highest = [_highest(d, _gain(run, split, name) or {}, run.seed) for name, d in found.items()]
+    return None if None in highest else max(one for one in highest if one is not None)
 
 
-def _highest(told: Told, d: Told, seed: int) -> float:
+def _highest(told: Told, d: Told, seed: int) -> float | None:
     if told["test"] == "mcnemar":
         return numerics.score_ends(d["wins"], d["losses"], d["n_pairs"])[1]
     totals, sizes = d["of_units"]
     largest = max(sizes)
+    if any(abs(total) > largest for total in totals):
+        return None
     low = numerics.bet_low([-total / largest for total in totals], seed)
     return float(-low * largest * len(sizes) / sum(sizes))
 

@@ -98,12 +98,12 @@ def compare(
     return Comparison(difference=difference, dropped=len(among) - len(before), held=held)
 
 
-def highest_difference(a: Values, b: Values, clusters: Clusters, *, seed: int) -> float:
-    """Give what the mean of b - a is not above, one-sided at 5 %, of scores from 0 to 1."""
+def highest_difference(a: Values, b: Values, clusters: Clusters, *, seed: int, least: float) -> float:
+    """Give what the mean of b - a is not above, one-sided at 5 %; `least` where that is less."""
     before, after, units = _paired(a, b, clusters, range(len(a)))
     difference = difference_of(before, after, units, seed=seed, may_flip=False)
     pairs = [y - x for x, y in zip(before, after, strict=True)]
-    return highest(difference, pairs, units, seed=seed)
+    return highest(difference, pairs, units, seed=seed, least=least)
 
 
 def _paired(

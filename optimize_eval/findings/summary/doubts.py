@@ -76,7 +76,7 @@ def power(summary: Summary, layout: Layout) -> Iterator[str]:
     many = count(d.n_pairs, f"{split} example" if split != SINGLE else "example")
     many += f" in {count(d.units, 'cluster')}" if d.units < d.n_pairs else ""
     who = f" for {row.candidate}" if len(layout.candidates) > 2 else ""  # noqa: PLR2004  which of them
-    told = f"with {many}, a difference of {number(d.mde)}{who} would be found in 80 of 100 runs"
+    told = f"with {many}, a difference of {number(d.mde)}{who} would be found in about 80 of 100 runs"
     is_enough = (d.mde or 0.0) <= _WANTED or layout.score_range(row.evaluator) is not ScoreRange.UNIT
     yield told if is_enough else f"{told}; {_WANTED} takes about {_needed(d):,} examples"
 

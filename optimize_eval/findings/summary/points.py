@@ -10,6 +10,7 @@ from optimize_eval.findings.rows import (
     marked,
     survives_failures,
     too_few,
+    where_scored,
     why_no_winner,
 )
 from optimize_eval.findings.shapes.difference import ScoreDifference
@@ -28,6 +29,7 @@ from optimize_eval.findings.wording import (
     signed,
 )
 from optimize_eval.statistics.families import ALPHA
+from optimize_eval.statistics.intervals import Interval
 from optimize_eval.store.layout import Layout
 
 MOST_NAMED = 5
@@ -70,24 +72,30 @@ def _lost(overfit: Overfit, carried: WinnersCarryOver | None) -> Iterator[Point]
     elif state == gap.OVERFITS:
         yield _point("✕", f"it overfits: {lost}")
     elif state == gap.NO_GAIN:
-        yield _point("\N{EN DASH}", "it is not shown to be better on train, so there is no gain to be lost")
+        yield _point(
+            "\N{EN DASH}", "it is not shown to be better on train, so what carries over is not known"
+        )
 
 
 def _kept(carried: WinnersCarryOver) -> str:
-    if carried.ci:
-        return f"at least {_whole(carried.ci[0])} of its train gain carries over to val (95 %)"
-    return f"{_whole(carried.share or 0.0)} of its train gain carries over to val, on every example"
+    share = f"its train gain carries over to val: {_whole(carried.share or 0.0)} of it"
+    return f"{share} ({_shares(carried.ci)})" if carried.ci else f"{share}, on every example that was seen"
 
 
 def _share(carried: WinnersCarryOver | None) -> str:
     if not carried or not carried.ci:
         return ""
-    low, high = (f"{100 * end:.0f}".replace("-", "\N{MINUS SIGN}") for end in carried.ci)
-    return f"between {low} % and {high} % of it (95 %), "
+    return f"{_shares(carried.ci)}, "
+
+
+def _shares(ci: Interval) -> str:
+    """Write the interval of a share, which is by Student's t: rare losses escape it."""
+    low, high = (f"{100 * end:.0f}".replace("-", "\N{MINUS SIGN}") for end in ci)
+    return f"95 % CI {low} % to {high} %, by t"
 
 
 def _whole(share: float) -> str:
-    """Write a share that is at least so large.
+    """Write a share, rounded down.
 
     >>> _whole(0.999), _whole((0.7 + 0.1) / 0.8)
     ('99 %', '100 %')
@@ -138,8 +146,7 @@ def _change_elsewhere(row: Row, who: str, where: str, split: str, *, too: str = 
     if d.mark == compare.TOO_FEW:
         return _point("·", f"on {where} too few to say: {too_few(d)}")
     if d.mark == compare.NO_DIFFERENCE:
-        most = f"; none larger than {number(max(map(abs, d.ci)))}" if d.ci else ""
-        return _point("·", f"on {where} no difference is shown for {who}: {change(d)}{most}")
+        return _point("·", f"on {where} no difference is shown for {who}: {change(d)}")
     if d.mark == compare.BETTER and not survives_failures(row, split):
         why = why_no_winner(row, split)
         return _point("!", f"on {where} {who} is ahead {why}: {change(d)}")
@@ -149,7 +156,7 @@ def _change_elsewhere(row: Row, who: str, where: str, split: str, *, too: str = 
         compare.HINT_BETTER: "may be better, a hint only",
         compare.HINT_WORSE: "may be worse, a hint only",
     }
-    return _point(MARKS[d.mark], f"on {where} {who} {words[d.mark]}: {change(d)}")
+    return _point(MARKS[d.mark], f"on {where} {who} {words[d.mark]}{where_scored(d)}: {change(d)}")
 
 
 def others(primary: Sequence[Row], winner: Row | None, layout: Layout) -> Iterator[Point]:
@@ -164,11 +171,13 @@ def others(primary: Sequence[Row], winner: Row | None, layout: Layout) -> Iterat
         also = [row for row in marked(rest, split, compare.BETTER) if survives_failures(row, split)]
         for row in also[:MOST_NAMED]:
             d = row.difference(split)
-            yield _point("▲", f"{row.candidate} is better than {layout.baseline}, too: {signed(d.diff)}")
+            told = f"{signed(d.diff)} ({evidence(d)})"
+            yield _point("▲", f"{row.candidate} is better than {layout.baseline}, too: {told}")
     for row in marked(rest, split, compare.HINT_BETTER)[:MOST_NAMED]:
         d = row.difference(split)
         told = f"{signed(d.diff)} ({evidence(d)})"
-        yield _point("△", f"{row.candidate} may be better, a hint only, {_unconfirmed(d)}: {told}")
+        hint = f"{row.candidate} may be better{where_scored(d)}, a hint only"
+        yield _point("△", f"{hint}, {_unconfirmed(d)}: {told}")
     yield from _no_worse(rest, split, layout)
     worse = marked(rest, split, compare.WORSE)
     if len(primary) == 2 and winner is None:  # noqa: PLR2004  the headline has said so
@@ -176,7 +185,7 @@ def others(primary: Sequence[Row], winner: Row | None, layout: Layout) -> Iterat
     for row in worse[-MOST_NAMED:]:
         d = row.difference(split)
         told = f"{signed(d.diff)} ({evidence(d)})"
-        yield _point("▼", f"{row.candidate} is worse than {layout.baseline}: {told}")
+        yield _point("▼", f"{row.candidate} is worse than {layout.baseline}{where_scored(d)}: {told}")
 
 
 def _no_worse(rest: Sequence[Row], split: str, layout: Layout) -> Iterator[Point]:
@@ -185,7 +194,7 @@ def _no_worse(rest: Sequence[Row], split: str, layout: Layout) -> Iterator[Point
         d = row.against_baseline(split)
         if d and (margin := d.margin) and margin.no_worse and d.mark != compare.BETTER:
             told = f"{signed(d.diff)}, {interval90(margin)}"
-            what = f"no worse than {layout.baseline} by more than {number(margin.margin)}"
+            what = f"no worse than {layout.baseline} by more than {number(margin.margin)}{where_scored(d)}"
             yield _point("·", f"{row.candidate} is {what}: {told}")
 
 

@@ -18,6 +18,7 @@ from optimize_eval.findings.rows import (
     primary_name,
     survives_failures,
     too_few,
+    where_scored,
     why_no_winner,
 )
 from optimize_eval.findings.shapes.difference import ScoreDifference
@@ -201,7 +202,8 @@ def _not_better(told: Mapping[str, ScoreDifference], most: float | None, layout:
     if all(one.mark == compare.WORSE for one in told.values()):
         who = f"{name} is" if len(told) == 1 else f"all {len(told):,} candidates are"
         nearest = "" if len(told) == 1 else f"{name} comes nearest, "
-        return Verdict(text=f"{who} worse than {layout.baseline}{where}: {nearest}{what}", state=WORSE)
+        among = next(filter(None, map(where_scored, told.values())), "")
+        return Verdict(text=f"{who} worse than {layout.baseline}{where}{among}: {nearest}{what}", state=WORSE)
     if len(told) == 1:
         text = f"{name} is not shown to be better than {layout.baseline}{where}: {what}{_bound(most)}"
     else:
@@ -236,13 +238,13 @@ def _the_same(told: Mapping[str, ScoreDifference], layout: Layout) -> str:
     who = name if len(told) == 1 else "no candidate"
     margin = d.margin
     if _has_no_difference(d) or margin is None:
-        verb = "does not differ" if len(told) == 1 else "differs"
+        verb = "is not seen to differ" if len(told) == 1 else "is seen to differ"
         return f"{who} {verb} from {layout.baseline}{where}: {no_difference_in(d)}"
     verb = "does not differ" if len(told) == 1 else "differs"
     which = "" if len(told) == 1 else f"{name} most, "
     told_by = f"{signed(d.diff)}, {interval90(margin)}"
     return (
-        f"{who} {verb} from {layout.baseline} by more than {number(margin.margin)}{where}: "
+        f"{who} {verb} from {layout.baseline} by more than {number(margin.margin)}{where}{where_scored(d)}: "
         f"{which}{told_by}, {count(d.n_pairs, 'pair')}"
     )
 

@@ -2,7 +2,7 @@
 
 state               what it means
 seed_only           no other candidate came out ahead in the search
-flat_scores         all scores were equal: there is nothing to improve
+flat_scores         all scores were equal: they do not say what is better
 missing_diagnostics nothing better was found, and proposers saw scores without any reason
 unfinished          the search, or its final sweep, was stopped: what is ahead is so in the search only
 failed              the search could not go on
@@ -35,7 +35,7 @@ GUIDANCE: Mapping[str | None, str] = {
     SEED_ONLY: "try a larger --budget, another proposer, or say more in --objective and --background",
     FLAT: "let the evaluator give partial credit, so that what is a little better scores a little more",
     UNEXPLAINED: 'let the evaluator say why: every key beside "score" reaches the proposer',
-    "worse": "what proposers learn from train does not hold beyond it: give more train examples, or a "
+    "worse": "what proposers learned from train did not hold beyond it: try more train examples, or a "
     "larger --minibatch",
     _NOT_SHOWN: "give more held-out examples: the dry run says which difference they can show",
 }
@@ -67,11 +67,11 @@ def of_seed(outcome: SearchOutcome, goal: Goal, seed: str) -> Verdict | None:
     if outcome.best.number:
         return None
     if is_unchanged(outcome):
-        nothing = f"there is nothing to improve on {goal.name}"
+        nothing = f"no call of the search left anything to improve on {goal.name}"
         text = f"{seed} is unchanged: {nothing if is_done(outcome) else outcome.sentence}"
         return Verdict(text=text, state=SEED_ONLY)
     if outcome.is_flat:
-        text = f"every candidate scored the same on {goal.name}: there is nothing to improve"
+        text = f"every candidate scored the same on {goal.name}: that does not say which is better"
         return Verdict(text=text, state=FLAT)
     tried = count(outcome.counts.proposals, "proposal")
     text = f"no candidate came out ahead of {seed} in the search, after {tried}"

@@ -77,7 +77,8 @@ function named(data, at) {
 
 /** @param {any} d a difference of summary.json */
 function markOf(d) {
-  const isSure = d.mark !== "better" || ["surely", "if_both_count_as_zero", undefined].includes(d.despite_failures);
+  const holds = ["surely", undefined].includes(d.despite_failures) && (d.over_all_rows?.mark ?? "better") === "better";
+  const isSure = d.mark !== "better" || holds;
   return isSure ? d.mark : "hint_better";
 }
 
