@@ -30,16 +30,31 @@ _TOOLS = (  # what it is, what to do, what stands in it
 
 def other_tool_of(checked: CheckedFile) -> CheckedFile:
     """Say whose a file is, where that is known: instead of its problems, or beside rows that can be used."""
-    try:
-        data = files.read(checked.path, files.DATASET) if Path(checked.path).is_file() else b""
-    except DataError:
+    about = whose(checked.path)
+    if about is None:
         return checked
+    if not checked.first_problem:
+        return replace(checked, notes=(*checked.notes, about))
+    return CheckedFile(path=checked.path, kind=KIND, count=0, problems=(about,))
+
+
+def said_whose(error: DataError) -> DataError:
+    """Say whose files are, where that is known, instead of all that is wrong with them as tasks."""
+    about = {problem.path: whose(problem.path) for problem in error.problems}
+    foreign = {path: tool for path, tool in about.items() if tool}
+    ours = [problem for problem in error.problems if problem.path not in foreign]
+    return DataError([*foreign.values(), *ours])
+
+
+def whose(path: str) -> Problem | None:
+    """Say which other tool a file is of, and what can be done with it here; None where nothing shows it."""
+    try:
+        data = files.read(path, files.DATASET) if Path(path).is_file() else b""
+    except DataError:
+        return None
     head = re.sub(r'"\s+:', '":', data[:_HEAD].decode("utf-8", "replace"))
     ends = data[-_HEAD:].decode("latin-1") if head.startswith("PK") else ""  # where a zip lists its members
     for what, advice, marks in _TOOLS:
         if all(re.search(mark, head + ends, re.MULTILINE) for mark in marks):
-            about = Problem(path=checked.path, rule=KIND, reason=f"it holds {what}: {advice}")
-            if not checked.first_problem:
-                return replace(checked, notes=(*checked.notes, about))
-            return CheckedFile(path=checked.path, kind=KIND, count=0, problems=(about,))
-    return checked
+            return Problem(path=path, rule=KIND, reason=f"it holds {what}: {advice}")
+    return None

@@ -141,11 +141,42 @@ def test_a_file_of_another_tool_is_called_by_its_name(cli: Cli, tmp_path: Path, 
     (tmp_path / name).write_text(text)
     done = cli("validate", name)
     assert (done.status, done.stdout.startswith(f"{name}: it holds {what}: ")) == (2, True), done
-    assert ("fix the lines" in done.stderr, "nothing in it is wrong for that tool" in done.stderr) == (
-        False,
-        True,
+    assert done.stderr == (
+        "error: the file cannot be used\n"
+        "  try: nothing in it is wrong for that tool: do what is said there, then validate what comes of it\n"
     )
     assert cli("validate", name, "--json").json["files"][0]["kind"] == "other_tool"
+
+
+@pytest.mark.parametrize(
+    "command", [("bench",), ("run", "--dataset", "rows.jsonl", "-e")], ids=["bench", "run"]
+)
+def test_a_task_file_of_another_tool_is_called_by_its_name_where_it_is_to_be_used(
+    cli: Cli, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    (tmp_path / "pf.yaml").write_text(_PROMPTFOO)
+    (tmp_path / "rows.jsonl").write_text('{"input": 1}\n')
+    named = "pf.yaml" if command == ("bench",) else "task:pf.yaml"
+    done = cli(*command, named, "--model", "cmd:cat")
+    assert done.status == 2
+    assert done.stderr == (
+        "pf.yaml: it holds a configuration of promptfoo: "
+        "docs/from-promptfoo-and-inspect.md says what its parts are here\n"
+        "error: 1 problem in what was given; nothing was called\n"
+    )
+
+
+def test_one_problem_is_shown_once_and_of_several_files_the_first_is_named(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "bad.jsonl").write_text('{"a": 1}\n{bad\n')
+    line = "bad.jsonl:2:2: expecting property name enclosed in double quotes"
+    alone = cli("validate", "bad.jsonl")
+    assert alone.stdout == f"{line}\n"
+    assert alone.stderr == (
+        "error: the file cannot be used\n  try: fix the line listed above, then validate again\n"
+    )
+    assert f"the first problem is {line}" in cli("validate", "bad.jsonl", "--json").stderr
+    (tmp_path / "worse.jsonl").write_text('{"a": 1}\n{bad\n{bad\n')
+    assert f"the first problem is {line}" in cli("validate", "bad.jsonl", "worse.jsonl").stderr
 
 
 def test_a_log_of_inspect_in_a_zip_is_told_from_other_archives(cli: Cli, tmp_path: Path) -> None:

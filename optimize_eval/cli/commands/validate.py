@@ -73,10 +73,10 @@ def validate(
             _show(one)
     if wrong := [one for one in checked if one.first_problem]:
         which = f"{len(wrong)} of {len(checked)} files" if len(checked) > 1 else "the file"
-        raise UsageError(
-            f"{which} cannot be used; the first problem is {wrong[0].first_problem}",
-            hint=_next_step(wrong, kind),
+        first = (
+            "" if _has_one_line(wrong) and not as_json else f"; the first problem is {wrong[0].first_problem}"
         )
+        raise UsageError(f"{which} cannot be used{first}", hint=_next_step(wrong, kind))
 
 
 def _each(files: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -107,11 +107,18 @@ def _named(checked: CheckedFile, kind: DataFormat | None) -> CheckedFile:
     return other_tool_of(checked) if kind is None else checked
 
 
+def _has_one_line(wrong: Sequence[CheckedFile]) -> bool:
+    """Return True if all that is wrong was shown in one line, which says where; a table is cut to fit."""
+    (first, *others) = wrong
+    return not others and not first.errors and len(first.problems) == 1
+
+
 def _next_step(wrong: Sequence[CheckedFile], kind: DataFormat | None) -> str:
     """Ask nobody to fix what is right for the tool that it was written for."""
     if all(one.kind == OTHER_TOOL for one in wrong):
         return "nothing in it is wrong for that tool: do what is said there, then validate what comes of it"
-    return "fix the lines listed above, then validate again" + _other_format(wrong, kind)
+    lines = "line" if _has_one_line(wrong) else "lines"
+    return f"fix the {lines} listed above, then validate again" + _other_format(wrong, kind)
 
 
 def _other_format(wrong: Sequence[CheckedFile], kind: DataFormat | None) -> str:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from optimize_eval.errors import UsageError
+from optimize_eval.errors import DataError, UsageError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.kinds.kind import SERVED_RETRIES
 from optimize_eval.kinds.table import named_apart
@@ -72,12 +72,17 @@ def _scorers_of(spec: EvaluatorSpec, given: Given, say: Say) -> Iterator[Evaluat
 
 
 def read_task(path: Path, given: Given) -> "TaskDefinition":
-    """Read a task with its parameters; raises DataError with all that is wrong."""
+    """Read a task with its parameters; raises DataError with all that is wrong, or whose file it is."""
     from optimize_eval.sweepfile.evaluator_keys import evaluator_keys  # noqa: PLC0415  see scorers_of
     from optimize_eval.tasks.definitions.loading import load_task  # noqa: PLC0415  it reads YAML
 
     keys = evaluator_keys(str(path.parent))
-    return load_task(str(path), given.config, evaluator_keys=keys, folder=given.folder)
+    try:
+        return load_task(str(path), given.config, evaluator_keys=keys, folder=given.folder)
+    except DataError as error:
+        from optimize_eval.preflight.other_tools import said_whose  # noqa: PLC0415  only where it is wrong
+
+        raise said_whose(error) from None
 
 
 def scorers_of(
