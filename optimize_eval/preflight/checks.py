@@ -156,6 +156,8 @@ def _kept_alive(on: Examined, name: str) -> Iterator[CheckOutcome]:
         window = declared.concurrency or 1
         if unlike is None and window > 1:
             unlike = _crowd(on, evaluator, patient, window)
+        elif evaluator.note and not on.is_held:  # it broke: a run soon starts it for each call
+            on.kept.clear()
         else:
             on.each = max(_OURS, on.typical(0.5) / _parallel(on, evaluator))
         note, ending = evaluator.note, time.monotonic()

@@ -231,6 +231,21 @@ def test_the_time_of_a_run_is_told_of_calls_as_it_makes_them(preflight: Cli, tmp
     assert one["estimate"]["seconds"] >= round(one["seconds"]["p50"], 3)
 
 
+def test_what_breaks_when_it_is_kept_alive_is_timed_as_it_is_started_for_each_call(
+    preflight: Cli, tmp_path: Path
+) -> None:
+    answer = '{"score": 1, "_capabilities": {"persistent": true}}'
+    (tmp_path / "no_id.sh").write_text(f"while read -r line; do echo '{answer}'; done")
+    (tmp_path / "many.jsonl").write_text("".join(f'{{"n": {n}}}\n' for n in range(5000)))
+    result = preflight("sh no_id.sh", "--dataset", "many.jsonl", "--json", examples=False)
+    kept, speed = findings(result)["kept alive"], findings(result)["speed"]
+    assert (kept["status"], "without the _id that it was given" in kept["message"]) == ("warn", True)
+    assert "while it is kept alive" not in speed["message"]
+    (one,) = result.json["evaluators"]
+    estimate = one["estimate"]
+    assert estimate["seconds"] > 0.99 * estimate["calls"] * one["seconds"]["p50"] / estimate["slots"]
+
+
 def test_what_passed_is_listed_and_a_childs_wait_is_not_blamed_on_the_start(preflight: Cli) -> None:
     shown = " ".join(preflight(f"{PROGRAMS}/background_holds_stdout.sh", "--seconds", "1").stdout.split())
     assert "passed: answers train" in shown
