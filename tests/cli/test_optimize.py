@@ -183,6 +183,26 @@ if len(open("called").readlines()) == {after} and not os.path.exists("killed"):
     assert called(folder).total() <= called(found[0]).total() + 1, "the call in flight is made again"
 
 
+def test_a_search_that_was_killed_in_its_final_sweep_is_listed_with_what_was_called(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    kill = (
+        "    if len(open('called').readlines()) == 24:  # more than the budget: it is the final sweep\n"
+        "        import os, signal; os.kill(os.getppid(), signal.SIGKILL)\n    score ="
+    )
+    (folder / "evaluate.py").write_text(EVALUATE.replace("    score =", kill))
+    command = [str(PROGRAM), *WITH_VAL, "--budget", "20", "--concurrency", "1"]
+    killed = subprocess.run(command, cwd=folder, capture_output=True, check=False, env=os.environ)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    report, listed = in_this_process(folder)("report", "r"), in_this_process(folder)("runs", ".")
+    assert "23 of 54 calls done" in joined(report)
+    assert re.search(r" r +unfinished +23/54 ", listed.stdout)
+    assert "31 calls are owed" in listed.stdout
+    assert in_this_process(folder)("runs", ".", "--json").json["runs"][0]["units"] == {
+        "total": 54,
+        "owed": 31,
+    }
+
+
 def test_ctrl_c_writes_the_best_so_far_and_the_same_command_goes_on(tmp_path: Path) -> None:
     folder = project(tmp_path)
     (folder / "propose.py").write_text(

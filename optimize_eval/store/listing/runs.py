@@ -1,7 +1,7 @@
 """The runs in a folder, each at a glance: what it compares, its state, its stored verdict, its age and size.
 
-Reads no journal but its end, and reports what cannot be read as a problem of that run alone. The
-numbers behind a verdict are not known here.
+Reads no journal but its end, but for searches, and reports what cannot be read as a
+problem of that run alone. The numbers behind a verdict are not known here.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,10 +16,12 @@ from optimize_eval.store.folder import (
     JOURNAL,
     LEADERBOARD,
     MANIFEST,
+    PROPOSALS,
     SEARCH,
     SUMMARY,
     has_our_files,
     holder,
+    read_document,
     read_manifest,
 )
 from optimize_eval.store.journal import SCHEMA, check_schema, decode, last_line
@@ -34,6 +36,7 @@ from optimize_eval.store.listing.searches import (
 )
 from optimize_eval.store.manifest import Manifest, is_bench, layout_of
 from optimize_eval.store.note import command_of, note_of
+from optimize_eval.store.stored import read_run
 
 _UNITS = ("total", "scored", "failed", "skipped", "owed")
 
@@ -131,7 +134,7 @@ def _read(folder: Path) -> ListedRun:
         axes=_axes(layout, is_bench=is_bench(manifest)),
         created_at=_text(manifest.get("created_at")),
         ended_at=_text(footer.get("ended_at")) if state in _ENDED else None,
-        units=_counts(summary) or _known(manifest, layout, state),
+        units=_counts(summary) or _known(manifest, layout, state) | _owed_of_search(folder, state),
     )
 
 
@@ -234,6 +237,14 @@ def _known(manifest: Manifest, layout: Layout, state: State) -> dict[str, int]:
     names = {cell[:4] for cell in layout.cells}
     owed = sum(cell["owed"] for cell in manifest["cells"] if cell_name(cell) in names)
     return {"total": layout.size, "owed": owed}
+
+
+def _owed_of_search(folder: Path, state: State) -> dict[str, int]:
+    """Count what is owed of a search's final sweep, which is small, where a kill let nobody write it down."""
+    if state is not State.UNFINISHED or not (folder / PROPOSALS).is_file():
+        return {}
+    document = read_document(folder)
+    return {"owed": read_run(folder, document).owed} if document else {}
 
 
 def _counts(summary: Mapping[str, Any]) -> dict[str, int]:
