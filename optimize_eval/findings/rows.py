@@ -81,6 +81,12 @@ def holds_over_all(d: ScoreDifference) -> bool:
     return d.despite_failures in {None, SURELY}
 
 
+def lead_holds(d: ScoreDifference) -> bool:
+    """Return True if failures, skips of one side and rules leave what a difference is called as it is."""
+    rows = d.over_all_rows
+    return d.despite_failures in {None, SURELY} and (rows is None or rows.mark == d.mark)
+
+
 def why_no_winner(row: Row, split: str) -> str:
     """Say where a candidate is ahead, and what keeps it from being the winner."""
     d = row.difference(split)

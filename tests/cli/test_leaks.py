@@ -150,6 +150,12 @@ def test_they_may_be_kept_and_then_confirm_nothing(cli: Cli, project: Path) -> N
     assert "better" not in marks
     assert told["rows"][1]["overfit"]["state"] != "kept"
     assert not [line for line in kept.stdout.splitlines() if "▲" in line or "kept  " in line]
+    (project / "good.txt").write_text("bad")
+    assert run(cli, "--leaks", "keep", out="before").status == 0
+    compared = cli("diff", "before", "r").stdout
+    assert "val is not held out: 1 of 13 examples are in train, too, and kept" in " ".join(compared.split())
+    assert not [line for line in compared.splitlines() if "▲" in line and "train" not in line]
+    (project / "good.txt").write_text("good")
     calls = (project / "r" / "journal.jsonl").read_text().count('"outcome"')
     dropped = run(cli)
     assert "(12 examples; 1 more is in train, left out)" in " ".join(dropped.stdout.split())

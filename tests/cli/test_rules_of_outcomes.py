@@ -131,3 +131,13 @@ def test_a_rule_about_replies_makes_no_leader_of_a_board(cli: Cli, tmp_path: Pat
     pair["over_all_rows"]["diff"] = 0.5
     (tmp_path / "r" / "leaderboard.json").write_text(json.dumps(board))
     assert "over_all_rows.diff" in cli("report", "r", "--check").stdout
+
+
+def test_a_rule_about_replies_makes_nothing_better_between_two_runs(cli: Cli, tmp_path: Path) -> None:
+    compared(cli, tmp_path, "{{ solver_output.output }}", "wrong b")
+    for name in "ab":
+        done = cli(*defined.command("--candidate", f"{name}.txt", "--out", name))
+        assert done.status == 0, done.stderr
+    told = cli("diff", "a", "b").stdout
+    expected = "b is ahead on train, by exactly 1.000 on all 12 examples (p < 0.001), among the rows that"
+    assert expected in " ".join(told.split())

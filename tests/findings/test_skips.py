@@ -190,6 +190,34 @@ def test_a_diff_counts_skips_apart(tmp_path: Path) -> None:
     assert found["verdict"]["text"].endswith(": 12 unchanged, 1 newly skipped, 3 skipped")
 
 
+def test_a_diff_calls_nothing_better_by_having_bad_examples_skipped(tmp_path: Path) -> None:
+    bad, good = [0.1] * 6, noisy(34)
+    skipping: list[Example] = [*[SKIP] * 6, *moved(good, 0.02, sd=0.01)]
+    before, after = (
+        open_stored(on_val(v=v).write(tmp_path / name)) for name, v in (("a", [*bad, *good]), ("b", skipping))
+    )
+    told, back = compare_runs(before, after, force=False), compare_runs(after, before, force=False)
+    (row,) = told.to_dict()["rows"]
+    assert (row["mark"], row["skipped_for_one"], row["despite_failures"]) == ("better", 6, "no")
+    why = "among the examples that apply to both, but not when skips of one side and failures count as 0"
+    assert told.verdict.text.startswith("v is ahead on val, by 0.0")
+    assert told.verdict.text.endswith(
+        f", {why} (6 skipped for one): 32 improved, 2 regressed, 6 newly skipped"
+    )
+    assert back.verdict.text.startswith("v is behind on val, by 0.0")
+    assert f", {why} (6 skipped for one): 2 improved, 32 regressed" in back.verdict.text
+    assert back.rows[0].is_regression  # a gate stays as it is
+
+
+def test_a_diff_of_a_clear_gain_is_about_the_examples_that_apply_to_both(tmp_path: Path) -> None:
+    gains: list[Example] = [SKIP, *moved(SCORES, 0.2, sd=0.02)[1:]]
+    before, after = (
+        open_stored(on_val(v=v).write(tmp_path / name)) for name, v in (("a", [*SCORES]), ("b", gains))
+    )
+    text = compare_runs(before, after, force=False).verdict.text
+    assert text.startswith("v is better on val among the examples that apply to both by 0.")
+
+
 @given(st.lists(st.tuples(entries, entries), min_size=1, max_size=8))
 def test_on_a_board_a_skip_is_neither_a_zero_nor_a_failure(pairs: list[tuple[Example, Example]]) -> None:
     assume(any(isinstance(one, float) for one in (a for a, _ in pairs)))

@@ -247,3 +247,41 @@ def test_a_journal_tells_what_was_shown_before_it_is_shown(cli: Cli, folder: Pat
     (folder / "r" / "summary.json").unlink()
     assert run(cli, "base good") == told
     assert (folder / "r" / "journal.jsonl").read_bytes().count(b'"judged":{') == 1
+
+
+def diff(cli: Cli, *options: str) -> dict[str, Any]:
+    told = cli("diff", "a", "r", *options, "--json")
+    assert told.status == 0, told.stderr
+    return dict(told.json)
+
+
+def test_a_diff_is_corrected_for_what_either_run_tried(cli: Cli) -> None:
+    run(cli, "base", out="a")
+    many = run(cli, " ".join(f"c{k}" for k in range(8)), out="many")
+    best = max(many["rows"], key=lambda row: row["splits"]["train"]["mean"])["candidate"]
+    run(cli, best, "--reuse", "many")
+    (row,) = (told := diff(cli))["rows"]
+    tried = row["corrected_for_tried"]
+    assert (row["comparisons"], tried["comparisons"]) == (1, 8)
+    assert tried["p_holm"] == pytest.approx(min(1, 8 * row["p"]))
+    assert "8 candidates were tried on train in B: corrected for that" in told["caveats"]
+    (row, *_) = cli("diff", "many", "many", "--json").json["rows"]
+    assert "corrected_for_tried" not in row  # all that was tried is compared
+
+
+def test_a_diff_says_nothing_is_better_where_a_run_is_steered_and_its_gate_is_as_before(cli: Cli) -> None:
+    run(cli, "base", out="a")
+    for k in range(7):
+        run(cli, f"base c{k}", "--quiet")
+    run(cli, "good")
+    (row,) = (told := diff(cli))["rows"]
+    assert (row["mark"], row["corrected_for_tried"]["mark"]) == ("better", "hint_better")
+    assert told["verdict"]["text"].startswith("good may be better on train, a hint only, by 0.197 ")
+    assert "train steered B: 6 versions were made after its results were seen" in "\n".join(told["caveats"])
+    assert "▲" not in cli("diff", "a", "r").stdout
+    (back,) = cli("diff", "r", "a", "--json").json["rows"]
+    assert back["is_regression"]
+    gate = cli("diff", "r", "a", "--no-regression-against", "r")
+    assert gate.status == 1
+    assert "may be worse on train" in gate.stdout
+    assert "they correct for nothing that was tried" in gate.stdout + gate.stderr

@@ -19,7 +19,7 @@ from optimize_eval.findings.board.names import NONE_KNOWN, KnownTasks, known_tas
 from optimize_eval.findings.board.outcomes import CountedTask, read_outcomes, tasks_of
 from optimize_eval.findings.board.shapes import SCHEMA, Board, ModelPair, ScoredFile, TaskLeftOut
 from optimize_eval.findings.board.verdict import judge
-from optimize_eval.findings.claims.failures import Between, may_be_favoured, with_failures
+from optimize_eval.findings.claims.failures import Between, held_against_leader, may_be_favoured
 from optimize_eval.findings.documents import from_dict
 from optimize_eval.findings.metrics import counts_as
 from optimize_eval.findings.replies import doubts_of_models
@@ -176,10 +176,7 @@ def _pair(
     a: RankedModel, b: RankedModel, plain: Comparison, over_all: Comparison | None, between: Between
 ) -> ModelPair:
     """Shape a comparison; where failures and skips of one side count, they are the leader's as 0."""
-    if (plain.difference.diff or 0.0) > 0:
-        held = with_failures(a.outcomes, b.outcomes, between, is_unit=True)
-    else:
-        held = with_failures(b.outcomes, a.outcomes, lambda x, y: between(y, x), is_unit=True)
+    held = held_against_leader(a.outcomes, b.outcomes, plain, between, is_unit=True)
     difference = score_difference(plain, over_all=over_all)
     return ModelPair(
         a=a.scores.adapter,

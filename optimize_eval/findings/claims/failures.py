@@ -6,9 +6,10 @@ else a candidate would lead by having its bad examples skipped.
 
 from array import array
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from optimize_eval.findings.scores import Outcomes, Values
-from optimize_eval.findings.summary.compare import BETTER, Comparison
+from optimize_eval.findings.summary.compare import BETTER, WORSE, Comparison
 from optimize_eval.frozen import frozen
 
 SURELY, IF_ALIKE, NOT, UNBOUNDED = "surely", "if_both_count_as_zero", "no", "unbounded"
@@ -25,15 +26,16 @@ class WithFailures:
     at_worst: Comparison | None  # its own failures as 0, the other's as 1
     at_zero: Comparison | None  # all failures as 0
     skipped_for_one: int = 0  # examples, where they are too many to be ignored
+    mark: str = BETTER  # of the comparison, where the other one is ahead: worse
 
     @property
     def ahead(self) -> str:
-        """Say under which of the two it is still ahead."""
+        """Say under which of the two the one that is ahead still is."""
         if self.at_worst is None or self.at_zero is None:
             return UNBOUNDED
-        if _is_ahead(self.at_worst):
+        if self.at_worst.mark == self.mark:
             return SURELY
-        return IF_ALIKE if _is_ahead(self.at_zero) else NOT
+        return IF_ALIKE if self.at_zero.mark == self.mark else NOT
 
 
 def lower_bounds(scores: Outcomes) -> Values | None:
@@ -78,6 +80,16 @@ def with_failures(a: Outcomes, b: Outcomes, between: Between, *, is_unit: bool) 
     return WithFailures(at_worst=against(1.0), at_zero=against(0.0), skipped_for_one=many)
 
 
+def held_against_leader(
+    a: Outcomes, b: Outcomes, plain: Comparison, between: Between, *, is_unit: bool
+) -> WithFailures:
+    """Compare b with a both ways, whichever of the two is ahead: its own failures are the ones as 0."""
+    if (plain.difference.diff or 0.0) > 0:
+        return with_failures(a, b, between, is_unit=is_unit)
+    turned = with_failures(b, a, lambda after, before: between(before, after), is_unit=is_unit)
+    return replace(turned, mark=WORSE)
+
+
 def may_be_favoured(a: Outcomes, b: Outcomes) -> bool:
     """Return True if rules leave out other rows of one than of the other, or look at outcomes."""
     return a.ruled_calls != b.ruled_calls or a.is_ruled_by_outcome or b.is_ruled_by_outcome
@@ -93,7 +105,3 @@ def _joined(value: float, known: int, more: int, end: float) -> float:
     if not more:
         return value
     return (value * known + end * more) / (known + more) if known else end
-
-
-def _is_ahead(comparison: Comparison) -> bool:
-    return comparison.mark == BETTER

@@ -9,9 +9,16 @@ import math
 from collections import Counter
 from collections.abc import MutableSequence, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
-from optimize_eval.findings.claims.failures import lower_bounds
+from optimize_eval.findings.claims.failures import (
+    WithFailures,
+    held_against_leader,
+    lower_bounds,
+    may_be_favoured,
+    notable_skips,
+)
 from optimize_eval.findings.diff.shapes import ExampleOfRun, Sides, WorseExample
 from optimize_eval.findings.reasons import reason_of_lowest
 from optimize_eval.findings.scores import CellReading, Scores, Values
@@ -77,30 +84,48 @@ class ComparedCells:
     cells: PairedCells
     comparison: Comparison
     low: Comparison | None
+    failing: WithFailures | None  # where an evaluator skipped many examples for one of the two alone
+    over_all: Comparison | None  # where rules may favour one of the two
     means: Sides[float | None]
     counts: NotCompared
     failed_calls: Sides[int]
     worst: tuple[WorseExample, ...]
 
 
-def compare_cells(a: OpenRun, b: OpenRun, cells: PairedCells, *, may_flip: bool) -> ComparedCells:
+def compare_cells(
+    a: OpenRun, b: OpenRun, cells: PairedCells, *, may_flip: bool, comparisons: int = 1
+) -> ComparedCells:
+    """Compare them; `comparisons` is the number that will be corrected together."""
     scores, examples = (a.scores(cells.a), b.scores(cells.b)), cells.examples
     means = _at(scores[0].means, examples.a), _at(scores[1].means, examples.b)
     ranges = a.layout.score_range(cells.a.evaluator), b.layout.score_range(cells.b.evaluator)
     tolerance = tolerance_of(b.layout.margins.get(cells.b.evaluator), *ranges)
 
+    between = partial(
+        compare,
+        clusters=examples.clusters,
+        seed=b.layout.seed,
+        may_flip=may_flip,
+        comparisons=comparisons,
+    )
+
     def against(before: Values, after: Values) -> Comparison:
-        seed, clusters = b.layout.seed, examples.clusters
-        return _settled(compare(before, after, clusters, seed=seed, may_flip=may_flip, tolerance=tolerance))
+        return _settled(between(before, after, tolerance=tolerance))
 
     comparison, lows = against(*means), _lows(scores, *ranges)
     low = comparison if lows else None
     if lows and any(one.failed for one in scores):
         low = against(_at(lows[0], examples.a), _at(lows[1], examples.b))
+    outcomes = scores[0].at(examples.a), scores[1].at(examples.b)
+    is_unit = all(one is ScoreRange.UNIT for one in ranges)
     return ComparedCells(
         cells=cells,
         comparison=comparison,
         low=low,
+        failing=held_against_leader(*outcomes, comparison, between, is_unit=is_unit)
+        if notable_skips(*outcomes)
+        else None,
+        over_all=between(*(one.over_all_rows for one in outcomes)) if may_be_favoured(*outcomes) else None,
         means=Sides(a=_mean(means[0], means), b=_mean(means[1], means)),
         counts=_counts(scores, examples),
         failed_calls=Sides(

@@ -24,6 +24,7 @@ from optimize_eval.store.layout import Layout
 from optimize_eval.store.paired import TextOfModel
 
 _FEWEST_WITH_MARGIN = 2
+_AS_BEFORE = " (worse as gates see it: they correct for nothing that was tried)"
 ONE_SIDED = 2 * ALPHA  # of two-sided tests
 
 
@@ -52,6 +53,7 @@ def regression_gates(
             is_met, why = True, ", of the same bytes"
         else:
             is_met, why = judged(row.evidence)
+            why = why or ("" if is_met or row.claimed.standing is row.standing else _AS_BEFORE)
         yield Gate(
             name=f"no-regression {_where(row)}, {row.split}",
             is_met=is_met,

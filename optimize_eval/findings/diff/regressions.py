@@ -2,6 +2,7 @@
 
 from enum import StrEnum
 
+from optimize_eval.findings.rows import lead_holds
 from optimize_eval.findings.shapes.difference import Margin, ScoreDifference
 from optimize_eval.findings.summary import compare
 from optimize_eval.frozen import frozen
@@ -15,6 +16,7 @@ class Standing(StrEnum):
     WORSE_AS_ZEROS = "worse_as_zeros"
     FAILS_UNBOUNDED = "fails_unbounded"
     NOT_BETTER_AS_ZEROS = "not_better_as_zeros"
+    AHEAD_AMONG_SOME = "ahead_among_some"
     BETTER = "better"
     MAY_BE_WORSE = "may_be_worse"
     MAY_BE_BETTER = "may_be_better"
@@ -71,11 +73,18 @@ def standing(evidence: Evidence) -> Standing:
     if low is not None and evidence.fails_more and low.mark == compare.WORSE:
         return Standing.WORSE_AS_ZEROS
     if d.mark == compare.BETTER:
-        is_sure = low is None or not evidence.fails_more or low.mark == compare.BETTER
-        return Standing.BETTER if is_sure else Standing.NOT_BETTER_AS_ZEROS
+        return _standing_of_lead(evidence)
     if d.n_pairs and d.ties == d.n_pairs and not newly_failing + evidence.fixed:
         return Standing.SAME
     return _HINTS.get(d.mark, Standing.OPEN)
+
+
+def _standing_of_lead(evidence: Evidence) -> Standing:
+    if not lead_holds(evidence.difference):
+        return Standing.AHEAD_AMONG_SOME
+    low = evidence.low
+    is_sure = low is None or not evidence.fails_more or low.mark == compare.BETTER
+    return Standing.BETTER if is_sure else Standing.NOT_BETTER_AS_ZEROS
 
 
 def _is_lower(d: ScoreDifference) -> bool:

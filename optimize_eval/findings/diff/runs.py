@@ -8,32 +8,64 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from optimize_eval.findings.claims.duplicates import joined
+from optimize_eval.findings.claims.failures import WithFailures
 from optimize_eval.findings.diff.cells import ComparedCells, OpenRun, compare_cells
 from optimize_eval.findings.diff.leaks import without_leaks
 from optimize_eval.findings.diff.metrics import Names, metrics_between
 from optimize_eval.findings.diff.regressions import REGRESSIONS
-from optimize_eval.findings.diff.shapes import RUNS_SCHEMA, LowerDifference, RowDiff, RunDiff, RunOfDiff
+from optimize_eval.findings.diff.shapes import (
+    RUNS_SCHEMA,
+    CorrectedForTried,
+    LowerDifference,
+    RowDiff,
+    RunDiff,
+    RunOfDiff,
+)
+from optimize_eval.findings.diff.tried import BothTried, both_tried
 from optimize_eval.findings.diff.verdict import judge
 from optimize_eval.findings.metrics import counts_as
 from optimize_eval.findings.shaping import margin_of, score_difference
-from optimize_eval.findings.summary.compare import MOST_FLIPPED_PAIRS, Comparison, corrected
+from optimize_eval.findings.summary.compare import (
+    MOST_FLIPPED_PAIRS,
+    NO_OTHERS,
+    AlsoTried,
+    Comparison,
+    corrected,
+)
+from optimize_eval.frozen import frozen
 from optimize_eval.store.paired import Paired, pair
 from optimize_eval.store.stored import StoredRun
 
 
+@frozen
+class CorrectedCells:
+    """The comparisons of one pair of cells, with corrected p values."""
+
+    comparison: Comparison
+    low: Comparison | None
+    failing: WithFailures | None
+    over_all: Comparison | None
+
+
 def compare_runs(a: StoredRun, b: StoredRun, *, force: bool) -> RunDiff:
     """Compare two runs on disk, a before and b after; raises UsageError where they cannot be compared."""
+    whole = a, b
     a, b, leaks = without_leaks(a, b)
     paired = _with_copies_joined(pair(a, b, force=force), b)
+    pairs = list(paired.cells(a, b))
+    tried = both_tried(*whole, pairs)
     with ExitStack() as stack:
         sides = [
             OpenRun(layout=run.layout, reader=stack.enter_context(run.reader(counts_as(run))))
             for run in (a, b)
         ]
-        pairs = list(paired.cells(a, b))
         may_flip = len(pairs) <= MOST_FLIPPED_PAIRS
-        cells = [compare_cells(sides[0], sides[1], both, may_flip=may_flip) for both in pairs]
-    rows = _rows(paired, cells)
+        many = {split: tried.comparisons(split) for split in tried.rows}
+        cells = [
+            compare_cells(sides[0], sides[1], one, may_flip=may_flip, comparisons=many[one.examples.name])
+            for one in pairs
+        ]
+    rows = _rows(cells, tried)
     names = [split.name for split in paired.splits]
     deciding = b.layout.deciding if b.layout.deciding in names else names[0]
     return RunDiff(
@@ -45,7 +77,7 @@ def compare_runs(a: StoredRun, b: StoredRun, *, force: bool) -> RunDiff:
         rows=tuple(rows),
         only_in_a=paired.only_in_a,
         only_in_b=paired.only_in_b,
-        caveats=(*leaks, *paired.caveats, *_same_texts(a, b, paired, rows)),
+        caveats=(*leaks, *tried.caveats(), *paired.caveats, *_same_texts(a, b, paired, rows)),
         metrics=metrics_between(a, b, _names(paired)),
     )
 
@@ -83,19 +115,68 @@ def _same_texts(a: StoredRun, b: StoredRun, paired: Paired, rows: Sequence[RowDi
             yield f"{after} is the same text in both runs: what differs is not its doing"
 
 
-def _rows(paired: Paired, cells: Sequence[ComparedCells]) -> list[RowDiff]:
+def _rows(cells: Sequence[ComparedCells], tried: BothTried) -> list[RowDiff]:
     """Correct the p values of each split's comparisons together, and put everything into rows."""
     rows: dict[int, RowDiff] = {}
-    for split in paired.splits:
-        places = [place for place, one in enumerate(cells) if one.cells.examples is split]
-        comparisons = corrected([cells[place].comparison for place in places])
-        low = iter(corrected([low for place in places if (low := cells[place].low)]))
-        for place, comparison in zip(places, comparisons, strict=True):
-            rows[place] = _row(cells[place], comparison, next(low) if cells[place].low else None)
+    for split in tried.rows:
+        places = [place for place, one in enumerate(cells) if one.cells.examples.name == split]
+        together = [cells[place] for place in places]
+        rows.update(zip(places, _rows_of(together, tried.also(split)), strict=True))
     return [rows[place] for place in sorted(rows)]
 
 
-def _row(both: ComparedCells, comparison: Comparison, low: Comparison | None) -> RowDiff:
+def _rows_of(cells: Sequence[ComparedCells], also: AlsoTried) -> Iterator[RowDiff]:
+    plain, claimed = (_compared(cells, one) for one in (NO_OTHERS, also))
+    for both, numbers, corrected_too in zip(cells, plain, claimed, strict=True):
+        row = _row(both, numbers, corrected_too)
+        yield row if also == NO_OTHERS else replace(row, corrected_for_tried=_for_tried(corrected_too))
+
+
+def _compared(cells: Sequence[ComparedCells], also: AlsoTried) -> list[CorrectedCells]:
+    """Correct each kind of comparison; where a cell has none of a kind, its plain one stands for it."""
+    failing = [one.failing for one in cells]
+    kinds: tuple[list[Comparison | None], ...] = (
+        [one.over_all for one in cells],
+        [one.at_worst if one else None for one in failing],
+        [one.at_zero if one else None for one in failing],
+    )
+    plain = [one.comparison for one in cells]
+    lows = iter(corrected([one.low for one in cells if one.low], also))
+    over_all, at_worst, at_zero = (
+        [
+            one if known else None
+            for known, one in zip(kind, corrected(_filled(kind, plain), also), strict=True)
+        ]
+        for kind in kinds
+    )
+    return [
+        CorrectedCells(
+            comparison=comparison,
+            low=next(lows) if both.low else None,
+            failing=both.failing and replace(both.failing, at_worst=at_worst[n], at_zero=at_zero[n]),
+            over_all=over_all[n],
+        )
+        for n, (both, comparison) in enumerate(zip(cells, corrected(plain, also), strict=True))
+    ]
+
+
+def _filled(kind: Sequence[Comparison | None], plain: Sequence[Comparison]) -> list[Comparison]:
+    return [one or instead for one, instead in zip(kind, plain, strict=True)]
+
+
+def _for_tried(claimed: CorrectedCells) -> CorrectedForTried:
+    one, low = claimed.comparison, claimed.low
+    return CorrectedForTried(
+        comparisons=one.comparisons,
+        p_holm=one.p_holm,
+        mark=one.mark,
+        mark_at_lower_bound=low.mark if low else None,
+    )
+
+
+def _row(both: ComparedCells, plain: CorrectedCells, claimed: CorrectedCells) -> RowDiff:
+    """Shape a row; whether a lead holds is decided with what was tried, as it is for claims alone."""
+    low = plain.low
     cell, counts = both.cells.b, both.counts
     row = RowDiff(
         evaluator=cell.evaluator,
@@ -103,8 +184,8 @@ def _row(both: ComparedCells, comparison: Comparison, low: Comparison | None) ->
         candidate_in_a=both.cells.a.candidate,
         task_model=cell.task_model,
         split=cell.split,
-        difference=score_difference(comparison),
-        margin=margin_of(comparison),
+        difference=score_difference(plain.comparison, failing=claimed.failing, over_all=claimed.over_all),
+        margin=margin_of(plain.comparison),
         means=both.means,
         improved=both.comparison.difference.wins,
         regressed=both.comparison.difference.losses,

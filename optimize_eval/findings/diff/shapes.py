@@ -1,5 +1,6 @@
 """What `diff` tells: two runs (`diff.v1`), or two leaderboards (`board-diff.v1`), A before and B after."""
 
+from dataclasses import replace
 from typing import Annotated, Any, Generic, TypeVar
 
 from optimize_eval.findings import documents
@@ -54,6 +55,16 @@ class LowerDifference:
 
 
 @frozen
+class CorrectedForTried:
+    """What becomes of a row where either run knows of more that was tried than the two that are compared."""
+
+    comparisons: int
+    p_holm: float | None
+    mark: str
+    mark_at_lower_bound: str | None
+
+
+@frozen
 class RowDiff:
     """One cell of both runs; examples that are not compared are counted by what became of them."""
 
@@ -78,7 +89,19 @@ class RowDiff:
     failed_calls: Sides[int]
     worst: tuple[WorseExample, ...]
     at_lower_bound: LowerDifference | None
-    is_regression: bool
+    is_regression: bool  # as gates see it: they correct for nothing that was tried
+    corrected_for_tried: Annotated[CorrectedForTried | None, IF_ANY] = None
+
+    @property
+    def claimed(self) -> "RowDiff":
+        """Give the row as it may be called, corrected for what was tried."""
+        tried, low = self.corrected_for_tried, self.at_lower_bound
+        if tried is None:
+            return self
+        if low and tried.mark_at_lower_bound:
+            low = replace(low, difference=replace(low.difference, mark=tried.mark_at_lower_bound))
+        d = replace(self.difference, comparisons=tried.comparisons, p_holm=tried.p_holm, mark=tried.mark)
+        return replace(self, difference=d, at_lower_bound=low, corrected_for_tried=None)
 
     @property
     def evidence(self) -> Evidence:

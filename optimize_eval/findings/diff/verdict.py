@@ -4,7 +4,15 @@ from collections.abc import Sequence
 
 from optimize_eval.findings.diff.regressions import Standing
 from optimize_eval.findings.diff.shapes import RowDiff
-from optimize_eval.findings.rows import MARKS, evaluator_label, no_difference_in, too_few
+from optimize_eval.findings.rows import (
+    AMONG_BOTH,
+    MARKS,
+    evaluator_label,
+    lead_holds,
+    no_difference_in,
+    too_few,
+    why_no_lead,
+)
 from optimize_eval.findings.shapes.conclusion import Conclusion
 from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.shapes.summary import Point
@@ -18,11 +26,13 @@ _SIGNS = {
     Standing.WORSE_AS_ZEROS: "▼",
     Standing.FAILS_UNBOUNDED: "!",
     Standing.NOT_BETTER_AS_ZEROS: "!",
+    Standing.AHEAD_AMONG_SOME: "!",
     Standing.BETTER: "▲",
 }
 _WORDS = {
-    Standing.WORSE: "{who} is worse{where} by {amount}",
-    Standing.BETTER: "{who} is better{where} by {amount}",
+    Standing.WORSE: "{who} is worse{where}{among} by {amount}",
+    Standing.BETTER: "{who} is better{where}{among} by {amount}",
+    Standing.AHEAD_AMONG_SOME: "{who} is ahead{where}, by {amount}, {why}",
     Standing.WORSE_AS_ZEROS: "{who} is worse{where} when failures count as 0, by {amount}",
     Standing.NOT_BETTER_AS_ZEROS: (
         "{who} is ahead{where} where both were scored, by {amount}, but not when failures count as 0"
@@ -38,6 +48,7 @@ _WORDS = {
 
 def judge(rows: Sequence[RowDiff], deciding: str) -> Conclusion:
     """Conclude: the most severe of the first evaluator on the deciding split first."""
+    rows = [row.claimed for row in rows]
     if len(rows) > 1 and all(row.standing is Standing.SAME for row in rows):
         return Conclusion(text=f"no score changed in any of {count(len(rows), 'comparison')}", points=())
     primary = rows[0].evaluator, rows[0].task_model
@@ -69,11 +80,15 @@ def _points(others: Sequence[RowDiff], *, has_others: bool) -> list[Point]:
 
 
 def sign(row: RowDiff) -> str:
+    row = row.claimed
+    if row.standing is Standing.WORSE and not lead_holds(row.difference):
+        return "!"
     return _SIGNS.get(row.standing, MARKS[row.difference.mark])
 
 
 def sentence(row: RowDiff, *, has_others: bool) -> str:
     """Say of one row what it amounts to, with the numbers behind it."""
+    row = row.claimed
     where = "" if row.split == SINGLE else f" on {row.split}"
     by = f" {evaluator_label(row.evaluator, row.task_model)}" if has_others else ""
     return f"{_amounts_to(row, where, by)}: {counts(row)}"
@@ -84,8 +99,17 @@ def _amounts_to(row: RowDiff, where: str, by: str) -> str:
     if standing is Standing.OPEN:
         return _open(row, where, by)
     d = low.difference if standing is Standing.WORSE_AS_ZEROS and low else row.difference
-    amount = _amount(d, by) if "{amount}" in _WORDS[standing] else ""
-    return _WORDS[standing].format(who=row.candidate, where=where, model=_in_brackets(by), amount=amount)
+    words = _WORDS[standing]
+    if standing is Standing.WORSE and not lead_holds(d):
+        words = "{who} is behind{where}, by {amount}, {why}"
+    return words.format(
+        who=row.candidate,
+        where=where,
+        model=_in_brackets(by),
+        among=f" {AMONG_BOTH}" if d.skipped_for_one else "",
+        amount=_amount(d, by) if "{amount}" in words else "",
+        why=why_no_lead(d, d.despite_failures or "") if "{why}" in words else "",
+    )
 
 
 def _open(row: RowDiff, where: str, by: str) -> str:

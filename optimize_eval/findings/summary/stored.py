@@ -48,7 +48,9 @@ def summarise_stored(run: StoredRun) -> Summary:
     )
     whole = replace(whole, verdict=without_rules(whole) or _chosen_by_results(whole, run.manifest) or verdict)
     return (
-        replace(whole, verdict=after_search(whole, searched, layout)) if (searched := _search(run)) else whole
+        replace(whole, verdict=after_search(whole, searched, layout))
+        if (searched := search_of(run))
+        else whole
     )
 
 
@@ -102,7 +104,7 @@ def numbers_only(summary: Summary, why: str, advice: str) -> Verdict | None:
     return Verdict(text=f"no verdict: {why}; {advice}", state=None)
 
 
-def _search(run: StoredRun) -> SearchedRun | None:
+def search_of(run: StoredRun) -> SearchedRun | None:
     """Give what is known of the search that a run ended; in earlier versions what decides chose, too."""
     searched: SearchedRun | None = run.manifest.get("settings", {}).get(SEARCHED)
     if searched is None and (run.folder / PROPOSALS).is_file():
