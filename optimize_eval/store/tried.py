@@ -248,10 +248,12 @@ def note_beside(run: StoredRun) -> None:
 
 
 def _others_in(there: Mapping[str, Any], own: History) -> int:
-    """Count the candidates that a run of this run.json has scored on at least half of what decides."""
+    """Count what a run of this run.json scored on at least half of what decides, and what is not counted."""
     layout = own.run.layout
-    decides = layout.split(layout.deciding)
-    digests, program = Examples.of(decides).digests, own.programs[layout.evaluators[0]]
+    examples = Examples.of(layout.split(layout.deciding))
+    digests, program = examples.digests, own.programs[layout.evaluators[0]]
+    decides = own.about(Family(layout.evaluators[0], layout.task_models[0], layout.deciding))
+    kept = [one["candidates"] for one in own.entries if about(one) == decides]
     with suppress(AttributeError, KeyError, TypeError, ValueError):
         programs = {
             name_in_cells(one) for one in there["evaluators"] if str(one.get("sha256"))[:_SHORT] == program
@@ -267,7 +269,7 @@ def _others_in(there: Mapping[str, Any], own: History) -> int:
                 candidates[cell["candidate"]]
                 for cell in there["cells"]
                 if cell["scored"] and cell["evaluator"] in programs and cell["split"] in splits
-            }.difference(own.digests.values())
+            }.difference(own.digests.values(), *kept)
         )
     return 0
 

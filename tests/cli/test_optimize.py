@@ -926,6 +926,22 @@ def test_a_run_and_a_stopped_search_are_reused_and_another_range_is_not(tmp_path
     assert cli(*WITH_VAL[:-1], "x", "--reuse", "run", "--fresh").status == 2
 
 
+def test_what_a_reused_folder_tried_on_val_counts_though_none_of_it_is_scored_again(tmp_path: Path) -> None:
+    cli = in_this_process(project(tmp_path))
+    evaluator = WITH_VAL[2:6]
+    for name in ("1", "30", "40"):
+        (tmp_path / f"{name}.txt").write_text(name)
+    two = ("--candidate", "30.txt", "--candidate", "40.txt")
+    cli("run", *evaluator, "--candidate", "1.txt", "--persistent", "--out", "x")
+    cli("run", *evaluator, "--valset", "val.jsonl", *two, "--persistent", "--out", "x")
+    done = cli(*WITH_VAL, "--reuse", "x", "--budget", "30", "--top", "1", "--json")
+    assert done.status == 0, done.stderr
+    summary = cli("report", "r", "--json").json
+    assert (summary["tried"]["versions"], summary["tried"]["k"], summary["tried"]["baselines"]) == (2, 12, 2)
+    assert not any("not counted" in one["text"] for one in summary["verdict"]["points"])
+    assert cli("report", "r", "--check").status == 0
+
+
 @pytest.mark.parametrize("name", ["evaluations.jsonl", "search.jsonl"])
 def test_a_damaged_search_is_left_out_of_auto_with_a_note(tmp_path: Path, name: str) -> None:
     cli = in_this_process(project(tmp_path))

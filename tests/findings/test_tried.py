@@ -186,6 +186,7 @@ def test_candidates_of_a_folder_that_scores_were_taken_from_count(cli: Cli, fold
     run(cli, "base good c0 c1 c2", out="searched")
     alone = run(cli, "base good", "--reuse", "searched", out="alone")
     assert (alone["tried"]["k"], alone["tried"]["steps"]) == (4, 0)
+    assert "not counted" not in points(alone), "these are"
     shutil.rmtree(folder / "searched")
     assert cli("report", "alone", "--check").status == 0
 

@@ -5,12 +5,13 @@ owed. Failures are not, so they are retried here.
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from optimize_eval.candidates import Candidate
+from optimize_eval.errors import OptimizeEvalError
 from optimize_eval.kinds.table import connect
 from optimize_eval.run.live import Connecting
 from optimize_eval.run.plan import Plan
@@ -25,10 +26,11 @@ from optimize_eval.session.replying.examining import examine
 from optimize_eval.session.settings import Handling
 from optimize_eval.session.sweeps import SweepInputs, prepare
 from optimize_eval.store import journal
-from optimize_eval.store.folder import EVALUATIONS, JOURNAL
+from optimize_eval.store.folder import EVALUATIONS, JOURNAL, MANIFEST
+from optimize_eval.store.growing.reusable import folders_of
 from optimize_eval.store.manifest import SearchedRun
-from optimize_eval.store.stored import StoredRun
-from optimize_eval.store.tried import note_finalists
+from optimize_eval.store.stored import StoredRun, open_stored
+from optimize_eval.store.tried import keep_tried_elsewhere, note_finalists
 
 
 def finalists(outcome: SearchOutcome, top: int) -> tuple[Node, ...]:
@@ -59,6 +61,7 @@ def sweep_finalists(
     ):
         if not searched.get("steered_by"):
             note_finalists(stored, [candidate.name for candidate in candidates])
+        _keep_tried(stored, handling.reuse)
         _plant(stored, prepared.plan, folder / EVALUATIONS)
         # a search may well begin with a candidate that fails on everything
         settings = replace(handling.settings(prepared.plan), demands_each=False)
@@ -66,6 +69,15 @@ def sweep_finalists(
         examine(stored, lambda: prepared.plan, host.say, sandbox=level_of(prepared.plan.specs))
         summary = summarise(stored)
     return Finished(stored=stored, summary=summary, calls=(called,))
+
+
+def _keep_tried(stored: StoredRun, reuse: Sequence[str]) -> None:
+    """Keep what was tried in folders that the search took scores from, be it none of this sweep's."""
+    names = {record.get("reused_from") for _, record in scored_in(stored.folder / EVALUATIONS)}
+    for folder, _ in folders_of(stored.folder, reuse):
+        if folder.name in names and (folder / MANIFEST).is_file():
+            with suppress(OptimizeEvalError):
+                keep_tried_elsewhere(stored, open_stored(folder))
 
 
 def final_calls(comparison: SweepInputs, candidates: int) -> int:
