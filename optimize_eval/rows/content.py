@@ -35,7 +35,7 @@ _PLAIN = str.maketrans(
     {**{chr(n): chr(n).lower() for n in range(128)}, **dict.fromkeys(_DROPPED, " "), "\0": " "}
 )
 _BLANKS = str.maketrans(dict.fromkeys(_DROPPED, " "))
-_CODE = re.compile(r"(?m)^[ \t]+\S.*$|[;{][ \t]*$|</\w+>")
+_CODE = re.compile(r"(?m)(?<=\n)[ \t]+\S.*$|[;{][ \t]*$|</\w+>")
 
 
 @frozen

@@ -7,7 +7,7 @@ them than its other holds among its own rows. Deterministic: ties go to the earl
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from typing import Literal
 from zlib import crc32
@@ -74,6 +74,30 @@ def find_leaks(there: Sequence[Example], rows: Sequence[Example]) -> list[Leak]:
         if near.exceeds(len(alike) / len(rows), least):
             equal |= alike
     return [equal[place] for place in sorted(equal)]
+
+
+def equal_lines(rows: Sequence[Example]) -> Iterator[tuple[int, int]]:
+    """Give the lines of rows with that of an earlier one whose content is the same, whatever its answer."""
+    content = find_content(*[_sampled(rows)] * 2)
+    first: dict[bytes, int] = {}
+    for row in rows:
+        if words := content.words(content.fields(row.value)):
+            line = first.setdefault(_digest(words), row.line)
+            if line != row.line:
+                yield row.line, line
+
+
+def near_lines(rows: Sequence[Example]) -> Iterator[tuple[int, int]]:
+    """Give the lines of rows with that of another one that is near."""
+    content = find_content(*[_sampled(rows)] * 2)
+    if not content.is_text or content.is_code:
+        return
+    near = _NearSearch(rows, rows, content)
+    _Known(rows, content, near)
+    for row in rows:
+        best = near.best_of_others(row)
+        if best and best[1] >= NEAR:
+            yield row.line, rows[best[0]].line
 
 
 class _Known:
@@ -174,9 +198,13 @@ class _NearSearch:
         return rate <= _OF_ITSELF or share > _MANY_TIMES * rate + _MORE
 
     def _is_near_another(self, example: Example, least: float) -> bool:
-        fields = self._content.fields(example.value)
-        best = self.best(fields, self._content.words(fields), is_there=True)
+        best = self.best_of_others(example)
         return best is not None and round(best[1], 3) >= least
+
+    def best_of_others(self, example: Example) -> tuple[int, float] | None:
+        """Find the row that is most like one of those there, but no copy of it."""
+        fields = self._content.fields(example.value)
+        return self.best(fields, self._content.words(fields), is_there=True)
 
     def _candidates(self, words: Sequence[str]) -> list[int]:
         """List rows that share enough of the rarest words, those that share most first."""

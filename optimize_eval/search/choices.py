@@ -7,14 +7,14 @@ from optimize_eval.candidates import Candidate
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.options.search import SearchOptions
-from optimize_eval.rows.copies import find_copies
 from optimize_eval.rows.selection import parse_selection
 from optimize_eval.search.plan import selection_of
 from optimize_eval.search.proposing.proposers import ProposerSpec
+from optimize_eval.search.roles import with_val
 from optimize_eval.search.stopping import EarlyStop
 from optimize_eval.search.task import SearchArguments
 from optimize_eval.session.host import Say
-from optimize_eval.session.inputs import load_splits, note_copies
+from optimize_eval.session.inputs import load_splits
 from optimize_eval.session.replying.columns import check_columns
 from optimize_eval.session.replying.defining import check_definitions
 from optimize_eval.session.replying.prompting import Prompting
@@ -34,8 +34,7 @@ def wanted_of(
     """Load the examples, and put options together; prompts that `prompting` has are the seeds."""
     chosen = parse_selection(what.filters, what.ids)
     examples = load_splits(what.files, say, seed=what.seed, selection=chosen)
-    for source in examples.sources:
-        note_copies(source, find_copies(source.examples), say)
+    examples = with_val(examples, what.val_share, what.seed, what.cluster_by)
     check_definitions(specs, [*seeds] or [True] * from_scratch, prompting, examples.sources)
     check_columns(specs, examples.sources, say)
     if prompting and prompting.prompts:

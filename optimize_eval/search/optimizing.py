@@ -28,7 +28,8 @@ from optimize_eval.search.searching import SearchLimits, check, search
 from optimize_eval.search.state import SearchState
 from optimize_eval.search.stopping import Meter
 from optimize_eval.session.calling import Finished
-from optimize_eval.session.host import Host
+from optimize_eval.session.host import Host, Say
+from optimize_eval.session.leaking import note_leaks_among
 from optimize_eval.session.replying.prompting import writing_to
 from optimize_eval.session.settings import Handling
 from optimize_eval.session.sweeps import SweepInputs
@@ -43,11 +44,12 @@ from optimize_eval.store.folder import (
     SUMMARY,
     locked,
     refuse_foreign,
+    settings_in,
     write_json,
 )
 from optimize_eval.store.growing.elsewhere import AUTO
-from optimize_eval.store.layout import SINGLE
-from optimize_eval.store.manifest import SearchedRun
+from optimize_eval.store.layout import SINGLE, Split
+from optimize_eval.store.manifest import KEEP, SearchedRun
 from optimize_eval.store.tried import keep_tried
 
 
@@ -68,6 +70,12 @@ class SearchTask:
         """Give the model that replies, where the candidates are prompts."""
         prompting = self.comparison.prompting
         return prompting.identities[0] if prompting else None
+
+    def note_leaks(self, say: Say) -> Sequence[Split]:
+        """Say which examples splits have in common before any call, and give that."""
+        before = settings_in(self.folder, fresh=self.handling.fresh)
+        keeps_leaks = self.comparison.leaks == KEEP
+        return note_leaks_among(self.comparison.examples, say, keeps_leaks=keeps_leaks, before=before)
 
     @property
     def about(self) -> dict[str, Any]:
@@ -100,6 +108,7 @@ def optimize_task(task: SearchTask, host: Host, connecting: Connecting = connect
     """Search, compare the best with the seed on all examples, and say what that shows."""
     check(task.plan)
     refuse_foreign(task.folder)
+    task.note_leaks(host.say)
     meter = Meter(task.handling.caps)
     outcome = _search(task, host, connecting, meter)
     finished = _final(task, outcome, host, connecting)

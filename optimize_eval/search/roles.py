@@ -12,8 +12,8 @@ from typing import Any
 from optimize_eval.errors import UsageError
 from optimize_eval.findings.claims.duplicates import joined
 from optimize_eval.frozen import frozen
-from optimize_eval.rows.copies import find_copies
 from optimize_eval.rows.datasets import Example
+from optimize_eval.rows.together import find_together
 from optimize_eval.run.splits import SplitSource, label_at
 from optimize_eval.session.inputs import Examples
 from optimize_eval.store.layout import SINGLE
@@ -159,13 +159,14 @@ def with_val(examples: Examples, share: float | None, seed: int, cluster_by: str
     sources = (replace(train, examples=tuple(kept)), replace(train, name="val", examples=tuple(held_out)))
     others = tuple(source for source in examples.sources if source.name != "train")
     files = {**examples.files, "val": train.file}
-    return replace(examples, sources=(*sources, *others), files=files)
+    rows = examples.rows and examples.rows.divided({source.name: source.examples for source in sources})
+    return replace(examples, sources=(*sources, *others), files=files, rows=rows)
 
 
 def shared(
     examples: Sequence[Example], share: float, seed: int, cluster_by: str | None
 ) -> tuple[list[Example], list[Example]]:
-    """Split examples in two, those of a cluster and equal ones on the same side."""
+    """Split examples in two, those of a cluster, equal ones and near ones on the same side."""
     groups: dict[Hashable, list[Example]] = {}
     for label, example in zip(_labels(examples, cluster_by), examples, strict=True):
         groups.setdefault(label, []).append(example)
@@ -184,9 +185,8 @@ def _lot(seed: int, together: Sequence[Example]) -> bytes:
 
 
 def _labels(examples: Sequence[Example], cluster_by: str | None) -> Iterator[Hashable]:
-    """Name the cluster of each example; copies go together, however few they are."""
-    copies = find_copies(examples)
-    firsts = [str(copies.get(example.line, example.line)) for example in examples]
+    """Name the cluster of each example; those that say the same go together, however few they are."""
+    firsts = [*map(str, find_together(examples))]
     if cluster_by is None:
         yield from firsts
         return

@@ -30,7 +30,7 @@ from optimize_eval.search.plan import (
 from optimize_eval.search.prompted import SearchedPrompt, searched_prompt, seed_texts
 from optimize_eval.search.proposing.proposers import ProposerSpec
 from optimize_eval.search.result.final import final_calls
-from optimize_eval.search.roles import RoleArguments, Roles, roles_of, with_val
+from optimize_eval.search.roles import RoleArguments, Roles, roles_of
 from optimize_eval.search.searching import SearchLimits, check
 from optimize_eval.search.stopping import ON_ABOVE, EarlyStop
 from optimize_eval.session.inputs import Examples
@@ -66,7 +66,6 @@ class SearchArguments:
     acceptance: str = "strict"
     merge: bool = False
     selection: Selection = "pareto"
-    val_share: float | None = None
     choose_share: float | None = None
     choose_rows: int | None = None
     val_chooses: bool = False
@@ -85,14 +84,13 @@ class SearchArguments:
         """Make the task; raises UsageError where its parts do not fit."""
         _check_one_model(self.prompting)
         goal, given = _ordered(self.specs, self.climb, self.goal)
-        examples = with_val(self.examples, self.val_share, self.seed, self.cluster_by)
-        specs = sighted(given, (), examples.sources, has_models=bool(self.task_model or self.prompting))
-        check_labels(examples.sources, self.cluster_by, ())
-        roles = roles_of(examples.sources, self._roles)
+        specs = sighted(given, (), self.examples.sources, has_models=bool(self.task_model or self.prompting))
+        check_labels(self.examples.sources, self.cluster_by, ())
+        roles = roles_of(self.examples.sources, self._roles)
         comparison = SweepInputs(
             specs=specs,
             candidates=(),
-            examples=examples,
+            examples=self.examples,
             task_models=[self.task_model] if self.task_model else (),
             repeats=self.repeats,
             seed=self.seed,
@@ -106,7 +104,7 @@ class SearchArguments:
         prompting = self.prompting
         prompt = None
         if prompting and prompting.prompts:
-            prompt = searched_prompt(prompting, examples.sources)
+            prompt = searched_prompt(prompting, self.examples.sources)
         plan = self._plan(goal, comparison.called, roles, prompt)
         check(plan)
         _refuse_missing(specs, self.proposers, self.prompting.models if self.prompting else ())

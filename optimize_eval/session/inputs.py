@@ -40,6 +40,10 @@ class AllRows:
         self._splits = splits
         self._overlaps: Overlaps | None = None
 
+    def divided(self, parts: Mapping[str, Sequence[Example]]) -> "AllRows":
+        """Give the parts of a file that was cut, as they take part, in place of it."""
+        return AllRows({**parts, **{name: rows for name, rows in self._splits.items() if name not in parts}})
+
     def overlaps(self, known: Mapping[str, Any]) -> Overlaps:
         """Find what they have in common, or take it from what is known of the same rows."""
         if self._overlaps is None:

@@ -7,7 +7,7 @@ from optimize_eval.rows.example import Example
 from optimize_eval.rows.overlap import Overlaps
 from optimize_eval.run.plan import Plan
 from optimize_eval.session.host import Say
-from optimize_eval.session.inputs import Examples, note_copies
+from optimize_eval.session.inputs import AllRows, Examples, note_copies
 from optimize_eval.store.layout import Layout, Split
 from optimize_eval.store.manifest import OVERLAPS, with_overlaps
 
@@ -19,8 +19,12 @@ def overlaps_in(plan: Plan, examples: Examples, before: Mapping[str, Any]) -> Ov
     """
     if plan.layout.splits_of or examples.rows is None:
         return {}
+    return _overlaps(examples.rows, before)
+
+
+def _overlaps(rows: AllRows, before: Mapping[str, Any]) -> Overlaps:
     known = before.get(OVERLAPS)
-    return examples.rows.overlaps(known if isinstance(known, dict) else {})
+    return rows.overlaps(known if isinstance(known, dict) else {})
 
 
 def note_leaks(layout: Layout, say: Say) -> None:
@@ -35,14 +39,16 @@ def note_copies_in(layout: Layout, examples: Examples, say: Say) -> None:
         _note_copies(layout.splits, examples, say)
 
 
-def note_leaks_among(examples: Examples, say: Say) -> Sequence[Split]:
-    """Say of examples that no run is planned of what leaked and what is there twice, and give it."""
+def note_leaks_among(
+    examples: Examples, say: Say, *, keeps_leaks: bool, before: Mapping[str, Any] | None = None
+) -> Sequence[Split]:
+    """Say of examples that no run is planned of yet what leaked and what is there twice, and give it."""
     if not examples.rows:
         return ()
     splits = [split_of(source.name, source.examples) for source in examples.sources]
-    known = with_overlaps(splits, examples.rows.overlaps({}))
+    known = with_overlaps(splits, _overlaps(examples.rows, before or {}))
     _note_copies(known, examples, say)
-    _note(known, say, keeps_leaks=False)
+    _note(known, say, keeps_leaks=keeps_leaks)
     return known
 
 

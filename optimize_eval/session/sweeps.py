@@ -222,7 +222,7 @@ def prepare(
     plan = replace(plan, layout=replace(plan.layout, splits=splits, keeps_leaks=keeps_leaks))
     if not searched:  # of a search it was said at its start
         note_copies_in(plan.layout, comparison.examples, say)
-    note_leaks(plan.layout, say)
+        note_leaks(plan.layout, say)
     kept = {**_kept(comparison, handling, plan, gates), **after, **ways_in(plan.specs, before, say)}
     kept |= {**({OVERLAPS: common} if common else {}), **dated_in(folder, kept, before)}
     manifest = manifest_of(plan, comparison.examples.names, kept)

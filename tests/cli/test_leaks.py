@@ -302,3 +302,46 @@ def test_equal_lines_that_run_json_lost_are_missed(cli: Cli, project: Path) -> N
     path.write_text(json.dumps(document))
     run(cli, "--quiet")
     assert rederive(project / "r") == 1
+
+
+def search(cli: Cli, *options: str) -> Result:
+    return cli(
+        *("optimize", "bad.txt", "-e", "j=./judge.sh", "--dataset", "train.jsonl"),
+        *("--proposer", 'echo \'{"candidate": "good"}\'', "--budget", "60", "--out", "s", *options),
+    )
+
+
+def test_a_search_tells_it_before_any_call(cli: Cli, project: Path) -> None:
+    write(project / "val.jsonl", [*VAL, TRAIN[3]])
+    planned = search(cli, "--valset", "val.jsonl", "--dry-run", "--json")
+    assert "note: 1 of 13 val examples are in train, too (line 13): left out" in planned.stderr
+    assert planned.json["leakage"]["val"]["rows"][0]["like"] == {"split": "train", "line": 4}
+    told = planned.json["examples"]
+    assert (told["opened"], told["deciding"]) == (13, 12)
+    assert told["leaks"] == "1 of 13 val examples are in train, too, left out"
+    kept = " ".join(search(cli, "--valset", "val.jsonl", "--dry-run", "--leaks", "keep").stdout.split())
+    assert "val is not held out: 1 of 13 examples are in train, too, and kept" in kept
+    assert "would be found" not in kept
+    write(project / "val.jsonl", TRAIN)
+    nothing = " ".join(search(cli, "--valset", "val.jsonl", "--dry-run").stdout.split())
+    assert "val is not held out: 12 of 12 examples are in train, too; nothing is said about it" in nothing
+    assert "would be found" not in nothing
+    done = search(cli, "--valset", "val.jsonl", "--quiet", "--require-better")
+    assert done.status == 1
+    assert done.stderr.count("12 of 12 val examples are in train, too") == 1  # at its start alone
+
+
+def test_a_share_that_is_cut_off_holds_no_row_of_the_rest(cli: Cli, project: Path) -> None:
+    other = [f"How many years does the guarantee of a {thing} run in winter?" for thing in THINGS]
+    texts = [*TRAIN, *VAL, *other]
+    texts += [f" {text.upper()}" for text in texts]
+    rows = [{"id": n, "of": "xy"[n // 36], "question": text} for n, text in enumerate(texts)]
+    (project / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert search(cli, "--val-share", "0.4", "--quiet").status == 0
+    document = json.loads((project / "s" / "run.json").read_bytes())
+    splits = {split["name"]: split for split in document["splits"]}
+    sides = {name: {(line - 1) % 36 for line in split["lines"]} for name, split in splits.items()}
+    assert sides["train"].isdisjoint(sides["val"])
+    assert document["settings"]["overlaps"]["val"]["leaks"] == []  # it was looked for
+    assert summary(project, "s")["leakage"] == {}
+    assert_derived(cli, "s")

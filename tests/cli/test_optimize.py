@@ -635,9 +635,11 @@ def test_a_dry_run_tells_calls_floor_and_power(tmp_path: Path) -> None:
         "learn": TRAIN,
         "choose": TRAIN,
         "apart": False,
+        "opened": VAL,
         "deciding": VAL,
         "split": "val",
         "steered_by": None,
+        "leaks": None,
     }
     assert "12 of val are opened at the end" in " ".join(text.split())
     assert "at least 12 are needed" in " ".join(text.split())

@@ -152,7 +152,7 @@ def optimize(
 def _show_plan(task: "SearchTask", like: str | None, shown: ShownOptions) -> None:
     from optimize_eval.cli.printed import dry_search  # noqa: PLC0415  only here
 
-    dry_search.show(task, like=like, as_json=shown.as_json)
+    dry_search.show(task, task.note_leaks(output.say), like=like, as_json=shown.as_json)
 
 
 def _judge(

@@ -44,6 +44,7 @@ from optimize_eval.session.replying.defining import check_definitions, scorers_a
 from optimize_eval.session.replying.prompting import Prompting, called_in
 from optimize_eval.session.sweeps import candidates_of
 from optimize_eval.store.layout import Split
+from optimize_eval.store.manifest import KEEP, LEAKS
 
 EXAMPLES = """\b
 Examples:
@@ -123,7 +124,7 @@ def preflight(
     check_stdin(paths.values(), places)
     loaded_splits = load_splits(paths, output.say, selection=selection, **part)
     sources = loaded_splits.sources
-    known = note_leaks_among(loaded_splits, output.say)
+    known = note_leaks_among(loaded_splits, output.say, keeps_leaks=keys.get(LEAKS) == KEEP)
     for source in sources:
         check_fields(source, fields)
     check_sight(sources, named_specs)

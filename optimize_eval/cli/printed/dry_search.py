@@ -1,5 +1,6 @@
 """`optimize --dry-run`: what a search would call, its floor, and what difference val can confirm."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,10 @@ from typing import Any
 from optimize_eval.candidates import Candidate
 from optimize_eval.cli import output
 from optimize_eval.cli.printed.dry_run import A_CALL, duration_words, read_like
+from optimize_eval.findings.claims.leaks import leakages_of
+from optimize_eval.findings.documents import to_dict
 from optimize_eval.findings.forecast import Like
+from optimize_eval.findings.shapes.leakage import Leakage
 from optimize_eval.findings.wording import count, number
 from optimize_eval.reports.columns import wrapped
 from optimize_eval.search.optimizing import SearchTask
@@ -16,7 +20,8 @@ from optimize_eval.search.scores.recorded import scored_in
 from optimize_eval.statistics.families import fewest_units
 from optimize_eval.statistics.power import detectable
 from optimize_eval.store.folder import EVALUATIONS
-from optimize_eval.store.layout import SINGLE
+from optimize_eval.store.layout import SINGLE, Split
+from optimize_eval.store.manifest import KEEP
 from optimize_eval.store.stored import open_stored
 
 SCHEMA = "optimize-eval.optimize_plan.v1"
@@ -24,8 +29,11 @@ SCHEMA = "optimize-eval.optimize_plan.v1"
 _SD = 0.35  # of paired differences of scores from 0 to 1, where nothing is known yet
 
 
-def show(task: SearchTask, *, like: str | None = None, as_json: bool = False) -> None:
-    told = planned(task, like)
+def show(
+    task: SearchTask, splits: Sequence[Split], *, like: str | None = None, as_json: bool = False
+) -> None:
+    """Print the plan; of `splits` it is known what they have in common."""
+    told = planned(task, splits, like)
     if as_json:
         output.emit_json(told)
         return
@@ -33,15 +41,15 @@ def show(task: SearchTask, *, like: str | None = None, as_json: bool = False) ->
     output.emit("\n".join(lines))
 
 
-def planned(task: SearchTask, like: str | None = None) -> dict[str, Any]:
+def planned(task: SearchTask, splits: Sequence[Split], like: str | None) -> dict[str, Any]:
     """Compute the plan as programs read it; `like` names a run that scores and times are as in."""
     known = _known(task, like) if like else None
     needs, budget = task.plan.needs, task.limits.budget
     rounds = max(0, (budget - needs.calls(0)) // max(1, needs.calls(1) - needs.calls(0)))
-    split, deciding = _deciding(task)
-    least = detectable(
-        se=(known.sd if known else _SD) / deciding**0.5, units=deciding, comparisons=task.plan.finalists
-    )
+    leakage = leakages_of(splits, keeps_leaks=task.comparison.leaks == KEEP)
+    split, opened = _deciding(task)
+    deciding = _clean(opened, leakage.get(split))
+    least = _least(deciding, known.sd if known else _SD, task.plan.finalists)
     final, waits = final_calls(task.comparison, 1 + task.plan.finalists), _waits(task, rounds)
     return {
         "schema": SCHEMA,
@@ -51,9 +59,11 @@ def planned(task: SearchTask, like: str | None = None) -> dict[str, Any]:
             "learn": len(task.plan.roles.learn),
             "choose": len(task.plan.roles.choose),
             "apart": task.plan.roles.is_divided,
+            "opened": opened,
             "deciding": deciding,
             "split": split,
             "steered_by": task.plan.roles.steered_by,
+            "leaks": _told(leakage.get(split), split),
         },
         "minibatch": task.plan.minibatch,
         "proposers": [one.name for one in task.plan.proposers],
@@ -71,8 +81,30 @@ def planned(task: SearchTask, like: str | None = None) -> dict[str, Any]:
         "seconds_at_100_ms_a_call": round(waits * A_CALL, 3),
         "cost": _cost(like, budget + final) if like else None,
         "like": known and asdict(known),
-        "found_in_80_of_100": least if deciding >= fewest_units(task.plan.finalists) else None,
+        "found_in_80_of_100": least,
+        "leakage": {name: to_dict(one) for name, one in leakage.items()},
     }
+
+
+def _clean(opened: int, leakage: Leakage | None) -> int:
+    """Count the examples that can show something."""
+    if leakage is None:
+        return opened
+    return opened - leakage.left_out if leakage.is_held_out else 0
+
+
+def _told(leakage: Leakage | None, split: str) -> str | None:
+    """Say what of the split that decides is in others, too."""
+    if leakage is None:
+        return None
+    return leakage.beside(split) if leakage.is_held_out else leakage.not_held_out(split)
+
+
+def _least(units: int, sd: float, comparisons: int) -> float | None:
+    """Compute the least difference that would be found; None where no difference could be shown."""
+    if units < fewest_units(comparisons):
+        return None
+    return detectable(se=sd / units**0.5, units=units, comparisons=comparisons)
 
 
 def _deciding(task: SearchTask) -> tuple[str, int]:
@@ -157,9 +189,10 @@ def _parts(examples: dict[str, Any], minibatch: int) -> str:
     end = (
         "nothing is held out: at most steered, never better"
         if examples["steered_by"]
-        else f"{examples['deciding']:,} of {examples['split']} are opened at the end"
+        else f"{examples['opened']:,} of {examples['split']} are opened at the end"
     )
-    return f"{who}; {end}; minibatches of {minibatch}"
+    leaks = f"; {examples['leaks']}" if examples["leaks"] else ""
+    return f"{who}; {end}{leaks}; minibatches of {minibatch}"
 
 
 def _words(told: dict[str, Any]) -> list[tuple[str, str]]:

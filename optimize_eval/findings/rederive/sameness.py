@@ -20,7 +20,7 @@ _GOLD = "target targets answer answers gold expected reference references label 
 _QUOTES = "\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}"
 _QUOTES += "\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}"
 _DROPPED = re.compile(f"[.,;:!?\"'`{_QUOTES}]")
-_CODE = re.compile(r"(?m)^[ \t]+\S.*$|[;{][ \t]*$|</\w+>")
+_CODE = re.compile(r"(?m)(?<=\n)[ \t]+\S.*$|[;{][ \t]*$|</\w+>")
 _SAMPLED = 1000
 
 

@@ -79,6 +79,10 @@ class Leakage:
         }[self.state]
         return f"{self._beside(split)} ({self._places}){self._contradictions()}{outcome}"
 
+    def beside(self, split: str) -> str:
+        """Say in a plan that some will be left out."""
+        return f"{self._beside(split)}, left out"
+
     def beside_gate(self, split: str) -> str:
         """Say beside a gate that it saw them, too."""
         return f"; {self._beside(split)}, and count here"
