@@ -25,7 +25,7 @@ from optimize_eval.search.scores.elsewhere import Elsewhere
 from optimize_eval.search.scores.live import Examples, LiveScorer
 from optimize_eval.search.scores.recorded import scored_in
 from optimize_eval.search.searching import SearchLimits, check, search
-from optimize_eval.search.state import SearchState
+from optimize_eval.search.state import SearchState, header_of
 from optimize_eval.search.stopping import Meter
 from optimize_eval.session.calling import Finished
 from optimize_eval.session.host import Host, Say
@@ -39,6 +39,7 @@ from optimize_eval.store.folder import (
     JOURNAL,
     MANIFEST,
     OUTPUTS,
+    OUTPUTS_SCHEMA,
     PROPOSALS,
     SEARCH,
     SUMMARY,
@@ -139,6 +140,7 @@ def _search(task: SearchTask, host: Host, connecting: Connecting, meter: Meter) 
     identities = [identify(spec) for spec in specs]
     elsewhere = Elsewhere(task.folder, task.handling.reuse, specs, identities)
     with locked(task.folder), host.calling(), host.watching(is_recheck=False) as watch:
+        _remake_headers(task, host)
         if task.model:
             elsewhere.copy_replies(task.model.text)
         state = SearchState(task.folder / PROPOSALS, task.plan.settings(), task.about)
@@ -171,7 +173,7 @@ def _search(task: SearchTask, host: Host, connecting: Connecting, meter: Meter) 
 
 def _forget_failures(folder: Path) -> None:
     """Let an evaluator that scored nothing be fixed: the search starts over, with what others scored."""
-    recorded = [journal.decode(entry.line) for entry in journal.entries(folder / PROPOSALS)]
+    recorded = [journal.decode(entry.line) for entry in journal.entries(folder / PROPOSALS, journal.AGAIN)]
     _rewrite(folder / PROPOSALS, [one for one in recorded if one.keys() & {"schema", "ended_at"}])
     _rewrite(folder / EVALUATIONS, dict(scored_in(folder / EVALUATIONS)).values())
 
@@ -269,6 +271,17 @@ def _beyond_search(finished: Finished | None) -> int:
     recorded |= {key for key, record in scored_in(folder / JOURNAL) if "reused_from" in record}
     plans = [called.plan for called in finished.calls if called.plan]
     return sum(plan.unit(number).key not in recorded for plan in plans for number in range(plan.layout.size))
+
+
+def _remake_headers(task: SearchTask, host: Host) -> None:
+    """Make first lines again that are damaged; a search is replayed by digests of what was called."""
+    headers = {
+        OUTPUTS: {"schema": OUTPUTS_SCHEMA},
+        PROPOSALS: header_of(task.plan.settings(), task.about),
+    }
+    for name, header in headers.items():
+        if journal.remake_header(path := task.folder / name, header):
+            host.say(f"note: the first line of {path} was damaged, and was made again")
 
 
 def begin_anew(folder: Path) -> None:

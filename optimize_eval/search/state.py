@@ -44,8 +44,7 @@ class SearchState:
         self._recorded: Mapping[str, Any] = {}  # settings of the last session
         end = self._read(settings) if path else 0
         self._journal = journal.Journal(path, end) if path else None
-        header = {"schema": SCHEMA, "settings": dict(settings), "about": dict(about)}
-        self._write(header | {"started_at": _now()})
+        self._write(header_of(settings, about) | {"started_at": _now()})
 
     def calls(self, step: int, pairs: str, owed: Callable[[], int]) -> int:
         """Tell how many calls a step takes from the budget: as many as when it was first made.
@@ -118,7 +117,7 @@ class SearchState:
         end = 0
         failed_in_a_row: list[list[dict[str, Any]]] = []
         with suppress(FileNotFoundError):
-            for entry in journal.entries(self._path or Path()):
+            for entry in journal.entries(self._path or Path(), journal.AGAIN):
                 record = journal.decode(entry.line)
                 self._enter(record, failed_in_a_row, entry.number)
                 end = entry.offset + entry.length
@@ -159,6 +158,11 @@ class SearchState:
                 f"the search in {(self._path or Path()).parent} had {', '.join(map(_another, changed))}",
                 hint="name another folder with --out, or start over with --fresh",
             )
+
+
+def header_of(settings: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, Any]:
+    """Begin a session: what leads the search, and what whoever looks at it from outside wants to know."""
+    return {"schema": SCHEMA, "settings": dict(settings), "about": dict(about)}
 
 
 def _now() -> str:

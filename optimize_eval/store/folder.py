@@ -18,7 +18,7 @@ import orjson
 from optimize_eval.errors import UsageError
 from optimize_eval.reading import files, strict_json
 from optimize_eval.store.document import FIRST_SCHEMA, SCHEMA, Document, selected, upgraded
-from optimize_eval.store.journal import no_room, sync_folder
+from optimize_eval.store.journal import has_damaged_start, no_room, sync_folder
 from optimize_eval.store.manifest import MISSHAPEN, Manifest, NotARun, edited
 
 MANIFEST, JOURNAL, SUMMARY = "run.json", "journal.jsonl", "summary.json"
@@ -37,6 +37,7 @@ _LONG = 20  # items of a list that stand on a line each
 _PLAIN = frozenset({str, int, type(None)})
 _HELD = frozenset({errno.EWOULDBLOCK, errno.EACCES})
 _A_LOOK = 0.05  # seconds, a thousand times as long as one takes
+OUTPUTS_SCHEMA = "optimize-eval.outputs.v1"
 _OURS = "optimize-eval."
 _OURS_AT = b'{"schema":"optimize-eval.'
 _GLANCE = 200  # bytes at the start of each of our files that say whose it is
@@ -288,7 +289,9 @@ def refuse_foreign(folder: Path) -> None:
             ) from None
         is_torn = name in {JOURNAL, OUTPUTS, PROPOSALS} and _OURS_AT.startswith(start)  # as it was begun
         is_torn |= name == JOURNAL and has_our_files(folder)  # its first line may be damaged
-        if not is_torn and _OURS.encode() not in start:
+        if _OURS.encode() in start or is_torn:
+            continue
+        if name not in {OUTPUTS, PROPOSALS} or not has_damaged_start(folder / name):
             raise NotARun(
                 f"{folder / name} was not written by optimize-eval, or is damaged",
                 hint="put back what it was, or choose another folder with --out",

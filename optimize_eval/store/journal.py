@@ -27,6 +27,7 @@ SCHEMA = "optimize-eval.journal.v1"
 _LONGEST_FOOTER = 1 << 16
 _LONGEST_NAME = 60
 _LONGEST_LINE = 1 << 26  # bytes: an answer at its cap, with every letter escaped, is shorter
+AGAIN = "run the command of this run again: it makes this line again"
 SYNC_EVERY = 0.05  # seconds that a power cut may cost
 
 _GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ESTALE})
@@ -84,11 +85,13 @@ def header(run: str, started_at: str) -> dict[str, Any]:
 
 
 def remake_header(path: Path, made: Mapping[str, Any]) -> bool:
-    """Write the first line again where it is not as it was written, and say whether it was so.
+    """Write the first line of a file, if it is there, again where it is damaged, and say whether it was so.
 
     It becomes as long as what is damaged, for run.json tells by offsets where evaluators changed. Where that
     is shorter than any header, all moves on by less than a record, and no record over such an offset.
     """
+    if not path.exists():
+        return False
     with _opened(path) as stream:
         damaged = stream.readline(_LONGEST_LINE)
         if not damaged.endswith(b"\n") or is_sound(damaged):
@@ -104,6 +107,13 @@ def remake_header(path: Path, made: Mapping[str, Any]) -> bool:
     else:
         _replace(path, len(damaged), new)
     return True
+
+
+def has_damaged_start(path: Path) -> bool:
+    """Return True if the first line of a file is not as it was written, and others show that it is ours."""
+    with _opened(path) as stream:
+        lines = iter(partial(stream.readline, _LONGEST_LINE), b"")
+        return not is_sound(next(lines, b"")) and any(map(is_sound, lines))
 
 
 def _is_of_ours(damaged: bytes, line: bytes, stream: BinaryIO) -> bool:

@@ -31,7 +31,7 @@ class StoredReplies:
 
 def index_of(path: Path) -> ReplyIndex:
     """Find where each reply stands; nowhere where there is no file."""
-    entries = journal.entries(path) if path.is_file() else ()
+    entries = journal.entries(path, journal.AGAIN) if path.is_file() else ()
     return {str(journal.decode(entry.line).get("key")): (entry.length, entry.offset) for entry in entries}
 
 

@@ -28,6 +28,7 @@ from optimize_eval.store.folder import (
     JOURNAL,
     MANIFEST,
     OUTPUTS,
+    OUTPUTS_SCHEMA,
     PROPOSALS,
     SUMMARY,
     hint_for_missing,
@@ -164,11 +165,9 @@ def extend(
     known = read_document(folder)
     if known is None and (folder / JOURNAL).exists():
         raise NotARun(f"{folder} has a journal but no {MANIFEST}", hint="--fresh starts over")
-    remade = known is not None and _remake_header(folder / JOURNAL, known)
+    remade = () if known is None else tuple(_remake_headers(folder, known))
     run = look(folder, known, manifest, describe, replace=replace)
-    if remade:
-        note = f"the first line of {folder / JOURNAL} was damaged, and was made again from {MANIFEST}"
-        run = dataclasses.replace(run, notes=(note, *run.notes))
+    run = dataclasses.replace(run, notes=(*remade, *run.notes)) if remade else run
     if run.document != known:
         if known is not None:  # until the session's end, the word of an earlier one is of something else
             run.document["ended_at"] = None
@@ -176,11 +175,13 @@ def extend(
     return run
 
 
-def _remake_header(path: Path, known: Document) -> bool:
-    try:
-        return journal.remake_header(path, journal.header(known["id"], str(known.get("created_at", ""))))
-    except FileNotFoundError:
-        return False
+def _remake_headers(folder: Path, known: Document) -> Iterator[str]:
+    """Make first lines again that are damaged, and say of which files."""
+    header = journal.header(known["id"], str(known.get("created_at", "")))
+    for name, made in ((JOURNAL, header), (OUTPUTS, {"schema": OUTPUTS_SCHEMA})):
+        if journal.remake_header(folder / name, made):
+            origin = f" from {MANIFEST}" * (name == JOURNAL)
+            yield f"the first line of {folder / name} was damaged, and was made again{origin}"
 
 
 def look(

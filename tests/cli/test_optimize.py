@@ -203,6 +203,25 @@ def test_a_search_that_was_killed_in_its_final_sweep_is_listed_with_what_was_cal
     }
 
 
+@pytest.mark.parametrize("first", [bytes(40), b"{}"], ids=["zeros", "shorter"])
+def test_a_damaged_first_line_of_a_search_is_made_again(
+    tmp_path: Path, found: tuple[Path, Result], first: bytes
+) -> None:
+    shutil.copytree(found[0], tmp_path / "p")
+    cli, search = in_this_process(tmp_path / "p"), tmp_path / "p" / "r" / "search.jsonl"
+    rest = search.read_bytes().partition(b"\n")[2]
+    search.write_bytes(first + b"\n" + rest)
+    refused, before = cli("report", "r", "--check"), called(tmp_path / "p")
+    assert (refused.status, "it makes this line again" in refused.stderr) == (3, True), refused
+    again = cli(*WITH_VAL, "--budget", "200", "--json")
+    assert again.status == found[1].status, again.stderr
+    assert "note: the first line of r/search.jsonl was damaged, and was made again" in again.stderr
+    assert again.json["candidates"] == found[1].json["candidates"]
+    assert called(tmp_path / "p") == before, "nothing is called again"
+    checked = cli("report", "r", "--check")
+    assert checked.status == 0, checked
+
+
 def test_ctrl_c_writes_the_best_so_far_and_the_same_command_goes_on(tmp_path: Path) -> None:
     folder = project(tmp_path)
     (folder / "propose.py").write_text(

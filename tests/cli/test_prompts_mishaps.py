@@ -6,7 +6,7 @@ import pytest
 
 from optimize_eval import UsageError, sweep
 from tests.cli.benches import model
-from tests.cli.prompted import RIGHT, command, prompts, two_prompts
+from tests.cli.prompted import COUNTED, RIGHT, calls, command, prompts, two_prompts
 from tests.front_door import Cli, Result
 from tests.tools import write_program
 
@@ -157,3 +157,21 @@ def test_a_call_from_python_is_told_in_its_own_words_and_takes_messages(
     wrong = [{"role": "users", "content": "x"}]
     with pytest.raises(UsageError, match="the role 'users' is none of system"):
         sweep(["@f1"], prompts={"v1": wrong}, models="toy", dataset="train.jsonl")
+
+
+@pytest.mark.parametrize("first", [bytes(50), b"{}"], ids=["zeros", "shorter"])
+def test_a_damaged_first_line_of_the_replies_is_made_again(cli: Cli, tmp_path: Path, first: bytes) -> None:
+    two_prompts(tmp_path)
+    assert cli(*command(), env=COUNTED).status == 0
+    outputs = tmp_path / "r" / "outputs.jsonl"
+    rest = outputs.read_bytes().partition(b"\n")[2]
+    outputs.write_bytes(first + b"\n" + rest)
+    refused = cli("report", "r", "--format", "jsonl")
+    assert "r/outputs.jsonl:1: the line is not as it was written" in refused.stderr
+    assert "run the command of this run again: it makes this line again" in refused.stderr
+    made = calls(tmp_path)
+    again = cli(*command("-e", "@f1"), env=COUNTED)
+    assert again.status == 0, again.stderr
+    assert "note: the first line of r/outputs.jsonl was damaged, and was made again" in again.stderr
+    assert (calls(tmp_path), outputs.read_bytes().endswith(rest)) == (made, True), "no model is called"
+    assert cli("report", "r", "--check").status == 0

@@ -87,7 +87,7 @@ def _read(folder: Path, *, is_whole: bool) -> Iterator[StoredSearch]:
     header: dict[str, Any] = {}
     footer: dict[str, Any] = {}
     found: list[dict[str, Any]] = []
-    for entry in journal.entries(folder / PROPOSALS):
+    for entry in journal.entries(folder / PROPOSALS, journal.AGAIN):
         match record := journal.decode(entry.line):
             case {"schema": str()}:
                 journal.check_schema(record, SCHEMA, f"{folder / PROPOSALS}:{entry.number}")

@@ -17,10 +17,9 @@ import orjson
 
 from optimize_eval.errors import CannotGoOn, EvaluationError, FailureKind
 from optimize_eval.store import journal
+from optimize_eval.store.folder import OUTPUTS_SCHEMA as SCHEMA
 from optimize_eval.tasks.under_test.model import Output, Prompt
 from optimize_eval.tasks.under_test.unpaid import OWN
-
-SCHEMA = "optimize-eval.outputs.v1"
 
 _LENGTH = 40  # bits of an index entry that tell the line's length; those above tell where it starts
 _OPEN: dict[str, tuple["Outputs", int]] = {}  # two models of a run write to one file: by path, with users
@@ -147,7 +146,7 @@ class Outputs:
         if not self._path.is_file():  # a device may never end
             raise self._unreadable("it is no file")
         try:
-            for entry in journal.entries(self._path):
+            for entry in journal.entries(self._path, journal.AGAIN):
                 self._enter(entry)
             self._reader = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:

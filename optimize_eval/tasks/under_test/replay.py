@@ -15,9 +15,10 @@ from optimize_eval.evaluator import Capacity
 from optimize_eval.programs.batch import call_singly
 from optimize_eval.reading import files
 from optimize_eval.store import journal
+from optimize_eval.store.folder import OUTPUTS_SCHEMA as SCHEMA
 from optimize_eval.tasks.jsonl.lines import Line, read_lines
 from optimize_eval.tasks.under_test.model import Output, Prompt, are_calls
-from optimize_eval.tasks.under_test.outputs import SCHEMA, digest_of, key_of
+from optimize_eval.tasks.under_test.outputs import digest_of, key_of
 from optimize_eval.wrong_answers import describe
 
 _MEANT = {"task_id": "id", "text": "output", "prediction": "output", "completion": "output"}
