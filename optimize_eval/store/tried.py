@@ -125,8 +125,7 @@ class History(Remembers):
 
     def tried(self, where: Family, examples: Examples) -> Tried:
         """Put together what is known of a family and some examples."""
-        entries = [one for one in self.entries if about(one) == self.about(where)]
-        entries = [one for one in entries if share_of(one, examples.digests) > 0]
+        entries = [one for one in self.entries if self._concerns(one, where, examples)]
         shown = [one.note for one in self.shown if about(one.note) == self.about(where)]
         first = self._first_scores(where, examples)
 
@@ -142,6 +141,12 @@ class History(Remembers):
             confirmed=every("confirmed", "confirmed"),
             was_shown=bool(shown) or any(one.get("shown") for one in entries),
         )
+
+    def _concerns(self, entry: Mapping[str, Any], where: Family, examples: Examples) -> bool:
+        """Return True if an entry is about some of these examples, or about half of them as another split."""
+        *program, split = about(entry)
+        share, (*own, own_split) = share_of(entry, examples.digests), self.about(where)
+        return program == own and (share > 0 if split == own_split else 2 * share >= 1)
 
     def _first_scores(self, where: Family, examples: Examples) -> dict[str, int]:
         """Find by candidate where its first score on these examples stands."""

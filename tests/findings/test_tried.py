@@ -226,6 +226,25 @@ def test_settings_that_changed_after_results_are_said_with_their_date(cli: Cli) 
     assert "! the margin was none when results were shown, until 20" in points(told)
 
 
+def test_another_program_of_the_same_name_is_said_with_its_date(cli: Cli, folder: Path) -> None:
+    run(cli, "base c0")
+    with (folder / "scores.sh").open("a") as program:
+        program.write("# other bytes\n")
+    told = run(cli, "base c0", "--replace", "s")
+    assert "! the first evaluator was another program when results were shown, until 20" in points(told)
+    assert cli("report", "r", "--check").status == 0
+
+
+def test_what_was_tried_on_examples_counts_when_they_are_another_split(cli: Cli, folder: Path) -> None:
+    run(cli, "base c0")
+    run(cli, "base c1")
+    (folder / "v.jsonl").write_bytes((folder / "d.jsonl").read_bytes())
+    write_rows(folder / "d.jsonl", 4)
+    told = run(cli, "base good", "--valset", "v.jsonl")
+    assert told["tried"] | {"split": "val", "k": 3, "steps": 2} == told["tried"]
+    assert cli("report", "r", "--check").status == 0
+
+
 def test_where_val_chooses_only_winners_were_held_against_test(cli: Cli, folder: Path) -> None:
     write_rows(folder / "v.jsonl", 4)
     write_rows(folder / "t.jsonl", 5)

@@ -140,14 +140,19 @@ def settings_of(run: StoredRun, layout: Layout) -> dict[str, Any]:
 def _changed(history: History, now: Mapping[str, Any], split: str) -> Iterator[SettingBefore]:
     """Give the settings under which results of a split were shown that are others now, with the last date."""
     shown = [one for one in history.shown if one.note.get("split") == split]
+    program = history.programs[now["evaluator"]]
     for name in _SETTINGS:
-        before = {
-            "none" if was is None else str(was): one.at
-            for one in shown
-            if (was := (one.note.get("settings") or {}).get(name)) != now[name]
-        }
+        before = {was: one.at for one in shown if (was := _former(one.note, name, now[name], program))}
         for was, at in before.items():
             yield SettingBefore(setting=name, was=was, until=at[:10])
+
+
+def _former(note: Mapping[str, Any], name: str, now: Any, program: str) -> str:
+    """Say what a setting was, if it was another; so is an evaluator of other bytes."""
+    was = (note.get("settings") or {}).get(name)
+    if was != now:
+        return "none" if was is None else str(was)
+    return "another program" if name == "evaluator" and note.get("evaluator") != program else ""
 
 
 def _beside(history: History) -> tuple[Beside, ...]:

@@ -79,11 +79,10 @@ class JournaledTries:
         ]
 
     def _entries(self, where: Where) -> list[Note]:
-        about = self.programs[where[0]], *where[1:]
-        entries = [
-            one for one in self.entries if (one["evaluator"], one["task_model"], one["split"]) == about
-        ]
-        return [one for one in entries if self._share(one, where[2]) > 0]
+        about = self.programs[where[0]], where[1]
+        entries = [one for one in self.entries if (one["evaluator"], one["task_model"]) == about]
+        shares = [(one, self._share(one, where[2])) for one in entries]
+        return [one for one, share in shares if share >= 0.5 or (share > 0 and one["split"] == where[2])]  # noqa: PLR2004
 
     def _share(self, entry: Note, split: str) -> float:
         """Say which share of the examples an earlier set has; a large one keeps its smallest digests."""
@@ -115,11 +114,10 @@ class JournaledTries:
         for _, one in self.notes:
             note = one.get("judged")
             if note and note["split"] == split:
-                told |= {
-                    (name, was): one["shown_at"][:10]
-                    for name, was in note["settings"].items()
-                    if was != self.now[name]
-                }
+                date, name = one["shown_at"][:10], self.now["evaluator"]
+                told |= {(key, was): date for key, was in note["settings"].items() if was != self.now[key]}
+                if note["settings"]["evaluator"] == name and note["evaluator"] != self.programs[name]:
+                    told["evaluator", "another program"] = date
         return [
             {"setting": name, "was": "none" if was is None else str(was), "until": date}
             for name in _SETTINGS
