@@ -72,7 +72,7 @@ def test_an_earlier_run_says_how_scores_vary_and_what_more_repeats_would_gain(cl
     assert told["power"]["gain_of_repeats"] == pytest.approx(1 - 0.5**0.5, abs=0.06)
     assert told["seconds"] == pytest.approx(40 * 4 * 8 * 0.25 / told["slots"])  # as its calls took
     said = " ".join(cli(*command).stdout.split())
-    assert "more repeats narrow intervals by at most" in said
+    assert "more repeats narrow intervals by about " in said
     assert "as slow as in earlier, about" in said
     assert "as in earlier" in said
     assert "guess" not in said

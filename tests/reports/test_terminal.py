@@ -175,6 +175,15 @@ def test_a_row_has_what_its_titles_say() -> None:
     assert next(line for line in rows if "v4-verbose" in line).endswith(" 3")
 
 
+def test_a_lead_that_failures_may_have_made_is_a_hint_in_the_table_as_well() -> None:
+    failed: list[Example] = [Fails()] * 5
+    summary = on_val(a=[*VAL[5:], *failed], b=[*moved(VAL[5:], 0.1, sd=0.05), *failed]).summary()
+    row = row_of(summary, "b")["vs_baseline"]["val"]
+    assert (row["mark"], row["despite_failures"]) == ("better", "if_both_count_as_zero")
+    _, _, rows = table(shown(summary))
+    assert "△ +0.100" in rows[0]
+
+
 def test_long_names_are_cut_and_numbers_are_not() -> None:
     names = [f"{letter}{'-very-long-name' * 13}" for letter in "abcd"]
     summary = rich(*names).summary()

@@ -170,7 +170,7 @@ def _power(found: Forecast, split: str, like: Like | None) -> Iterator[str]:
         yield _found(found.zero_one, found, f"scores of 0 and 1, {share} of pairs differ, {guess}")
     if found.gain_of_repeats is not None:
         gains = [percent(round(gain, 2)) for gain in (found.gain_of_repeats, _TWICE)]
-        yield f"more repeats narrow intervals by at most {gains[0]}, twice the examples by {gains[1]}"
+        yield f"more repeats narrow intervals by about {gains[0]} at most, twice the examples by {gains[1]}"
     if like is None:
         yield "--like RUN plans by how scores varied in an earlier run"
 

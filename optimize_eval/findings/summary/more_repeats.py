@@ -24,7 +24,7 @@ def points_about_repeats(summary: Summary, layout: Layout) -> Iterator[Point]:
         return
     whose = "its interval" if best is None else f"the interval of {best.candidate}"
     most, twice = (percent(round(share, 2)) for share in (parts.gain_of_repeats, _TWICE))
-    text = f"more repeats would narrow {whose} by at most {most}, twice the examples by {twice}"
+    text = f"more repeats would narrow {whose} by about {most} at most, twice the examples by {twice}"
     yield Point(mark="·", text=text)
 
 

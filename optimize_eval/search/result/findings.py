@@ -166,4 +166,4 @@ def plateau(outcome: SearchOutcome) -> tuple[bool, str]:
     last = max((node.calls for node in outcome.nodes if node is outcome.best), default=0)
     if outcome.nodes and last <= half:
         return True, f"nothing better came in the second half of the search; {GUIDANCE[SEED_ONLY]}"
-    return False, "the search was still getting better: a larger --budget may find more"
+    return False, "the best mean of the search was still rising: a larger --budget may find more"

@@ -90,7 +90,7 @@ function reachOf(app) {
   });
   if (!found.length) return null;
   const parts = found.map(({ name, d }, at) => [at ? ", " : "", h("b", null, number(d.mde)), ` on ${name} (${count(d.n_pairs, "pair")})`]);
-  return h("p", { class: "note" }, `A difference on ${split} of this size would be found in 80 of 100 such runs: `, parts, ".");
+  return h("p", { class: "note" }, `A difference on ${split} of this size would be found in about 80 of 100 such runs: `, parts, ".");
 }
 
 /**
