@@ -114,6 +114,29 @@ def test_preflight_warns_of_a_judge_that_is_cut_off_or_is_several_models(
     assert checks["answered by"] == ("warn", said_by)
 
 
+def test_a_refused_limit_is_called_as_the_option_that_gives_it(
+    cli: Cli, fake_model: StartModel, tmp_path: Path
+) -> None:
+    told = "max_completion_tokens is too large: 9999"
+    model = fake_model(
+        [{"when": {"user": "0"}, "text": "", "finish_reason": "length"}, {"status": 400, "text": told}]
+    )
+    (tmp_path / "p.txt").write_text("Add {{n}}")
+    named = ("--prompt", "p.txt", "--model", f"m=openai/o3@{model.base}", "-e", "@exact_match")
+    hints = []
+    for n in (0, 1):
+        (tmp_path / "d.jsonl").write_text(f'{{"n": {n}, "target": "4"}}\n')
+        done = cli("run", *named, "--dataset", "d.jsonl", "--max-tokens", "9999", "--out", f"r{n}")
+        assert done.status == 4
+        hints += [
+            line.strip() for line in done.stderr.splitlines() if "max-tokens" in line and "try:" in line
+        ]
+    assert hints == [
+        "try: raise --max-tokens: models that reason spend it on their thoughts first",
+        "try: leave --max-tokens out, or give a value it takes",
+    ]
+
+
 def bench(cli: Cli, folder: Path, base: str, models: Sequence[str], *more: str) -> Result:
     arithmetic(folder, size=4)
     named = [word for name in models for word in ("--model", name)]

@@ -1,5 +1,6 @@
 """A model of a provider (`openai/gpt-4o-mini`)."""
 
+import re
 from collections.abc import Sequence
 
 from optimize_eval.errors import EvaluationError
@@ -8,6 +9,13 @@ from optimize_eval.models import Model
 from optimize_eval.models.turns import Queue
 from optimize_eval.programs.batch import call_singly
 from optimize_eval.tasks.under_test.model import Output, Prompt
+
+_FIELD = re.compile(r"\b(?:max_completion_tokens|max_tokens|temperature)\b")
+_OPTIONS = {
+    "max_completion_tokens": "--max-tokens",
+    "max_tokens": "--max-tokens",
+    "temperature": "--temperature",
+}
 
 
 class ProviderModel:
@@ -35,9 +43,14 @@ class ProviderModel:
 
     def generate(self, prompt: Prompt, deadline: float) -> Output:
         options = prompt.options if prompt.is_whole else None
-        reply = self._model.chat(
-            prompt.messages, deadline, options=options, takes_refusals=self._takes_refusals
-        )
+        try:
+            reply = self._model.chat(
+                prompt.messages, deadline, options=options, takes_refusals=self._takes_refusals
+            )
+        except EvaluationError as error:
+            if not options:  # else the task says them
+                error.hint = _FIELD.sub(lambda field: _OPTIONS[field[0]], error.hint or "")
+            raise
         return Output(
             text=reply.text,
             side=reply.known,
