@@ -4,6 +4,7 @@ import math
 from dataclasses import asdict
 
 from optimize_eval.findings.claims.failures import WithFailures
+from optimize_eval.findings.claims.held import Held
 from optimize_eval.findings.scores import Scores, Values, known
 from optimize_eval.findings.shapes.difference import (
     DespiteFailures,
@@ -87,6 +88,11 @@ def score_difference(
         with_failures=_despite_failures(failing) if failing else None,
         margin=margin,
     )
+
+
+def held_difference(held: Held) -> ScoreDifference:
+    """Shape a difference, and what skips of one side and rules make of it."""
+    return score_difference(held.comparison, failing=held.failing, over_all=held.over_all)
 
 
 def margin_of(one: Comparison) -> Margin | None:

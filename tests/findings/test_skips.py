@@ -3,6 +3,7 @@
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +189,30 @@ def test_a_diff_counts_skips_apart(tmp_path: Path) -> None:
     assert (row["newly_skipped"], row["skipped"], row["newly_failing"]) == (1, 3, 0)
     assert not row["is_regression"]
     assert found["verdict"]["text"].endswith(": 12 unchanged, 1 newly skipped, 3 skipped")
+
+
+def test_of_pairs_of_candidates_skips_of_one_side_make_hints(tmp_path: Path) -> None:
+    bad, good = [0.1] * 6, noisy(34)
+    skipping: list[Example] = [*[SKIP] * 6, *moved(good, 0.02, sd=0.01)]
+    folder = on_val(base=[0.0] * 40, all=[*bad, *good], some=skipping).write(tmp_path / "r")
+    told = orjson.loads(orjson.dumps(summarise_stored(open_stored(folder)).to_dict()))
+    assert not list(differences(told, expected(read(folder)), Counter()))
+    pair = told["pairs"][-1]
+    assert (pair["b"], pair["mark"], pair["skipped_for_one"]) == ("some", "hint_better", 6)
+    assert pair["despite_failures"] == "no"
+    pair["at_worst"]["diff"] += 0.1
+    assert list(differences(told, expected(read(folder)), Counter()))
+
+
+def test_nor_is_a_model_better_by_them() -> None:
+    bad, good = [0.1] * 6, noisy(34)
+    skipping: list[Example] = [*[SKIP] * 6, *moved(good, 0.02, sd=0.01)]
+    run = made({("judge", "m"): {"p": {"val": [*bad, *good]}}, ("judge", "n"): {"p": {"val": skipping}}})
+    told = replace(run, layout=replace(run.layout, compares_models=True)).summary()
+    assert saying(
+        told, "with the prompt p n is ahead of m among the examples that apply to both, but not when"
+    )
+    assert told["models"][0]["despite_failures"] == "no"
 
 
 def test_a_diff_calls_nothing_better_by_having_bad_examples_skipped(tmp_path: Path) -> None:

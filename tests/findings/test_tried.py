@@ -128,6 +128,7 @@ def test_more_than_five_versions_after_results_were_seen_have_no_verdict(cli: Cl
         "by": None,
     }
     assert good["rows"][1]["vs_baseline"]["train"]["mark"] == "hint_better"
+    assert good["pairs"][0]["mark"] == "hint_better"
     gated = cli("report", "r", "--fail-under", "s@good=0.1")
     assert gated.status == 0
     assert "7 versions were made after results of these examples were seen" in gated.stdout + gated.stderr

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import combinations
+from math import comb
 
 from optimize_eval.findings.claims.failures import (
     Between,
@@ -22,6 +23,13 @@ from optimize_eval.findings.claims.families import (
     model_family_of,
     sizes_by,
 )
+from optimize_eval.findings.claims.held import (
+    Held,
+    Sides,
+    corrected_beside,
+    corrected_failing,
+    corrected_held,
+)
 from optimize_eval.findings.claims.tried import NOTHING, Corrections
 from optimize_eval.findings.scores import Scores
 from optimize_eval.findings.summary.compare import (
@@ -30,7 +38,6 @@ from optimize_eval.findings.summary.compare import (
     AlsoTried,
     Comparison,
     compare,
-    corrected,
     highest_difference,
     tolerance_of,
 )
@@ -72,7 +79,7 @@ class Against(Remembers):
             )
             for key in self._keys()
         }
-        return corrected_by(found, lambda key: family_of(key[0], self.layout), self._also)
+        return self._corrected(found)
 
     @cached_property
     def _sizes(self) -> dict[Key, int]:
@@ -86,31 +93,16 @@ class Against(Remembers):
     def failing(self) -> dict[Key, WithFailures]:
         """Compare once more where either failed or was skipped alone, with these as scores."""
         found = {key: self._with_failures(key) for key in self.baseline if self._are_held_against(key)}
-        done = {
-            end: corrected_by(
-                {key: getattr(found.get(key), end, None) or one for key, one in self.baseline.items()},
-                lambda key: family_of(key[0], self.layout),
-                self._also,
-            )
-            for end in ("at_worst", "at_zero")
-        }
-        return {
-            key: replace(
-                one,
-                at_worst=one.at_worst and done["at_worst"][key],
-                at_zero=one.at_zero and done["at_zero"][key],
-            )
-            for key, one in found.items()
-        }
+        return corrected_failing(self.baseline, found, self._corrected)
 
     @cached_property
     def over_all_rows(self) -> dict[Key, Comparison]:
         """Compare once more with what rules left out, where they may favour one of the two."""
         found = {key: self._over_all(key) for key in self.baseline if may_be_favoured(*self._pair(key))}
-        done = corrected_by(
-            dict(self.baseline) | found, lambda key: family_of(key[0], self.layout), self._also
-        )
-        return {key: done[key] for key in found}
+        return corrected_beside(self.baseline, found, self._corrected)
+
+    def _corrected(self, found: Mapping[Key, Comparison]) -> dict[Key, Comparison]:
+        return corrected_by(found, lambda key: family_of(key[0], self.layout), self._also)
 
     @cached_property
     def groups(self) -> dict[GroupKey, Comparison]:
@@ -149,13 +141,13 @@ class Against(Remembers):
         return {key: (lost, p_holm.get(key), self._state(key, lost, p_holm)) for key, lost in found.items()}
 
     @cached_property
-    def pairs(self) -> dict[CellFamily, list[tuple[str, str, Comparison]]]:
+    def pairs(self) -> dict[CellFamily, list[tuple[str, str, Held]]]:
         """Compare all pairs of candidates, family by family; none where they are too many."""
         wheres = dict.fromkeys(where for where, _ in self.scores)
         return {where: self._pairs(where) if self.pairs_in_all <= MOST_PAIRS else [] for where in wheres}
 
     @cached_property
-    def models(self) -> dict[Key, Comparison]:
+    def models(self) -> dict[Key, Held]:
         """Compare every model with the first one, prompt by prompt; keys name the other model."""
         first, *others = self.layout.task_models if self.layout.compares_models else (None,)
         keys = [key for key in self.scores if key[0].task_model in others]
@@ -164,13 +156,16 @@ class Against(Remembers):
             return model_family_of(key[0], self.layout)
 
         many = sizes_by(keys, family)
-        found = {
-            (where, name): self._between(
-                (where._replace(task_model=first), name), (where, name), comparisons=many[where, name]
-            )
-            for where, name in keys
+        more = {
+            one: self._others([key for key in keys if family(key) == one]) for one in set(map(family, keys))
         }
-        return corrected_by(found, family, self._alone)
+        found = {
+            key: self._held(
+                (key[0]._replace(task_model=first), key[1]), key, comparisons=many[key] + more[family(key)]
+            )
+            for key in keys
+        }
+        return corrected_held(found, lambda kind: corrected_by(kind, family, self._also_of_models))
 
     def highest(self, where: CellFamily, names: Iterable[str]) -> float:
         """Give what no mean difference from the baseline is above; quickest where the largest comes first."""
@@ -181,11 +176,13 @@ class Against(Remembers):
             most = highest_difference(a, b, clusters, seed=self.layout.seed, least=most)
         return most
 
-    def apart_from(self, where: CellFamily, winner: str) -> dict[str, Comparison]:
-        """Compare the winner with the other candidates alone, where all pairs are too many."""
+    def apart_from(self, where: CellFamily, winner: str) -> dict[str, str]:
+        """Mark the winner with the other candidates alone, where all pairs are too many."""
         others = [name for name in self.layout.candidates if name not in {winner, self.layout.baseline}]
-        found = corrected([self._compare(where, name, winner) for name in others], self._alone())
-        return dict(zip(others, found, strict=True))
+        found = {name: self._held((where, name), (where, winner)) for name in others}
+        also = replace(self._alone_in(where), others=self.tried.others.get(where, 0))
+        done = corrected_held(found, lambda kind: corrected_by(kind, lambda _: None, lambda _: also))
+        return {name: one.mark for name, one in done.items()}
 
     def group_places(self, split: str) -> Iterator[tuple[str, str, list[int]]]:
         """Give each group of a split, of all labels that any split has."""
@@ -195,11 +192,27 @@ class Against(Remembers):
             for label in labels:
                 yield path, label, [place for place, other in enumerate(here) if other == label]
 
-    def _pairs(self, where: CellFamily) -> list[tuple[str, str, Comparison]]:
-        names = list(combinations(self.layout.candidates, 2))
-        first = self.layout.baseline
-        compared = [self.baseline[where, b] if a == first else self._compare(where, a, b) for a, b in names]
-        return [(a, b, one) for (a, b), one in zip(names, corrected(compared, self._alone()), strict=True)]
+    def _pairs(self, where: CellFamily) -> list[tuple[str, str, Held]]:
+        """Correct them for all pairs of what was tried."""
+        named, others = len(self.layout.candidates), self.tried.others.get(where, 0)
+        more = comb(named + others, 2) - comb(named, 2)
+        first, also = self.layout.baseline, replace(self._alone_in(where), others=more)
+        found = {
+            (a, b): self._held((where, a), (where, b), self.baseline[where, b] if a == first else None)
+            for a, b in combinations(self.layout.candidates, 2)
+        }
+        done = corrected_held(found, lambda kind: corrected_by(kind, lambda _: None, lambda _: also))
+        return [(a, b, one) for (a, b), one in done.items()]
+
+    def _held(self, a: Key, b: Key, plain: Comparison | None = None, *, comparisons: int = 1) -> Held:
+        """Compare, and once more where skips of one side or rules may have made it."""
+        sides = Sides(
+            a=self.scores[a],
+            b=self.scores[b],
+            between=self._values_between(b[0], comparisons),
+            is_unit=self.layout.score_range(b[0].evaluator) is ScoreRange.UNIT,
+        )
+        return Held.of(plain or self._between(a, b, comparisons=comparisons), sides)
 
     @property
     def compared(self) -> int:
@@ -217,14 +230,24 @@ class Against(Remembers):
 
     def _also(self, keys: Sequence[Key]) -> AlsoTried:
         """Say what was tried besides a family of comparisons."""
-        can_confirm = self.tried.can_confirm and self.is_held_out
-        if family_of(keys[0][0], self.layout) == (self.layout.deciding, True):
-            can_confirm = can_confirm and not self.tried.is_steered
-        return AlsoTried(others=self._others(keys), can_confirm=can_confirm)
+        decides = family_of(keys[0][0], self.layout) == (self.layout.deciding, True)
+        return AlsoTried(others=self._others(keys), can_confirm=self._can_confirm(decides=decides))
+
+    def _also_of_models(self, keys: Sequence[Key]) -> AlsoTried:
+        decides = model_family_of(keys[0][0], self.layout)[1]
+        return AlsoTried(others=self._others(keys), can_confirm=self._can_confirm(decides=decides))
 
     def _alone(self, _keys: object = None) -> AlsoTried:
         """Say that nothing was tried besides a family of comparisons, and whether these may confirm."""
-        return AlsoTried(can_confirm=self.is_held_out)
+        return AlsoTried(can_confirm=self._can_confirm(decides=False))
+
+    def _alone_in(self, where: CellFamily) -> AlsoTried:
+        decides = family_of(where, self.layout) == (self.layout.deciding, True)
+        return AlsoTried(can_confirm=self._can_confirm(decides=decides))
+
+    def _can_confirm(self, *, decides: bool) -> bool:
+        may = self.tried.can_confirm and self.is_held_out
+        return may and not (decides and self.tried.is_steered)
 
     def _keys(self) -> list[Key]:
         return [key for key in self.scores if key[1] != self.layout.baseline]
@@ -240,7 +263,7 @@ class Against(Remembers):
         return are_held_against(*self._pair(key))
 
     def _over_all(self, key: Key) -> Comparison:
-        return self._values_between(key)(*(one.over_all_rows for one in self._pair(key)))
+        return self._values_between(key[0], self._sizes[key])(*(one.over_all_rows for one in self._pair(key)))
 
     def _pair(self, key: Key) -> tuple[Scores, Scores]:
         where, name = key
@@ -248,20 +271,19 @@ class Against(Remembers):
 
     def _with_failures(self, key: Key) -> WithFailures:
         is_unit = self.layout.score_range(key[0].evaluator) is ScoreRange.UNIT
-        return with_failures(*self._pair(key), self._values_between(key), is_unit=is_unit)
+        return with_failures(
+            *self._pair(key), self._values_between(key[0], self._sizes[key]), is_unit=is_unit
+        )
 
-    def _values_between(self, key: Key) -> Between:
+    def _values_between(self, where: CellFamily, comparisons: int) -> Between:
         """Give what compares other scores of the same examples."""
         return partial(
             compare,
-            clusters=self.splits[key[0].split].clusters,
+            clusters=self.splits[where.split].clusters,
             seed=self.layout.seed,
             may_flip=self._may_flip,
-            comparisons=self._sizes[key],
+            comparisons=comparisons,
         )
-
-    def _compare(self, where: CellFamily, a: str, b: str) -> Comparison:
-        return self._between((where, a), (where, b))
 
     def _tolerance(self, where: CellFamily) -> Tolerance | None:
         layout, name = self.layout, where.evaluator

@@ -124,7 +124,7 @@ def _not_told_apart(primary: Sequence[Row], winner: Row, against: Against, layou
         marks = {frozenset((a, b)): one.mark for a, b, one in pairs}
         apart = {other: marks[frozenset((name, other))] for other in layout.candidates if other != name}
     else:
-        apart = {other: one.mark for other, one in against.apart_from(where, name).items()}
+        apart = against.apart_from(where, name)
     rows = sorted(primary, key=lambda row: -(row.splits[split].mean or 0.0))
     for row in rows:
         other = row.candidate

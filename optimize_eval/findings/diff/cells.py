@@ -12,13 +12,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from optimize_eval.findings.claims.failures import (
-    WithFailures,
-    held_against_leader,
-    lower_bounds,
-    may_be_favoured,
-    notable_skips,
-)
+from optimize_eval.findings.claims.failures import lower_bounds
+from optimize_eval.findings.claims.held import Held
+from optimize_eval.findings.claims.held import Sides as ComparedSides
 from optimize_eval.findings.diff.shapes import ExampleOfRun, Sides, WorseExample
 from optimize_eval.findings.reasons import reason_of_lowest
 from optimize_eval.findings.scores import CellReading, Scores, Values
@@ -82,10 +78,8 @@ class ComparedCells:
     """What became of one pair of cells; `low` is the comparison with failures as 0, where there are ends."""
 
     cells: PairedCells
-    comparison: Comparison
+    held: Held
     low: Comparison | None
-    failing: WithFailures | None  # where an evaluator skipped many examples for one of the two alone
-    over_all: Comparison | None  # where rules may favour one of the two
     means: Sides[float | None]
     counts: NotCompared
     failed_calls: Sides[int]
@@ -116,16 +110,14 @@ def compare_cells(
     low = comparison if lows else None
     if lows and any(one.failed for one in scores):
         low = against(_at(lows[0], examples.a), _at(lows[1], examples.b))
-    outcomes = scores[0].at(examples.a), scores[1].at(examples.b)
     is_unit = all(one is ScoreRange.UNIT for one in ranges)
+    both = ComparedSides(
+        a=scores[0].at(examples.a), b=scores[1].at(examples.b), between=between, is_unit=is_unit
+    )
     return ComparedCells(
         cells=cells,
-        comparison=comparison,
+        held=Held.of(comparison, both),
         low=low,
-        failing=held_against_leader(*outcomes, comparison, between, is_unit=is_unit)
-        if notable_skips(*outcomes)
-        else None,
-        over_all=between(*(one.over_all_rows for one in outcomes)) if may_be_favoured(*outcomes) else None,
         means=Sides(a=_mean(means[0], means), b=_mean(means[1], means)),
         counts=_counts(scores, examples),
         failed_calls=Sides(

@@ -3,12 +3,12 @@
 How two cells compare is cells', what the numbers are called in words verdict's.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
 from optimize_eval.findings.claims.duplicates import joined
-from optimize_eval.findings.claims.failures import WithFailures
+from optimize_eval.findings.claims.held import Held, corrected_held
 from optimize_eval.findings.diff.cells import ComparedCells, OpenRun, compare_cells
 from optimize_eval.findings.diff.leaks import without_leaks
 from optimize_eval.findings.diff.metrics import Names, metrics_between
@@ -24,7 +24,7 @@ from optimize_eval.findings.diff.shapes import (
 from optimize_eval.findings.diff.tried import BothTried, both_tried
 from optimize_eval.findings.diff.verdict import judge
 from optimize_eval.findings.metrics import counts_as
-from optimize_eval.findings.shaping import margin_of, score_difference
+from optimize_eval.findings.shaping import held_difference, margin_of, score_difference
 from optimize_eval.findings.summary.compare import (
     MOST_FLIPPED_PAIRS,
     NO_OTHERS,
@@ -41,10 +41,8 @@ from optimize_eval.store.stored import StoredRun
 class CorrectedCells:
     """The comparisons of one pair of cells, with corrected p values."""
 
-    comparison: Comparison
+    held: Held
     low: Comparison | None
-    failing: WithFailures | None
-    over_all: Comparison | None
 
 
 def compare_runs(a: StoredRun, b: StoredRun, *, force: bool) -> RunDiff:
@@ -133,39 +131,18 @@ def _rows_of(cells: Sequence[ComparedCells], also: AlsoTried) -> Iterator[RowDif
 
 
 def _compared(cells: Sequence[ComparedCells], also: AlsoTried) -> list[CorrectedCells]:
-    """Correct each kind of comparison; where a cell has none of a kind, its plain one stands for it."""
-    failing = [one.failing for one in cells]
-    kinds: tuple[list[Comparison | None], ...] = (
-        [one.over_all for one in cells],
-        [one.at_worst if one else None for one in failing],
-        [one.at_zero if one else None for one in failing],
-    )
-    plain = [one.comparison for one in cells]
-    lows = iter(corrected([one.low for one in cells if one.low], also))
-    over_all, at_worst, at_zero = (
-        [
-            one if known else None
-            for known, one in zip(kind, corrected(_filled(kind, plain), also), strict=True)
-        ]
-        for kind in kinds
-    )
-    return [
-        CorrectedCells(
-            comparison=comparison,
-            low=next(lows) if both.low else None,
-            failing=both.failing and replace(both.failing, at_worst=at_worst[n], at_zero=at_zero[n]),
-            over_all=over_all[n],
-        )
-        for n, (both, comparison) in enumerate(zip(cells, corrected(plain, also), strict=True))
-    ]
+    """Correct each kind of comparison by itself."""
 
+    def correct(found: Mapping[int, Comparison]) -> dict[int, Comparison]:
+        return dict(zip(found, corrected(list(found.values()), also), strict=True))
 
-def _filled(kind: Sequence[Comparison | None], plain: Sequence[Comparison]) -> list[Comparison]:
-    return [one or instead for one, instead in zip(kind, plain, strict=True)]
+    held = corrected_held(dict(enumerate(one.held for one in cells)), correct)
+    lows = correct({n: one.low for n, one in enumerate(cells) if one.low})
+    return [CorrectedCells(held=held[n], low=lows.get(n)) for n in range(len(cells))]
 
 
 def _for_tried(claimed: CorrectedCells) -> CorrectedForTried:
-    one, low = claimed.comparison, claimed.low
+    one, low = claimed.held.comparison, claimed.low
     return CorrectedForTried(
         comparisons=one.comparisons,
         p_holm=one.p_holm,
@@ -184,12 +161,12 @@ def _row(both: ComparedCells, plain: CorrectedCells, claimed: CorrectedCells) ->
         candidate_in_a=both.cells.a.candidate,
         task_model=cell.task_model,
         split=cell.split,
-        difference=score_difference(plain.comparison, failing=claimed.failing, over_all=claimed.over_all),
-        margin=margin_of(plain.comparison),
+        difference=held_difference(replace(claimed.held, comparison=plain.held.comparison)),
+        margin=margin_of(plain.held.comparison),
         means=both.means,
-        improved=both.comparison.difference.wins,
-        regressed=both.comparison.difference.losses,
-        unchanged=both.comparison.difference.ties,
+        improved=both.held.comparison.difference.wins,
+        regressed=both.held.comparison.difference.losses,
+        unchanged=both.held.comparison.difference.ties,
         fixed=counts.fixed,
         newly_failing=counts.newly_failing,
         failing_in_both=counts.failing_in_both,

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from optimize_eval.findings.rederive import numerics
 from optimize_eval.findings.rederive.compared import Told, compare, correct, estimate, gap_of, is_gain
+from optimize_eval.findings.rederive.held import held_differences, mark_as_held
 from optimize_eval.findings.rederive.journal import JournaledRun, one_sided
 from optimize_eval.findings.rederive.leaks import doubted
 from optimize_eval.findings.rederive.tried import comparisons_of, is_steered
@@ -188,9 +189,15 @@ def _alike(rows: Sequence[Told], winner: Told, pairs: Sequence[Told], run: Journ
     marks = {frozenset((d["a"], d["b"])): d["mark"] for d in pairs}
     if not pairs:
         others = [one for one in run.candidates if one not in {name, run.baseline}]
-        values = {one: run.cells[*run.primary, split, one].means for one in run.candidates}
-        found = correct({one: compare(values[one], values[name], run, split) for one in others}, lambda _: 0)
-        marks = {frozenset((name, one)): d["mark"] for one, d in found.items()}
+        cells = {one: run.cells[*run.primary, split, one] for one in run.candidates}
+        also = run.also_tried([(*run.primary, split)])
+        found = held_differences(
+            {one: compare(cells[one].means, cells[name].means, run, split) for one in others},
+            {one: (cells[one], cells[name]) for one in others},
+            lambda _, before, after: compare(before, after, run, split),
+            lambda plain: correct(plain, lambda _: 0, lambda _: also),
+        )
+        marks = {frozenset((name, one)): mark_as_held(d) for one, d in found.items()}
     ranked = sorted(rows, key=lambda row: -(row["splits"][split]["mean"] or 0.0))
     return [
         row["candidate"]

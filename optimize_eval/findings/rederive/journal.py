@@ -173,9 +173,14 @@ class JournaledRun:
         """Count the other comparisons that a family is corrected for, and say whether it may confirm."""
         decides, is_strict = (*self.primary, self.deciding), not self.confirms_on_test
         others = sum(self.tries.others(one, decides, is_strict=is_strict) for one in dict.fromkeys(wheres))
-        if decides not in wheres or not self.tries.is_run or not is_strict:
-            return others, True
-        return others, not is_steered(self.tries.told(decides))
+        return others, decides not in wheres or not self.is_steered
+
+    @property
+    def is_steered(self) -> bool:
+        """Return True if too many versions of what decides came after results."""
+        if not self.tries.is_run or self.confirms_on_test:
+            return False
+        return is_steered(self.tries.told((*self.primary, self.deciding)))
 
     @property
     def compared(self) -> int:

@@ -21,6 +21,7 @@ from optimize_eval.findings.rederive.compared import (
     mean_of,
     split_numbers,
 )
+from optimize_eval.findings.rederive.held import held_differences, mark_as_held
 from optimize_eval.findings.rederive.journal import JournaledRun, Values, are_ruled_apart, one_sided
 from optimize_eval.findings.rederive.leaks import doubted
 from optimize_eval.findings.rederive.models import models_compared
@@ -269,9 +270,19 @@ def _pairs(run: JournaledRun, where: Where, values: dict[str, Values], against: 
         (a, b): against[where, b] if a == run.baseline else compare(values[a], values[b], run, where[2])
         for a, b in names
     }
-    told = correct(found, lambda _: 0)
+    others, can_confirm = run.also_tried([where])
+    more = math.comb(len(run.candidates) + others, 2) - len(names)
+    told = held_differences(
+        found,
+        {(a, b): (run.cells[*where, a], run.cells[*where, b]) for a, b in names},
+        lambda _, before, after: compare(before, after, run, where[2]),
+        lambda plain: correct(plain, lambda _: 0, lambda _: (more, can_confirm)),
+    )
     axes = dict(zip(("evaluator", "task_model", "split"), where, strict=True))
-    return [{"a": a, "b": b, **axes, **{key: d[key] for key in OF_D}} for (a, b), d in told.items()]
+    return [
+        {"a": a, "b": b, **axes, **{key: d[key] for key in OF_D}, **d["beside"], "mark": mark_as_held(d)}
+        for (a, b), d in told.items()
+    ]
 
 
 def _groups(run: JournaledRun, means: dict[Where, dict[str, Values]]) -> dict[Any, Told]:

@@ -13,6 +13,7 @@ from optimize_eval.findings.additions import points_about
 from optimize_eval.findings.claims.against import Against
 from optimize_eval.findings.claims.duplicates import copies_in
 from optimize_eval.findings.claims.families import CellFamily
+from optimize_eval.findings.claims.held import Held
 from optimize_eval.findings.claims.leaks import Counted, counted_in, leakage_of
 from optimize_eval.findings.claims.tried import NOTHING, Corrections
 from optimize_eval.findings.claims.winner import claims_of
@@ -41,6 +42,7 @@ from optimize_eval.findings.shapes.summary import (
 from optimize_eval.findings.shaping import (
     estimate,
     failure_groups,
+    held_difference,
     margin_of,
     overfit,
     score_difference,
@@ -233,7 +235,7 @@ class _Summing:
 
     def _all_pairs(self, family: CellFamily) -> list[CandidatePair]:
         return [
-            CandidatePair(a=a, b=b, **family._asdict(), difference=score_difference(one))
+            CandidatePair(a=a, b=b, **family._asdict(), difference=_pair_difference(one))
             for a, b, one in self._against.pairs[family]
         ]
 
@@ -273,6 +275,11 @@ class _Summing:
         start = example * self._layout.repeats
         units = range(start, start + self._layout.repeats)
         return reason_of_lowest([record for _, record in self._records(cell, units)])
+
+
+def _pair_difference(held: Held) -> ScoreDifference:
+    """Shape a difference, which is a hint where skips of one side or rules may have made it."""
+    return replace(held_difference(held), mark=held.mark)
 
 
 def _gap(means: Mapping[str, Mean]) -> ScoreGap | None:

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from optimize_eval.findings.claims.against import Against
-from optimize_eval.findings.rows import MARKS, change, too_few
+from optimize_eval.findings.rows import AMONG_BOTH, MARKS, change, lead_holds, too_few, why_no_lead
 from optimize_eval.findings.shapes.row import ModelPair
 from optimize_eval.findings.shapes.summary import Point, Summary
-from optimize_eval.findings.shaping import score_difference
+from optimize_eval.findings.shaping import held_difference
 from optimize_eval.findings.summary import compare
 from optimize_eval.findings.wording import count
 from optimize_eval.store.layout import Layout
@@ -33,7 +33,7 @@ def model_pairs(against: Against) -> Iterator[ModelPair]:
             evaluator=where.evaluator,
             split=where.split,
             failed=sum(scores.failed for scores in pair),
-            difference=score_difference(one),
+            difference=held_difference(one),
         )
 
 
@@ -65,7 +65,12 @@ def _point(pair: ModelPair) -> Point:
         failed = f"{count(pair.failed, 'call')} failed"
         what = f"is {side} {pair.a} where both were scored, but {failed}"
         return Point(mark="!", text=f"{where} {pair.b} {what}: {change(d)}")
-    return Point(mark=MARKS[d.mark], text=f"{where} {pair.b} {_WORDS[d.mark]} {pair.a}: {change(d)}")
+    if d.mark in {compare.BETTER, compare.WORSE} and not lead_holds(d):
+        side = "ahead of" if d.mark == compare.BETTER else "behind"
+        what = f"is {side} {pair.a} {why_no_lead(d, d.despite_failures or '')}"
+        return Point(mark="!", text=f"{where} {pair.b} {what}: {change(d)}")
+    among = f" {AMONG_BOTH}" if d.skipped_for_one else ""
+    return Point(mark=MARKS[d.mark], text=f"{where} {pair.b} {_WORDS[d.mark]} {pair.a}{among}: {change(d)}")
 
 
 def _more(left: int) -> Point:
