@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -13,11 +14,19 @@ import pytest
 from optimize_eval.cli.printed.checked import NOT_CHECKED, unlike_keys
 from optimize_eval.cli.printed.checked_search import unlike_paths
 from optimize_eval.findings.board.stored import load_own_board
+from optimize_eval.findings.rederive.__main__ import differences
+from optimize_eval.findings.rederive.board import expected_boards
+from optimize_eval.findings.rederive.journal import read
+from optimize_eval.findings.rederive.summary import expected
 from optimize_eval.findings.summary.stored import summarise_stored
 from optimize_eval.search.result.again import ended_sessions, make_again
 from optimize_eval.session.benching.boards import compute_again
 from optimize_eval.store import journal
+from optimize_eval.store.folder import LEADERBOARD, SUMMARY
 from optimize_eval.store.stored import open_stored
+from tests.cli import defined
+from tests.cli.benches import model
+from tests.cli.defined import TASK
 from tests.cli.searches import WITH_VAL, project
 from tests.front_door import Cli, in_this_process
 from tests.tools import write_program
@@ -97,6 +106,25 @@ def test_every_leaf_of_a_summary_is_checked(cli: Cli, tmp_path: Path) -> None:
     assert unnamed(document, summarise_stored(open_stored(tmp_path / "r"))) == set()
 
 
+def derived_otherwise(folder: Path, name: str) -> set[str]:
+    """Falsify each number of a document in turn; give the keys of those that the script does not name."""
+    run = read(folder)
+    summary = {SUMMARY: expected(run)}
+    again = orjson.loads(orjson.dumps((summary | expected_boards(folder, run))[name]))
+    document = orjson.loads((folder / name).read_bytes())
+    passed = set()
+    for way, value in leaves(document):
+        if isinstance(value, int | float):
+            put(document, way, falsified(value))
+            passed |= set() if [*differences(document, again, Counter())] else {str(_named(way))}
+            put(document, way, value)
+    return passed
+
+
+def _named(way: Way) -> str | int:
+    return next((key for key in way if key in {"side_info", "latency", "files", "settings"}), way[-1])
+
+
 @pytest.fixture
 def benched(cli: Cli, tmp_path: Path) -> Path:
     rows = [
@@ -106,6 +134,20 @@ def benched(cli: Cli, tmp_path: Path) -> Path:
     (tmp_path / "sums.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     assert cli("bench", "sums.jsonl", "--model", "toy", "--model", "silent", "--out", "b").status == 0
     return tmp_path / "b"
+
+
+def test_every_number_of_repeats_and_rules_is_derived_by_separate_code(cli: Cli, tmp_path: Path) -> None:
+    task = TASK + "  actions:\n    - {key: even, action: exclude_from_metrics, filter: {op: equals, "
+    defined.task(tmp_path, task + 'expression: "{{ sample.id }}", value: s2}}\n')
+    model(tmp_path / "w", "str(len(asked['prompt']) % 2 + 1)")
+    models = ("--model", "m=cmd:./m", "--model", "w=cmd:./w", "--repeats", "2", "--out", "r")
+    done = cli("bench", "sums.yaml", *models)
+    assert done.status == 0, done.stderr
+    alone = {"latency_ms", "skew", "mde", "side_info", "latency", "files", "settings"}
+    assert derived_otherwise(tmp_path / "r", SUMMARY) <= alone
+    assert derived_otherwise(tmp_path / "r", LEADERBOARD) <= alone
+    board = orjson.loads((tmp_path / "r" / LEADERBOARD).read_bytes())
+    assert board["models"][0]["passes"]
 
 
 def test_every_leaf_of_a_leaderboard_is_checked_but_what_only_it_knows(benched: Path) -> None:

@@ -38,7 +38,7 @@ NOT_CHECKED = (
 
 _DIFFERS = 1
 _TOLD_ALONE = {"timestamp", "settings", "files", "task_errors"}  # of a board
-_NEWER = {"journal", "tried"}  # a summary of an earlier version does not name where it ends
+_NEWER = {"journal", "tried", "largest_gain"}  # a summary of an earlier version does not name where it ends
 _AGAIN = "run the run's own command again: it writes the file"
 
 

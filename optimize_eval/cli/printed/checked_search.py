@@ -14,7 +14,7 @@ from optimize_eval.findings.shapes.summary import Summary, summary_from
 from optimize_eval.frozen import frozen
 from optimize_eval.reading import files, strict_json
 from optimize_eval.search.result.again import ended_sessions, make_again
-from optimize_eval.store.folder import PROPOSALS, SEARCH
+from optimize_eval.store.folder import JOURNAL, PROPOSALS, SEARCH
 from optimize_eval.store.stored import StoredRun
 
 _OF_LATER = frozenset({"calls.final"})
@@ -54,7 +54,7 @@ def _compare(
     if not ended:
         older = f"{SEARCH} was made by older rules: run the search's own command again to update it"
         return SearchCheck(notes=(older,))
-    is_older = _is_before(told["summary"], summary)
+    is_older = _is_before(folder, told["summary"], summary)
     if is_older:
         stored, summary = (stored, summary_from(told["summary"])) if told["summary"] else (None, None)
     made = []
@@ -97,11 +97,20 @@ def _unlike(told: Any, made: Any, path: str) -> Iterator[str]:
             yield path
 
 
-def _is_before(told: Any, summary: Summary | None) -> bool:
+def _is_before(folder: Path, told: Any, summary: Summary | None) -> bool:
     """Return True if the run's journal went on since, or its last command was about something else."""
     if summary is None or summary.journal is None:
         return False
     match told:
-        case {"journal": {"end": int(end), "run": str(run)}}:
-            return end < summary.journal.end or run != summary.journal.run
+        case {"journal": {"end": int(end), "crc": str(crc), "run": str(run)}}:
+            is_before = end < summary.journal.end or run != summary.journal.run
+            return is_before and _ends_there(folder / JOURNAL, end, crc)
     return told is None
+
+
+def _ends_there(path: Path, end: int, crc: str) -> bool:
+    """Return True if a line of a journal ends at a place, and has this checksum."""
+    last = f'"crc":"{crc}"}}\n'.encode()
+    with path.open("rb") as journal:
+        journal.seek(max(0, end - len(last)))
+        return journal.read(len(last)) == last

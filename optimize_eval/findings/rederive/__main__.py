@@ -11,13 +11,18 @@ from typing import Any
 
 from optimize_eval.findings.rederive.board import expected_boards
 from optimize_eval.findings.rederive.journal import JournaledRun, read
-from optimize_eval.findings.rederive.search import expected_search
+from optimize_eval.findings.rederive.search import expected_end, expected_search
 from optimize_eval.findings.rederive.summary import expected
 
 _MISSING = object()
 # of which every field is derived
 _CLOSED = {"failures", "errors", "duplicates", "clusters", "chosen", "leakage"}
-_NEWER = (".skipped_examples", "journal", "tried")  # documents of earlier versions have none of these
+_NEWER = (
+    ".skipped_examples",
+    "journal",
+    "tried",
+    "largest_gain",
+)  # documents of earlier versions have none of these
 _KINDS = {
     **dict.fromkeys(("mean", "score", "overall_score"), "means"),
     "se": "standard errors",
@@ -56,9 +61,12 @@ def _documents(folder: Path, run: JournaledRun | None) -> dict[str, Any]:
     searched = expected_search(folder)
     if run is None:
         return searched
+    summary = expected(run)
+    if searched:
+        searched["search.json"] |= expected_end(folder, run, summary, searched["search.json"]["calls"])
     again = run.overlaps_again
     overlaps = {"run.json": {"settings": {"overlaps": again}}} if again else {}
-    return {"summary.json": expected(run), **overlaps, **expected_boards(folder, run), **searched}
+    return {"summary.json": summary, **overlaps, **expected_boards(folder, run), **searched}
 
 
 def is_of_earlier_version(run: JournaledRun, summary: dict[str, Any]) -> bool:
@@ -89,7 +97,8 @@ def differences(
             if len(stored) != len(again):
                 yield f"the length of {path}", len(stored), len(again)
             for place, (one, other) in enumerate(zip(stored, again, strict=False)):
-                yield from differences(one, other, kinds, f"{path}[{place}]", kind, is_older=is_older)
+                inner = "" if isinstance(other, dict) else kind
+                yield from differences(one, other, kinds, f"{path}[{place}]", inner, is_older=is_older)
         case dict() if path == "leakage" and is_older:  # as earlier versions counted
             many = sum(len(one["rows"]) for one in again.values())
             yield from differences(stored, many, kinds, path, kind, is_older=is_older)

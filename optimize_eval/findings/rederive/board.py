@@ -9,7 +9,8 @@ from typing import Any
 from optimize_eval.findings.rederive import numerics
 from optimize_eval.findings.rederive.board_pairs import fixed, pairs_of, win_rate
 from optimize_eval.findings.rederive.compared import Told, mean_of
-from optimize_eval.findings.rederive.journal import CellRecords, JournaledRun, Values
+from optimize_eval.findings.rederive.journal import CellRecords, JournaledRun, JournaledSplit, Values
+from optimize_eval.findings.rederive.passing import passes_of, passes_over, repeats_of
 from optimize_eval.findings.rederive.replies import told_of_model
 
 _OF_S = ("se", "ci", "method", "n")
@@ -20,8 +21,8 @@ _FEWEST_TASKS = 10
 class BoardTask:
     """One task: its name, its examples in a split, and how it is told."""
 
-    def __init__(self, told: Told, split: str, places: slice) -> None:
-        self.told, self.split, self.places = told, split, places
+    def __init__(self, told: Told, split: JournaledSplit, places: slice) -> None:
+        self.told, self.split, self.places, self.lines = told, split.name, places, split.lines[places]
 
     def of(self, values: Sequence[Any]) -> Sequence[Any]:
         return values[self.places]
@@ -133,7 +134,7 @@ def _tasks(stored: Told, run: JournaledRun, left_out: Collection[str]) -> list[B
             continue
         many = len(split.lines)
         places = [slice(n, n + 1) for n in range(many)] if file["dialect"] == "spec" else [slice(0, many)]
-        found += [BoardTask(next(told), split.name, place) for place in places]
+        found += [BoardTask(next(told), split, place) for place in places]
     return found
 
 
@@ -166,6 +167,7 @@ def _model(run: JournaledRun, place: _Place, tasks: Sequence[BoardTask]) -> Told
             if entry["n"] <= (applying := _applying(task, cells[task.split])) / 2 and applying
         ],
         "categories": _categories(values, tasks),
+        **_passes(tasks, cells),
         "tasks": entries,
         "values": values,
         "records": _joined([cells[split] for split in dict.fromkeys(task.split for task in tasks)]),
@@ -215,11 +217,26 @@ def _entry(task: BoardTask, cell: CellRecords) -> Told:
         "timeouts": kinds["timeout"],
         "errors": dict(kinds),
     }
+    labels = range(len(values))
+    if passes := passes_of(cell, labels, is_clustered=False, places=task.places):
+        told["passes"] = passes
     if "per_example" in task.told:
-        told["per_example"] = [
-            {"score": one} | more for one, more in zip(values, task.of(cell.predictions), strict=True)
-        ]
+        parts = zip(task.lines, values, task.of(cell.predictions), strict=True)
+        told["per_example"] = [{"line": line, "score": one} | more for line, one, more in parts]
     return told
+
+
+def _passes(tasks: Sequence[BoardTask], cells: dict[str, CellRecords]) -> Told:
+    """Estimate over the tasks that have such scores how often any of k repeats passes, and all do."""
+
+    def mean(values: Sequence[Values]) -> Told:
+        overall = _overall(values)
+        others = _elsewhere(values) if overall["ci"] is None else None
+        told = {key: (others or overall)[key] for key in ("se", "ci", "method")}
+        return {"mean": overall["mean"], **told, "n": overall["n"], "tasks": len(values)}
+
+    passes = passes_over([repeats_of(cells[task.split], task.places) for task in tasks], mean)
+    return {"passes": passes} if passes else {}
 
 
 def _if_any(**counts: int) -> Told:

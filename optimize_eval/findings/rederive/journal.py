@@ -32,6 +32,9 @@ class CellRecords:
     whole: list[list[float]] = field(default_factory=list)  # with the scores that rules left out
     ruled: list[int] = field(default_factory=list)  # calls that they left out
     by_outcome: bool = False  # whether such a rule looks at outcomes
+    unranked_at: list[int] = field(default_factory=list)  # answers without a number, by example
+    repeats: int = 1
+    records: list[list[dict[str, Any]]] = field(default_factory=list)  # by example
 
     @property
     def means(self) -> Values:
@@ -167,6 +170,8 @@ class JournaledRun:
     overlaps_again: dict[str, Any]  # the same of data files that are there
     apart: Counter[str]  # the outcomes of rows that are in no number
     checks: set[str]  # scorers of tasks that rank nobody, as these say
+    tasks: list[dict[str, Any]]  # with their scorers and rules
+    left_out: list[dict[str, Any]]  # evaluators that were added later, and are not complete
     tries: JournaledTries
 
     def also_tried(self, wheres: list[tuple[str, str | None, str]]) -> tuple[int, bool]:
@@ -214,6 +219,17 @@ class JournaledRun:
         ]
 
     @property
+    def cells_in_order(self) -> list[Key]:
+        """List cells by evaluator, candidate, task model and split."""
+        return [
+            (evaluator, model, split, candidate)
+            for evaluator in self.evaluators
+            for candidate in self.candidates
+            for model in self.task_models
+            for split in self.splits_for(evaluator)
+        ]
+
+    @property
     def deciding(self) -> str:
         return "val" if "val" in self.splits else next(iter(self.splits))
 
@@ -249,6 +265,8 @@ def read(folder: Path) -> JournaledRun:
     }
     own_splits = {one["name"]: one["splits"] for one in entries if "splits" in one}
     done, shares = _standing(manifest, every, entries, found.records)
+    of_scores = {key: one for key, one in found.records.items() if one["outcome"] == "scored"}
+    scored, _ = _standing(manifest, every, entries, of_scores)
     whole = {name for name in done if done[name] == shares.get(name)} - found.changed
     added = {one["name"] for one in manifest["additions"]}
     kept = [one for one in entries if one["name"] not in added or one["name"] in whole]
@@ -283,7 +301,18 @@ def read(folder: Path) -> JournaledRun:
         overlaps=manifest.get("settings", {}).get("overlaps", {}),
         overlaps_again=again,
         apart=Counter(),
-        checks=_checks(manifest.get("settings", {})),
+        checks=_checks(settings),
+        tasks=settings.get("tasks", []),
+        left_out=[
+            {
+                "evaluator": name,
+                "calls": shares[name],
+                "done": done[name],
+                "scored": scored[name],
+                "changed": name in found.changed,
+            }
+            for name in (one["name"] for one in entries if one not in kept)
+        ],
         tries=tried_in(folder, manifest, found.lines),
     )
     _fill(run, found.records)
@@ -361,12 +390,14 @@ def _fill(run: JournaledRun, records: Records) -> None:
 
 
 def _cell(run: JournaledRun, key: Key, split: JournaledSplit, records: Records) -> CellRecords:
-    cell = CellRecords(scores=[], failures=[], skips=[], is_unit=run.ranges[key[0]] == "unit")
+    cell = CellRecords([], [], [], is_unit=run.ranges[key[0]] == "unit", repeats=run.repeats)
     for line in split.lines:
         theirs = [records.get((*key, line, repeat + 1), {}) for repeat in range(run.repeats)]
+        cell.records.append([one for one in theirs if one])
         answered = [one["score"] for one in theirs if one.get("outcome") == "scored"]
         cell.scores.append([score for score in answered if score is not None])
         cell.unranked += answered.count(None)
+        cell.unranked_at.append(answered.count(None))
         cell.failures.append([one["kind"] for one in theirs if one.get("outcome") == "failed"])
         skipped = [one for one in theirs if one.get("outcome") == "skipped"]
         cell.skips.append([(one.get("message", ""), one.get("excluded_by", [])) for one in skipped])

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from optimize_eval.findings.rederive.journal import JournaledRun
+
 Record = dict[str, Any]
 
 _CUT_SHORT = {"time", "cost", "interrupted", "evaluator"}
@@ -37,6 +39,26 @@ def expected_search(folder: Path) -> dict[str, Any]:
         return {}
     evaluations = [*_lines(folder / "evaluations.jsonl")]
     return {"search.json": {**_told(search, evaluations), **_best(stored, search)}}
+
+
+def expected_end(folder: Path, run: JournaledRun, summary: Record, calls: Record) -> Record:
+    """Compute what search.json has of its final run beside the search's `calls`; nothing of what went on."""
+    stored = json.loads((folder / "search.json").read_bytes())
+    end = (stored.get("summary") or {}).get("journal", {})
+    if any(end.get(key) != value for key, value in run.end.items()):
+        return {}
+    told: Record = {"summary": summary}
+    told |= {"verdict": summary["verdict"]} if summary["verdict"]["state"] is not None else {}
+    known = {one["key"] for one in _lines(folder / "evaluations.jsonl") if _is_final(one)}
+    records = [one for one in _lines(folder / "journal.jsonl") if "key" in one]
+    there = [one for one in records if one["candidate"] in run.candidates]
+    known |= {one["key"] for one in there if "reused_from" in one and _is_final(one)}
+    final = run.size - len(known.intersection(one["key"] for one in there))
+    return told | {"calls": {**calls, "final": final}}
+
+
+def _is_final(record: Record) -> bool:
+    return record.get("outcome") in {"scored", "skipped"}
 
 
 def _lines(path: Path) -> Iterator[Record]:
@@ -91,6 +113,7 @@ def _told(search: SearchJournal, evaluations: list[Record]) -> Record:
         ],
         "score_summary": _scores(means),
         "proposals": {"accepted": _accepted(search, evaluations), **_proposals(search)},
+        **_plateau(search),
         "goal": {
             name: weight
             for name, weight in zip(
@@ -99,6 +122,12 @@ def _told(search: SearchJournal, evaluations: list[Record]) -> Record:
             if weight
         },
     }
+
+
+def _plateau(search: SearchJournal) -> Record:
+    is_stopped = search.end["status"] == "plateau"
+    at = {} if is_stopped else {"stopped_at_iteration": None}
+    return {"early_stopped": is_stopped, **at, **({"plateau_detected": True} if is_stopped else {})}
 
 
 def _accepted(search: SearchJournal, evaluations: list[Record]) -> int:

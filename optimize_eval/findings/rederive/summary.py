@@ -25,6 +25,14 @@ from optimize_eval.findings.rederive.held import held_differences, mark_as_held
 from optimize_eval.findings.rederive.journal import JournaledRun, Values, are_ruled_apart, one_sided
 from optimize_eval.findings.rederive.leaks import doubted
 from optimize_eval.findings.rederive.models import models_compared
+from optimize_eval.findings.rederive.passing import passes_of
+from optimize_eval.findings.rederive.said import (
+    calibration_of,
+    corpus_bleu_of,
+    failures_of,
+    metrics_of,
+    worst_of,
+)
 from optimize_eval.findings.rederive.spent import spent_of
 
 Where = tuple[str, str | None, str]  # evaluator, task model, split
@@ -73,12 +81,35 @@ def expected(run: JournaledRun) -> Told:
         "changed": run.changed,
         **({"skips": skips} if (skips := _skips(run)) else {}),
         "replies": sorted(run.replies, key=_order(run)),
+        "pairs_left_out": _pairs_left_out(run),
+        "additions_left_out": run.left_out,
+        **_by_cell(run),
         "verdict": verdict_of(primary, claims, run, tried),
         **({"tried": tried} if tried else {}),
         "journal": run.end,
         **models_compared(run, means),
         "spent": spent_of(run.calls) if run.calls else None,
     }
+
+
+def _pairs_left_out(run: JournaledRun) -> int:
+    many = len(run.candidates) * (len(run.candidates) - 1) // 2
+    return many if many > _MOST_PAIRS else 0
+
+
+def _by_cell(run: JournaledRun) -> Told:
+    """Tell what is listed cell by cell, besides skips and replies."""
+    told: Told = {"failures": [], "passes": [], "calibration": [], "corpus_bleu": []}
+    for key in run.cells_in_order:
+        where = dict(zip(("evaluator", "task_model", "split", "candidate"), key, strict=True))
+        cell, split = run.cells[key], run.splits[key[2]]
+        told["failures"] += [where | one for one in failures_of(cell, split)]
+        passes = passes_of(cell, split.labels, is_clustered=split.is_clustered)
+        told["passes"] += [where | {"by_k": passes}] if passes else []
+        for name, one in (("calibration", calibration_of(cell)), ("corpus_bleu", corpus_bleu_of(cell))):
+            told[name] += [where | one] if one else []
+    metrics = [*metrics_of(run)]
+    return told | ({"metrics": metrics} if metrics else {})
 
 
 def _order(run: JournaledRun) -> Callable[[Told], tuple[int, ...]]:
@@ -176,12 +207,20 @@ def _row(run: JournaledRun, called: tuple[str, str | None], name: str, against: 
         "vs_baseline": None,
         "overfit": None,
         "groups": groups.get((called, name), {}),
+        "worst": _worst(run, called, name),
     }
     if name != run.baseline:
         row["vs_baseline"] = {
             split: _d(against[where, name], run, called[0]) for split, where in wheres.items()
         }
     return row
+
+
+def _worst(run: JournaledRun, called: tuple[str, str | None], name: str) -> list[Told]:
+    own = run.splits_for(called[0])
+    split = run.deciding if run.deciding in own else own[0]
+    cells = [run.cells[*called, split, one] for one in (name, run.baseline)]
+    return worst_of(cells[0], cells[1], run.splits[split])
 
 
 def _d(d: Told, run: JournaledRun, evaluator: str) -> Told:

@@ -1,0 +1,152 @@
+"""What else records say: which calls failed, stated confidences, counts of BLEU, metrics of tasks."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from optimize_eval.findings.rederive.journal import CellRecords, JournaledRun, JournaledSplit
+
+Told = dict[str, Any]
+Record = dict[str, Any]
+
+_MOST_LINES, _MOST_WORST = 20, 5
+_ORDERS = 4
+
+
+def failures_of(cell: CellRecords, split: JournaledSplit) -> list[Told]:
+    """Group the failures of a cell by kind and stage, in the order of their first."""
+    groups: dict[tuple[str, str], Told] = {}
+    for line, records in zip(split.lines, cell.records, strict=True):
+        for one in records:
+            if one["outcome"] != "failed":
+                continue
+            stage = one.get("stage", "")
+            first = {"kind": one["kind"], "count": 0, "first_message": one["message"], "lines": []}
+            first |= {"stage": stage} if stage else {}
+            group = groups.setdefault((one["kind"], stage), first)
+            group["count"] += 1
+            if line not in group["lines"] and len(group["lines"]) < _MOST_LINES:
+                group["lines"].append(line)
+    return list(groups.values())
+
+
+def worst_of(cell: CellRecords, baseline: CellRecords, split: JournaledSplit) -> list[Told]:
+    """List who lost most against the baseline; of the baseline itself its lowest scores."""
+    pairs = [
+        (place, own, base)
+        for place, (own, base) in enumerate(zip(cell.means, baseline.means, strict=True))
+        if own is not None
+    ]
+    if cell is baseline:
+        ranked = sorted(pairs, key=lambda one: (one[1], one[0]))
+    else:
+        lost = [(place, own, base) for place, own, base in pairs if base is not None and own < base]
+        ranked = sorted(lost, key=lambda one: (one[1] - (one[2] or 0.0), one[1], one[0]))
+    return [
+        {"split": split.name, "line": split.lines[place], "score": own, "baseline": base}
+        for place, own, base in ranked[:_MOST_WORST]
+    ]
+
+
+def calibration_of(cell: CellRecords) -> Told | None:
+    """Hold stated confidences against scores, in ten bins."""
+    scored = [one for one in _scored(cell) if one["score"] is not None and cell.is_unit]
+    stated = [
+        (one["side_info"]["confidence"], one["score"]) for one in scored if "confidence" in one["side_info"]
+    ]
+    usable = [pair for pair in stated if _is_number(pair[0]) and 0 <= pair[0] <= 1]
+    if not usable:
+        return None
+    bins: dict[int, list[tuple[float, float]]] = {}
+    for pair in usable:
+        bins.setdefault(min(9, int(pair[0] * 10)), []).append(pair)
+    rows = [
+        {"low": at / 10, "high": (at + 1) / 10, "n": len(pairs), **_means(pairs)}
+        for at, pairs in sorted(bins.items())
+    ]
+    return {
+        "n": len(usable),
+        **_means(usable),
+        "brier": math.fsum((stated - score) ** 2 for stated, score in usable) / len(usable),
+        "ece": math.fsum(row["n"] * abs(row["confidence"] - row["score"]) for row in rows) / len(usable),
+        "bins": rows,
+        "unusable": len(stated) - len(usable),
+    }
+
+
+def corpus_bleu_of(cell: CellRecords) -> Told | None:
+    """Pool the counts of sentences: lengths of output and reference, matches and n-grams of each order."""
+    sentences = [one["side_info"].get("bleu_counts") for one in _scored(cell)]
+    counts = [one for one in sentences if _are_counts(one)]
+    if not counts:
+        return None
+    output, reference, *pooled = (sum(column) for column in zip(*counts, strict=True))
+    matched, there = pooled[:_ORDERS], pooled[_ORDERS:]
+    halved, logs = 0, []
+    for hits, many in zip(matched, there, strict=True):
+        halved += not hits
+        precision = (hits or 0.5**halved) / many if many else 0.0
+        logs.append(math.log(precision) if precision else -math.inf)
+    is_nothing = not output or not any(matched) or -math.inf in logs
+    brevity = min(0.0, 1 - reference / output) if output else 0.0
+    score = 0.0 if is_nothing else min(1.0, math.exp(brevity + math.fsum(logs) / _ORDERS))
+    return {"score": score, "outputs": len(counts)}
+
+
+def metrics_of(run: JournaledRun) -> Iterator[Told]:
+    """Count the rows of tasks' scorers, and average the fields of those that name no metrics."""
+    for task in run.tasks:
+        names = [one["evaluator"] for one in task["scorers"] if one["evaluator"] in run.evaluators]
+        wheres = dict.fromkeys(key for key in run.cells_in_order if key[0] in names)
+        for candidate, model, split in dict.fromkeys((key[3], key[1], key[2]) for key in wheres):
+            for scorer in task["scorers"]:
+                key = scorer["evaluator"], model, split, candidate
+                if key in run.cells:
+                    axes = dict(zip(("evaluator", "task_model", "split", "candidate"), key, strict=True))
+                    is_whole = not task.get("actions") or not run.waits
+                    yield axes | _table(run.cells[key], scorer, is_whole=is_whole)
+
+
+def _table(cell: CellRecords, scorer: Told, *, is_whole: bool) -> Told:
+    every = [one for records in cell.records for one in records]
+    samples = [one for one in every if one["outcome"] != "skipped" or one.get("excluded_by")]
+    failed = sum(one["outcome"] == "failed" for one in samples)
+    rules = Counter(rule for one in samples for rule in one.get("excluded_by", ()))
+    rows = [one["side_info"].get("scores", {}) for one in samples if one["outcome"] == "scored"]
+    excluded = len(samples) - failed - len(rows)
+    told: Told = {"n_total": len(samples), "n_scored": len(rows)}
+    told |= {key: many for key, many in (("n_excluded", excluded), ("n_failed", failed)) if many}
+    told |= {"excluded_by": dict(rules)} if rules else {}
+    is_usual = scorer.get("metrics") is None and is_whole
+    means = [*_usual(rows, is_evidence=bool(scorer.get("is_evidence")))] if is_usual else []
+    return told | ({"metrics": means} if means else {})
+
+
+def _usual(rows: list[Told], *, is_evidence: bool) -> Iterator[Told]:
+    for name in dict.fromkeys(name for row in rows for name in row):
+        values = [row[name] for row in rows if row.get(name) is not None]
+        if values and all(isinstance(value, bool | int | float) for value in values):
+            called = name if is_evidence else "accuracy" if name == "is_correct" else f"{name}_mean"
+            told = {"type": "mean", "values": {called: math.fsum(values) / len(values)}, "n": len(values)}
+            missing = len(rows) - len(values)
+            yield told | ({"missing": missing} if missing else {})
+
+
+def _scored(cell: CellRecords) -> Iterator[Record]:
+    return (one for records in cell.records for one in records if one["outcome"] == "scored")
+
+
+def _means(pairs: Iterable[tuple[float, float]]) -> Told:
+    columns = zip(*pairs, strict=True)
+    values = [math.fsum(column) / len(column) for column in columns]
+    return dict(zip(("confidence", "score"), values, strict=True))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _are_counts(value: Any) -> bool:
+    is_list = isinstance(value, list) and len(value) == 2 + 2 * _ORDERS
+    return is_list and all(type(one) is int and 0 <= one <= 1 << 53 for one in value)
