@@ -41,6 +41,7 @@ class CheckedFile:
     copies: Mapping[int, int] = field(default_factory=dict)  # lines of records that are there already
     copied: str = ""  # the same in words
     rows: tuple[Example, ...] = ()  # of a dataset
+    split: str = ""  # which one it is in a sweep file
     leaks: tuple[LeakedRow, ...] = ()  # those that another dataset holds, too
     leaked: str = ""  # the same in words
 

@@ -1,6 +1,6 @@
 """Datasets that are checked together: which rows of one are in another that comes before it.
 
-What a file is its name says (train, val, test), else the order in which files are named.
+What a file is a sweep file says, else its name (train, val, test), else the order in which files are named.
 """
 
 import re
@@ -18,30 +18,33 @@ from optimize_eval.tasks.jsonl.files import DATASET
 _RANKS = {"train": 0, "training": 0, "dev": 1, "val": 1, "valid": 1, "validation": 1, "test": 2}
 
 
-def with_leaks(checked: Sequence[CheckedFile]) -> list[CheckedFile]:
+def with_leaks(checked: Sequence[CheckedFile], *, keeps_leaks: bool = False) -> list[CheckedFile]:
     """Let datasets know which of their rows others hold; all else stays as it is."""
-    datasets = {one.path: one for one in _in_order(checked)}
+    datasets = {one.split or one.path: one for one in _in_order(checked)}
     if len(datasets) < 2:  # noqa: PLR2004  two are to be held against each other
         return [*checked]
-    overlaps = overlaps_of({path: one.rows for path, one in datasets.items()}, {})
+    overlaps = overlaps_of({name: one.rows for name, one in datasets.items()}, {})
     splits = [
-        Split(name=path, lines=tuple(row.line for row in one.rows), sha256=("",) * len(one.rows))
-        for path, one in datasets.items()
+        Split(name=name, lines=tuple(row.line for row in one.rows), sha256=("",) * len(one.rows))
+        for name, one in datasets.items()
     ]
     leaks = {split.name: split for split in with_overlaps(splits, overlaps) if split.leaks}
-    told = leakages_of([*leaks.values()], keeps_leaks=False)
-    return [
-        replace(one, leaks=leaks[one.path].leaks or (), leaked=told[one.path].point(one.path))
-        if datasets.get(one.path) is one and one.path in leaks
-        else one
-        for one in checked
-    ]
+    told = leakages_of([*leaks.values()], keeps_leaks=keeps_leaks)
+
+    def with_its_own(one: CheckedFile) -> CheckedFile:
+        name = one.split or one.path
+        if datasets.get(name) is not one or name not in leaks:
+            return one
+        rows = tuple(row._replace(split=datasets[row.split].path) for row in leaks[name].leaks or ())
+        return replace(one, leaks=rows, leaked=told[name].point(name))
+
+    return [*map(with_its_own, checked)]
 
 
 def _in_order(checked: Sequence[CheckedFile]) -> list[CheckedFile]:
     """Put usable datasets in the order of splits; of one split they stay as they were named."""
     datasets = [one for one in checked if one.kind == DATASET and one.rows and not one.first_problem]
-    return sorted(datasets, key=lambda one: _rank(one.path))
+    return sorted(datasets, key=lambda one: _rank(one.split or one.path))
 
 
 def _rank(path: str) -> int:

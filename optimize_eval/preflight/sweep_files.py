@@ -1,6 +1,7 @@
 """A sweep file with every file that it names, checked without a call; all problems at once."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from optimize_eval.candidates import Candidate, CandidatePath, field_candidates, load_candidates
@@ -9,10 +10,12 @@ from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.findings.summary.gates import check_gap_reachable, check_reachable
 from optimize_eval.kinds.table import kind_of
 from optimize_eval.preflight.data_files import CheckedFile, of_reading
+from optimize_eval.preflight.overlapping import with_leaks
 from optimize_eval.preflight.prompted import check_prompted
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.rows.datasets import MAX_RECORDS, ParsedFile, read_dataset
 from optimize_eval.run.splits import SplitSource, check_fields, check_labels
+from optimize_eval.store.manifest import KEEP, LEAKS
 from optimize_eval.sweepfile import KeyPlace, Sweep
 from optimize_eval.sweepfile.reading import read_sweep
 
@@ -37,7 +40,10 @@ def check_sweep(path: str) -> list[CheckedFile]:
     ]
     return [
         CheckedFile(path=path, kind="sweep", count=len(sweep.entries), problems=_in_order(problems)),
-        *map(of_reading, readings.values()),
+        *with_leaks(
+            [replace(of_reading(one), split=SPLITS[key]) for key, one in readings.items()],
+            keeps_leaks=sweep.options.get(LEAKS) == KEEP,
+        ),
         *(
             CheckedFile(path=name, kind="candidates", count=len(found), problems=wrong)
             for name, found, wrong in listed

@@ -345,3 +345,37 @@ def test_a_share_that_is_cut_off_holds_no_row_of_the_rest(cli: Cli, project: Pat
     assert document["settings"]["overlaps"]["val"]["leaks"] == []  # it was looked for
     assert summary(project, "s")["leakage"] == {}
     assert_derived(cli, "s")
+
+
+@pytest.mark.parametrize(
+    ("keeps", "words"),
+    [("", ": nothing is said about val"), ('leaks = "keep"\n', ": they count, as --leaks keep says")],
+)
+def test_a_sweep_file_whose_val_is_its_train_is_told_of_it(
+    cli: Cli, project: Path, keeps: str, words: str
+) -> None:
+    named = f'[run]\n{keeps}dataset = "train.jsonl"\nvalset = "train.jsonl"\n'
+    named += 'candidates = ["bad.txt", "good.txt"]\n'
+    (project / "sweep.toml").write_text(f'{named}[[evaluator]]\nname = "j"\ncommand = "./judge.sh"\n')
+    checked = cli("validate", "sweep.toml", "val.jsonl")
+    assert "train.jsonl: leak: 12 of 12 val examples are in train, too" in checked.stdout
+    assert words in checked.stdout
+    files = cli("validate", "sweep.toml", "--json").json["files"]
+    leaks = [file.get("leaks") for file in files if file["path"] == "train.jsonl"]
+    assert (leaks[0], leaks[1][11]["of"]) == (None, {"path": "train.jsonl", "line_number": 12})
+    assert words in cli("preflight", "sweep.toml").stderr
+    planned = cli("run", "sweep.toml", "--dry-run", "--json")
+    assert (planned.json["power"], words in planned.stderr) == (None, True)
+
+
+def test_what_is_kept_is_held_out_on_no_page(cli: Cli, project: Path) -> None:
+    write(project / "val.jsonl", [*VAL, TRAIN[3]])
+    assert run(cli, "--leaks", "keep", "--quiet").status == 0
+    texts = [cli("report", "r", "--format", form).stdout for form in ("terminal", "md", "junit", "csv")]
+    search(cli, "--valset", "val.jsonl", "--leaks", "keep")
+    texts += [cli("report", "s", "--format", form).stdout for form in ("terminal", "md")]
+    planned = run(cli, "--leaks", "keep", "--dry-run").stdout
+    for text in (planned, *texts):
+        assert not [word for word in ("held-out", "beats", "✓", "△", "▲", "would be found") if word in text]
+    told = summary(project)
+    assert {pair["mark"] for pair in told["pairs"]} == {"no_difference"}

@@ -62,10 +62,12 @@ def validate(
 ) -> None:
     """Check data and task files line by line, and sweep files with what they name; all problems at once."""
     checked = [one for path, folder in _each(files) for one in _checked(path, folder, kind)]
-    if sum(bool(one.rows) for one in checked) > 1:
+    apart = [one for one in checked if not one.split]  # of a sweep's files it is known
+    if sum(bool(one.rows) for one in apart) > 1:
         from optimize_eval.preflight.overlapping import with_leaks  # noqa: PLC0415  most check one file
 
-        checked = with_leaks(checked)
+        known = iter(with_leaks(apart))
+        checked = [one if one.split else next(known) for one in checked]
     if as_json:
         output.emit_json({"files": [_to_dict(one) for one in checked]})
     else:

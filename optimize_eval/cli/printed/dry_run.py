@@ -1,6 +1,6 @@
 """`--dry-run` of runs and benches: what would be called, how long it might take, and what it could show."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -8,7 +8,9 @@ from optimize_eval.candidates import THE_PROMPT, THE_TASK
 from optimize_eval.cli import output
 from optimize_eval.errors import UsageError
 from optimize_eval.findings import forecast as forecasts
+from optimize_eval.findings.claims.leaks import leakage_of
 from optimize_eval.findings.forecast import Forecast, Like, forecast, like_of
+from optimize_eval.findings.shapes.leakage import sentence_of
 from optimize_eval.findings.wording import count, percent
 from optimize_eval.reports.columns import wrapped
 from optimize_eval.run.plan import Plan
@@ -28,19 +30,23 @@ def show(plan: Plan, run: StoredRun, *, slots: int, like: str | None, as_json: b
     """Print the plan; reads the journal if the run is begun, writes and calls nothing."""
     earlier = read_like(like, plan.layout) if like else None
     leakage, counted = _leakage(plan.layout)
-    found = forecast(counted, earlier)
+    not_held_out = sentence_of(leakage_of(plan.layout), plan.layout.deciding)
+    found = None if not_held_out else forecast(counted, earlier)
     told = _plan(plan, run, slots, earlier, found) | {"leakage": leakage} | _margins(counted, earlier)
     if as_json:
         output.emit_json(told)
     else:
-        output.emit("\n".join(_lines(plan, told, earlier, found)))
+        power = (
+            [not_held_out] if not_held_out else _power(found, told["decided_on"], earlier) if found else ()
+        )
+        output.emit("\n".join(_lines(plan, told, earlier, power)))
 
 
 def _leakage(layout: Layout) -> tuple[dict[str, Any], Layout]:
     """Say what leaked, and what the numbers will be made of."""
     if not any(split.leaks for split in layout.splits):
         return {}, layout
-    from optimize_eval.findings.claims.leaks import counted_in, leakage_of  # noqa: PLC0415  most runs have none
+    from optimize_eval.findings.claims.leaks import counted_in  # noqa: PLC0415  most runs have none
     from optimize_eval.findings.documents import to_dict  # noqa: PLC0415
 
     return {name: to_dict(one) for name, one in leakage_of(layout).items()}, counted_in(layout).layout
@@ -90,12 +96,11 @@ def _plan(
     }
 
 
-def _lines(plan: Plan, told: dict[str, Any], like: Like | None, found: Forecast | None) -> list[str]:
+def _lines(plan: Plan, told: dict[str, Any], like: Like | None, power: Iterable[str]) -> list[str]:
     splits = " · ".join(f"{name} {many:,}{_leaked(name, told)}" for name, many in told["splits"].items())
     known = told["calls"] - told["owed"]
     done = f", {known:,} of them done" if known else ""
     left = f"{done}; {_time(told, like)}" if told["owed"] else ", all of them done"
-    power = _power(found, told["decided_on"], like) if found else ()
     parts = [
         ("evaluators", ", ".join(f"{one.name}: {one.text}" for one in plan.identities)),
         ("candidates", f"{', '.join(told['candidates'])} (baseline {told['baseline']})" * _compares(plan)),

@@ -96,6 +96,14 @@ function differenceOf(d, isHint) {
 }
 
 /**
+ * What leaked confirms nothing, also where it was kept.
+ * @param {Data} data
+ */
+function confirmsNothing(data) {
+  return data.summary.verdict?.state === "leaked";
+}
+
+/**
  * Whether the better one of two is none for certain: a search chose among many on this split, and the verdict
  * does not call it better. Train always chose; val did where it steered, or where a test set decides.
  * @param {Data} data

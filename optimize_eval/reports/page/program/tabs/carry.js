@@ -18,7 +18,8 @@ function carryOver(app, rows) {
   const reach = data.head.search ? null : reachOf(app); // a search's verdict says it, corrected for its choice
   if (!train || !shown.length) return reach && section("", "How small a difference this run can find", reach);
   const crosses = shown.map((row) => ({ row, x: row.vs_baseline[train], y: row.vs_baseline[split] }));
-  return section("", "Does the gain carry over to held-out data?", carryChart(data, crosses, split, train), reach);
+  const other = confirmsNothing(data) ? split : "held-out data";
+  return section("", `Does the gain carry over to ${other}?`, carryChart(data, crosses, split, train), reach);
 }
 
 function carryChart(data, crosses, split, train) {
@@ -55,7 +56,7 @@ function cross(data, { row, x: dx, y: dy }, x, y) {
     row.overfit?.state === "overfits" && svg("line", { class: "drop", x1: cx, x2: cx, y1: y(dx.diff), y2: cy }),
     dx.ci && svg("line", { class: `ci ${colour}`, x1: x(dx.ci[0]), x2: x(dx.ci[1]), y1: cy, y2: cy }),
     dy.ci && svg("line", { class: `ci ${colour}`, x1: cx, x2: cx, y1: y(dy.ci[0]), y2: y(dy.ci[1]) }),
-    svg("g", null, svg("title", null, `${row.candidate}: train ${signed(dx.diff)}, held out ${signed(dy.diff)}`), mark(data, at, cx, cy, 7)),
+    svg("g", null, svg("title", null, `${row.candidate}: train ${signed(dx.diff)}, ${data.summary.decided_on} ${signed(dy.diff)}`), mark(data, at, cx, cy, 7)),
   ];
 }
 

@@ -94,7 +94,7 @@ function leaderboard(app, rows) {
       rest.map((column) => h("td", { class: column.kind }, column.cell(row))));
   });
   const leftOut = `failed ${data.summary.units.skipped ? "and skipped " : ""}calls are in no mean`;
-  const legend = rows.length > 1 && data.isWhole ? `▲▼ shown after correction · △▽ hint only · dashed: baseline · ${leftOut}` : leftOut;
+  const legend = rows.length > 1 && data.isWhole && !confirmsNothing(data) ? `▲▼ shown after correction · △▽ hint only · dashed: baseline · ${leftOut}` : leftOut;
   const chosen = data.head.search ? "Δ and p are not corrected for the search's choice · " : "";
   return h(
     "section",
