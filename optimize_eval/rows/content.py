@@ -29,12 +29,12 @@ _GOLD = frozenset(
     target targets answer answers gold expected reference references label labels solution
     """.split()  # noqa: SIM905  words, as they are read
 )
-_DROPPED = ".,;:!?\"'`\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}"
-_DROPPED += "\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}"
+DROPPED = ".,;:!?\"'`\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}"
+DROPPED += "\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}"
 _PLAIN = str.maketrans(
-    {**{chr(n): chr(n).lower() for n in range(128)}, **dict.fromkeys(_DROPPED, " "), "\0": " "}
+    {**{chr(n): chr(n).lower() for n in range(128)}, **dict.fromkeys(DROPPED, " "), "\0": " "}
 )
-_BLANKS = str.maketrans(dict.fromkeys(_DROPPED, " "))
+_BLANKS = str.maketrans(dict.fromkeys(DROPPED, " "))
 _CODE = re.compile(r"(?m)(?<=\n)[ \t]+\S.*$|[;{][ \t]*$|</\w+>")
 
 

@@ -3,40 +3,82 @@
 Ids and dates tell rows apart only where there is no text that does. What is expected has to be the same, too.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from hashlib import blake2b
 
-from optimize_eval.rows.content import MARK, Flat, find_content, flatten, is_apart, normalise
+from optimize_eval.rows.content import (
+    DROPPED,
+    MARK,
+    Content,
+    Flat,
+    find_content,
+    flatten,
+    is_apart,
+    normalise,
+)
 from optimize_eval.rows.example import Example
 
 _SAMPLED = 1_000
 _DIGEST = 8  # bytes
+_LOWER = bytes(range(256)).lower()
+_GAPS = bytes(n for n in range(128) if chr(n).isspace() or chr(n) in DROPPED or not n)
 
 
 def find_copies(rows: Sequence[Example]) -> dict[int, int]:
     """Give the lines of rows that say the same as an earlier one, each with the line of the first."""
-    return copies_among(rows, values_of(rows))
+    content = _content_of(rows)
+    return _copies_among(rows, _values(rows, content), content)
 
 
-def copies_among(rows: Sequence[Example], values: Sequence[str]) -> dict[int, int]:
-    """Give them by what is known of the rows' values."""
-    of_values: dict[str, int] = {}
-    firsts = {row.line: of_values.setdefault(one, row.line) for row, one in zip(rows, values, strict=True)}
-    return {line: first for line, first in firsts.items() if line != first}
+def values_and_copies(rows: Sequence[Example]) -> tuple[list[str], dict[int, int]]:
+    """Digest what rows say, two that say the same alike; and give the copies among them."""
+    content = _content_of(rows)
+    values = _values(rows, content)
+    return values, _copies_among(rows, values, content)
 
 
-def values_of(rows: Sequence[Example]) -> list[str]:
-    """Digest what rows say: two that say the same have the same digest."""
+def _content_of(rows: Sequence[Example]) -> Content:
     sample = [flatten(row.value) for row in rows[:: -(-len(rows) // _SAMPLED) or 1]]
-    content = find_content(sample, sample)
-    return [_digest(flatten(row.value), is_text=content.is_text, is_code=content.is_code) for row in rows]
+    return find_content(sample, sample)
 
 
-def _digest(flat: Flat, *, is_text: bool, is_code: bool) -> str:
-    """Stand for all values of a row, in the order of their paths."""
-    parts = []
+def _copies_among(rows: Sequence[Example], values: Sequence[str], content: Content) -> dict[int, int]:
+    alike = Counter(values)
+    firsts: dict[str, int] = {}
+    copies: dict[int, int] = {}
+    for row, value in zip(rows, values, strict=True):
+        if alike[value] > 1:
+            first = firsts.setdefault(_exactly(flatten(row.value), content), row.line)
+            if first != row.line:
+                copies[row.line] = first
+    return copies
+
+
+def _values(rows: Sequence[Example], content: Content) -> list[str]:
+    return [_value(flatten(row.value), is_text=content.is_text) for row in rows]
+
+
+def _value(flat: Flat, *, is_text: bool) -> str:
+    """Digest all values of a row, in the order of their paths, without any blank: quick, and nearly exact."""
+    digest = blake2b(digest_size=_DIGEST)
     for path in sorted(flat):
         if not (is_text and is_apart(path)):
+            digest.update(f"{path}{MARK}".encode("utf-8", "surrogatepass") + _squeezed(flat[path]) + b"\0")
+    return digest.hexdigest()
+
+
+def _squeezed(text: str) -> bytes:
+    if text.isascii():
+        return text.encode().translate(_LOWER, _GAPS)
+    return normalise(text).replace(" ", "").encode("utf-8", "surrogatepass")
+
+
+def _exactly(flat: Flat, content: Content) -> str:
+    """Stand for all values of a row."""
+    parts = []
+    for path in sorted(flat):
+        if not (content.is_text and is_apart(path)):
             text = flat[path]
-            parts += [path, " ".join(text.split()) if is_code else normalise(text)]
-    return blake2b(MARK.join(parts).encode("utf-8", "surrogatepass"), digest_size=_DIGEST).hexdigest()
+            parts += [path, " ".join(text.split()) if content.is_code else normalise(text)]
+    return MARK.join(parts)

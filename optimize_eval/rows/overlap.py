@@ -38,12 +38,12 @@ def _add(digest: Any, name: str, rows: Sequence[Example]) -> None:
 
 
 def _overlap(seen: Mapping[str, Sequence[Example]], rows: Sequence[Example]) -> dict[str, Any]:
-    from optimize_eval.rows.copies import copies_among, values_of  # noqa: PLC0415  most sessions know it
+    from optimize_eval.rows.copies import values_and_copies  # noqa: PLC0415  most sessions know it
 
-    leaks, values = sorted(_leaks(seen, rows)), values_of(rows)
+    leaks, (values, copies) = sorted(_leaks(seen, rows)), values_and_copies(rows)
     return {
         "leaks": [list(row) for row in leaks],
-        "copies": [[*pair] for pair in copies_among(rows, values).items()],
+        "copies": [[*pair] for pair in copies.items()],
         "values": [[row.line, one] for row, one in zip(rows, values, strict=True)],
     }
 

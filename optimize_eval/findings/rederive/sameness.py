@@ -116,20 +116,32 @@ def is_apart(path: str) -> bool:
 
 def copies_among(rows: list[DataRow]) -> list[list[int]]:
     """Give the lines of rows whose values are those of an earlier one, each with the line of the first."""
-    first: dict[str, int] = {}
-    every = [(line, first.setdefault(digest, line)) for line, digest in values_among(rows)]
+    fields = compared_fields(rows, rows)
+    first: dict[tuple[tuple[str, Words], ...], int] = {}
+    every = [(row.line, first.setdefault(_values(row, fields), row.line)) for row in rows]
     return [[line, before] for line, before in every if line != before]
 
 
+def _values(row: DataRow, fields: ComparedFields) -> tuple[tuple[str, Words], ...]:
+    flat = flat_of(row.value)
+    return tuple(
+        (path, tuple(flat[path].split() if fields.is_code else words_of(flat[path])))
+        for path in _said(flat, fields)
+    )
+
+
+def _said(flat: Flat, fields: ComparedFields) -> list[str]:
+    return [path for path in sorted(flat) if not (fields.is_text and is_apart(path))]
+
+
 def values_among(rows: list[DataRow]) -> list[tuple[int, str]]:
-    """Give each row's line with the digest of what it says: its fields by their paths, without ids."""
+    """Give each row's line with the digest of what it says without blanks: its fields by their paths."""
     fields = compared_fields(rows, rows)
     told = []
     for row in rows:
         flat = flat_of(row.value)
-        kept = [path for path in sorted(flat) if not (fields.is_text and is_apart(path))]
-        words = {path: flat[path].split() if fields.is_code else words_of(flat[path]) for path in kept}
-        written = MARK.join(f"{path}{MARK}{' '.join(words[path])}" for path in kept)
+        squeezed = {path: "".join(words_of(flat[path])) for path in _said(flat, fields)}
+        written = "".join(f"{path}{MARK}{text}\0" for path, text in squeezed.items())
         digest = hashlib.blake2b(written.encode("utf-8", "surrogatepass"), digest_size=8)
         told.append((row.line, digest.hexdigest()))
     return told
