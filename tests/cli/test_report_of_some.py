@@ -52,7 +52,7 @@ def made(finished: Path, tmp_path: Path) -> Path:
 
 def numbers(summary: dict[str, Any]) -> dict[str, Any]:
     """Leave out what two runs of the same examples differ in, what was spent, and the verdict's words."""
-    others = {"latency", "spent", "verdict", "selected", "gates", "journal", "tried"}
+    others = {"latency", "spent", "verdict", "selected", "gates", "journal", "tried", "largest_gain"}
     return {key: value for key, value in summary.items() if key not in others}
 
 
