@@ -13,21 +13,28 @@ from zlib import crc32
 from tests.paths import ROOT
 
 _NUMBER = r"-?\d[\d.]*(?:e[+-]?\d+)?"
+_TIME = r"[\d.,]+ (?:ms|s|min|h)(?: \d+ s)?"
 PATTERNS: tuple[tuple[str, str], ...] = (  # what is masked, and what is written in its place
     (r"20\d\d-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:\+00:00|Z| UTC)?)?", "<time>"),
-    (
-        r'("journal":\s*\{\s*"end":\s*)\d+(,\s*"crc":\s*")[0-9a-f]{8}',
-        r"\1<bytes>\2<crc>",
-    ),  # of lines with times
-    (r"(?m)^\d\d:\d\d:\d\d .+? [\d,]+/[\d,]+, [\d,]+ failed.*\n", ""),  # a look at progress now and then
+    # progress, and who waits: whether it is said depends on when somebody looks
+    (r"(?m)^\d\d:\d\d:\d\d (?:waiting: .*|.+? [\d,]+/[\d,]+, [\d,]+ failed.*)\n", ""),
     (r"(?m)^\d\d:\d\d:\d\d (?=\S)", "<clock> "),
-    (
-        rf'("p50":\s*){_NUMBER}(,\s*"p95":\s*){_NUMBER}(,\s*"max":\s*){_NUMBER}(,\s*"attempts":\s*\d+,\s*"total":\s*){_NUMBER}',
-        r"\1<time>\2<time>\3<time>\4<time>",
-    ),
-    (rf'("(?:seconds|latency_ms)":\s*){_NUMBER}', r"\1<time>"),
+    (rf"\b(within|failed after|scored after|skipped after|p95|after) {_TIME}(?=\b|,)", r"\1 <time>"),
+    (rf"{_TIME} a call\b", "<time> a call"),
+    (rf"\babout {_TIME} with (\d+) slot", r"about <time> with \1 slot"),
+    (rf"( tokens(?: \([^)]*\))?,(?: about)?(?: \$[\d.,]+,)?) {_TIME}", r"\1 <time>"),
+    (rf'("(?:seconds|latency_ms|waited|before)":\s*){_NUMBER}', r"\1<time>"),
+    (rf'("p50":\s*){_NUMBER}(,\s*"p95":\s*){_NUMBER}', r"\1<time>\2<time>"),
+    (rf'("max":\s*){_NUMBER}(,\s*"attempts":\s*\d+,\s*"total":\s*){_NUMBER}', r"\1<time>\2<time>"),
     (rf'( time="){_NUMBER}(?=")', r"\1<time>"),  # JUnit
     (rf",{_NUMBER},(\d+),<time>,", r",<seconds>,\1,<time>,"),  # CSV: seconds,attempts,started_at
+    # sizes and sums of files that hold times
+    (r'("journal":\s*\{\s*"end":\s*)\d+(,\s*"crc":\s*")[0-9a-f]{8}', r"\1<bytes>\2<crc>"),
+    (r'("bytes":\s*)\d+(?=,\s*"files":)', r"\1<bytes>"),
+    (r"(?m)^(Set-Cookie: page-\d+=)[\w-]+", r"\1<token>"),
+    (r'(?m)^(ETag: ")[0-9a-f]+', r"\1<tag>"),  # of a body that holds times, as the next
+    (r"(?m)(?<=octet-stream\n)(Content-Length: )\d+", r"\1<bytes>"),
+    (r"\btoken=[\w-]+", "token=<token>"),
     (r"127\.0\.0\.1:\d+", "127.0.0.1:<port>"),
 )
 FILES: tuple[tuple[str, str, str], ...] = (  # the same in files of this name alone

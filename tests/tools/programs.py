@@ -56,6 +56,30 @@ PROPOSE = """\
 import json, sys
 for line in sys.stdin:
     asked = json.loads(line)
-    reply = {"candidate": asked["candidate"] + " More.", "note": "one more"}
+    former = asked["candidate"]
+    is_parts = isinstance(former, dict)
+    more = {name: text + " More." for name, text in former.items()} if is_parts else former + " More."
+    reply = {"candidate": more, "note": "one more"}
     print(json.dumps(reply | {"_id": asked.get("_id"), "_capabilities": {"persistent": True}}), flush=True)
+"""
+ADDER = """\
+import json, re, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    numbers = [int(word) for word in re.findall(r"\\\\d+", asked["prompt"])]
+    reply = {"text": str(sum(numbers)), "_id": asked.get("_id")}
+    print(json.dumps(reply | {"_capabilities": {"persistent": True}}), flush=True)
+"""
+CLIMB = """\
+import json, os, signal, sys, time
+for calls, line in enumerate(sys.stdin):
+    if str(calls) == os.environ.get("KILL_AT"):
+        time.sleep(0)
+        os.kill(os.getppid(), signal.SIGKILL)
+        sys.exit()
+    asked = json.loads(line)
+    n = asked["example"].get("n", 0)
+    score = min(10, len(str(asked["candidate"])) // 6 + n % 3) / 10
+    reply = {"score": score, "hint": f"{n} wants more", "_id": asked.get("_id")}
+    print(json.dumps(reply | {"_capabilities": {"persistent": True}}), flush=True)
 """

@@ -39,6 +39,7 @@ class Stage:
         self._masks = Masks(folder.parent)
         self._seen: dict[str, bytes] = {}
         self._step = ""
+        self._keys: Mapping[str, str] = {}  # of models, while one is served
 
     def write(self, **texts: str) -> None:
         """Write files: `train_jsonl` is train.jsonl, and a text that begins with #! a program."""
@@ -68,7 +69,9 @@ class Stage:
         rules_file = self.folder.parent / "rules.toml"
         rules_file.write_text(rules)
         with self._background([*FAKE_MODEL, str(rules_file), "--port", str(self.port)]) as (_, base):
+            self._keys = {"OPENAI_API_KEY": "none"}
             yield base
+        self._keys = {}
 
     @contextlib.contextmanager
     def server(self, line: str) -> Iterator[Callable[..., None]]:
@@ -77,8 +80,12 @@ class Stage:
         with self._background([*PRODUCT, *words]) as (process, url):
             parts = urlsplit(url)
             prefix = (parts.path or "/") if "?" not in url else f"{parts.path}?{parts.query}"
+            token = parts.query.removeprefix("token=")
             yield lambda path, body=None, **headers: self._ask(
-                parts.netloc, path.replace("{/}", prefix), body, headers
+                parts.netloc,
+                path.replace("{/}", prefix),
+                body,
+                {name: value.replace("{token}", token) for name, value in headers.items()},
             )
             process.send_signal(signal.SIGINT)
             rest, errors = process.communicate(timeout=_LONGEST)
@@ -127,7 +134,7 @@ class Stage:
         home = self.folder.parent / "home"
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         fixed = {"HOME": str(home), "LANG": "C.UTF-8", "TZ": "UTC", "COLUMNS": "100", "PATH": path}
-        return {**fixed, "SETUPTOOLS_USE_DISTUTILS": "stdlib", **env}
+        return {**fixed, "SETUPTOOLS_USE_DISTUTILS": "stdlib", **self._keys, **env}
 
     def _begin(self, line: str) -> None:
         self._step = f"{len({path.split('/')[0] for path in self.recording}) + 1:02}"
