@@ -7,6 +7,7 @@ For changes that are to change nothing: record before the first, compare after e
 """
 
 import argparse
+import signal
 import subprocess
 import sys
 import time
@@ -27,6 +28,10 @@ _MOST = 5  # files of a session that are shown
 def main(arguments: Sequence[str] | None = None) -> int:
     given = _parsed(arguments)
     _refuse_other_package()
+    if (
+        signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    ):  # by a shell's &: what we end by it would inherit that
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     begun = time.monotonic()
     names = _chosen(given.only, given.dir if given.what == "compare" else None)
     with ThreadPoolExecutor(given.jobs) as pool:
