@@ -1,5 +1,6 @@
 """Laws of skips: they are in no mean, no pair and no bound; nothing is counted twice; who differs is told."""
 
+import random
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
@@ -302,3 +303,24 @@ def test_between_boards_a_skip_is_neither_newly_failing_nor_a_zero() -> None:
     assert (found["newly_failing"], found["fixed"], found["paired"]) == (0, 0, True)
     assert (found["overall"]["n_pairs"], found["overall"]["dropped"], found["overall"]["diff"]) == (12, 3, 0)
     assert (found["at_lower_bound"]["n_pairs"], found["at_lower_bound"]["diff"]) == (12, 0)
+
+
+def test_between_boards_no_model_is_better_by_having_bad_examples_skipped() -> None:
+    bad, good = [0.1] * 6, noisy(34)
+    after: list[Example] = [*[SKIP] * 6, *moved(good, 0.02, sd=0.01)]
+    before, then = (
+        Board.from_dict(board({"m": {"f": got}}, include_per_example=True)) for got in ([*bad, *good], after)
+    )
+    told = compare_boards(before, then)
+    assert told.verdict.text.startswith("m is ahead: +0.0")
+    assert "among the examples that apply to both, but not when skips of one side" in told.verdict.text
+    assert compare_boards(then, before).verdict.text.startswith("m is behind: ")
+
+
+def test_among_many_tasks_a_real_difference_of_one_is_found() -> None:
+    draw = random.Random(4)
+    before = {f"t{n}": [0.2, 0.4] for n in range(520)} | {"t7": noisy(16)}
+    after = {**before, "t7": [one + 0.3 + draw.gauss(0, 0.01) for one in before["t7"]]}
+    a, b = (Board.from_dict(board({"m": got}, include_per_example=True)) for got in (before, after))
+    (model,) = compare_boards(a, b).models
+    assert [task.task for task in model.tasks if task.difference.mark == "better"] == ["t7"]

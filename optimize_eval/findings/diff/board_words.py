@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from optimize_eval.findings.diff.shapes import ModelDiff, UnpairedDifference
+from optimize_eval.findings.rows import AMONG_BOTH, lead_holds, why_no_lead
 from optimize_eval.findings.shapes.conclusion import Conclusion
 from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.shapes.summary import Point
@@ -23,10 +24,13 @@ def judge(models: Sequence[ModelDiff]) -> Conclusion:
     first, *others = sorted(
         models, key=lambda model: (not model.has_moved, model.overall.difference.diff or 0.0)
     )
-    points = [
-        Point(mark=_MARKS.get(model.overall.difference.mark, "·"), text=sentence(model)) for model in others
-    ]
+    points = [Point(mark=_mark(model.overall.difference), text=sentence(model)) for model in others]
     return Conclusion(text=sentence(first), points=tuple(points))
+
+
+def _mark(d: ScoreDifference | UnpairedDifference) -> str:
+    is_held = isinstance(d, UnpairedDifference) or lead_holds(d)
+    return _MARKS.get(d.mark, "·") if is_held else "!"
 
 
 def sentence(model: ModelDiff) -> str:
@@ -45,10 +49,20 @@ def sentence(model: ModelDiff) -> str:
     by = signed(d.diff)
     if d.ci:
         by += f" (95 % CI {interval(d.ci)}{_p(d)})"
-    words = _WORDS.get(d.mark, "{name}: {by}, no difference is shown")
+    words = _held(d) or _WORDS.get(d.mark, "{name}: {by}, no difference is shown")
     if d.mark == compare.TOO_FEW:
         words = "{name}: {by}, too few examples to say more"
     return f"{words.format(name=name, by=by)}; {counts}"
+
+
+def _held(d: ScoreDifference | UnpairedDifference) -> str:
+    """Say of a difference that skips of one side keep from being more, or less, what it is about."""
+    if isinstance(d, UnpairedDifference) or d.mark not in {compare.BETTER, compare.WORSE}:
+        return ""
+    if not lead_holds(d):
+        side = "ahead" if d.mark == compare.BETTER else "behind"
+        return f"{{name}} is {side}: {{by}} {why_no_lead(d, d.despite_failures or '')}"
+    return f"{{name}} is {d.mark} {AMONG_BOTH}: {{by}}" if d.skipped_for_one else ""
 
 
 def _p(d: ScoreDifference | UnpairedDifference) -> str:

@@ -5,12 +5,15 @@ has no spread has no interval. Pure: boards in, one value out. Which examples be
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 from optimize_eval.errors import UsageError
-from optimize_eval.findings.board.by_task import difference_over
+from optimize_eval.findings.board.by_task import compare_by_task, difference_over
 from optimize_eval.findings.board.comparable import by_name, differences
 from optimize_eval.findings.board.shapes import Board, BoardExample, ModelScores, TaskScores
+from optimize_eval.findings.claims.held import Held, corrected_held
+from optimize_eval.findings.claims.held import Sides as ComparedSides
 from optimize_eval.findings.diff.board_words import judge
 from optimize_eval.findings.diff.pairing import ExamplePair, TaskPair, common_tasks
 from optimize_eval.findings.diff.shapes import (
@@ -25,8 +28,9 @@ from optimize_eval.findings.diff.shapes import (
     TaskDiff,
     UnpairedDifference,
 )
+from optimize_eval.findings.scores import joined_outcomes
 from optimize_eval.findings.shapes.difference import ScoreDifference
-from optimize_eval.findings.shaping import score_difference
+from optimize_eval.findings.shaping import held_difference, score_difference
 from optimize_eval.findings.summary import compare
 from optimize_eval.findings.summary.compare import Comparison, corrected
 from optimize_eval.names import apart
@@ -85,7 +89,7 @@ def _couples(a: Board, b: Board) -> list[tuple[ModelScores, ModelScores]]:
 
 def _model(before: ModelScores, after: ModelScores) -> ModelDiff:
     tasks = common_tasks(before, after)
-    comparisons = corrected([_paired([task]) for task in tasks])
+    comparisons = _corrected([_held([task], len(tasks)) for task in tasks])
     changed = [(task.name, pair) for task in tasks for pair in task.changed]
     is_paired = bool(tasks) and all(task.examples for task in tasks)
     return ModelDiff(
@@ -94,7 +98,7 @@ def _model(before: ModelScores, after: ModelScores) -> ModelDiff:
         paired=is_paired,
         overall=_overall(before, after, tasks, is_paired=is_paired),
         tasks=tuple(_task(task, d) for task, d in zip(tasks, comparisons, strict=True)),
-        at_lower_bound=_together(tasks, as_zeros=True)
+        at_lower_bound=_at_zero(tasks)
         if is_paired
         else _apart((before.lower_bound, before), (after.lower_bound, after)),
         newly_failing=sum(task.newly_failing for task in tasks) if is_paired else None,
@@ -120,22 +124,34 @@ def _overall(
     )
 
 
-def _together(tasks: Sequence[TaskPair], *, as_zeros: bool = False) -> ScoreDifference:
-    (comparison,) = corrected([_paired(tasks, as_zeros=as_zeros)])
-    return score_difference(comparison)
+def _together(tasks: Sequence[TaskPair]) -> ScoreDifference:
+    (held,) = _corrected([_held(tasks)])
+    return held_difference(held)
 
 
-def _paired(tasks: Sequence[TaskPair], *, as_zeros: bool = False) -> Comparison:
-    """Compare on the examples that both have a score for, or on all with failures as 0; tasks count alike."""
-    taken = [task.applying if as_zeros else task.scored for task in tasks]
-    value = _low if as_zeros else _score
-    difference = difference_over([[(value(a), value(b)) for a, b in pairs] for pairs in taken])
+def _corrected(found: Sequence[Held]) -> list[Held]:
+    """Correct what is compared together."""
+
+    def correct(kind: Mapping[int, Comparison]) -> dict[int, Comparison]:
+        return dict(zip(kind, corrected(list(kind.values())), strict=True))
+
+    return list(corrected_held(dict(enumerate(found)), correct).values())
+
+
+def _held(tasks: Sequence[TaskPair], comparisons: int = 1) -> Held:
+    """Compare on the examples that both have a score for; tasks count alike."""
+    sizes = [len(task.examples) for task in tasks]
+    between = partial(compare_by_task, sizes=sizes, comparisons=comparisons)
+    a, b = map(joined_outcomes, zip(*(task.outcomes for task in tasks), strict=True))
+    return Held.of(between(a.means, b.means), ComparedSides(a=a, b=b, between=between, is_unit=True))
+
+
+def _at_zero(tasks: Sequence[TaskPair]) -> ScoreDifference:
+    """Compare on all examples with failures as 0."""
+    difference = difference_over([[(_low(a), _low(b)) for a, b in task.applying] for task in tasks])
     examples = sum(len(task.examples) for task in tasks)
-    return Comparison(difference=difference, dropped=examples - difference.n_pairs)
-
-
-def _score(example: BoardExample) -> float:
-    return float(example.score or 0.0)
+    (one,) = corrected([Comparison(difference=difference, dropped=examples - difference.n_pairs)])
+    return score_difference(one)
 
 
 def _low(example: BoardExample) -> float:
@@ -146,7 +162,7 @@ def _low(example: BoardExample) -> float:
     return math.fsum(scores) / len(scores)
 
 
-def _task(task: TaskPair, comparison: Comparison) -> TaskDiff:
+def _task(task: TaskPair, held: Held) -> TaskDiff:
     before, after, is_paired = task.before, task.after, bool(task.examples)
     return TaskDiff(
         task=task.name,
@@ -154,7 +170,7 @@ def _task(task: TaskPair, comparison: Comparison) -> TaskDiff:
         metric_id=after.metric_id,
         a=before.score,
         b=after.score,
-        difference=score_difference(comparison)
+        difference=held_difference(held)
         if is_paired
         else _apart((before.score, before), (after.score, after)),
         predictions_changed=len(task.changed) if is_paired and task.has_predictions else None,

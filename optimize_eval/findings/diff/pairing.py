@@ -1,11 +1,14 @@
 """The tasks that two leaderboards have in common, and their examples in pairs where both have them."""
 
+import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from optimize_eval.findings.board.comparable import are_of_one_file, by_name
-from optimize_eval.findings.board.shapes import BoardExample, ModelScores, TaskScores
+from optimize_eval.findings.board.shapes import BoardExample, ModelScores, Prediction, TaskScores
+from optimize_eval.findings.scores import Outcomes
 from optimize_eval.frozen import frozen
 
 ExamplePair = tuple[BoardExample, BoardExample]  # before and after
@@ -30,6 +33,11 @@ class TaskPair:
         return [pair for pair in self.examples if all(example.score is not None for example in pair)]
 
     @property
+    def outcomes(self) -> tuple[Outcomes, Outcomes]:
+        """Give what became of the examples before and after."""
+        return outcomes_of([a for a, _ in self.examples]), outcomes_of([b for _, b in self.examples])
+
+    @property
     def newly_failing(self) -> int:
         return sum(a.score is not None and b.score is None for a, b in self.applying)
 
@@ -47,6 +55,36 @@ class TaskPair:
     @property
     def changed(self) -> list[ExamplePair]:
         return [differing for pair in self.examples if (differing := _differing(*pair))]
+
+
+def outcomes_of(examples: Sequence[BoardExample]) -> Outcomes:
+    """Read them off a board, which does not tell what rules leave out from what an evaluator skips."""
+    counts = [Counter(map(_outcome, example.repeats)) for example in examples]
+    failed, skipped = ([count[name] for count in counts] for name in ("failed", "skipped"))
+    return Outcomes(
+        means=[math.nan if example.score is None else float(example.score) for example in examples],
+        lows=[_with_failures_as(0.0, example) for example in examples],
+        highs=[_with_failures_as(1.0, example) for example in examples],
+        failed=sum(failed),
+        skipped=sum(skipped),
+        numbers=[count["scored"] for count in counts],
+        failed_calls=failed,
+        skipped_calls=skipped,
+        ruled_calls=[0] * len(examples),
+        whole=None,
+        is_ruled_by_outcome=False,
+    )
+
+
+def _outcome(repeat: Prediction | BoardExample) -> str:
+    if repeat.skip:
+        return "skipped"
+    return "failed" if repeat.score is None else "scored"
+
+
+def _with_failures_as(end: float, example: BoardExample) -> float:
+    scores = [end if one.score is None else one.score for one in example.repeats if not one.skip]
+    return math.fsum(scores) / len(scores) if scores else math.nan
 
 
 def common_tasks(before: ModelScores, after: ModelScores) -> list[TaskPair]:
