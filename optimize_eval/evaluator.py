@@ -86,6 +86,15 @@ class Metered(Protocol):
 
 
 @runtime_checkable
+class ScoresReplies(Protocol):
+    """An evaluator of replies that are written down, each of which costs once."""
+
+    def has_reply(self, payload: Payload) -> bool:
+        """Return True if a payload's reply is there, so that no model is called for it."""
+        ...
+
+
+@runtime_checkable
 class CallsModels(Protocol):
     """An evaluator of what models reply, by their names as task models."""
 

@@ -13,7 +13,16 @@ from typing import Any, NamedTuple, Self
 
 from optimize_eval.caps import Caps
 from optimize_eval.engines import CrowdedOut
-from optimize_eval.evaluator import CallsModels, Capacity, Evaluator, EvaluatorSpec, Metered, Waits, queues_of
+from optimize_eval.evaluator import (
+    CallsModels,
+    Capacity,
+    Evaluator,
+    EvaluatorSpec,
+    Metered,
+    ScoresReplies,
+    Waits,
+    queues_of,
+)
 from optimize_eval.kinds.table import connect
 from optimize_eval.retrying import GivenUp
 from optimize_eval.run.attempt import attempt_many
@@ -115,6 +124,11 @@ class LiveEvaluators:
         return [
             (unit, one) for unit, one in pairs if not (isinstance(one, GivenUp) or self._is_broken_off(one))
         ]
+
+    def has_reply(self, unit: Unit) -> bool:
+        """Return True if a unit's reply is there already, and only its score is owed."""
+        evaluator = self._evaluators[unit.evaluator]
+        return isinstance(evaluator, ScoresReplies) and evaluator.has_reply(unit.payload)
 
     def capacity(self, place: int) -> Capacity:
         until = self._resting[place]

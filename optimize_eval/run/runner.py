@@ -107,6 +107,7 @@ class Runner:
         self._called: set[int] = set()  # evaluators
         self._reason = ""  # why the run stops early
         self._is_unproven = False  # that is why
+        self._takes_replies = False  # a cap is reached, and only what was replied is still scored
         self._clock = Clock()
         self._shares = shares_of(plan)
         self._progress = tuple(map(self._begin, self._shares))
@@ -123,6 +124,7 @@ class Runner:
                 if self._settings.probe:
                     self._probe()
                 self._call(everyone, [self._owed(place) for place in everyone])
+                self._score_replies()
             self._watch(self._progress)  # the last look was before the last calls ended
             status = self._status()
             broken_off = self._note_broken_off()
@@ -191,6 +193,21 @@ class Runner:
                 first = f"{one.failed} calls" if one.failed > 1 else "call"
                 self._reason = f"{did} {first} (--no-preflight calls the rest anyway)"
                 self._is_unproven = True
+
+    def _score_replies(self) -> None:
+        """Score what was replied before a cap was reached, whichever evaluators had scored it by then."""
+        if not (self._caps.is_over and self._plan.models) or self._is_to_end():
+            return
+        self._takes_replies = True
+        shares = range(len(self._shares))
+        self._call(shares, [self._replied(place) for place in shares])
+
+    def _replied(self, place: int) -> list[int]:
+        """List the units that were never called and whose replies are there."""
+        never = (
+            units[number] for units in self._shares[place].units for number in self._part.never_called(units)
+        )
+        return [number for number in never if self._live.has_reply(self._plan.unit(number))]
 
     def _first_owed(self, place: int, number: int) -> list[int]:
         owed = self._owed(place)
@@ -292,7 +309,10 @@ class Runner:
         self._watch(self._progress)
 
     def _is_stopped(self) -> bool:
-        return bool(self._reason) or self._caps.is_over or self._stop.is_requested
+        return (self._caps.is_over and not self._takes_replies) or self._is_to_end()
+
+    def _is_to_end(self) -> bool:
+        return bool(self._reason) or self._stop.is_requested
 
     def _status(self) -> Status:
         if self._reason:

@@ -98,6 +98,14 @@ class PromptedEvaluator:
         spent = output.spent if answer.spent is NOTHING else output.spent + answer.spent
         return with_facts(changed(answer, spent=spent, output=key.hex()), reply_facts(output))
 
+    def has_reply(self, payload: Payload) -> bool:
+        """Return True if no model is called for a payload any more."""
+        try:
+            model = self._model(payload.task_model or "")
+            return model.has(model.key(prompt_for(payload)))
+        except EvaluationError:
+            return False
+
     def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answered | EvaluationError]:
         return call_singly(payloads, timeout, self.call)
 

@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,10 @@ from optimize_eval.tasks.definitions.solve.calling import Calls, Replied
 from optimize_eval.tasks.under_test.model import Output, Prompt
 from tests.cli.benches import model
 from tests.cli.defined import SOLVED, samples
+from tests.cli.prompted import command, two_prompts
 from tests.fake_model import StartModel
 from tests.front_door import Cli
+from tests.run.projects import records
 from tests.run.spending import KEY, USAGE, VERDICT, made
 
 SCORER = "    - {key: right, type: string_equals, ground_truth: '{{ sample.target }}'}\n"
@@ -61,6 +64,19 @@ def solved(folder: Path, text: str, *further: str, reply: str = SPENT) -> list[s
     model(folder / "m", reply)
     command = ["run", "-e", "task:sums.yaml", "--model", "m=cmd:./m", "--dataset", "sums.jsonl", "--out", "r"]
     return [*command, "--concurrency", "1", "--no-preflight", *further]
+
+
+def test_what_was_replied_before_a_cap_is_scored_by_all(cli: Cli, tmp_path: Path) -> None:
+    two_prompts(tmp_path)
+    model(tmp_path / "m", SPENT)
+    words = command("-e", "@exact_match", "-e", "@f1", "-e", "@contains", "--max-cost", "0.05")
+    paused = cli(*words, "--concurrency", "2", "--json")
+    assert (paused.status, paused.json["status"]) == (3, "over_budget")
+    scores = Counter(one["output"] for one in records(tmp_path / "r"))
+    assert (set(scores.values()), len(scores)) == ({3}, replies(tmp_path)), "each reply, by each of three"
+    assert total(tmp_path)["cost"] == pytest.approx(0.01 * len(scores))
+    assert f"{3 * len(scores)} of 120 calls are done; to resume:" in paused.stderr
+    assert cli("report", "r", "--check").status == 0
 
 
 def replies(folder: Path) -> int:

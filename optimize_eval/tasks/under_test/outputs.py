@@ -72,6 +72,10 @@ class Outputs:
         if path.exists():
             self._read()
 
+    def __contains__(self, key: bytes) -> bool:
+        with self._lock:
+            return key in self._index
+
     def find(self, key: bytes) -> Output | None:
         """Read an output back; None where it is not there."""
         with self._lock:

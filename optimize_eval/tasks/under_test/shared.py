@@ -75,6 +75,10 @@ class SharedModel:
         """Give what a reply is found by."""
         return key_of(self._identity.sha256, prompt)
 
+    def has(self, key: bytes) -> bool:
+        """Return True if a reply is written down."""
+        return key in (self._outputs or self._opened())
+
     def generate(self, prompt: Prompt, _deadline: float) -> Output:
         return self.reply(prompt, self.key(prompt))
 
