@@ -169,11 +169,12 @@ def test_a_forged_sentence_of_a_board_is_named_and_what_is_not_checked_is_said(
     assert "foreign: leaderboard.json is not what the journal gives" in cli("report", "b", "--check").stdout
     board["verdict"]["text"] = "silent leads"
     (benched / "leaderboard.json").write_bytes(orjson.dumps(board))
-    forged = cli("report", "b", "--check")
-    assert (forged.status, forged.stdout.splitlines()[0]) == (
-        1,
-        "verdict: leaderboard.json is not what the journal gives",
-    )
+    for change, named in ((None, "verdict"), (Path.unlink, "all of it is gone")):
+        if change:
+            change(benched / "leaderboard.json")
+        forged = cli("report", "b", "--check")
+        expected = f"{named}: leaderboard.json is not what the journal gives"
+        assert (forged.status, forged.stdout.splitlines()[0]) == (1, expected)
 
 
 @pytest.fixture(scope="module")
@@ -230,6 +231,19 @@ def _score(record: dict[str, Any]) -> None:
 def _equal_before(record: dict[str, Any]) -> None:
     if record["candidate"] == sha256(b"1").hexdigest()[:8]:  # p2 was better than it
         record["score"] = 1.0
+
+
+def _hide(record: dict[str, Any]) -> None:
+    if record["candidate"] == sha256(b"2").hexdigest()[:8]:
+        record["candidate"] = "somebody"
+
+
+def test_means_that_evaluations_do_not_tell_are_said_to_be_taken(searched: Path, tmp_path: Path) -> None:
+    shutil.copytree(searched / "r", tmp_path / "r")
+    expected = "1 of 6 means of the search are taken from search.jsonl"
+    assert "taken from search.jsonl" not in in_this_process(tmp_path)("report", "r", "--check").stdout
+    _rewrite(tmp_path / "r" / "evaluations.jsonl", _hide)
+    assert expected in in_this_process(tmp_path)("report", "r", "--check").stdout
 
 
 def _drop_reply(record: dict[str, Any]) -> None:

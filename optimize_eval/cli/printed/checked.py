@@ -16,6 +16,7 @@ from optimize_eval.cli import output
 from optimize_eval.cli.options import gates
 from optimize_eval.errors import CannotGoOn
 from optimize_eval.findings import rederive
+from optimize_eval.findings.board.cells import ranks_none
 from optimize_eval.findings.board.shapes import Board
 from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.summary.gates import Gate
@@ -23,6 +24,7 @@ from optimize_eval.findings.summary.points import LOSE_MUCH
 from optimize_eval.reading import files
 from optimize_eval.session.benching.boards import compute_again
 from optimize_eval.store.folder import LEADERBOARD, PROPOSALS, SUMMARY, holder
+from optimize_eval.store.manifest import is_bench
 from optimize_eval.store.stored import StoredRun
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ OLDER = b'"optimize-eval.summary.v1"'
 NOT_CHECKED = (
     *("names and times of models", "timestamp", "settings", "started_at", "ended_at", "command", "note"),
     *("files", "task_errors", "category", "run_dir", "a search's rejected, refused, spent"),
+    *("counts and dates in run.json", "sentences of boards by other metrics"),
 )
 
 _DIFFERS = 1
@@ -79,6 +82,8 @@ def _is_unlike(key: str, stored: Mapping[str, Any], again: Mapping[str, Any], *,
 
 def _of_board(run: StoredRun, board: Board | None, *, is_older: bool) -> list[str]:
     """Name what a leaderboard says otherwise than the journal, its sentences included."""
+    if board is None and is_bench(run.manifest) and not _unfinished(run) and not ranks_none(run):
+        return ["all of it is gone"]
     again = compute_again(run, board) if board else None
     stored = json.loads(files.load(run.folder / LEADERBOARD, files.OF_A_RUN)) if again else {}
     return unlike_keys(stored, again, is_older=is_older) if again else []

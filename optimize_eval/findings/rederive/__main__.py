@@ -11,7 +11,7 @@ from typing import Any
 
 from optimize_eval.findings.rederive.board import expected_boards
 from optimize_eval.findings.rederive.journal import JournaledRun, read
-from optimize_eval.findings.rederive.search import expected_end, expected_search
+from optimize_eval.findings.rederive.search import expected_end, expected_search, means_not_derived
 from optimize_eval.findings.rederive.summary import expected
 
 _MISSING = object()
@@ -50,7 +50,7 @@ def main(folder: Path) -> int:
     for name, again in documents.items():
         for path, value, derived in differences(stored[name], again, kinds, is_older=is_older):
             wrong.append(f"{name}: {path} is {_shown(value)}, the journal gives {_shown(derived)}")
-    print("\n".join([*wrong, *_not_read(run), *_told(kinds)]))  # noqa: T201  a script's output
+    print("\n".join([*wrong, *_not_read(run), *_not_derived(folder), *_told(kinds)]))  # noqa: T201  a script's output
     numbers = f"{kinds.total():,} fields recomputed from the journal"
     print(f"{numbers}, {len(wrong):,} differ")  # noqa: T201
     return 1 if wrong else 0
@@ -80,6 +80,15 @@ def _not_read(run: JournaledRun | None) -> Iterator[str]:
     if names:
         gone = f"as the data of {', '.join(names)} is gone or has changed"
         yield from textwrap.wrap(f"leaks and copies are taken from run.json, {gone}", 78)
+
+
+def _not_derived(folder: Path) -> Iterator[str]:
+    """Say how many means of a search are taken as they stand."""
+    missing, every = means_not_derived(folder)
+    if missing:
+        why = "evaluations.jsonl does not tell what they are of"
+        said = f"{missing:,} of {every:,} means of the search are taken from search.jsonl, as {why}"
+        yield from textwrap.wrap(said, 78)
 
 
 def differences(

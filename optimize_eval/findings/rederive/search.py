@@ -41,6 +41,15 @@ def expected_search(folder: Path) -> dict[str, Any]:
     return {"search.json": {**_told(search, evaluations), **_best(stored, search)}}
 
 
+def means_not_derived(folder: Path) -> tuple[int, int]:
+    """Count the candidates whose means are taken as search.jsonl has them, and all."""
+    if not expected_search(folder):
+        return 0, 0
+    search = _read(folder / "search.jsonl", json.loads((folder / "search.json").read_bytes()))
+    derived = dict(_means(search, [*_lines(folder / "evaluations.jsonl")]))
+    return len(search.found) - len(derived), len(search.found)
+
+
 def expected_end(folder: Path, run: JournaledRun, summary: Record, calls: Record) -> Record:
     """Compute what search.json has of its final run beside the search's `calls`; nothing of what went on."""
     stored = json.loads((folder / "search.json").read_bytes())
