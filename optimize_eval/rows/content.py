@@ -35,6 +35,7 @@ _PLAIN = str.maketrans(
     {**{chr(n): chr(n).lower() for n in range(128)}, **dict.fromkeys(DROPPED, " "), "\0": " "}
 )
 _BLANKS = str.maketrans(dict.fromkeys(DROPPED, " "))
+_UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]+")
 _CODE = re.compile(r"(?m)(?<=\n)[ \t]+\S.*$|[;{][ \t]*$|</\w+>")
 
 
@@ -109,7 +110,12 @@ def split_words(text: str) -> list[str]:
     """Give the words of a text without what a copy may change."""
     if text.isascii():
         return text.translate(_PLAIN).split()
-    return unicodedata.normalize("NFKC", text).casefold().translate(_BLANKS).split()
+    return unicodedata.normalize("NFKC", visible(text)).casefold().translate(_BLANKS).split()
+
+
+def visible(text: str) -> str:
+    """Take away what nobody sees: breaks and joins without width, soft hyphens, choices of a form."""
+    return text if text.isascii() else _UNSEEN.sub("", text)
 
 
 def _flatten(value: Any, path: str, found: dict[str, list[str]]) -> None:

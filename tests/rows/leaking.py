@@ -75,11 +75,13 @@ SAME: dict[str, list[Row]] = {
     "full width": told(
         lambda text: "".join(chr(ord(one) + 0xFEE0) if "!" <= one <= "~" else one for one in text)
     ),
+    "signs that nobody sees": told(lambda text: "\u200b".join(text) + "\u00ad\ufeff"),
     "ids added": [{"id": number, **row} for number, row in enumerate(TRAIN)],
     "other metadata and dates": [
         {**row, "metadata": {"customer": f"x{n}"}, "created_at": f"2026-01-{n % 28 + 1:02}"}
         for n, row in enumerate(TRAIN)
     ],
     "shuffled": random.Random(1).sample(TRAIN, len(TRAIN)),
+    "signs that nobody sees, in a long prompt": told(lambda text: FRAME.format("\u2060".join(text))),
     "a long prompt around it, in lower case": told(lambda text: FRAME.format(text.lower())),
 }

@@ -12,6 +12,10 @@ from optimize_eval.findings.rederive.datafiles import DataRow
 Flat = dict[str, str]  # by dotted path
 Words = tuple[str, ...]
 
+_UNSEEN = (
+    *((0xAD, 0xAD), (0x200B, 0x200F), (0x202A, 0x202E)),
+    *((0x2060, 0x2069), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF)),
+)
 MARK = "\N{SYMBOL FOR NULL}"  # between two fields
 
 _APART = "id ids uid uuid guid key keys index idx nr no num number line row hash sha sha1 sha256 md5 digest"
@@ -59,7 +63,12 @@ def words_of(text: str) -> list[str]:
     """Leave out what a copy may change without being another example: case, forms of letters, punctuation."""
     if text.isascii():
         return _DROPPED.sub(" ", text.lower().replace("\0", " ")).split()
-    return _DROPPED.sub(" ", unicodedata.normalize("NFKC", text).casefold()).split()
+    return _DROPPED.sub(" ", unicodedata.normalize("NFKC", seen_of(text)).casefold()).split()
+
+
+def seen_of(text: str) -> str:
+    """Leave out signs that nobody sees."""
+    return "".join(sign for sign in text if not any(low <= ord(sign) <= high for low, high in _UNSEEN))
 
 
 def flat_of(value: Any) -> Flat:
