@@ -94,7 +94,7 @@ def summary(run: Path) -> bytes:
 
 def without_history(told: dict[str, Any]) -> dict[str, Any]:
     """Leave out of a summary what was tried, and what that decides: p values, their marks, the verdict."""
-    decided = {"tried", "verdict", "selection", "carry_over", "not_told_apart", "state"}
+    decided = {"tried", "largest_gain", "verdict", "selection", "carry_over", "not_told_apart", "state"}
     decided |= {"p_holm", "comparisons", "mark", "mde", "despite_failures"}
 
     def cut(value: Any) -> Any:
