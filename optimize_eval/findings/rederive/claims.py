@@ -60,7 +60,8 @@ def _largest_gain(rows: Sequence[Told], run: JournaledRun) -> float | None:
     if sum(d["n_pairs"] for d in found.values()) > 20_000:  # noqa: PLR2004
         return None
     highest = [_highest(d, _gain(run, split, name) or {}, run.seed) for name, d in found.items()]
-    return None if None in highest else max(one for one in highest if one is not None)
+    most = max((2.0 if one is None else one) for one in highest)
+    return most if most <= 1 else None  # more than all there is says nothing
 
 
 def _highest(told: Told, d: Told, seed: int) -> float | None:
