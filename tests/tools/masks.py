@@ -23,11 +23,13 @@ PATTERNS: tuple[tuple[str, str], ...] = (  # what is masked, and what is written
     (rf"{_TIME} a call\b", "<time> a call"),
     (rf"\babout {_TIME} with (\d+) slot", r"about <time> with \1 slot"),
     (rf"( tokens(?: \([^)]*\))?,(?: about)?(?: \$[\d.,]+,)?) {_TIME}", r"\1 <time>"),
-    (rf'("(?:seconds|latency_ms|waited|before)":\s*){_NUMBER}', r"\1<time>"),
+    (rf'("(?:seconds|latency_ms|waited|before|changed_at)":\s*){_NUMBER}', r"\1<time>"),
     (rf'("p50":\s*){_NUMBER}(,\s*"p95":\s*){_NUMBER}', r"\1<time>\2<time>"),
     (rf'("max":\s*){_NUMBER}(,\s*"attempts":\s*\d+,\s*"total":\s*){_NUMBER}', r"\1<time>\2<time>"),
     (rf'( time="){_NUMBER}(?=")', r"\1<time>"),  # JUnit
     (rf",{_NUMBER},(\d+),<time>,", r",<seconds>,\1,<time>,"),  # CSV: seconds,attempts,started_at
+    (rf'(name="latency_ms" value="){_NUMBER}', r"\1<time>"),
+    (rf"(?m)(,wilson\w*,(?:[\d.]*,)+){_NUMBER}$", r"\1<time>"),  # CSV of a board: latency_ms
     # sizes and sums of files that hold times
     (r'("journal":\s*\{\s*"end":\s*)\d+(,\s*"crc":\s*")[0-9a-f]{8}', r"\1<bytes>\2<crc>"),
     (r'("bytes":\s*)\d+(?=,\s*"files":)', r"\1<bytes>"),
@@ -106,11 +108,11 @@ def _without_timed_columns(text: str) -> str:
 
 def _masked_row(line: str, timed: list[bool]) -> str:
     cells = ["─"] if _RULE.fullmatch(line) else _cells(line)
-    if len(cells) == len(timed):
-        cells = [
-            "<time>" if is_timed and re.search(r"\d", cell) else cell
-            for cell, is_timed in zip(cells, timed, strict=True)
-        ]
+    ends = timed[-len(cells) :]  # empty cells are on the left of those that hold times
+    cells = [
+        "<time>" if is_timed and re.search(r"\d", cell) else cell
+        for cell, is_timed in zip(cells[-len(ends) :], ends, strict=True)
+    ]
     return "  ".join(cells)
 
 

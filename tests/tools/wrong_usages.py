@@ -11,13 +11,10 @@ _OPTIONS = """
     --nothing
     run --nothing
     run
-    run -e ./nobody --candidate c/plain.txt --dataset train.jsonl
     run -e 'python3 -S judge.py' --dataset train.jsonl
     run -e 'python3 -S judge.py' --candidate nowhere.txt --dataset train.jsonl
-    run -e 'python3 -S judge.py' --candidate c/plain.txt --dataset nowhere.jsonl
     run GOOD --limit 0
     run GOOD -j none
-    run GOOD --parallel 3
     run GOOD --baseline nobody
     run GOOD --filter n
     run GOOD --filter n=none
@@ -30,14 +27,7 @@ _OPTIONS = """
     run GOOD --reuse nowhere
     run GOOD --show nobody
     run GOOD --score-range wide
-    run -e 'python3 -S judge.py' --candidate c/plain.txt --candidate c/plain.txt --dataset train.jsonl
     run -e 'python3 -S judge.py' GOOD --dry-run
-    run -e @nobody --candidate c/plain.txt --dataset train.jsonl
-    run -e @exact_matc --candidate c/plain.txt --dataset train.jsonl
-    run -e judge:nobody/m --objective x --candidate c/plain.txt --dataset train.jsonl
-    run -e judge:openai/m --candidate c/plain.txt --dataset train.jsonl
-    run -e http:// --candidate c/plain.txt --dataset train.jsonl
-    run -e '' --candidate c/plain.txt --dataset train.jsonl
     run --prompt c/plain.txt -e @exact_match --dataset train.jsonl
     run nowhere.toml
     bench
@@ -45,7 +35,6 @@ _OPTIONS = """
     bench datasets/tasks/arithmetic.jsonl
     bench datasets/tasks/arithmetic.jsonl --model nobody/m
     bench datasets/tasks/arithmetic.jsonl --model toy --fail-under nobody=1
-    bench datasets/tasks/arithmetic.jsonl --model toy --model toy
     bench datasets/yaml-tasks --tag arithmetics --model toy
     optimize
     optimize c/plain.txt -e 'python3 -S judge.py' --dataset train.jsonl
