@@ -107,6 +107,50 @@ def test_rules_and_metrics_of_an_edited_task_are_dated(cli: Cli, tmp_path: Path)
     assert cli("report", "r", "--check").status == 0
 
 
+_EVERY_RULE = """\
+  actions:
+    - key: some
+      action: exclude_from_metrics
+      filter: {op: not_in, expression: "{{ sample.id }}", values: %s}
+    - key: high
+      action: exclude_from_metrics
+      filter: {op: greater_than, expression: "{{ sample.id }}", value: 0.5}
+    - key: none
+      action: exclude_from_metrics
+      filter: {op: not_exists, expression: "{{ sample.id }}"}
+"""
+
+
+def test_a_task_file_that_stays_changes_nothing_after_scores(cli: Cli, tmp_path: Path) -> None:
+    compared(cli, tmp_path)
+    metrics = ", metrics: [{type: frequency, field: is_correct}, {type: mean, field: is_correct}]}"
+    rules = _EVERY_RULE % json.dumps([1, 2.5, True, *(f"s{n}" for n in range(20))])
+    text = _TASK.replace('target }}"}', 'target }}"' + metrics) + rules
+    (tmp_path / "sums.yaml").write_text(text)
+    (tmp_path / "asked.yaml").write_text(text.replace("{{ candidate }} ", ""))
+    several = ("--candidate", "a.txt", "--candidate", "b.txt", "--out", "k")
+    bench = ("bench", "asked.yaml", "--model", "m=cmd:./m", "--data", "sums=sums.jsonl", "--out", "board")
+    cut = tmp_path / "k" / "journal.jsonl"
+    for command in (
+        defined.command("--limit", "8", *several),
+        defined.command("--limit", "8", *several),
+        defined.command(*several),
+        None,
+        defined.command(*several, "--repeats", "2"),
+        ("rescore", "k", "--metrics", "sums.yaml"),
+        bench,
+        bench,
+    ):
+        if command is None:
+            cut.write_bytes(cut.read_bytes()[: cut.stat().st_size // 2])
+            continue
+        done = cli(*command)
+        assert done.status == 0, done.stderr
+    runs = [json.loads((tmp_path / run / "run.json").read_text()) for run in ("k", "board")]
+    kept = [run["settings"]["tasks"] for run in runs]
+    assert not [key for (task,) in kept for key in task if key.endswith("_since")]
+
+
 def points_of(summary: Any) -> str:
     return "\n".join(one["text"] for one in summary["verdict"]["points"])
 

@@ -40,7 +40,8 @@ Filter = Comparison | Membership | Unary
 
 def to_dict(filter_: Filter) -> dict[str, Any]:
     """Write a filter as JSON, as tasks have it."""
-    return {one.name: getattr(filter_, one.name) for one in fields(filter_)}
+    written = {one.name: getattr(filter_, one.name) for one in fields(filter_)}
+    return {**written, "values": list(written["values"])} if "values" in written else written
 
 
 def filter_of(written: Mapping[str, Any]) -> Filter:
