@@ -29,7 +29,7 @@ PATTERNS: tuple[tuple[str, str], ...] = (  # what is masked, and what is written
     (rf'( time="){_NUMBER}(?=")', r"\1<time>"),  # JUnit
     (rf",{_NUMBER},(\d+),<time>,", r",<seconds>,\1,<time>,"),  # CSV: seconds,attempts,started_at
     (rf'(name="latency_ms" value="){_NUMBER}', r"\1<time>"),
-    (rf"(?m)(,wilson\w*,(?:[\d.]*,)+){_NUMBER}$", r"\1<time>"),  # CSV of a board: latency_ms
+    (rf"(?m)(,wilson\w*,(?:[\d.]*,)+){_NUMBER}(?=\r?$)", r"\1<time>"),  # CSV of a board: latency_ms
     # sizes and sums of files that hold times
     (r'("journal":\s*\{\s*"end":\s*)\d+(,\s*"crc":\s*")[0-9a-f]{8}', r"\1<bytes>\2<crc>"),
     (r'("bytes":\s*)\d+(?=,\s*"files":)', r"\1<bytes>"),
@@ -108,10 +108,12 @@ def _without_timed_columns(text: str) -> str:
 
 def _masked_row(line: str, timed: list[bool]) -> str:
     cells = ["─"] if _RULE.fullmatch(line) else _cells(line)
-    ends = timed[-len(cells) :]  # empty cells are on the left of those that hold times
+    ends = ([False] * len(cells) + timed)[
+        -len(cells) :
+    ]  # empty cells are on the left of those that hold times
     cells = [
         "<time>" if is_timed and re.search(r"\d", cell) else cell
-        for cell, is_timed in zip(cells[-len(ends) :], ends, strict=True)
+        for cell, is_timed in zip(cells, ends, strict=True)
     ]
     return "  ".join(cells)
 
