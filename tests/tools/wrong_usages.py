@@ -29,6 +29,13 @@ _OPTIONS = """
     run GOOD --score-range wide
     run -e 'python3 -S judge.py' GOOD --dry-run
     run --prompt c/plain.txt -e @exact_match --dataset train.jsonl
+    run -e ./nobody --candidate c/plain.txt --dataset train.jsonl
+    run -e @nobody --candidate c/plain.txt --dataset train.jsonl
+    run -e @exact_matc --candidate c/plain.txt --dataset train.jsonl
+    run -e judge:nobody/m --objective x --candidate c/plain.txt --dataset train.jsonl
+    run -e judge:openai/m --candidate c/plain.txt --dataset train.jsonl
+    run -e http:// --candidate c/plain.txt --dataset train.jsonl
+    run -e '' --candidate c/plain.txt --dataset train.jsonl
     run nowhere.toml
     bench
     bench nowhere.jsonl --model toy
