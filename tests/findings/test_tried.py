@@ -22,6 +22,9 @@ WAYS = {  # how a false claim is come by → its draws, and how many may be fals
 }
 
 
+VAL = ("--dataset", "t.jsonl", "--valset", "d.jsonl")
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_what_differs_in_nothing_is_rarely_called_better_whatever_is_tried(way: str) -> None:
     once, draws, allowed = WAYS[way]
@@ -109,6 +112,13 @@ def test_versions_after_results_were_seen_are_decided_more_strictly(cli: Cli) ->
     assert cli("report", "r", "--check").status == 0
     third = run(cli, "base good")
     assert (third["tried"]["look"], third["rows"][1]["vs_baseline"]["train"]["comparisons"]) == (2, 60)
+    assert cli("report", "r", "--check").status == 0
+
+
+def test_a_gain_is_bounded_at_the_first_verdict_alone(cli: Cli, folder: Path) -> None:
+    write_rows(folder / "t.jsonl", 4)
+    assert "largest_gain" in run(cli, "base c0", *VAL)
+    assert "largest_gain" not in run(cli, "base c1", *VAL), "c1 may be another because of what c0 showed"
     assert cli("report", "r", "--check").status == 0
 
 

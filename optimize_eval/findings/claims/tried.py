@@ -39,8 +39,8 @@ class Corrections:
         return is_steered(self.deciding) and not self.on_test
 
     @property
-    def is_first_look(self) -> bool:
-        return self.deciding is None or self.deciding.look == 1
+    def is_first_verdict(self) -> bool:
+        return self.deciding is None or self.deciding.verdicts == 1
 
     def told(self, winner: str | None) -> TriedCandidates | None:
         """Give what decides: where test does, winners alone were ever held against it."""

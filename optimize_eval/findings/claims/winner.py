@@ -61,7 +61,7 @@ def _largest_gain(primary: Sequence[Row], against: Against, layout: Layout) -> f
     """
     differences = [d for row in primary if (d := row.against_baseline(layout.deciding))]
     is_bounded = layout.score_range(layout.evaluators[0]) is ScoreRange.UNIT
-    is_open = against.is_held_out and against.tried.can_confirm and against.tried.is_first_look
+    is_open = against.is_held_out and against.tried.can_confirm and against.tried.is_first_verdict
     if not (differences and is_bounded and is_open) or layout.deciding == SINGLE:
         return None
     if sum(d.n_pairs for d in differences) > MOST_BOUNDED or not all(map(_may_be_bounded, differences)):

@@ -46,15 +46,16 @@ def claims_of(rows: Sequence[Told], pairs: Sequence[Told], run: JournaledRun) ->
 
 
 def _largest_gain(rows: Sequence[Told], run: JournaledRun) -> float | None:
-    """Find what no true gain exceeds, where none is better, nothing failed and this is the first look."""
+    """Find what no true gain exceeds, where none is better, nothing failed and this is the first verdict."""
     split = run.deciding
     found = {row["candidate"]: row["vs_baseline"][split] for row in rows if row["vs_baseline"]}
     is_hidden = any(
         {"despite_failures", "over_all_rows"} & d.keys() or d["se"] is None for d in found.values()
     )
     is_better = any(d["mark"] == "better" for d in found.values())
-    look = run.tries.told((*run.primary, split))["look"] if run.tries.is_run else 1
-    is_told = found and split != "single" and look == 1 and not doubted(run.leaks, split)
+    tried = run.tries.told((*run.primary, split)) if run.tries.is_run else {"look": 1, "steps": 0}
+    is_first = (tried["look"], tried["steps"]) == (1, 0)
+    is_told = found and split != "single" and is_first and not doubted(run.leaks, split)
     if not is_told or run.ranges[run.primary[0]] != "unit" or is_hidden or is_better:
         return None
     if sum(d["n_pairs"] for d in found.values()) > 20_000:  # noqa: PLR2004

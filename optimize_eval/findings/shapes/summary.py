@@ -220,14 +220,18 @@ class TriedCandidates:
     beside: Annotated[tuple[Beside, ...], IF_ANY] = ()
 
     @property
+    def verdicts(self) -> int:
+        """Count the verdicts over these examples, this one with them; a version made after results is one."""
+        return self.look + self.steps
+
+    @property
     def comparisons(self) -> int:
         """Count those that are corrected for: at the verdict j > 1 over these examples by j (j + 1), too.
 
         Over more rows all candidates are looked at once more, over the same rows the new version alone.
         """
-        verdict = self.look + self.steps
         again = self.k if self.look > 1 else 1
-        return max(self.k, again * verdict * (verdict + 1)) if verdict > 1 else self.k
+        return max(self.k, again * self.verdicts * (self.verdicts + 1)) if self.verdicts > 1 else self.k
 
 
 @frozen
