@@ -1,7 +1,8 @@
 """What of an example's fields is its content, found from the data: not ids, labels, dates or constants.
 
 Two examples are the same where their content is, after what a copy may change without becoming another
-question: case, blanks, punctuation, forms of a letter, the order of keys. Brackets and operators stay.
+question: case, blanks, punctuation, forms of a letter, the order of keys, what stands around the whole.
+Brackets and operators inside stay.
 """
 
 import re
@@ -11,6 +12,7 @@ from typing import Any, cast
 
 from optimize_eval.frozen import frozen
 from optimize_eval.reading import strict_json
+from optimize_eval.rows.decoration import DROPPED, undecorated, visible
 
 Flat = Mapping[str, str]  # dotted path → text
 
@@ -29,13 +31,10 @@ _GOLD = frozenset(
     target targets answer answers gold expected reference references label labels solution
     """.split()  # noqa: SIM905  words, as they are read
 )
-DROPPED = ".,;:!?\"'`\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}"
-DROPPED += "\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}"
 _PLAIN = str.maketrans(
     {**{chr(n): chr(n).lower() for n in range(128)}, **dict.fromkeys(DROPPED, " "), "\0": " "}
 )
 _BLANKS = str.maketrans(dict.fromkeys(DROPPED, " "))
-_UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]+")
 _CODE = re.compile(r"(?m)(?<=\n)[ \t]+\S.*$|[;{][ \t]*$|</\w+>")
 
 
@@ -71,7 +70,7 @@ class Content:
         return MARK.join(" ".join(self._words(flat.get(path, ""))) for path in self.answers)
 
     def _words(self, text: str) -> list[str]:
-        return text.split() if self.is_code else split_words(text)
+        return text.split() if self.is_code else split_words(undecorated(text))
 
 
 def find_content(first: Sequence[Flat], second: Sequence[Flat]) -> Content:
@@ -111,11 +110,6 @@ def split_words(text: str) -> list[str]:
     if text.isascii():
         return text.translate(_PLAIN).split()
     return unicodedata.normalize("NFKC", visible(text)).casefold().translate(_BLANKS).split()
-
-
-def visible(text: str) -> str:
-    """Take away what nobody sees: breaks and joins without width, soft hyphens, choices of a form."""
-    return text if text.isascii() else _UNSEEN.sub("", text)
 
 
 def _flatten(value: Any, path: str, found: dict[str, list[str]]) -> None:
@@ -169,5 +163,5 @@ def _labels(paths: Sequence[str], texts: Sequence[str]) -> tuple[str, ...]:
 
 def _is_code(known: Sequence[Flat], paths: Sequence[str]) -> bool:
     rows = [flat for flat in known if any(path in flat for path in paths)]
-    code = sum(any(_CODE.search(flat.get(path, "")) for path in paths) for flat in rows)
+    code = sum(any(_CODE.search(undecorated(flat.get(path, ""))) for path in paths) for flat in rows)
     return bool(rows) and code >= _LEAST_CODE * len(rows)

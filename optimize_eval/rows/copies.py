@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from hashlib import blake2b
 
 from optimize_eval.rows.content import (
-    DROPPED,
     MARK,
     Content,
     Flat,
@@ -17,6 +16,7 @@ from optimize_eval.rows.content import (
     is_apart,
     normalise,
 )
+from optimize_eval.rows.decoration import DROPPED
 from optimize_eval.rows.example import Example
 
 _SAMPLED = 1_000

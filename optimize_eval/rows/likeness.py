@@ -13,7 +13,8 @@ from itertools import repeat
 from typing import NamedTuple
 
 from optimize_eval.frozen import frozen
-from optimize_eval.rows.content import normalise, split_words, visible
+from optimize_eval.rows.content import normalise, split_words
+from optimize_eval.rows.decoration import undecorated, visible
 
 NEAR = 0.5  # from here on texts are near; honest rows that were looked at reached 0.37
 NEAR_BESIDE_OTHERS = 0.38  # where some are near anyway
@@ -78,7 +79,7 @@ def count_words(rows: Iterable[Iterable[str]]) -> Vocabulary:
 
 def take_apart(text: str) -> Text:
     """Take a text apart."""
-    text = visible(text)
+    text = undecorated(visible(text))
     words = tuple(split_words(text))
     names = frozenset(normalise(name) for name in _NAMES.findall(text) if name.istitle())
     return Text(

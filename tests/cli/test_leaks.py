@@ -111,6 +111,25 @@ def test_rows_that_leaked_are_in_no_number_of_val(cli: Cli, project: Path) -> No
     ]
 
 
+@pytest.mark.parametrize(
+    "around",
+    ["- {}", "1. **{}**", "({})", '<div class="x"><p>{}</p></div>', "> ## [{}]"],
+    ids=["bullet", "number and emphasis", "brackets", "tags", "quotation and heading"],
+)
+def test_what_is_put_around_a_row_of_train_hides_it_no_more(cli: Cli, project: Path, around: str) -> None:
+    write(project / "train.jsonl", [*TRAIN, LONG])
+    write(project / "val.jsonl", [*VAL, *(around.format(text) for text in (*TRAIN[:3], REWORDED))])
+    run(cli, "--quiet")
+    leaked = summary(project)["leakage"]["val"]["rows"]
+    assert [(row["line"], row["like"]["line"], row["how"]) for row in leaked] == [
+        (13, 1, "normalised"),
+        (14, 2, "normalised"),
+        (15, 3, "normalised"),
+        (16, 13, "near"),
+    ]
+    assert_derived(cli)
+
+
 def test_what_run_json_says_of_leaks_is_held_against_the_data_while_it_is_there(
     cli: Cli, project: Path
 ) -> None:

@@ -106,6 +106,11 @@ def _honest() -> dict[str, list[Row]]:
         "brackets": [
             {"input": f"{text} is"} for text in dict.fromkeys(_brackets(draw, 4) for _ in range(300))
         ],
+        "formulas with a sign before": [
+            {"input": f"{sign}alpha + {n} beta minus gamma", "target": "x"}
+            for n in range(40)
+            for sign in ("", "- ", "+ ")
+        ],
         "code": [
             {"code": f"def f(x):\n    y = x {sign} {n}\n    return y\n", "target": "ok"}
             for n in range(40)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-_RULE = b"2"  # of what splits have in common; what was found by another one cannot be held against this
+_RULE = b"3"  # of what splits have in common; what was found by another one cannot be held against this
 _WHOLE, _NUMBER = r"-?(0|[1-9][0-9]*)", r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?"
 _TRUTH = {"true": True, "false": False}
 

@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import NamedTuple
 
+from optimize_eval.findings.rederive.bareness import bare, seen_of
 from optimize_eval.findings.rederive.datafiles import DataRow
-from optimize_eval.findings.rederive.sameness import ComparedFields, Words, every_so_many, seen_of, words_of
+from optimize_eval.findings.rederive.sameness import ComparedFields, Words, every_so_many, words_of
 from optimize_eval.findings.rederive.surroundings import surroundings, without
 
 _NEAR, _NEAR_BESIDE_OTHERS = 0.5, 0.38
@@ -156,7 +157,7 @@ def _code(word: str) -> int:
 
 
 def _take_apart(text: str) -> TextParts:
-    text = seen_of(text)
+    text = bare(seen_of(text))
     names = {" ".join(words_of(name)) for name in _NAMES.findall(text) if name.istitle()}
     return TextParts(
         words=words_of(text), signs=_SIGNS.findall(text), polar=sorted(_polar(text)), names=names

@@ -7,23 +7,18 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Any
 
+from optimize_eval.findings.rederive.bareness import DROPPED_SIGNS, bare, seen_of
 from optimize_eval.findings.rederive.datafiles import DataRow
 
 Flat = dict[str, str]  # by dotted path
 Words = tuple[str, ...]
 
-_UNSEEN = (
-    *((0xAD, 0xAD), (0x200B, 0x200F), (0x202A, 0x202E)),
-    *((0x2060, 0x2069), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF)),
-)
 MARK = "\N{SYMBOL FOR NULL}"  # between two fields
 
 _APART = "id ids uid uuid guid key keys index idx nr no num number line row hash sha sha1 sha256 md5 digest"
 _APART += " created updated modified at date time datetime timestamp day month year"
 _GOLD = "target targets answer answers gold expected reference references label labels solution"
-_QUOTES = "\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}"
-_QUOTES += "\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}"
-_DROPPED = re.compile(f"[.,;:!?\"'`{_QUOTES}]")
+_DROPPED = re.compile(f"[{DROPPED_SIGNS}]")
 _CODE = re.compile(r"(?m)(?<=\n)[ \t]+\S.*$|[;{][ \t]*$|</\w+>")
 _SAMPLED = 1000
 
@@ -56,7 +51,7 @@ class ComparedFields:
         return MARK.join(" ".join(self._split(flat.get(path, ""))) for path in self.answers)
 
     def _split(self, text: str) -> list[str]:
-        return text.split() if self.is_code else words_of(text)
+        return text.split() if self.is_code else words_of(bare(text))
 
 
 def words_of(text: str) -> list[str]:
@@ -64,11 +59,6 @@ def words_of(text: str) -> list[str]:
     if text.isascii():
         return _DROPPED.sub(" ", text.lower().replace("\0", " ")).split()
     return _DROPPED.sub(" ", unicodedata.normalize("NFKC", seen_of(text)).casefold()).split()
-
-
-def seen_of(text: str) -> str:
-    """Leave out signs that nobody sees."""
-    return "".join(sign for sign in text if not any(low <= ord(sign) <= high for low, high in _UNSEEN))
 
 
 def flat_of(value: Any) -> Flat:
@@ -177,5 +167,5 @@ def _all_that_is_not_expected(
 def _is_code(flats: list[Flat], texts: list[str]) -> bool:
     rows = [[flat[path] for path in texts if path in flat] for flat in flats]
     there = [row for row in rows if row]
-    code = [row for row in there if any(_CODE.search(text) for text in row)]
+    code = [row for row in there if any(_CODE.search(bare(text)) for text in row)]
     return bool(there) and len(code) >= 0.3 * len(there)
