@@ -4,7 +4,7 @@ Ids and dates tell rows apart only where there is no text that does. What is exp
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from hashlib import blake2b
 
 from optimize_eval.rows.content import (
@@ -28,19 +28,27 @@ _GAPS = bytes(n for n in range(128) if chr(n).isspace() or chr(n) in DROPPED or 
 def find_copies(rows: Sequence[Example]) -> dict[int, int]:
     """Give the lines of rows that say the same as an earlier one, each with the line of the first."""
     content = _content_of(rows)
-    return _copies_among(rows, _values(rows, content), content)
+    return _copies_among(rows, _values(_flats(rows), content), content)
 
 
-def values_and_copies(rows: Sequence[Example]) -> tuple[list[str], dict[int, int]]:
-    """Digest what rows say, two that say the same alike; and give the copies among them."""
+def values_and_copies(
+    rows: Sequence[Example], without: Collection[str] = ()
+) -> tuple[list[str], dict[int, int]]:
+    """Digest what rows say, two that say the same alike, without some fields; and give the copies."""
     content = _content_of(rows)
-    values = _values(rows, content)
+    values = _values(_flats(rows, without), _content_of(rows, without) if without else content)
     return values, _copies_among(rows, values, content)
 
 
-def _content_of(rows: Sequence[Example]) -> Content:
-    sample = [flatten(row.value) for row in rows[:: -(-len(rows) // _SAMPLED) or 1]]
+def _content_of(rows: Sequence[Example], without: Collection[str] = ()) -> Content:
+    sample = [*_flats(rows[:: -(-len(rows) // _SAMPLED) or 1], without)]
     return find_content(sample, sample)
+
+
+def _flats(rows: Iterable[Example], without: Collection[str] = ()) -> Iterator[Flat]:
+    for row in rows:
+        flat = flatten(row.value)
+        yield {path: flat[path] for path in flat if path not in without} if without else flat
 
 
 def _copies_among(rows: Sequence[Example], values: Sequence[str], content: Content) -> dict[int, int]:
@@ -55,8 +63,8 @@ def _copies_among(rows: Sequence[Example], values: Sequence[str], content: Conte
     return copies
 
 
-def _values(rows: Sequence[Example], content: Content) -> list[str]:
-    return [_value(flatten(row.value), is_text=content.is_text) for row in rows]
+def _values(flats: Iterable[Flat], content: Content) -> list[str]:
+    return [_value(flat, is_text=content.is_text) for flat in flats]
 
 
 def _value(flat: Flat, *, is_text: bool) -> str:

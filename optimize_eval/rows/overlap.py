@@ -4,28 +4,36 @@ Made of all lines of the files, whatever part of them a run takes: a run that gr
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from optimize_eval.rows.example import Example
 
 Overlaps = Mapping[
     str, Mapping[str, Any]
-]  # by split: "of", "leaks", "copies", "values", as run.json has them
+]  # by split: "of", "leaks", "copies", "values" and the fields left out of these, as run.json has them
+
+LEFT_OUT = "left_out"
 
 _RULE = b"3"  # another one finds other rows
 
 
-def overlaps_of(splits: Mapping[str, Sequence[Example]], known: Mapping[str, Any]) -> Overlaps:
-    """Find them, or take over what is `known` of the same lines; splits come in their order."""
+def overlaps_of(
+    splits: Mapping[str, Sequence[Example]], known: Mapping[str, Any], candidates: Iterable[str] = ()
+) -> Overlaps:
+    """Find them, or take over what is `known` of the same lines; splits come in their order.
+
+    Fields that are or were `candidates` are no part of what a row says.
+    """
+    without = sorted({*candidates}.union(*(one.get(LEFT_OUT, ()) for one in known.values())))
     seen: dict[str, Sequence[Example]] = {}
     found: dict[str, Mapping[str, Any]] = {}
-    digest = hashlib.sha256(_RULE)
+    digest = hashlib.sha256(_RULE + "".join(f"{field}\0" for field in without).encode())
     for name, rows in splits.items():
         _add(digest, name, rows)
         of = digest.hexdigest()
         is_known = name in known and known[name].get("of") == of and "values" in known[name]
-        found[name] = known[name] if is_known else {"of": of, **_overlap(seen, rows)}
+        found[name] = known[name] if is_known else {"of": of, **_overlap(seen, rows, without)}
         seen[name] = rows
     return found
 
@@ -37,14 +45,17 @@ def _add(digest: Any, name: str, rows: Sequence[Example]) -> None:
         digest.update(row.raw)
 
 
-def _overlap(seen: Mapping[str, Sequence[Example]], rows: Sequence[Example]) -> dict[str, Any]:
+def _overlap(
+    seen: Mapping[str, Sequence[Example]], rows: Sequence[Example], without: Sequence[str]
+) -> dict[str, Any]:
     from optimize_eval.rows.copies import values_and_copies  # noqa: PLC0415  most sessions know it
 
-    leaks, (values, copies) = sorted(_leaks(seen, rows)), values_and_copies(rows)
+    leaks, (values, copies) = sorted(_leaks(seen, rows)), values_and_copies(rows, without)
     return {
         "leaks": [list(row) for row in leaks],
         "copies": [[*pair] for pair in copies.items()],
         "values": [[row.line, one] for row, one in zip(rows, values, strict=True)],
+        **({LEFT_OUT: [*without]} if without else {}),
     }
 
 

@@ -46,7 +46,7 @@ def open_run(
     if fresh:
         keep_tried(folder)
     else:
-        keep_tried_of_edited(folder, manifest["splits"])
+        keep_tried_of_edited(folder, manifest)
     run = extend(folder, manifest, plan.about.describe, fresh=fresh, replace=replace)
     plan.about.forget()
     return run

@@ -44,10 +44,13 @@ class AllRows:
         """Give the parts of a file that was cut, as they take part, in place of it."""
         return AllRows({**parts, **{name: rows for name, rows in self._splits.items() if name not in parts}})
 
-    def overlaps(self, known: Mapping[str, Any]) -> Overlaps:
-        """Find what they have in common, or take it from what is known of the same rows."""
+    def overlaps(self, known: Mapping[str, Any], candidates: Iterable[str] = ()) -> Overlaps:
+        """Find what they have in common, or take it from what is known of the same rows.
+
+        Fields that are `candidates` are no part of what a row says.
+        """
         if self._overlaps is None:
-            self._overlaps = overlaps_of(self._splits, known)
+            self._overlaps = overlaps_of(self._splits, known, candidates)
             self._splits = {}
         return self._overlaps
 

@@ -1,6 +1,6 @@
 """What splits have in common, found once when a run is planned, and told before any call is paid."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from optimize_eval.rows.example import Example
@@ -19,12 +19,12 @@ def overlaps_in(plan: Plan, examples: Examples, before: Mapping[str, Any]) -> Ov
     """
     if plan.layout.splits_of or examples.rows is None:
         return {}
-    return _overlaps(examples.rows, before)
+    return _overlaps(examples.rows, before, [one.field for one in plan.candidates if one.field])
 
 
-def _overlaps(rows: AllRows, before: Mapping[str, Any]) -> Overlaps:
+def _overlaps(rows: AllRows, before: Mapping[str, Any], candidates: Iterable[str] = ()) -> Overlaps:
     known = before.get(OVERLAPS)
-    return rows.overlaps(known if isinstance(known, dict) else {})
+    return rows.overlaps(known if isinstance(known, dict) else {}, candidates)
 
 
 def note_leaks(layout: Layout, say: Say) -> None:

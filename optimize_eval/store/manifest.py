@@ -13,6 +13,7 @@ from optimize_eval.store.manifest_shape import check_shape
 
 RUN, BENCH = "run", "bench"  # kinds of runs
 OVERLAPS = "overlaps"  # in settings: what splits have in common, by rows.overlap
+LEFT_OUT = "left_out"  # of it: fields that are or were candidates
 LEAKS, KEEP = "leaks", "keep"  # in settings, where examples that leaked are to count
 CHOSEN_AFTER = "chosen_after"  # in settings: the run by whose results its examples were taken
 SEARCHED = "searched"  # in settings: what a verdict has to know of the search that a run ended
@@ -170,6 +171,11 @@ def _overlaps(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
     """Give what splits have in common; a run of before that was looked at knows nothing of it."""
     overlaps: Mapping[str, Any] = manifest.get("settings", {}).get(OVERLAPS, {})
     return overlaps
+
+
+def left_out_of(manifest: Mapping[str, Any]) -> list[str]:
+    """Name the fields that are no part of what rows say: those that are or were candidates."""
+    return sorted({field for one in _overlaps(manifest).values() for field in one.get(LEFT_OUT, ())})
 
 
 def with_overlaps(splits: Sequence[Split], overlaps: Mapping[str, Any]) -> tuple[Split, ...]:

@@ -8,6 +8,7 @@ as digests alone: of candidates all, of examples the smallest, by which two sets
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import product
@@ -19,17 +20,19 @@ import orjson
 from optimize_eval.errors import OptimizeEvalError
 from optimize_eval.frozen import Remembers, frozen
 from optimize_eval.reading import files
-from optimize_eval.store import journal
+from optimize_eval.store import journal, recorded
 from optimize_eval.store.folder import EVALUATIONS, JOURNAL, MANIFEST, TRIED, read_document, write_json
 from optimize_eval.store.growing.elsewhere import documents_beside
 from optimize_eval.store.keys import TRIMMED, digest_of, name_in_cells
 from optimize_eval.store.layout import Split
 from optimize_eval.store.ledger import SCORED
-from optimize_eval.store.manifest import is_bench, read_split
+from optimize_eval.store.manifest import is_bench, left_out_of, read_split
 from optimize_eval.store.stored import StoredRun, open_stored
 
 SCHEMA = "optimize-eval.tried.v1"
 SEVERAL = 2  # candidates, from which on numbers compare something
+
+Values = Mapping[int | None, str]  # what examples say, by line
 
 _MOST_DIGESTS = 256  # of examples
 _SHORT = 16  # letters of a digest
@@ -102,7 +105,10 @@ class History(Remembers):
 
     @cached_property
     def entries(self) -> list[dict[str, Any]]:
-        return _entries(self.run.folder)
+        document = self.run.document
+        parts = [(split["name"], _examples(document, split)) for split in document["splits"]]
+        now = recorded.joined(recorded.texts_in(document, name, one.lines, one.values) for name, one in parts)
+        return recorded.resolved(_entries(self.run.folder), now)
 
     @cached_property
     def shown(self) -> list[Shown]:
@@ -315,25 +321,46 @@ def _end_of(path: Path) -> int:
     return 0
 
 
-def keep_tried(folder: Path, why: str = "--fresh") -> None:
-    """Before a run starts over, keep what it tried; of a folder that cannot be read, nothing."""
+def keep_tried(folder: Path, why: str = "--fresh", values: Mapping[str, Values] | None = None) -> None:
+    """Before a run starts over, keep what it tried; of a folder that cannot be read, nothing.
+
+    `values` are what examples say from here on, by split and line, where that is known.
+    """
     with suppress(OptimizeEvalError):
         if (folder / MANIFEST).is_file():
             run = open_stored(folder)
             if not is_bench(run.manifest):
-                _keep(folder, _entries_of(run, why))
+                _keep(folder, _entries_of(run, why, values or {}))
 
 
-def keep_tried_of_edited(folder: Path, splits: Iterable[Mapping[str, Any]]) -> None:
-    """Before examples have other bytes, keep what was tried on them: they may say the same as before."""
-    known = {split["name"]: split for split in (read_document(folder) or {"splits": ()})["splits"]}
-    for split in splits:
-        before = known.get(split["name"], {"lines": (), "sha256": ()})
-        digests = dict(zip(before["lines"], before["sha256"], strict=True))
-        lines = zip(split["lines"], split["sha256"], strict=True)
-        if any(digests.get(line, digest) != digest for line, digest in lines):
-            keep_tried(folder, "examples edited")
-            return
+def keep_tried_of_edited(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Before examples have other bytes, keep what was tried on them: they may say the same as before.
+
+    So they do where a candidate more is one of their fields, and was a part of what they said.
+    """
+    document = read_document(folder)
+    if document is None:
+        return
+    known = {split["name"]: dict(_digests_of(split)) for split in document["splits"]}
+    new = [(split, known.get(split["name"], {})) for split in manifest["splits"]]
+    is_edited = any(was.get(line, now) != now for split, was in new for line, now in _digests_of(split))
+    if is_edited or ((folder / TRIED).exists() and left_out_of(manifest) != left_out_of(document)):
+        values = {split["name"]: dict(_values_of_same(split, was, manifest)) for split, was in new}
+        keep_tried(folder, "examples edited", values)
+
+
+def _digests_of(split: Mapping[str, Any]) -> Iterator[tuple[int | None, str]]:
+    return zip(split["lines"], split["sha256"], strict=True)
+
+
+def _values_of_same(
+    split: Mapping[str, Any], was: Mapping[int | None, str], manifest: Mapping[str, Any]
+) -> Iterator[tuple[int | None, str]]:
+    """Give what lines say now whose bytes are as they were."""
+    examples = Examples.of(read_split(split, manifest))
+    for line, value, digest in zip(examples.lines, examples.values, split["sha256"], strict=True):
+        if was.get(line) == digest:
+            yield line, value
 
 
 def keep_tried_elsewhere(run: StoredRun, other: StoredRun) -> None:
@@ -359,15 +386,19 @@ def _entries(folder: Path) -> list[dict[str, Any]]:
 def _is_whole(entry: Any) -> bool:
     match entry:
         case {"candidates": [*candidates], "examples": [*examples], "n": int()}:
-            return all(isinstance(digest, str) for digest in (*candidates, *examples))
+            digests = (*candidates, *examples)
+            return all(isinstance(digest, str) for digest in digests) and recorded.has_sound_texts(entry)
     return False
 
 
-def _entries_of(run: StoredRun, why: str) -> Iterator[dict[str, Any]]:
+def _entries_of(run: StoredRun, why: str, values: Mapping[str, Values]) -> Iterator[dict[str, Any]]:
     history, splits = History(run=run), run.document["splits"]
     for name, model, split in product(history.programs, run.document["task_models"], splits):
         where, examples = Family(name, model, split["name"]), _examples(run.document, split)
-        yield _entry(history, where, examples, history.about(where), why)
+        said = values.get(split["name"], {})
+        pairs = zip(examples.lines, examples.values, strict=True)
+        now = replace(examples, values=[said.get(line, value) for line, value in pairs])
+        yield _entry(history, where, (examples, now), history.about(where), why)
 
 
 def _examples(document: Mapping[str, Any], split: Mapping[str, Any]) -> Examples:
@@ -386,16 +417,21 @@ def _entries_there(own: History, other: History) -> Iterator[dict[str, Any]]:
             if pairs and own.programs[name] == other.programs[program] and model in mine["task_models"]:
                 about_mine = own.about(Family(name, model, split["name"]))
                 where = Family(program, model, there["name"])
-                entry = _entry(other, where, examples, about_mine, other.run.folder.name)
+                entry = _entry(other, where, (examples, examples), about_mine, other.run.folder.name)
                 searched = _searched(other.run.folder, other.digests, there["name"], program)
                 yield entry | {"candidates": sorted({*entry["candidates"], *searched})}
 
 
 def _entry(
-    history: History, where: Family, examples: Examples, named: tuple[Any, ...], why: str
+    history: History,
+    where: Family,
+    as_they_were_and_are: tuple[Examples, Examples],
+    named: tuple[Any, ...],
+    why: str,
 ) -> dict[str, Any]:
-    tried = history.tried(where, examples)
-    return {
+    before, examples = as_they_were_and_are
+    tried = history.tried(where, before)
+    entry = {
         "from": why,
         **dict(zip(("evaluator", "task_model", "split"), named, strict=True)),
         "n": len(examples.digests),
@@ -406,6 +442,8 @@ def _entry(
             for key in ("candidates", "steps", "looks", "baselines", "confirmed")
         },
     }
+    texts = recorded.texts_in(history.run.document, where.split, examples.lines, examples.values)
+    return recorded.in_entry(entry, texts)
 
 
 def _searched(folder: Path, digests: Mapping[str, str], split: str, evaluator: str) -> set[str]:

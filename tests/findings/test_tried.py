@@ -178,6 +178,83 @@ def test_examples_that_say_the_same_in_other_bytes_are_the_same(cli: Cli, folder
     assert run(cli, "base good")["tried"]["k"] == 1, "these rows say something else"
 
 
+def write_answers(folder: Path, edit: str = "", *, most: int = 24) -> None:
+    """Write examples whose answers are scores, those of `a` with another digit at their end."""
+    rows = [orjson.loads(line) for line in (folder / "d.jsonl").read_bytes().splitlines()]
+    answers = [
+        {"q": f"what is {n}", "a": f"{row['c0']:.6f}{edit}", "b": f"{row['base']:.6f}"}
+        for n, row in enumerate(rows)
+    ]
+    (folder / "f.jsonl").write_bytes(b"\n".join(map(orjson.dumps, answers[:most])))
+
+
+def run_answers(cli: Cli, *options: str, fields: str = "ba", out: str = "r") -> dict[str, Any]:
+    named = [word for name in fields for word in ("--candidate-field", name)]
+    command = ["run", "-e", "s=./answers.sh", "--dataset", "f.jsonl", "--out", out, *named, *options]
+    told = cli(*command, "--json")
+    assert told.status == 0, told.stderr
+    return dict(told.json["summary"]["tried"])
+
+
+@pytest.fixture
+def answers(folder: Path) -> Path:
+    (folder / "answers.sh").write_text(
+        '#!/bin/sh\nread -r line\nscore=${line#*\'"candidate":"\'}\n'
+        'printf \'{"score": %s}\\n\' "${score%%\\"*}"\n'
+    )
+    (folder / "answers.sh").chmod(0o755)
+    write_answers(folder)
+    return folder
+
+
+def test_answers_that_are_edited_in_the_examples_are_other_versions(cli: Cli, answers: Path) -> None:
+    told = run_answers(cli, "--limit", "20")
+    assert (told["k"], told["steps"], told["look"]) == (1, 0, 1)
+    for edits in (1, 2, 3):
+        write_answers(answers, edit=str(edits))
+        told = run_answers(cli, "--limit", "20")
+        assert (told["k"], told["steps"], told["look"]) == (1 + edits, edits, 1)
+        assert cli("report", "r", "--check").status == 0
+    assert run_answers(cli, "--limit", "20") == told, "nothing was edited"
+    write_answers(answers, edit="1")
+    assert run_answers(cli, "--limit", "20")["k"] == 4, "as it was before"
+    assert cli("report", "r", "--check").status == 0
+    told = run_answers(cli)
+    assert (told["k"], told["look"]) == (4, 2), "more examples are no version"
+    fresh = run_answers(cli, "--fresh")
+    assert (fresh["k"], fresh["versions"]) == (4, 3)
+    assert cli("report", "r", "--check").status == 0
+
+
+def test_what_was_edited_counts_when_another_field_is_a_candidate(cli: Cli, answers: Path) -> None:
+    run_answers(cli, fields="a")
+    write_answers(answers, edit="1")
+    assert run_answers(cli, fields="a")["versions"] == 1
+    told = run_answers(cli)
+    assert (told["k"], told["named"], told["versions"]) == (2, 1, 1)
+    assert cli("report", "r", "--check").status == 0
+    tried = answers / "r" / "tried.json"
+    for texts in (["x"], {"x": "y"}, {"x": ["", 7]}):
+        document = orjson.loads(tried.read_bytes())
+        document["entries"][0]["texts"] = texts
+        tried.write_bytes(orjson.dumps(document))
+        assert run_answers(cli)["named"] == 1, "what was edited by hand is passed over"
+
+
+def test_answers_that_stay_are_one_version_whatever_else_is_edited(cli: Cli, answers: Path) -> None:
+    write_answers(answers, most=10)
+    first = run_answers(cli)
+    write_answers(answers)
+    assert run_answers(cli, "--fresh")["k"] == first["k"] == 1
+    text = (answers / "f.jsonl").read_text()
+    (answers / "f.jsonl").write_text(text.replace("what is 3", "what was 3"))
+    assert run_answers(cli)["k"] == 1
+    (answers / "f.jsonl").write_text(text.replace('"q"', '"c":"0.5","q"'))
+    told = run_answers(cli, fields="bac")
+    assert (told["k"], told["versions"], told["baselines"]) == (2, 0, 1)
+    assert cli("report", "r", "--check").status == 0
+
+
 def test_a_newline_at_the_end_is_no_version(cli: Cli, folder: Path) -> None:
     run(cli, "base good")
     for name in ("base", "good"):

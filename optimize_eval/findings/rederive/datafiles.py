@@ -26,9 +26,11 @@ class DataRow(NamedTuple):
 def rows_as_recorded(settings: dict[str, Any]) -> dict[str, list[DataRow]]:
     """Read the files of splits in their order, up to the first that is gone or has other rows by now."""
     paths = settings.get("paths", {}).get("splits", {})
-    digest = hashlib.sha256(_RULE)
+    overlaps = settings.get("overlaps", {})
+    fields: list[str] = next((one["left_out"] for one in overlaps.values() if "left_out" in one), [])
+    digest = hashlib.sha256(_RULE + "".join(f"{field}\0" for field in fields).encode())
     found: dict[str, list[DataRow]] = {}
-    for name, known in settings.get("overlaps", {}).items():
+    for name, known in overlaps.items():
         path = Path(paths.get(name, ""))
         try:
             rows = list(_read(path)) if path.is_file() else []

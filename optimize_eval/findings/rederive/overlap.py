@@ -21,7 +21,7 @@ def overlaps_again(settings: Told) -> dict[str, Told]:
             leaks += [[line, before, *like] for line, *like in leaks_again(files[before], left)]
         found[name] = {"leaks": sorted(leaks), "copies": copies_among(rows)}
         if "values" in settings["overlaps"][name]:
-            found[name]["values"] = values_among(rows)
+            found[name]["values"] = values_among(rows, settings["overlaps"][name].get("left_out", []))
     return found
 
 

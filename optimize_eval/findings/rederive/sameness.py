@@ -133,8 +133,14 @@ def _said(flat: Flat, fields: ComparedFields) -> list[str]:
     return [path for path in sorted(flat) if not (fields.is_text and is_apart(path))]
 
 
-def values_among(rows: list[DataRow]) -> list[tuple[int, str]]:
+def values_among(rows: list[DataRow], without: list[str]) -> list[tuple[int, str]]:
     """Give each row's line with the digest of what it says without blanks: its fields by their paths."""
+    if without:
+        flats = [(row, flat_of(row.value)) for row in rows]
+        rows = [
+            row._replace(value={path: flat[path] for path in flat if path not in without})
+            for row, flat in flats
+        ]
     fields = compared_fields(rows, rows)
     told = []
     for row in rows:

@@ -9,6 +9,7 @@ from typing import Any
 
 Where = tuple[str, str | None, str]  # evaluator, task model, split
 Note = dict[str, Any]
+Texts = dict[str, set[str]]  # by what an example says besides, digests
 
 _MOST_STEPS = 5
 _SETTINGS = ("evaluator", "cluster_by", "on_failure", "margin")
@@ -186,8 +187,40 @@ def tried_in(folder: Path, manifest: dict[str, Any], lines: Iterable[tuple[int, 
         if is_scored:
             tries.scored.setdefault(where, []).append((offset, digest, line))
     if (folder / "tried.json").is_file():
-        tries.entries = json.loads((folder / "tried.json").read_bytes())["entries"]
+        entries = json.loads((folder / "tried.json").read_bytes())["entries"]
+        tries.entries = _with_versions_named(entries, _texts_now(document, settings))
     return tries
+
+
+def _texts_now(document: Note, settings: Note) -> dict[str, Texts]:
+    """Give by field what its examples have there now, by what else these say."""
+    now: dict[str, Texts] = {}
+    for candidate in document["candidates"]:
+        texts = now.setdefault(_digest(candidate)[:16], {}) if candidate.get("field") else {}
+        for split in document["splits"]:
+            written = candidate.get("texts", {}).get(split["name"], [])
+            for value, digest in zip(_values(split, settings).values(), written, strict=False):
+                texts.setdefault(value[:16], set()).update([digest[:16]] if digest else [])
+    return now
+
+
+def _with_versions_named(entries: list[Note], now: dict[str, Texts]) -> list[Note]:
+    """Let what was tried of a field, where no text of the same example differs, be one candidate."""
+    known = [(name, name, texts) for name, texts in now.items()]
+    names: dict[str, str] = {}
+    for entry in reversed(entries):
+        for version, (name, listed) in entry.get("texts", {}).items():
+            texts = {value: set(those) for value, those in zip(entry["examples"], listed, strict=True)}
+            same = [one for one, other, those in known if other == name and _agree(texts, those)]
+            names.setdefault(version, same[0] if same else version)
+            known.append((names[version], name, texts))
+    keys = ("candidates", "steps", "baselines", "confirmed")
+    return [{**one, **{key: [names.get(it, it) for it in one[key]] for key in keys}} for one in entries]
+
+
+def _agree(some: Texts, others: Texts) -> bool:
+    shared = some.keys() & others.keys()
+    return bool(shared) and all(some[one] <= others[one] or others[one] <= some[one] for one in shared)
 
 
 def _values(split: Note, settings: Note) -> dict[int | None, str]:
