@@ -57,6 +57,10 @@ def summary(project: Path, out: str = "r") -> dict[str, Any]:
     return told
 
 
+def diff_rows(cli: Cli, before: str, after: str) -> list[dict[str, Any]]:
+    return list(cli("diff", before, after, "--json").json["rows"])
+
+
 def assert_derived(cli: Cli, out: str = "r") -> None:
     checked = cli("report", out, "--check")
     assert checked.status == 0, checked.stdout
@@ -174,6 +178,13 @@ def test_they_may_be_kept_and_then_confirm_nothing(cli: Cli, project: Path) -> N
     compared = cli("diff", "before", "r").stdout
     assert "val is not held out: 1 of 13 examples are in train, too, and kept" in " ".join(compared.split())
     assert not [line for line in compared.splitlines() if "▲" in line and "train" not in line]
+    for sides, shown in ((("before", "r"), "better"), (("r", "before"), "worse")):
+        (val,) = (
+            row for row in diff_rows(cli, *sides) if (row["candidate"], row["split"]) == ("good", "val")
+        )
+        assert (val["mark"], val["for_gates"]["mark"]) == ("no_difference", shown)
+        assert val["is_regression"] == (shown == "worse")
+    assert cli("diff", "r", "before", "--no-regression-against", "r").status == 1
     (project / "good.txt").write_text("good")
     calls = (project / "r" / "journal.jsonl").read_text().count('"outcome"')
     dropped = run(cli)

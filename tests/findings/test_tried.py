@@ -369,12 +369,12 @@ def test_a_diff_is_corrected_for_what_either_run_tried(cli: Cli) -> None:
     best = max(many["rows"], key=lambda row: row["splits"]["train"]["mean"])["candidate"]
     run(cli, best, "--reuse", "many")
     (row,) = (told := diff(cli))["rows"]
-    tried = row["corrected_for_tried"]
-    assert (row["comparisons"], tried["comparisons"]) == (1, 8)
-    assert tried["p_holm"] == pytest.approx(min(1, 8 * row["p"]))
+    plain = row["for_gates"]
+    assert (row["comparisons"], plain["comparisons"]) == (8, 1)
+    assert (row["p_holm"], plain["p_holm"]) == pytest.approx((min(1, 8 * row["p"]), row["p"]))
     assert "8 candidates were tried on train in B: corrected for that" in told["caveats"]
     (row, *_) = cli("diff", "many", "many", "--json").json["rows"]
-    assert "corrected_for_tried" not in row  # all that was tried is compared
+    assert "for_gates" not in row  # all that was tried is compared
 
 
 def test_a_diff_says_nothing_is_better_where_a_run_is_steered_and_its_gate_is_as_before(cli: Cli) -> None:
@@ -383,7 +383,7 @@ def test_a_diff_says_nothing_is_better_where_a_run_is_steered_and_its_gate_is_as
         run(cli, f"base c{k}", "--quiet")
     run(cli, "good")
     (row,) = (told := diff(cli))["rows"]
-    assert (row["mark"], row["corrected_for_tried"]["mark"]) == ("better", "hint_better")
+    assert (row["mark"], row["for_gates"]["mark"]) == ("hint_better", "better")
     assert told["verdict"]["text"].startswith("good may be better on train, a hint only, by 0.197 ")
     assert "train steered B: 6 versions were made after its results were seen" in "\n".join(told["caveats"])
     assert "▲" not in cli("diff", "a", "r").stdout

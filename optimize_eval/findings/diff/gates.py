@@ -49,11 +49,12 @@ def regression_gates(
         text = f"{names} changed while being called in {before.run}: {what}"
         yield Gate(name="unchanged before", is_met=False, text=text)
     for row in (row for row in diff.rows if row.split == diff.decided_on):
-        if (row.candidate, row.task_model) in same and _is_unchanged(row):
+        plain = row.as_gates_see_it
+        if (row.candidate, row.task_model) in same and _is_unchanged(plain):
             is_met, why = True, ", of the same bytes"
         else:
-            is_met, why = judged(row.evidence)
-            why = why or ("" if is_met or row.claimed.standing is row.standing else _AS_BEFORE)
+            is_met, why = judged(plain.evidence)
+            why = why or ("" if is_met or row.standing is plain.standing else _AS_BEFORE)
         yield Gate(
             name=f"no-regression {_where(row)}, {row.split}",
             is_met=is_met,

@@ -15,7 +15,7 @@ from optimize_eval.findings.diff.metrics import Names, metrics_between
 from optimize_eval.findings.diff.regressions import REGRESSIONS
 from optimize_eval.findings.diff.shapes import (
     RUNS_SCHEMA,
-    CorrectedForTried,
+    ForGates,
     LowerDifference,
     RowDiff,
     RunDiff,
@@ -126,8 +126,9 @@ def _rows(cells: Sequence[ComparedCells], tried: BothTried) -> list[RowDiff]:
 def _rows_of(cells: Sequence[ComparedCells], also: AlsoTried) -> Iterator[RowDiff]:
     plain, claimed = (_compared(cells, one) for one in (NO_OTHERS, also))
     for both, numbers, corrected_too in zip(cells, plain, claimed, strict=True):
-        row = _row(both, numbers, corrected_too)
-        yield row if also == NO_OTHERS else replace(row, corrected_for_tried=_for_tried(corrected_too))
+        row = _row(both, corrected_too)
+        row = row if also == NO_OTHERS else replace(row, for_gates=_for_gates(numbers))
+        yield replace(row, is_regression=row.as_gates_see_it.standing in REGRESSIONS)
 
 
 def _compared(cells: Sequence[ComparedCells], also: AlsoTried) -> list[CorrectedCells]:
@@ -141,28 +142,28 @@ def _compared(cells: Sequence[ComparedCells], also: AlsoTried) -> list[Corrected
     return [CorrectedCells(held=held[n], low=lows.get(n)) for n in range(len(cells))]
 
 
-def _for_tried(claimed: CorrectedCells) -> CorrectedForTried:
-    one, low = claimed.held.comparison, claimed.low
-    return CorrectedForTried(
+def _for_gates(plain: CorrectedCells) -> ForGates:
+    one, low = plain.held.comparison, plain.low
+    return ForGates(
         comparisons=one.comparisons,
         p_holm=one.p_holm,
         mark=one.mark,
+        p_holm_at_lower_bound=low.p_holm if low else None,
         mark_at_lower_bound=low.mark if low else None,
     )
 
 
-def _row(both: ComparedCells, plain: CorrectedCells, claimed: CorrectedCells) -> RowDiff:
-    """Shape a row; whether a lead holds is decided with what was tried, as it is for claims alone."""
-    low = plain.low
+def _row(both: ComparedCells, found: CorrectedCells) -> RowDiff:
+    low = found.low
     cell, counts = both.cells.b, both.counts
-    row = RowDiff(
+    return RowDiff(
         evaluator=cell.evaluator,
         candidate=cell.candidate,
         candidate_in_a=both.cells.a.candidate,
         task_model=cell.task_model,
         split=cell.split,
-        difference=held_difference(replace(claimed.held, comparison=plain.held.comparison)),
-        margin=margin_of(plain.held.comparison),
+        difference=held_difference(found.held),
+        margin=margin_of(found.held.comparison),
         means=both.means,
         improved=both.held.comparison.difference.wins,
         regressed=both.held.comparison.difference.losses,
@@ -181,4 +182,3 @@ def _row(both: ComparedCells, plain: CorrectedCells, claimed: CorrectedCells) ->
         else LowerDifference(difference=score_difference(low), margin=margin_of(low)),
         is_regression=False,
     )
-    return replace(row, is_regression=row.standing in REGRESSIONS)

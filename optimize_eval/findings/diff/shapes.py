@@ -55,12 +55,13 @@ class LowerDifference:
 
 
 @frozen
-class CorrectedForTried:
-    """What becomes of a row where either run knows of more that was tried than the two that are compared."""
+class ForGates:
+    """What gates go by where a row is corrected for what was tried, or confirms nothing."""
 
     comparisons: int
     p_holm: float | None
     mark: str
+    p_holm_at_lower_bound: float | None
     mark_at_lower_bound: str | None
 
 
@@ -90,18 +91,19 @@ class RowDiff:
     worst: tuple[WorseExample, ...]
     at_lower_bound: LowerDifference | None
     is_regression: bool  # as gates see it: they correct for nothing that was tried
-    corrected_for_tried: Annotated[CorrectedForTried | None, IF_ANY] = None
+    for_gates: Annotated[ForGates | None, IF_ANY] = None
 
     @property
-    def claimed(self) -> "RowDiff":
-        """Give the row as it may be called, corrected for what was tried."""
-        tried, low = self.corrected_for_tried, self.at_lower_bound
-        if tried is None:
+    def as_gates_see_it(self) -> "RowDiff":
+        """Give the row as if nothing else had been tried, and nothing made it doubtful."""
+        plain, low = self.for_gates, self.at_lower_bound
+        if plain is None:
             return self
-        if low and tried.mark_at_lower_bound:
-            low = replace(low, difference=replace(low.difference, mark=tried.mark_at_lower_bound))
-        d = replace(self.difference, comparisons=tried.comparisons, p_holm=tried.p_holm, mark=tried.mark)
-        return replace(self, difference=d, at_lower_bound=low, corrected_for_tried=None)
+        if low and plain.mark_at_lower_bound:
+            p_holm, mark = plain.p_holm_at_lower_bound, plain.mark_at_lower_bound
+            low = replace(low, difference=replace(low.difference, p_holm=p_holm, mark=mark))
+        d = replace(self.difference, comparisons=plain.comparisons, p_holm=plain.p_holm, mark=plain.mark)
+        return replace(self, difference=d, at_lower_bound=low, for_gates=None)
 
     @property
     def evidence(self) -> Evidence:

@@ -48,7 +48,6 @@ _WORDS = {
 
 def judge(rows: Sequence[RowDiff], deciding: str) -> Conclusion:
     """Conclude: the most severe of the first evaluator on the deciding split first."""
-    rows = [row.claimed for row in rows]
     if len(rows) > 1 and all(row.standing is Standing.SAME for row in rows):
         return Conclusion(text=f"no score changed in any of {count(len(rows), 'comparison')}", points=())
     primary = rows[0].evaluator, rows[0].task_model
@@ -80,7 +79,6 @@ def _points(others: Sequence[RowDiff], *, has_others: bool) -> list[Point]:
 
 
 def sign(row: RowDiff) -> str:
-    row = row.claimed
     if row.standing is Standing.WORSE and not lead_holds(row.difference):
         return "!"
     return _SIGNS.get(row.standing, MARKS[row.difference.mark])
@@ -88,7 +86,6 @@ def sign(row: RowDiff) -> str:
 
 def sentence(row: RowDiff, *, has_others: bool) -> str:
     """Say of one row what it amounts to, with the numbers behind it."""
-    row = row.claimed
     where = "" if row.split == SINGLE else f" on {row.split}"
     by = f" {evaluator_label(row.evaluator, row.task_model)}" if has_others else ""
     return f"{_amounts_to(row, where, by)}: {counts(row)}"

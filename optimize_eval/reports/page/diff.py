@@ -147,16 +147,16 @@ def _told(diff: RunDiff) -> dict[str, Any]:
     shown = with_names_apart(diff)
     rows = [
         {
-            **to_dict(row.claimed),
+            **to_dict(row),
             "shown": [seen.candidate_in_a, seen.candidate],
             "sign": sign(row),
-            "severity": row.claimed.standing.severity,
+            "severity": row.standing.severity,
         }
         for row, seen in sorted(
             zip(diff.rows, shown.rows, strict=True),
             key=lambda both: (
                 both[0].split != diff.decided_on,
-                both[0].claimed.standing.severity,
+                both[0].standing.severity,
                 both[0].difference.diff or 0.0,
             ),
         )
@@ -175,7 +175,7 @@ def _verdict(diff: RunDiff | BoardDiff, state: str | None = None) -> dict[str, A
 def _state(diff: RunDiff) -> str | None:
     """Say of the sentence that comes first whether it is good or bad."""
     first = min(
-        (row.claimed.standing for row in diff.rows if row.split == diff.decided_on),
+        (row.standing for row in diff.rows if row.split == diff.decided_on),
         key=lambda one: one.severity,
     )
     return "worse" if first in REGRESSIONS else "better" if first is Standing.BETTER else None
@@ -196,7 +196,7 @@ def _summary(diff: RunDiff, sides: _Sides, beside: list[Beside]) -> dict[str, An
         "score_ranges": dict(zip(layout.evaluators, map(str, layout.score_ranges), strict=True)),
         "units": {"total": total, **outcomes, "owed": total - sum(outcomes.values())},
         "rows": [row for side, one in enumerate(beside) for row in _rows(side, one)],
-        "pairs": [_pair(to_dict(row.claimed)) for row in diff.rows],
+        "pairs": [_pair(to_dict(row)) for row in diff.rows],
         "failures": [_of_side(side, to_dict(one)) for side in range(2) for one in beside[side].failures],
         "side_info": [_of_side(side, to_dict(one)) for side in range(2) for one in beside[side].side_info],
         "latency": [],

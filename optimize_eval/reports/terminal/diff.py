@@ -56,7 +56,7 @@ def _most_severe_first(rows: Sequence[RowDiff], diff: RunDiff) -> list[RowDiff]:
         rows,
         key=lambda row: (
             row.split != diff.decided_on,
-            row.claimed.standing.severity,
+            row.standing.severity,
             row.difference.diff or 0.0,
         ),
     )
@@ -70,7 +70,7 @@ def _table(rows: Sequence[RowDiff], width: int) -> list[str]:
         Column("Δ", [_difference(row) for row in shown]),
         Column("A → B", [_means(row) for row in shown]),
         Column("95 % CI", [_interval(row) for row in shown]),
-        Column("p (Holm)", [p_value(row.claimed.difference.p_holm) for row in shown]),
+        Column("p (Holm)", [p_value(row.difference.p_holm) for row in shown]),
         Column(f"+ = {MINUS}", [f"{row.improved} {row.unchanged} {row.regressed}" for row in shown]),
         Column("failing", [_failing(row) for row in shown]),
     ]
