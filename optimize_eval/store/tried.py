@@ -105,10 +105,13 @@ class History(Remembers):
 
     @cached_property
     def entries(self) -> list[dict[str, Any]]:
-        document = self.run.document
-        parts = [(split["name"], _examples(document, split)) for split in document["splits"]]
-        now = recorded.joined(recorded.texts_in(document, name, one.lines, one.values) for name, one in parts)
-        return recorded.resolved(_entries(self.run.folder), now)
+        return recorded.resolved(_entries(self.run.folder), _texts_of(self.run.document))
+
+    def candidates_of(self, entry: Mapping[str, Any], there: Mapping[str, Any]) -> set[str]:
+        """Name candidates of an entry about another run as they are named here."""
+        here, entries = _texts_of(self.run.document), _entries(self.run.folder)
+        own = recorded.in_entry(entry, _texts_of(there))
+        return {*recorded.resolved([own, *entries], here)[0]["candidates"]}
 
     @cached_property
     def shown(self) -> list[Shown]:
@@ -275,14 +278,20 @@ def _others_in(there: Mapping[str, Any], own: History) -> int:
             if 2 * len(digests & _examples(there, split).digests) >= len(digests)
         }
         candidates = {name_in_cells(one): short(one) for one in there["candidates"]}
-        return len(
-            {
-                candidates[cell["candidate"]]
-                for cell in there["cells"]
-                if cell["scored"] and cell["evaluator"] in programs and cell["split"] in splits
-            }.difference(own.digests.values(), *kept)
-        )
+        found = {
+            candidates[cell["candidate"]]
+            for cell in there["cells"]
+            if cell["scored"] and cell["evaluator"] in programs and cell["split"] in splits
+        }
+        named = own.candidates_of({"examples": sorted(digests), "candidates": sorted(found)}, there)
+        return len(named.difference(own.digests.values(), *kept))
     return 0
+
+
+def _texts_of(document: Mapping[str, Any]) -> dict[str, recorded.Texts]:
+    """Give what candidates that are fields have in a run's examples."""
+    parts = [(split["name"], _examples(document, split)) for split in document["splits"]]
+    return recorded.joined(recorded.texts_in(document, name, one.lines, one.values) for name, one in parts)
 
 
 def _append(run: StoredRun, record: Mapping[str, Any]) -> None:

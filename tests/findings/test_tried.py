@@ -216,6 +216,11 @@ def test_answers_that_are_edited_in_the_examples_are_other_versions(cli: Cli, an
         assert (told["k"], told["steps"], told["look"]) == (1 + edits, edits, 1)
         assert cli("report", "r", "--check").status == 0
     assert run_answers(cli, "--limit", "20") == told, "nothing was edited"
+    assert "beside" not in run_answers(cli, "--limit", "20", out="same")
+    write_answers(answers, edit="4")
+    beside = run_answers(cli, "--limit", "20", out="alone")["beside"]
+    assert beside == [{"run": "r", "candidates": 1}, {"run": "same", "candidates": 1}]
+    shutil.rmtree(answers / "alone")
     write_answers(answers, edit="1")
     assert run_answers(cli, "--limit", "20")["k"] == 4, "as it was before"
     assert cli("report", "r", "--check").status == 0
