@@ -124,7 +124,7 @@ _EVERY_RULE = """\
 def test_a_task_file_that_stays_changes_nothing_after_scores(cli: Cli, tmp_path: Path) -> None:
     compared(cli, tmp_path)
     metrics = ", metrics: [{type: frequency, field: is_correct}, {type: mean, field: is_correct}]}"
-    rules = _EVERY_RULE % json.dumps([1, 2.5, True, *(f"s{n}" for n in range(20))])
+    rules = _EVERY_RULE % json.dumps([1, 2.5, True, 10**30, *(f"s{n}" for n in range(20))])
     text = _TASK.replace('target }}"}', 'target }}"' + metrics) + rules
     (tmp_path / "sums.yaml").write_text(text)
     (tmp_path / "asked.yaml").write_text(text.replace("{{ candidate }} ", ""))

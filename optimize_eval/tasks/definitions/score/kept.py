@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
+import orjson
+
 from optimize_eval.evaluator import DEFAULT_TIMEOUT, EvaluatorSpec
 from optimize_eval.frozen import frozen
 from optimize_eval.tasks.definitions import filters
@@ -109,7 +111,7 @@ def _since(before: Mapping[str, Any], one: Mapping[str, Any]) -> Mapping[str, An
         return {}
     were = {scorer["evaluator"]: scorer["metrics"] for scorer in before["scorers"]}
     is_other = {
-        RULES_SINCE: one.get("actions", []) != before.get("actions", []),
+        RULES_SINCE: _as_read(one.get("actions", [])) != before.get("actions", []),
         METRICS_SINCE: any(
             were.get(scorer["evaluator"], scorer["metrics"]) != scorer["metrics"] for scorer in one["scorers"]
         ),
@@ -117,6 +119,11 @@ def _since(before: Mapping[str, Any], one: Mapping[str, Any]) -> Mapping[str, An
     dates = {key: before[key] for key in is_other if key in before}
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return dates | {key: now for key, is_new in is_other.items() if is_new}
+
+
+def _as_read(written: Any) -> Any:
+    """Give what is read back from run.json, where an integer beyond 64 bits is no integer."""
+    return orjson.loads(json.dumps(written))
 
 
 def _place_of(one: Mapping[str, Any], tasks: Sequence[Mapping[str, Any]]) -> int:
