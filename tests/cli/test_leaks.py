@@ -375,6 +375,12 @@ def test_a_share_that_is_cut_off_holds_no_row_of_the_rest(cli: Cli, project: Pat
     assert document["settings"]["overlaps"]["val"]["leaks"] == []  # it was looked for
     assert summary(project, "s")["leakage"] == {}
     assert_derived(cli, "s")
+    assert "taken from run.json" not in cli("report", "s", "--check").stdout
+    document["settings"]["overlaps"]["val"]["leaks"] = [[splits["val"]["lines"][0], "train", 1, "near", 0.9]]
+    (project / "s" / "run.json").write_text(json.dumps(document))
+    forged = cli("report", "s", "--check")
+    assert forged.status == 1
+    assert "the length of settings.overlaps.val.leaks is 1, the journal gives 0" in forged.stdout
 
 
 @pytest.mark.parametrize(

@@ -31,11 +31,10 @@ def rows_as_recorded(settings: dict[str, Any]) -> dict[str, list[DataRow]]:
     digest = hashlib.sha256(_RULE + "".join(f"{field}\0" for field in fields).encode())
     found: dict[str, list[DataRow]] = {}
     for name, known in overlaps.items():
-        path = Path(paths.get(name, ""))
-        try:
-            rows = list(_read(path)) if path.is_file() else []
-        except (OSError, ValueError, LookupError, TypeError, csv.Error):
-            rows = []
+        rows = _rows_of(paths.get(name, ""))
+        parts = [overlaps[other] for other in overlaps if name in paths and paths.get(other) == paths[name]]
+        if len(parts) > 1:
+            rows = _part_of(rows, known, parts)
         digest.update(f"{name} {len(rows)} {[row.line for row in rows]} ".encode())
         for row in rows:
             digest.update(f"{len(row.raw)} ".encode() + row.raw)
@@ -43,6 +42,23 @@ def rows_as_recorded(settings: dict[str, Any]) -> dict[str, list[DataRow]]:
             break
         found[name] = rows
     return found
+
+
+def _rows_of(name: str) -> list[DataRow]:
+    path = Path(name)
+    try:
+        return list(_read(path)) if path.is_file() else []
+    except (OSError, ValueError, LookupError, TypeError, csv.Error):
+        return []
+
+
+def _part_of(rows: list[DataRow], known: dict[str, Any], every: list[dict[str, Any]]) -> list[DataRow]:
+    """Give a split its rows of a file that was cut into several, which are all of the file, each once."""
+    lines = sorted(line for part in every for line, _ in part.get("values", []))
+    if lines != [row.line for row in rows]:
+        return rows
+    own = {line for line, _ in known.get("values", [])}
+    return [row for row in rows if row.line in own]
 
 
 def _read(path: Path) -> Iterator[DataRow]:
