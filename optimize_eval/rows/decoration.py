@@ -11,8 +11,8 @@ DROPPED += "\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}"
 _UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]+")
 _EDGE = f" \t\r\n\N{NO-BREAK SPACE}{DROPPED}"
 _ITEM = re.compile(
-    r"(?:[-*+>\u2022\u00b7\u2013\u2014]|\#{1,6}|\(?\d{1,3}[.)])\s+"
-    r"(?=[\W_]*[^\W\d_](?:['\u2019]?[^\W\d_]|\s[^\W\d_]{2}))"
+    r"(?:[-*+>\u2022\u00b7\u2013\u2014]|\#{1,6}|\(?\d{1,3}[.)])\s++"
+    r"(?=[\W_]*+[^\W\d_](?:['\u2019]?[^\W\d_]|\s[^\W\d_]{2}))"
 )
 _TAG = re.compile(r"<([A-Za-z]\w*)(?:\s[^<>]*)?>")
 _EMPHASES = "**", "__", "~~", "*", "_"

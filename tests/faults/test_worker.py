@@ -307,7 +307,7 @@ def test_a_batch_leaves_no_trace(mode: str, trait: str) -> None:
 
 
 def test_a_late_batch_is_asked_singly() -> None:
-    found = batch_outcomes("worker_batch.pl persistent hangs", persistent=None, timeout=1.5)
+    found = batch_outcomes("worker_batch.pl persistent hangs", persistent=None, timeout=0.75)
     assert found == BATCHED
 
 

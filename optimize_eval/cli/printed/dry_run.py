@@ -8,9 +8,7 @@ from optimize_eval.candidates import THE_PROMPT, THE_TASK
 from optimize_eval.cli import output
 from optimize_eval.errors import UsageError
 from optimize_eval.findings import forecast as forecasts
-from optimize_eval.findings.claims.leaks import leakage_of
 from optimize_eval.findings.forecast import Forecast, Like, forecast, like_of
-from optimize_eval.findings.shapes.leakage import sentence_of
 from optimize_eval.findings.wording import count, percent
 from optimize_eval.reports.columns import wrapped
 from optimize_eval.run.plan import Plan
@@ -29,8 +27,7 @@ _TWICE = 1 - 0.5**0.5
 def show(plan: Plan, run: StoredRun, *, slots: int, like: str | None, as_json: bool) -> None:
     """Print the plan; reads the journal if the run is begun, writes and calls nothing."""
     earlier = read_like(like, plan.layout) if like else None
-    leakage, counted = _leakage(plan.layout)
-    not_held_out = sentence_of(leakage_of(plan.layout), plan.layout.deciding)
+    leakage, not_held_out, counted = _leakage(plan.layout)
     found = None if not_held_out else forecast(counted, earlier)
     told = _plan(plan, run, slots, earlier, found) | {"leakage": leakage} | _margins(counted, earlier)
     if as_json:
@@ -42,14 +39,17 @@ def show(plan: Plan, run: StoredRun, *, slots: int, like: str | None, as_json: b
         output.emit("\n".join(_lines(plan, told, earlier, power)))
 
 
-def _leakage(layout: Layout) -> tuple[dict[str, Any], Layout]:
-    """Say what leaked, and what the numbers will be made of."""
+def _leakage(layout: Layout) -> tuple[dict[str, Any], str, Layout]:
+    """Say what leaked, why the deciding split confirms nothing, and what the numbers will be made of."""
     if not any(split.leaks for split in layout.splits):
-        return {}, layout
-    from optimize_eval.findings.claims.leaks import counted_in  # noqa: PLC0415  most runs have none
+        return {}, "", layout
+    from optimize_eval.findings.claims.leaks import counted_in, leakage_of  # noqa: PLC0415  most runs have none
     from optimize_eval.findings.documents import to_dict  # noqa: PLC0415
+    from optimize_eval.findings.shapes.leakage import sentence_of  # noqa: PLC0415
 
-    return {name: to_dict(one) for name, one in leakage_of(layout).items()}, counted_in(layout).layout
+    leakage = leakage_of(layout)
+    told = {name: to_dict(found) for name, found in leakage.items()}
+    return told, sentence_of(leakage, layout.deciding), counted_in(layout).layout
 
 
 def read_like(run: str, planned: Layout) -> Like:
