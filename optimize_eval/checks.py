@@ -8,7 +8,6 @@ from typing import Any
 
 from optimize_eval.evaluator import LONGEST_TIMEOUT
 from optimize_eval.protocol import ScoreRange
-from optimize_eval.reading import strict_json
 from optimize_eval.reading.durations import parse_duration
 
 Check = Callable[[Any], Any]
@@ -123,26 +122,11 @@ def max_failures(value: Any) -> str:
     return str(said)
 
 
-def filters(value: Any) -> list[str]:
-    """Read a table of fields and their values, or a list of texts, as the option's texts."""
-    if isinstance(value, dict):
-        hint = 'write fields with texts, numbers, true or false: {"metadata.difficulty" = "hard"}'
-        _demand(value and all(isinstance(one, str | int | float | bool) for one in value.values()), hint)
-        return [f"{path}={_as_json(one)}" for path, one in value.items()]
-    from optimize_eval.rows.selection import parse_filter  # noqa: PLC0415  most commands choose no examples
-
-    return [str(one) for one in map(parse_filter, texts(value))]
-
-
 def ids(value: Any) -> list[str]:
     hint = 'write a list of ids: ["t-7", 12]'
     _demand(isinstance(value, list) and value, hint)
     _demand(all(isinstance(one, str | int) and not isinstance(one, bool) for one in value), hint)
     return [str(one) for one in value]
-
-
-def _as_json(value: str | float) -> str:
-    return value if isinstance(value, str) else strict_json.dumps(value).decode()
 
 
 def duration(value: Any) -> str:

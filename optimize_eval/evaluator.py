@@ -15,8 +15,7 @@ from optimize_eval.frozen import frozen
 from optimize_eval.protocol import Answered, Payload, ScoreRange
 
 if TYPE_CHECKING:  # commands call no models
-    from optimize_eval.models import Manners
-    from optimize_eval.models.turns import Queue
+    from optimize_eval.manners import Manners, Queue
 
 DEFAULT_TIMEOUT = 30.0
 LONGEST_TIMEOUT = 10_000_000.0

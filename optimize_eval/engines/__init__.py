@@ -6,14 +6,11 @@ with each record, in the process that called `run`; `stop` ends the handing out 
 with fewer calls in flight, and only where it was alone its record stands.
 """
 
-import os
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
 from optimize_eval.evaluator import Capacity
 from optimize_eval.frozen import frozen
-
-SLOTS = min(32, 4 * (os.cpu_count() or 1))  # by default
 
 Record = TypeVar("Record")
 

@@ -14,6 +14,7 @@ from typing import Any, Never, Protocol
 from optimize_eval.caps import LETTERS, Caps
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.http.client import SUCCESS, Connections, Response, is_loopback, shown
+from optimize_eval.manners import Manners, Queue
 from optimize_eval.models import anthropic, forms, providers
 from optimize_eval.models.fields import Fields
 from optimize_eval.models.forms import ReplyForm
@@ -23,7 +24,7 @@ from optimize_eval.models.reply.success import parse_reply
 from optimize_eval.models.reply.usage import counts_in
 from optimize_eval.models.schemes import wrong_scheme
 from optimize_eval.models.spec import ModelSpec, Reply
-from optimize_eval.models.turns import Manners, NoRoom, Queue, Turns
+from optimize_eval.models.turns import NoRoom, Turns
 from optimize_eval.reading import strict_json
 from optimize_eval.secrets import Secrets, redact, to_hide
 from optimize_eval.spent import Spent, Usage, counts_of

@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,6 +19,7 @@ import orjson
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.http.client import Response, is_loopback, shown
 from optimize_eval.models import forms, providers
+from optimize_eval.models.litellm import imported, knows
 from optimize_eval.models.reply.refusals import Callee, failed
 from optimize_eval.models.spec import ModelSpec
 from optimize_eval.secrets import Secrets, is_confidential, to_hide
@@ -42,8 +42,8 @@ class ThroughLitellm:
         key = providers.key_in(variable, spec, is_needed=True) if variable else ""
         self.note = f"the key of {provider} is not sent to {shown(base)}, which is not https" * is_open
         self._options = _given(api_base=base, api_key="none" if is_open else key, extra_headers=headers)
-        self._litellm = _imported()
-        if not knows(spec):
+        self._litellm = imported()
+        if not knows(spec.name):
             raise providers.unknown(spec.name, "litellm does not know it either")
         self.callee = Callee(
             name=spec.name,
@@ -100,32 +100,9 @@ def _given(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value}
 
 
-def table_of_prices() -> dict[str, dict[str, Any]]:
-    """Give litellm's table of models, each with what a token costs."""
-    table: dict[str, dict[str, Any]] = _imported().model_cost
-    return table
-
-
 def _inner(error: Exception) -> str:
     """Take off what litellm wraps around the words of a server."""
     return _WRAPPERS.sub("", str(error))
-
-
-def knows(spec: ModelSpec) -> bool:
-    """Return True if litellm knows the provider of a model by its name alone."""
-    try:
-        _imported().get_llm_provider(model=spec.name)
-    except Exception:  # noqa: BLE001  its exceptions have no root of their own
-        return False
-    return True
-
-
-def _imported() -> Any:
-    """Import it, so that it neither writes to stdout nor loads a list of prices from the network."""
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-    litellm: Any = import_module("litellm")
-    litellm.suppress_debug_info = True
-    return litellm
 
 
 def _confidential() -> list[str]:

@@ -3,14 +3,13 @@
 A price is in dollars for a million tokens. What a server itself says of a call's cost wins over both.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from importlib.util import find_spec
 
 from optimize_eval.errors import UsageError
+from optimize_eval.manners import Prices
 from optimize_eval.spent import Usage
-
-Prices = Mapping[str, tuple[float, float]]  # of the prompt and of the completion, by PROVIDER/MODEL
 
 _A_MILLION = 1_000_000
 _FREE = (0.0, 0.0)
@@ -43,7 +42,7 @@ def known_prices(models: Iterable[str], prices: Prices) -> Prices:
 
 
 def _of_litellm(models: Iterable[str]) -> Prices:
-    from optimize_eval.models.outside import table_of_prices  # noqa: PLC0415  it takes seconds to import
+    from optimize_eval.models.litellm import table_of_prices  # noqa: PLC0415  it takes seconds to import
 
     table = table_of_prices()
     entries = {model: table.get(model) or table.get(model.partition("/")[2]) for model in models}

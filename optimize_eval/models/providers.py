@@ -148,9 +148,9 @@ def _of_the_user(name: str, spec: ModelSpec) -> Provider | None:
 def _litellm_knows(spec: ModelSpec) -> bool:
     if find_spec("litellm") is None:
         return False
-    from optimize_eval.models.outside import knows  # noqa: PLC0415  it takes seconds to import
+    from optimize_eval.models.litellm import knows  # noqa: PLC0415  it takes seconds to import
 
-    return knows(spec)
+    return knows(spec.name)
 
 
 def base_of_variable(name: str) -> str:

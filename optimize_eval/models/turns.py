@@ -8,17 +8,13 @@ import random
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import field
 from typing import NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 from optimize_eval.errors import EvaluationError
-from optimize_eval.frozen import frozen
-from optimize_eval.models.prices import Prices
+from optimize_eval.manners import Manners, Queue
 from optimize_eval.retrying import GivenUp
 from optimize_eval.spent import Spent
-
-PATIENCE = 600.0  # seconds
 
 _MINUTE = 60.0
 _LONGEST_PAUSE = 60.0  # where the server does not say how long
@@ -30,34 +26,6 @@ _A_STEP = 10  # calls that have to get through for one more at a time
 _LOOK_AGAIN = 0.25  # seconds after which a waiting call looks whether it was stopped
 
 _Reply = TypeVar("_Reply")
-
-
-@frozen
-class Manners:
-    """How servers are treated: how often they are called, how long one may be full; and what calls cost."""
-
-    patience: float = PATIENCE
-    rpm: float | None = None
-    tpm: float | None = None
-    concurrency: int | None = None
-    prices: Prices = field(default_factory=dict)
-    seeks_prices: bool = False  # where these lack one
-
-
-@frozen
-class Queue:
-    """Calls that wait for a server which has no room."""
-
-    who: str  # the model
-    why: str  # as the server said
-    calls: int
-    next_in: float  # seconds
-    gives_up_in: float
-
-    def __str__(self) -> str:
-        calls = f"{self.calls:,} call{'s' * (self.calls != 1)} wait{'s' * (self.calls == 1)}"
-        times = f"next try in {self.next_in:,.0f} s, gives up in {self.gives_up_in:,.0f} s (--patience)"
-        return f"waiting: {self.why}; {calls}; {times}"
 
 
 class NoRoom(EvaluationError):

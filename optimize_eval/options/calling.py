@@ -1,14 +1,15 @@
 """Options of how calls are made and when they end; none of them makes a run another run."""
 
+import os
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar
 
-from optimize_eval.engines import SLOTS
 from optimize_eval.options import values
 from optimize_eval.options.compared import RUN
 from optimize_eval.options.declared import Heading, Option, OptionGroup
 
 PATIENCE = "10m"
+SLOTS = min(32, 4 * (os.cpu_count() or 1))
 
 
 class OnFailure(StrEnum):

@@ -7,7 +7,7 @@ from optimize_eval.errors import DataError, Problem
 from optimize_eval.reading import files, strict_toml
 
 if TYPE_CHECKING:
-    from optimize_eval.models.prices import Prices
+    from optimize_eval.manners import Prices
 
 HINT = 'write what a million tokens cost: "PROVIDER/MODEL" = {input = 0.15, output = 0.6}'
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from optimize_eval import checks
 from optimize_eval.checks import Check
+from optimize_eval.reading import strict_json
 
 
 class OptionValue(NamedTuple):
@@ -75,6 +76,23 @@ def _pairs(value: Any) -> Any:
     return [*value.items()] if isinstance(value, Mapping) else checks.texts(value)
 
 
+def filters(value: Any) -> list[str]:
+    """Read a table of fields and their values, or a list of texts, as the option's texts."""
+    if isinstance(value, dict):
+        if not (value and all(isinstance(wanted, str | int | float | bool) for wanted in value.values())):
+            raise ValueError(
+                'write fields with texts, numbers, true or false: {"metadata.difficulty" = "hard"}'
+            )
+        return [f"{path}={_as_json(wanted)}" for path, wanted in value.items()]
+    from optimize_eval.rows.selection import parse_filter  # noqa: PLC0415  most commands choose no examples
+
+    return [str(parse_filter(text)) for text in checks.texts(value)]
+
+
+def _as_json(value: str | float) -> str:
+    return value if isinstance(value, str) else strict_json.dumps(value).decode()
+
+
 def _headers(value: Any) -> list[str]:
     return [f"{name}: {text}" for name, text in checks.header_pairs(value)]
 
@@ -106,7 +124,7 @@ ACCEPTANCE = same(checks.acceptance)
 BOOLEAN = same(checks.boolean)
 COUNT = same(checks.count)
 DURATION = same(checks.duration)
-FILTERS = same(checks.filters)
+FILTERS = same(filters)
 HEADERS = OptionValue(lambda _folder: checks.header_pairs, _headers)
 IDS = same(checks.ids)
 INTEGER = same(checks.integer)

@@ -1,9 +1,11 @@
 """The first checks: whether an evaluator answers what a run would send it, and what its replies carry."""
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.kinds import reproduce
+from optimize_eval.models import ModelSpec, providers
 from optimize_eval.preflight.examined import (
     AT_ONCE,
     CallResult,
@@ -11,6 +13,7 @@ from optimize_eval.preflight.examined import (
     CheckStatus,
     Examined,
     call,
+    in_words,
     live,
     score_of,
 )
@@ -19,6 +22,9 @@ from optimize_eval.wrong_answers import own_words
 
 _BOTH = "error with score"
 _NO_CANDIDATE = "the candidate was a placeholder: name a real one with --candidate FILE"
+
+_NEAR = 1 / 3  # of the timeout
+_LONGEST = 60  # letters of a reply
 
 
 def answers(on: Examined, name: str) -> Iterator[CheckOutcome]:
@@ -105,3 +111,29 @@ def _error_with_score(on: Examined, pairs: Sequence[tuple[Payload, CallResult]])
             f"the score counts, though the reply carries error: {words}; without a score it is a failure"
         )
         yield CheckOutcome(_BOTH, CheckStatus.WARN, message, reproduce.call_once(on.spec, payload))
+
+
+def key_check(name: str, model: ModelSpec) -> CheckOutcome:
+    """Look for a model's key, which may be missing where its provider needs none."""
+    provider = providers.find(model)
+    variable = provider.key_variable if provider else model.key_variable
+    if os.environ.get(variable):
+        return CheckOutcome(name, CheckStatus.PASS, f"{variable} is set")
+    if provider is None:
+        return CheckOutcome(name, CheckStatus.PASS, "through litellm, which looks for it itself")
+    return CheckOutcome(name, CheckStatus.PASS, f"none is needed; {provider.key_variable} is not set")
+
+
+def speed_check(on: Examined, name: str) -> CheckOutcome:
+    """Say what a call takes, from the calls so far."""
+    typical = f"{in_words(on.quantile(0.5))} a call"
+    if on.quantile(1) > on.spec.timeout * _NEAR:
+        message = f"{typical} is near the timeout of {on.spec.timeout:g} s: allow more with --timeout"
+        return CheckOutcome(name, CheckStatus.WARN, message)
+    return CheckOutcome(name, CheckStatus.PASS, typical)
+
+
+def start_of(reply: str) -> str:
+    """Give the start of a reply on one line."""
+    text = " ".join(reply.split())
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

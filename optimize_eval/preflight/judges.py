@@ -7,9 +7,8 @@ from optimize_eval.kinds import reproduce
 from optimize_eval.kinds.judge.live import model_of
 from optimize_eval.kinds.judge.rubric import judge_of
 from optimize_eval.kinds.table import connect
-from optimize_eval.preflight.answers import first_answers
+from optimize_eval.preflight.answers import first_answers, key_check
 from optimize_eval.preflight.examined import CallResult, CheckOutcome, CheckStatus, Examined, in_words, live
-from optimize_eval.preflight.models import key_check
 from optimize_eval.preflight.replies import answered_by, length, scale
 from optimize_eval.protocol import Answer, Payload, Skip
 

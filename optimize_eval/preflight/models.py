@@ -3,7 +3,6 @@
 What evaluators are sent is a reply as the candidate, as in the run, with whichever example comes next.
 """
 
-import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -12,9 +11,9 @@ from functools import partial
 
 from optimize_eval.errors import EvaluationError, UsageError
 from optimize_eval.evaluator import EvaluatorSpec
-from optimize_eval.models import ModelSpec, providers
+from optimize_eval.preflight.answers import key_check, speed_check, start_of
 from optimize_eval.preflight.checks import examine
-from optimize_eval.preflight.examined import CheckOutcome, CheckStatus, Examined, Material, in_words
+from optimize_eval.preflight.examined import CheckOutcome, CheckStatus, Examined, Material
 from optimize_eval.protocol import Payload
 from optimize_eval.retrying import until_answered
 from optimize_eval.spent import NOTHING
@@ -26,8 +25,6 @@ from optimize_eval.tasks.under_test.model import ModelUnderTest
 from optimize_eval.tasks.under_test.table import connect_model, model_spec, parse_model
 from optimize_eval.templates import hosted
 
-_NEAR = 1 / 3  # of the timeout
-_LONGEST = 60  # letters of a reply
 _NO_REPLY = "no reply"
 
 
@@ -49,32 +46,6 @@ def examine_prompted(
             called = (spec for spec in specs if not isinstance(spec.target, Measure))  # which call nobody
             found += [examine(spec, _of_replies(spec, material, replies), budget) for spec in called]
     return found
-
-
-def key_check(name: str, model: ModelSpec) -> CheckOutcome:
-    """Look for a model's key, which may be missing where its provider needs none."""
-    provider = providers.find(model)
-    variable = provider.key_variable if provider else model.key_variable
-    if os.environ.get(variable):
-        return CheckOutcome(name, CheckStatus.PASS, f"{variable} is set")
-    if provider is None:
-        return CheckOutcome(name, CheckStatus.PASS, "through litellm, which looks for it itself")
-    return CheckOutcome(name, CheckStatus.PASS, f"none is needed; {provider.key_variable} is not set")
-
-
-def speed_check(on: Examined, name: str) -> CheckOutcome:
-    """Say what a call takes, from the calls so far."""
-    typical = f"{in_words(on.quantile(0.5))} a call"
-    if on.quantile(1) > on.spec.timeout * _NEAR:
-        message = f"{typical} is near the timeout of {on.spec.timeout:g} s: allow more with --timeout"
-        return CheckOutcome(name, CheckStatus.WARN, message)
-    return CheckOutcome(name, CheckStatus.PASS, typical)
-
-
-def start_of(reply: str) -> str:
-    """Give the start of a reply on one line."""
-    text = " ".join(reply.split())
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def _examine_model(

@@ -14,7 +14,7 @@ from optimize_eval.errors import EvaluationError, UsageError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.kinds.kind import Checks
 from optimize_eval.kinds.table import kind_of
-from optimize_eval.preflight.answers import answers
+from optimize_eval.preflight.answers import answers, speed_check, start_of
 from optimize_eval.preflight.examined import (
     AT_ONCE,
     CheckOutcome,
@@ -24,7 +24,6 @@ from optimize_eval.preflight.examined import (
     live,
     shown,
 )
-from optimize_eval.preflight.models import speed_check, start_of
 from optimize_eval.prompts.prompt import fields_of
 from optimize_eval.protocol import Payload
 from optimize_eval.tasks.definitions.evaluating.plain import model_keys

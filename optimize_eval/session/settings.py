@@ -6,12 +6,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import field, fields
 
 from optimize_eval.caps import Caps
-from optimize_eval.engines import SLOTS
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.findings.demands import GateOptions
 from optimize_eval.frozen import frozen
 from optimize_eval.kinds.table import models_called
+from optimize_eval.options.calling import SLOTS
 from optimize_eval.options.declared import OptionGroup, as_dict
 from optimize_eval.options.gates import BoardGateOptions, RunGateOptions
 from optimize_eval.run.plan import Plan

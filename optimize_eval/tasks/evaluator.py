@@ -29,7 +29,7 @@ from optimize_eval.tasks.under_test.shared import SharedModel, shared_model
 from optimize_eval.tasks.under_test.table import WHAT_THERE_IS, connect_model
 
 if TYPE_CHECKING:  # programs as models need no HTTP client
-    from optimize_eval.models.turns import Queue
+    from optimize_eval.manners import Queue
 
 Connect = Callable[[EvaluatorSpec], Evaluator]
 

@@ -12,7 +12,7 @@ from optimize_eval.retrying import GivenUp
 from optimize_eval.tasks.under_test.model import ModelUnderTest
 
 if TYPE_CHECKING:  # programs as models need no HTTP client
-    from optimize_eval.models.turns import Queue
+    from optimize_eval.manners import Queue
 
 _Made = TypeVar("_Made", ModelUnderTest, Evaluator)
 

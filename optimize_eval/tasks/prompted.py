@@ -32,7 +32,7 @@ from optimize_eval.templates import hosted
 from optimize_eval.templates.fault import TemplateFault
 
 if TYPE_CHECKING:  # programs as models need no HTTP client
-    from optimize_eval.models.turns import Queue
+    from optimize_eval.manners import Queue
 
 Connect = Callable[[EvaluatorSpec], Evaluator]
 

@@ -14,11 +14,10 @@ from optimize_eval.cli.cleanup import owned_processes
 from optimize_eval.cli.options.evaluators import evaluators_of
 from optimize_eval.cli.options.prompts import compared_of
 from optimize_eval.cli.options.sweep_file import SweepFile, SweepOption, keys_of
-from optimize_eval.engines import SLOTS
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.kinds.addressed import check_headers
 from optimize_eval.options import compared
-from optimize_eval.options.calling import ServerOptions
+from optimize_eval.options.calling import SLOTS, ServerOptions
 from optimize_eval.options.declared import Heading
 from optimize_eval.options.definitions import DefinitionOptions, given_of
 from optimize_eval.options.evaluators import ScoringOptions

@@ -6,7 +6,7 @@ from typing import Any
 from optimize_eval import checks
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import LONGEST_TIMEOUT
-from optimize_eval.options.values import OneOf
+from optimize_eval.options.values import OneOf, filters
 from optimize_eval.protocol import ScoreRange
 
 Schema = dict[str, Any]
@@ -30,7 +30,7 @@ _FORMS: Mapping[Callable[[Any], Any], Schema] = {
     checks.duration: {"type": ["string", "number"]},
     checks.environment: OF_TEXTS,
     checks.fields: {"anyOf": [TEXT, TEXTS]},
-    checks.filters: {"anyOf": [TEXTS, {"type": "object", "additionalProperties": _SCALAR}]},
+    filters: {"anyOf": [TEXTS, {"type": "object", "additionalProperties": _SCALAR}]},
     checks.header_pairs: OF_TEXTS,
     checks.ids: {"type": "array", "items": {"type": ["string", "integer"]}, "minItems": 1},
     checks.integer: {"type": "integer"},

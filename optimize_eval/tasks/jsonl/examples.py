@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from optimize_eval.frozen import frozen
+from optimize_eval.reading.json_lines import Line
 from optimize_eval.tasks.jsonl import faults
 from optimize_eval.tasks.jsonl.faults import Fault, TaskError
-from optimize_eval.tasks.jsonl.lines import Line
 from optimize_eval.tasks.jsonl.metrics import IN_EXAMPLES, OWN, is_own
 
 MARKS = ("metric",)  # the field by which a record shows this dialect
@@ -34,14 +34,14 @@ def read(lines: Iterable[Line]) -> Iterator[tuple[Line, TaskExample] | TaskError
     for line in lines:
         if line.raw.startswith(_COMMENT):
             continue
-        fault = line.fault or _find_fault(line.value)
+        fault = faults.unreadable(line) or _find_fault(line.value)
         example = None if fault else _example(line)
         if example and not (fault := _between(example, shared, taken)):
             shared = shared or example
             taken[example.task_id] = line.number
             yield line, example
         elif fault:
-            yield line.error(fault, _id_of(line))
+            yield faults.error_of(line, fault, _id_of(line))
 
 
 def _find_fault(record: object) -> Fault | None:

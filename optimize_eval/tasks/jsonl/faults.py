@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from optimize_eval.frozen import frozen
+from optimize_eval.reading.json_lines import Line
 from optimize_eval.wrong_answers import describe
 
 RULES = (  # in the order of the checks
@@ -53,6 +54,16 @@ class TaskError:
 
     def __str__(self) -> str:
         return f"line {self.line_number}: {self.rule} {self.field}: {self.detail}"
+
+
+def unreadable(line: Line) -> Fault | None:
+    """Say of a line that is no JSON what is wrong with it."""
+    return Fault("bad_json", LINE, line.unreadable) if line.unreadable else None
+
+
+def error_of(line: Line, fault: Fault, task_id: str = "") -> TaskError:
+    """Put a fault at its line."""
+    return TaskError.of(fault, line_number=line.number, task_id=task_id or NO_ID)
 
 
 def not_an_object(record: object) -> Fault:

@@ -10,10 +10,10 @@ from optimize_eval import shipped
 from optimize_eval.errors import UsageError
 from optimize_eval.frozen import frozen
 from optimize_eval.reading import files
+from optimize_eval.reading.json_lines import Line, read_lines
 from optimize_eval.tasks.jsonl import examples, spec
 from optimize_eval.tasks.jsonl.examples import TaskExample
-from optimize_eval.tasks.jsonl.faults import ROOT, Fault, TaskError, not_an_object
-from optimize_eval.tasks.jsonl.lines import Line, read_lines
+from optimize_eval.tasks.jsonl.faults import ROOT, Fault, TaskError, error_of, not_an_object, unreadable
 from optimize_eval.tasks.jsonl.metrics import IN_EXAMPLES, IN_SPEC, evaluator_of
 from optimize_eval.tasks.jsonl.processing import UNCHANGED
 from optimize_eval.tasks.jsonl.rendering import render
@@ -153,10 +153,10 @@ def _read(data: bytes, dialect: str | None) -> tuple[str, list[tuple[Line, _Reco
 
 def _read_dataset(lines: Iterable[Line]) -> Iterator[tuple[Line, _Record] | TaskError]:
     for line in lines:
-        if line.fault:
-            yield line.error(line.fault)
+        if fault := unreadable(line):
+            yield error_of(line, fault)
         elif not isinstance(line.value, dict):
-            yield line.error(not_an_object(line.value))
+            yield error_of(line, not_an_object(line.value))
 
 
 _READERS: Mapping[str, _Read] = {SPEC: spec.read, EXAMPLES: examples.read, DATASET: _read_dataset}

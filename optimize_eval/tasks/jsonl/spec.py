@@ -6,9 +6,9 @@ from dataclasses import field
 from typing import Any
 
 from optimize_eval.frozen import frozen
+from optimize_eval.reading.json_lines import Line
 from optimize_eval.tasks.jsonl import faults
 from optimize_eval.tasks.jsonl.faults import Fault, TaskError
-from optimize_eval.tasks.jsonl.lines import Line
 from optimize_eval.tasks.jsonl.metrics import IN_SPEC
 from optimize_eval.tasks.jsonl.processing import POST_PROCESS
 from optimize_eval.wrong_answers import describe
@@ -73,10 +73,14 @@ def read(lines: Iterable[Line]) -> Iterator[tuple[Line, TaskSpec] | TaskError]:
     """Read the lines of a file in this dialect; each becomes a task or an error."""
     taken: dict[str, int] = {}
     for line in lines:
-        fault = line.fault or find_fault(line.value)
+        fault = faults.unreadable(line) or find_fault(line.value)
         if not fault and (first := taken.setdefault(line.value["task_id"], line.number)) != line.number:
             fault = faults.duplicate(line.value["task_id"], "task_id", first)
-        yield line.error(fault, id_of(line.value)) if fault else (line, TaskSpec.from_dict(line.value))
+        yield (
+            faults.error_of(line, fault, id_of(line.value))
+            if fault
+            else (line, TaskSpec.from_dict(line.value))
+        )
 
 
 def find_fault(record: object) -> Fault | None:

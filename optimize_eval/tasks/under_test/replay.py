@@ -14,9 +14,9 @@ from optimize_eval.errors import DataError, EvaluationError, FailureKind, Proble
 from optimize_eval.evaluator import Capacity
 from optimize_eval.programs.batch import call_singly
 from optimize_eval.reading import files
+from optimize_eval.reading.json_lines import Line, read_lines
 from optimize_eval.store import journal
 from optimize_eval.store.folder import OUTPUTS_SCHEMA as SCHEMA
-from optimize_eval.tasks.jsonl.lines import Line, read_lines
 from optimize_eval.tasks.under_test.model import Output, Prompt, are_calls
 from optimize_eval.tasks.under_test.outputs import digest_of, key_of
 from optimize_eval.wrong_answers import describe
@@ -133,8 +133,8 @@ def _check_models(path: Path, lines: Sequence[Line], chosen: str) -> None:
 
 
 def _fault(line: Line) -> str:
-    if line.fault:
-        return line.fault.detail
+    if line.unreadable:
+        return line.unreadable
     if not isinstance(line.value, dict):
         return f"a line must be an object, this is {describe(line.value)}"
     return next(_faults(line.value), "")

@@ -24,16 +24,16 @@ from optimize_eval.programs.batch import call_singly
 from optimize_eval.programs.identity import Identity
 from optimize_eval.retrying import FIRST_PAUSE, GivenUp, until_answered
 from optimize_eval.spent import NOTHING, Spent, Usage
-from optimize_eval.tasks.identity import identify_model
 from optimize_eval.tasks.target import tasks_of
 from optimize_eval.tasks.under_test.flights import Flight, result_of, stays
+from optimize_eval.tasks.under_test.identity import identify_model
 from optimize_eval.tasks.under_test.model import Output, Prompt
 from optimize_eval.tasks.under_test.outputs import Outputs, close_outputs, key_of, open_outputs
 from optimize_eval.tasks.under_test.table import connect_model
 from optimize_eval.tasks.under_test.unpaid import unpaid_in
 
 if TYPE_CHECKING:  # programs as models need no HTTP client
-    from optimize_eval.models.turns import Queue
+    from optimize_eval.manners import Queue
 
 _Place = tuple[str, str, bool]
 _OPEN: dict[

@@ -22,7 +22,7 @@ from optimize_eval.tasks.lives import Lives
 from optimize_eval.tasks.prompted import with_facts
 
 if TYPE_CHECKING:  # programs as models need no HTTP client
-    from optimize_eval.models.turns import Queue
+    from optimize_eval.manners import Queue
 
 Connect = Callable[[EvaluatorSpec], Evaluator]
 

@@ -16,8 +16,9 @@ from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.programs.identity import Identity
 from optimize_eval.tasks.definitions.evaluating.plain import model_keys, plain
 from optimize_eval.tasks.definitions.target import DefinedScorer, Sample
-from optimize_eval.tasks.identity import identify_model, model_has_changed
+from optimize_eval.tasks.identity import model_has_changed
 from optimize_eval.tasks.target import tasks_of
+from optimize_eval.tasks.under_test.identity import identify_model
 
 
 def identify(

@@ -1,4 +1,4 @@
-"""The lines of a task file, decoded as strictly as JSON can be; what they mean is for the dialects."""
+"""The lines of a file, each decoded as strictly as JSON can be; what they mean is for whoever reads them."""
 
 from codecs import BOM_UTF8
 from collections.abc import Iterator
@@ -6,7 +6,6 @@ from typing import Any
 
 from optimize_eval.frozen import frozen
 from optimize_eval.reading import strict_json
-from optimize_eval.tasks.jsonl.faults import LINE, Fault, TaskError
 
 
 @frozen
@@ -16,11 +15,7 @@ class Line:
     number: int
     raw: bytes
     value: Any = None
-    fault: Fault | None = None
-
-    def error(self, fault: Fault, task_id: str = "") -> TaskError:
-        identity = {"task_id": task_id} if task_id else {}
-        return TaskError.of(fault, line_number=self.number, **identity)
+    unreadable: str = ""
 
 
 def read_lines(data: bytes) -> Iterator[Line]:
@@ -39,7 +34,7 @@ def _read_line(number: int, body: bytes) -> Iterator[Line]:
             yield Line(number=number, raw=raw, value=strict_json.loads(text, unique_keys=True))
     except UnicodeDecodeError as error:
         reason = f"not UTF-8: byte 0x{body[error.start]:02X} at offset {error.start}"
-        yield Line(number=number, raw=raw, fault=Fault("bad_json", LINE, reason))
+        yield Line(number=number, raw=raw, unreadable=reason)
     except strict_json.JsonFault as fault:
         reason = f"{fault.reason} at character {fault.offset + 1}"
-        yield Line(number=number, raw=raw, fault=Fault("bad_json", LINE, reason))
+        yield Line(number=number, raw=raw, unreadable=reason)
