@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.kinds import reproduce
-from optimize_eval.models import ModelSpec, providers
 from optimize_eval.preflight.examined import (
     AT_ONCE,
     CallResult,
@@ -22,6 +22,9 @@ from optimize_eval.wrong_answers import own_words
 
 _BOTH = "error with score"
 _NO_CANDIDATE = "the candidate was a placeholder: name a real one with --candidate FILE"
+
+if TYPE_CHECKING:
+    from optimize_eval.models import ModelSpec
 
 _NEAR = 1 / 3  # of the timeout
 _LONGEST = 60  # letters of a reply
@@ -113,8 +116,10 @@ def _error_with_score(on: Examined, pairs: Sequence[tuple[Payload, CallResult]])
         yield CheckOutcome(_BOTH, CheckStatus.WARN, message, reproduce.call_once(on.spec, payload))
 
 
-def key_check(name: str, model: ModelSpec) -> CheckOutcome:
+def key_check(name: str, model: "ModelSpec") -> CheckOutcome:
     """Look for a model's key, which may be missing where its provider needs none."""
+    from optimize_eval.models import providers  # noqa: PLC0415  most evaluators call no model
+
     provider = providers.find(model)
     variable = provider.key_variable if provider else model.key_variable
     if os.environ.get(variable):

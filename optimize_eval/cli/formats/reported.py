@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 from optimize_eval.cli import output
 from optimize_eval.cli.printed import checked
@@ -132,14 +132,6 @@ class BenchReport(Reported):
     def as_run(self) -> RunReport:
         """Look at it as at a run, which it is while it has no board."""
         return RunReport(stored=self.stored, page=self.page, records=self.records, of_a_bench=self.judged)
-
-
-class ReportFormat(Protocol):
-    """How runs and benches are written."""
-
-    def of_run(self, run: RunReport) -> None: ...
-
-    def of_bench(self, bench: BenchReport) -> None: ...
 
 
 def _note_newer_rules(stored: StoredRun) -> None:
