@@ -19,7 +19,7 @@ from optimize_eval.findings.some_examples import SomeExamples
 from optimize_eval.findings.summary.gates import Gate
 from optimize_eval.findings.summary.stored import summarise_stored
 from optimize_eval.reading import files
-from optimize_eval.reports import searched
+from optimize_eval.reports.searched import search_of, with_notes
 from optimize_eval.store.folder import SUMMARY
 from optimize_eval.store.note import command_of, note_of
 from optimize_eval.store.stored import StoredRun
@@ -102,12 +102,12 @@ class RunReport(Reported):
         """Give what the search said that the run ended."""
         if self.some or self.of_a_bench is not None:
             return None
-        return searched.search_of(self.stored.folder, self.summary.to_dict())
+        return search_of(self.stored.folder, self.summary.to_dict())
 
     @property
     def told(self) -> Summary:
         """Give the summary with what a search says beside it, where one chose its candidates."""
-        return searched.with_notes(self.summary, self.search)
+        return with_notes(self.summary, self.search)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,12 +12,12 @@ from optimize_eval.cli.printed.page import write_page
 from optimize_eval.errors import UsageError
 from optimize_eval.findings.metrics import records_of
 from optimize_eval.reports import junit, markdown
-from optimize_eval.reports import searched as searches
 from optimize_eval.reports.board import junit as board_junit
 from optimize_eval.reports.board import markdown as board_markdown
 from optimize_eval.reports.board import rows as board_rows
-from optimize_eval.reports.terminal import every_cell
+from optimize_eval.reports.searched import beside_verdict
 from optimize_eval.reports.terminal import summary as terminal
+from optimize_eval.reports.terminal.every_cell import render as render_every_cell
 from optimize_eval.store.stored import StoredRun
 
 
@@ -43,7 +43,7 @@ class ReportFormat(NamedTuple):
 def print_run(run: RunReport) -> None:
     """For people: the verdict, its points and tables, as wide as the terminal."""
     if run.is_by_cell and run.needs_no_numbers:
-        output.emit(every_cell.render(run.stored, fit=output.fitted, width=output.width()))
+        output.emit(render_every_cell(run.stored, fit=output.fitted, width=output.width()))
         return
     if run.search and searched.show({**run.search, **_as_of_now(run)}):
         return
@@ -81,7 +81,7 @@ def print_bench(bench: BenchReport) -> None:
 
 def write_run_as_json(run: RunReport) -> None:
     """Write everything that is known, as one value."""
-    of_search = {"search": searches.beside_verdict(run.search)} if run.search else {}
+    of_search = {"search": beside_verdict(run.search)} if run.search else {}
     output.emit_json({**run.told.to_dict(), **of_search, **run.noted, **gates.to_dict(run.gates)})
 
 
