@@ -15,7 +15,8 @@ from optimize_eval.frozen import frozen
 from optimize_eval.names import distinct, looks_of
 from optimize_eval.reading import files, strict_json
 from optimize_eval.reading.files import STDIN
-from optimize_eval.rows.datasets import Example, read_dataset
+from optimize_eval.rows.datasets import read_dataset
+from optimize_eval.rows.example import Example
 
 LONGEST_NAME = 200
 

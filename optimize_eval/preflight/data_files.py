@@ -9,13 +9,13 @@ from optimize_eval.reading import files
 from optimize_eval.rows.copies import find_copies
 from optimize_eval.rows.datasets import (
     NOT_JSONL,
-    Example,
     ParsedFile,
     describe_copies,
     is_table,
     parse_dataset,
     read_dataset,
 )
+from optimize_eval.rows.example import Example
 from optimize_eval.store.layout import LeakedRow
 from optimize_eval.tasks.jsonl.faults import TaskError
 from optimize_eval.tasks.jsonl.files import DATASET, TaskFile, parse_task_file

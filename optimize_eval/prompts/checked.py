@@ -9,7 +9,7 @@ from optimize_eval.errors import DataError, Problem
 from optimize_eval.prompts.files import PromptFile
 from optimize_eval.prompts.messages import is_plain, messages_of
 from optimize_eval.prompts.prompt import PromptTemplate, prompt_of
-from optimize_eval.rows.datasets import Example
+from optimize_eval.rows.example import Example
 from optimize_eval.templates.fault import RULE, TemplateFault
 
 _MOST_NAMED = 10

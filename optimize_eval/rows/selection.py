@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from optimize_eval.errors import UsageError
 from optimize_eval.frozen import frozen
 from optimize_eval.reading import strict_json
-from optimize_eval.rows.datasets import Example
+from optimize_eval.rows.example import Example
 
 ID = "id"
 

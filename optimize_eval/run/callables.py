@@ -19,7 +19,8 @@ from optimize_eval.kinds.endpoint import endpoint_spec
 from optimize_eval.kinds.table import connect
 from optimize_eval.programs.targets import split_command
 from optimize_eval.protocol import Payload, ScoreRange, Skip, check_task_model, parse_score_range
-from optimize_eval.rows.datasets import Example, make_example
+from optimize_eval.rows.datasets import make_example
+from optimize_eval.rows.example import Example
 from optimize_eval.run.attempt import call_with_retries
 
 if TYPE_CHECKING:

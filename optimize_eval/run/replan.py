@@ -5,15 +5,18 @@ All that differ are listed at once, with line or name, before anything is called
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from optimize_eval.candidates import Candidate
 from optimize_eval.errors import UsageError
 from optimize_eval.programs.identity import Identity
-from optimize_eval.rows.datasets import Example, ParsedFile, where_of
+from optimize_eval.rows.datasets import ParsedFile, where_of
 from optimize_eval.run.plan import Plan, plan_run
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.store.manifest import Manifest
+
+if TYPE_CHECKING:
+    from optimize_eval.rows.example import Example
 
 OPTIONS = {"train": "--dataset", "val": "--valset", "test": "--testset"}
 

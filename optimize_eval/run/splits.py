@@ -13,7 +13,8 @@ from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.evaluator import EvaluatorSpec, Sighted
 from optimize_eval.frozen import frozen
 from optimize_eval.reading import strict_json
-from optimize_eval.rows.datasets import Example, is_table
+from optimize_eval.rows.datasets import is_table
+from optimize_eval.rows.example import Example
 from optimize_eval.rows.selection import value_at
 from optimize_eval.store.growing.example_texts import ExampleTexts
 from optimize_eval.store.layout import NO_VALUE, SINGLE

@@ -12,7 +12,7 @@ from typing import Any
 from optimize_eval.errors import UsageError
 from optimize_eval.findings.claims.duplicates import joined
 from optimize_eval.frozen import frozen
-from optimize_eval.rows.datasets import Example
+from optimize_eval.rows.example import Example
 from optimize_eval.rows.together import find_together
 from optimize_eval.run.splits import SplitSource, label_at
 from optimize_eval.session.inputs import Examples

@@ -14,14 +14,8 @@ from optimize_eval.candidates import Candidate, CandidatePath, field_candidates,
 from optimize_eval.errors import UsageError
 from optimize_eval.frozen import frozen
 from optimize_eval.reading.files import STDIN
-from optimize_eval.rows.datasets import (
-    MAX_RECORDS,
-    Example,
-    ParsedFile,
-    describe_copies,
-    load_examples,
-    read_dataset,
-)
+from optimize_eval.rows.datasets import MAX_RECORDS, ParsedFile, describe_copies, load_examples, read_dataset
+from optimize_eval.rows.example import Example
 from optimize_eval.rows.overlap import Overlaps, overlaps_of
 from optimize_eval.rows.selection import EVERYTHING, Selection
 from optimize_eval.run.replan import OPTIONS

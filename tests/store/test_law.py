@@ -24,7 +24,8 @@ from optimize_eval.findings.rederive.journal import read
 from optimize_eval.findings.rederive.summary import expected
 from optimize_eval.findings.summary.stored import summarise_stored
 from optimize_eval.kinds.table import parse_evaluators
-from optimize_eval.rows.datasets import Example, make_example
+from optimize_eval.rows.datasets import make_example
+from optimize_eval.rows.example import Example
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.outcome import Failed, Scored
 from optimize_eval.run.plan import Plan, Unit, plan_run

@@ -29,7 +29,7 @@ from optimize_eval.preflight.checks import examine_all
 from optimize_eval.preflight.examined import SENTINEL, Examined, Material
 from optimize_eval.protocol import Payload, check_task_model
 from optimize_eval.reports.terminal import preflight as report
-from optimize_eval.rows.datasets import Example
+from optimize_eval.rows.example import Example
 from optimize_eval.rows.selection import parse_selection
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import plan_run

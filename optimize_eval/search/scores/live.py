@@ -18,7 +18,7 @@ from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import connect
 from optimize_eval.programs.identity import Identity
 from optimize_eval.protocol import Payload
-from optimize_eval.rows.datasets import Example
+from optimize_eval.rows.example import Example
 from optimize_eval.run.live import Connecting, LiveEvaluators, crowded_out
 from optimize_eval.run.outcome import Failed, Outcome, Scored
 from optimize_eval.run.plan import Unit

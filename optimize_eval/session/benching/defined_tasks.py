@@ -12,7 +12,8 @@ from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.findings.wording import count
 from optimize_eval.frozen import frozen
 from optimize_eval.reading import strict_json
-from optimize_eval.rows.datasets import Example, copies_of, load_examples
+from optimize_eval.rows.datasets import copies_of, load_examples
+from optimize_eval.rows.example import Example
 from optimize_eval.rows.selection import Selection
 from optimize_eval.run.splits import SplitSource, choose
 from optimize_eval.session.benching.defined_files import FoundTask

@@ -8,7 +8,8 @@ from typing import Any
 from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.names import distinct
 from optimize_eval.reading import strict_json
-from optimize_eval.rows.datasets import Example, ParsedFile
+from optimize_eval.rows.datasets import ParsedFile
+from optimize_eval.rows.example import Example
 from optimize_eval.rows.selection import EVERYTHING, Selection
 from optimize_eval.run.splits import SplitSource, choose
 from optimize_eval.session.host import Say

@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 from optimize_eval.findings.shapes.summary import Verdict
 from optimize_eval.findings.summary.verdict import after_search
-from optimize_eval.rows.datasets import Example
+from optimize_eval.rows.example import Example
 from optimize_eval.run.outcome import Outcome
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.search.plan import Selection
