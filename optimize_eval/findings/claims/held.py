@@ -1,6 +1,6 @@
 """Comparisons held against what may have made them: skips of one side, and rules that leave rows out."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
@@ -18,7 +18,7 @@ from optimize_eval.frozen import frozen
 
 _HINTS = {BETTER: HINT_BETTER, WORSE: HINT_WORSE}
 
-_Key = TypeVar("_Key")
+_Key = TypeVar("_Key", bound=Hashable)
 Corrects = Callable[[Mapping[_Key, Comparison]], Mapping[_Key, Comparison]]
 
 
