@@ -4,8 +4,10 @@ from dataclasses import fields, replace
 from typing import Any
 
 from optimize_eval.http import headers
-from optimize_eval.models import Manners, Model, ModelSpec
+from optimize_eval.manners import Manners
+from optimize_eval.models.live import Model
 from optimize_eval.models.providers import base_of_variable, split
+from optimize_eval.models.spec import ModelSpec
 
 _BY_ITSELF = frozenset({"name", "api_base", "temperature", "max_tokens", "seed", "keep_thoughts"})
 

@@ -12,7 +12,7 @@ from optimize_eval.reading.durations import HINT, parse_duration
 
 if TYPE_CHECKING:
     from optimize_eval.kinds.judge.rubric import JudgeSpec
-    from optimize_eval.models import Manners
+    from optimize_eval.manners import Manners
 
 
 def starting_spec(
@@ -60,7 +60,7 @@ def manners_of(servers: PatienceOptions, *, seeks_prices: bool = False) -> "Mann
     if servers.patience == PATIENCE and given == [None, None, None] and not seeks_prices:
         return None
     rpm, tpm, prices = given
-    from optimize_eval.models import Manners  # noqa: PLC0415  most commands call no model
+    from optimize_eval.manners import Manners  # noqa: PLC0415  most commands call no model
     from optimize_eval.options.prices import load_prices  # noqa: PLC0415  and have no prices
 
     for option, limit in (("--rpm", rpm), ("--tpm", tpm)):

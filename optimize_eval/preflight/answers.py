@@ -24,7 +24,7 @@ _BOTH = "error with score"
 _NO_CANDIDATE = "the candidate was a placeholder: name a real one with --candidate FILE"
 
 if TYPE_CHECKING:
-    from optimize_eval.models import ModelSpec
+    from optimize_eval.models.spec import ModelSpec
 
 _NEAR = 1 / 3  # of the timeout
 _LONGEST = 60  # letters of a reply

@@ -50,7 +50,7 @@ from optimize_eval.session.replying.defining import scorers_among
 from optimize_eval.session.settings import handling_of
 
 if TYPE_CHECKING:
-    from optimize_eval.models import Manners
+    from optimize_eval.manners import Manners
 
 _HANDLED = (TimeOptions, SpendingOptions, NoteOptions)
 _OPTIMIZE = Keywords(
@@ -213,7 +213,7 @@ def _proposers(
     ]
     names = [models] if isinstance(models, str) else [*models]
     if names:
-        from optimize_eval.models import ModelSpec  # noqa: PLC0415  programs need none
+        from optimize_eval.models.spec import ModelSpec  # noqa: PLC0415  programs need none
 
         specs = [ModelSpec(name=name, api_base=api_base or "") for name in names]
         proposers += [reflection_proposer(spec, manners=manners) for spec in specs]

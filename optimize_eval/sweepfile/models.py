@@ -11,8 +11,9 @@ from optimize_eval import checks
 from optimize_eval.checks import Keys
 from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.frozen import frozen
-from optimize_eval.models import Manners, ModelSpec
+from optimize_eval.manners import Manners
 from optimize_eval.models.providers import apart
+from optimize_eval.models.spec import ModelSpec
 from optimize_eval.options.prices import price_of, prices_of
 from optimize_eval.reading import files, strict_toml
 

@@ -8,7 +8,7 @@ from optimize_eval.evaluator import EvaluatorSpec, Sighted
 from optimize_eval.frozen import frozen
 
 if TYPE_CHECKING:  # a program as a model needs no HTTP client
-    from optimize_eval.models import ModelSpec
+    from optimize_eval.models.spec import ModelSpec
     from optimize_eval.programs.identity import Identity
 
 

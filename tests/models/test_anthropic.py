@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from optimize_eval import EvaluationError
-from optimize_eval.models import Manners, Model, ModelSpec, Reply
+from optimize_eval.manners import Manners
 from optimize_eval.models.anthropic import messages_url
+from optimize_eval.models.live import Model
+from optimize_eval.models.spec import ModelSpec, Reply
 from tests.fake_model import FakeModel, StartModel
 from tests.front_door import Cli
 

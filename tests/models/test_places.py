@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from optimize_eval import UsageError
-from optimize_eval.models import ModelSpec, chat
+from optimize_eval.models.chat import chat
 from optimize_eval.models.providers import PROVIDERS, apart, find
+from optimize_eval.models.spec import ModelSpec
 from tests.fake_model import StartModel
 from tests.front_door import Cli
 

@@ -15,10 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from optimize_eval import EvaluationError, FailureKind
-from optimize_eval.models import Model, ModelSpec, Reply
+from optimize_eval.models.live import Model
 from optimize_eval.models.reply import streamed
 from optimize_eval.models.reply.success import tool_calls_of
 from optimize_eval.models.reply.thoughts import split
+from optimize_eval.models.spec import ModelSpec, Reply
 from tests.cli.benches import arithmetic
 from tests.fake_model import FakeModel, StartModel, served_model
 from tests.front_door import Cli

@@ -15,8 +15,8 @@ import pytest
 
 from optimize_eval import EvaluationError
 from optimize_eval.cli.progress import Lines
-from optimize_eval.manners import Queue
-from optimize_eval.models import Manners, chat
+from optimize_eval.manners import Manners, Queue
+from optimize_eval.models.chat import chat
 from optimize_eval.models.turns import Rate, Room
 from optimize_eval.models.waits import wait_in
 from optimize_eval.retrying import GivenUp

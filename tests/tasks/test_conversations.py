@@ -10,7 +10,9 @@ import pytest
 
 from optimize_eval.errors import DataError, EvaluationError
 from optimize_eval.evaluator import EvaluatorSpec
-from optimize_eval.models import Manners, Model, ModelSpec
+from optimize_eval.manners import Manners
+from optimize_eval.models.live import Model
+from optimize_eval.models.spec import ModelSpec
 from optimize_eval.tasks.target import Tasks
 from optimize_eval.tasks.under_test.model import Output, Prompt, prompt_of_messages
 from optimize_eval.tasks.under_test.outputs import close_outputs, key_of, open_outputs

@@ -43,7 +43,7 @@ from optimize_eval.session.settings import handling_of
 
 if TYPE_CHECKING:
     from optimize_eval.kinds.judge.rubric import JudgeSpec
-    from optimize_eval.models import Manners
+    from optimize_eval.manners import Manners
     from optimize_eval.search.optimizing import SearchTask
     from optimize_eval.search.proposing.proposers import ProposerSpec
     from optimize_eval.search.task import SearchArguments
@@ -209,7 +209,7 @@ def _proposers(
     programs = [parse_proposer(text, EvaluatorSpec(timeout=timeout)) for text in named.proposer]
     if not named.reflection_model or (programs and not is_named):
         return tuple(programs)
-    from optimize_eval.models import ModelSpec  # noqa: PLC0415  programs need none
+    from optimize_eval.models.spec import ModelSpec  # noqa: PLC0415  programs need none
 
     models = [ModelSpec(name=name, api_base=api_base or "") for name in named.reflection_model]
     return (*programs, *(reflection_proposer(model, timeout, manners) for model in models))

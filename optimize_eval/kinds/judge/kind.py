@@ -15,7 +15,8 @@ from optimize_eval.protocol import Payload
 
 if TYPE_CHECKING:
     from optimize_eval.checks import Keys
-    from optimize_eval.models import Manners, ModelSpec
+    from optimize_eval.manners import Manners
+    from optimize_eval.models.spec import ModelSpec
 
 _BEGINS = "judge:"
 

@@ -14,7 +14,7 @@ from optimize_eval.frozen import frozen
 from optimize_eval.judging.form import Rubric
 
 if TYPE_CHECKING:  # what judges share with commands loads no HTTP client
-    from optimize_eval.models import ModelSpec
+    from optimize_eval.models.spec import ModelSpec
 
 
 @frozen

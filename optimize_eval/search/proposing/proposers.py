@@ -15,7 +15,8 @@ from optimize_eval.kinds.table import given_name, identify, parse_evaluator, spe
 from optimize_eval.search.proposing.proposals import CONTRACT, Proposal, ProposalRequest, proposal_of
 
 if TYPE_CHECKING:
-    from optimize_eval.models import Manners, ModelSpec
+    from optimize_eval.manners import Manners
+    from optimize_eval.models.spec import ModelSpec
 
 TIMEOUT = 300.0  # seconds
 
@@ -81,7 +82,7 @@ def connect_proposer(spec: ProposerSpec) -> Proposer:
     if spec.plain:
         return CallableProposer(spec.name, spec.plain)
     if spec.model:
-        from optimize_eval.models import Manners  # noqa: PLC0415  programs need no model
+        from optimize_eval.manners import Manners  # noqa: PLC0415  programs need no model
         from optimize_eval.search.proposing.reflection import Reflection  # noqa: PLC0415
 
         return Reflection(spec.model, spec.manners or Manners())

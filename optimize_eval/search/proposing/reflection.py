@@ -12,7 +12,9 @@ from itertools import count
 from typing import Any
 
 from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.models import Manners, Model, ModelSpec, Reply
+from optimize_eval.manners import Manners
+from optimize_eval.models.live import Model
+from optimize_eval.models.spec import ModelSpec, Reply
 from optimize_eval.retrying import GivenUp, until_answered
 from optimize_eval.search.components import ONLY, is_plain
 from optimize_eval.search.proposing.proposals import Proposal, ProposalRequest

@@ -18,7 +18,7 @@ from optimize_eval.tasks.target import Tasks, tasks_of
 from optimize_eval.tasks.under_test.model import ModelUnderTest
 
 if TYPE_CHECKING:
-    from optimize_eval.models import ModelSpec
+    from optimize_eval.models.spec import ModelSpec
 
 CMD, REPLAY, HTTP, TOY, SILENT = "cmd:", "replay:", "http", "toy", "silent"
 WHAT_THERE_IS = (
