@@ -24,10 +24,10 @@ from optimize_eval.session.inputs import Examples, check_stdin, load_all_candida
 from optimize_eval.session.leaking import note_copies_in, note_leaks, overlaps_in
 from optimize_eval.session.opening import folder_of, note_changes, opened
 from optimize_eval.session.replying.columns import check_columns
-from optimize_eval.session.replying.defining import check_definitions, with_samples
+from optimize_eval.session.replying.defining import check_definitions
 from optimize_eval.session.replying.enclosing import level_of, ways_in
 from optimize_eval.session.replying.examining import dated_in, examine, kept_in
-from optimize_eval.session.replying.prompting import Prompting, with_outputs
+from optimize_eval.session.replying.prompting import Prompting, with_outputs, with_samples
 from optimize_eval.session.settings import Handling
 from optimize_eval.store.document import current
 from optimize_eval.store.folder import read_document, refuse_foreign, settings_in

@@ -21,7 +21,8 @@ from optimize_eval.session.benching.suites import read_suite
 from optimize_eval.session.host import Say
 from optimize_eval.session.inputs import check_size, note_copies
 from optimize_eval.session.replying.columns import check_columns
-from optimize_eval.session.replying.defining import scorers_of, with_samples
+from optimize_eval.session.replying.defining import scorers_of
+from optimize_eval.session.replying.prompting import with_samples
 from optimize_eval.tasks import Task, TaskFile
 from optimize_eval.tasks.definitions.datasets import Dataset, dataset_of, left_out
 from optimize_eval.tasks.definitions.target import DIALECT, Given, defined_of

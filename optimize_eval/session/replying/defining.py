@@ -12,7 +12,7 @@ from optimize_eval.kinds.table import named_apart
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.session.host import Say
 from optimize_eval.session.replying.enclosing import at_level, check_level, runs_code
-from optimize_eval.tasks.definitions.target import DefinedScorer, Given, Sample, WrittenTask, defined_of
+from optimize_eval.tasks.definitions.target import DefinedScorer, Given, WrittenTask, defined_of
 from optimize_eval.tasks.target import Tasks
 
 if TYPE_CHECKING:  # most runs have no task in YAML
@@ -152,19 +152,6 @@ def _keyed(
             say(f"note: {note}")
         found[key] = next(iter(model_specs([text], replace(spec, target=None), Tasks())))
     return found
-
-
-def with_samples(specs: Iterable[EvaluatorSpec], sources: Iterable[SplitSource]) -> tuple[EvaluatorSpec, ...]:
-    """Hand all samples of each split to the scorers that look at all of them."""
-    samples = {one.name: [Sample(example.line, example.raw) for example in one.examples] for one in sources}
-    return tuple(_with_samples(spec, samples) for spec in specs)
-
-
-def _with_samples(spec: EvaluatorSpec, samples: Mapping[str, Sequence[Sample]]) -> EvaluatorSpec:
-    target = defined_of(spec)
-    if target is None or not target.looks_at_all or target.samples:
-        return spec
-    return replace(spec, target=replace(target, samples=samples))
 
 
 def unranked_among(specs: Iterable[EvaluatorSpec]) -> list[str]:

@@ -17,11 +17,10 @@ from optimize_eval.run.plan import Plan
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.session.host import Say
 from optimize_eval.session.inputs import is_utf8
-from optimize_eval.session.replying.defining import with_samples
 from optimize_eval.session.replying.identities import identity_of, stored_models, with_outputs_in
 from optimize_eval.store.folder import OUTPUTS
 from optimize_eval.store.manifest import Manifest
-from optimize_eval.tasks.definitions.target import defined_of
+from optimize_eval.tasks.definitions.target import Sample, defined_of
 from optimize_eval.tasks.target import Prompted, Tasks, prompted_of
 
 if TYPE_CHECKING:  # most runs have no prompts
@@ -180,3 +179,16 @@ def _of_stored(
     from optimize_eval.kinds.prompted import around  # noqa: PLC0415  most runs call no model
 
     return around(spec, models, extract=settings.get("extract", ""), is_stored=True)
+
+
+def with_samples(specs: Iterable[EvaluatorSpec], sources: Iterable[SplitSource]) -> tuple[EvaluatorSpec, ...]:
+    """Hand all samples of each split to the scorers that look at all of them."""
+    samples = {one.name: [Sample(example.line, example.raw) for example in one.examples] for one in sources}
+    return tuple(_with_samples(spec, samples) for spec in specs)
+
+
+def _with_samples(spec: EvaluatorSpec, samples: Mapping[str, Sequence[Sample]]) -> EvaluatorSpec:
+    target = defined_of(spec)
+    if target is None or not target.looks_at_all or target.samples:
+        return spec
+    return replace(spec, target=replace(target, samples=samples))
