@@ -20,7 +20,7 @@ from optimize_eval.findings.board.cells import ranks_none
 from optimize_eval.findings.board.shapes import Board
 from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.summary.gates import Gate
-from optimize_eval.findings.summary.points import LOSE_MUCH
+from optimize_eval.findings.summary.stored import NEWER, unlike_keys
 from optimize_eval.reading import files
 from optimize_eval.session.benching.boards import compute_again
 from optimize_eval.store.folder import LEADERBOARD, PROPOSALS, SUMMARY, holder
@@ -40,8 +40,6 @@ NOT_CHECKED = (
 )
 
 _DIFFERS = 1
-_TOLD_ALONE = {"timestamp", "settings", "files", "task_errors"}  # of a board
-_NEWER = {"journal", "tried", "largest_gain"}  # a summary of an earlier version does not name where it ends
 _AGAIN = "run the run's own command again: it writes the file"
 
 
@@ -57,27 +55,9 @@ def _unfinished(run: StoredRun) -> str:
     return f"the run is not finished: {run.owed:,} of {run.layout.size:,} calls were not made{by}"
 
 
-def unlike_keys(stored: Mapping[str, Any], made: Summary | Board, *, is_older: bool = False) -> list[str]:
-    """Name what a stored document says otherwise than one that was made again, and what it lacks."""
-    again = orjson.loads(orjson.dumps(made.to_dict()))
-    if is_older and isinstance(made, Summary):  # earlier versions made no such point
-        points = again["verdict"]["points"]
-        again["verdict"]["points"] = [one for one in points if not one["text"].endswith(LOSE_MUCH)]
-    keys = dict.fromkeys([*again, *stored])
-    return [key for key in keys if _is_unlike(key, stored, again, is_older=is_older)]
-
-
 def _is_of_earlier_version(summary: Mapping[str, Any]) -> bool:
     """Return True if a summary only counts what leaked; the script holds that against the journal."""
-    return isinstance(summary.get("leakage"), int) and not _NEWER.intersection(summary)
-
-
-def _is_unlike(key: str, stored: Mapping[str, Any], again: Mapping[str, Any], *, is_older: bool) -> bool:
-    if key in stored and key in again and (key in _TOLD_ALONE or (is_older and key == "leakage")):
-        return False
-    if is_older and key not in stored:
-        return bool(again[key] and key not in _NEWER)
-    return key not in stored or key not in again or bool(stored[key] != again[key])
+    return isinstance(summary.get("leakage"), int) and not NEWER.intersection(summary)
 
 
 def _of_board(run: StoredRun, board: Board | None, *, is_older: bool) -> list[str]:

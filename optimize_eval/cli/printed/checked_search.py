@@ -8,9 +8,9 @@ from typing import Any
 
 import orjson
 
-from optimize_eval.cli.printed.checked import unlike_keys
 from optimize_eval.errors import CannotGoOn
 from optimize_eval.findings.shapes.summary import Summary, summary_from
+from optimize_eval.findings.summary.stored import unlike_keys
 from optimize_eval.frozen import frozen
 from optimize_eval.reading import files, strict_json
 from optimize_eval.search.result.again import ended_sessions, make_again

@@ -6,7 +6,7 @@ code ran in, where that leaves a doubt: no whole sandbox, or not the same for al
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -17,6 +17,7 @@ from optimize_eval.findings.metrics import counts_as, metrics_of
 from optimize_eval.findings.replies import judges_of
 from optimize_eval.findings.shapes.summary import SCHEMA, Point, SpendingTotals, Summary, Verdict
 from optimize_eval.findings.summary.document import summarise
+from optimize_eval.findings.summary.points import LOSE_MUCH
 from optimize_eval.findings.summary.verdict import after_search
 from optimize_eval.reading import files
 from optimize_eval.store.folder import PROPOSALS, SUMMARY
@@ -26,7 +27,13 @@ from optimize_eval.store.stored import StoredRun
 from optimize_eval.tasks.definitions.score.kept import METRICS_SINCE, RULES_SINCE
 from optimize_eval.tasks.definitions.target import TASKS, ways_kept
 
+if TYPE_CHECKING:
+    from optimize_eval.findings.board.shapes import Board
+
 _DATED = {RULES_SINCE: "the rules of {task} that leave rows out", METRICS_SINCE: "the metrics of {task}"}
+
+_TOLD_ALONE = {"timestamp", "settings", "files", "task_errors"}  # of a board
+NEWER = {"journal", "tried", "largest_gain"}  # a summary of an earlier version does not name where it ends
 
 
 def summarise_stored(run: StoredRun) -> Summary:
@@ -135,3 +142,21 @@ def _named(way: Mapping[str, Any]) -> str:
     if way.get("sandbox") == "none":
         return "with the user's rights"
     return f"{way.get('sandbox')}: {', '.join(way.get('layers', ())) or 'no layer'}"
+
+
+def unlike_keys(stored: Mapping[str, Any], made: "Summary | Board", *, is_older: bool = False) -> list[str]:
+    """Name what a stored document says otherwise than one that was made again, and what it lacks."""
+    again = orjson.loads(orjson.dumps(made.to_dict()))
+    if is_older and isinstance(made, Summary):  # earlier versions made no such point
+        points = again["verdict"]["points"]
+        again["verdict"]["points"] = [one for one in points if not one["text"].endswith(LOSE_MUCH)]
+    keys = dict.fromkeys([*again, *stored])
+    return [key for key in keys if _is_unlike(key, stored, again, is_older=is_older)]
+
+
+def _is_unlike(key: str, stored: Mapping[str, Any], again: Mapping[str, Any], *, is_older: bool) -> bool:
+    if key in stored and key in again and (key in _TOLD_ALONE or (is_older and key == "leakage")):
+        return False
+    if is_older and key not in stored:
+        return bool(again[key] and key not in NEWER)
+    return key not in stored or key not in again or bool(stored[key] != again[key])
