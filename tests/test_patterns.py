@@ -12,8 +12,8 @@ import pytest
 
 from optimize_eval import secrets
 from optimize_eval.models import families
-from optimize_eval.preflight import other_tools
 from optimize_eval.reading import yaml_words
+from optimize_eval.rows import other_tools
 from tests.backtracking import MOST, Pattern
 from tests.patterns import Use, hard_texts, uses
 
@@ -37,7 +37,7 @@ _MADE: dict[str, tuple[str, list[str | bytes]]] = {
     "optimize_eval/models/families.py:start": ("a table", [*vars(families)["_PROVIDERS"]]),
     r"optimize_eval/models/fields.py:f'\\b{name}\\b'": (_ESCAPED, [r"\bmax_tokens\b"]),
     r"optimize_eval/models/reply/refusals.py:f'\\b{name}\\b'": (_ESCAPED, [r"\bmax_tokens\b"]),
-    "optimize_eval/preflight/other_tools.py:mark": (
+    "optimize_eval/rows/other_tools.py:mark": (
         "a table",
         [f"(?m){mark}" for _, _, marks in vars(other_tools)["_TOOLS"] for mark in marks],
     ),

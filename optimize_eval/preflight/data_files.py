@@ -1,7 +1,7 @@
 """One file of data checked without calling anything: a dataset or a task file, all that is wrong at once."""
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 
 from optimize_eval.errors import DataError, Problem
 from optimize_eval.frozen import frozen
@@ -16,6 +16,8 @@ from optimize_eval.rows.datasets import (
     read_dataset,
 )
 from optimize_eval.rows.example import Example
+from optimize_eval.rows.other_tools import KIND as OTHER_TOOL
+from optimize_eval.rows.other_tools import whose
 from optimize_eval.store.layout import LeakedRow
 from optimize_eval.tasks.jsonl.faults import TaskError
 from optimize_eval.tasks.jsonl.files import DATASET, TaskFile, parse_task_file
@@ -103,3 +105,13 @@ def _of_tasks(file: TaskFile) -> CheckedFile:
         errors=file.errors,
         ids=tuple(task.id for task in file.tasks),
     )
+
+
+def other_tool_of(checked: CheckedFile) -> CheckedFile:
+    """Say whose a file is, where that is known: instead of its problems, or beside rows that can be used."""
+    about = whose(checked.path)
+    if about is None:
+        return checked
+    if not checked.first_problem:
+        return replace(checked, notes=(*checked.notes, about))
+    return CheckedFile(path=checked.path, kind=OTHER_TOOL, count=0, problems=(about,))

@@ -1,11 +1,9 @@
 """Files of other tools, told by what they hold: whose they are, and what can be done with them here."""
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 from optimize_eval.errors import DataError, Problem
-from optimize_eval.preflight.data_files import CheckedFile
 from optimize_eval.reading import files
 
 KIND = "other_tool"
@@ -26,16 +24,6 @@ _TOOLS = (  # what it is, what to do, what stands in it
     ("results of lm-eval", _RESULTS, (r'"doc_id":', r'"(resps|filtered_resps)":')),
     ("results of lm-eval", _RESULTS, (r"\A\s*\{", r'"results":', r'"(n-samples|configs)":')),
 )
-
-
-def other_tool_of(checked: CheckedFile) -> CheckedFile:
-    """Say whose a file is, where that is known: instead of its problems, or beside rows that can be used."""
-    about = whose(checked.path)
-    if about is None:
-        return checked
-    if not checked.first_problem:
-        return replace(checked, notes=(*checked.notes, about))
-    return CheckedFile(path=checked.path, kind=KIND, count=0, problems=(about,))
 
 
 def said_whose(error: DataError) -> DataError:
