@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from optimize_eval.assertions import evaluate, has_forbidden, label_in_set
-    from optimize_eval.errors import (
+    from optimize_eval.base.errors import (
         DataError,
         EvaluationError,
         FailureKind,
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
         Skipped,
         UsageError,
     )
+    from optimize_eval.base.outcome import Progress
+    from optimize_eval.base.protocol import ScoreRange, validate_evaluator_payload
     from optimize_eval.programs.leftovers import adopt_orphans
-    from optimize_eval.protocol import ScoreRange, validate_evaluator_payload
     from optimize_eval.results import Run, RunResults, load_run
     from optimize_eval.rows.datasets import load_dataset
     from optimize_eval.run.callables import command_evaluator, http_evaluator, llm_judge_evaluator
-    from optimize_eval.run.outcome import Progress
     from optimize_eval.search.python import Search, optimize
     from optimize_eval.session.python import bench, sweep
     from optimize_eval.store.records import RunRecord
@@ -56,18 +56,18 @@ __all__ = [
 ]
 
 _HOMES = {
-    "DataError": "errors",
-    "EvaluationError": "errors",
-    "FailureKind": "errors",
-    "OptimizeEvalError": "errors",
-    "Progress": "run.outcome",
+    "DataError": "base.errors",
+    "EvaluationError": "base.errors",
+    "FailureKind": "base.errors",
+    "OptimizeEvalError": "base.errors",
+    "Progress": "base.outcome",
     "Run": "results",
     "RunRecord": "store.records",
     "RunResults": "results",
-    "ScoreRange": "protocol",
+    "ScoreRange": "base.protocol",
     "Search": "search.python",
-    "Skipped": "errors",
-    "UsageError": "errors",
+    "Skipped": "base.errors",
+    "UsageError": "base.errors",
     "adopt_orphans": "programs.leftovers",
     "bench": "session.python",
     "command_evaluator": "run.callables",
@@ -80,7 +80,7 @@ _HOMES = {
     "load_run": "results",
     "optimize": "search.python",
     "sweep": "session.python",
-    "validate_evaluator_payload": "protocol",
+    "validate_evaluator_payload": "base.protocol",
 }
 
 
@@ -88,7 +88,7 @@ def __getattr__(name: str) -> "Any":
     from importlib import import_module  # noqa: PLC0415  until the program is there, Ctrl-C is not quiet
 
     if name == "__version__":
-        return import_module(f"{__name__}.version").VERSION
+        return import_module(f"{__name__}.base.version").VERSION
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

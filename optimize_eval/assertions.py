@@ -7,7 +7,7 @@ they are @exact, @contains, @label_in_set and @forbidden.
 import re
 from collections.abc import Iterable, Sequence
 
-from optimize_eval.errors import UsageError
+from optimize_eval.base.errors import UsageError
 
 _PLACES = 4
 

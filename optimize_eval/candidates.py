@@ -10,11 +10,11 @@ from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
-from optimize_eval.errors import DataError, Problem, UsageError
-from optimize_eval.frozen import frozen
-from optimize_eval.names import distinct, looks_of
-from optimize_eval.reading import files, strict_json
-from optimize_eval.reading.files import STDIN
+from optimize_eval.base import files, strict_json
+from optimize_eval.base.errors import DataError, Problem, UsageError
+from optimize_eval.base.files import STDIN
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.names import distinct, looks_of
 from optimize_eval.rows.datasets import read_dataset
 from optimize_eval.rows.example import Example
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from optimize_eval.base.frozen import frozen
 from optimize_eval.findings import demands
 from optimize_eval.findings.board import demands as board_demands
 from optimize_eval.findings.board.shapes import Board
@@ -16,7 +17,6 @@ from optimize_eval.findings.metrics import records_of
 from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.summary.gates import Gate
 from optimize_eval.findings.summary.stored import summarise_stored
-from optimize_eval.frozen import frozen
 from optimize_eval.store.listing.listed import State
 from optimize_eval.store.listing.runs import state_of
 from optimize_eval.store.manifest import is_bench

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from optimize_eval.base.errors import FailureKind
 from optimize_eval.cli.languages import LANGUAGES
-from optimize_eval.errors import FailureKind
 from optimize_eval.sweepfile.evaluator_keys import evaluator_keys
 from optimize_eval.sweepfile.keys import gate_keys, optimize_keys, run_keys
 from optimize_eval.tasks.jsonl.faults import RULES

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from optimize_eval import secrets
+from optimize_eval.base import secrets, strict_yaml
 from optimize_eval.models import families
-from optimize_eval.reading import yaml_words
 from optimize_eval.rows import other_tools
 from tests.backtracking import MOST, Pattern
 from tests.patterns import Use, hard_texts, uses
@@ -26,7 +25,7 @@ _ESCAPED = "the words of somebody else are escaped in it"
 _OF_OTHERS = "the pattern is the user's own"
 _OWN_TEXT = {
     "optimize_eval/reports/page/document.py:_COMMENTS": "read on the sources of our page alone",
-    "optimize_eval/shipped.py:_BEFORE_WORDS": "read on the programs alone that are shipped",
+    "optimize_eval/base/shipped.py:_BEFORE_WORDS": "read on the programs alone that are shipped",
 }
 _JOINED = "''.join((_any_form(char, is_first=place == 0) for place, char in enumerate(secret)))"
 _MADE: dict[str, tuple[str, list[str | bytes]]] = {
@@ -41,12 +40,12 @@ _MADE: dict[str, tuple[str, list[str | bytes]]] = {
         "a table",
         [f"(?m){mark}" for _, _, marks in vars(other_tools)["_TOOLS"] for mark in marks],
     ),
-    "optimize_eval/reading/yaml_words.py:pattern": (
+    "optimize_eval/base/strict_yaml.py:pattern": (
         "a table",
-        [rule for rule, _ in vars(yaml_words)["_RULES"]],
+        [rule for rule, _ in vars(strict_yaml)["_RULES"]],
     ),
-    f"optimize_eval/secrets.py:{_JOINED}": (_ESCAPED, [vars(secrets)["_escaped"]("&").pattern]),
-    "optimize_eval/secrets.py:pattern": (
+    f"optimize_eval/base/secrets.py:{_JOINED}": (_ESCAPED, [vars(secrets)["_escaped"]("&").pattern]),
+    "optimize_eval/base/secrets.py:pattern": (
         "a table",
         [pattern for pattern, _ in vars(secrets)["_IN_COMMANDS"]],
     ),

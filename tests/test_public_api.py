@@ -11,7 +11,7 @@ import pytest
 
 import optimize_eval
 from optimize_eval import DataError, EvaluationError, FailureKind, UsageError, command_evaluator, load_dataset
-from optimize_eval.errors import Problem
+from optimize_eval.base.errors import Problem
 from tests.paths import PROGRAMS
 from tests.tools import need
 

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import typer
 from typer.main import get_command
 
+from optimize_eval.base.errors import OptimizeEvalError, UsageError
+from optimize_eval.base.version import VERSION
 from optimize_eval.cli import interrupts, output, streams
 from optimize_eval.cli.commands.table import Commands
-from optimize_eval.errors import OptimizeEvalError, UsageError
-from optimize_eval.version import VERSION
 
 _PROGRAM = "optimize-eval"
 _TRACEBACK_VARIABLE = "OPTIMIZE_EVAL_TRACEBACK"

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
-from optimize_eval.errors import UsageError
 from optimize_eval.store.folder import is_of_ours, is_own_name
 
 _STDOUT = frozenset({"-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"})

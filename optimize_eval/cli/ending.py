@@ -9,14 +9,14 @@ from pathlib import Path
 
 import typer
 
+from optimize_eval.base.errors import CannotGoOn
+from optimize_eval.base.secrets import masked
 from optimize_eval.cli import output
 from optimize_eval.cli.interrupts import Interrupted
 from optimize_eval.cli.options import gates
-from optimize_eval.errors import CannotGoOn
 from optimize_eval.findings.documents import to_dict
 from optimize_eval.findings.rows import failed_in_short
 from optimize_eval.run.runner import Status
-from optimize_eval.secrets import masked
 from optimize_eval.session import ending
 from optimize_eval.session.calling import Finished
 

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from optimize_eval.base.outcome import Progress
 from optimize_eval.cli import output
 from optimize_eval.cli.cleanup import Reaper, owned_processes
 from optimize_eval.cli.interrupts import stoppable
 from optimize_eval.cli.progress import PAUSES, display
-from optimize_eval.run.outcome import Progress
 from optimize_eval.run.stop import Stop
 
 _ENDS_RECHECK = "Ctrl-C ends the recheck; the run is done"

@@ -4,8 +4,8 @@ The starters themselves ship in `evaluators/starters`, one file for each suffix.
 business.
 """
 
-from optimize_eval import shipped
-from optimize_eval.frozen import frozen
+from optimize_eval.base import shipped
+from optimize_eval.base.frozen import frozen
 
 _STEM = "word_share"
 _PROPOSER = "missing_word"

@@ -9,7 +9,7 @@ from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from typing import Any, TypeVar
 
-from optimize_eval.errors import DataError, OptimizeEvalError
+from optimize_eval.base.errors import DataError, OptimizeEvalError
 from optimize_eval.reports.inert import inert, inert_json
 from optimize_eval.reports.paint import Paint, marked, painted, plain, unmarked
 

@@ -9,8 +9,8 @@ with fewer calls in flight, and only where it was alone its record stands.
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
-from optimize_eval.evaluator import Capacity
-from optimize_eval.frozen import frozen
+from optimize_eval.base.evaluator import Capacity
+from optimize_eval.base.frozen import frozen
 
 Record = TypeVar("Record")
 

@@ -8,8 +8,8 @@ from enum import Enum
 from http import HTTPStatus
 from typing import Any
 
+from optimize_eval.base.frozen import frozen
 from optimize_eval.fakes.rules import ChatRequest, Rule
-from optimize_eval.frozen import frozen
 
 _PLACE = re.compile(r"\{(\w+)\}")
 

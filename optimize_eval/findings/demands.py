@@ -8,9 +8,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from optimize_eval.errors import OptimizeEvalError, UsageError
+from optimize_eval.base.errors import OptimizeEvalError, UsageError
+from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.wording import count
-from optimize_eval.frozen import frozen
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.manifest import CHOSEN_AFTER, Manifest, additions_of, is_bench, layout_of
 from optimize_eval.store.stored import StoredRun, open_stored

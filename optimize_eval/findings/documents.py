@@ -11,7 +11,7 @@ from functools import cache, partial
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args, get_origin
 
-from optimize_eval.frozen import frozen
+from optimize_eval.base.frozen import frozen
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.claims.duplicates import with_copies_joined
-from optimize_eval.frozen import frozen
 from optimize_eval.statistics.components import Components, components_of
 from optimize_eval.statistics.families import fewest_units
 from optimize_eval.statistics.power import (

@@ -1,9 +1,9 @@
 """What it takes to show that a candidate is no worse by a margin, as it is told before any call."""
 
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings.claims.duplicates import with_copies_joined
 from optimize_eval.findings.forecast import Like
-from optimize_eval.frozen import frozen
-from optimize_eval.protocol import ScoreRange
 from optimize_eval.statistics.equivalence import BETTING, STUDENT, TANGO, units_planned
 from optimize_eval.store.layout import Layout
 

@@ -3,8 +3,8 @@
 import math
 from collections.abc import Sequence
 
-from optimize_eval.errors import UsageError
-from optimize_eval.protocol import ScoreRange
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.store.layout import Layout
 
 _HINT = "write --margin 0.02, or --margin EVALUATOR=0.02"

@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeGuard
 
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings.board.by_task import mean_over, on_tasks_like_these
 from optimize_eval.findings.replies import Replies
 from optimize_eval.findings.shapes.measured import (
@@ -24,8 +26,6 @@ from optimize_eval.findings.shapes.measured import (
     StatedConfidence,
 )
 from optimize_eval.findings.shaping import estimate
-from optimize_eval.frozen import frozen
-from optimize_eval.protocol import ScoreRange
 from optimize_eval.statistics.means import mean_of
 from optimize_eval.statistics.measures.calibration import Answer, calibration_of
 from optimize_eval.statistics.measures.corpus_bleu import LENGTH, Counts, corpus_bleu

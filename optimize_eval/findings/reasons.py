@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
+from optimize_eval.base import strict_json
 from optimize_eval.findings.sideinfo import LONGEST_KEPT, flat
-from optimize_eval.reading import strict_json
 from optimize_eval.store.view import JournalRecord
 
 _SPENT = "usage"  # among the metadata of a scorer that calls a model

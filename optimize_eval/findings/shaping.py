@@ -3,6 +3,7 @@
 import math
 from dataclasses import asdict
 
+from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings.claims.failures import WithFailures
 from optimize_eval.findings.claims.held import Held
 from optimize_eval.findings.scores import Scores, Values, known
@@ -18,7 +19,6 @@ from optimize_eval.findings.shapes.row import CarriedShare, Overfit, ScoreGap, S
 from optimize_eval.findings.shapes.summary import FailureGroup, SkipGroup
 from optimize_eval.findings.summary.compare import FEWEST_PAIRS, Comparison
 from optimize_eval.findings.summary.gap import Lost
-from optimize_eval.protocol import ScoreRange
 from optimize_eval.statistics.carry_over import CarryOver
 from optimize_eval.statistics.families import ALPHA
 from optimize_eval.statistics.gaps import GapEstimate

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from optimize_eval.base.wrong_answers import own_words
 from optimize_eval.findings.shapes.measured import MeasuredCell
 from optimize_eval.findings.shapes.side_info import (
     Distribution,
@@ -25,7 +26,6 @@ from optimize_eval.findings.shapes.side_info import (
     ValuesAtPath,
 )
 from optimize_eval.store.view import JournalRecord
-from optimize_eval.wrong_answers import own_words
 
 LONGEST_SHORT = 80  # characters up to which a text is counted
 MOST_PATHS = 100

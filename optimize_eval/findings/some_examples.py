@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.additions import left_out_of, without
 from optimize_eval.findings.claims.tried import Corrections
 from optimize_eval.findings.metrics import counts_as, metrics_of, records_of
 from optimize_eval.findings.shapes.summary import Selected, Summary, Verdict
 from optimize_eval.findings.summary.document import summarise
 from optimize_eval.findings.summary.stored import numbers_only, without_rules
-from optimize_eval.frozen import frozen
 from optimize_eval.store.folder import JOURNAL
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.manifest import Manifest

@@ -22,8 +22,8 @@ from pyreqwest.exceptions import BuilderError, NetworkError, PyreqwestError, Req
 from pyreqwest.http import Url
 from pyreqwest.response import SyncResponse
 
-from optimize_eval.errors import EvaluationError, FailureKind, UsageError
-from optimize_eval.frozen import frozen
+from optimize_eval.base.errors import EvaluationError, FailureKind, UsageError
+from optimize_eval.base.frozen import frozen
 
 SUCCESS = range(200, 300)
 

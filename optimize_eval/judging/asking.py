@@ -4,11 +4,11 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.base.errors import EvaluationError, FailureKind
+from optimize_eval.base.manners import GivenUp
+from optimize_eval.base.spent import Spent
 from optimize_eval.judging.objects import Unusable
 from optimize_eval.models.spec import Reply
-from optimize_eval.retrying import GivenUp
-from optimize_eval.spent import Spent
 
 Message = Mapping[str, str]
 Read = TypeVar("Read")

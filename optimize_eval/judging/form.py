@@ -3,7 +3,7 @@
 import math
 from enum import StrEnum
 
-from optimize_eval.frozen import frozen
+from optimize_eval.base.frozen import frozen
 
 
 class AnswerForm(StrEnum):

@@ -9,9 +9,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import field
 from typing import Any, Never
 
-from optimize_eval import wrong_answers
-from optimize_eval.errors import EvaluationError
-from optimize_eval.frozen import frozen
+from optimize_eval.base import wrong_answers
+from optimize_eval.base.errors import EvaluationError
+from optimize_eval.base.frozen import frozen
 from optimize_eval.judging.answer import EMPHASIS, NUMBER, answer_in, is_flat, shown
 from optimize_eval.judging.form import AnswerForm, Constraint, Rubric
 from optimize_eval.judging.objects import Unusable

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from urllib.parse import urlsplit
 
-from optimize_eval.errors import UsageError
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.programs.targets import Url
 from optimize_eval.tasks.definitions.target import defined_of
 from optimize_eval.tasks.target import prompted_of, tasks_of

@@ -15,21 +15,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from optimize_eval import shipped
-from optimize_eval.errors import UsageError
-from optimize_eval.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base import shipped
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.protocol import TASK_MODEL_VARIABLE, Payload
+from optimize_eval.base.secrets import for_shell, masked
 from optimize_eval.kinds.kind import Kind, ShellCall, TargetKey, as_name
 from optimize_eval.programs.codec import evaluating
 from optimize_eval.programs.meant import INTERPRETERS
-from optimize_eval.programs.not_started import (
-    exists,
-    explain_missing,
-    explain_refusal,
-    script_hint,
-)
+from optimize_eval.programs.not_started import exists, explain_missing, explain_refusal, script_hint
 from optimize_eval.programs.targets import CommandLine, argv_of, is_ours, split_command
-from optimize_eval.protocol import TASK_MODEL_VARIABLE, Payload
-from optimize_eval.secrets import for_shell, masked
 
 if TYPE_CHECKING:
     from optimize_eval.programs.codec import Contract
@@ -111,7 +106,7 @@ def _of_shipped(target: str, defaults: EvaluatorSpec, _settings: Mapping[str, An
 
 
 def _targets() -> dict[str, TargetKey]:
-    from optimize_eval import checks
+    from optimize_eval.base import checks
 
     return {"command": TargetKey(checks.command, _of_words), "use": TargetKey(checks.metric, _of_shipped)}
 

@@ -7,8 +7,8 @@ an evaluator of its own, which the table makes.
 from collections.abc import Iterable
 from pathlib import Path
 
-from optimize_eval.errors import UsageError
-from optimize_eval.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.kinds import table
 from optimize_eval.kinds.kind import Checks, Kind, as_name, unwritten
 from optimize_eval.programs.identity import Identity

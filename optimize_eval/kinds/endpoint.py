@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from optimize_eval.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.protocol import Payload
 from optimize_eval.kinds.kind import Kind, ShellCall, TargetKey, as_name, served_retries
 from optimize_eval.programs.codec import AnswerT, Contract, QuestionT, evaluating
 from optimize_eval.programs.identity import identify_url
 from optimize_eval.programs.targets import Url, url_of
-from optimize_eval.protocol import Payload
 
 if TYPE_CHECKING:
     from optimize_eval.programs.servers.endpoint import Endpoint
@@ -43,7 +43,7 @@ def _speak(spec: EvaluatorSpec, contract: Contract[QuestionT, AnswerT]) -> "Endp
 
 
 def _targets() -> dict[str, TargetKey]:
-    from optimize_eval import checks
+    from optimize_eval.base import checks
 
     return {"url": TargetKey(checks.url, _of_url)}
 
@@ -53,7 +53,7 @@ def _connect(spec: EvaluatorSpec) -> Evaluator:
 
 
 def _shell(spec: EvaluatorSpec, _payload: Payload) -> ShellCall:
-    from optimize_eval.http.headers import own
+    from optimize_eval.base.secrets import own
 
     headers = [
         "-H 'Content-Type: application/json'",

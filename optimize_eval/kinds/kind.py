@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, Never
 
-from optimize_eval.errors import UsageError
-from optimize_eval.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.protocol import Payload
 from optimize_eval.programs.codec import Contract
-from optimize_eval.protocol import Payload
 
 if TYPE_CHECKING:  # only sweep files have values to check
-    from optimize_eval.checks import Check, Keys
+    from optimize_eval.base.checks import Check, Keys
     from optimize_eval.programs.identity import Identity  # only runs have identities
 
 SERVED_RETRIES = 2  # by default, where another call may find the server well

@@ -3,11 +3,11 @@
 from dataclasses import replace
 from typing import Never
 
-from optimize_eval.errors import UsageError
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.kinds.kind import Kind
 from optimize_eval.programs.identity import Identity, digest_words
-from optimize_eval.protocol import ScoreRange
 from optimize_eval.tasks.measures import MEASURES, Measure
 
 NAMES = tuple(f"@{name}" for name in MEASURES)

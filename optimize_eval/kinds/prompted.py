@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import orjson
 
-from optimize_eval.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.kinds import table
 from optimize_eval.kinds.kind import Kind, unwritten
 from optimize_eval.programs.identity import Identity

@@ -9,11 +9,11 @@ import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.protocol import Payload, encode, encode_batch
 from optimize_eval.kinds.kind import ShellCall
 from optimize_eval.kinds.shell import plain, printf
 from optimize_eval.kinds.table import kind_of
-from optimize_eval.protocol import Payload, encode, encode_batch
 
 _HERE = "@@candidate@@"
 

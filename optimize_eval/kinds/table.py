@@ -12,9 +12,9 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from optimize_eval.errors import UsageError
-from optimize_eval.evaluator import Evaluator, EvaluatorSpec
-from optimize_eval.names import distinct
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.names import distinct
 
 if TYPE_CHECKING:
     from optimize_eval.kinds.kind import Kind
@@ -113,9 +113,9 @@ def parse_headers(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
     """Read request headers, each `NAME: VALUE`, or `OWNER=NAME: VALUE` for one of several servers."""
     if not (texts := [*texts]):
         return ()
-    from optimize_eval.http import headers
+    from optimize_eval.base import secrets
 
-    return tuple(headers.parse_addressed(text) for text in texts)
+    return tuple(secrets.parse_addressed(text) for text in texts)
 
 
 def connect(spec: EvaluatorSpec) -> Evaluator:

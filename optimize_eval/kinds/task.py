@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from optimize_eval.errors import UsageError
-from optimize_eval.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.kinds import definition, table
 from optimize_eval.kinds.command import at_level, name_of_command
 from optimize_eval.kinds.endpoint import name_of_url
@@ -25,7 +25,7 @@ from optimize_eval.tasks.target import Tasks, tasks_of
 from optimize_eval.tasks.under_test.table import CMD, HTTP, REPLAY, parse_model, retries_of, without_base
 
 if TYPE_CHECKING:
-    from optimize_eval.checks import Keys
+    from optimize_eval.base.checks import Keys
 
 NO_OWN: Mapping[str, EvaluatorSpec] = {}  # evaluators of one's own, by the metrics that they are
 
@@ -148,7 +148,7 @@ def _of_file(file: str, defaults: EvaluatorSpec, settings: Mapping[str, Any]) ->
 
 
 def _targets() -> dict[str, TargetKey]:
-    from optimize_eval import checks
+    from optimize_eval.base import checks
 
     return {"task": TargetKey(checks.text, _of_file)}
 
@@ -186,7 +186,7 @@ def _models(spec: EvaluatorSpec, task_models: Iterable[str | None]) -> list[str]
 
 
 def _settings(_folder: str) -> "Keys":
-    from optimize_eval import checks
+    from optimize_eval.base import checks
 
     return {"config": checks.table, "data": checks.table_of_texts, "model_keys": checks.table_of_texts}
 

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.errors import UsageError
-from optimize_eval.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.protocol import Payload
 from optimize_eval.kinds.kind import Kind, ShellCall, TargetKey, as_name, served_retries
 from optimize_eval.programs.codec import evaluating
 from optimize_eval.programs.identity import Identity, digest_words, portable
 from optimize_eval.programs.servers.line_socket import SocketProgram, UnixSocket, socket_of
-from optimize_eval.protocol import Payload
 
 _BEGINS = "unix:"
 _BY_HAND = (
@@ -33,7 +33,7 @@ def _of_path(path: str, defaults: EvaluatorSpec, _settings: Mapping[str, Any]) -
 
 
 def _targets() -> dict[str, TargetKey]:
-    from optimize_eval import checks
+    from optimize_eval.base import checks
 
     return {"unix": TargetKey(checks.text, _of_path)}
 

@@ -6,10 +6,9 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
-from optimize_eval.manners import PATIENCE, Manners
+from optimize_eval.base.manners import PATIENCE, Manners, until_answered
 from optimize_eval.models.live import Model
 from optimize_eval.models.spec import ModelSpec, Reply
-from optimize_eval.retrying import until_answered
 
 
 def chat(

@@ -3,8 +3,8 @@
 from dataclasses import fields, replace
 from typing import Any
 
-from optimize_eval.http import headers
-from optimize_eval.manners import Manners
+from optimize_eval.base import secrets
+from optimize_eval.base.manners import Manners
 from optimize_eval.models.live import Model
 from optimize_eval.models.providers import base_of_variable, split
 from optimize_eval.models.spec import ModelSpec
@@ -13,8 +13,8 @@ _BY_ITSELF = frozenset({"name", "api_base", "temperature", "max_tokens", "seed",
 
 
 def live_model(spec: ModelSpec, manners: Manners | None, known_as: str = "") -> Model:
-    expanded = headers.expand(spec.headers) if spec.headers else {}
-    hidden = headers.secrets(spec.headers, "") if spec.headers else ()
+    expanded = secrets.expand(spec.headers) if spec.headers else {}
+    hidden = secrets.secrets(spec.headers, "") if spec.headers else ()
     return Model(spec, manners or Manners(), headers=expanded, hidden=hidden, known_as=known_as)
 
 

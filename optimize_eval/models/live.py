@@ -11,10 +11,12 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Never, Protocol
 
-from optimize_eval.caps import LETTERS, Caps
-from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.base import strict_json
+from optimize_eval.base.errors import EvaluationError, FailureKind
+from optimize_eval.base.manners import LETTERS, Caps, Manners, Queue
+from optimize_eval.base.secrets import Secrets, redact, to_hide
+from optimize_eval.base.spent import Spent, Usage, counts_of
 from optimize_eval.http.client import SUCCESS, Connections, Response, is_loopback, shown
-from optimize_eval.manners import Manners, Queue
 from optimize_eval.models import anthropic, forms, providers
 from optimize_eval.models.fields import Fields
 from optimize_eval.models.forms import ReplyForm
@@ -25,9 +27,6 @@ from optimize_eval.models.reply.usage import counts_in
 from optimize_eval.models.schemes import wrong_scheme
 from optimize_eval.models.spec import ModelSpec, Reply
 from optimize_eval.models.turns import NoRoom, Turns
-from optimize_eval.reading import strict_json
-from optimize_eval.secrets import Secrets, redact, to_hide
-from optimize_eval.spent import Spent, Usage, counts_of
 
 _ANSWER_CAP = 8 * 1024 * 1024
 _COUNTS = ("prompt_tokens", "completion_tokens", "cost")

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from importlib.util import find_spec
 
-from optimize_eval.errors import UsageError
-from optimize_eval.manners import Prices
-from optimize_eval.spent import Usage
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.manners import Prices
+from optimize_eval.base.spent import Usage
 
 _A_MILLION = 1_000_000
 _FREE = (0.0, 0.0)

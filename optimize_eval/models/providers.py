@@ -13,8 +13,8 @@ from importlib.util import find_spec
 from typing import NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
-from optimize_eval.errors import UsageError
-from optimize_eval.frozen import frozen
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.frozen import frozen
 from optimize_eval.http.client import check_url, is_loopback, shown
 from optimize_eval.models.anthropic import messages_url
 from optimize_eval.models.families import provider_of

@@ -6,10 +6,10 @@ from math import isfinite
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from optimize_eval.errors import UsageError
-from optimize_eval.frozen import frozen
-from optimize_eval.secrets import is_confidential
-from optimize_eval.spent import NOTHING, Spent
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.secrets import is_confidential
+from optimize_eval.base.spent import NOTHING, Spent
 
 CUT_OFF = "length"  # the finish_reason of a reply that had no room left
 

@@ -11,10 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
-from optimize_eval.errors import EvaluationError
-from optimize_eval.manners import Manners, Queue
-from optimize_eval.retrying import GivenUp
-from optimize_eval.spent import Spent
+from optimize_eval.base.errors import EvaluationError
+from optimize_eval.base.manners import GivenUp, Manners, Queue
+from optimize_eval.base.spent import Spent
 
 _MINUTE = 60.0
 _LONGEST_PAUSE = 60.0  # where the server does not say how long

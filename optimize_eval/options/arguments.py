@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
-from optimize_eval.protocol import ScoreRange
+from optimize_eval.base.protocol import ScoreRange
 
 
 class SplitArguments(TypedDict, total=False):

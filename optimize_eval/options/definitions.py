@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from optimize_eval.errors import UsageError
+from optimize_eval.base.errors import UsageError
 from optimize_eval.options import values
 from optimize_eval.options.compared import RUN
 from optimize_eval.options.declared import Heading, Option, OptionGroup

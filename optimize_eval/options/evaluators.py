@@ -2,11 +2,11 @@
 
 from typing import Annotated, ClassVar
 
-from optimize_eval.evaluator import DEFAULT_TIMEOUT
+from optimize_eval.base.evaluator import DEFAULT_TIMEOUT
+from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.options import values
 from optimize_eval.options.compared import RUN
 from optimize_eval.options.declared import Heading, Option, OptionGroup
-from optimize_eval.protocol import ScoreRange
 
 
 class EvaluatorOptions(OptionGroup):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from inspect import Parameter, signature
 from typing import Any, TypeVar
 
-from optimize_eval.errors import UsageError
+from optimize_eval.base.errors import UsageError
 from optimize_eval.options.declared import Made, OptionGroup, all_declared, made
 from optimize_eval.options.values import OptionValue
 

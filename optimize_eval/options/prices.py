@@ -3,11 +3,11 @@
 import math
 from typing import TYPE_CHECKING, Any
 
-from optimize_eval.errors import DataError, Problem
-from optimize_eval.reading import files, strict_toml
+from optimize_eval.base import files, strict_toml
+from optimize_eval.base.errors import DataError, Problem
 
 if TYPE_CHECKING:
-    from optimize_eval.manners import Prices
+    from optimize_eval.base.manners import Prices
 
 HINT = 'write what a million tokens cost: "PROVIDER/MODEL" = {input = 0.15, output = 0.6}'
 

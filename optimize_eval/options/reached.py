@@ -3,16 +3,16 @@
 import math
 from typing import TYPE_CHECKING
 
-from optimize_eval.errors import UsageError
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.base.checks import HINT, parse_duration
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.options.calling import PATIENCE, PatienceOptions
 from optimize_eval.options.evaluators import JudgedByOptions, JudgeOptions, ProgramOptions, ReachOptions
-from optimize_eval.protocol import ScoreRange
-from optimize_eval.reading.durations import HINT, parse_duration
 
 if TYPE_CHECKING:
+    from optimize_eval.base.manners import Manners
     from optimize_eval.kinds.judge.rubric import JudgeSpec
-    from optimize_eval.manners import Manners
 
 
 def starting_spec(
@@ -60,7 +60,7 @@ def manners_of(servers: PatienceOptions, *, seeks_prices: bool = False) -> "Mann
     if servers.patience == PATIENCE and given == [None, None, None] and not seeks_prices:
         return None
     rpm, tpm, prices = given
-    from optimize_eval.manners import Manners  # noqa: PLC0415  most commands call no model
+    from optimize_eval.base.manners import Manners  # noqa: PLC0415  most commands call no model
     from optimize_eval.options.prices import load_prices  # noqa: PLC0415  and have no prices
 
     for option, limit in (("--rpm", rpm), ("--tpm", tpm)):

@@ -6,9 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from optimize_eval import checks
-from optimize_eval.checks import Check
-from optimize_eval.reading import strict_json
+from optimize_eval.base import checks, strict_json
+from optimize_eval.base.checks import Check
 
 
 class OptionValue(NamedTuple):

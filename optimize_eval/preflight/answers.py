@@ -4,7 +4,9 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.base.errors import EvaluationError, FailureKind
+from optimize_eval.base.protocol import Answer, Payload, Skip
+from optimize_eval.base.wrong_answers import own_words
 from optimize_eval.kinds import reproduce
 from optimize_eval.preflight.examined import (
     AT_ONCE,
@@ -17,8 +19,6 @@ from optimize_eval.preflight.examined import (
     live,
     score_of,
 )
-from optimize_eval.protocol import Answer, Payload, Skip
-from optimize_eval.wrong_answers import own_words
 
 _BOTH = "error with score"
 _NO_CANDIDATE = "the candidate was a placeholder: name a real one with --candidate FILE"

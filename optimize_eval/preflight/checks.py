@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.errors import EvaluationError, FailureKind
+from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.protocol import NO_CAPABILITIES, Payload
 from optimize_eval.kinds import reproduce
 from optimize_eval.kinds.kind import Checks
 from optimize_eval.kinds.table import kind_of
@@ -36,7 +37,6 @@ from optimize_eval.preflight.examined import (
 from optimize_eval.programs.command import LEAKS
 from optimize_eval.programs.targets import argv_of
 from optimize_eval.programs.worker import FAREWELL, SILENT
-from optimize_eval.protocol import NO_CAPABILITIES, Payload
 from optimize_eval.tasks.definitions.target import defined_of
 
 _MOST_CALLS, _MOST_SECONDS = 12, 1.0  # that say how long a call takes; slow ones need fewer

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import field, replace
 
-from optimize_eval.errors import DataError, Problem
-from optimize_eval.frozen import frozen
-from optimize_eval.reading import files
+from optimize_eval.base import files
+from optimize_eval.base.errors import DataError, Problem
+from optimize_eval.base.frozen import frozen
 from optimize_eval.rows.copies import find_copies
 from optimize_eval.rows.datasets import (
     NOT_JSONL,

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.evaluator import Evaluator, EvaluatorSpec
-from optimize_eval.frozen import frozen
+from optimize_eval.base import strict_json
+from optimize_eval.base.errors import EvaluationError, FailureKind
+from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.protocol import Answer, Answered, Payload, Skip
+from optimize_eval.base.spent import Spending
 from optimize_eval.kinds.table import connect
-from optimize_eval.protocol import Answer, Answered, Payload, Skip
-from optimize_eval.reading import strict_json
-from optimize_eval.spent import Spending
 
 SENTINEL = "__optimize_anything_preflight__"
 AT_ONCE = 2 * (os.cpu_count() or 1)

@@ -9,14 +9,14 @@ from contextlib import closing
 from dataclasses import replace
 from functools import partial
 
-from optimize_eval.errors import EvaluationError, UsageError
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.base.errors import EvaluationError, UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.manners import until_answered
+from optimize_eval.base.protocol import Payload
+from optimize_eval.base.spent import NOTHING
 from optimize_eval.preflight.answers import key_check, speed_check, start_of
 from optimize_eval.preflight.checks import examine
 from optimize_eval.preflight.examined import CheckOutcome, CheckStatus, Examined, Material
-from optimize_eval.protocol import Payload
-from optimize_eval.retrying import until_answered
-from optimize_eval.spent import NOTHING
 from optimize_eval.tasks.extract import extraction_of
 from optimize_eval.tasks.measures import Measure
 from optimize_eval.tasks.prompted import prompt_for

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from optimize_eval.base.errors import DataError, Problem, UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.frozen import frozen
 from optimize_eval.candidates import Candidate
-from optimize_eval.errors import DataError, Problem, UsageError
-from optimize_eval.evaluator import EvaluatorSpec
-from optimize_eval.frozen import frozen
 from optimize_eval.kinds.table import kind_of
 from optimize_eval.kinds.task import task_spec
 from optimize_eval.options.prompts import NAMES, check_prompting

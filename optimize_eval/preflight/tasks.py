@@ -10,8 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import replace
 
-from optimize_eval.errors import EvaluationError, UsageError
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.base.errors import EvaluationError, UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.protocol import Payload
 from optimize_eval.kinds.kind import Checks
 from optimize_eval.kinds.table import kind_of
 from optimize_eval.preflight.answers import answers, speed_check, start_of
@@ -25,7 +26,6 @@ from optimize_eval.preflight.examined import (
     shown,
 )
 from optimize_eval.prompts.prompt import fields_of
-from optimize_eval.protocol import Payload
 from optimize_eval.tasks.definitions.evaluating.plain import model_keys
 from optimize_eval.tasks.definitions.evaluating.solving import Solving
 from optimize_eval.tasks.definitions.solve.trace import Trace

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from optimize_eval.errors import EvaluationError
+from optimize_eval.base.errors import EvaluationError
 from optimize_eval.programs.codec import AnswerT, Contract, QuestionT
 
 

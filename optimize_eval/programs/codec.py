@@ -11,8 +11,8 @@ from functools import partial
 from itertools import groupby
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
-from optimize_eval.errors import EvaluationError
-from optimize_eval.protocol import (
+from optimize_eval.base.errors import EvaluationError
+from optimize_eval.base.protocol import (
     Answered,
     Capabilities,
     Payload,
@@ -24,7 +24,7 @@ from optimize_eval.protocol import (
     parse_answer,
     split_batch,
 )
-from optimize_eval.wrong_answers import SAMPLE
+from optimize_eval.base.wrong_answers import SAMPLE
 
 
 class Question(Protocol):

@@ -16,8 +16,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic
 
-from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.evaluator import Capacity, EvaluatorSpec
+from optimize_eval.base import strict_json
+from optimize_eval.base.errors import EvaluationError, FailureKind
+from optimize_eval.base.evaluator import Capacity, EvaluatorSpec
+from optimize_eval.base.protocol import NO_CAPABILITIES, TASK_MODEL_VARIABLE, Capabilities, decode_answer
+from optimize_eval.base.secrets import filled
 from optimize_eval.programs import exits, leftovers, not_started, one_shot, process
 from optimize_eval.programs.batch import Unanswered, call_in_batches
 from optimize_eval.programs.codec import AnswerT, Contract, QuestionT
@@ -27,14 +30,6 @@ from optimize_eval.programs.proof import Proof
 from optimize_eval.programs.spawn import Program
 from optimize_eval.programs.targets import argv_of, is_ours
 from optimize_eval.programs.worker import TRUSTED, MakeLine, Worker, WorkerBroken, WorkerReply
-from optimize_eval.protocol import (
-    NO_CAPABILITIES,
-    TASK_MODEL_VARIABLE,
-    Capabilities,
-    decode_answer,
-)
-from optimize_eval.reading import strict_json
-from optimize_eval.secrets import filled
 
 MOST_BREAKS = 3
 _HELD = (

@@ -3,13 +3,13 @@
 import shlex
 import signal
 
-from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.evaluator import ANSWER_CAP, EvaluatorSpec
+from optimize_eval.base.checks import seconds_given
+from optimize_eval.base.errors import EvaluationError, FailureKind
+from optimize_eval.base.evaluator import ANSWER_CAP, EvaluatorSpec
 from optimize_eval.programs import not_started, one_shot, telling
 from optimize_eval.programs.codec import AnswerT, Contract, QuestionT
 from optimize_eval.programs.spawn import Program
 from optimize_eval.programs.targets import is_ours
-from optimize_eval.reading.durations import seconds_given
 
 HINT_KILLED = "nothing of ours did this; a lack of memory often does"
 

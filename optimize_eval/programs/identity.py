@@ -15,14 +15,13 @@ from typing import Any
 
 import orjson
 
-from optimize_eval import shipped
-from optimize_eval.errors import UsageError
-from optimize_eval.evaluator import EvaluatorSpec
-from optimize_eval.frozen import frozen
+from optimize_eval.base import files, shipped
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.secrets import masked
 from optimize_eval.programs.meant import INTERPRETERS
 from optimize_eval.programs.targets import argv_of, url_of
-from optimize_eval.reading import files
-from optimize_eval.secrets import masked
 
 _CHUNK = 1 << 20
 

@@ -12,8 +12,8 @@ from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
 
-from optimize_eval import shipped
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.base import shipped
+from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.programs.targets import argv_of
 
 INTERPRETERS = {  # the suffix of a script → what runs it

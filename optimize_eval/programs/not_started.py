@@ -12,8 +12,8 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.base.errors import EvaluationError, FailureKind
+from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.programs.meant import (
     BINARIES,
     INTERPRETERS,

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from optimize_eval.evaluator import ANSWER_CAP
+from optimize_eval.base.evaluator import ANSWER_CAP
 from optimize_eval.programs.process import POLL_WITHOUT_HANDLE, Child, NotStarted
 from optimize_eval.programs.spawn import Program
 

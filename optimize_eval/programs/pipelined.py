@@ -13,14 +13,7 @@ from typing import Any
 
 from optimize_eval.programs.one_shot import GRACE, DeadlinePassed, milliseconds
 from optimize_eval.programs.process import Child
-from optimize_eval.programs.worker import (
-    SILENT,
-    MakeLine,
-    OutputLines,
-    WorkerBroken,
-    WorkerReply,
-    identified,
-)
+from optimize_eval.programs.worker import SILENT, MakeLine, OutputLines, WorkerBroken, WorkerReply, identified
 
 _AWHILE = 3600.0
 

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 
-from optimize_eval.frozen import frozen
+from optimize_eval.base.frozen import frozen
 
 _KNOWN = frozenset({(3, 11), (3, 12), (3, 13)})  # the versions whose arguments these are
 _FIRST_FREE = 3  # below it are descriptors that the program gets

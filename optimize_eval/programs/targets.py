@@ -3,9 +3,9 @@
 import shlex
 from typing import ClassVar
 
-from optimize_eval.errors import UsageError
-from optimize_eval.evaluator import EvaluatorSpec, check_text
-from optimize_eval.frozen import frozen
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec, check_text
+from optimize_eval.base.frozen import frozen
 
 
 @frozen

@@ -12,12 +12,12 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from optimize_eval.errors import EvaluationError
-from optimize_eval.evaluator import ANSWER_CAP
+from optimize_eval.base.errors import EvaluationError
+from optimize_eval.base.evaluator import ANSWER_CAP
+from optimize_eval.base.protocol import decode_answer
 from optimize_eval.programs.leftovers import is_readable
 from optimize_eval.programs.one_shot import GRACE, DeadlinePassed, Tail, milliseconds
 from optimize_eval.programs.process import POLL_WITHOUT_HANDLE, Child
-from optimize_eval.protocol import decode_answer
 
 SILENT = "it did not answer in time: does it flush each answer?"
 TRUSTED = 2  # answers, after which a late one is late for its payload's sake

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-from optimize_eval.errors import DataError, Problem
+from optimize_eval.base.errors import DataError, Problem
 from optimize_eval.prompts.files import PromptFile
 from optimize_eval.prompts.messages import is_plain, messages_of
 from optimize_eval.prompts.prompt import PromptTemplate, prompt_of

@@ -8,26 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from optimize_eval.candidates import (
-    Candidate,
-    candidate_files,
-    load_candidate,
-    name_of_file,
-    named_apart,
-)
-from optimize_eval.errors import DataError, Problem, UsageError
-from optimize_eval.prompts.messages import (
-    ROLES,
-    SYSTEM,
-    Message,
-    Messages,
-    is_plain,
-    messages_of,
-    text_of,
-)
+from optimize_eval.base import strict_json, strict_toml
+from optimize_eval.base.errors import DataError, Problem, UsageError
+from optimize_eval.base.files import STDIN
+from optimize_eval.candidates import Candidate, candidate_files, load_candidate, name_of_file, named_apart
+from optimize_eval.prompts.messages import ROLES, SYSTEM, Message, Messages, is_plain, messages_of, text_of
 from optimize_eval.prompts.written import MESSAGES, TEXT, FileForm, form_of
-from optimize_eval.reading import strict_json, strict_toml
-from optimize_eval.reading.files import STDIN
 
 _FORM = (
     'write messages, {"role": "user", "content": "…"}, or texts by their roles, {"system": "…", "user": "…"}'
@@ -116,7 +102,7 @@ def _decoded(path: str, text: str) -> Any:
             return strict_toml.loads(text)
         if suffix == ".json":
             return strict_json.loads(text, unique_keys=True)
-        from optimize_eval.reading import strict_yaml  # noqa: PLC0415  few prompts are YAML
+        from optimize_eval.base import strict_yaml  # noqa: PLC0415  few prompts are YAML
 
         return strict_yaml.loads(text)
     except strict_json.JsonFault as fault:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
+from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.rows import MARKS, evaluator_label, holds_over_all
 from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.shapes.row import LowScore, Row
@@ -11,7 +12,6 @@ from optimize_eval.findings.shapes.summary import FailureGroup, SkipGroup, Summa
 from optimize_eval.findings.summary import compare, gap
 from optimize_eval.findings.summary.verdict import STEERED
 from optimize_eval.findings.wording import count, left_out_by, number, signed
-from optimize_eval.frozen import frozen
 from optimize_eval.statistics.intervals import Interval
 from optimize_eval.store.layout import SINGLE
 

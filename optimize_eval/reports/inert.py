@@ -74,7 +74,7 @@ def inert_json(value: Any) -> str:
 
 
 def _dumps(value: Any) -> str:
-    from optimize_eval.reading import strict_json  # noqa: PLC0415  orjson costs 10 ms, which a plain text need not pay
+    from optimize_eval.base import strict_json  # noqa: PLC0415  orjson costs 10 ms, which a plain text need not pay
 
     try:
         return strict_json.dumps(value).decode()

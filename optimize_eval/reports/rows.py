@@ -9,8 +9,8 @@ from itertools import chain
 from types import NoneType
 from typing import Any
 
-from optimize_eval.frozen import frozen
-from optimize_eval.reading import strict_json
+from optimize_eval.base import strict_json
+from optimize_eval.base.frozen import frozen
 from optimize_eval.reports.inert import inert, inert_json
 from optimize_eval.store.records import FIELDS, OF_SOME, SIDE_INFO, RunRecord
 

@@ -10,7 +10,7 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
-from optimize_eval.errors import UsageError
+from optimize_eval.base.errors import UsageError
 from optimize_eval.findings.reasons import reason_of
 from optimize_eval.findings.rows import evaluator_label
 from optimize_eval.prompts.messages import text_of

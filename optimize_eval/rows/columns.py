@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from optimize_eval.reading.strict_json import MAX_DIGITS
+from optimize_eval.base.strict_json import MAX_DIGITS
 
 Read = Callable[[str], Any]
 

@@ -10,8 +10,8 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from optimize_eval.frozen import frozen
-from optimize_eval.reading import strict_json
+from optimize_eval.base import strict_json
+from optimize_eval.base.frozen import frozen
 from optimize_eval.rows.decoration import DROPPED, undecorated, visible
 
 Flat = Mapping[str, str]  # dotted path → text

@@ -7,15 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from hashlib import blake2b
 
-from optimize_eval.rows.content import (
-    MARK,
-    Content,
-    Flat,
-    find_content,
-    flatten,
-    is_apart,
-    normalise,
-)
+from optimize_eval.rows.content import MARK, Content, Flat, find_content, flatten, is_apart, normalise
 from optimize_eval.rows.decoration import DROPPED
 from optimize_eval.rows.example import Example
 

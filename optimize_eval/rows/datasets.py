@@ -10,8 +10,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.errors import DataError, Problem, UsageError
-from optimize_eval.reading import files
+from optimize_eval.base import files
+from optimize_eval.base.errors import DataError, Problem, UsageError
 from optimize_eval.rows import jsonl
 from optimize_eval.rows.example import Example, ParsedFile, within
 from optimize_eval.rows.foreign import NOT_JSONL

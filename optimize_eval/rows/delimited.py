@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from optimize_eval.errors import Problem
+from optimize_eval.base.errors import Problem
 from optimize_eval.rows.columns import reader_of
 from optimize_eval.rows.example import BOM, Example, line_of, of_record
 from optimize_eval.rows.foreign import find_foreign, find_semicolons

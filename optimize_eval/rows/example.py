@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import field
 from typing import Any
 
-from optimize_eval.errors import Problem
-from optimize_eval.frozen import frozen
-from optimize_eval.reading import strict_json
+from optimize_eval.base import strict_json
+from optimize_eval.base.errors import Problem
+from optimize_eval.base.frozen import frozen
 
 BOM = b"\xef\xbb\xbf"
 

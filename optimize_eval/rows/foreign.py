@@ -4,7 +4,7 @@ import json
 import shlex
 from pathlib import Path
 
-from optimize_eval.errors import Problem
+from optimize_eval.base.errors import Problem
 from optimize_eval.rows.example import BOM
 
 NOT_JSONL = "not_jsonl"  # the rule that a file breaks which is something else as a whole

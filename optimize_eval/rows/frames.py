@@ -6,7 +6,7 @@ A frame is made of neighbouring words, so the same words inside of what it stand
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from optimize_eval.frozen import frozen
+from optimize_eval.base.frozen import frozen
 
 _FEWEST_ROWS, _LEAST_ROWS = 5, 0.01  # that have a frame, and as a share
 _MOST_FRAMES = 8

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from optimize_eval.errors import Problem
-from optimize_eval.reading import strict_json
+from optimize_eval.base import strict_json
+from optimize_eval.base.errors import Problem
 from optimize_eval.rows import jsonl
 from optimize_eval.rows.example import BOM, Example, of_record
 from optimize_eval.rows.foreign import find_foreign

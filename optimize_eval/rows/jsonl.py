@@ -5,8 +5,8 @@ What an example means is the evaluator's business, so its bytes are kept as the 
 
 from collections.abc import Iterator
 
-from optimize_eval.errors import Problem
-from optimize_eval.reading import strict_json
+from optimize_eval.base import strict_json
+from optimize_eval.base.errors import Problem
 from optimize_eval.rows.example import BOM, Example
 from optimize_eval.rows.foreign import find_foreign, find_other_form
 

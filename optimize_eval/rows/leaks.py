@@ -12,18 +12,11 @@ from hashlib import blake2b
 from typing import Literal
 from zlib import crc32
 
-from optimize_eval.frozen import frozen
+from optimize_eval.base.frozen import frozen
 from optimize_eval.rows.content import Content, Flat, find_content, flatten
 from optimize_eval.rows.example import Example
 from optimize_eval.rows.frames import frames_of
-from optimize_eval.rows.likeness import (
-    NEAR,
-    NEAR_BESIDE_OTHERS,
-    Text,
-    count_words,
-    likeness,
-    take_apart,
-)
+from optimize_eval.rows.likeness import NEAR, NEAR_BESIDE_OTHERS, Text, count_words, likeness, take_apart
 
 How = Literal["bytes", "normalised", "near", "contradiction"]
 

@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from itertools import repeat
 from typing import NamedTuple
 
-from optimize_eval.frozen import frozen
+from optimize_eval.base.frozen import frozen
 from optimize_eval.rows.content import normalise, split_words
 from optimize_eval.rows.decoration import undecorated, visible
 

@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from optimize_eval.errors import DataError, Problem
-from optimize_eval.reading import files
+from optimize_eval.base import files
+from optimize_eval.base.errors import DataError, Problem
 
 KIND = "other_tool"
 

@@ -14,7 +14,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from optimize_eval.errors import Problem
+from optimize_eval.base.errors import Problem
 from optimize_eval.rows.example import Example, of_record
 
 _INSTALL = f"{shlex.quote(sys.executable)} -m pip install 'pyarrow>=20'"

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-from optimize_eval.errors import UsageError
-from optimize_eval.frozen import frozen
-from optimize_eval.reading import strict_json
+from optimize_eval.base import strict_json
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.frozen import frozen
 from optimize_eval.rows.example import Example
 
 ID = "id"

@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from optimize_eval.errors import EvaluationError
-from optimize_eval.evaluator import Evaluator
-from optimize_eval.protocol import Answered, Payload, Skip
-from optimize_eval.retrying import FIRST_PAUSE, GivenUp, Pause, until_answered
-from optimize_eval.run.outcome import Failed, Outcome, Scored, Skipped
-from optimize_eval.spent import NOTHING
+from optimize_eval.base.errors import EvaluationError
+from optimize_eval.base.evaluator import Evaluator
+from optimize_eval.base.manners import FIRST_PAUSE, GivenUp, Pause, until_answered
+from optimize_eval.base.outcome import Failed, Outcome, Scored, Skipped
+from optimize_eval.base.protocol import Answered, Payload, Skip
+from optimize_eval.base.spent import NOTHING
 
 STDERR_SHOWN = 2048
 

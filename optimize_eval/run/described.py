@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from optimize_eval.base.protocol import PROTOCOL_VERSION, ScoreRange
+from optimize_eval.base.version import VERSION
 from optimize_eval.programs.identity import Identity
-from optimize_eval.protocol import PROTOCOL_VERSION, ScoreRange
 from optimize_eval.run.plan import Plan
 from optimize_eval.store.document import SCHEMA
 from optimize_eval.store.keys import TRIMMED
 from optimize_eval.store.layout import Layout, Split
 from optimize_eval.store.manifest import RUN, Manifest
-from optimize_eval.version import VERSION
 
 _SMALL = 4096  # bytes up to which a candidate's text is kept here
 

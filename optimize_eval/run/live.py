@@ -11,9 +11,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from optimize_eval.caps import Caps
-from optimize_eval.engines import CrowdedOut
-from optimize_eval.evaluator import (
+from optimize_eval.base.evaluator import (
     CallsModels,
     Capacity,
     Evaluator,
@@ -23,13 +21,14 @@ from optimize_eval.evaluator import (
     Waits,
     queues_of,
 )
+from optimize_eval.base.manners import Caps, GivenUp
+from optimize_eval.base.outcome import Failed, Outcome
+from optimize_eval.base.spent import Spent
+from optimize_eval.engines import CrowdedOut
 from optimize_eval.kinds.table import connect
-from optimize_eval.retrying import GivenUp
 from optimize_eval.run.attempt import attempt_many
-from optimize_eval.run.outcome import Failed, Outcome
 from optimize_eval.run.plan import Unit
 from optimize_eval.run.stop import Stop
-from optimize_eval.spent import Spent
 
 Connecting = Callable[[EvaluatorSpec], Evaluator]
 

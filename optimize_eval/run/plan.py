@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.frozen import Remembers, frozen
+from optimize_eval.base.protocol import Payload
 from optimize_eval.candidates import Candidate
-from optimize_eval.errors import UsageError
-from optimize_eval.evaluator import EvaluatorSpec
-from optimize_eval.frozen import Remembers, frozen
 from optimize_eval.kinds.addressed import check_headers
 from optimize_eval.kinds.table import identify
 from optimize_eval.programs.identity import Identity
-from optimize_eval.protocol import Payload
 from optimize_eval.run.splits import (
     PlanExamples,
     SplitSource,

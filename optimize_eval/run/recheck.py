@@ -11,15 +11,15 @@ from functools import partial
 from threading import Lock
 from typing import Any
 
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.outcome import Failed, Outcome, Progress, Skipped
+from optimize_eval.base.spent import Spending
 from optimize_eval.engines import Lane
 from optimize_eval.engines.local import LocalEngine
-from optimize_eval.frozen import frozen
 from optimize_eval.run.live import BrokenOff, LiveEvaluators, crowded_out, usages_of
-from optimize_eval.run.outcome import Failed, Outcome, Progress, Skipped
 from optimize_eval.run.plan import Plan, Unit
 from optimize_eval.run.runner import Settings
 from optimize_eval.run.stop import Stop
-from optimize_eval.spent import Spending
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL
 from optimize_eval.store.layout import Layout

@@ -7,8 +7,8 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from optimize_eval.base.errors import UsageError
 from optimize_eval.candidates import Candidate
-from optimize_eval.errors import UsageError
 from optimize_eval.programs.identity import Identity
 from optimize_eval.rows.datasets import ParsedFile, where_of
 from optimize_eval.run.plan import Plan, plan_run

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
 
-from optimize_eval.errors import UsageError
-from optimize_eval.evaluator import EvaluatorSpec
-from optimize_eval.frozen import frozen
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.names import distinct
 from optimize_eval.kinds.table import identify
-from optimize_eval.names import distinct
 from optimize_eval.run.described import entry_of
 from optimize_eval.store.document import current
 from optimize_eval.store.manifest import Manifest, additions_of, evaluators_of, layout_of

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
-from optimize_eval.errors import UsageError
+from optimize_eval.base.errors import UsageError
 from optimize_eval.run.plan import Plan
 from optimize_eval.store.folder import MANIFEST, read_document
 from optimize_eval.store.manifest import Manifest

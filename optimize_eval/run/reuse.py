@@ -14,9 +14,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from optimize_eval.errors import UsageError
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.protocol import validate_evaluator_payload
 from optimize_eval.kinds.table import is_served
-from optimize_eval.protocol import validate_evaluator_payload
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.scribe import Clock
 from optimize_eval.store import journal

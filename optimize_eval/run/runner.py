@@ -15,12 +15,12 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.caps import Caps
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.manners import Caps
+from optimize_eval.base.outcome import Failed, Progress
 from optimize_eval.engines.local import LocalEngine
-from optimize_eval.frozen import frozen
 from optimize_eval.kinds.table import connect
 from optimize_eval.run.live import Connecting, LiveEvaluators, crowded_out
-from optimize_eval.run.outcome import Failed, Progress
 from optimize_eval.run.parts.changes import changed_evaluators, changed_models
 from optimize_eval.run.parts.failing import PartFailures, Prevalent
 from optimize_eval.run.parts.lanes import lane_of

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from optimize_eval.run.outcome import Failed, Outcome, Scored
+from optimize_eval.base.outcome import Failed, Outcome, Scored
 from optimize_eval.run.plan import Unit
 from optimize_eval.store import journal
 

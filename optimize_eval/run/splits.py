@@ -8,11 +8,11 @@ import heapq
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from optimize_eval.base import strict_json
+from optimize_eval.base.errors import DataError, Problem, UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec, Sighted
+from optimize_eval.base.frozen import frozen
 from optimize_eval.candidates import Candidate
-from optimize_eval.errors import DataError, Problem, UsageError
-from optimize_eval.evaluator import EvaluatorSpec, Sighted
-from optimize_eval.frozen import frozen
-from optimize_eval.reading import strict_json
 from optimize_eval.rows.datasets import is_table
 from optimize_eval.rows.example import Example
 from optimize_eval.rows.selection import value_at

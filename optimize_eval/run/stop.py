@@ -4,9 +4,9 @@ import threading
 import time
 from collections.abc import Callable
 
-from optimize_eval.errors import UsageError
-from optimize_eval.reading.durations import HINT, parse_duration
-from optimize_eval.retrying import GivenUp
+from optimize_eval.base.checks import HINT, parse_duration
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.manners import GivenUp
 
 GRACE = 5.0  # seconds for what is in flight
 

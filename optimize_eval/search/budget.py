@@ -4,8 +4,8 @@ One unit is one evaluator's call about one candidate and one example; what is re
 nothing.
 """
 
-from optimize_eval.errors import UsageError
-from optimize_eval.frozen import frozen
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.frozen import frozen
 from optimize_eval.search.ending import Over, Why
 
 ROUNDS = 3  # accepted proposals that the default has room for

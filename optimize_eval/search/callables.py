@@ -13,12 +13,12 @@ from typing import Any
 
 import orjson
 
-from optimize_eval.errors import EvaluationError, FailureKind, Skipped
-from optimize_eval.evaluator import Capacity, Evaluator, EvaluatorSpec
+from optimize_eval.base.errors import EvaluationError, FailureKind, Skipped
+from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec
+from optimize_eval.base.protocol import Answered, Payload, ScoreRange, judge_answer
 from optimize_eval.kinds.table import connect
 from optimize_eval.programs.batch import call_singly
 from optimize_eval.programs.targets import CommandLine, argv_of
-from optimize_eval.protocol import Answered, Payload, ScoreRange, judge_answer
 from optimize_eval.run.live import Connecting
 from optimize_eval.tasks.target import prompted_of
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.candidates import Candidate
-from optimize_eval.errors import UsageError
-from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.options.search import SearchOptions
 from optimize_eval.rows.selection import parse_selection
 from optimize_eval.search.plan import selection_of

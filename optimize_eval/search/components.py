@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import orjson
 
-from optimize_eval.errors import UsageError
-from optimize_eval.reading import strict_json
+from optimize_eval.base import strict_json
+from optimize_eval.base.errors import UsageError
 
 ONLY = "candidate"  # what the only text of a plain candidate is called
 

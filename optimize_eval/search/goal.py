@@ -7,10 +7,10 @@ Those that rank nobody, labels and quality checks of tasks in YAML, are only rep
 from collections.abc import Collection, Mapping, Sequence
 from math import fsum, isfinite
 
-from optimize_eval.errors import UsageError
-from optimize_eval.frozen import frozen
-from optimize_eval.protocol import ScoreRange
-from optimize_eval.run.outcome import Failed, Outcome, Scored, Skipped
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.outcome import Failed, Outcome, Scored, Skipped
+from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.search.scores.scorer import Outcomes
 
 Value = float | Failed | Skipped  # what a pair is worth: a failure is not a number here

@@ -6,13 +6,13 @@ from math import fsum
 from pathlib import Path
 from typing import Any
 
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.outcome import Progress
 from optimize_eval.candidates import Candidate
 from optimize_eval.findings.shapes.summary import Summary
-from optimize_eval.frozen import frozen
 from optimize_eval.kinds.table import connect, identify
 from optimize_eval.programs.identity import Identity
 from optimize_eval.run.live import Connecting
-from optimize_eval.run.outcome import Progress
 from optimize_eval.run.runner import Status
 from optimize_eval.search.ending import FAILED, PAUSED, Why
 from optimize_eval.search.goal import Goal

@@ -10,8 +10,8 @@ from typing import Any, Literal, Protocol, get_args
 
 import orjson
 
-from optimize_eval.errors import UsageError
-from optimize_eval.frozen import frozen
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.frozen import frozen
 from optimize_eval.search.budget import Needs
 from optimize_eval.search.components import Texts, text_of
 from optimize_eval.search.goal import Goal

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import orjson
 
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.names import distinct
 from optimize_eval.candidates import Candidate, CandidatePath, load_candidates
-from optimize_eval.evaluator import EvaluatorSpec
-from optimize_eval.names import distinct
 from optimize_eval.options import search
 from optimize_eval.options.arguments import OptimizeArguments
 from optimize_eval.options.calling import (
@@ -50,7 +50,7 @@ from optimize_eval.session.replying.defining import scorers_among
 from optimize_eval.session.settings import handling_of
 
 if TYPE_CHECKING:
-    from optimize_eval.manners import Manners
+    from optimize_eval.base.manners import Manners
 
 _HANDLED = (TimeOptions, SpendingOptions, NoteOptions)
 _OPTIMIZE = Keywords(

@@ -9,9 +9,9 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from optimize_eval.errors import UsageError
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.claims.duplicates import joined
-from optimize_eval.frozen import frozen
 from optimize_eval.rows.example import Example
 from optimize_eval.rows.together import find_together
 from optimize_eval.run.splits import SplitSource, label_at

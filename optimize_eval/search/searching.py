@@ -7,8 +7,8 @@ comes after this.
 from collections import Counter
 from dataclasses import replace
 
-from optimize_eval.errors import UsageError
-from optimize_eval.frozen import frozen
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.frozen import frozen
 from optimize_eval.run.stop import Stop
 from optimize_eval.search.budget import Purse
 from optimize_eval.search.components import Texts, is_plain, plain

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from optimize_eval.errors import UsageError
+from optimize_eval.base.errors import UsageError
 from optimize_eval.store import journal
 from optimize_eval.store.listing.searches import SCHEMA
 

@@ -5,11 +5,11 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from optimize_eval.caps import Caps
-from optimize_eval.frozen import frozen
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.manners import Caps
+from optimize_eval.base.spent import Spending
 from optimize_eval.run.stop import Stop
 from optimize_eval.search.ending import Over, Why
-from optimize_eval.spent import Spending
 
 WINDOW = 10  # proposals
 THRESHOLD = 0.005  # of the range of scores

@@ -8,25 +8,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.protocol import check_task_model
 from optimize_eval.candidates import Candidate
-from optimize_eval.errors import UsageError
-from optimize_eval.evaluator import EvaluatorSpec
-from optimize_eval.frozen import frozen
 from optimize_eval.kinds.addressed import check_headers
 from optimize_eval.kinds.table import identify, kind_of
 from optimize_eval.options.compared import Leaks
-from optimize_eval.protocol import check_task_model
 from optimize_eval.run.splits import check_labels, sighted
 from optimize_eval.search.callables import is_function
 from optimize_eval.search.components import Texts, of_json, plain
 from optimize_eval.search.goal import Goal, make_goal
 from optimize_eval.search.optimizing import SearchTask
-from optimize_eval.search.plan import (
-    MINIBATCH,
-    TOP,
-    SearchPlan,
-    Selection,
-)
+from optimize_eval.search.plan import MINIBATCH, TOP, SearchPlan, Selection
 from optimize_eval.search.prompted import SearchedPrompt, searched_prompt, seed_texts
 from optimize_eval.search.proposing.proposers import ProposerSpec
 from optimize_eval.search.result.final import final_calls

@@ -12,7 +12,7 @@ finds the same failure in it. What never became an answer is a 500, which is a f
 import resource
 from dataclasses import field
 
-from optimize_eval.frozen import frozen
+from optimize_eval.base.frozen import frozen
 
 _MOST_CONNECTIONS = 512
 

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from ipaddress import ip_address
 
-from optimize_eval.errors import UsageError
+from optimize_eval.base.errors import UsageError
 from optimize_eval.serve import Limits
 from optimize_eval.serve.replies import stopping
 from optimize_eval.serve.wire import BadRequest, Channel, HttpReply, HttpRequest

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
-from optimize_eval.errors import UsageError
+from optimize_eval.base.errors import UsageError
 
 _HOST = re.compile(r"(?:\[([^\[\]]+)\]|([^\s:/\[\]]+))(?::[0-9]*)?")
 

@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from optimize_eval.errors import UsageError
-from optimize_eval.protocol import PROTOCOL_VERSION, Payload, check_task_model
-from optimize_eval.reading import strict_json
+from optimize_eval.base import strict_json
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.protocol import PROTOCOL_VERSION, Payload, check_task_model
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _LINE_ENDS = re.compile(r"[\r\n]")  # may only stand between tokens, where a blank does as well

@@ -9,9 +9,9 @@ from typing import Any
 
 import orjson
 
-from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.protocol import Answered, Skip, decode_answer
-from optimize_eval.reading import strict_json
+from optimize_eval.base import strict_json
+from optimize_eval.base.errors import EvaluationError, FailureKind
+from optimize_eval.base.protocol import Answered, Skip, decode_answer
 from optimize_eval.serve.payloads import BadPayload
 from optimize_eval.serve.wire import AGAIN_IN, HttpReply, error_reply
 

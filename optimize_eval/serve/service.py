@@ -6,17 +6,17 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
-from optimize_eval.errors import EvaluationError
-from optimize_eval.evaluator import Evaluator, EvaluatorSpec
-from optimize_eval.protocol import Payload, Skip
-from optimize_eval.retrying import GivenUp
+from optimize_eval.base.errors import EvaluationError
+from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.manners import GivenUp
+from optimize_eval.base.protocol import Payload, Skip
+from optimize_eval.base.version import VERSION
 from optimize_eval.run.attempt import call_with_retries
 from optimize_eval.run.stop import Stop
 from optimize_eval.serve import replies
 from optimize_eval.serve.hosts import Hosts, is_of_another_site
 from optimize_eval.serve.payloads import BadPayload, parse_payload
 from optimize_eval.serve.wire import HttpReply, HttpRequest
-from optimize_eval.version import VERSION
 
 SCHEMA = "optimize-eval.serve.v1"
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import orjson
 
-from optimize_eval.frozen import frozen
+from optimize_eval.base.frozen import frozen
 from optimize_eval.serve import Limits
 
 _CHUNK = 64 * 1024

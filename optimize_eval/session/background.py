@@ -11,7 +11,7 @@ from dataclasses import replace
 from threading import Lock, Thread
 from typing import Generic, TypeVar
 
-from optimize_eval.run.outcome import Progress
+from optimize_eval.base.outcome import Progress
 from optimize_eval.run.stop import Stop
 from optimize_eval.session.host import Watch
 

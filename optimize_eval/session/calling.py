@@ -9,8 +9,8 @@ from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from optimize_eval.evaluator import Evaluator, EvaluatorSpec
-from optimize_eval.frozen import frozen
+from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.frozen import frozen
 from optimize_eval.kinds.table import connect
 from optimize_eval.run.live import Connecting
 from optimize_eval.run.plan import Plan

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from optimize_eval.run.outcome import Progress
+from optimize_eval.base.outcome import Progress
 from optimize_eval.run.stop import Stop
 
 Say = Callable[[str], None]

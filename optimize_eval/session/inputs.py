@@ -10,10 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.files import STDIN
+from optimize_eval.base.frozen import frozen
 from optimize_eval.candidates import Candidate, CandidatePath, field_candidates, load_candidates
-from optimize_eval.errors import UsageError
-from optimize_eval.frozen import frozen
-from optimize_eval.reading.files import STDIN
 from optimize_eval.rows.datasets import MAX_RECORDS, ParsedFile, describe_copies, load_examples, read_dataset
 from optimize_eval.rows.example import Example
 from optimize_eval.rows.overlap import Overlaps, overlaps_of

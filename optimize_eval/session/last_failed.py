@@ -10,8 +10,8 @@ from dataclasses import replace
 from hashlib import sha256
 from statistics import fmean
 
-from optimize_eval.errors import UsageError
-from optimize_eval.frozen import frozen
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.frozen import frozen
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.session.sweeps import SweepInputs
 from optimize_eval.store.records import Records, RunRecord

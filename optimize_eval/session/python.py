@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Unpack
 
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.findings.metrics import records_of
 from optimize_eval.options import values
 from optimize_eval.options.arguments import BenchArguments, SweepArguments

@@ -5,8 +5,8 @@ from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 
-from optimize_eval.errors import UsageError
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.findings.board.cells import ranks_none
 from optimize_eval.findings.board.examples import stored_board
 from optimize_eval.kinds.table import identify, named_apart

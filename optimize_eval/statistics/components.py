@@ -6,7 +6,7 @@ is wide from. So the most that any number of repeats can gain is known before th
 
 import math
 
-from optimize_eval.frozen import frozen
+from optimize_eval.base.frozen import frozen
 
 
 @frozen

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from optimize_eval.frozen import frozen
+from optimize_eval.base.frozen import frozen
 from optimize_eval.statistics import betting, student
 from optimize_eval.statistics.intervals import Interval
 from optimize_eval.statistics.units import Clusters, unit_sums

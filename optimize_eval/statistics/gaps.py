@@ -2,7 +2,7 @@
 
 import math
 
-from optimize_eval.frozen import frozen
+from optimize_eval.base.frozen import frozen
 from optimize_eval.statistics import student
 from optimize_eval.statistics.intervals import LEVEL, Interval
 

@@ -8,7 +8,7 @@ groups of examples that belong together (one document, say); they widen interval
 import math
 from collections.abc import Iterable, Sequence
 
-from optimize_eval.frozen import frozen
+from optimize_eval.base.frozen import frozen
 from optimize_eval.statistics.intervals import Interval, around, wilson, wilson_effective
 from optimize_eval.statistics.units import Clusters, centre, spread
 

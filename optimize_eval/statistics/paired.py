@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from optimize_eval.frozen import frozen
+from optimize_eval.base.frozen import frozen
 from optimize_eval.statistics import student
 from optimize_eval.statistics.exact import MOST_COMPARED, all_alike, all_flips, drawn_flips, mcnemar
 from optimize_eval.statistics.intervals import Interval, around

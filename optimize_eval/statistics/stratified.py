@@ -7,7 +7,7 @@ own mean. What would come out on other tasks is a mean of task means, which need
 import math
 from collections.abc import Sequence
 
-from optimize_eval.frozen import frozen
+from optimize_eval.base.frozen import frozen
 
 FEWEST = 2  # scores of a task that tell anything of how they vary
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import orjson
 
-from optimize_eval.errors import UsageError
-from optimize_eval.reading import files, strict_json
+from optimize_eval.base import files, strict_json
+from optimize_eval.base.errors import UsageError
 from optimize_eval.store.document import FIRST_SCHEMA, SCHEMA, Document, selected, upgraded
 from optimize_eval.store.journal import has_damaged_start, no_room, sync_folder
 from optimize_eval.store.manifest import MISSHAPEN, Manifest, NotARun, edited

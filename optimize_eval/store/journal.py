@@ -20,8 +20,8 @@ from zlib import crc32
 
 import orjson
 
-from optimize_eval.errors import CannotGoOn
-from optimize_eval.reading import files, strict_json
+from optimize_eval.base import files, strict_json
+from optimize_eval.base.errors import CannotGoOn
 
 SCHEMA = "optimize-eval.journal.v1"
 _LONGEST_FOOTER = 1 << 16

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from optimize_eval.errors import OptimizeEvalError
-from optimize_eval.frozen import frozen
-from optimize_eval.reading import files, strict_json
+from optimize_eval.base import files, strict_json
+from optimize_eval.base.errors import OptimizeEvalError
+from optimize_eval.base.frozen import frozen
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL
 from optimize_eval.store.ledger import is_computed

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from optimize_eval.frozen import frozen
+from optimize_eval.base.frozen import frozen
 
 CellName = tuple[str, str, str | None, str]  # evaluator, candidate, task model, split
 

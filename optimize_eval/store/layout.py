@@ -13,8 +13,8 @@ from functools import cached_property
 from itertools import accumulate, product
 from typing import Any, NamedTuple
 
-from optimize_eval.frozen import Remembers, frozen
-from optimize_eval.protocol import ScoreRange
+from optimize_eval.base.frozen import Remembers, frozen
+from optimize_eval.base.protocol import ScoreRange
 
 SINGLE = "single"  # the one split of a run without examples
 NO_VALUE = "(none)"

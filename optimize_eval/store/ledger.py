@@ -12,8 +12,8 @@ from pathlib import Path
 from sys import float_info
 from typing import Any, Self
 
-from optimize_eval.frozen import frozen
-from optimize_eval.spent import Spending
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.spent import Spending
 from optimize_eval.store import journal
 from optimize_eval.store.keys import CellName, Versions
 from optimize_eval.store.layout import Layout

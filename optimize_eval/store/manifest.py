@@ -5,9 +5,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from optimize_eval.errors import UsageError
-from optimize_eval.protocol import ScoreRange
-from optimize_eval.reading.files import counted
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.files import counted
+from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.store.layout import MOST_UNITS, Layout, LeakedRow, Split
 from optimize_eval.store.manifest_shape import check_shape
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.errors import UsageError
-from optimize_eval.reading import files, strict_json
+from optimize_eval.base import files, strict_json
+from optimize_eval.base.errors import UsageError
 from optimize_eval.store.folder import MANIFEST, hint_for_missing, locked, read_manifest, write_manifest
 from optimize_eval.store.manifest import Manifest
 from optimize_eval.store.resumed import resume_line

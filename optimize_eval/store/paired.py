@@ -10,9 +10,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from optimize_eval.errors import UsageError
-from optimize_eval.frozen import frozen
-from optimize_eval.names import apart, told_apart
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.names import apart, told_apart
 from optimize_eval.store.layout import Cell, Label, Layout, Split
 from optimize_eval.store.manifest import (
     Manifest,

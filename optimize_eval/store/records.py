@@ -9,8 +9,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from optimize_eval.frozen import frozen
-from optimize_eval.reading import strict_json
+from optimize_eval.base import strict_json
+from optimize_eval.base.frozen import frozen
 from optimize_eval.store.folder import OUTPUTS
 from optimize_eval.store.replies import replies_in
 from optimize_eval.store.stored import StoredRun

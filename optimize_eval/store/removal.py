@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from optimize_eval.errors import UsageError
-from optimize_eval.frozen import frozen
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.frozen import frozen
 from optimize_eval.store.folder import (
     BOARDS,
     EVALUATIONS,

@@ -12,17 +12,10 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-from optimize_eval.errors import UsageError
-from optimize_eval.frozen import frozen
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.frozen import frozen
 from optimize_eval.store import journal
-from optimize_eval.store.document import (
-    Document,
-    cell_name,
-    cell_of,
-    document_of,
-    selected,
-    table_of,
-)
+from optimize_eval.store.document import Document, cell_name, cell_of, document_of, selected, table_of
 from optimize_eval.store.folder import (
     BOARDS,
     JOURNAL,

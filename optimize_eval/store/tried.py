@@ -17,9 +17,9 @@ from typing import Any, NamedTuple, Self
 
 import orjson
 
-from optimize_eval.errors import OptimizeEvalError
-from optimize_eval.frozen import Remembers, frozen
-from optimize_eval.reading import files
+from optimize_eval.base import files
+from optimize_eval.base.errors import OptimizeEvalError
+from optimize_eval.base.frozen import Remembers, frozen
 from optimize_eval.store import journal, recorded
 from optimize_eval.store.folder import EVALUATIONS, JOURNAL, MANIFEST, TRIED, read_document, write_json
 from optimize_eval.store.growing.elsewhere import documents_beside

@@ -9,10 +9,10 @@ from dataclasses import field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from optimize_eval.base.errors import Problem
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.frozen import frozen
 from optimize_eval.candidates import CandidatePath
-from optimize_eval.errors import Problem
-from optimize_eval.evaluator import EvaluatorSpec
-from optimize_eval.frozen import frozen
 from optimize_eval.kinds.table import kinds, named_apart
 
 if TYPE_CHECKING:

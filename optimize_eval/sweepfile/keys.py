@@ -3,7 +3,7 @@
 The keys of [[evaluator]] are in evaluator_keys.
 """
 
-from optimize_eval.checks import Keys
+from optimize_eval.base.checks import Keys
 from optimize_eval.options import calling, compared, definitions, evaluators, gates, prompts, search
 from optimize_eval.options.declared import all_declared
 

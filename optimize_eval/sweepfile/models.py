@@ -7,15 +7,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import field, fields, replace
 from typing import Any
 
-from optimize_eval import checks
-from optimize_eval.checks import Keys
-from optimize_eval.errors import DataError, Problem, UsageError
-from optimize_eval.frozen import frozen
-from optimize_eval.manners import Manners
+from optimize_eval.base import checks, files, strict_toml
+from optimize_eval.base.checks import Keys
+from optimize_eval.base.errors import DataError, Problem, UsageError
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.manners import Manners
 from optimize_eval.models.providers import apart
 from optimize_eval.models.spec import ModelSpec
 from optimize_eval.options.prices import price_of, prices_of
-from optimize_eval.reading import files, strict_toml
 
 _MANNERS = ("rpm", "tpm", "concurrency")
 

@@ -9,13 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from optimize_eval.base import files, strict_toml
+from optimize_eval.base.checks import Check, Keys
+from optimize_eval.base.errors import DataError, Problem, UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.candidates import CandidatePath
-from optimize_eval.checks import Check, Keys
-from optimize_eval.errors import DataError, Problem, UsageError
-from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import kinds
 from optimize_eval.options.prices import prices_of
-from optimize_eval.reading import files, strict_toml
 from optimize_eval.sweepfile import EvaluatorEntry, KeyPlace, Sweep, spec_of, target_keys
 from optimize_eval.sweepfile.evaluator_keys import evaluator_keys
 from optimize_eval.sweepfile.keys import gate_keys, optimize_keys, run_keys

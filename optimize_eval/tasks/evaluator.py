@@ -12,12 +12,11 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from optimize_eval.caps import Caps
-from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.evaluator import Capacity, Evaluator, EvaluatorSpec
-from optimize_eval.protocol import Answer, Answered, Payload, Skip
-from optimize_eval.retrying import GivenUp
-from optimize_eval.spent import NOTHING, Spent
+from optimize_eval.base.errors import EvaluationError, FailureKind
+from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec
+from optimize_eval.base.manners import Caps, GivenUp
+from optimize_eval.base.protocol import Answer, Answered, Payload, Skip
+from optimize_eval.base.spent import NOTHING, Spent
 from optimize_eval.tasks.jsonl.faults import TaskError
 from optimize_eval.tasks.jsonl.files import Task, read_record
 from optimize_eval.tasks.jsonl.processing import post_process
@@ -29,7 +28,7 @@ from optimize_eval.tasks.under_test.shared import SharedModel, shared_model
 from optimize_eval.tasks.under_test.table import WHAT_THERE_IS, connect_model
 
 if TYPE_CHECKING:  # programs as models need no HTTP client
-    from optimize_eval.manners import Queue
+    from optimize_eval.base.manners import Queue
 
 Connect = Callable[[EvaluatorSpec], Evaluator]
 

@@ -7,19 +7,12 @@ a scorer is identified is handed in, for it may be of any kind.
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from optimize_eval.errors import UsageError
-from optimize_eval.evaluator import EvaluatorSpec
-from optimize_eval.programs.identity import (
-    Identity,
-    has_other_programs,
-)
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.programs.identity import Identity, has_other_programs
 from optimize_eval.tasks.target import tasks_of
 from optimize_eval.tasks.under_test.identity import identify_model, sha256_of
-from optimize_eval.tasks.under_test.table import (
-    CMD,
-    parse_model,
-    program_spec,
-)
+from optimize_eval.tasks.under_test.table import CMD, parse_model, program_spec
 
 Identify = Callable[[EvaluatorSpec], Identity]
 

@@ -5,14 +5,13 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-from optimize_eval.caps import Caps
-from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.evaluator import Capacity, Evaluator, Metered, Waits
-from optimize_eval.retrying import GivenUp
+from optimize_eval.base.errors import EvaluationError, FailureKind
+from optimize_eval.base.evaluator import Capacity, Evaluator, Metered, Waits
+from optimize_eval.base.manners import Caps, GivenUp
 from optimize_eval.tasks.under_test.model import ModelUnderTest
 
 if TYPE_CHECKING:  # programs as models need no HTTP client
-    from optimize_eval.manners import Queue
+    from optimize_eval.base.manners import Queue
 
 _Made = TypeVar("_Made", ModelUnderTest, Evaluator)
 

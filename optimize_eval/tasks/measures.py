@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.protocol import Answer, Payload
+from optimize_eval.base.errors import EvaluationError, FailureKind
+from optimize_eval.base.protocol import Answer, Payload
 from optimize_eval.tasks.under_test.model import Output
 
 _TOKENS = ("prompt_tokens", "completion_tokens")

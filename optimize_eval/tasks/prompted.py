@@ -11,17 +11,16 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from optimize_eval.caps import Caps
-from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.evaluator import Capacity, Evaluator, EvaluatorSpec
-from optimize_eval.frozen import changed
+from optimize_eval.base import strict_json
+from optimize_eval.base.errors import EvaluationError, FailureKind
+from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec
+from optimize_eval.base.frozen import changed
+from optimize_eval.base.manners import Caps, GivenUp
+from optimize_eval.base.protocol import Answered, Payload, Skip
+from optimize_eval.base.spent import NOTHING
 from optimize_eval.programs.batch import call_singly
 from optimize_eval.prompts.messages import is_plain, joined
 from optimize_eval.prompts.prompt import fields_of, prompt_of
-from optimize_eval.protocol import Answered, Payload, Skip
-from optimize_eval.reading import strict_json
-from optimize_eval.retrying import GivenUp
-from optimize_eval.spent import NOTHING
 from optimize_eval.tasks.extract import extraction_of
 from optimize_eval.tasks.lives import Lives, be_the_models, closing_if_failed
 from optimize_eval.tasks.measures import Measure, ReplyMeasure
@@ -32,7 +31,7 @@ from optimize_eval.templates import hosted
 from optimize_eval.templates.fault import TemplateFault
 
 if TYPE_CHECKING:  # programs as models need no HTTP client
-    from optimize_eval.manners import Queue
+    from optimize_eval.base.manners import Queue
 
 Connect = Callable[[EvaluatorSpec], Evaluator]
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from optimize_eval.evaluator import EvaluatorSpec, Sighted
-from optimize_eval.frozen import frozen
+from optimize_eval.base.evaluator import EvaluatorSpec, Sighted
+from optimize_eval.base.frozen import frozen
 
 if TYPE_CHECKING:  # a program as a model needs no HTTP client
     from optimize_eval.models.spec import ModelSpec

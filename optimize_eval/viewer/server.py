@@ -14,8 +14,8 @@ from http import HTTPStatus
 from typing import Self
 from urllib.parse import parse_qs
 
-from optimize_eval.errors import OptimizeEvalError
-from optimize_eval.reading import strict_json
+from optimize_eval.base import strict_json
+from optimize_eval.base.errors import OptimizeEvalError
 from optimize_eval.reports.page import document
 from optimize_eval.reports.page.live import Snapshot
 from optimize_eval.serve import Limits

@@ -4,9 +4,9 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from optimize_eval.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.protocol import Payload
 from optimize_eval.kinds.table import connect, parse_evaluator
-from optimize_eval.protocol import Payload
 
 PAYLOAD = Payload(candidate="x", example=b'{"input": "x"}')
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.request import urlopen
 
-from optimize_eval.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.kinds.judge.rubric import JudgeSpec
 from optimize_eval.kinds.table import connect, parse_evaluator
 from tests.benchmarks.calls import ask

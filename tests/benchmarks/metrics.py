@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 from statistics import median
 
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.protocol import Payload
 from optimize_eval.kinds.table import connect, parse_evaluator
-from optimize_eval.protocol import Payload
 from tests.benchmarks.measure import Row, children_cpu, median_of, wall
 
 UNITS = 10_000

@@ -5,7 +5,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.kinds.task import scorer_spec, task_spec
 from optimize_eval.rows.datasets import load_examples
 from optimize_eval.run.described import manifest_of

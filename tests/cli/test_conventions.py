@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from optimize_eval.version import VERSION
+from optimize_eval.base.version import VERSION
 from tests.front_door import Cli
 
 SWEEP = (

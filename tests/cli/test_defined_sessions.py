@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from optimize_eval import sweep
-from optimize_eval.errors import UsageError
+from optimize_eval.base.errors import UsageError
 from optimize_eval.tasks.definitions import snippets
 from optimize_eval.tasks.definitions.evaluating import solving
 from optimize_eval.tasks.under_test import shared

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from optimize_eval import shipped
+from optimize_eval.base import shipped
 from tests.cli.benches import arithmetic
 from tests.front_door import Cli
 from tests.paths import ROOT

@@ -68,7 +68,7 @@ SPARED = {  # command → modules of ours that are none of its business
         "optimize_eval.sweepfile",
     ),
     "validate": (*OF_MODELS, "optimize_eval.tasks.definitions"),
-    "schema": ("optimize_eval.run", "optimize_eval.evaluator", "optimize_eval.findings"),
+    "schema": ("optimize_eval.run", "optimize_eval.base.evaluator", "optimize_eval.findings"),
 }
 
 OTHERS = [command for command in COMMANDS if command not in SPARED]
@@ -128,7 +128,7 @@ def test_the_list_of_commands_loads_no_command(tmp_path: Path) -> None:
     (found,) = loaded(tmp_path, ["--help"])
     assert not packages(found) & {*DEAR, "ctypes", "orjson"}
     assert not found & {f"optimize_eval.cli.commands.{name}" for name in NAMES}
-    assert "optimize_eval.evaluator" not in found
+    assert "optimize_eval.base.evaluator" not in found
 
 
 def test_a_start_looks_for_no_garbage_and_an_end_for_none_of_what_was_loaded(tmp_path: Path) -> None:

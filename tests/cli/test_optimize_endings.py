@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from optimize_eval.base.outcome import Progress
 from optimize_eval.cli.progress import Lines
-from optimize_eval.run.outcome import Progress
 from optimize_eval.run.stop import Stop
 from tests.front_door import Cli, Result
 

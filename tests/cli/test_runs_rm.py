@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from optimize_eval.errors import UsageError
+from optimize_eval.base.errors import UsageError
 from optimize_eval.store.folder import locked
 from tests.cli.made_runs import make
 from tests.front_door import Cli

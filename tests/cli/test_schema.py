@@ -9,8 +9,8 @@ import orjson
 import pytest
 import yaml
 
+from optimize_eval.base import strict_toml
 from optimize_eval.cli.schemas.table import Document, schema_text
-from optimize_eval.reading import strict_toml
 from tests.front_door import Cli
 from tests.paths import ROOT
 from tests.tasks.definitions.read.good import GOOD

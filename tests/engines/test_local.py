@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from optimize_eval.base.evaluator import Capacity
 from optimize_eval.engines import CrowdedOut, Lane
 from optimize_eval.engines.local import LocalEngine, Queues
-from optimize_eval.evaluator import Capacity
 
 SIZES = st.lists(st.integers(0, 30), min_size=1, max_size=4)
 CAPACITIES = st.lists(

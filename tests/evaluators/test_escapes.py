@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from optimize_eval import shipped
+from optimize_eval.base import shipped
 from tests.evaluators.escapes import (
     FILES,
     FORGING,

@@ -13,7 +13,7 @@ from zlib import crc32
 import orjson
 import pytest
 
-from optimize_eval.errors import CannotGoOn
+from optimize_eval.base.errors import CannotGoOn
 from optimize_eval.run.stop import Stop
 from optimize_eval.store.journal import Journal, sealed
 from tests.front_door import Cli, in_this_process

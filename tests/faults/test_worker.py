@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from optimize_eval.errors import EvaluationError
-from optimize_eval.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.errors import EvaluationError
+from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.protocol import Answer, Answered, Payload
 from optimize_eval.kinds.table import connect, parse_evaluator
 from optimize_eval.programs.command import MOST_BREAKS
 from optimize_eval.programs.targets import CommandLine
-from optimize_eval.protocol import Answer, Answered, Payload
 from tests.paths import PROGRAMS, ROOT
 from tests.tools import need
 
@@ -256,8 +256,8 @@ def test_batches_after_a_fork_are_not_asked_of_the_parents_worker() -> None:
     code = (
         "import os, time\n"
         "from optimize_eval.kinds.table import connect\n"
-        "from optimize_eval.protocol import Payload\n"
-        "from optimize_eval.evaluator import EvaluatorSpec\n"
+        "from optimize_eval.base.protocol import Payload\n"
+        "from optimize_eval.base.evaluator import EvaluatorSpec\n"
         "from optimize_eval.programs.targets import CommandLine\n"
         f"argv = ('{PROGRAMS}/worker_batch.pl', 'persistent', 'good')\n"
         "evaluator = connect(EvaluatorSpec(name='b', target=CommandLine(argv=argv), workers=1))\n"

@@ -7,9 +7,9 @@ from enum import Enum, auto
 from pathlib import Path
 from typing import Any, cast
 
+from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings.shapes import summary as findings
 from optimize_eval.findings.summary.document import summarise
-from optimize_eval.protocol import ScoreRange
 from optimize_eval.store import journal
 from optimize_eval.store.document import FIRST_SCHEMA
 from optimize_eval.store.folder import JOURNAL, MANIFEST, write_json

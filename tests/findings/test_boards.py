@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
-from optimize_eval.errors import UsageError
 from optimize_eval.findings.board.comparable import differences
 from optimize_eval.findings.board.pinned import check_files
 from optimize_eval.findings.board.stored import load_board

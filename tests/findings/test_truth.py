@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings.diff.gates import judged
 from optimize_eval.findings.diff.regressions import Evidence
 from optimize_eval.findings.shaping import margin_of, score_difference
 from optimize_eval.findings.summary.compare import Comparison, compare, corrected, tolerance_of
-from optimize_eval.protocol import ScoreRange
 from tests.benchmarks.truth import boards, gates
 from tests.benchmarks.truth.claims import PICKED, of_the_best, skipped_where_bad
 from tests.findings.made import made, points

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings.summary.document import summarise
 from optimize_eval.findings.wording import MINUS, number, signed
-from optimize_eval.protocol import ScoreRange
 from tests.findings.made import (
     LEAD,
     Candidates,

@@ -12,8 +12,8 @@ from typing import Any
 import orjson
 import pytest
 
-from optimize_eval import shipped
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.base import shipped
+from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import identify
 from optimize_eval.session.benching.benchmark import Benchmark
 from optimize_eval.session.replying.identities import identity_of

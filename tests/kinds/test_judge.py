@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimize_eval.errors import DataError, UsageError
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.base.errors import DataError, UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.protocol import Payload
 from optimize_eval.judging.form import Rubric
 from optimize_eval.judging.objects import Unusable
 from optimize_eval.judging.reply import parse_reply
@@ -20,7 +21,6 @@ from optimize_eval.kinds.judge.prompt import instructions, messages
 from optimize_eval.kinds.judge.rubric import JudgeSpec
 from optimize_eval.kinds.judge.rubric_file import load_rubric, read_rubric
 from optimize_eval.kinds.table import identify, parse_evaluator
-from optimize_eval.protocol import Payload
 
 
 def rubric(**said: Any) -> Rubric:

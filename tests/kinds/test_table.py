@@ -5,11 +5,11 @@ import sys
 
 import pytest
 
-from optimize_eval.errors import UsageError
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.secrets import masked, redact
 from optimize_eval.kinds.table import parse_evaluator, parse_evaluators
 from optimize_eval.programs.targets import argv_of
-from optimize_eval.secrets import masked, redact
 
 TEXTS = {  # text → name, argv
     "a program": ("./judge.sh", "judge", ("./judge.sh",)),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from optimize_eval import EvaluationError
-from optimize_eval.manners import Manners
+from optimize_eval.base.manners import Manners
 from optimize_eval.models.anthropic import messages_url
 from optimize_eval.models.live import Model
 from optimize_eval.models.spec import ModelSpec, Reply

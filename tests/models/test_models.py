@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from optimize_eval import EvaluationError, FailureKind, UsageError
-from optimize_eval.manners import Manners
+from optimize_eval.base.manners import Manners
 from optimize_eval.models.chat import chat
 from optimize_eval.models.live import Model
 from optimize_eval.models.providers import PROVIDERS

@@ -14,13 +14,12 @@ from typing import Any
 import pytest
 
 from optimize_eval import EvaluationError
+from optimize_eval.base.manners import GivenUp, Manners, Queue
+from optimize_eval.base.outcome import Progress
 from optimize_eval.cli.progress import Lines
-from optimize_eval.manners import Manners, Queue
 from optimize_eval.models.chat import chat
 from optimize_eval.models.turns import Rate, Room
 from optimize_eval.models.waits import wait_in
-from optimize_eval.retrying import GivenUp
-from optimize_eval.run.outcome import Progress
 from optimize_eval.run.stop import Stop
 from tests.fake_model import StartModel
 from tests.front_door import Cli

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from optimize_eval import UsageError, bench, optimize, sweep
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.findings.demands import NO_GATES
 from optimize_eval.options import bench as of_bench
 from optimize_eval.options import calling, compared, evaluators, gates, output, search

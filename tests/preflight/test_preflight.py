@@ -12,12 +12,12 @@ from unicodedata import east_asian_width
 
 import pytest
 
-from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.base.errors import EvaluationError, FailureKind
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.protocol import Answer, Payload
 from optimize_eval.kinds.table import parse_evaluator
 from optimize_eval.preflight.checks import CHECKS
 from optimize_eval.preflight.examined import AT_ONCE, CheckStatus, Examined, Material, Sameness
-from optimize_eval.protocol import Answer, Payload
 from tests.faults.servers import served
 from tests.front_door import Cli, Result
 from tests.paths import PROGRAMS, PYTHON, ROOT

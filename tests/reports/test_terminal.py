@@ -9,9 +9,9 @@ from unicodedata import category
 
 import pytest
 
+from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings.shapes.summary import summary_from
 from optimize_eval.findings.wording import number
-from optimize_eval.protocol import ScoreRange
 from optimize_eval.reports.terminal import summary as terminal
 from tests.findings.made import (
     LEAD,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimize_eval.errors import DataError, UsageError
-from optimize_eval.reading.strict_json import dumps
+from optimize_eval.base.errors import DataError, UsageError
+from optimize_eval.base.strict_json import dumps
 from optimize_eval.rows.datasets import (
     MAX_RECORDS,
     copies_of,

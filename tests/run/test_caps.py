@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from optimize_eval.errors import FailureKind
-from optimize_eval.retrying import GivenUp
+from optimize_eval.base.errors import FailureKind
+from optimize_eval.base.manners import GivenUp
 from optimize_eval.tasks.definitions.solve.calling import Calls, Replied
 from optimize_eval.tasks.under_test.model import Output, Prompt
 from tests.cli.benches import model

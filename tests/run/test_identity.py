@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from optimize_eval import shipped
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.base import shipped
+from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import has_changed, identify, parse_evaluator
 from tests.paths import ROOT
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimize_eval.protocol import ScoreRange
+from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.store.layout import Layout, Split
 from tests.front_door import Cli
 from tests.paths import PROGRAMS

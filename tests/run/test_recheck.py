@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimize_eval.protocol import ScoreRange
+from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.reports.terminal.recheck import render
 from optimize_eval.run.recheck import Rechecked, chosen_again
 from optimize_eval.store.layout import Layout, Split

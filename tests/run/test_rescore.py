@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimize_eval.protocol import ScoreRange
+from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.store.layout import Layout, Split
 from optimize_eval.store.ledger import Ledger, UnitTable
 from optimize_eval.store.view import View

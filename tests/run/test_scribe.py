@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from optimize_eval.protocol import Payload
-from optimize_eval.run.outcome import Scored
+from optimize_eval.base.outcome import Scored
+from optimize_eval.base.protocol import Payload
 from optimize_eval.run.plan import Unit
 from optimize_eval.run.scribe import Clock, Record, Scribe, record_of
 

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from optimize_eval.errors import FailureKind
-from optimize_eval.protocol import ScoreRange
-from optimize_eval.run.outcome import Failed, Outcome, Scored, Skipped
+from optimize_eval.base.errors import FailureKind
+from optimize_eval.base.outcome import Failed, Outcome, Scored, Skipped
+from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.run.stop import Stop
 from optimize_eval.search.components import plain
 from optimize_eval.search.goal import make_goal

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optimize_eval.errors import EvaluationError, FailureKind, UsageError
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.base.errors import EvaluationError, FailureKind, UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.models.spec import ModelSpec
-from optimize_eval.protocol import ScoreRange
 from optimize_eval.search.components import of_json, plain, text_of
 from optimize_eval.search.goal import make_goal
 from optimize_eval.search.proposing.proposals import Proposal, ProposalRequest

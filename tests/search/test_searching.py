@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optimize_eval.errors import EvaluationError, FailureKind, UsageError
-from optimize_eval.protocol import ScoreRange
-from optimize_eval.run.outcome import Outcome
+from optimize_eval.base.errors import EvaluationError, FailureKind, UsageError
+from optimize_eval.base.outcome import Outcome
+from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.search.components import plain
 from optimize_eval.search.ending import Why
 from optimize_eval.search.goal import make_goal

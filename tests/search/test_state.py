@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from optimize_eval.errors import UsageError
-from optimize_eval.run.outcome import Outcome
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.outcome import Outcome
 from optimize_eval.search.components import plain
 from optimize_eval.search.ending import Why
 from optimize_eval.search.result.tree import SearchOutcome
@@ -182,7 +182,10 @@ from hashlib import sha256
 from json import loads
 
 sys.path.insert(0, sys.argv[1])
-from tests.search.searches import CountingScorer, make_plan, run, scored
+from tests.search.searches import CountingScorer
+from tests.search.searches import make_plan
+from tests.search.searches import run
+from tests.search.searches import scored
 
 def noise(text):
     return int(sha256(text.encode()).hexdigest(), 16)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from optimize_eval.errors import CannotGoOn, UsageError
-from optimize_eval.protocol import ScoreRange
-from optimize_eval.run.outcome import Outcome
+from optimize_eval.base.errors import CannotGoOn, UsageError
+from optimize_eval.base.outcome import Outcome
+from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.search.components import plain
 from optimize_eval.search.ending import Why
 from optimize_eval.search.goal import make_goal

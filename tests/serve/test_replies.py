@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.protocol import Answer, Capabilities, ScoreRange, Skip, parse_answer
-from optimize_eval.reading import strict_json
+from optimize_eval.base import strict_json
+from optimize_eval.base.errors import EvaluationError, FailureKind
+from optimize_eval.base.protocol import Answer, Capabilities, ScoreRange, Skip, parse_answer
 from optimize_eval.serve import replies
 from optimize_eval.serve.wire import HttpReply
 

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.findings.board.cells import benched_models
 from optimize_eval.kinds.task import scorer_spec
 from optimize_eval.run.described import manifest_of

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 import pytest
 
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.protocol import Payload
 from optimize_eval.candidates import Candidate
-from optimize_eval.errors import UsageError
-from optimize_eval.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.kinds.table import connect, parse_evaluators
 from optimize_eval.programs import leftovers
-from optimize_eval.protocol import Payload
 from optimize_eval.run.attempt import attempt
 from optimize_eval.run.plan import Plan, plan_run
 from optimize_eval.session.calling import reachable

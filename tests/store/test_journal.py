@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optimize_eval.errors import CannotGoOn
+from optimize_eval.base.errors import CannotGoOn
 from optimize_eval.store.journal import Damaged, Journal, decode, entries, sealed
 from tests.front_door import Cli
 from tests.run.projects import Project, copied, finished, project, records, scored, summary

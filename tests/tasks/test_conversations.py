@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from optimize_eval.errors import DataError, EvaluationError
-from optimize_eval.evaluator import EvaluatorSpec
-from optimize_eval.manners import Manners
+from optimize_eval.base.errors import DataError, EvaluationError
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.manners import Manners
 from optimize_eval.models.live import Model
 from optimize_eval.models.spec import ModelSpec
 from optimize_eval.tasks.target import Tasks

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from optimize_eval import DataError, UsageError
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import parse_evaluator
 from optimize_eval.tasks import load_tasks, validate_file
 from optimize_eval.tasks.jsonl.examples import TaskExample

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.tasks.extract import extraction_of
 from tests.templates.hosts import host_for_all, own_host_of
 

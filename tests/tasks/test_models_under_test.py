@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from optimize_eval.errors import DataError, EvaluationError, UsageError
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.base.errors import DataError, EvaluationError, UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.tasks import load_tasks
 from optimize_eval.tasks.under_test.model import ModelUnderTest, Output, Prompt
 from optimize_eval.tasks.under_test.table import connect_model, parse_model, retries_of

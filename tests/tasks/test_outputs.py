@@ -9,8 +9,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from optimize_eval.errors import CannotGoOn, EvaluationError, UsageError
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.base.errors import CannotGoOn, EvaluationError, UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.store.journal import Damaged, sealed
 from optimize_eval.tasks.under_test.model import Output, Prompt
 from optimize_eval.tasks.under_test.outputs import Outputs, close_outputs, key_of, open_outputs

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import ending, output
 from optimize_eval.cli.host import Terminal
 from optimize_eval.cli.options import gates
@@ -12,7 +13,6 @@ from optimize_eval.cli.printed import leaderboards
 from optimize_eval.cli.printed.shown import row as show_row
 from optimize_eval.cli.printed.shown import task as show_task
 from optimize_eval.cli.viewing import viewed
-from optimize_eval.errors import UsageError
 from optimize_eval.options.bench import BenchOptions, BoardOptions, OneTaskOptions
 from optimize_eval.options.calling import FolderOptions, HandlingOptions, PricedServerOptions
 from optimize_eval.options.definitions import DefinedDataOptions, given_of

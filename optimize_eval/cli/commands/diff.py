@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
+from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
 from optimize_eval.cli.options import board_gates, gates
 from optimize_eval.cli.options.completion import complete_run
 from optimize_eval.cli.options.newest_run import choose_other_run
 from optimize_eval.cli.printed import page, page_of_diff
-from optimize_eval.errors import UsageError
 from optimize_eval.findings import demands
 from optimize_eval.findings.board import demands as board_demands
 from optimize_eval.findings.board.examples import load_with_examples

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from optimize_eval import shipped
+from optimize_eval.base import shipped
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.cli import output
 from optimize_eval.cli.options import shared as options
 from optimize_eval.cli.options.completion import complete_shipped
-from optimize_eval.errors import UsageError
-from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import parse_evaluator
 from optimize_eval.programs.targets import argv_of
 from optimize_eval.reports.terminal import evaluators as report

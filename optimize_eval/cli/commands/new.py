@@ -14,11 +14,11 @@ from typing import Annotated
 
 import typer
 
-from optimize_eval import shipped
+from optimize_eval.base import shipped
+from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
 from optimize_eval.cli.languages import ALIASES, LANGUAGES, PROPOSER_LANGUAGES, Language, proposer, starter
 from optimize_eval.cli.schemas.table import Document, schema_text
-from optimize_eval.errors import UsageError
 
 EXAMPLES = """\b
 Examples:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import orjson
 import typer
 
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.candidates import Candidate, CandidatePath, load_candidates
 from optimize_eval.cli import output
 from optimize_eval.cli.ending import kept_command
@@ -23,8 +25,6 @@ from optimize_eval.cli.options.sweep_file import (
 )
 from optimize_eval.cli.printed.search_ending import carry_out
 from optimize_eval.cli.viewing import viewed
-from optimize_eval.errors import UsageError
-from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.options import search
 from optimize_eval.options.calling import (
     NoteOptions,
@@ -42,8 +42,8 @@ from optimize_eval.options.reached import judge_of, manners_of, refuse_blank, st
 from optimize_eval.session.settings import handling_of
 
 if TYPE_CHECKING:
+    from optimize_eval.base.manners import Manners
     from optimize_eval.kinds.judge.rubric import JudgeSpec
-    from optimize_eval.manners import Manners
     from optimize_eval.search.optimizing import SearchTask
     from optimize_eval.search.proposing.proposers import ProposerSpec
     from optimize_eval.search.task import SearchArguments

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
 from optimize_eval.cli.formats.reported import BenchReport, RunReport
 from optimize_eval.cli.formats.table import FORMATS, FormatName
@@ -14,7 +15,6 @@ from optimize_eval.cli.options.completion import complete_run
 from optimize_eval.cli.options.newest_run import choose_run
 from optimize_eval.cli.printed import checked, page, records, searched, step_summary
 from optimize_eval.cli.printed.some_examples import find_examples
-from optimize_eval.errors import UsageError
 from optimize_eval.findings import demands
 from optimize_eval.findings.board import demands as board_demands
 from optimize_eval.findings.board.examples import own_boards, stored_board

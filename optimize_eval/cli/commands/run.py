@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
 from optimize_eval.cli.options.evaluators import evaluators_of
 from optimize_eval.cli.options.sweep_file import SweepFile, SweepOption, sweep_of
-from optimize_eval.errors import UsageError
 from optimize_eval.options.calling import FolderOptions, HandlingOptions, PricedServerOptions, RecheckOptions
 from optimize_eval.options.compared import ComparisonOptions
 from optimize_eval.options.definitions import DefinitionOptions, given_of

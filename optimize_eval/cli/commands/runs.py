@@ -10,10 +10,10 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
 from optimize_eval.cli.options import shared as options
 from optimize_eval.cli.options.completion import complete_run
-from optimize_eval.errors import UsageError
 from optimize_eval.reports.terminal import removal as removal_report
 from optimize_eval.reports.terminal import runs as report
 from optimize_eval.store.listing.runs import list_runs

@@ -8,12 +8,14 @@ from typing import Annotated
 
 import typer
 
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.manners import GivenUp
+from optimize_eval.base.protocol import ScoreRange, check_task_model
 from optimize_eval.cli import output
 from optimize_eval.cli.cleanup import Reaper, owned_processes
 from optimize_eval.cli.interrupts import stoppable
 from optimize_eval.cli.options.evaluators import named_evaluators
-from optimize_eval.errors import UsageError
-from optimize_eval.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.kinds.table import connect, kind_of
 from optimize_eval.options.calling import SlotOptions
 from optimize_eval.options.compared import TaskModelOption
@@ -21,8 +23,6 @@ from optimize_eval.options.declared import Heading
 from optimize_eval.options.evaluators import ScoringOptions
 from optimize_eval.options.reached import judge_of, starting_spec
 from optimize_eval.programs.targets import Url
-from optimize_eval.protocol import ScoreRange, check_task_model
-from optimize_eval.retrying import GivenUp
 from optimize_eval.run.stop import Stop
 from optimize_eval.serve.connections import Acceptor, is_loopback, listen, url_of
 from optimize_eval.serve.hosts import hosts_of

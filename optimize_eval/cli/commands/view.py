@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
+from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
 from optimize_eval.cli.options.completion import complete_run
 from optimize_eval.cli.options.newest_run import choose_shown
 from optimize_eval.cli.viewing import in_browser, serving, until_interrupted
-from optimize_eval.errors import UsageError
 from optimize_eval.store.listing.runs import list_runs
 
 EXAMPLES = """\b

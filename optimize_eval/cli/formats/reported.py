@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from optimize_eval.base import files
 from optimize_eval.cli import output
 from optimize_eval.cli.printed import checked
 from optimize_eval.cli.printed.page import PageOptions
@@ -18,7 +19,6 @@ from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.some_examples import SomeExamples
 from optimize_eval.findings.summary.gates import Gate
 from optimize_eval.findings.summary.stored import summarise_stored
-from optimize_eval.reading import files
 from optimize_eval.reports.searched import search_of, with_notes
 from optimize_eval.store.folder import SUMMARY
 from optimize_eval.store.note import command_of, note_of

@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
 from optimize_eval.cli.formats.reported import BenchReport, Reported, RunReport
 from optimize_eval.cli.options import gates
 from optimize_eval.cli.printed import leaderboards, records, searched
 from optimize_eval.cli.printed.page import write_page
-from optimize_eval.errors import UsageError
 from optimize_eval.findings.metrics import records_of
 from optimize_eval.reports import junit, markdown
 from optimize_eval.reports.board import junit as board_junit

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from optimize_eval.errors import UsageError
+from optimize_eval.base.errors import UsageError
 
 
 def refuse_gap(max_gap: float | None) -> None:

@@ -42,7 +42,7 @@ BY_METAVAR: Mapping[str, Callable[[str], list[str]]] = {
 
 
 def _shipped() -> Iterable[str]:
-    from optimize_eval import shipped  # noqa: PLC0415  see above
+    from optimize_eval.base import shipped  # noqa: PLC0415  see above
 
     return shipped.programs()
 

@@ -5,10 +5,10 @@ from typing import TypeVar
 
 import typer
 
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.cli import output
 from optimize_eval.cli.options.sweep_file import is_flag, sweep_of
-from optimize_eval.errors import UsageError
-from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.options.declared import declared
 from optimize_eval.options.evaluators import JudgeOptions, NamedEvaluatorOptions, ReachOptions
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 
-from optimize_eval.errors import UsageError
+from optimize_eval.base.errors import UsageError
 
 _NO_SUCH_OPTION = re.compile(r"No such option: (--[\w-]+)")
 

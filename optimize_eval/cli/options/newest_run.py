@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
-from optimize_eval.errors import UsageError
 from optimize_eval.store.listing.listed import ListedRun, State
 from optimize_eval.store.listing.runs import list_runs
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from optimize_eval.base.errors import UsageError
 from optimize_eval.candidates import CandidatePath
 from optimize_eval.cli import output
 from optimize_eval.cli.commands.table import ORDER
 from optimize_eval.cli.options.bound import options_of
-from optimize_eval.errors import UsageError
 from optimize_eval.options.compared import CandidateOptions
 from optimize_eval.options.declared import Declared, Heading
 
@@ -81,7 +81,7 @@ def _take_option(context: typer.Context, path: str | None) -> str | None:
 
 
 def _has_table(path: str, name: str) -> bool:
-    from optimize_eval.reading import files  # noqa: PLC0415  see take_sweep
+    from optimize_eval.base import files  # noqa: PLC0415  see take_sweep
 
     try:
         lines = files.read(path, files.CANDIDATE).decode().splitlines()

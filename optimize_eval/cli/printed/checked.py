@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import typer
 
+from optimize_eval.base import files
+from optimize_eval.base.errors import CannotGoOn
 from optimize_eval.cli import output
 from optimize_eval.cli.options import gates
-from optimize_eval.errors import CannotGoOn
 from optimize_eval.findings import rederive
 from optimize_eval.findings.board.cells import ranks_none
 from optimize_eval.findings.board.shapes import Board
 from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.summary.gates import Gate
 from optimize_eval.findings.summary.stored import NEWER, unlike_keys
-from optimize_eval.reading import files
 from optimize_eval.session.benching.boards import compute_again
 from optimize_eval.store.folder import LEADERBOARD, PROPOSALS, SUMMARY, holder
 from optimize_eval.store.manifest import is_bench

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
+from optimize_eval.base.errors import CannotGoOn, UsageError
 from optimize_eval.cli import output
 from optimize_eval.cli.destination import Destination
-from optimize_eval.errors import CannotGoOn, UsageError
 from optimize_eval.findings.board.shapes import Board
 from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.reports.page.benched import on_a_page

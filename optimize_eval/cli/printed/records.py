@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
-from optimize_eval.errors import UsageError
 from optimize_eval.findings.metrics import left_out
 from optimize_eval.reports import rows
 from optimize_eval.store.records import LeftOut, RunRecord

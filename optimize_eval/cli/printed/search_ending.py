@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 import orjson
 import typer
 
+from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
 from optimize_eval.cli.destination import Destination
 from optimize_eval.cli.host import Terminal
 from optimize_eval.cli.interrupts import Interrupted
-from optimize_eval.errors import UsageError
 
 if TYPE_CHECKING:  # a plain --help needs no search
     from pathlib import Path

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
-from optimize_eval.errors import UsageError
 from optimize_eval.reports.searched import result_without_run
 from optimize_eval.store.folder import MANIFEST, PROPOSALS, SEARCH, holder
 from optimize_eval.store.listing.searches import read_search, stopped_session

@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Mapping, Sequence
 
-from optimize_eval.errors import UsageError
+from optimize_eval.base.errors import UsageError
 from optimize_eval.findings.some_examples import SomeExamples
 from optimize_eval.findings.summary.gates import check_gap
 from optimize_eval.rows.selection import parse_selection

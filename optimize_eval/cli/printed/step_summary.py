@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
+from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
 from optimize_eval.cli.formats.reported import BenchReport, RunReport
-from optimize_eval.errors import UsageError
 from optimize_eval.findings.board.cells import name_of
 from optimize_eval.findings.shapes.summary import FailureGroup
 from optimize_eval.findings.summary.stored import summarise_stored

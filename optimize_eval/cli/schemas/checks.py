@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from optimize_eval import checks
-from optimize_eval.errors import UsageError
-from optimize_eval.evaluator import LONGEST_TIMEOUT
+from optimize_eval.base import checks
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.evaluator import LONGEST_TIMEOUT
+from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.options.values import OneOf, filters
-from optimize_eval.protocol import ScoreRange
 
 Schema = dict[str, Any]
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from optimize_eval.checks import Keys
+from optimize_eval.base.checks import Keys
 from optimize_eval.cli.schemas.checks import NUMBER, OBJECT, TEXT, TEXTS, Schema, describe_check
 from optimize_eval.options.declared import all_declared
 from optimize_eval.options.evaluators import ReachOptions

@@ -9,9 +9,9 @@ MODEL.SCORER.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings.metrics import counts_as
-from optimize_eval.frozen import frozen
-from optimize_eval.protocol import ScoreRange
 from optimize_eval.store.layout import Cell, Layout
 from optimize_eval.store.ledger import OWED
 from optimize_eval.store.manifest import Manifest

@@ -4,8 +4,8 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from optimize_eval.base.names import distinct
 from optimize_eval.findings.board.shapes import Board, TaskScores
-from optimize_eval.names import distinct
 
 _MOST_LISTED = 10
 _SHOWN = 8

@@ -5,9 +5,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from optimize_eval.errors import OptimizeEvalError
+from optimize_eval.base.errors import OptimizeEvalError
+from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.demands import GateOptions, task_bounds
-from optimize_eval.frozen import frozen
 from optimize_eval.store.folder import LEADERBOARD, MANIFEST
 from optimize_eval.store.stored import StoredRun
 

@@ -7,7 +7,7 @@ of it. Boards alone are stored's.
 from collections.abc import Iterator
 from dataclasses import replace
 
-from optimize_eval.errors import UsageError
+from optimize_eval.base.errors import UsageError
 from optimize_eval.findings.board.cells import BenchedModel, benched_models, is_owed
 from optimize_eval.findings.board.outcomes import FileOutcomes, example_of, read_outcomes
 from optimize_eval.findings.board.shapes import Board, BoardExample, ModelScores

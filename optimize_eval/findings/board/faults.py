@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from optimize_eval.base.wrong_answers import describe
 from optimize_eval.findings.board.shapes import SCHEMA
-from optimize_eval.wrong_answers import describe
 
 _LONG = 60
 

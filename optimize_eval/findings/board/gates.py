@@ -7,7 +7,8 @@ summary.gates'; how two boards compare is diff.boards'.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from optimize_eval.errors import UsageError
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.board.comparable import by_name
 from optimize_eval.findings.board.shapes import Board, ModelScores, TaskScores
 from optimize_eval.findings.diff.board_words import sentence
@@ -17,7 +18,6 @@ from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.summary.compare import HINT_WORSE, TOO_FEW
 from optimize_eval.findings.summary.gates import BoundAxes, Gate, bound_gate, check_reachable, read_bound
 from optimize_eval.findings.wording import count
-from optimize_eval.frozen import frozen
 from optimize_eval.statistics.families import can_decide, fewest_units
 from optimize_eval.statistics.intervals import Interval
 

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
-from optimize_eval.errors import FailureKind
+from optimize_eval.base.errors import FailureKind
+from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.board.by_task import mean_over, on_tasks_like_these
 from optimize_eval.findings.board.names import NONE_KNOWN, KnownTasks
 from optimize_eval.findings.board.outcomes import CountedTask, FileOutcomes, example_of
@@ -24,7 +25,6 @@ from optimize_eval.findings.board.shapes import (
 from optimize_eval.findings.measures import passes_of, passes_over
 from optimize_eval.findings.scores import Outcomes, Scores, joined_outcomes
 from optimize_eval.findings.shapes.measured import PassRates
-from optimize_eval.frozen import frozen
 from optimize_eval.statistics.means import mean_of
 
 ByExample = Sequence[float]  # not a number where there is no score

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 
-from optimize_eval.frozen import frozen
+from optimize_eval.base.frozen import frozen
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.manifest import Manifest, evaluators_of
 

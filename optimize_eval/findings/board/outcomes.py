@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import TypeVar
 
+from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.board.shapes import BoardExample, Prediction
 from optimize_eval.findings.measures import Measures
 from optimize_eval.findings.scores import CellReading, Scores
-from optimize_eval.frozen import frozen
 from optimize_eval.store.layout import Cell, Layout
 from optimize_eval.store.view import JournalRecord, Reader
 from optimize_eval.tasks import Task, TaskFile

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from hashlib import file_digest
 from pathlib import Path
 
-from optimize_eval.errors import UsageError
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.board.shapes import Board
-from optimize_eval.frozen import frozen
 
 
 @frozen

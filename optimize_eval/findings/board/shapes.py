@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
+from optimize_eval.base.frozen import frozen
 from optimize_eval.findings import documents
 from optimize_eval.findings.documents import FLAT, IF_ANY, from_dict
 from optimize_eval.findings.shapes.conclusion import Conclusion
 from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.shapes.measured import CorpusBleu, PassRates
 from optimize_eval.findings.shapes.summary import SpendingTotals
-from optimize_eval.frozen import frozen
 from optimize_eval.statistics.intervals import Interval
 
 SCHEMA = "leaderboard.v1"

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.errors import UsageError
+from optimize_eval.base import files, strict_json
+from optimize_eval.base.errors import UsageError
 from optimize_eval.findings.board import faults
 from optimize_eval.findings.board.shapes import Board
-from optimize_eval.reading import files, strict_json
 from optimize_eval.store.folder import LEADERBOARD, MANIFEST, read_manifest
 from optimize_eval.store.manifest import Manifest, NotARun, is_bench
 

@@ -9,6 +9,8 @@ from functools import cached_property, partial
 from itertools import combinations
 from math import comb
 
+from optimize_eval.base.frozen import Remembers, frozen
+from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings.claims.failures import (
     Between,
     WithFailures,
@@ -42,8 +44,6 @@ from optimize_eval.findings.summary.compare import (
     tolerance_of,
 )
 from optimize_eval.findings.summary.gap import Lost, lost_gain, state_of
-from optimize_eval.frozen import Remembers, frozen
-from optimize_eval.protocol import ScoreRange
 from optimize_eval.statistics.equivalence import Tolerance
 from optimize_eval.statistics.families import holm
 from optimize_eval.store.layout import Layout, Split

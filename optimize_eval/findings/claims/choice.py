@@ -7,13 +7,13 @@ interval is not: it holds for all that were tried at once, whichever of them was
 import math
 from collections.abc import Sequence
 
+from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.claims.failures import are_held_against, counted_as
 from optimize_eval.findings.rows import marked, survives_failures
 from optimize_eval.findings.scores import Scores, Values
 from optimize_eval.findings.shapes.row import Row
 from optimize_eval.findings.shapes.summary import LostInShort, WinnersCarryOver, WinnersSelection
 from optimize_eval.findings.summary import compare, gap
-from optimize_eval.frozen import frozen
 from optimize_eval.statistics.carry_over import CarryOver, carry_over
 from optimize_eval.statistics.gaps import GapEstimate, gap_of
 from optimize_eval.statistics.intervals import around_the_best

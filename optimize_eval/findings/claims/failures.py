@@ -8,9 +8,9 @@ from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.scores import Outcomes, Values
 from optimize_eval.findings.summary.compare import BETTER, WORSE, Comparison
-from optimize_eval.frozen import frozen
 
 SURELY, IF_ALIKE, NOT, UNBOUNDED = "surely", "if_both_count_as_zero", "no", "unbounded"
 

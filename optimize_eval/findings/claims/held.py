@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
+from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.claims.failures import (
     SURELY,
     Between,
@@ -14,7 +15,6 @@ from optimize_eval.findings.claims.failures import (
 )
 from optimize_eval.findings.scores import Outcomes
 from optimize_eval.findings.summary.compare import BETTER, HINT_BETTER, HINT_WORSE, WORSE, Comparison
-from optimize_eval.frozen import frozen
 
 _HINTS = {BETTER: HINT_BETTER, WORSE: HINT_WORSE}
 

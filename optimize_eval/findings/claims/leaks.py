@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.shapes.leakage import KEPT, LEAKED, PART, RECORDED, Leakage, LeakedExample, Like
 from optimize_eval.findings.summary.cells import RecordsByCell
-from optimize_eval.frozen import frozen
 from optimize_eval.store.layout import Cell, Layout, LeakedRow, Split
 from optimize_eval.store.view import JournalRecord
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from typing import Any
 
+from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.claims.families import CellFamily
 from optimize_eval.findings.shapes.summary import Beside, SettingBefore, TriedCandidates
-from optimize_eval.frozen import frozen
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.manifest import SEARCHED, is_bench
 from optimize_eval.store.stored import StoredRun

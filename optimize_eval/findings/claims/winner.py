@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings.claims.against import Against
 from optimize_eval.findings.claims.choice import Half, Kept, kept_of, selection_of, winner_of
 from optimize_eval.findings.claims.families import CellFamily
@@ -11,8 +13,6 @@ from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.shapes.row import Row
 from optimize_eval.findings.shapes.summary import WinnersCarryOver, WinnersSelection
 from optimize_eval.findings.summary import compare, gap
-from optimize_eval.frozen import frozen
-from optimize_eval.protocol import ScoreRange
 from optimize_eval.store.layout import SINGLE, Layout
 
 MOST_BOUNDED = 20_000  # pairs of scores in all, about a second; above it no bound is told

@@ -5,13 +5,13 @@ Only of what both runs have: failures, side information and the means of each ce
 
 from dataclasses import replace
 
+from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.scores import Scores
 from optimize_eval.findings.shapes.side_info import SideInfoEntry
 from optimize_eval.findings.shapes.summary import FailureGroup
 from optimize_eval.findings.shaping import failure_groups
 from optimize_eval.findings.some_examples import at_places
 from optimize_eval.findings.summary.cells import ReadCells
-from optimize_eval.frozen import frozen
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.paired import Paired
 from optimize_eval.store.stored import StoredRun

@@ -8,7 +8,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from optimize_eval.errors import UsageError
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.names import apart
 from optimize_eval.findings.board.by_task import compare_by_task, difference_over
 from optimize_eval.findings.board.comparable import by_name, differences
 from optimize_eval.findings.board.shapes import Board, BoardExample, ModelScores, TaskScores
@@ -33,7 +34,6 @@ from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.shaping import held_difference, score_difference
 from optimize_eval.findings.summary import compare
 from optimize_eval.findings.summary.compare import Comparison, corrected
-from optimize_eval.names import apart
 from optimize_eval.statistics.gaps import Estimate, gap_of
 
 _MOST_CHANGED = 100

@@ -12,6 +12,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings.claims.failures import lower_bounds
 from optimize_eval.findings.claims.held import Held
 from optimize_eval.findings.claims.held import Sides as ComparedSides
@@ -19,8 +21,6 @@ from optimize_eval.findings.diff.shapes import ExampleOfRun, Sides, WorseExample
 from optimize_eval.findings.reasons import reason_of_lowest
 from optimize_eval.findings.scores import CellReading, Scores, Values
 from optimize_eval.findings.summary.compare import Comparison, compare, tolerance_of
-from optimize_eval.frozen import frozen
-from optimize_eval.protocol import ScoreRange
 from optimize_eval.store.layout import Cell, Layout
 from optimize_eval.store.paired import PairedCells, PairedSplit
 from optimize_eval.store.view import Reader

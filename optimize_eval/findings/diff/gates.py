@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from itertools import product
 from pathlib import Path
 
-from optimize_eval.errors import UsageError
+from optimize_eval.base.errors import UsageError
 from optimize_eval.findings.claims.duplicates import joined
 from optimize_eval.findings.diff.regressions import Evidence, Standing, is_shown_lower, standing
 from optimize_eval.findings.diff.shapes import RowDiff, RunDiff

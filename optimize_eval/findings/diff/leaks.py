@@ -1,6 +1,6 @@
 """Two runs without the examples that one of them left out, because an earlier split holds them, too."""
 
-from optimize_eval.errors import UsageError
+from optimize_eval.base.errors import UsageError
 from optimize_eval.findings.claims.leaks import left_out_of
 from optimize_eval.findings.some_examples import at_places
 from optimize_eval.findings.wording import count

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Annotated
 
+from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.documents import IF_ANY
-from optimize_eval.frozen import frozen
 
 
 @frozen

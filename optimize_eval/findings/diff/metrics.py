@@ -7,12 +7,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 
+from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.board.stored import is_bench_folder
 from optimize_eval.findings.diff.measured import CountedRows, MetricDiff, MetricOfRun, ScorerMetricsDiff
 from optimize_eval.findings.diff.shapes import BoardDiff
 from optimize_eval.findings.metrics import metrics_of
 from optimize_eval.findings.metrics.shape import ScorerMetrics
-from optimize_eval.frozen import frozen
 from optimize_eval.store.stored import StoredRun, open_stored
 
 _Key = tuple[str, str, str | None, str]  # evaluator, candidate, model, split

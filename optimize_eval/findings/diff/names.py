@@ -3,8 +3,8 @@
 from dataclasses import replace
 from itertools import chain
 
+from optimize_eval.base.names import apart
 from optimize_eval.findings.diff.shapes import BoardDiff, RunDiff
-from optimize_eval.names import apart
 from optimize_eval.store.paired import OnlyIn
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.board.comparable import are_of_one_file, by_name
 from optimize_eval.findings.board.shapes import BoardExample, ModelScores, Prediction, TaskScores
 from optimize_eval.findings.scores import Outcomes
-from optimize_eval.frozen import frozen
 
 ExamplePair = tuple[BoardExample, BoardExample]  # before and after
 

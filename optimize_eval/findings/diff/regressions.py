@@ -2,10 +2,10 @@
 
 from enum import StrEnum
 
+from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.rows import lead_holds
 from optimize_eval.findings.shapes.difference import Margin, ScoreDifference
 from optimize_eval.findings.summary import compare
-from optimize_eval.frozen import frozen
 from optimize_eval.statistics.families import ALPHA
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
+from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.claims.duplicates import joined
 from optimize_eval.findings.claims.held import Held, corrected_held
 from optimize_eval.findings.diff.cells import ComparedCells, OpenRun, compare_cells
@@ -32,7 +33,6 @@ from optimize_eval.findings.summary.compare import (
     Comparison,
     corrected,
 )
-from optimize_eval.frozen import frozen
 from optimize_eval.store.paired import Paired, pair
 from optimize_eval.store.stored import StoredRun
 

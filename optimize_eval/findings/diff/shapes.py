@@ -3,13 +3,13 @@
 from dataclasses import replace
 from typing import Annotated, Any, Generic, TypeVar
 
+from optimize_eval.base.frozen import frozen
 from optimize_eval.findings import documents
 from optimize_eval.findings.diff.measured import ScorerMetricsDiff
 from optimize_eval.findings.diff.regressions import Evidence, Standing, standing
 from optimize_eval.findings.documents import FLAT, IF_ANY
 from optimize_eval.findings.shapes.conclusion import Conclusion
 from optimize_eval.findings.shapes.difference import Margin, ScoreDifference
-from optimize_eval.frozen import frozen
 from optimize_eval.statistics.intervals import Interval
 from optimize_eval.store.paired import OnlyIn
 

@@ -7,6 +7,7 @@ it; no more does a comparison with it. Gates count nothing of this.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.additions import left_out_of, without
 from optimize_eval.findings.claims.families import CellFamily
 from optimize_eval.findings.claims.leaks import leakage_of
@@ -16,7 +17,6 @@ from optimize_eval.findings.shapes.summary import TriedCandidates
 from optimize_eval.findings.summary.compare import AlsoTried
 from optimize_eval.findings.summary.stored import search_of
 from optimize_eval.findings.wording import count
-from optimize_eval.frozen import frozen
 from optimize_eval.store.layout import SINGLE, Layout
 from optimize_eval.store.manifest import CHOSEN_AFTER
 from optimize_eval.store.paired import PairedCells

@@ -8,15 +8,15 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.candidates import THE_PROMPT
-from optimize_eval.errors import UsageError
 from optimize_eval.findings.metrics.shape import ScorerMetrics
 from optimize_eval.findings.shapes.row import Row
 from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.summary.gates import Gate, bound_gate, check_reachable
 from optimize_eval.findings.wording import count, number
-from optimize_eval.frozen import frozen
-from optimize_eval.protocol import ScoreRange
 from optimize_eval.store.layout import Layout
 from optimize_eval.tasks.definitions.score.kept import KeptScorer, tasks_in
 from optimize_eval.tasks.definitions.score.metrics import (

@@ -11,8 +11,8 @@ from dataclasses import field
 from hashlib import sha256
 from typing import Any
 
+from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.metrics.shape import RuleFaults, Sampled
-from optimize_eval.frozen import frozen
 from optimize_eval.store.layout import Cell, Layout
 from optimize_eval.store.manifest import evaluators_of
 from optimize_eval.store.stored import StoredRun

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Annotated, Any
 
+from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.documents import FLAT, IF_ANY
 from optimize_eval.findings.wording import count
-from optimize_eval.frozen import frozen
 
 Row = Mapping[str, Any]  # a scorer's fields for one sample
 

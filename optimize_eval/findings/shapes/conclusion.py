@@ -1,7 +1,7 @@
 """What a comparison amounts to in words: a sentence, and points below it."""
 
+from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.shapes.summary import Point
-from optimize_eval.frozen import frozen
 
 
 @frozen

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.wording import count
-from optimize_eval.frozen import frozen
 
 RECORDED, PART, KEPT, LEAKED = "recorded", "part", "kept", "leaked"
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Annotated
 
+from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.documents import FLAT, IF_ANY, Key
-from optimize_eval.frozen import frozen
 from optimize_eval.statistics.intervals import Interval
 from optimize_eval.statistics.measures.calibration import Calibration
 

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Annotated
 
+from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.documents import FLAT, value_at
 from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.shapes.measured import Estimate
-from optimize_eval.frozen import frozen
 from optimize_eval.statistics.intervals import Interval
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Annotated
 
+from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.documents import FLAT, IF_ANY
 from optimize_eval.findings.shapes.measured import MeasuredCell
-from optimize_eval.frozen import frozen
 
 
 @frozen

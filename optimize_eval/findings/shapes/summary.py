@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Annotated, Any
 
+from optimize_eval.base.frozen import frozen
 from optimize_eval.findings import documents
 from optimize_eval.findings.documents import IF_ANY, Key, from_dict, value_at
 from optimize_eval.findings.metrics.shape import ScorerMetrics
@@ -18,7 +19,6 @@ from optimize_eval.findings.shapes.measured import (
 from optimize_eval.findings.shapes.row import CandidatePair, ModelPair, Row
 from optimize_eval.findings.shapes.side_info import SideInfoEntry
 from optimize_eval.findings.wording import left_out_by
-from optimize_eval.frozen import frozen
 from optimize_eval.statistics.intervals import Interval
 from optimize_eval.store.journal_end import JournalEnd
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings.claims.duplicates import FEWEST_COPIES
 from optimize_eval.findings.replies import doubts
 from optimize_eval.findings.rows import about_rules, evaluator_label, is_primary
@@ -12,7 +13,6 @@ from optimize_eval.findings.shapes.side_info import SideInfoEntry
 from optimize_eval.findings.shapes.summary import Point, Summary
 from optimize_eval.findings.summary.doubts import alike, front, lopsided, noise, power
 from optimize_eval.findings.wording import count, number, percent
-from optimize_eval.protocol import ScoreRange
 from optimize_eval.store.layout import Layout
 
 NOTABLE_FAILURES = 0.01

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import Protocol
 
+from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.claims.duplicates import with_copies_joined
 from optimize_eval.findings.claims.families import CellFamily
 from optimize_eval.findings.measures import MeasuredCells, Measures, of_cells
@@ -12,7 +13,6 @@ from optimize_eval.findings.shapes.side_info import SideInfoEntry
 from optimize_eval.findings.shaping import measured_in
 from optimize_eval.findings.sideinfo import SideInfo
 from optimize_eval.findings.summary.latency import Latency
-from optimize_eval.frozen import frozen
 from optimize_eval.store.layout import Cell, Layout, Split
 from optimize_eval.store.view import JournalRecord
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings.scores import Values
-from optimize_eval.frozen import frozen
-from optimize_eval.protocol import ScoreRange
 from optimize_eval.statistics.equivalence import Tolerance, WithinMargin, highest, within_margin
 from optimize_eval.statistics.families import ALPHA, can_decide, holm
 from optimize_eval.statistics.paired import PairedDifference, difference_of

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
+from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings.additions import points_about
 from optimize_eval.findings.claims.against import Against
 from optimize_eval.findings.claims.duplicates import copies_in
@@ -22,14 +23,7 @@ from optimize_eval.findings.scores import Scores, known, worst_places
 from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.shapes.leakage import Leakages, sentence_of
 from optimize_eval.findings.shapes.measured import Estimate
-from optimize_eval.findings.shapes.row import (
-    CandidatePair,
-    GroupScores,
-    LowScore,
-    Overfit,
-    Row,
-    ScoreGap,
-)
+from optimize_eval.findings.shapes.row import CandidatePair, GroupScores, LowScore, Overfit, Row, ScoreGap
 from optimize_eval.findings.shapes.summary import (
     NO_VERDICT,
     SCHEMA,
@@ -58,7 +52,6 @@ from optimize_eval.findings.summary.more_repeats import points_about_repeats
 from optimize_eval.findings.summary.skips import points_about_skips
 from optimize_eval.findings.summary.tried import points_about_tried
 from optimize_eval.findings.summary.verdict import judge
-from optimize_eval.protocol import ScoreRange
 from optimize_eval.statistics.means import Mean, mean_of
 from optimize_eval.store.layout import Cell, Layout
 

@@ -4,7 +4,7 @@ The splits differ in difficulty, so the headline is the lost gain: the gain over
 that on val. It is called overfitting only where it is shown, and kept only where that is shown.
 """
 
-from optimize_eval.frozen import frozen
+from optimize_eval.base.frozen import frozen
 from optimize_eval.statistics.carry_over import CarryOver, carry_over
 from optimize_eval.statistics.families import ALPHA, can_decide
 from optimize_eval.statistics.gaps import Estimate, GapEstimate, gap_of

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
-from optimize_eval.errors import UsageError
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings.shapes.leakage import KEPT, LEAKED, sentence_of
 from optimize_eval.findings.shapes.row import Row
 from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.wording import MINUS, count, interval, number, signed
-from optimize_eval.frozen import frozen
-from optimize_eval.protocol import ScoreRange
 from optimize_eval.statistics.intervals import Interval
 from optimize_eval.store.layout import Layout
 

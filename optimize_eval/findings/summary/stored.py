@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from optimize_eval.base import files
 from optimize_eval.findings.additions import left_out_of, without
 from optimize_eval.findings.claims.tried import corrections_in
 from optimize_eval.findings.documents import from_dict
@@ -19,7 +20,6 @@ from optimize_eval.findings.shapes.summary import SCHEMA, Point, SpendingTotals,
 from optimize_eval.findings.summary.document import summarise
 from optimize_eval.findings.summary.points import LOSE_MUCH
 from optimize_eval.findings.summary.verdict import after_search
-from optimize_eval.reading import files
 from optimize_eval.store.folder import PROPOSALS, SUMMARY
 from optimize_eval.store.journal_end import JournalEnd, fits, journal_end
 from optimize_eval.store.manifest import CHOSEN_AFTER, SEARCHED, SearchedRun

@@ -5,17 +5,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from optimize_eval.errors import UsageError
-from optimize_eval.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.protocol import Payload
 from optimize_eval.kinds.judge.rubric import JudgeSpec, check_judge, judge_of
 from optimize_eval.kinds.kind import Checks, Kind, ShellCall, TargetKey, as_name, served_retries
 from optimize_eval.kinds.shell import as_format, plain
 from optimize_eval.programs.identity import Identity
-from optimize_eval.protocol import Payload
 
 if TYPE_CHECKING:
-    from optimize_eval.checks import Keys
-    from optimize_eval.manners import Manners
+    from optimize_eval.base.checks import Keys
+    from optimize_eval.base.manners import Manners
     from optimize_eval.models.spec import ModelSpec
 
 _BEGINS = "judge:"
@@ -67,7 +67,7 @@ def _of_model(model: str | ModelTable, defaults: EvaluatorSpec, settings: Mappin
 
 
 def _settings(folder: str) -> "Keys":
-    from optimize_eval import checks
+    from optimize_eval.base import checks
 
     def path(value: Any) -> str:
         return checks.beside(folder, checks.text(value))
@@ -107,7 +107,7 @@ def _check_defaults(defaults: EvaluatorSpec, judges: Sequence[EvaluatorSpec]) ->
 
 
 def _targets() -> dict[str, TargetKey]:
-    from optimize_eval import checks
+    from optimize_eval.base import checks
 
     return {"judge": TargetKey(checks.model, _of_model, is_model=True)}
 

@@ -8,18 +8,18 @@ scored 0. Scores are from 0 to 1 whatever the score range.
 from collections.abc import Sequence
 from operator import attrgetter
 
-from optimize_eval.errors import EvaluationError
-from optimize_eval.evaluator import Capacity, EvaluatorSpec
+from optimize_eval.base.errors import EvaluationError
+from optimize_eval.base.evaluator import Capacity, EvaluatorSpec
+from optimize_eval.base.manners import Queue
+from optimize_eval.base.protocol import Answer, Answered, Payload, encode
 from optimize_eval.judging.asking import Question, ask, usage_of
 from optimize_eval.judging.reply import parse_reply
 from optimize_eval.judging.schema import schema_of
 from optimize_eval.kinds.judge.prompt import messages
 from optimize_eval.kinds.judge.rubric import JudgeSpec, check_judge, judge_of
-from optimize_eval.manners import Queue
 from optimize_eval.models.from_spec import live_model, with_options
 from optimize_eval.models.spec import ModelSpec
 from optimize_eval.programs.batch import call_singly
-from optimize_eval.protocol import Answer, Answered, Payload, encode
 
 
 class JudgeEvaluator:

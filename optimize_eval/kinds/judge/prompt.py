@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
+from optimize_eval.base import strict_json
+from optimize_eval.base.protocol import Payload
 from optimize_eval.judging.form import AnswerForm, Rubric
 from optimize_eval.kinds.judge.rubric import JudgeSpec
-from optimize_eval.protocol import Payload
-from optimize_eval.reading import strict_json
 
 Message = dict[str, str]
 

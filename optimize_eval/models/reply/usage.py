@@ -5,8 +5,8 @@ from typing import Any
 
 import orjson
 
+from optimize_eval.base.spent import counts_of
 from optimize_eval.http.client import SUCCESS, Response
-from optimize_eval.spent import counts_of
 
 
 def counts_in(response: Response) -> dict[str, Any]:

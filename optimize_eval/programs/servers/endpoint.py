@@ -9,9 +9,12 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic
 
-from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.evaluator import ANSWER_CAP, Capacity, EvaluatorSpec
-from optimize_eval.http import headers
+from optimize_eval.base import secrets
+from optimize_eval.base.checks import seconds_given
+from optimize_eval.base.errors import EvaluationError, FailureKind
+from optimize_eval.base.evaluator import ANSWER_CAP, Capacity, EvaluatorSpec
+from optimize_eval.base.protocol import NO_CAPABILITIES, Capabilities, decode_answer
+from optimize_eval.base.secrets import redact, redact_values
 from optimize_eval.http.client import (
     REPEAT_AT,
     SUCCESS,
@@ -24,9 +27,6 @@ from optimize_eval.http.client import (
 from optimize_eval.programs.batch import Unanswered, call_in_batches
 from optimize_eval.programs.codec import AnswerT, Contract, QuestionT
 from optimize_eval.programs.targets import url_of
-from optimize_eval.protocol import NO_CAPABILITIES, Capabilities, decode_answer
-from optimize_eval.reading.durations import seconds_given
-from optimize_eval.secrets import redact, redact_values
 
 _SOURCE = "the response body"
 _SHOWN_BODY = 500
@@ -43,9 +43,9 @@ class Endpoint(Generic[QuestionT, AnswerT]):
     def __init__(self, spec: EvaluatorSpec, contract: Contract[QuestionT, AnswerT]) -> None:
         self._spec = spec
         self._contract = contract
-        url, own = url_of(spec), headers.own(spec.headers, spec.name)
-        sent = headers.expand(own)
-        self._secrets = headers.secrets(own, url)
+        url, own = url_of(spec), secrets.own(spec.headers, spec.name)
+        sent = secrets.expand(own)
+        self._secrets = secrets.secrets(own, url)
         self._connections = Connections(url, sent)
         self.capacity = Capacity()
         self._room = threading.Condition()

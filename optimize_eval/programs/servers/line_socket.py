@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic
 
-from optimize_eval.errors import EvaluationError, FailureKind, UsageError
-from optimize_eval.evaluator import ANSWER_CAP, Capacity, EvaluatorSpec, check_text
+from optimize_eval.base.checks import seconds_given
+from optimize_eval.base.errors import EvaluationError, FailureKind, UsageError
+from optimize_eval.base.evaluator import ANSWER_CAP, Capacity, EvaluatorSpec, check_text
+from optimize_eval.base.protocol import NO_CAPABILITIES, decode_answer
 from optimize_eval.programs.batch import call_singly
 from optimize_eval.programs.codec import AnswerT, Contract, QuestionT
 from optimize_eval.programs.one_shot import milliseconds
-from optimize_eval.protocol import NO_CAPABILITIES, decode_answer
-from optimize_eval.reading.durations import seconds_given
 
 _LONGEST_PATH = 103  # bytes, on macOS; Linux takes a few more
 _CHUNK = 64 * 1024

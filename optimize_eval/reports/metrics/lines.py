@@ -5,12 +5,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.diff.measured import CountedRows, ScorerMetricsDiff
 from optimize_eval.findings.metrics.shape import Measured, MetricsTable, ScorerMetrics
 from optimize_eval.findings.shapes.row import Row
 from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.wording import count, number
-from optimize_eval.frozen import frozen
 
 NOT_DEFINED = "not defined"
 

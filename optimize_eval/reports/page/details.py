@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
+from optimize_eval.base import strict_json
 from optimize_eval.prompts.prompt import sent_of
-from optimize_eval.reading import strict_json
 from optimize_eval.reports.page.columns import AxisNames
 from optimize_eval.reports.page.excerpt import excerpt_of
 from optimize_eval.reports.page.priority import ExamplePlace

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from optimize_eval.base.version import VERSION
 from optimize_eval.findings.diff.beside import Beside, in_common, read_beside
 from optimize_eval.findings.diff.names import with_models_apart, with_names_apart
 from optimize_eval.findings.diff.regressions import REGRESSIONS, Standing
@@ -29,7 +30,6 @@ from optimize_eval.store.layout import Cell
 from optimize_eval.store.manifest import Manifest, evaluators_of
 from optimize_eval.store.paired import Paired
 from optimize_eval.store.stored import StoredRun
-from optimize_eval.version import VERSION
 
 RUNS, BOARDS = "diff", "board-diff"  # kinds of pages
 

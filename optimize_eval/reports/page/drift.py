@@ -6,8 +6,8 @@ Made of what summary.json has of each key: counts, means, standard deviations, r
 import math
 from collections.abc import Iterable, Iterator, Mapping
 
+from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.shapes.side_info import Distribution, SideInfoEntry, Truths, ValuesAtPath
-from optimize_eval.frozen import frozen
 
 _BEYOND = 3.0  # standard errors
 _FEWEST = 10  # values on each side

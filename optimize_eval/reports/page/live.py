@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from optimize_eval.base import strict_json
+from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.board.examples import own_boards, stored_board
-from optimize_eval.frozen import frozen
-from optimize_eval.reading import strict_json
 from optimize_eval.reports.page import head
 from optimize_eval.reports.page.benched import on_a_page
 from optimize_eval.reports.page.columns import AxisNames

@@ -9,10 +9,11 @@ from dataclasses import field
 from functools import cache
 from typing import Any
 
-from optimize_eval.errors import OptimizeEvalError
+from optimize_eval.base.errors import OptimizeEvalError
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.version import VERSION
 from optimize_eval.findings.board.shapes import Board
 from optimize_eval.findings.summary.stored import as_read, summary_of
-from optimize_eval.frozen import frozen
 from optimize_eval.reports.searched import on_a_page
 from optimize_eval.rows.datasets import read_dataset
 from optimize_eval.store import journal
@@ -22,7 +23,6 @@ from optimize_eval.store.manifest import Manifest
 from optimize_eval.store.replies import index_of, replies_in
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.store.view import JournalRecord
-from optimize_eval.version import VERSION
 
 Places = Sequence[int]
 PlacedRecords = Iterable[tuple[int, JournalRecord]]  # places in a cell, and the newest record at each

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.names import told_apart
+from optimize_eval.base.names import told_apart
 from optimize_eval.reports.columns import wrapped
 from optimize_eval.reports.inert import shortened
 from optimize_eval.reports.terminal.table import Column, layout_table

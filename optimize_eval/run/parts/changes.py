@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import has_changed
 from optimize_eval.run.plan import Plan
 from optimize_eval.tasks.identity import model_has_changed

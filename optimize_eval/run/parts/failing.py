@@ -7,7 +7,7 @@ scorer of a bench, a candidate or a task model of a run.
 from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
-from optimize_eval.run.outcome import SCORER, Failed, Outcome, Progress
+from optimize_eval.base.outcome import SCORER, Failed, Outcome, Progress
 from optimize_eval.run.plan import Plan, Unit
 from optimize_eval.store.layout import Cell
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from optimize_eval.frozen import frozen
+from optimize_eval.base.frozen import frozen
 from optimize_eval.run.plan import Plan, Unit
 from optimize_eval.store.layout import Cell, Layout
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from gepa.core.adapter import EvaluationBatch
 
-from optimize_eval.errors import FailureKind
-from optimize_eval.run.outcome import Failed, Skipped
+from optimize_eval.base.errors import FailureKind
+from optimize_eval.base.outcome import Failed, Skipped
 from optimize_eval.run.runner import PROBES
 from optimize_eval.search.budget import Purse
 from optimize_eval.search.components import Texts, text_of

@@ -12,7 +12,7 @@ from gepa.api import optimize
 from gepa.proposer.base import CandidateProposal
 from gepa.strategies.proposal_sampling import IndependentSampling
 
-from optimize_eval.run.outcome import Failed
+from optimize_eval.base.outcome import Failed
 from optimize_eval.search.budget import Purse
 from optimize_eval.search.ending import Over, OwnError, Why
 from optimize_eval.search.evolution.adapter import Adapter, Item, Label, Tally

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from optimize_eval.errors import EvaluationError
-from optimize_eval.evaluator import Metered
-from optimize_eval.retrying import GivenUp
+from optimize_eval.base.errors import EvaluationError
+from optimize_eval.base.evaluator import Metered
+from optimize_eval.base.manners import GivenUp
+from optimize_eval.base.spent import Spent
 from optimize_eval.run.stop import Stop
 from optimize_eval.search.ending import Over, Why
 from optimize_eval.search.proposing.proposals import Proposal, ProposalRequest, ProposerReply
 from optimize_eval.search.proposing.proposers import Proposer, ProposerSpec, connect_proposer
 from optimize_eval.search.state import SearchState
 from optimize_eval.search.stopping import Meter, cut_off
-from optimize_eval.spent import Spent
 
 MOST_FAILURES = 3  # in a row
 

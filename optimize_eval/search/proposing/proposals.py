@@ -12,13 +12,13 @@ program is started, kept alive and ended is programs.command's business, as for 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.frozen import frozen
+from optimize_eval.base import strict_json
+from optimize_eval.base.errors import EvaluationError, FailureKind
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.protocol import NO_CAPABILITIES, PROTOCOL_VERSION, Capabilities, decode_answer
+from optimize_eval.base.spent import NOTHING, Spent
 from optimize_eval.programs.codec import Contract
-from optimize_eval.protocol import NO_CAPABILITIES, PROTOCOL_VERSION, Capabilities, decode_answer
-from optimize_eval.reading import strict_json
 from optimize_eval.search.components import Texts, shown
-from optimize_eval.spent import NOTHING, Spent
 
 SAMPLE = '{"candidate": "…"}'
 _LONGEST_NOTE = 500

@@ -8,14 +8,14 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Protocol
 
-from optimize_eval.errors import EvaluationError, FailureKind, UsageError
-from optimize_eval.evaluator import EvaluatorSpec
-from optimize_eval.frozen import frozen
+from optimize_eval.base.errors import EvaluationError, FailureKind, UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.frozen import frozen
 from optimize_eval.kinds.table import given_name, identify, parse_evaluator, speak
 from optimize_eval.search.proposing.proposals import CONTRACT, Proposal, ProposalRequest, proposal_of
 
 if TYPE_CHECKING:
-    from optimize_eval.manners import Manners
+    from optimize_eval.base.manners import Manners
     from optimize_eval.models.spec import ModelSpec
 
 TIMEOUT = 300.0  # seconds
@@ -82,7 +82,7 @@ def connect_proposer(spec: ProposerSpec) -> Proposer:
     if spec.plain:
         return CallableProposer(spec.name, spec.plain)
     if spec.model:
-        from optimize_eval.manners import Manners  # noqa: PLC0415  programs need no model
+        from optimize_eval.base.manners import Manners  # noqa: PLC0415  programs need no model
         from optimize_eval.search.proposing.reflection import Reflection  # noqa: PLC0415
 
         return Reflection(spec.model, spec.manners or Manners())

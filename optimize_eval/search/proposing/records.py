@@ -7,8 +7,8 @@ from only: what others say never comes here.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from optimize_eval.reading import strict_json
-from optimize_eval.run.outcome import Failed, Outcome, Scored, Skipped
+from optimize_eval.base import strict_json
+from optimize_eval.base.outcome import Failed, Outcome, Scored, Skipped
 from optimize_eval.search.goal import Goal
 from optimize_eval.search.scores.scorer import Outcomes
 

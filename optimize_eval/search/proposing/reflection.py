@@ -11,15 +11,14 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.manners import Manners
+from optimize_eval.base.errors import EvaluationError, FailureKind
+from optimize_eval.base.manners import GivenUp, Manners, until_answered
+from optimize_eval.base.spent import NOTHING, Spent
 from optimize_eval.models.live import Model
 from optimize_eval.models.spec import ModelSpec, Reply
-from optimize_eval.retrying import GivenUp, until_answered
 from optimize_eval.search.components import ONLY, is_plain
 from optimize_eval.search.proposing.proposals import Proposal, ProposalRequest
 from optimize_eval.search.proposing.records import PROMPT, fitted
-from optimize_eval.spent import NOTHING, Spent
 
 RETRIES = 2
 

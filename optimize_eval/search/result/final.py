@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from optimize_eval.base.errors import OptimizeEvalError
 from optimize_eval.candidates import Candidate
-from optimize_eval.errors import OptimizeEvalError
 from optimize_eval.kinds.table import connect
 from optimize_eval.run.live import Connecting
 from optimize_eval.run.plan import Plan

@@ -5,8 +5,8 @@ from dataclasses import field
 from math import fsum
 from typing import Any
 
+from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.documents import to_dict
-from optimize_eval.frozen import frozen
 from optimize_eval.search.components import Texts, shown, text_of
 from optimize_eval.search.ending import Why
 

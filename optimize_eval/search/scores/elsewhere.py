@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.protocol import validate_evaluator_payload
 from optimize_eval.kinds.table import is_served
 from optimize_eval.programs.identity import Identity
-from optimize_eval.protocol import validate_evaluator_payload
 from optimize_eval.run.reuse import copy_outputs, replies_reused
 from optimize_eval.store import journal
 from optimize_eval.store.folder import EVALUATIONS, JOURNAL, MANIFEST, OUTPUTS

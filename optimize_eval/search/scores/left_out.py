@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from optimize_eval.errors import EvaluationError
-from optimize_eval.evaluator import EvaluatorSpec
-from optimize_eval.frozen import frozen
-from optimize_eval.run.outcome import Outcome, Scored, Skipped
+from optimize_eval.base.errors import EvaluationError
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.outcome import Outcome, Scored, Skipped
 from optimize_eval.run.plan import Unit
 from optimize_eval.search.scores.scorer import Outcomes
 from optimize_eval.session.replying.samples import Looks, Seen, looks_at_rows

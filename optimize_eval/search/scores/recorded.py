@@ -6,8 +6,8 @@ from math import nan
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.errors import FailureKind
-from optimize_eval.run.outcome import Failed, Outcome, Scored, Skipped
+from optimize_eval.base.errors import FailureKind
+from optimize_eval.base.outcome import Failed, Outcome, Scored, Skipped
 from optimize_eval.store import journal
 from optimize_eval.store.ledger import is_unranked
 

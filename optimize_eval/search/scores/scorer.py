@@ -7,7 +7,7 @@ recorded failure neither: inside a search it is final.
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from optimize_eval.run.outcome import Outcome
+from optimize_eval.base.outcome import Outcome
 
 
 class Trial(NamedTuple):

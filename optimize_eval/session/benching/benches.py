@@ -9,16 +9,16 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.protocol import check_task_model
 from optimize_eval.candidates import THE_PROMPT
-from optimize_eval.errors import UsageError
-from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.findings.board.cells import benched_models
 from optimize_eval.findings.board.demands import BoardDemands, judged, read_before_calls
 from optimize_eval.findings.board.document import expected_board
 from optimize_eval.findings.board.shapes import Board
 from optimize_eval.findings.demands import NO_GATES, GateOptions
-from optimize_eval.frozen import frozen
-from optimize_eval.protocol import check_task_model
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import Plan, plan_run
 from optimize_eval.run.splits import SplitSource

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
-from optimize_eval.errors import UsageError
-from optimize_eval.evaluator import EvaluatorSpec
-from optimize_eval.frozen import frozen
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.frozen import frozen
 from optimize_eval.kinds.table import kind_of, parse_evaluators
 from optimize_eval.kinds.task import NO_OWN, scorer_spec
 from optimize_eval.options.bench import BenchOptions

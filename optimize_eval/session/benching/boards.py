@@ -4,13 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.findings.board.cells import (
-    BenchedModel,
-    benched_models,
-    is_owed,
-    ranks_none,
-    unranked_in,
-)
+from optimize_eval.findings.board.cells import BenchedModel, benched_models, is_owed, ranks_none, unranked_in
 from optimize_eval.findings.board.document import board_of
 from optimize_eval.findings.board.examples import STEM
 from optimize_eval.findings.board.shapes import Board

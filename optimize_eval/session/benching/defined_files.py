@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from optimize_eval.errors import UsageError
+from optimize_eval.base.errors import UsageError
 from optimize_eval.session.host import Say
 from optimize_eval.tasks.definitions.target import SUFFIXES
 from optimize_eval.tasks.jsonl.files import shows_tasks

@@ -7,11 +7,11 @@ from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from optimize_eval.errors import DataError, OptimizeEvalError, UsageError
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.base import strict_json
+from optimize_eval.base.errors import DataError, OptimizeEvalError, UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.wording import count
-from optimize_eval.frozen import frozen
-from optimize_eval.reading import strict_json
 from optimize_eval.rows.datasets import copies_of, load_examples
 from optimize_eval.rows.example import Example
 from optimize_eval.rows.selection import Selection

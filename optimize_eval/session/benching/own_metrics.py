@@ -6,10 +6,10 @@ Their ids in results end in a part of what the evaluator is: boards of different
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from optimize_eval.errors import UsageError
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.kinds.table import identify
-from optimize_eval.protocol import ScoreRange
 from optimize_eval.tasks import TaskFile
 from optimize_eval.tasks.jsonl.metrics import OWN
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from optimize_eval.errors import DataError, Problem, UsageError
+from optimize_eval.base.errors import DataError, Problem, UsageError
 from optimize_eval.session.benching.defined_files import FoundTask
 from optimize_eval.session.replying.defining import read_task
 from optimize_eval.sweepfile.evaluator_keys import evaluator_keys

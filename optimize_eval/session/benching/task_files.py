@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.errors import DataError, Problem, UsageError
-from optimize_eval.names import distinct
-from optimize_eval.reading import strict_json
+from optimize_eval.base import strict_json
+from optimize_eval.base.errors import DataError, Problem, UsageError
+from optimize_eval.base.names import distinct
 from optimize_eval.rows.datasets import ParsedFile
 from optimize_eval.rows.example import Example
 from optimize_eval.rows.selection import EVERYTHING, Selection

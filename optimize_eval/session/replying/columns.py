@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from optimize_eval.errors import DataError
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.base.errors import DataError
+from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.session.host import Say
 from optimize_eval.tasks.definitions.target import defined_of

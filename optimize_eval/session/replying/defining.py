@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from optimize_eval.errors import DataError, UsageError
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.base.errors import DataError, UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.kinds.kind import SERVED_RETRIES
 from optimize_eval.kinds.table import named_apart
 from optimize_eval.run.splits import SplitSource
@@ -93,11 +93,7 @@ def scorers_of(
     Those that are not called need no judge.
     """
     from optimize_eval.tasks.definitions.evaluating.plain import has_code  # noqa: PLC0415  see read_task
-    from optimize_eval.tasks.definitions.score.tools import (  # noqa: PLC0415
-        model_keys,
-        ranks,
-        score_range,
-    )
+    from optimize_eval.tasks.definitions.score.tools import model_keys, ranks, score_range  # noqa: PLC0415
 
     if not task.scorers:
         raise UsageError(f"the task {task.key} has no scorer", hint="give it one: see docs/task-files.md")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.kinds import command
 from optimize_eval.session.host import Say
 from optimize_eval.store.folder import write_document

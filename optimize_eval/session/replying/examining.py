@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from optimize_eval.errors import EvaluationError
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.base.errors import EvaluationError
+from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.run.plan import Plan
 from optimize_eval.session.host import Say
 from optimize_eval.store import journal
@@ -170,11 +170,7 @@ class _Examination:
         """Run the code of a scorer's metrics that was not run for the rows that count."""
         from optimize_eval.findings.metrics.of_run import code_values  # noqa: PLC0415  see above
         from optimize_eval.findings.metrics.rows import counted, sampled  # noqa: PLC0415
-        from optimize_eval.tasks.definitions.score.metrics import (  # noqa: PLC0415
-            PythonMetric,
-            digest_of,
-            digest_of_code,
-        )
+        from optimize_eval.tasks.definitions.score.metrics import PythonMetric, digest_of, digest_of_code  # noqa: PLC0415
 
         metrics = [one for one in scorer.metrics or () if isinstance(one, PythonMetric)]
         if not metrics or excluded is None or scorer.evaluator not in rows.cells:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.candidates import Candidate
-from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.findings.board.cells import BenchedModel, former_models
 from optimize_eval.kinds.task import task_spec
 from optimize_eval.rows.datasets import ParsedFile

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from optimize_eval.errors import UsageError
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.programs.identity import Identity
 from optimize_eval.run.replan import models_of
 from optimize_eval.store.folder import OUTPUTS

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import named_apart
 from optimize_eval.kinds.task import check_one_base, task_spec
 from optimize_eval.sweepfile import SUFFIX

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.frozen import frozen
 from optimize_eval.candidates import Candidate
-from optimize_eval.evaluator import EvaluatorSpec
-from optimize_eval.frozen import frozen
 from optimize_eval.options.prompts import PromptingOptions
 from optimize_eval.programs.identity import Identity
 from optimize_eval.run.plan import Plan

@@ -9,11 +9,11 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.base.errors import EvaluationError, FailureKind
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.protocol import Payload
 from optimize_eval.findings.metrics.rows import TaskRow, TaskRows
 from optimize_eval.prompts.prompt import fields_of
-from optimize_eval.protocol import Payload
 from optimize_eval.run.plan import Plan
 from optimize_eval.session.replying.prompting import of_stored, writing_to
 from optimize_eval.store.stored import StoredRun

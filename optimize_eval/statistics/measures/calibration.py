@@ -8,7 +8,7 @@ between them over ten bins of equal width, weighted by how many answers each has
 import math
 from collections.abc import Iterable, Sequence
 
-from optimize_eval.frozen import frozen
+from optimize_eval.base.frozen import frozen
 
 BINS = 10
 

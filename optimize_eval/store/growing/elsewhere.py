@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from optimize_eval.reading import files
+from optimize_eval.base import files
 from optimize_eval.store.document import SCHEMA, Document, current
 from optimize_eval.store.folder import JOURNAL, MANIFEST
 from optimize_eval.store.keys import CellName, digest_of, name_in_cells

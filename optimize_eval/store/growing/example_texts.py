@@ -6,7 +6,7 @@ Names and starts of inputs are for people; the digests of candidates that are fi
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from optimize_eval.frozen import frozen
+from optimize_eval.base.frozen import frozen
 from optimize_eval.store.document import Document
 
 Entry = Mapping[str, Any]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from optimize_eval.errors import UsageError
+from optimize_eval.base.errors import UsageError
 from optimize_eval.store.document import Document, cell_name, cell_of, cells_among, current
 from optimize_eval.store.growing.refused import contradiction, kind_of
 from optimize_eval.store.keys import digest_of, shown_as

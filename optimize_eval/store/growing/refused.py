@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from optimize_eval.errors import UsageError
+from optimize_eval.base.errors import UsageError
 from optimize_eval.store.manifest import listed
 
 _TASK = "task:"  # what the text of an evaluator begins with that scores by a task

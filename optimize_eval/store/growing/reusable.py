@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from optimize_eval.errors import OptimizeEvalError
+from optimize_eval.base.errors import OptimizeEvalError
 from optimize_eval.store.folder import holder
 from optimize_eval.store.growing.elsewhere import AUTO, runs_beside
 from optimize_eval.store.stored import StoredRun, open_stored

@@ -6,7 +6,7 @@ from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
 
-from optimize_eval.frozen import frozen
+from optimize_eval.base.frozen import frozen
 from optimize_eval.store.folder import EVALUATIONS, JOURNAL, MANIFEST, PROPOSALS
 from optimize_eval.store.listing.searches import StoredSearch
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.errors import OptimizeEvalError, UsageError
-from optimize_eval.reading import files, strict_json
+from optimize_eval.base import files, strict_json
+from optimize_eval.base.errors import OptimizeEvalError, UsageError
 from optimize_eval.store.document import cell_name
 from optimize_eval.store.folder import (
     JOURNAL,
@@ -28,12 +28,7 @@ from optimize_eval.store.journal import SCHEMA, check_schema, decode, last_line
 from optimize_eval.store.journal_end import fits
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.listing.listed import ComparedAxes, ListedRun, State, changed_at, size_of
-from optimize_eval.store.listing.searches import (
-    KILLED,
-    UNKNOWN,
-    read_search,
-    stopped_session,
-)
+from optimize_eval.store.listing.searches import KILLED, UNKNOWN, read_search, stopped_session
 from optimize_eval.store.manifest import Manifest, is_bench, layout_of
 from optimize_eval.store.note import command_of, note_of
 from optimize_eval.store.stored import read_run

@@ -10,7 +10,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.frozen import frozen
+from optimize_eval.base.frozen import frozen
 from optimize_eval.store import journal
 from optimize_eval.store.folder import EVALUATIONS, PROPOSALS, SEARCH, holder
 from optimize_eval.store.resumed import resume_line

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.errors import DataError, Problem
-from optimize_eval.reading import files, strict_json, strict_toml
+from optimize_eval.base import files, strict_json, strict_toml
+from optimize_eval.base.errors import DataError, Problem
 from optimize_eval.tasks.definitions.read.given import Written
 
 __all__ = ["Written", "config_of"]
@@ -38,7 +38,7 @@ def _decoded(suffix: str, text: str) -> Any:
         return strict_toml.loads(text)
     if suffix == ".json":
         return strict_json.loads(text, unique_keys=True)
-    from optimize_eval.reading import strict_yaml  # noqa: PLC0415  few values are in files
+    from optimize_eval.base import strict_yaml  # noqa: PLC0415  few values are in files
 
     return strict_yaml.loads(text)
 

@@ -7,9 +7,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.errors import DataError, Problem, UsageError
-from optimize_eval.frozen import frozen
-from optimize_eval.reading import files
+from optimize_eval.base import files
+from optimize_eval.base.errors import DataError, Problem, UsageError
+from optimize_eval.base.frozen import frozen
 from optimize_eval.rows.datasets import load_examples
 from optimize_eval.rows.example import Example
 from optimize_eval.tasks.definitions.examining import RuleFault, examiner

@@ -4,7 +4,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.tasks.definitions.filters import Comparison, Filter, Membership, Unary
 from optimize_eval.tasks.definitions.score.fields import variables
 from optimize_eval.tasks.definitions.solve.trace import Trace

@@ -3,8 +3,8 @@
 import re
 import sys
 
-from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.base.errors import EvaluationError, FailureKind
+from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.programs import exits, process
 from optimize_eval.programs.not_started import explain_refusal
 from optimize_eval.programs.one_shot import DeadlinePassed

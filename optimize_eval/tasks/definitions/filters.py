@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from optimize_eval.frozen import frozen
+from optimize_eval.base.frozen import frozen
 
 Scalar = str | int | float | bool
 

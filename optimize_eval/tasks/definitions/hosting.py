@@ -17,13 +17,12 @@ from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
-from optimize_eval import shipped
-from optimize_eval.errors import UsageError
-from optimize_eval.frozen import frozen
+from optimize_eval.base import shipped, strict_json
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.secrets import is_confidential_variable
 from optimize_eval.programs import one_shot, process
 from optimize_eval.programs.spawn import Program
-from optimize_eval.reading import strict_json
-from optimize_eval.secrets import is_confidential_variable
 
 if TYPE_CHECKING:  # most code is not enclosed
     from concurrent.futures import Future, ThreadPoolExecutor

@@ -5,11 +5,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from optimize_eval.checks import Keys
-from optimize_eval.errors import DataError, Problem
-from optimize_eval.frozen import frozen
-from optimize_eval.reading import files
-from optimize_eval.reading.yaml_words import spaceless
+from optimize_eval.base import files
+from optimize_eval.base.checks import Keys
+from optimize_eval.base.errors import DataError, Problem
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.strict_yaml import spaceless
 from optimize_eval.tasks.definitions.columns import absent
 from optimize_eval.tasks.definitions.datasets import is_there, rows_beside
 from optimize_eval.tasks.definitions.fields.context import Context, NotKnown, Rule

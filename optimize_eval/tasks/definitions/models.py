@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from difflib import get_close_matches
 
-from optimize_eval.errors import UsageError
+from optimize_eval.base.errors import UsageError
 
 _THEIRS = "$"  # between a provider and its model, whose dots are gone
 

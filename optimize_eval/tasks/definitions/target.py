@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from optimize_eval.evaluator import EvaluatorSpec
-from optimize_eval.frozen import frozen
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.frozen import frozen
 
 if TYPE_CHECKING:  # a file that is only named is not read
     from optimize_eval.tasks.definitions.score.parts import Scorer

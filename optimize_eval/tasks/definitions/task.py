@@ -5,7 +5,7 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
-from optimize_eval.frozen import frozen
+from optimize_eval.base.frozen import frozen
 from optimize_eval.tasks.definitions.fields.context import NamedColumn
 from optimize_eval.tasks.definitions.filters import Filter
 from optimize_eval.tasks.definitions.score.parts import Scorer

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from optimize_eval.frozen import frozen
-from optimize_eval.reading.json_lines import Line
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.strict_json import Line
 from optimize_eval.tasks.jsonl import faults
 from optimize_eval.tasks.jsonl.faults import Fault, TaskError
 from optimize_eval.tasks.jsonl.metrics import IN_EXAMPLES, OWN, is_own

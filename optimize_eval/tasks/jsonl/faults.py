@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-from optimize_eval.frozen import frozen
-from optimize_eval.reading.json_lines import Line
-from optimize_eval.wrong_answers import describe
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.strict_json import Line
+from optimize_eval.base.wrong_answers import describe
 
 RULES = (  # in the order of the checks
     "bad_json",

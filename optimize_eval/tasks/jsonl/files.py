@@ -6,11 +6,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from optimize_eval import shipped
-from optimize_eval.errors import UsageError
-from optimize_eval.frozen import frozen
-from optimize_eval.reading import files
-from optimize_eval.reading.json_lines import Line, read_lines
+from optimize_eval.base import files, shipped
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.strict_json import Line, read_lines
 from optimize_eval.tasks.jsonl import examples, spec
 from optimize_eval.tasks.jsonl.examples import TaskExample
 from optimize_eval.tasks.jsonl.faults import ROOT, Fault, TaskError, error_of, not_an_object, unreadable

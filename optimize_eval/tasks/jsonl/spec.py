@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import Any
 
-from optimize_eval.frozen import frozen
-from optimize_eval.reading.json_lines import Line
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.strict_json import Line
+from optimize_eval.base.wrong_answers import describe
 from optimize_eval.tasks.jsonl import faults
 from optimize_eval.tasks.jsonl.faults import Fault, TaskError
 from optimize_eval.tasks.jsonl.metrics import IN_SPEC
 from optimize_eval.tasks.jsonl.processing import POST_PROCESS
-from optimize_eval.wrong_answers import describe
 
 MARKS = ("task_id", "metric_name")  # the fields by which a record shows this dialect
 MOST_EXAMPLES = 8

@@ -5,9 +5,9 @@ from copy import copy
 from dataclasses import replace
 from typing import Generic, Protocol, TypeVar
 
-from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.retrying import GivenUp
-from optimize_eval.spent import NOTHING, Spent
+from optimize_eval.base.errors import EvaluationError, FailureKind
+from optimize_eval.base.manners import GivenUp
+from optimize_eval.base.spent import NOTHING, Spent
 
 _PASSING = frozenset({FailureKind.INTERNAL})  # of a call that the end of a session broke off
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.programs.identity import Identity, digest_of, identify_command, identify_url
 from optimize_eval.tasks.target import Tasks, tasks_of
 from optimize_eval.tasks.under_test.table import (

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any, Protocol
 
-from optimize_eval.errors import EvaluationError
-from optimize_eval.evaluator import Capacity
-from optimize_eval.frozen import frozen
+from optimize_eval.base.errors import EvaluationError
+from optimize_eval.base.evaluator import Capacity
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.protocol import NO_CAPABILITIES, Capabilities
+from optimize_eval.base.spent import NOTHING, Spent
 from optimize_eval.prompts.messages import ROLES, USER, Message, Messages, as_dicts, is_plain
-from optimize_eval.protocol import NO_CAPABILITIES, Capabilities
-from optimize_eval.spent import NOTHING, Spent
 
 
 @frozen

@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from optimize_eval.errors import CannotGoOn, EvaluationError, FailureKind
+from optimize_eval.base.errors import CannotGoOn, EvaluationError, FailureKind
 from optimize_eval.store import journal
 from optimize_eval.store.folder import OUTPUTS_SCHEMA as SCHEMA
 from optimize_eval.tasks.under_test.model import Output, Prompt

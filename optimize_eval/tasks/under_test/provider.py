@@ -3,9 +3,9 @@
 import re
 from collections.abc import Sequence
 
-from optimize_eval.errors import EvaluationError
-from optimize_eval.evaluator import Capacity
-from optimize_eval.manners import Queue
+from optimize_eval.base.errors import EvaluationError
+from optimize_eval.base.evaluator import Capacity
+from optimize_eval.base.manners import Queue
 from optimize_eval.models.live import Model
 from optimize_eval.programs.batch import call_singly
 from optimize_eval.tasks.under_test.model import Output, Prompt

@@ -10,16 +10,16 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from optimize_eval.errors import DataError, EvaluationError, FailureKind, Problem, UsageError
-from optimize_eval.evaluator import Capacity
+from optimize_eval.base import files
+from optimize_eval.base.errors import DataError, EvaluationError, FailureKind, Problem, UsageError
+from optimize_eval.base.evaluator import Capacity
+from optimize_eval.base.strict_json import Line, read_lines
+from optimize_eval.base.wrong_answers import describe
 from optimize_eval.programs.batch import call_singly
-from optimize_eval.reading import files
-from optimize_eval.reading.json_lines import Line, read_lines
 from optimize_eval.store import journal
 from optimize_eval.store.folder import OUTPUTS_SCHEMA as SCHEMA
 from optimize_eval.tasks.under_test.model import Output, Prompt, are_calls
 from optimize_eval.tasks.under_test.outputs import digest_of, key_of
-from optimize_eval.wrong_answers import describe
 
 _MEANT = {"task_id": "id", "text": "output", "prediction": "output", "completion": "output"}
 _SHOWN = 10

@@ -17,13 +17,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeGuard
 
-from optimize_eval.caps import Caps
-from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.evaluator import Capacity, EvaluatorSpec, Metered, Waits
+from optimize_eval.base.errors import EvaluationError, FailureKind
+from optimize_eval.base.evaluator import Capacity, EvaluatorSpec, Metered, Waits
+from optimize_eval.base.manners import FIRST_PAUSE, Caps, GivenUp, until_answered
+from optimize_eval.base.spent import NOTHING, Spent, Usage
 from optimize_eval.programs.batch import call_singly
 from optimize_eval.programs.identity import Identity
-from optimize_eval.retrying import FIRST_PAUSE, GivenUp, until_answered
-from optimize_eval.spent import NOTHING, Spent, Usage
 from optimize_eval.tasks.target import tasks_of
 from optimize_eval.tasks.under_test.flights import Flight, result_of, stays
 from optimize_eval.tasks.under_test.identity import identify_model
@@ -33,7 +32,7 @@ from optimize_eval.tasks.under_test.table import connect_model
 from optimize_eval.tasks.under_test.unpaid import unpaid_in
 
 if TYPE_CHECKING:  # programs as models need no HTTP client
-    from optimize_eval.manners import Queue
+    from optimize_eval.base.manners import Queue
 
 _Place = tuple[str, str, bool]
 _OPEN: dict[

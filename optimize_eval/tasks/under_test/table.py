@@ -11,8 +11,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from optimize_eval.errors import UsageError
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.programs.targets import CommandLine, Url, split_command
 from optimize_eval.tasks.target import Tasks, tasks_of
 from optimize_eval.tasks.under_test.model import ModelUnderTest

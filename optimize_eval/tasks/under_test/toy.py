@@ -8,8 +8,8 @@ import operator
 import re
 from collections.abc import Callable, Sequence
 
-from optimize_eval.errors import EvaluationError
-from optimize_eval.evaluator import Capacity
+from optimize_eval.base.errors import EvaluationError
+from optimize_eval.base.evaluator import Capacity
 from optimize_eval.programs.batch import call_singly
 from optimize_eval.tasks.under_test.model import Output, Prompt
 

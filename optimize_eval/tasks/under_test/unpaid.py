@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.spent import is_of_reply
+from optimize_eval.base.spent import is_of_reply
 from optimize_eval.store import journal
 from optimize_eval.store.folder import EVALUATIONS, JOURNAL
 

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from optimize_eval.errors import UsageError
+from optimize_eval.base.errors import UsageError
 from optimize_eval.findings.diff.gates import check_can_decide, regression_gates
 from optimize_eval.findings.diff.runs import compare_runs
 from optimize_eval.store.folder import MANIFEST

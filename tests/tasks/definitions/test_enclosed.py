@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from optimize_eval.errors import EvaluationError, FailureKind, UsageError
+from optimize_eval.base.errors import EvaluationError, FailureKind, UsageError
 from optimize_eval.programs.leftovers import is_readable
 from optimize_eval.tasks.definitions.hosting import Starter, enclosed
 from optimize_eval.tasks.definitions.snippets import HostedSnippets, close_snippets, open_snippets

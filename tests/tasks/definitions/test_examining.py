@@ -4,16 +4,9 @@ from typing import Any
 
 import pytest
 
-from optimize_eval.errors import EvaluationError
+from optimize_eval.base.errors import EvaluationError
 from optimize_eval.tasks.definitions.examining import Actions, RuleFault, takes_part
-from optimize_eval.tasks.definitions.filters import (
-    Comparison,
-    Filter,
-    Membership,
-    Unary,
-    filter_of,
-    to_dict,
-)
+from optimize_eval.tasks.definitions.filters import Comparison, Filter, Membership, Unary, filter_of, to_dict
 from optimize_eval.tasks.definitions.solve.trace import MESSAGE, Trace
 from optimize_eval.tasks.definitions.task import Action
 from optimize_eval.templates import hosted

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.tasks.definitions.snippets import HostedSnippets, close_snippets, open_snippets
 
 CONVERSATION = {

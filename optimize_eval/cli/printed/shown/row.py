@@ -8,17 +8,17 @@ from contextlib import ExitStack, suppress
 from itertools import pairwise
 from typing import Any, Protocol
 
+from optimize_eval.base import strict_json
+from optimize_eval.base.errors import EvaluationError, UsageError
+from optimize_eval.base.protocol import Payload
 from optimize_eval.candidates import THE_PROMPT, THE_TASK
 from optimize_eval.cli import output
 from optimize_eval.cli.printed.shown.places import Places, Told
 from optimize_eval.cli.printed.steps import block
-from optimize_eval.errors import EvaluationError, UsageError
 from optimize_eval.findings.marks import reply_marks
 from optimize_eval.findings.metrics import left_out
 from optimize_eval.findings.reasons import fields_said, reason_of
 from optimize_eval.prompts.prompt import fields_of
-from optimize_eval.protocol import Payload
-from optimize_eval.reading import strict_json
 from optimize_eval.run.plan import Plan, PlannedExample
 from optimize_eval.store.folder import JOURNAL, OUTPUTS
 from optimize_eval.store.stored import StoredRun

@@ -4,12 +4,12 @@ import time
 from contextlib import ExitStack
 from dataclasses import replace
 
+from optimize_eval.base.errors import EvaluationError
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.protocol import Payload
 from optimize_eval.cli.printed.shown.places import Places, Told
-from optimize_eval.errors import EvaluationError
-from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.prompts.messages import ASSISTANT
 from optimize_eval.prompts.prompt import fields_of
-from optimize_eval.protocol import Payload
 from optimize_eval.run.plan import Plan, PlannedExample
 from optimize_eval.store.records import LeftOut
 from optimize_eval.store.view import Reader

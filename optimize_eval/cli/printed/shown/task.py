@@ -8,15 +8,15 @@ from typing import Any
 
 import typer
 
+from optimize_eval.base import strict_json
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.outcome import Failed, Outcome
+from optimize_eval.base.protocol import Payload
 from optimize_eval.cli import output
 from optimize_eval.cli.cleanup import owned_processes
 from optimize_eval.cli.printed.steps import block
-from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import connect
-from optimize_eval.protocol import Payload
-from optimize_eval.reading import strict_json
 from optimize_eval.run.attempt import attempt
-from optimize_eval.run.outcome import Failed, Outcome
 from optimize_eval.store.folder import locked
 from optimize_eval.tasks import Task, TaskFile
 from optimize_eval.tasks.target import tasks_of

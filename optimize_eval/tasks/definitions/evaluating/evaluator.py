@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from optimize_eval.caps import Caps
-from optimize_eval.errors import EvaluationError
-from optimize_eval.evaluator import Capacity, Evaluator, EvaluatorSpec
+from optimize_eval.base.errors import EvaluationError
+from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec
+from optimize_eval.base.manners import Caps, GivenUp
+from optimize_eval.base.protocol import Answer, Answered, Payload, Skip
 from optimize_eval.programs.batch import call_singly
 from optimize_eval.prompts.prompt import fields_of
-from optimize_eval.protocol import Answer, Answered, Payload, Skip
-from optimize_eval.retrying import GivenUp
 from optimize_eval.tasks.definitions.evaluating.scoring import Scoring
 from optimize_eval.tasks.definitions.evaluating.solving import Solving
 from optimize_eval.tasks.definitions.score.scored import Scored
@@ -22,7 +21,7 @@ from optimize_eval.tasks.lives import Lives
 from optimize_eval.tasks.prompted import with_facts
 
 if TYPE_CHECKING:  # programs as models need no HTTP client
-    from optimize_eval.manners import Queue
+    from optimize_eval.base.manners import Queue
 
 Connect = Callable[[EvaluatorSpec], Evaluator]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.programs.identity import Identity
 from optimize_eval.tasks.definitions.evaluating.plain import model_keys, plain
 from optimize_eval.tasks.definitions.target import DefinedScorer, Sample

@@ -5,11 +5,11 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
-from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.errors import EvaluationError, FailureKind
+from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.protocol import Payload, Skip
 from optimize_eval.judging.asking import Chat
 from optimize_eval.prompts.prompt import fields_of
-from optimize_eval.protocol import Payload, Skip
 from optimize_eval.tasks.definitions.score.chats import chat_of
 from optimize_eval.tasks.definitions.score.live import LiveScorer
 from optimize_eval.tasks.definitions.score.scored import Scored

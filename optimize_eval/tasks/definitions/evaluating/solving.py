@@ -6,10 +6,10 @@ from collections.abc import Hashable, Mapping
 from functools import partial
 from typing import Any
 
-from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.evaluator import Capacity, EvaluatorSpec
-from optimize_eval.protocol import Payload
-from optimize_eval.spent import NOTHING
+from optimize_eval.base.errors import EvaluationError, FailureKind
+from optimize_eval.base.evaluator import Capacity, EvaluatorSpec
+from optimize_eval.base.protocol import Payload
+from optimize_eval.base.spent import NOTHING
 from optimize_eval.tasks.definitions.snippets import close_snippets, open_snippets
 from optimize_eval.tasks.definitions.solve.calling import SharedModels
 from optimize_eval.tasks.definitions.solve.parts import Solver

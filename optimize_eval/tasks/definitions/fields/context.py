@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import StrEnum
 
-from optimize_eval.checks import Keys
-from optimize_eval.errors import ROOT, Problem
-from optimize_eval.frozen import frozen
+from optimize_eval.base.checks import Keys
+from optimize_eval.base.errors import ROOT, Problem
+from optimize_eval.base.frozen import frozen
 from optimize_eval.tasks.definitions.fields.nodes import Kind, Mark
 
 

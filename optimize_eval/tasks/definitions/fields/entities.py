@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from optimize_eval.frozen import frozen
+from optimize_eval.base.frozen import frozen
 from optimize_eval.tasks.definitions.fields.context import NOT_KNOWN, Context, NotKnown, Rule, meant
 from optimize_eval.tasks.definitions.fields.nodes import Kind, Spot
 from optimize_eval.tasks.definitions.fields.values import What, bad_type, text_of

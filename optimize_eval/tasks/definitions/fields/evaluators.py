@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from optimize_eval.checks import Check
-from optimize_eval.frozen import frozen
+from optimize_eval.base.checks import Check
+from optimize_eval.base.frozen import frozen
 from optimize_eval.tasks.definitions.fields.context import NOT_KNOWN, Context, NotKnown, Rule, meant
 from optimize_eval.tasks.definitions.fields.entities import Between, Field
 from optimize_eval.tasks.definitions.fields.nodes import Kind, Spot, plain

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from optimize_eval.frozen import frozen
+from optimize_eval.base.frozen import frozen
 from optimize_eval.tasks.definitions.fields.context import NOT_KNOWN, Context, NotKnown, Rule, meant
 from optimize_eval.tasks.definitions.fields.entities import Entity, field
 from optimize_eval.tasks.definitions.fields.nodes import Kind, Spot

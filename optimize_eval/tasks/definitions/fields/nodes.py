@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from optimize_eval.frozen import frozen
+from optimize_eval.base.frozen import frozen
 
 
 class Kind(StrEnum):

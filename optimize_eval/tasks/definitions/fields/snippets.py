@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 
-from optimize_eval.frozen import frozen
+from optimize_eval.base.frozen import frozen
 from optimize_eval.tasks.definitions.fields.context import NOT_KNOWN, Context, NotKnown, Rule
 from optimize_eval.tasks.definitions.fields.nodes import Mark, Spot
 from optimize_eval.tasks.definitions.fields.values import Text

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from optimize_eval.frozen import frozen
+from optimize_eval.base.frozen import frozen
 from optimize_eval.tasks.definitions.fields.context import NOT_KNOWN, Context, NotKnown, Rule
 from optimize_eval.tasks.definitions.fields.entities import ByType, Entity, Field, field, type_field
 from optimize_eval.tasks.definitions.fields.nodes import Kind, Spot

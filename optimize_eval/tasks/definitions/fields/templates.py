@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from optimize_eval.frozen import frozen
+from optimize_eval.base.frozen import frozen
 from optimize_eval.tasks.definitions.fields.context import NOT_KNOWN, Context, NotKnown, Rule, meant
 from optimize_eval.tasks.definitions.fields.nodes import Spot
 from optimize_eval.tasks.definitions.fields.values import Text, bad_type

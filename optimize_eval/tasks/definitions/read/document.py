@@ -9,7 +9,7 @@ from typing import Any, Never
 
 import yaml
 
-from optimize_eval.reading import strict_yaml
+from optimize_eval.base import strict_yaml
 from optimize_eval.tasks.definitions.fields.context import Context, Rule
 from optimize_eval.tasks.definitions.fields.nodes import Entry, Kind, Mark, Node
 from optimize_eval.tasks.definitions.read.paths import MOST, BadPath, Folder, read_text

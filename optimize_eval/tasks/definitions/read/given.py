@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from optimize_eval.frozen import frozen
-from optimize_eval.reading import strict_json
+from optimize_eval.base import strict_json
+from optimize_eval.base.frozen import frozen
 
 _TEXTS = frozenset({"string", "model", "dataset", "dataset_column"})
 _TRUTH = {"true": True, "false": False}

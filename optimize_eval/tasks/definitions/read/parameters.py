@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from optimize_eval.errors import Problem
+from optimize_eval.base.errors import Problem
 from optimize_eval.tasks.definitions.fields.context import NOT_KNOWN, Context, NotKnown, Rule, meant
 from optimize_eval.tasks.definitions.fields.nodes import Kind, Mark, Spot, node_of
 from optimize_eval.tasks.definitions.fields.parameters import PARAMETER, check_value

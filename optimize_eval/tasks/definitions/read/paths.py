@@ -6,8 +6,8 @@ Of a task in a folder that was named, this is that folder.
 import os
 from pathlib import Path
 
-from optimize_eval.frozen import frozen
-from optimize_eval.reading import files
+from optimize_eval.base import files
+from optimize_eval.base.frozen import frozen
 
 MOST = 1 << 20  # bytes
 

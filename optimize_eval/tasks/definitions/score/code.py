@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from copy import copy
 from typing import Any
 
-from optimize_eval.errors import EvaluationError
+from optimize_eval.base.errors import EvaluationError
 from optimize_eval.tasks.definitions.score.fields import Case, plain
 from optimize_eval.tasks.definitions.score.parts import AllSamplesScorer, PythonScorer
 from optimize_eval.tasks.definitions.score.scored import Scored, kind, scored_by_code, unusable

@@ -7,11 +7,11 @@ with one line, which says what to answer with.
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from optimize_eval.base import strict_json
 from optimize_eval.judging.asking import THE_OBJECT, Question, ask, usage_of
 from optimize_eval.judging.form import AnswerForm, Rubric
 from optimize_eval.judging.reply import Judgement, parse_reply
 from optimize_eval.judging.schema import schema_of
-from optimize_eval.reading import strict_json
 from optimize_eval.tasks.definitions.score.fields import Case
 from optimize_eval.tasks.definitions.score.parts import Classifier, JudgeScore, Labeler
 from optimize_eval.tasks.definitions.score.scored import Scored

@@ -8,8 +8,8 @@ from typing import Any
 
 import orjson
 
-from optimize_eval.evaluator import DEFAULT_TIMEOUT, EvaluatorSpec
-from optimize_eval.frozen import frozen
+from optimize_eval.base.evaluator import DEFAULT_TIMEOUT, EvaluatorSpec
+from optimize_eval.base.frozen import frozen
 from optimize_eval.tasks.definitions import filters
 from optimize_eval.tasks.definitions.score import metrics
 from optimize_eval.tasks.definitions.score.metrics import Metric

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from optimize_eval.protocol import Skip
+from optimize_eval.base.protocol import Skip
 from optimize_eval.tasks.definitions.score import code, evidence, judges, parts, shipped
 from optimize_eval.tasks.definitions.score.fields import Case, case_of
 from optimize_eval.tasks.definitions.score.rag.scorer import rag_checker

@@ -6,7 +6,7 @@ from dataclasses import fields
 from hashlib import sha256
 from typing import Any
 
-from optimize_eval.frozen import frozen
+from optimize_eval.base.frozen import frozen
 
 
 @frozen

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from optimize_eval.errors import EvaluationError
+from optimize_eval.base.errors import EvaluationError
 from optimize_eval.tasks.definitions.score.metrics import PythonMetric
 from optimize_eval.tasks.definitions.score.scored import kind, number, unusable
 from optimize_eval.tasks.definitions.snippets import Snippets

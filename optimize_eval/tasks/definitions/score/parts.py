@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from optimize_eval.frozen import frozen
+from optimize_eval.base.frozen import frozen
 from optimize_eval.tasks.definitions.score.metrics import Metric
 
 JUDGE_SAYS = "You are a helpful assistant and will be used to judge the output of another model."

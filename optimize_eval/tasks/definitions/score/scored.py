@@ -5,9 +5,9 @@ from contextlib import contextmanager
 from dataclasses import field
 from typing import Any
 
-from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.frozen import frozen
-from optimize_eval.spent import NOTHING, Spent
+from optimize_eval.base.errors import EvaluationError, FailureKind
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.spent import NOTHING, Spent
 from optimize_eval.templates.fault import RULE, TemplateFault
 
 STAGE = "scorer"

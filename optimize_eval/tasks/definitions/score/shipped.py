@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from optimize_eval.errors import UsageError
-from optimize_eval.evaluator import Evaluator
-from optimize_eval.protocol import Answer, Payload, Skip
-from optimize_eval.reading import strict_json
+from optimize_eval.base import strict_json
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.evaluator import Evaluator
+from optimize_eval.base.protocol import Answer, Payload, Skip
 from optimize_eval.tasks.definitions.score.fields import Case
 from optimize_eval.tasks.definitions.score.parts import (
     COVERAGE,

@@ -6,10 +6,10 @@ Whoever makes the tools makes what they give, shares it and closes it.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from optimize_eval.evaluator import Evaluator
-from optimize_eval.frozen import frozen
+from optimize_eval.base.evaluator import Evaluator
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.judging.asking import Chat
-from optimize_eval.protocol import ScoreRange
 from optimize_eval.tasks.definitions.score import parts
 from optimize_eval.tasks.definitions.snippets import Snippets
 

@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.frozen import frozen
-from optimize_eval.retrying import GivenUp
-from optimize_eval.spent import NOTHING, Spent
+from optimize_eval.base.errors import EvaluationError, FailureKind
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.manners import GivenUp
+from optimize_eval.base.spent import NOTHING, Spent
 from optimize_eval.tasks.definitions.solve.items import messages_of, reply_items
 from optimize_eval.tasks.definitions.solve.trace import Item
 from optimize_eval.tasks.lives import failing_as_model

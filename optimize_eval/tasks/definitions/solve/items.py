@@ -5,10 +5,10 @@ from typing import Any
 
 import orjson
 
-from optimize_eval.reading import strict_json
+from optimize_eval.base import strict_json
+from optimize_eval.base.wrong_answers import describe
 from optimize_eval.tasks.definitions.solve.trace import CALL, MESSAGE, RETURNED, Item
 from optimize_eval.tasks.under_test.model import text_of_content
-from optimize_eval.wrong_answers import describe
 
 ASSISTANT, TOOL = "assistant", "tool"
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from optimize_eval.frozen import frozen
+from optimize_eval.base.frozen import frozen
 
 
 @frozen

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from optimize_eval.errors import EvaluationError
-from optimize_eval.reading import strict_json
-from optimize_eval.retrying import GivenUp
+from optimize_eval.base import strict_json
+from optimize_eval.base.errors import EvaluationError
+from optimize_eval.base.manners import GivenUp
 from optimize_eval.tasks.definitions.snippets import Snippets
 from optimize_eval.tasks.definitions.solve.calling import Calls, Models, Reply, checked, failed
 from optimize_eval.tasks.definitions.solve.items import ASSISTANT, TraceFault, items_of, messages_of, said

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from optimize_eval.frozen import frozen
-from optimize_eval.spent import NOTHING, Spent
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.spent import NOTHING, Spent
 
 MESSAGE, CALL, RETURNED = "message", "function_call", "function_call_output"
 

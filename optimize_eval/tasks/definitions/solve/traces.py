@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 
-from optimize_eval.spent import NOTHING, Spent
+from optimize_eval.base.spent import NOTHING, Spent
 from optimize_eval.tasks.definitions.solve.trace import Trace
 from optimize_eval.tasks.under_test.flights import Flight, stays
 

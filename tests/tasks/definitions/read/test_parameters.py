@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from optimize_eval.errors import DataError
+from optimize_eval.base.errors import DataError
 from optimize_eval.tasks.definitions.config import config_of
 from optimize_eval.tasks.definitions.loading import load_task
 from optimize_eval.tasks.definitions.score import parts

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from optimize_eval.errors import Problem
+from optimize_eval.base.errors import Problem
 from optimize_eval.preflight.definitions import check_definition
 from tests.tasks.definitions.read.judged import Judged, judged
 

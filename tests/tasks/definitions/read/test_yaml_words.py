@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from optimize_eval.reading import strict_yaml
+from optimize_eval.base import strict_yaml
 from tests.front_door import Cli
 from tests.tasks.definitions.read.made import task
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from typing import Any
 
-from optimize_eval.errors import EvaluationError
-from optimize_eval.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.errors import EvaluationError
+from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.judging.asking import Chat
 from optimize_eval.kinds.table import connect, parse_evaluator
 from optimize_eval.tasks.definitions.score.chats import chat_of

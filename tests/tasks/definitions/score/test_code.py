@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.tasks.definitions.score.evidence import computed_evidence
 from optimize_eval.tasks.definitions.score.metrics import PythonMetric, digest_of, digest_of_code
 from optimize_eval.tasks.definitions.score.of_code import computed

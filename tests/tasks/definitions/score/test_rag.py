@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.base.errors import EvaluationError, FailureKind
+from optimize_eval.base.spent import Spent, Usage
 from optimize_eval.judging.asking import Message
 from optimize_eval.models.spec import Reply
-from optimize_eval.spent import Spent, Usage
 from optimize_eval.tasks.definitions.score.live import LiveScorer
 from optimize_eval.tasks.definitions.score.parts import RagChecker, Scorer
 from optimize_eval.tasks.definitions.score.rag.measures import SCORES

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from optimize_eval.protocol import Skip
+from optimize_eval.base.protocol import Skip
 from optimize_eval.tasks.definitions.score.parts import (
     Bleu,
     ChoiceEquals,

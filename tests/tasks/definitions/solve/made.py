@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.tasks.definitions.snippets import HostedSnippets, Snippets
 from optimize_eval.tasks.definitions.solve.calling import Models, Replied, SharedModels
 from optimize_eval.tasks.definitions.solve.parts import ChatMessage, Said, Solver, Stop

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL
 from optimize_eval.tasks.definitions.snippets import HostedSnippets

@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.retrying import GivenUp
-from optimize_eval.spent import NOTHING, Spent, Usage
+from optimize_eval.base.errors import EvaluationError, FailureKind
+from optimize_eval.base.manners import GivenUp
+from optimize_eval.base.spent import NOTHING, Spent, Usage
 from optimize_eval.tasks.definitions.solve.trace import Trace
 from optimize_eval.tasks.definitions.solve.traces import Traces
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimize_eval.errors import EvaluationError
+from optimize_eval.base.errors import EvaluationError
 from optimize_eval.tasks.definitions.solve.parts import (
     Builder,
     Generate,

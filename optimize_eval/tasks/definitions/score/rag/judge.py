@@ -7,10 +7,10 @@ the claims. Only Entailment counts as support.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
+from optimize_eval.base import strict_json
 from optimize_eval.judging.answer import object_with
 from optimize_eval.judging.asking import Asked, Chat, Question, ask
 from optimize_eval.judging.objects import Unusable
-from optimize_eval.reading import strict_json
 
 Read = TypeVar("Read")
 

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 
-from optimize_eval.caps import Caps
-from optimize_eval.errors import EvaluationError, UsageError
-from optimize_eval.frozen import frozen
-from optimize_eval.protocol import Answered, Payload, ScoreRange
+from optimize_eval.base.errors import EvaluationError, UsageError
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.manners import Caps
+from optimize_eval.base.protocol import Answered, Payload, ScoreRange
 
 if TYPE_CHECKING:  # commands call no models
-    from optimize_eval.manners import Manners, Queue
+    from optimize_eval.base.manners import Manners, Queue
 
 DEFAULT_TIMEOUT = 30.0
 LONGEST_TIMEOUT = 10_000_000.0

@@ -6,11 +6,11 @@ import sys
 import zipfile
 from pathlib import Path
 
-from optimize_eval import shipped
+from optimize_eval.base import shipped
 from tests.paths import ROOT
 from tests.tools import need
 
-_WHERE = "from optimize_eval import shipped; print(shipped.metric_path('exact_match'))"
+_WHERE = "from optimize_eval.base import shipped; print(shipped.metric_path('exact_match'))"
 
 
 def test_in_a_checkout_it_stands_beside_the_package() -> None:
@@ -63,7 +63,7 @@ def test_what_a_program_cannot_run_without_is_found() -> None:
 def test_what_git_does_not_track_is_packed_nowhere(tmp_path: Path) -> None:
     folder = tmp_path / "dirty"
     ours = ["pyproject.toml", "README.md", "LICENSE", ".ci/packed.py", ".gitignore", "datasets/greeting.txt"]
-    ours += ["optimize_eval/__init__.py", "optimize_eval/version.py", "evaluators/exact.py"]
+    ours += ["optimize_eval/__init__.py", "optimize_eval/base/version.py", "evaluators/exact.py"]
     for name in ours:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, folder / name)
@@ -83,7 +83,7 @@ def test_what_git_does_not_track_is_packed_nowhere(tmp_path: Path) -> None:
     assert packed == {*ours, "PKG-INFO"}
     assert wheel == {
         "optimize_eval/__init__.py",
-        "optimize_eval/version.py",
+        "optimize_eval/base/version.py",
         "optimize_eval/_shipped/evaluators/exact.py",
     }
     (unpacked,) = (tmp_path / "built").glob("*/")

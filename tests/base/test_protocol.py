@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimize_eval.errors import EvaluationError, FailureKind, UsageError
-from optimize_eval.protocol import (
+from optimize_eval.base import strict_json
+from optimize_eval.base.errors import EvaluationError, FailureKind, UsageError
+from optimize_eval.base.protocol import (
     Answer,
     Capabilities,
     Payload,
@@ -22,7 +23,6 @@ from optimize_eval.protocol import (
     split_batch,
     validate_evaluator_payload,
 )
-from optimize_eval.reading import strict_json
 from tests.json_values import OBJECTS, TEXTS, VALUES
 from tests.paths import ROOT
 

@@ -7,11 +7,11 @@ import re
 from difflib import get_close_matches
 from pathlib import Path
 
-from optimize_eval.errors import UsageError
+from optimize_eval.base.errors import UsageError
 
 LANGUAGES = {".py": "Python", ".sh": "sh"}  # by suffix, of what `@NAME` can name
 
-_PACKAGE = Path(__file__).resolve().parent
+_PACKAGE = Path(__file__).resolve().parents[1]
 _SHARED = r"(?m)^(?:from|import) (_[a-z]\w*)\b"
 _BEFORE_WORDS = r'(?:#!.*\n)?[^\w"]*(?:r?""")?'  # the sign of a comment or of a docstring
 _SENTENCE_END = r"(?<=[.?!])\s|\n"

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
-from optimize_eval.frozen import changed, frozen
+from optimize_eval.base.frozen import changed, frozen
 
 
 @frozen

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.reading.strict_json import JsonFault, loads
+from optimize_eval.base.errors import EvaluationError, FailureKind
+from optimize_eval.base.strict_json import JsonFault, loads
 
 SAMPLE = '{"score": 0.5}'  # what an answer looks like
 PROTOCOL_KEYS = ("_capabilities", "_id")  # which are no side information

@@ -6,9 +6,44 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from optimize_eval.evaluator import LONGEST_TIMEOUT
-from optimize_eval.protocol import ScoreRange
-from optimize_eval.reading.durations import parse_duration
+from optimize_eval.base.evaluator import LONGEST_TIMEOUT
+from optimize_eval.base.protocol import ScoreRange
+
+HINT = "write a duration, such as 90s, 10m or 1h30m"
+
+_ON_THE_WAY = 0.1  # of a timeout: what passes between its begin and the call is no news
+
+_UNITS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0}
+_NUMBER = r"[0-9]+(?:\.[0-9]+)?"
+_DURATION = "".join(f"(?:({_NUMBER}){unit})?" for unit in _UNITS)
+
+
+def parse_duration(text: str) -> float:
+    """Read a duration in seconds; raises ValueError where it is none.
+
+    >>> [parse_duration(text) for text in ("90s", "1h30m", "0.5m", "7")]
+    [90.0, 5400.0, 30.0, 7.0]
+    """
+    if re.fullmatch(_NUMBER, text):
+        seconds = float(text)
+    elif text and (match := re.fullmatch(_DURATION, text)):
+        pairs = zip(match.groups(), _UNITS.values(), strict=True)
+        seconds = math.fsum(float(many) * size for many, size in pairs if many)
+    else:
+        raise ValueError(HINT)
+    if not math.isfinite(seconds):
+        raise ValueError(HINT)
+    return seconds
+
+
+def seconds_given(given: float, usual: float) -> str:
+    """Name the seconds that a call had: its timeout, unless it was clearly given fewer or more.
+
+    >>> seconds_given(29.98, 30), seconds_given(12.34, 30)
+    ('30', '12.3')
+    """
+    return f"{usual if abs(given - usual) <= _ON_THE_WAY * usual else round(given, 1):g}"
+
 
 Check = Callable[[Any], Any]
 Keys = Mapping[str, Check]
@@ -187,9 +222,9 @@ def environment(value: Any) -> dict[str, str]:
 
 def header_pairs(value: Any) -> tuple[tuple[str, str], ...]:
     _demand(_is_table_of_texts(value), 'write headers with texts: {Authorization = "Bearer ${TOKEN}"}')
-    from optimize_eval.http import headers  # noqa: PLC0415  most evaluators have none
+    from optimize_eval.base import secrets  # noqa: PLC0415  most evaluators have none
 
-    return tuple(headers.parse(f"{name}: {said}") for name, said in value.items())
+    return tuple(secrets.parse(f"{name}: {said}") for name, said in value.items())
 
 
 def bounds(value: Any) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from optimize_eval.names import distinct, told_apart
+from optimize_eval.base.names import distinct, told_apart
 
 ALIKE = [
     ("caf\u00e9", "cafe\u0301"),

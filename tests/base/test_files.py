@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from optimize_eval.errors import DataError
-from optimize_eval.reading import files
+from optimize_eval.base import files
+from optimize_eval.base.errors import DataError
 from tests.front_door import Cli
 from tests.paths import PROGRAMS, ROOT
 

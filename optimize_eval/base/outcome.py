@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from optimize_eval.errors import FailureKind
-from optimize_eval.frozen import frozen
-from optimize_eval.spent import NOTHING, Spent
+from optimize_eval.base.errors import FailureKind
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.spent import NOTHING, Spent
 
 SCORER = "scorer"  # the stage of a failure that is not the model's
 

@@ -13,11 +13,10 @@ from typing import Any
 
 import orjson
 
-from optimize_eval import wrong_answers
-from optimize_eval.errors import EvaluationError, FailureKind, UsageError
-from optimize_eval.frozen import frozen
-from optimize_eval.reading import strict_json
-from optimize_eval.spent import NOTHING, Spent
+from optimize_eval.base import strict_json, wrong_answers
+from optimize_eval.base.errors import EvaluationError, FailureKind, UsageError
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.spent import NOTHING, Spent
 
 PROTOCOL_VERSION = 2
 TASK_MODEL_VARIABLE = "OPTIMIZE_ANYTHING_TASK_MODEL"

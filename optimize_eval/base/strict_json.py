@@ -1,4 +1,4 @@
-"""JSON read without loss or mercy: big integers stay exact, and what other readers would reject is a fault.
+"""JSON read without loss or mercy, one value or one a line; what other readers would reject is a fault.
 
 A fault is anything that another language's parser could read differently: a syntax error, NaN, a number
 that overflows, a lone surrogate, nesting beyond MAX_DEPTH levels and (on request) a key given twice.
@@ -7,6 +7,7 @@ Both data files and answers are read by these rules; what a fault *means* is dec
 
 import json
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -14,6 +15,8 @@ from math import isinf
 from typing import Any, Never
 
 import orjson
+
+from optimize_eval.base.frozen import frozen
 
 MAX_DEPTH = 200
 MAX_DIGITS = 4300  # Python's own limit for text to integer, unless somebody changed it
@@ -237,3 +240,35 @@ def _lone_surrogate(text: str) -> JsonFault | None:
 
 def _plain(message: str) -> str:
     return message[:1].lower() + message[1:].removesuffix(" at").removesuffix(" starting")
+
+
+@frozen
+class Line:
+    """A line that is not blank: its physical number, its bytes, and its value or why it has none."""
+
+    number: int
+    raw: bytes
+    value: Any = None
+    unreadable: str = ""
+
+
+def read_lines(data: bytes) -> Iterator[Line]:
+    """Decode all lines but blank ones, which count all the same."""
+    for number, line in enumerate(data.removeprefix(BOM_UTF8).split(b"\n"), 1):
+        if body := line.strip():
+            yield from _read_line(number, body)
+
+
+def _read_line(number: int, body: bytes) -> Iterator[Line]:
+    # A bare carriage return can only stand between tokens; as a blank it cannot end a line anywhere.
+    raw = body.replace(b"\r", b" ")
+    try:
+        text = body.decode()
+        if not text.isspace():
+            yield Line(number=number, raw=raw, value=loads(text, unique_keys=True))
+    except UnicodeDecodeError as error:
+        reason = f"not UTF-8: byte 0x{body[error.start]:02X} at offset {error.start}"
+        yield Line(number=number, raw=raw, unreadable=reason)
+    except JsonFault as fault:
+        reason = f"{fault.reason} at character {fault.offset + 1}"
+        yield Line(number=number, raw=raw, unreadable=reason)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from optimize_eval.frozen import Remembers, changed, frozen
+from optimize_eval.base.frozen import Remembers, changed, frozen
 
 SLOW = dataclass(frozen=True, slots=True, kw_only=True)
 

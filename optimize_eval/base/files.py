@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from optimize_eval.errors import DataError, Problem
+from optimize_eval.base.errors import DataError, Problem
 
 _MIB = 1 << 20
 _GIB = 1 << 30

@@ -1,14 +1,66 @@
-"""What a session may spend on models, and what it has spent: asked before each call, told after it.
+"""How calls of models are held back: retries, what a session may spend, how servers are treated.
 
 One object is shared by all that calls models in a session, so that a cap holds inside a unit that makes many
 calls, too. What was spent in all sessions is the journal's business.
 """
 
 import threading
-from dataclasses import replace
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import field, replace
+from typing import TypeVar
 
-from optimize_eval.retrying import GivenUp
-from optimize_eval.spent import Usage
+from optimize_eval.base.errors import EvaluationError
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.spent import NOTHING, Spent, Usage
+
+FIRST_PAUSE = 0.1  # seconds before the second attempt; each further pause is twice as long
+
+Pause = Callable[[float], None]  # waits so many seconds, or raises something of its own to give up
+
+_Answer = TypeVar("_Answer")
+
+
+class GivenUp(Exception):
+    """A call was not made, or not once more, because the run stops.
+
+    `spent` is what was spent on models before that, and `output` the key of a reply that was to be scored.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.spent: Spent = NOTHING
+        self.output = ""
+
+
+def until_answered(
+    call: Callable[[float], _Answer], deadline: float, retries: int, pause: Pause = time.sleep
+) -> tuple[_Answer, Spent]:
+    """Call until there is an answer, a failure that another call cannot fix, or no time or attempt left.
+
+    `call` is given the deadline, which seconds of waiting put off: for a turn at a server, or for what is
+    scored. Beside the answer stands what was spent in vain before; a failure has it in its `spent`.
+    """
+    number, in_vain = 0, NOTHING
+    while True:
+        try:
+            return call(deadline), in_vain
+        except GivenUp as given_up:
+            given_up.spent = in_vain + given_up.spent
+            raise
+        except EvaluationError as error:
+            deadline += error.spent.waited + error.before
+            in_vain = error.spent = in_vain + error.spent
+            wait = max(FIRST_PAUSE * 2**number, error.retry_after or 0.0)
+            number += 1
+            if number > retries or error.retry_after is None or time.monotonic() + wait >= deadline:
+                raise
+        try:
+            pause(wait)
+        except GivenUp as given_up:
+            given_up.spent = in_vain
+            raise
+
 
 LETTERS = 4  # of a token, as an estimate
 
@@ -93,3 +145,36 @@ class Caps:
 
 def _lacks_tokens(usage: Usage) -> bool:
     return usage.prompt_tokens is None or usage.completion_tokens is None
+
+
+PATIENCE = 600.0  # seconds
+
+Prices = Mapping[str, tuple[float, float]]  # of the prompt and of the completion, by PROVIDER/MODEL
+
+
+@frozen
+class Manners:
+    """How servers are treated: how often they are called, how long one may be full; and what calls cost."""
+
+    patience: float = PATIENCE
+    rpm: float | None = None
+    tpm: float | None = None
+    concurrency: int | None = None
+    prices: Prices = field(default_factory=dict)
+    seeks_prices: bool = False  # where these lack one
+
+
+@frozen
+class Queue:
+    """Calls that wait for a server which has no room."""
+
+    who: str  # the model
+    why: str  # as the server said
+    calls: int
+    next_in: float  # seconds
+    gives_up_in: float
+
+    def __str__(self) -> str:
+        calls = f"{self.calls:,} call{'s' * (self.calls != 1)} wait{'s' * (self.calls == 1)}"
+        times = f"next try in {self.next_in:,.0f} s, gives up in {self.gives_up_in:,.0f} s (--patience)"
+        return f"waiting: {self.why}; {calls}; {times}"

@@ -18,8 +18,8 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
-from optimize_eval.frozen import frozen
-from optimize_eval.spent import NOTHING, Spent
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.spent import NOTHING, Spent
 
 SHOWN_PROBLEMS = 20
 
