@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     )
     from optimize_eval.base.outcome import Progress
     from optimize_eval.base.protocol import ScoreRange, validate_evaluator_payload
+    from optimize_eval.data.datasets import load_dataset
     from optimize_eval.programs.leftovers import adopt_orphans
     from optimize_eval.results import Run, RunResults, load_run
-    from optimize_eval.rows.datasets import load_dataset
     from optimize_eval.run.callables import command_evaluator, http_evaluator, llm_judge_evaluator
     from optimize_eval.search.python import Search, optimize
     from optimize_eval.session.python import bench, sweep
@@ -76,7 +76,7 @@ _HOMES = {
     "http_evaluator": "run.callables",
     "label_in_set": "assertions",
     "llm_judge_evaluator": "run.callables",
-    "load_dataset": "rows.datasets",
+    "load_dataset": "data.datasets",
     "load_run": "results",
     "optimize": "search.python",
     "sweep": "session.python",

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from optimize_eval.base import secrets, strict_yaml
+from optimize_eval.data import other_tools
 from optimize_eval.models import families
-from optimize_eval.rows import other_tools
 from tests.backtracking import MOST, Pattern
 from tests.patterns import Use, hard_texts, uses
 
@@ -36,7 +36,7 @@ _MADE: dict[str, tuple[str, list[str | bytes]]] = {
     "optimize_eval/models/families.py:start": ("a table", [*vars(families)["_PROVIDERS"]]),
     r"optimize_eval/models/fields.py:f'\\b{name}\\b'": (_ESCAPED, [r"\bmax_tokens\b"]),
     r"optimize_eval/models/reply/refusals.py:f'\\b{name}\\b'": (_ESCAPED, [r"\bmax_tokens\b"]),
-    "optimize_eval/rows/other_tools.py:mark": (
+    "optimize_eval/data/other_tools.py:mark": (
         "a table",
         [f"(?m){mark}" for _, _, marks in vars(other_tools)["_TOOLS"] for mark in marks],
     ),

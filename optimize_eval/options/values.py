@@ -83,7 +83,7 @@ def filters(value: Any) -> list[str]:
                 'write fields with texts, numbers, true or false: {"metadata.difficulty" = "hard"}'
             )
         return [f"{path}={_as_json(wanted)}" for path, wanted in value.items()]
-    from optimize_eval.rows.selection import parse_filter  # noqa: PLC0415  most commands choose no examples
+    from optimize_eval.data.selection import parse_filter  # noqa: PLC0415  most commands choose no examples
 
     return [str(parse_filter(text)) for text in checks.texts(value)]
 

@@ -6,8 +6,7 @@ from dataclasses import field, replace
 from optimize_eval.base import files
 from optimize_eval.base.errors import DataError, Problem
 from optimize_eval.base.frozen import frozen
-from optimize_eval.rows.copies import find_copies
-from optimize_eval.rows.datasets import (
+from optimize_eval.data.datasets import (
     NOT_JSONL,
     ParsedFile,
     describe_copies,
@@ -15,9 +14,10 @@ from optimize_eval.rows.datasets import (
     parse_dataset,
     read_dataset,
 )
-from optimize_eval.rows.example import Example
-from optimize_eval.rows.other_tools import KIND as OTHER_TOOL
-from optimize_eval.rows.other_tools import whose
+from optimize_eval.data.example import Example
+from optimize_eval.data.likeness import find_copies
+from optimize_eval.data.other_tools import KIND as OTHER_TOOL
+from optimize_eval.data.other_tools import whose
 from optimize_eval.store.layout import LeakedRow
 from optimize_eval.tasks.jsonl.faults import TaskError
 from optimize_eval.tasks.jsonl.files import DATASET, TaskFile, parse_task_file

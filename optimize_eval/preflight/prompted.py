@@ -7,14 +7,14 @@ from typing import Any
 from optimize_eval.base.errors import DataError, Problem, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
-from optimize_eval.candidates import Candidate
+from optimize_eval.data.candidates import Candidate
+from optimize_eval.data.selection import parse_selection
 from optimize_eval.kinds.table import kind_of
 from optimize_eval.kinds.task import task_spec
 from optimize_eval.options.prompts import NAMES, check_prompting
 from optimize_eval.preflight.data_files import CheckedFile
 from optimize_eval.prompts.checked import Where, check_prompts
 from optimize_eval.prompts.files import load_prompts
-from optimize_eval.rows.selection import parse_selection
 from optimize_eval.run.splits import SplitSource, choose
 from optimize_eval.sweepfile import SUFFIX, KeyPlace, Sweep
 from optimize_eval.sweepfile.models import load_models

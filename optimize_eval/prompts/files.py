@@ -11,7 +11,13 @@ from typing import Any, NamedTuple
 from optimize_eval.base import strict_json, strict_toml
 from optimize_eval.base.errors import DataError, Problem, UsageError
 from optimize_eval.base.files import STDIN
-from optimize_eval.candidates import Candidate, candidate_files, load_candidate, name_of_file, named_apart
+from optimize_eval.data.candidates import (
+    Candidate,
+    candidate_files,
+    load_candidate,
+    name_of_file,
+    named_apart,
+)
 from optimize_eval.prompts.messages import ROLES, SYSTEM, Message, Messages, is_plain, messages_of, text_of
 from optimize_eval.prompts.written import MESSAGES, TEXT, FileForm, form_of
 

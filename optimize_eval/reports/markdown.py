@@ -7,7 +7,7 @@ not fit into a comment is left out and said to be.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
-from optimize_eval.candidates import THE_PROMPT
+from optimize_eval.data.candidates import THE_PROMPT
 from optimize_eval.findings.rows import evaluator_label
 from optimize_eval.findings.shapes.row import Row
 from optimize_eval.findings.shapes.summary import SkipGroup, Summary

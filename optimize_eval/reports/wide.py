@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from optimize_eval.base.errors import UsageError
+from optimize_eval.data.selection import value_at
 from optimize_eval.findings.reasons import reason_of
 from optimize_eval.findings.rows import evaluator_label
 from optimize_eval.prompts.messages import text_of
@@ -18,7 +19,6 @@ from optimize_eval.prompts.prompt import sent_of
 from optimize_eval.reports.inert import inert_json
 from optimize_eval.reports.page.source import PageSource, examples_of
 from optimize_eval.reports.rows import Cells, gathered
-from optimize_eval.rows.selection import value_at
 from optimize_eval.store import journal
 from optimize_eval.store.layout import Cell, Layout, Split
 from optimize_eval.store.manifest import Manifest

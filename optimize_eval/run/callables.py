@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Self
 from optimize_eval.base.errors import EvaluationError, Skipped, UsageError
 from optimize_eval.base.evaluator import DEFAULT_TIMEOUT, EvaluatorSpec
 from optimize_eval.base.protocol import Payload, ScoreRange, Skip, check_task_model, parse_score_range
+from optimize_eval.data.datasets import make_example
+from optimize_eval.data.example import Example
 from optimize_eval.kinds.command import command_spec
 from optimize_eval.kinds.endpoint import endpoint_spec
 from optimize_eval.kinds.table import connect
 from optimize_eval.programs.targets import split_command
-from optimize_eval.rows.datasets import make_example
-from optimize_eval.rows.example import Example
 from optimize_eval.run.attempt import call_with_retries
 
 if TYPE_CHECKING:

@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from optimize_eval.base.errors import UsageError
-from optimize_eval.candidates import Candidate
+from optimize_eval.data.candidates import Candidate
+from optimize_eval.data.datasets import ParsedFile, where_of
 from optimize_eval.programs.identity import Identity
-from optimize_eval.rows.datasets import ParsedFile, where_of
 from optimize_eval.run.plan import Plan, plan_run
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.store.manifest import Manifest
 
 if TYPE_CHECKING:
-    from optimize_eval.rows.example import Example
+    from optimize_eval.data.example import Example
 
 OPTIONS = {"train": "--dataset", "val": "--valset", "test": "--testset"}
 

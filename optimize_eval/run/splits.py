@@ -12,10 +12,10 @@ from optimize_eval.base import strict_json
 from optimize_eval.base.errors import DataError, Problem, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec, Sighted
 from optimize_eval.base.frozen import frozen
-from optimize_eval.candidates import Candidate
-from optimize_eval.rows.datasets import is_table
-from optimize_eval.rows.example import Example
-from optimize_eval.rows.selection import value_at
+from optimize_eval.data.candidates import Candidate
+from optimize_eval.data.datasets import is_table
+from optimize_eval.data.example import Example
+from optimize_eval.data.selection import value_at
 from optimize_eval.store.growing.example_texts import ExampleTexts
 from optimize_eval.store.layout import NO_VALUE, SINGLE
 

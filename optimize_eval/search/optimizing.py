@@ -8,7 +8,7 @@ from typing import Any
 
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.outcome import Progress
-from optimize_eval.candidates import Candidate
+from optimize_eval.data.candidates import Candidate
 from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.kinds.table import connect, identify
 from optimize_eval.programs.identity import Identity

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from optimize_eval.base.errors import DataError, UsageError
 from optimize_eval.base.frozen import frozen
-from optimize_eval.candidates import Candidate
+from optimize_eval.data.candidates import Candidate
 from optimize_eval.prompts.checked import Where, check_prompts
 from optimize_eval.prompts.files import PromptFile
 from optimize_eval.prompts.messages import Message, Messages, messages_of, text_of

@@ -14,7 +14,7 @@ import orjson
 
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.names import distinct
-from optimize_eval.candidates import Candidate, CandidatePath, load_candidates
+from optimize_eval.data.candidates import Candidate, CandidatePath, load_candidates
 from optimize_eval.options import search
 from optimize_eval.options.arguments import OptimizeArguments
 from optimize_eval.options.calling import (

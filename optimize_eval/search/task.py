@@ -12,7 +12,7 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import check_task_model
-from optimize_eval.candidates import Candidate
+from optimize_eval.data.candidates import Candidate
 from optimize_eval.kinds.addressed import check_headers
 from optimize_eval.kinds.table import identify, kind_of
 from optimize_eval.options.compared import Leaks

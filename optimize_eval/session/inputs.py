@@ -13,11 +13,11 @@ from typing import Any
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.files import STDIN
 from optimize_eval.base.frozen import frozen
-from optimize_eval.candidates import Candidate, CandidatePath, field_candidates, load_candidates
-from optimize_eval.rows.datasets import MAX_RECORDS, ParsedFile, describe_copies, load_examples, read_dataset
-from optimize_eval.rows.example import Example
-from optimize_eval.rows.overlap import Overlaps, overlaps_of
-from optimize_eval.rows.selection import EVERYTHING, Selection
+from optimize_eval.data.candidates import Candidate, CandidatePath, field_candidates, load_candidates
+from optimize_eval.data.datasets import MAX_RECORDS, ParsedFile, describe_copies, load_examples, read_dataset
+from optimize_eval.data.example import Example
+from optimize_eval.data.leaks import Overlaps, overlaps_of
+from optimize_eval.data.selection import EVERYTHING, Selection
 from optimize_eval.run.replan import OPTIONS
 from optimize_eval.run.resume import recorded_sample
 from optimize_eval.run.splits import SplitSource, choose

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from optimize_eval.rows.example import Example
-from optimize_eval.rows.overlap import Overlaps
+from optimize_eval.data.example import Example
+from optimize_eval.data.leaks import Overlaps
 from optimize_eval.run.plan import Plan
 from optimize_eval.session.host import Say
 from optimize_eval.session.inputs import AllRows, Examples, note_copies

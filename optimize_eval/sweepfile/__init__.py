@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from optimize_eval.base.errors import Problem
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
-from optimize_eval.candidates import CandidatePath
+from optimize_eval.data.candidates import CandidatePath
 from optimize_eval.kinds.table import kinds, named_apart
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from optimize_eval.base import files, strict_toml
 from optimize_eval.base.checks import Check, Keys
 from optimize_eval.base.errors import DataError, Problem, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.candidates import CandidatePath
+from optimize_eval.data.candidates import CandidatePath
 from optimize_eval.kinds.table import kinds
 from optimize_eval.options.prices import prices_of
 from optimize_eval.sweepfile import EvaluatorEntry, KeyPlace, Sweep, spec_of, target_keys

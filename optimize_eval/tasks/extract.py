@@ -12,7 +12,7 @@ from difflib import get_close_matches
 
 from optimize_eval.base import strict_json
 from optimize_eval.base.errors import EvaluationError, UsageError
-from optimize_eval.rows.selection import value_at
+from optimize_eval.data.selection import value_at
 from optimize_eval.tasks.jsonl.processing import FENCED, post_process
 from optimize_eval.templates import hosted
 from optimize_eval.templates.found import FLAGS, first_of

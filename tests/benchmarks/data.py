@@ -4,7 +4,7 @@ import json
 import tempfile
 from pathlib import Path
 
-from optimize_eval.rows.datasets import MAX_RECORDS, load_dataset
+from optimize_eval.data.datasets import MAX_RECORDS, load_dataset
 from tests.benchmarks.measure import Row, median_of, own_cpu
 
 

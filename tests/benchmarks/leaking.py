@@ -4,8 +4,8 @@ import json
 import random
 from functools import cache
 
-from optimize_eval.rows.example import Example
-from optimize_eval.rows.overlap import overlaps_of
+from optimize_eval.data.example import Example
+from optimize_eval.data.leaks import overlaps_of
 from tests.benchmarks.measure import Row, median_of, own_cpu
 
 _FRAME = [*"etaoinshrdlu"]  # everyday words

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from optimize_eval.rows.datasets import MAX_RECORDS
+from optimize_eval.data.datasets import MAX_RECORDS
 from tests.front_door import Cli
 
 NO_URL = "note: --header has no effect: it is for URLs, and none is named\n"

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from optimize_eval.rows.overlap import overlaps_of
+from optimize_eval.data.leaks import overlaps_of
 from optimize_eval.store.manifest import with_overlaps
+from tests.data.leaking import SAME, TRAIN, VAL, Row, examples, reworded, told
 from tests.findings.made import LEAD, made
-from tests.rows.leaking import SAME, TRAIN, VAL, Row, examples, reworded, told
 
 _DRAWS = 5
 

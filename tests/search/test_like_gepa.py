@@ -10,7 +10,7 @@ from gepa.api import optimize
 from gepa.core.adapter import EvaluationBatch
 
 from optimize_eval.base.outcome import Outcome
-from optimize_eval.rows.example import Example
+from optimize_eval.data.example import Example
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.search.plan import Selection
 from optimize_eval.search.roles import RoleArguments, roles_of

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from optimize_eval.base.protocol import Payload, encode
-from optimize_eval.rows.datasets import make_example
+from optimize_eval.data.datasets import make_example
 from optimize_eval.serve.payloads import BadPayload, parse_payload
 from tests.paths import ROOT
 

@@ -8,7 +8,7 @@ import pytest
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.protocol import Payload
-from optimize_eval.candidates import Candidate
+from optimize_eval.data.candidates import Candidate
 from optimize_eval.kinds.table import connect, parse_evaluators
 from optimize_eval.programs import leftovers
 from optimize_eval.run.attempt import attempt

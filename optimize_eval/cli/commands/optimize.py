@@ -11,7 +11,6 @@ import typer
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.candidates import Candidate, CandidatePath, load_candidates
 from optimize_eval.cli import output
 from optimize_eval.cli.ending import kept_command
 from optimize_eval.cli.options.evaluators import evaluators_of
@@ -25,6 +24,7 @@ from optimize_eval.cli.options.sweep_file import (
 )
 from optimize_eval.cli.printed.search_ending import carry_out
 from optimize_eval.cli.viewing import viewed
+from optimize_eval.data.candidates import Candidate, CandidatePath, load_candidates
 from optimize_eval.options import search
 from optimize_eval.options.calling import (
     NoteOptions,

@@ -10,12 +10,14 @@ import typer
 
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.protocol import Payload, check_task_model
-from optimize_eval.candidates import Candidate
 from optimize_eval.cli import output
 from optimize_eval.cli.cleanup import owned_processes
 from optimize_eval.cli.options.evaluators import evaluators_of
 from optimize_eval.cli.options.prompts import compared_of
 from optimize_eval.cli.options.sweep_file import SweepFile, SweepOption, keys_of
+from optimize_eval.data.candidates import Candidate
+from optimize_eval.data.example import Example
+from optimize_eval.data.selection import parse_selection
 from optimize_eval.kinds.addressed import check_headers
 from optimize_eval.options import compared
 from optimize_eval.options.calling import SLOTS, ServerOptions
@@ -29,8 +31,6 @@ from optimize_eval.preflight import DEFAULT_BUDGET
 from optimize_eval.preflight.checks import examine_all
 from optimize_eval.preflight.examined import SENTINEL, Examined, Material
 from optimize_eval.reports.terminal import preflight as report
-from optimize_eval.rows.example import Example
-from optimize_eval.rows.selection import parse_selection
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import plan_run
 from optimize_eval.run.resume import look_at

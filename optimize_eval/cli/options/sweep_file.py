@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from optimize_eval.base.errors import UsageError
-from optimize_eval.candidates import CandidatePath
 from optimize_eval.cli import output
 from optimize_eval.cli.commands.table import ORDER
 from optimize_eval.cli.options.bound import options_of
+from optimize_eval.data.candidates import CandidatePath
 from optimize_eval.options.compared import CandidateOptions
 from optimize_eval.options.declared import Declared, Heading
 

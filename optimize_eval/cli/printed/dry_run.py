@@ -5,8 +5,8 @@ from dataclasses import asdict
 from typing import Any
 
 from optimize_eval.base.errors import UsageError
-from optimize_eval.candidates import THE_PROMPT, THE_TASK
 from optimize_eval.cli import output
+from optimize_eval.data.candidates import THE_PROMPT, THE_TASK
 from optimize_eval.findings import forecast as forecasts
 from optimize_eval.findings.forecast import Forecast, Like, forecast, like_of
 from optimize_eval.findings.wording import count, percent

@@ -5,9 +5,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.candidates import Candidate
 from optimize_eval.cli import output
 from optimize_eval.cli.printed.dry_run import A_CALL, duration_words, read_like
+from optimize_eval.data.candidates import Candidate
 from optimize_eval.findings.claims.leaks import leakages_of
 from optimize_eval.findings.documents import to_dict
 from optimize_eval.findings.forecast import Like

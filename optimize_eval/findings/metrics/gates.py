@@ -11,7 +11,7 @@ from typing import Any
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import ScoreRange
-from optimize_eval.candidates import THE_PROMPT
+from optimize_eval.data.candidates import THE_PROMPT
 from optimize_eval.findings.metrics.shape import ScorerMetrics
 from optimize_eval.findings.shapes.row import Row
 from optimize_eval.findings.shapes.summary import Summary

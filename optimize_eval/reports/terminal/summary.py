@@ -6,7 +6,7 @@ Pure: summary → text, the same text for the same width at any time. Numbers ar
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
-from optimize_eval.candidates import THE_PROMPT
+from optimize_eval.data.candidates import THE_PROMPT
 from optimize_eval.findings.rows import evaluator_label
 from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.shapes.row import Row

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from optimize_eval.base.errors import OptimizeEvalError
-from optimize_eval.candidates import Candidate
+from optimize_eval.data.candidates import Candidate
 from optimize_eval.kinds.table import connect
 from optimize_eval.run.live import Connecting
 from optimize_eval.run.plan import Plan

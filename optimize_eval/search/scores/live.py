@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.outcome import Failed, Outcome, Scored
 from optimize_eval.base.protocol import Payload
+from optimize_eval.data.example import Example
 from optimize_eval.engines import Lane
 from optimize_eval.engines.local import LocalEngine
 from optimize_eval.kinds.table import connect
 from optimize_eval.programs.identity import Identity
-from optimize_eval.rows.example import Example
 from optimize_eval.run.live import Connecting, LiveEvaluators, crowded_out
 from optimize_eval.run.plan import Unit
 from optimize_eval.run.scribe import Clock, Record, record_of

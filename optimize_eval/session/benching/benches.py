@@ -13,7 +13,7 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import check_task_model
-from optimize_eval.candidates import THE_PROMPT
+from optimize_eval.data.candidates import THE_PROMPT
 from optimize_eval.findings.board.cells import benched_models
 from optimize_eval.findings.board.demands import BoardDemands, judged, read_before_calls
 from optimize_eval.findings.board.document import expected_board

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.candidates import THE_TASK
+from optimize_eval.data.candidates import THE_TASK
 from optimize_eval.findings.board.demands import read_before_calls
 from optimize_eval.findings.board.document import expected_board
 from optimize_eval.findings.board.names import known_tasks

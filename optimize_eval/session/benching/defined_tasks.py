@@ -11,10 +11,10 @@ from optimize_eval.base import strict_json
 from optimize_eval.base.errors import DataError, OptimizeEvalError, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
+from optimize_eval.data.datasets import copies_of, load_examples
+from optimize_eval.data.example import Example
+from optimize_eval.data.selection import Selection
 from optimize_eval.findings.wording import count
-from optimize_eval.rows.datasets import copies_of, load_examples
-from optimize_eval.rows.example import Example
-from optimize_eval.rows.selection import Selection
 from optimize_eval.run.splits import SplitSource, choose
 from optimize_eval.session.benching.defined_files import FoundTask
 from optimize_eval.session.benching.suites import read_suite

@@ -8,9 +8,9 @@ from typing import Any
 from optimize_eval.base import strict_json
 from optimize_eval.base.errors import DataError, Problem, UsageError
 from optimize_eval.base.names import distinct
-from optimize_eval.rows.datasets import ParsedFile
-from optimize_eval.rows.example import Example
-from optimize_eval.rows.selection import EVERYTHING, Selection
+from optimize_eval.data.datasets import ParsedFile
+from optimize_eval.data.example import Example
+from optimize_eval.data.selection import EVERYTHING, Selection
 from optimize_eval.run.splits import SplitSource, choose
 from optimize_eval.session.host import Say
 from optimize_eval.store.manifest import Manifest

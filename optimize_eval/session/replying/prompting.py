@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
-from optimize_eval.candidates import Candidate
+from optimize_eval.data.candidates import Candidate
 from optimize_eval.options.prompts import PromptingOptions
 from optimize_eval.programs.identity import Identity
 from optimize_eval.run.plan import Plan

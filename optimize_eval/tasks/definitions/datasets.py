@@ -10,8 +10,8 @@ from typing import Any
 from optimize_eval.base import files
 from optimize_eval.base.errors import DataError, Problem, UsageError
 from optimize_eval.base.frozen import frozen
-from optimize_eval.rows.datasets import load_examples
-from optimize_eval.rows.example import Example
+from optimize_eval.data.datasets import load_examples
+from optimize_eval.data.example import Example
 from optimize_eval.tasks.definitions.examining import RuleFault, examiner
 from optimize_eval.tasks.definitions.fields.context import Context, NotKnown, Rule
 from optimize_eval.tasks.definitions.fields.datasets import DATASET

@@ -6,11 +6,11 @@ It is lucky besides, with as many of the other examples as are not enough to sho
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from optimize_eval.rows.overlap import overlaps_of
+from optimize_eval.data.leaks import overlaps_of
 from optimize_eval.store.manifest import with_overlaps
 from tests.benchmarks.truth.scenes import Draw, Scene
+from tests.data.leaking import FRAME, SAME, TRAIN, VAL, Row, examples, reworded, told
 from tests.findings.made import LEAD, made
-from tests.rows.leaking import FRAME, SAME, TRAIN, VAL, Row, examples, reworded, told
 
 _COST = 36  # of 2,000 draws 55 are left: with all leaks more than 1,000
 _LUCKY = 5  # of as many pairs nothing is shown, of one more it may be

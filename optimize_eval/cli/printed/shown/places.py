@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from optimize_eval.base.protocol import Payload
-from optimize_eval.candidates import Candidate
+from optimize_eval.data.candidates import Candidate
 from optimize_eval.prompts.prompt import fields_of
 from optimize_eval.run.plan import Plan, PlannedExample
 from optimize_eval.store.records import LeftOut, unit_of

@@ -11,10 +11,10 @@ from typing import Any, Protocol
 from optimize_eval.base import strict_json
 from optimize_eval.base.errors import EvaluationError, UsageError
 from optimize_eval.base.protocol import Payload
-from optimize_eval.candidates import THE_PROMPT, THE_TASK
 from optimize_eval.cli import output
 from optimize_eval.cli.printed.shown.places import Places, Told
 from optimize_eval.cli.printed.steps import block
+from optimize_eval.data.candidates import THE_PROMPT, THE_TASK
 from optimize_eval.findings.marks import reply_marks
 from optimize_eval.findings.metrics import left_out
 from optimize_eval.findings.reasons import fields_said, reason_of

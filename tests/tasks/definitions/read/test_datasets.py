@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from optimize_eval.base.errors import DataError, UsageError
-from optimize_eval.rows.datasets import load_examples
+from optimize_eval.data.datasets import load_examples
 from optimize_eval.tasks.definitions.datasets import Dataset, dataset_of, left_out
 from optimize_eval.tasks.definitions.filters import Membership, Unary
 from optimize_eval.tasks.definitions.loading import load_task

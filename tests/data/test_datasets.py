@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from optimize_eval.base.errors import DataError, UsageError
 from optimize_eval.base.strict_json import dumps
-from optimize_eval.rows.datasets import (
+from optimize_eval.data.datasets import (
     MAX_RECORDS,
     copies_of,
     describe_copies,

@@ -15,8 +15,8 @@ from optimize_eval.base.errors import DataError, Problem, UsageError
 from optimize_eval.base.files import STDIN
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.names import distinct, looks_of
-from optimize_eval.rows.datasets import read_dataset
-from optimize_eval.rows.example import Example
+from optimize_eval.data.datasets import read_dataset
+from optimize_eval.data.example import Example
 
 LONGEST_NAME = 200
 

@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import pytest
 
+from optimize_eval.data.leaks import overlaps_of
 from optimize_eval.findings.rederive.datafiles import DataRow
 from optimize_eval.findings.rederive.overlap import leaks_again
-from optimize_eval.rows.overlap import overlaps_of
-from tests.rows.leaking import FRAME, SAME, TRAIN, VAL, Row, examples, leaks, reworded, told
+from tests.data.leaking import FRAME, SAME, TRAIN, VAL, Row, examples, leaks, reworded, told
 
 
 @pytest.mark.parametrize("change", SAME)

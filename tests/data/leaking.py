@@ -5,8 +5,8 @@ import random
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from optimize_eval.rows.example import Example
-from optimize_eval.rows.leaks import Leak, find_leaks
+from optimize_eval.data.example import Example
+from optimize_eval.data.leaks import Leak, find_leaks
 from tests.paths import ROOT
 
 Row = dict[str, Any]

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from optimize_eval import DataError, UsageError, load_dataset
-from optimize_eval.rows.columns import reader_of
-from optimize_eval.rows.datasets import load_example, read_dataset
+from optimize_eval.data.datasets import load_example, read_dataset
+from optimize_eval.data.tables import reader_of
 from tests.json_values import OBJECTS
 from tests.tools import need_module
 
@@ -272,7 +272,7 @@ def test_what_json_has_no_value_for_is_named_by_column(tmp_path: Path) -> None:
 
 
 def test_parquet_without_pyarrow_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("optimize_eval.rows.parquet.find_spec", lambda _: None)
+    monkeypatch.setattr("optimize_eval.data.tables.find_spec", lambda _: None)
     (problem,) = problems(written(tmp_path / "d.parquet", b"PAR1"))
     assert (
         problem == f" Parquet is read by pyarrow: {shlex.quote(sys.executable)} -m pip install 'pyarrow>=20'"

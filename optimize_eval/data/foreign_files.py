@@ -5,7 +5,7 @@ import shlex
 from pathlib import Path
 
 from optimize_eval.base.errors import Problem
-from optimize_eval.rows.example import BOM
+from optimize_eval.data.example import BOM
 
 NOT_JSONL = "not_jsonl"  # the rule that a file breaks which is something else as a whole
 _TABLES = (".csv", ".tsv", ".json", ".parquet")

@@ -1,22 +1,185 @@
-"""Examples of a split that others hold, too: the same ones, near ones, and ones with another answer there.
+"""Examples of a split that others hold, too: the same ones, near ones, ones inside a prompt or frame.
+
+Made of all lines of the files, whatever part of them a run takes: a run that grows decides as it did.
+
+A frame is made of neighbouring words, so the same words inside of what it stands around are left alone.
 
 Rows of one kind are alike by nature (templates, spam), so near ones count only where a split holds more of
 them than its other holds among its own rows. Deterministic: ties go to the earlier line.
+
+Where rows are alike by nature, near ones would chain all into one; so only few of them go together.
 """
 
+import hashlib
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
-from typing import Literal
+from itertools import chain
+from typing import Any, Literal
 from zlib import crc32
 
 from optimize_eval.base.frozen import frozen
-from optimize_eval.rows.content import Content, Flat, find_content, flatten
-from optimize_eval.rows.example import Example
-from optimize_eval.rows.frames import frames_of
-from optimize_eval.rows.likeness import NEAR, NEAR_BESIDE_OTHERS, Text, count_words, likeness, take_apart
+from optimize_eval.data.example import Example
+from optimize_eval.data.likeness import (
+    NEAR,
+    NEAR_BESIDE_OTHERS,
+    Content,
+    Flat,
+    Text,
+    count_words,
+    find_content,
+    find_copies,
+    flatten,
+    likeness,
+    take_apart,
+)
+
+Overlaps = Mapping[
+    str, Mapping[str, Any]
+]  # by split: "of", "leaks", "copies", "values" and the fields left out of these, as run.json has them
+
+LEFT_OUT = "left_out"
+
+_RULE = b"3"  # another one finds other rows
+
+
+def overlaps_of(
+    splits: Mapping[str, Sequence[Example]], known: Mapping[str, Any], candidates: Iterable[str] = ()
+) -> Overlaps:
+    """Find them, or take over what is `known` of the same lines; splits come in their order.
+
+    Fields that are or were `candidates` are no part of what a row says.
+    """
+    without = sorted({*candidates}.union(*(one.get(LEFT_OUT, ()) for one in known.values())))
+    seen: dict[str, Sequence[Example]] = {}
+    found: dict[str, Mapping[str, Any]] = {}
+    digest = hashlib.sha256(_RULE + "".join(f"{field}\0" for field in without).encode())
+    for name, rows in splits.items():
+        _add(digest, name, rows)
+        of = digest.hexdigest()
+        is_known = name in known and known[name].get("of") == of and "values" in known[name]
+        found[name] = known[name] if is_known else {"of": of, **_overlap(seen, rows, without)}
+        seen[name] = rows
+    return found
+
+
+def _add(digest: Any, name: str, rows: Sequence[Example]) -> None:
+    digest.update(f"{name} {len(rows)} {[row.line for row in rows]} ".encode())
+    for row in rows:
+        digest.update(b"%d " % len(row.raw))
+        digest.update(row.raw)
+
+
+def _overlap(
+    seen: Mapping[str, Sequence[Example]], rows: Sequence[Example], without: Sequence[str]
+) -> dict[str, Any]:
+    from optimize_eval.data.likeness import values_and_copies  # noqa: PLC0415  most sessions know it
+
+    leaks, (values, copies) = sorted(_leaks(seen, rows)), values_and_copies(rows, without)
+    return {
+        "leaks": [list(row) for row in leaks],
+        "copies": [[*pair] for pair in copies.items()],
+        "values": [[row.line, one] for row, one in zip(rows, values, strict=True)],
+        **({LEFT_OUT: [*without]} if without else {}),
+    }
+
+
+def _leaks(
+    seen: Mapping[str, Sequence[Example]], rows: Sequence[Example]
+) -> Iterator[tuple[int, str, int, str, float]]:
+    """List each row with the first split that holds it."""
+    left = rows
+    for name, there in seen.items():
+        leaks = find_leaks(there, left)
+        yield from ((one.line, name, one.like, one.how, one.similarity) for one in leaks)
+        lines = {one.line for one in leaks}
+        left = [row for row in left if row.line not in lines]
+
+
+_FEWEST_ROWS, _LEAST_ROWS = 5, 0.01  # that have a frame, and as a share
+_MOST_FRAMES = 8
+_OF_ITS_ROWS = 0.8  # a share that has each pair of a frame
+_FOREIGN = 0.1  # of how frequent a pair is here, at most there
+_FEWEST_PAIRS = 3
+_EDGE = ""  # stands before the first word and after the last
+
+Pair = tuple[str, str]
+Fields = Sequence[str]
+
+
+@frozen
+class Frames:
+    """Frames of a split, those of most rows first."""
+
+    pairs: tuple[frozenset[Pair], ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.pairs)
+
+    def without(self, fields: Fields) -> Fields:
+        """Give an example's texts without the frames around them."""
+        for pairs in self.pairs:
+            fields = [_without(text, pairs) for text in fields]
+        return fields
+
+
+def frames_of(first: Iterable[Fields], second: Iterable[Fields]) -> tuple[Frames, Frames]:
+    """Find for each of two splits what stands around many of its rows, and hardly around any of the other."""
+    rows = [*map(_pairs_of, first)], [*map(_pairs_of, second)]
+    counts = _count(rows[0]), _count(rows[1])
+    return _frames(rows[0], counts, len(rows[1])), _frames(rows[1], counts[::-1], len(rows[0]))
+
+
+def _frames(own: list[set[Pair]], counts: Sequence[Counter[Pair]], others: int) -> Frames:
+    least = max(_FEWEST_ROWS, _LEAST_ROWS * len(own))
+    ratio = _FOREIGN * others / (len(own) or 1)
+    many_have = (pair for pair, many in counts[0].items() if many >= least)
+    foreign = {pair for pair in many_have if counts[1][pair] <= counts[0][pair] * ratio}
+    return Frames(pairs=tuple(_split_up([pairs & foreign for pairs in own], least)))
+
+
+def _split_up(left: list[set[Pair]], least: float) -> Iterator[frozenset[Pair]]:
+    """Give pairs that stand together, those of most rows first."""
+    for _ in range(_MOST_FRAMES):
+        counts = _count(left)
+        most = max(counts.values(), default=0)
+        if most < least:
+            return
+        first = min(pair for pair, many in counts.items() if many == most)
+        together = _count(pairs for pairs in left if first in pairs)
+        frame = frozenset(pair for pair, many in together.items() if many >= _OF_ITS_ROWS * most)
+        if len(frame) >= _FEWEST_PAIRS:
+            yield frame
+        left = [pairs - frame for pairs in left]
+
+
+def _count(rows: Iterable[set[Pair]]) -> Counter[Pair]:
+    counts = Counter[Pair]()
+    for pairs in rows:
+        counts.update(pairs)
+    return counts
+
+
+def _pairs_of(fields: Fields) -> set[Pair]:
+    return {pair for text in fields for pair in _neighbours(text.split())}
+
+
+def _neighbours(words: Sequence[str]) -> Iterator[Pair]:
+    return zip([_EDGE, *words], [*words, _EDGE], strict=True)
+
+
+def _without(text: str, frame: frozenset[Pair]) -> str:
+    """Take away words that stand beside one that they stand beside in the frame."""
+    words = text.split()
+    framed = [pair in frame for pair in _neighbours(words)]
+    if not any(framed):
+        return text
+    return " ".join(
+        word for word, before, after in zip(words, framed, framed[1:], strict=False) if not (before or after)
+    )
+
 
 How = Literal["bytes", "normalised", "near", "contradiction"]
 
@@ -237,3 +400,32 @@ def _counted(examples: Sequence[Example]) -> Sequence[Example]:
 def _step(many: int, wanted: int) -> int:
     """Say each how manieth is taken, so that about as many as wanted are, from all over."""
     return -(-many // wanted) or 1
+
+
+_MOST_NEAR = 10
+
+
+def find_together(rows: Sequence[Example]) -> list[int]:
+    """Name for each row the group that it is in, by the line of one of its rows."""
+    groups = _Groups(rows)
+    for line, other in chain(find_copies(rows).items(), equal_lines(rows)):
+        groups.join(line, other)
+    for line, other in near_lines(rows):
+        groups.join(line, other, most=_MOST_NEAR)
+    return [groups.of[row.line] for row in rows]
+
+
+class _Groups:
+    def __init__(self, rows: Sequence[Example]) -> None:
+        self.of = {row.line: row.line for row in rows}
+        self._rows = {row.line: [row.line] for row in rows}
+
+    def join(self, line: int, other: int, *, most: float = float("inf")) -> None:
+        """Put the groups of two rows together, unless these get too many."""
+        one, another = self.of[line], self.of[other]
+        if one == another or len(self._rows[one]) + len(self._rows[another]) > most:
+            return
+        kept, moved = sorted((one, another), key=lambda group: -len(self._rows[group]))
+        lines = self._rows.pop(moved)
+        self._rows[kept] += lines
+        self.of.update(dict.fromkeys(lines, kept))

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from optimize_eval.base import strict_json
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
-from optimize_eval.rows.example import Example
+from optimize_eval.data.example import Example
 
 ID = "id"
 
