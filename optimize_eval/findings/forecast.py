@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.claims.duplicates import with_copies_joined
-from optimize_eval.statistics.components import Components, components_of
-from optimize_eval.statistics.families import fewest_units
+from optimize_eval.statistics.estimates import Components, components_of
 from optimize_eval.statistics.power import (
     detectable,
     detectable_share,
     examples_needed,
     examples_needed_for_shares,
+    fewest_units,
 )
 from optimize_eval.store.layout import Layout, Split
 

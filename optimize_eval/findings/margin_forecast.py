@@ -4,7 +4,7 @@ from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings.claims.duplicates import with_copies_joined
 from optimize_eval.findings.forecast import Like
-from optimize_eval.statistics.equivalence import BETTING, STUDENT, TANGO, units_planned
+from optimize_eval.statistics.bounds import BETTING, STUDENT, TANGO, units_planned
 from optimize_eval.store.layout import Layout
 
 SMALL_SD = 0.1  # of a candidate and another one that is much like it

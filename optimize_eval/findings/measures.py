@@ -26,11 +26,19 @@ from optimize_eval.findings.shapes.measured import (
     StatedConfidence,
 )
 from optimize_eval.findings.shaping import estimate
-from optimize_eval.statistics.means import mean_of
-from optimize_eval.statistics.measures.calibration import Answer, calibration_of
-from optimize_eval.statistics.measures.corpus_bleu import LENGTH, Counts, corpus_bleu
-from optimize_eval.statistics.measures.pass_at_k import Repeats, all_of, any_of, listed, with_enough
-from optimize_eval.statistics.units import Clusters
+from optimize_eval.statistics.estimates import Clusters, mean_of
+from optimize_eval.statistics.rates import (
+    LENGTH,
+    Answer,
+    Counts,
+    Repeats,
+    all_of,
+    any_of,
+    calibration_of,
+    corpus_bleu,
+    listed,
+    with_enough,
+)
 from optimize_eval.store.view import JournalRecord
 
 CONFIDENCE, BLEU_COUNTS = "confidence", "bleu_counts"

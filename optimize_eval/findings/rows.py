@@ -9,7 +9,7 @@ from optimize_eval.findings.shapes.row import Row
 from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.summary import compare
 from optimize_eval.findings.wording import count, interval, signed
-from optimize_eval.statistics.families import fewest_units
+from optimize_eval.statistics.power import fewest_units
 from optimize_eval.store.layout import SINGLE, Layout
 
 AMONG_BOTH = "among the examples that apply to both"

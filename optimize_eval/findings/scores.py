@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from optimize_eval.base import strict_json
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import ScoreRange
-from optimize_eval.statistics.means import within_sd
+from optimize_eval.statistics.estimates import within_sd
 from optimize_eval.store.layout import Cell
 from optimize_eval.store.view import JournalRecord
 

@@ -19,10 +19,9 @@ from optimize_eval.findings.shapes.row import CarriedShare, Overfit, ScoreGap, S
 from optimize_eval.findings.shapes.summary import FailureGroup, SkipGroup
 from optimize_eval.findings.summary.compare import FEWEST_PAIRS, Comparison
 from optimize_eval.findings.summary.gap import Lost
-from optimize_eval.statistics.carry_over import CarryOver
-from optimize_eval.statistics.families import ALPHA
-from optimize_eval.statistics.gaps import GapEstimate
-from optimize_eval.statistics.means import Mean, spread_of
+from optimize_eval.statistics.estimates import Mean, spread_of
+from optimize_eval.statistics.paired import CarryOver, GapEstimate
+from optimize_eval.statistics.power import ALPHA
 from optimize_eval.store.layout import Cell, Layout
 
 

@@ -12,7 +12,7 @@ from optimize_eval.findings.shapes.summary import FailureGroup, SkipGroup, Summa
 from optimize_eval.findings.summary import compare, gap
 from optimize_eval.findings.summary.verdict import STEERED
 from optimize_eval.findings.wording import count, left_out_by, number, signed
-from optimize_eval.statistics.intervals import Interval
+from optimize_eval.statistics.estimates import Interval
 from optimize_eval.store.layout import SINGLE
 
 MOST_ROWS = 30

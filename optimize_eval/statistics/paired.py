@@ -1,13 +1,122 @@
-"""Two candidates on the same examples: the mean difference, its interval, one p value and its test."""
+"""Differences: candidates on the same examples, exact tests, gaps between splits, families corrected.
+
+The tasks are fixed: only which examples they have is chance, so that a task's scores vary around the task's
+own mean. What would come out on other tasks is a mean of task means, which needs nothing of its own.
+"""
 
 import math
-from collections.abc import Sequence
+import operator
+import random
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from functools import lru_cache
 
 from optimize_eval.base.frozen import frozen
-from optimize_eval.statistics import student
-from optimize_eval.statistics.exact import MOST_COMPARED, all_alike, all_flips, drawn_flips, mcnemar
-from optimize_eval.statistics.intervals import Interval, around
-from optimize_eval.statistics.units import Clusters, centre, spread, unit_count, unit_sums
+from optimize_eval.statistics import estimates
+from optimize_eval.statistics.estimates import (
+    LEVEL,
+    ROUNDING,
+    Clusters,
+    Interval,
+    around,
+    centre,
+    spread,
+    unit_count,
+    unit_sums,
+)
+
+FLIPS = 10_000
+MOST_COMPARED = 100  # comparisons that so many flips can confirm one of: their smallest p is 1 in 10,001
+_FEW = 20  # extreme flips: with more of them p is far above what further flips could confirm
+_MOST_BYTES = 1 << 18  # of signs that are drawn at once
+
+
+def mcnemar(wins: int, losses: int) -> float:
+    """Exact: the discordant pairs are tosses of a fair coin if nothing is different."""
+    n, fewer = wins + losses, min(wins, losses)
+    ways = term = 1
+    for k in range(fewer):
+        term = term * (n - k) // (k + 1)  # each binomial coefficient from the one before
+        ways += term
+    return min(1.0, float(Fraction(2 * ways, 1 << n)))  # exact, and no number is too large for it
+
+
+def all_alike(units: int) -> float:
+    """Give the p of units that all differ by the same amount: two of all sign flips are as extreme."""
+    return 2.0 ** (1 - units)
+
+
+def all_flips(units: Sequence[float]) -> float:
+    """Count all sign flips of the units whose sum is as extreme as the one that was observed."""
+    first, *others = units
+    sums = [first]  # the other half are the same sums with every sign turned
+    for unit in others:
+        sums = [total + unit for total in sums] + [total - unit for total in sums]
+    return sum(map(_least(units).__le__, map(abs, sums))) / len(sums)
+
+
+def drawn_flips(units: Sequence[float], seed: int, comparisons: int = 1) -> float:
+    """Draw sign flips of the units, and count those whose sum is as extreme as the one that was observed.
+
+    Among many comparisons, flips of which hardly any is extreme are followed by as many as it takes for the
+    smallest p to survive the correction; to stop early where p is large makes no p too small.
+    """
+    return _drawn_flips(tuple(unit for unit in units if unit), seed, comparisons)  # a tie changes no sum
+
+
+@lru_cache(maxsize=64)  # a report looks at most of its pairs twice or more
+def _drawn_flips(units: tuple[float, ...], seed: int, comparisons: int) -> float:
+    """Draw signs eight at a time: for each eight units a table of the 256 sums that a byte of signs gives."""
+    if not units:
+        return 1.0
+    eights = [units[start : start + 8] for start in range(0, len(units), 8)]
+    tables = [_sums_by_byte(eight) for eight in eights]
+    at_least, draw = _least(units).__le__, random.Random(seed)  # noqa: S311  a test statistic, no secret
+    extreme, flips = _extremes(tables, at_least, draw, FLIPS), FLIPS
+    more = FLIPS // MOST_COMPARED * comparisons - FLIPS
+    if more > 0 and extreme < _FEW:
+        extreme, flips = extreme + _extremes(tables, at_least, draw, more), flips + more
+    return (1 + extreme) / (1 + flips)
+
+
+def _extremes(
+    tables: Sequence[Sequence[float]], at_least: Callable[[float], bool], draw: random.Random, flips: int
+) -> int:
+    extreme = 0
+    for columns in _columns_of_signs(len(tables), draw, flips):
+        sums = [0.0] * len(columns[0])
+        for table, column in zip(tables, columns, strict=True):
+            sums = list(map(operator.add, sums, map(table.__getitem__, column)))
+        extreme += sum(map(at_least, map(abs, sums)))
+    return extreme
+
+
+def _columns_of_signs(size: int, draw: random.Random, flips: int) -> Iterator[list[bytes]]:
+    """Give what so many calls of randbytes(size) give, some at a time: all first bytes, then all second ones.
+
+    Each call takes whole words of 32 bits, of the last one the upper bytes; drawn at once they cost a third.
+    """
+    width = -(-size // 4) * 4
+    places = [*range(size - size % 4), *range(width - size % 4, width)]
+    step = max(1, _MOST_BYTES // width)
+    for start in range(0, flips, step):
+        rows = min(step, flips - start)
+        drawn = draw.getrandbits(8 * width * rows).to_bytes(width * rows, "little")
+        yield [drawn[place::width] for place in places]
+
+
+def _least(units: Sequence[float]) -> float:
+    """Give the sum from which on flips are as extreme as what was observed, but for rounding."""
+    return abs(math.fsum(units)) - ROUNDING * math.fsum(map(abs, units))
+
+
+def _sums_by_byte(eight: Sequence[float]) -> list[float]:
+    """Double the table with each value: first all signs minus, then the same with this one plus."""
+    sums = [-math.fsum(eight)]
+    for value in eight:
+        sums += [total + 2 * value for total in sums]
+    return sums * (256 // len(sums))
+
 
 MOST_EXACT = 14  # units up to which all sign flips are counted
 MOST_FLIPPED = 1000  # units up to which flips are drawn
@@ -96,7 +205,7 @@ def _test(
         return all_flips(units), "flip_exact"
     if draws:
         return drawn_flips(units, *draws), "flip"
-    return student.two_sided_p(diff / se, df), "t"
+    return estimates.two_sided_p(diff / se, df), "t"
 
 
 def _most_flipped(comparisons: int) -> int:
@@ -121,3 +230,125 @@ def _skew(units: Sequence[float]) -> float | None:
     except (ZeroDivisionError, OverflowError, ValueError):
         return None
     return skew if math.isfinite(skew) else None
+
+
+Estimate = tuple[float, float, float]  # value, standard error, degrees of freedom
+
+
+@frozen
+class GapEstimate:
+    """The difference of two independent estimates; where neither varies there is no interval and no p."""
+
+    value: float
+    se: float
+    ci: Interval | None
+    df: float
+    p: float | None
+
+    @property
+    def excludes_zero(self) -> bool:
+        return self.ci is not None and (self.ci[0] > 0 or self.ci[1] < 0)
+
+
+def gap_of(first: Estimate, second: Estimate, comparisons: int = 1) -> GapEstimate:
+    """Subtract two independent estimates (value, se, df), second from first.
+
+    With `comparisons` the intervals of as many candidates hold together.
+    """
+    (a, se_a, df_a), (b, se_b, df_b) = first, second
+    se = math.hypot(se_a, se_b)
+    df = satterthwaite(se_a**2, df_a, se_b**2, df_b)
+    if not se:
+        return GapEstimate(value=a - b, se=0.0, ci=None, df=df, p=None)
+    p = estimates.two_sided_p((a - b) / se, df)
+    reach = estimates.quantile(1 - (1 - LEVEL) / comparisons, df) * se
+    return GapEstimate(value=a - b, se=se, ci=(a - b - reach, a - b + reach), df=df, p=p)
+
+
+def satterthwaite(variance_a: float, df_a: float, variance_b: float, df_b: float) -> float:
+    """Give the degrees of freedom of the sum of two variances."""
+    total = variance_a + variance_b
+    parts = (variance_a / total) ** 2 / df_a + (variance_b / total) ** 2 / df_b if total else 0.0
+    return 1 / parts if parts else math.inf
+
+
+ALPHA = 0.05
+
+
+@frozen
+class CarryOver:
+    """The share of the train gain that is there on val; no interval where nothing varies."""
+
+    share: float
+    ci: Interval | None
+
+
+def carry_over(train: Estimate, val: Estimate, comparisons: int = 1) -> CarryOver | None:
+    """Divide the val gain by the train gain; None where the train gain is not clearly above 0.
+
+    With `comparisons` the intervals of as many candidates hold together.
+    """
+    (gain, se_t, df_t), (kept, se_v, df_v) = train, val
+    if gain <= 0:
+        return None
+    share = kept / gain
+    if not se_t and not se_v:
+        return CarryOver(share=share, ci=None)
+    df = satterthwaite(se_v**2, df_v, (share * se_t) ** 2, df_t)
+    t = estimates.quantile(1 - ALPHA / comparisons / 2, df)
+    a, c = gain**2 - (t * se_t) ** 2, kept**2 - (t * se_v) ** 2
+    if a <= 0:
+        return None  # a gain that may be 0 has no share
+    reach = math.sqrt(max(0.0, (gain * kept) ** 2 - a * c))
+    return CarryOver(share=share, ci=((gain * kept - reach) / a, (gain * kept + reach) / a))
+
+
+FEWEST = 2  # scores of a task that tell anything of how they vary
+
+
+@frozen
+class Stratified:
+    """A mean over tasks; `worth` is how many examples of equal weight would be as good."""
+
+    mean: float
+    se: float
+    df: float
+    worth: float
+
+
+def stratified(tasks: Sequence[Sequence[float]]) -> Stratified | None:
+    """Estimate the mean of task means; None where a task has too few scores to tell how they vary."""
+    if not tasks or any(len(scores) < FEWEST for scores in tasks):
+        return None
+    try:
+        estimate = _estimated(tasks)
+    except OverflowError:  # numbers near the end of what a float holds
+        return None
+    return estimate if math.isfinite(estimate.se) else None
+
+
+def _estimated(tasks: Sequence[Sequence[float]]) -> Stratified:
+    sizes = [len(scores) for scores in tasks]
+    means = [math.fsum(scores) / len(scores) for scores in tasks]
+    errors = [_squared_error(scores, mean) for scores, mean in zip(tasks, means, strict=True)]
+    return Stratified(
+        mean=math.fsum(means) / len(tasks),
+        se=math.sqrt(math.fsum(errors)) / len(tasks),
+        df=_freedom(errors, sizes) or _freedom([1 / size for size in sizes], sizes),
+        worth=len(tasks) ** 2 / math.fsum(1 / size for size in sizes),
+    )
+
+
+def _squared_error(scores: Sequence[float], mean: float) -> float:
+    n = len(scores)
+    return 0.0 if max(scores) == min(scores) else math.fsum((x - mean) ** 2 for x in scores) / (n - 1) / n
+
+
+def _freedom(errors: Sequence[float], sizes: Sequence[int]) -> float:
+    """Give Satterthwaite's degrees of freedom of a sum of independent estimates; 0 where nothing varies."""
+    scale = max(errors)
+    if not scale:
+        return 0.0
+    shares = [error / scale for error in errors]  # or their squares could leave the floats
+    parts = math.fsum(share**2 / (size - 1) for share, size in zip(shares, sizes, strict=True))
+    return math.fsum(shares) ** 2 / parts

@@ -18,7 +18,7 @@ from bleu_4 import bleu_4
 from edit_similarity import edit_similarity
 from f1 import f1
 from function_call_coverage import missing_calls, same
-from optimize_eval.statistics.measures.corpus_bleu import corpus_bleu
+from optimize_eval.statistics.rates import corpus_bleu
 from rouge_l import rouge_l
 from tests.evaluators.asking import ask
 from tests.paths import EVALUATORS

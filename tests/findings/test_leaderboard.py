@@ -13,7 +13,7 @@ from optimize_eval.findings.board.by_task import difference_over
 from optimize_eval.findings.board.shapes import Board
 from optimize_eval.findings.board.verdict import seen_from
 from optimize_eval.reports.board.rows import csv_pieces
-from optimize_eval.statistics.means import mean_of
+from optimize_eval.statistics.estimates import mean_of
 from optimize_eval.statistics.paired import difference_of
 from tests.findings.boards import Files, board, by_name, rendered
 from tests.findings.made import Example, Fails

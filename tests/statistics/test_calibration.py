@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimize_eval.statistics.measures.calibration import calibration_of
+from optimize_eval.statistics.rates import calibration_of
 
 shares = st.floats(0, 1)
 answers = st.lists(st.tuples(shares, shares), min_size=1, max_size=30)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimize_eval.statistics.measures.corpus_bleu import corpus_bleu
+from optimize_eval.statistics.rates import corpus_bleu
 
 texts = st.lists(st.sampled_from(["the", "cat", "sat", "on", "a", "mat", ","]), max_size=12).map(" ".join)
 pairs = st.lists(st.tuples(texts, texts, texts), min_size=1, max_size=6)

@@ -8,12 +8,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from optimize_eval.statistics import student
-from optimize_eval.statistics.families import holm
-from optimize_eval.statistics.gaps import gap_of
-from optimize_eval.statistics.intervals import Interval
-from optimize_eval.statistics.means import Mean, mean_of, pooled_sd, within_sd
-from optimize_eval.statistics.paired import difference_of
+from optimize_eval.statistics import estimates
+from optimize_eval.statistics.estimates import Interval, Mean, mean_of, pooled_sd, within_sd
+from optimize_eval.statistics.paired import difference_of, gap_of
+from optimize_eval.statistics.power import holm
 
 NUMBERS = st.floats(-5, 5, allow_subnormal=False)
 SAMPLES = st.lists(NUMBERS, min_size=2, max_size=40)
@@ -24,19 +22,19 @@ def test_p_values_are_scipys(t: float, df: float) -> None:
     from scipy import stats
 
     assume(t == 0 or abs(t) > 1e-6)  # nearer to 0 scipy has fewer digits right than it is asked for here
-    assert student.two_sided_p(t, df) == pytest.approx(2 * stats.t.sf(abs(t), df), rel=1e-9, abs=1e-14)
+    assert estimates.two_sided_p(t, df) == pytest.approx(2 * stats.t.sf(abs(t), df), rel=1e-9, abs=1e-14)
 
 
 @given(st.floats(-60, 60))
 def test_p_values_of_one_degree_of_freedom_are_those_of_the_closed_form(t: float) -> None:
-    assert student.two_sided_p(t, 1.0) == pytest.approx(1 - 2 / math.pi * math.atan(abs(t)), rel=1e-9)
+    assert estimates.two_sided_p(t, 1.0) == pytest.approx(1 - 2 / math.pi * math.atan(abs(t)), rel=1e-9)
 
 
 @given(st.sampled_from([0.9, 0.95, 0.975, 0.995]), st.floats(1, 500))
 def test_quantiles_are_scipys(share: float, df: float) -> None:
     from scipy import stats
 
-    assert student.quantile(share, df) == pytest.approx(stats.t.ppf(share, df), rel=1e-9)
+    assert estimates.quantile(share, df) == pytest.approx(stats.t.ppf(share, df), rel=1e-9)
 
 
 @given(SAMPLES)

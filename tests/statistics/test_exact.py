@@ -4,8 +4,7 @@ import random
 
 import pytest
 
-from optimize_eval.statistics.exact import FLIPS, drawn_flips
-from optimize_eval.statistics.paired import difference_of
+from optimize_eval.statistics.paired import FLIPS, difference_of, drawn_flips
 
 
 @pytest.mark.parametrize("size", [1, 8, 9, 31, 32, 33, 40, 41, 300])

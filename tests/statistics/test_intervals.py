@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimize_eval.statistics.carry_over import carry_over
-from optimize_eval.statistics.equivalence import (
+from optimize_eval.statistics.bounds import (
     BETTING,
     MOST_UNITS,
     TANGO,
@@ -21,8 +20,8 @@ from optimize_eval.statistics.equivalence import (
     units_planned,
     within_margin,
 )
-from optimize_eval.statistics.means import mean_of
-from optimize_eval.statistics.paired import difference_of
+from optimize_eval.statistics.estimates import mean_of
+from optimize_eval.statistics.paired import carry_over, difference_of
 
 UNIT = st.lists(st.floats(0, 1), min_size=2, max_size=30)
 DRAWS = 600

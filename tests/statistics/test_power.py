@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimize_eval.statistics import flips, power
-from optimize_eval.statistics.families import can_decide, fewest_units, holm
+from optimize_eval.statistics import power
+from optimize_eval.statistics.power import can_decide, fewest_units, holm
 
 
 @given(st.integers(1, 40))
@@ -76,15 +76,15 @@ def test_the_difference_by_flips_is_that_of_the_draw_that_is_80th_of_100(units: 
 
 
 def test_what_was_simulated_beforehand_is_what_the_simulation_gives() -> None:
-    assert {units: len(known) for units, known in flips.SIMULATED.items()} == {
+    assert {units: len(known) for units, known in power.SIMULATED.items()} == {
         units: sum(can_decide(units, comparisons) for comparisons in range(1, 11))
         for units in range(6, power.MOST_FLIPPED_EXACTLY + 1)
     }
-    for units, known in flips.SIMULATED.items():
+    for units, known in power.SIMULATED.items():
         for comparisons in range(1, len(known) + 1) if units < 10 else (len(known),):
-            assert known[comparisons - 1] == pytest.approx(flips.simulated(units, comparisons), rel=1e-12)
-    assert flips.shift(8, 1) == flips.SIMULATED[8][0]
-    assert flips.shift(14, 11) == flips.simulated(14, 11), "of more comparisons nothing is known beforehand"
+            assert known[comparisons - 1] == pytest.approx(power.simulated(units, comparisons), rel=1e-12)
+    assert power.shift(8, 1) == power.SIMULATED[8][0]
+    assert power.shift(14, 11) == power.simulated(14, 11), "of more comparisons nothing is known beforehand"
 
 
 def test_the_number_of_examples_is_where_the_difference_is_found() -> None:

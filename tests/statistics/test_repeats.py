@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimize_eval.statistics.components import components_of
-from optimize_eval.statistics.measures.pass_at_k import Repeats, all_of, any_of, listed, with_enough
+from optimize_eval.statistics.estimates import components_of
+from optimize_eval.statistics.rates import Repeats, all_of, any_of, listed, with_enough
 
 outcomes = st.lists(st.booleans(), min_size=1, max_size=7)
 

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from optimize_eval.statistics.stratified import stratified
+from optimize_eval.statistics.paired import stratified
 
 
 def test_error_and_degrees_of_freedom_by_hand() -> None:
@@ -32,7 +32,7 @@ def test_a_task_with_one_score_leaves_no_error_to_tell() -> None:
 
 def test_intervals_over_fixed_tasks_cover() -> None:
     """W8: residuals from the grand mean covered 1.000 here, and were up to 3.6 times too wide."""
-    from optimize_eval.statistics import student
+    from optimize_eval.statistics import estimates
 
     draw = random.Random(8)
     truth = [0.1, 0.3, 0.5, 0.7, 0.9]
@@ -40,7 +40,7 @@ def test_intervals_over_fixed_tasks_cover() -> None:
     for _ in range(400):
         found = stratified([[draw.gauss(mean, 0.1) for _ in range(8)] for mean in truth])
         assert found is not None
-        covered += abs(found.mean - 0.5) <= student.quantile(0.975, found.df) * found.se
+        covered += abs(found.mean - 0.5) <= estimates.quantile(0.975, found.df) * found.se
     assert 0.92 <= covered / 400 <= 0.98
 
 

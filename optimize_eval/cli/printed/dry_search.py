@@ -17,8 +17,7 @@ from optimize_eval.reports.columns import wrapped
 from optimize_eval.search.optimizing import SearchTask
 from optimize_eval.search.result.final import final_calls
 from optimize_eval.search.scores.recorded import scored_in
-from optimize_eval.statistics.families import fewest_units
-from optimize_eval.statistics.power import detectable
+from optimize_eval.statistics.power import detectable, fewest_units
 from optimize_eval.store.folder import EVALUATIONS
 from optimize_eval.store.layout import SINGLE, Split
 from optimize_eval.store.manifest import KEEP

@@ -13,10 +13,8 @@ from itertools import accumulate
 
 from optimize_eval.findings.scores import Values
 from optimize_eval.findings.summary.compare import Comparison
-from optimize_eval.statistics.intervals import Interval, around, wilson_effective
-from optimize_eval.statistics.means import Mean, mean_of
-from optimize_eval.statistics.paired import PairedDifference, difference_of
-from optimize_eval.statistics.stratified import Stratified, stratified
+from optimize_eval.statistics.estimates import Interval, Mean, around, mean_of, wilson_effective
+from optimize_eval.statistics.paired import PairedDifference, Stratified, difference_of, stratified
 
 FEWEST_TASKS = 10  # from which on other tasks are spoken of
 

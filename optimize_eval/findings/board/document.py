@@ -28,8 +28,8 @@ from optimize_eval.findings.shaping import score_difference
 from optimize_eval.findings.summary.compare import MOST_FLIPPED_PAIRS, Comparison, corrected
 from optimize_eval.findings.summary.stored import doubts_about_code, doubts_about_rules
 from optimize_eval.findings.wording import count
-from optimize_eval.statistics.families import ALPHA
 from optimize_eval.statistics.paired import PairedDifference
+from optimize_eval.statistics.power import ALPHA
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.tasks import TaskFile

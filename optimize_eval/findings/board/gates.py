@@ -18,8 +18,8 @@ from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.summary.compare import HINT_WORSE, TOO_FEW
 from optimize_eval.findings.summary.gates import BoundAxes, Gate, bound_gate, check_reachable, read_bound
 from optimize_eval.findings.wording import count
-from optimize_eval.statistics.families import can_decide, fewest_units
-from optimize_eval.statistics.intervals import Interval
+from optimize_eval.statistics.estimates import Interval
+from optimize_eval.statistics.power import can_decide, fewest_units
 
 _OF_A_BENCH = BoundAxes("bench", "model", "task")
 

@@ -25,7 +25,7 @@ from optimize_eval.findings.board.shapes import (
 from optimize_eval.findings.measures import passes_of, passes_over
 from optimize_eval.findings.scores import Outcomes, Scores, joined_outcomes
 from optimize_eval.findings.shapes.measured import PassRates
-from optimize_eval.statistics.means import mean_of
+from optimize_eval.statistics.estimates import mean_of
 
 ByExample = Sequence[float]  # not a number where there is no score
 

@@ -14,7 +14,7 @@ from optimize_eval.findings.shapes.conclusion import Conclusion
 from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.shapes.measured import CorpusBleu, PassRates
 from optimize_eval.findings.shapes.summary import SpendingTotals
-from optimize_eval.statistics.intervals import Interval
+from optimize_eval.statistics.estimates import Interval
 
 SCHEMA = "leaderboard.v1"
 

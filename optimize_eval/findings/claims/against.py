@@ -44,8 +44,8 @@ from optimize_eval.findings.summary.compare import (
     tolerance_of,
 )
 from optimize_eval.findings.summary.gap import Lost, lost_gain, state_of
-from optimize_eval.statistics.equivalence import Tolerance
-from optimize_eval.statistics.families import holm
+from optimize_eval.statistics.bounds import Tolerance
+from optimize_eval.statistics.power import holm
 from optimize_eval.store.layout import Layout, Split
 
 Key = tuple[CellFamily, str]  # a family of cells and a candidate

@@ -14,11 +14,8 @@ from optimize_eval.findings.scores import Scores, Values
 from optimize_eval.findings.shapes.row import Row
 from optimize_eval.findings.shapes.summary import LostInShort, WinnersCarryOver, WinnersSelection
 from optimize_eval.findings.summary import compare, gap
-from optimize_eval.statistics.carry_over import CarryOver, carry_over
-from optimize_eval.statistics.gaps import GapEstimate, gap_of
-from optimize_eval.statistics.intervals import around_the_best
-from optimize_eval.statistics.paired import PairedDifference
-from optimize_eval.statistics.units import Clusters
+from optimize_eval.statistics.estimates import Clusters, around_the_best
+from optimize_eval.statistics.paired import CarryOver, GapEstimate, PairedDifference, carry_over, gap_of
 
 
 @frozen

@@ -34,7 +34,7 @@ from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.shaping import held_difference, score_difference
 from optimize_eval.findings.summary import compare
 from optimize_eval.findings.summary.compare import Comparison, corrected
-from optimize_eval.statistics.gaps import Estimate, gap_of
+from optimize_eval.statistics.paired import Estimate, gap_of
 
 _MOST_CHANGED = 100
 

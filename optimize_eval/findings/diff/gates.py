@@ -18,8 +18,8 @@ from optimize_eval.findings.shapes.leakage import Leakage
 from optimize_eval.findings.summary.compare import WORSE
 from optimize_eval.findings.summary.gates import Gate
 from optimize_eval.findings.wording import count, interval90, number, signed
-from optimize_eval.statistics.equivalence import MOST_UNITS, units_needed
-from optimize_eval.statistics.families import ALPHA, can_decide, fewest_units
+from optimize_eval.statistics.bounds import MOST_UNITS, units_needed
+from optimize_eval.statistics.power import ALPHA, can_decide, fewest_units
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.paired import TextOfModel
 

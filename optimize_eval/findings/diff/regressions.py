@@ -6,7 +6,7 @@ from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.rows import lead_holds
 from optimize_eval.findings.shapes.difference import Margin, ScoreDifference
 from optimize_eval.findings.summary import compare
-from optimize_eval.statistics.families import ALPHA
+from optimize_eval.statistics.power import ALPHA
 
 
 class Standing(StrEnum):

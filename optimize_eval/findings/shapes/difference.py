@@ -4,8 +4,8 @@ from typing import Annotated
 
 from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.documents import FLAT, IF_ANY, value_at
-from optimize_eval.statistics.equivalence import STUDENT
-from optimize_eval.statistics.intervals import Interval
+from optimize_eval.statistics.bounds import STUDENT
+from optimize_eval.statistics.estimates import Interval
 
 
 @frozen

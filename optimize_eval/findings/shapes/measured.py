@@ -5,8 +5,8 @@ from typing import Annotated
 
 from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.documents import FLAT, IF_ANY, Key
-from optimize_eval.statistics.intervals import Interval
-from optimize_eval.statistics.measures.calibration import Calibration
+from optimize_eval.statistics.estimates import Interval
+from optimize_eval.statistics.rates import Calibration
 
 
 @frozen

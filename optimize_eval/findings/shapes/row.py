@@ -7,7 +7,7 @@ from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.documents import FLAT, value_at
 from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.shapes.measured import Estimate
-from optimize_eval.statistics.intervals import Interval
+from optimize_eval.statistics.estimates import Interval
 
 
 @frozen

@@ -19,7 +19,7 @@ from optimize_eval.findings.shapes.measured import (
 from optimize_eval.findings.shapes.row import CandidatePair, ModelPair, Row
 from optimize_eval.findings.shapes.side_info import SideInfoEntry
 from optimize_eval.findings.wording import left_out_by
-from optimize_eval.statistics.intervals import Interval
+from optimize_eval.statistics.estimates import Interval
 from optimize_eval.store.journal_end import JournalEnd
 
 SCHEMA = "optimize-eval.summary.v2"

@@ -6,11 +6,10 @@ from dataclasses import replace
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings.scores import Values
-from optimize_eval.statistics.equivalence import Tolerance, WithinMargin, highest, within_margin
-from optimize_eval.statistics.families import ALPHA, can_decide, holm
+from optimize_eval.statistics.bounds import Tolerance, WithinMargin, highest, within_margin
+from optimize_eval.statistics.estimates import Clusters
 from optimize_eval.statistics.paired import PairedDifference, difference_of
-from optimize_eval.statistics.power import detectable, detectable_share
-from optimize_eval.statistics.units import Clusters
+from optimize_eval.statistics.power import ALPHA, can_decide, detectable, detectable_share, holm
 
 FEWEST_PAIRS = 10  # independent ones, below which nothing is called a hint
 MOST_FLIPPED_PAIRS = 50  # pairs of candidates, above which no flips are drawn

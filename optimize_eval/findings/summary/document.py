@@ -52,7 +52,7 @@ from optimize_eval.findings.summary.more_repeats import points_about_repeats
 from optimize_eval.findings.summary.skips import points_about_skips
 from optimize_eval.findings.summary.tried import points_about_tried
 from optimize_eval.findings.summary.verdict import judge
-from optimize_eval.statistics.means import Mean, mean_of
+from optimize_eval.statistics.estimates import Mean, mean_of
 from optimize_eval.store.layout import Cell, Layout
 
 

@@ -10,7 +10,7 @@ from optimize_eval.findings.shapes.row import Row
 from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.summary import compare
 from optimize_eval.findings.wording import count, number
-from optimize_eval.statistics.means import pooled_sd
+from optimize_eval.statistics.estimates import pooled_sd
 from optimize_eval.statistics.power import examples_needed, examples_needed_for_shares
 from optimize_eval.store.layout import SINGLE, Layout
 

@@ -5,11 +5,16 @@ that on val. It is called overfitting only where it is shown, and kept only wher
 """
 
 from optimize_eval.base.frozen import frozen
-from optimize_eval.statistics.carry_over import CarryOver, carry_over
-from optimize_eval.statistics.families import ALPHA, can_decide
-from optimize_eval.statistics.gaps import Estimate, GapEstimate, gap_of
-from optimize_eval.statistics.means import Mean
-from optimize_eval.statistics.paired import PairedDifference
+from optimize_eval.statistics.estimates import Mean
+from optimize_eval.statistics.paired import (
+    CarryOver,
+    Estimate,
+    GapEstimate,
+    PairedDifference,
+    carry_over,
+    gap_of,
+)
+from optimize_eval.statistics.power import ALPHA, can_decide
 
 OVERFITS, PART_LOST, UNDECIDED, KEPT, NO_GAIN = "overfits", "part_lost", "undecided", "kept", "no_gain"
 SHARE_KEPT = 0.5  # of the train gain, which at least has to carry over for a ✓

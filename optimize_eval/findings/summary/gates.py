@@ -16,7 +16,7 @@ from optimize_eval.findings.shapes.leakage import KEPT, LEAKED, sentence_of
 from optimize_eval.findings.shapes.row import Row
 from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.wording import MINUS, count, interval, number, signed
-from optimize_eval.statistics.intervals import Interval
+from optimize_eval.statistics.estimates import Interval
 from optimize_eval.store.layout import Layout
 
 _SHOWN = 20

@@ -6,7 +6,7 @@ from optimize_eval.findings.rows import is_primary
 from optimize_eval.findings.shapes.row import Row
 from optimize_eval.findings.shapes.summary import Point, Summary
 from optimize_eval.findings.wording import percent
-from optimize_eval.statistics.components import Components, components_of
+from optimize_eval.statistics.estimates import Components, components_of
 from optimize_eval.store.layout import Layout
 
 _TWICE = 1 - 0.5**0.5  # of an interval's width goes with twice the examples

@@ -28,8 +28,8 @@ from optimize_eval.findings.wording import (
     percent,
     signed,
 )
-from optimize_eval.statistics.families import ALPHA
-from optimize_eval.statistics.intervals import Interval
+from optimize_eval.statistics.estimates import Interval
+from optimize_eval.statistics.power import ALPHA
 from optimize_eval.store.layout import Layout
 
 MOST_NAMED = 5

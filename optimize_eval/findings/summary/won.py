@@ -11,8 +11,8 @@ from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.shapes.row import Row
 from optimize_eval.findings.shapes.summary import Summary, Verdict, WonBy
 from optimize_eval.findings.wording import count, evidence, number, p_value, signed
-from optimize_eval.statistics.families import ALPHA, can_decide
-from optimize_eval.statistics.intervals import around_the_best
+from optimize_eval.statistics.estimates import around_the_best
+from optimize_eval.statistics.power import ALPHA, can_decide
 from optimize_eval.store.layout import Layout
 
 BETTER, NOT_SHOWN = "better", "not_shown"

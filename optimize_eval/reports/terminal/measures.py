@@ -13,7 +13,7 @@ from optimize_eval.findings.shapes.side_info import ValuesAtPath
 from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.wording import count, interval, number, percent
 from optimize_eval.reports.columns import wrapped
-from optimize_eval.statistics.measures.calibration import Calibration
+from optimize_eval.statistics.rates import Calibration
 
 _HEAD = 12
 _MOST_KEYS = 6

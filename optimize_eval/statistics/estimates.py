@@ -1,0 +1,288 @@
+"""Estimates: units, Student's t, means with their intervals, and what an interval is wide from.
+
+The standard library has the normal distribution only, and importing scipy costs over a second.
+
+Wilson 1927. Where scores are no plain zeros and ones, or come in clusters, n is the number of zeros and ones
+that would have the same standard error, so that no interval leaves the range.
+
+The unit of analysis is the example: repeats are averaged before anything here sees them. Clusters are
+groups of examples that belong together (one document, say); they widen intervals. Miller 2024
+(arXiv 2411.00640), Bowyer et al. 2025 (arXiv 2503.01747).
+
+Repeats of an example average the noise away and nothing else; more examples narrow an interval whatever it
+is wide from. So the most that any number of repeats can gain is known before they are made.
+"""
+
+import math
+import operator
+from collections.abc import Hashable, Iterable, Sequence
+from functools import lru_cache
+from itertools import groupby
+
+from optimize_eval.base.frozen import frozen
+
+ROUNDING = 1e-12
+
+Clusters = Sequence[Hashable] | None
+
+
+def centre(values: Sequence[float]) -> float | None:
+    """Average; None where there is nothing, or numbers near the end of what a float holds."""
+    try:
+        mean = math.fsum(values) / len(values)
+    except (ZeroDivisionError, OverflowError, ValueError):
+        return None
+    return mean if math.isfinite(mean) else None
+
+
+def spread(values: Sequence[float], mean: float, clusters: Clusters) -> tuple[float, int] | None:
+    """Compute the standard error of a mean and its degrees of freedom, by clusters where there are some."""
+    n = len(values)
+    try:
+        sums = unit_sums([value - mean for value in values], clusters)
+        squares = math.fsum([total**2 for total in sums])
+    except (OverflowError, ValueError):
+        return None
+    units = len(sums)
+    if units < 2:  # noqa: PLR2004  one value tells nothing of how values vary
+        return None
+    se = math.sqrt(units / (units - 1) * squares) / n
+    if not math.isfinite(se):
+        return None
+    is_noise = se <= ROUNDING * max(map(abs, values))  # of summing the same number again and again
+    return 0.0 if is_noise else se, units - 1
+
+
+def unit_sums(values: Sequence[float], clusters: Clusters) -> list[float]:
+    """Sum by cluster; without clusters each value is a unit of its own."""
+    if clusters is None:
+        return list(values)
+    order = {cluster: place for place, cluster in enumerate(dict.fromkeys(clusters))}
+    rows = sorted(
+        zip((order[cluster] for cluster in clusters), values, strict=True), key=operator.itemgetter(0)
+    )
+    return [math.fsum(value for _, value in rows) for _, rows in groupby(rows, key=operator.itemgetter(0))]
+
+
+def unit_count(n: int, clusters: Clusters) -> int:
+    """Count the independent units among n values."""
+    return n if clusters is None else len(set(clusters))
+
+
+_TINY = 1e-300
+_MOST_TERMS = 500
+_PRECISION = 1e-15
+_MOST_STEPS = 200
+_CLOSE = 1e-13
+
+
+def two_sided_p(t: float, df: float) -> float:
+    """Tell how probable a value at least as far from zero as `t` is."""
+    if math.isinf(df):
+        return math.erfc(abs(t) / math.sqrt(2))
+    near = t * t / (df + t * t)
+    if near < 1 / (df + 2):  # taken from 1 as it is, or its digits are lost
+        return 1 - incomplete_beta(0.5, df / 2, near)
+    return incomplete_beta(df / 2, 0.5, df / (df + t * t))
+
+
+@lru_cache(maxsize=4096)
+def quantile(share: float, df: float) -> float:
+    """Find t with P(T ≤ t) = share, for shares above one half; infinite df are the normal distribution's.
+
+    Newton's method from the normal distribution's: the tail is convex, so steps stay short of the answer.
+    """
+    tail = 2 * (1 - share)
+    t = _nearly_normal(tail)
+    for _ in range(_MOST_STEPS):
+        step = (two_sided_p(t, df) - tail) / (2 * _density(t, df))
+        t += step
+        if abs(step) <= _CLOSE * t:
+            break
+    return t
+
+
+def _nearly_normal(tail: float) -> float:
+    """Approximate the normal quantile to 0.0005 (Abramowitz and Stegun 26.2.23)."""
+    u = math.sqrt(-2 * math.log(tail / 2))
+    over = 2.515517 + u * (0.802853 + u * 0.010328)
+    return max(0.0, u - over / (1 + u * (1.432788 + u * (0.189269 + u * 0.001308))))
+
+
+def _density(t: float, df: float) -> float:
+    if math.isinf(df):
+        return math.exp(-t * t / 2) / math.sqrt(2 * math.pi)
+    ratio = math.exp(math.lgamma((df + 1) / 2) - math.lgamma(df / 2)) / math.sqrt(df * math.pi)
+    return ratio * math.exp(-(df + 1) / 2 * math.log1p(t * t / df))
+
+
+def incomplete_beta(a: float, b: float, x: float) -> float:
+    """Compute the regularised incomplete beta function by its continued fraction (Lentz's method)."""
+    if x <= 0 or x >= 1:
+        return 0.0 if x <= 0 else 1.0
+    if x > (a + 1) / (a + b + 2):
+        return 1 - incomplete_beta(b, a, 1 - x)
+    log_front = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
+    return math.exp(log_front) / a * _fraction(a, b, x)
+
+
+def _fraction(a: float, b: float, x: float) -> float:
+    """Compute it term by term; nothing is called within the loop, which summaries go through most."""
+    d = 1 - (a + b) * x / (a + 1)
+    c, d = 1.0, 1 / (d if abs(d) > _TINY else _TINY)
+    value = d
+    for m in range(1, _MOST_TERMS):
+        place = a + 2 * m
+        even = m * (b - m) * x / ((place - 1) * place)
+        odd = -(a + m) * (a + b + m) * x / (place * (place + 1))
+        for term in (even, odd):
+            d = 1 + term * d
+            d = 1 / (d if d > _TINY or d < -_TINY else _TINY)
+            c = 1 + term / c
+            c = c if c > _TINY or c < -_TINY else _TINY
+            value *= c * d
+        if -_PRECISION < c * d - 1 < _PRECISION:
+            break
+    return value
+
+
+LEVEL = 0.975  # of a two-sided 95 % interval
+Z = 1.959963984540054
+
+_MOST_WORTH = 1e15  # zeros and ones: beyond, an interval has no width that a float could hold
+
+Interval = tuple[float, float]
+
+
+def around(value: float, se: float, df: float) -> Interval:
+    """Reach out from a value by Student's t."""
+    reach = (Z if math.isinf(df) else quantile(LEVEL, df)) * se
+    return value - reach, value + reach
+
+
+def around_the_best(value: float, se: float, df: float, tried: int) -> Interval:
+    """Reach out from the best of several; the lower end holds for all that were tried, whichever it is."""
+    _, high = around(value, se, df)
+    return value - quantile(1 - (1 - LEVEL) / tried, df) * se, high
+
+
+def wilson(mean: float, n: float, z: float = Z) -> Interval:
+    """Give the interval of a share of n examples; n is not a whole number where examples weigh unequally."""
+    centre = (mean + z**2 / (2 * n)) / (1 + z**2 / n)
+    reach = z / (1 + z**2 / n) * math.sqrt(mean * (1 - mean) / n + z**2 / (4 * n**2))
+    return max(0.0, centre - reach), min(1.0, centre + reach)
+
+
+def wilson_effective(mean: float, se: float, *, units: int, df: float, most: float | None = None) -> Interval:
+    """Give the interval of a mean of scores between 0 and 1 with any standard error.
+
+    `units` are the examples or clusters that count where nothing varies; `most` is the number that zeros and
+    ones may be worth.
+    """
+    mean = min(1.0, max(0.0, mean))
+    variance = se**2
+    worth = min(_MOST_WORTH, mean * (1 - mean) / variance) if variance else float(units)
+    if most is not None:
+        worth = min(worth, most)
+    low, high = wilson(mean, worth or float(units), quantile(LEVEL, df))
+    return min(low, mean), max(high, mean)  # the ends of the range are means, too
+
+
+@frozen
+class Mean:
+    """A mean over examples; what too few examples cannot tell is None, never 0."""
+
+    mean: float | None
+    se: float | None
+    ci: Interval | None
+    method: str | None
+    n: int
+    df: float | None = None  # of the standard error
+
+
+def mean_of(values: Sequence[float], clusters: Clusters = None, *, is_unit: bool = False) -> Mean:
+    """Estimate the mean of what the examples were drawn from; `is_unit` where scores are from 0 to 1."""
+    n = len(values)
+    mean = centre(values)
+    if mean is None:
+        return Mean(mean=None, se=None, ci=None, method=None, n=n)
+    se_and_df = spread(values, mean, clusters)
+    if se_and_df is None:
+        return Mean(mean=mean, se=None, ci=None, method=None, n=n)
+    se, df = se_and_df
+    ci, method = _interval(values, mean, se, df, is_clustered=clusters is not None, is_unit=is_unit)
+    return Mean(mean=mean, se=se, ci=ci, method=method, n=n, df=df)
+
+
+def within_sd(repeats: Sequence[Sequence[float]]) -> float | None:
+    """Estimate how much one example's score varies when it is called again: the noise floor."""
+    freedom = sum(max(0, len(scores) - 1) for scores in repeats)
+    try:
+        sd = math.sqrt(math.fsum(map(_squares, repeats)) / freedom)
+    except (ZeroDivisionError, OverflowError):
+        return None
+    return sd if math.isfinite(sd) else None
+
+
+def spread_of(values: Sequence[float]) -> float | None:
+    """Compute a standard deviation; None where there is none."""
+    return within_sd([values])
+
+
+def pooled_sd(spreads: Iterable[tuple[float, int]]) -> float:
+    """Put standard deviations, each with how much it counts, together to one."""
+    estimates = list(spreads)
+    total = sum(weight for _, weight in estimates)
+    return math.sqrt(math.fsum(weight * sd**2 for sd, weight in estimates) / total) if total else 0.0
+
+
+def _interval(
+    values: Sequence[float], mean: float, se: float, df: int, *, is_clustered: bool, is_unit: bool
+) -> tuple[Interval | None, str | None]:
+    n = len(values)
+    is_share = all(value in {0, 1} for value in values)
+    if is_share and not is_clustered:
+        return wilson(mean, n), "wilson"
+    if is_unit:
+        most = float(n) if is_share else None
+        return wilson_effective(mean, se, units=df + 1, df=df, most=most), "wilson_effective"
+    if not se:
+        return None, None  # nothing varies, and the range has no ends to reach for
+    return around(mean, se, df), "cluster_t" if is_clustered else "t"
+
+
+def _squares(values: Sequence[float]) -> float:
+    mean = math.fsum(values) / len(values) if values else 0.0
+    return math.fsum((value - mean) ** 2 for value in values)
+
+
+@frozen
+class Components:
+    """The squared standard error of a mean or difference of n examples, in its two parts."""
+
+    noise: float  # of the repeats that there are
+    examples: float
+
+    @property
+    def gain_of_repeats(self) -> float | None:
+        """Tell by which share the interval would shrink, at most, however many repeats there were."""
+        total = self.noise + self.examples
+        return 1 - math.sqrt(self.examples / total) if total else None
+
+    def se(self, *, repeats: float = 1, examples: float = 1) -> float:
+        """Predict the standard error with so many times the repeats, and so many times the examples."""
+        return math.sqrt((self.noise / repeats + self.examples) / examples)
+
+
+def components_of(se: float, n: int, repeats: int, *within_sd: float | None) -> Components | None:
+    """Split a standard error; `within_sd` is how repeats vary, for each side of a difference.
+
+    None where repeats tell nothing of it: there is one each, or none were scored.
+    """
+    if repeats < 2 or n < 1:  # noqa: PLR2004  one repeat does not vary
+        return None
+    sds = [sd for sd in within_sd if sd is not None]
+    if len(sds) < len(within_sd):
+        return None
+    noise = math.fsum(sd**2 for sd in sds) / (repeats * n)
+    return Components(noise=min(noise, se**2), examples=max(0.0, se**2 - noise))

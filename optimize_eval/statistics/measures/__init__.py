@@ -1,1 +1,0 @@
-"""Numbers that some tasks need besides a mean."""
