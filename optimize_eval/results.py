@@ -17,12 +17,10 @@ from optimize_eval.findings.metrics import records_of
 from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.summary.gates import Gate
 from optimize_eval.findings.summary.stored import summarise_stored
-from optimize_eval.store.listing.listed import State
-from optimize_eval.store.listing.runs import state_of
+from optimize_eval.store.listing import State, state_of
 from optimize_eval.store.manifest import is_bench
-from optimize_eval.store.note import note_of
 from optimize_eval.store.records import Records
-from optimize_eval.store.stored import open_stored
+from optimize_eval.store.stored import note_of, open_stored
 
 _MISSED = 1
 _EXIT_CODES: Mapping[str, int] = {

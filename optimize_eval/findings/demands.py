@@ -55,7 +55,7 @@ class Demands:
         from optimize_eval.findings.diff.runs import compare_runs  # noqa: PLC0415
         from optimize_eval.findings.shapes.leakage import LEAKED  # noqa: PLC0415
         from optimize_eval.findings.summary.gates import completeness, gates_of  # noqa: PLC0415  a plain --help judges nothing
-        from optimize_eval.store.paired import of_same_bytes  # noqa: PLC0415
+        from optimize_eval.store.beside import of_same_bytes  # noqa: PLC0415
 
         found: list[Gate] = []
         if self.of_tasks:
@@ -95,7 +95,7 @@ def read_demands(
     _refuse_results_as_inputs(manifest, folder)
     from optimize_eval.findings.diff.gates import check_can_decide  # noqa: PLC0415
     from optimize_eval.findings.summary.gates import check_gap, parse_bound  # noqa: PLC0415  see Demands
-    from optimize_eval.store.paired import check_comparable, of_same_bytes  # noqa: PLC0415
+    from optimize_eval.store.beside import check_comparable, of_same_bytes  # noqa: PLC0415
 
     layout = layout_of(manifest)
     if max_gap is not None:

@@ -12,7 +12,7 @@ from optimize_eval.findings.documents import from_dict, to_dict
 from optimize_eval.findings.searched import RUNNING, ahead_so_far, how_far
 from optimize_eval.findings.shapes.summary import Point, Summary, Verdict
 from optimize_eval.store.folder import SEARCH
-from optimize_eval.store.listing.searches import STOPPED, StoredSearch
+from optimize_eval.store.listing import STOPPED, StoredSearch
 
 _SCHEMA = "optimize-eval.optimize.v1"
 _EDITED = (LookupError, TypeError, ValueError, AttributeError)

@@ -9,10 +9,9 @@ from optimize_eval.base.protocol import PROTOCOL_VERSION, ScoreRange
 from optimize_eval.base.version import VERSION
 from optimize_eval.programs.identity import Identity
 from optimize_eval.run.plan import Plan
-from optimize_eval.store.document import SCHEMA
-from optimize_eval.store.keys import TRIMMED
-from optimize_eval.store.layout import Layout, Split
+from optimize_eval.store.layout import TRIMMED, Layout, Split
 from optimize_eval.store.manifest import RUN, Manifest
+from optimize_eval.store.run_document import SCHEMA
 
 _SMALL = 4096  # bytes up to which a candidate's text is kept here
 

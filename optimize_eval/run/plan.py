@@ -29,8 +29,7 @@ from optimize_eval.run.splits import (
     output_of,
     sighted,
 )
-from optimize_eval.store.keys import key_of
-from optimize_eval.store.layout import MOST_UNITS, SINGLE, Cell, Layout, Split
+from optimize_eval.store.layout import MOST_UNITS, SINGLE, Cell, Layout, Split, key_of
 
 NO_SPLITS: Mapping[str, Sequence[str]] = MappingProxyType({})
 

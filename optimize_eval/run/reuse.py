@@ -21,9 +21,8 @@ from optimize_eval.run.plan import Plan
 from optimize_eval.run.scribe import Clock
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL, OUTPUTS, PROPOSALS
-from optimize_eval.store.growing.elsewhere import AUTO
-from optimize_eval.store.growing.reusable import damage_noted, folders_of, opened_for_reuse, programs_of
 from optimize_eval.store.ledger import OWED, is_unranked
+from optimize_eval.store.reusable import AUTO, damage_noted, folders_of, opened_for_reuse, programs_of
 from optimize_eval.store.stored import StoredRun, open_stored
 from optimize_eval.store.tried import keep_tried_elsewhere
 from optimize_eval.tasks.under_test.unpaid import as_copied

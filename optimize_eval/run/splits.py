@@ -16,7 +16,7 @@ from optimize_eval.data.candidates import Candidate
 from optimize_eval.data.datasets import is_table
 from optimize_eval.data.example import Example
 from optimize_eval.data.selection import value_at
-from optimize_eval.store.growing.example_texts import ExampleTexts
+from optimize_eval.store.growth import ExampleTexts
 from optimize_eval.store.layout import NO_VALUE, SINGLE
 
 MOST_GROUPS = 100

@@ -48,9 +48,9 @@ from optimize_eval.store.folder import (
     settings_in,
     write_json,
 )
-from optimize_eval.store.growing.elsewhere import AUTO
 from optimize_eval.store.layout import SINGLE, Split
 from optimize_eval.store.manifest import KEEP, SearchedRun
+from optimize_eval.store.reusable import AUTO
 from optimize_eval.store.tried import keep_tried
 
 

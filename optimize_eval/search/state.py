@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.store import journal
-from optimize_eval.store.listing.searches import SCHEMA
+from optimize_eval.store.listing import SEARCH_SCHEMA
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -134,7 +134,7 @@ class SearchState:
     ) -> None:
         match record:
             case {"schema": str()}:
-                journal.check_schema(record, SCHEMA, f"{self._path}:{number}")
+                journal.check_schema(record, SEARCH_SCHEMA, f"{self._path}:{number}")
                 self._recorded = record.get("settings", {})
                 _forget(failed_in_a_row)
             case {"step": int(step), "pairs": str(pairs), "calls": int(calls)}:
@@ -162,7 +162,7 @@ class SearchState:
 
 def header_of(settings: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, Any]:
     """Begin a session: what leads the search, and what whoever looks at it from outside wants to know."""
-    return {"schema": SCHEMA, "settings": dict(settings), "about": dict(about)}
+    return {"schema": SEARCH_SCHEMA, "settings": dict(settings), "about": dict(about)}
 
 
 def _now() -> str:

@@ -12,11 +12,9 @@ from optimize_eval.session.host import Say
 from optimize_eval.session.replying.enclosing import with_ways_of
 from optimize_eval.session.settings import Handling
 from optimize_eval.store.folder import locked
-from optimize_eval.store.growing.elsewhere import known_elsewhere
-from optimize_eval.store.growing.unnamed import unnamed
 from optimize_eval.store.manifest import Manifest, is_bench
-from optimize_eval.store.note import keep_words
-from optimize_eval.store.stored import StoredRun
+from optimize_eval.store.reusable import known_elsewhere
+from optimize_eval.store.stored import StoredRun, keep_words, unnamed
 
 
 def folder_of(stem: str, plan: Plan, paths: Iterable[str | None], out: str | None, say: Say) -> Path:

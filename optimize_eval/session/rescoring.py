@@ -26,8 +26,7 @@ from optimize_eval.session.replying.prompting import of_stored
 from optimize_eval.session.settings import Handling
 from optimize_eval.store.folder import locked, refuse_foreign
 from optimize_eval.store.manifest import is_bench
-from optimize_eval.store.note import keep_words
-from optimize_eval.store.stored import StoredRun, open_stored
+from optimize_eval.store.stored import StoredRun, keep_words, open_stored
 from optimize_eval.tasks import TaskFile
 
 

@@ -29,7 +29,6 @@ from optimize_eval.session.replying.enclosing import level_of, ways_in
 from optimize_eval.session.replying.examining import dated_in, examine, kept_in
 from optimize_eval.session.replying.prompting import Prompting, with_outputs, with_samples
 from optimize_eval.session.settings import Handling
-from optimize_eval.store.document import current
 from optimize_eval.store.folder import read_document, refuse_foreign, settings_in
 from optimize_eval.store.manifest import (
     CHOSEN_AFTER,
@@ -42,6 +41,7 @@ from optimize_eval.store.manifest import (
     evaluator_change,
     with_overlaps,
 )
+from optimize_eval.store.run_document import current
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.tasks.definitions.target import DefinedScorer, defined_of
 from optimize_eval.tasks.target import Tasks

@@ -15,8 +15,7 @@ from typing import Any, Self
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.spent import Spending
 from optimize_eval.store import journal
-from optimize_eval.store.keys import CellName, Versions
-from optimize_eval.store.layout import Layout
+from optimize_eval.store.layout import CellName, Layout, Versions
 
 OWED, SCORED, FAILED, SKIPPED = range(4)
 

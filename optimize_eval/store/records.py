@@ -1,20 +1,63 @@
-"""The newest record of each unit of a run on disk, typed, in the order of units.
+"""The newest record of each unit of a run on disk, typed, in the order of units; and replies they name.
+
+In memory is only where each line stands. Who calls models, and writes the file, is tasks' business.
 
 Read again by each iteration, one after the other, so 100,000 take as little memory as one. What
 numbers are made of them is up to findings.
 """
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from optimize_eval.base import strict_json
 from optimize_eval.base.frozen import frozen
+from optimize_eval.store import journal
 from optimize_eval.store.folder import OUTPUTS
-from optimize_eval.store.replies import replies_in
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.store.view import JournalRecord
+
+ReplyIndex = dict[str, tuple[int, int]]  # a line's length and offset, by the reply's key
+
+
+class StoredReplies:
+    """The replies of an open file, by their keys."""
+
+    def __init__(self, descriptor: int, places: ReplyIndex) -> None:
+        self._descriptor = descriptor
+        self._places = places
+
+    def text(self, key: str | None) -> str | None:
+        """Read what a model replied; None where it is not there."""
+        place = self._places.get(key or "")
+        if place is None:
+            return None
+        text = journal.decode(os.pread(self._descriptor, *place)).get("output")
+        return text if isinstance(text, str) else None
+
+
+def index_of(path: Path) -> ReplyIndex:
+    """Find where each reply stands; nowhere where there is no file."""
+    entries = journal.entries(path, journal.AGAIN) if path.is_file() else ()
+    return {str(journal.decode(entry.line).get("key")): (entry.length, entry.offset) for entry in entries}
+
+
+@contextmanager
+def replies_in(path: Path, known: ReplyIndex | None = None) -> Iterator[StoredReplies | None]:
+    """Open the replies of a run, whose index may be known; None where it has none."""
+    if not path.is_file():
+        yield None
+        return
+    places = index_of(path) if known is None else known
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        yield StoredReplies(descriptor, places)
+    finally:
+        os.close(descriptor)
+
 
 FIELDS = (
     *("evaluator", "candidate", "task_model", "split", "line", "repeat"),

@@ -1,21 +1,28 @@
-"""A run on disk, opened: what its last command was about, and where each unit's newest record is.
+"""A run on disk, opened: what its last command was about, what else run.json says, where records are.
 
 Reading needs the folder and nothing else: no evaluator, no dataset. A command that calls opens a run with
 what it is about itself, which joins what is there.
+
+What sessions say of themselves at their begin and end changes no number and is passed over, so that a
+report of a run that was killed says the same as one after the next session. A mark is compared, not times:
+these are others in a copy, and the same within a tick of the clock.
 """
 
 import dataclasses
 import shlex
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from typing import Any
+from zlib import crc32
 
-from optimize_eval.base.errors import UsageError
+from optimize_eval.base import files, strict_json
+from optimize_eval.base.errors import OptimizeEvalError, UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.store import journal
-from optimize_eval.store.document import Document, cell_name, cell_of, document_of, selected, table_of
 from optimize_eval.store.folder import (
     BOARDS,
     JOURNAL,
@@ -25,15 +32,36 @@ from optimize_eval.store.folder import (
     PROPOSALS,
     SUMMARY,
     hint_for_missing,
+    locked,
     read_document,
+    read_manifest,
     write_document,
+    write_manifest,
 )
-from optimize_eval.store.growing.example_texts import ExampleTexts, with_texts
-from optimize_eval.store.growing.extend import Growth
-from optimize_eval.store.keys import CellName
-from optimize_eval.store.layout import Layout
-from optimize_eval.store.ledger import OWED, Ledger, UnitTable
-from optimize_eval.store.manifest import MISSHAPEN, Manifest, NotARun, edited, layout_of
+from optimize_eval.store.growth import ExampleTexts, Growth, with_texts
+from optimize_eval.store.layout import CellName, Layout
+from optimize_eval.store.ledger import OWED, Ledger, UnitTable, is_computed
+from optimize_eval.store.manifest import (
+    BENCH,
+    LEAKS,
+    MISSHAPEN,
+    OVERLAPS,
+    Manifest,
+    NotARun,
+    edited,
+    evaluators_of,
+    layout_of,
+    resume_line,
+)
+from optimize_eval.store.run_document import (
+    Document,
+    cell_name,
+    cell_of,
+    document_of,
+    everything,
+    selected,
+    table_of,
+)
 from optimize_eval.store.view import CountsAs, Reader, View
 
 
@@ -197,3 +225,178 @@ def look(
     except MISSHAPEN as error:
         raise edited(error) from None
     return read_run(folder, document, tuple(growth.notes))
+
+
+_AXES = ("evaluators", "additions", "candidates", "task_models", "models", "splits")
+_CHOSEN = ("plan", "repeats", "baseline", "seed", "cluster_by", "group_by")
+_SAID = frozenset(
+    {"outcome", "changed", "changed_models", "usage", "beside"}
+)  # of which a line has one that counts
+_FIRST_LOOK = 1 << 16  # bytes at the journal's end
+
+
+@frozen
+class JournalEnd:
+    """Where the last line ends that counts, the checksum of that line, and that of what the run is about."""
+
+    end: int
+    crc: str
+    run: str
+
+
+def journal_end(folder: Path, manifest: Manifest) -> JournalEnd:
+    """Read where a run's journal ends; raises OSError, ValueError or Damaged where that cannot be told."""
+    end, crc = _last_that_counts(folder / JOURNAL)
+    return JournalEnd(end=end, crc=crc, run=f"{crc32(strict_json.dumps_own(_about(manifest))):08x}")
+
+
+def fits(summary: Mapping[str, Any], folder: Path, manifest: Manifest) -> bool:
+    """Return True if a stored summary is of all that a run has now."""
+    try:
+        end = journal_end(folder, manifest)
+    except (OSError, ValueError, OptimizeEvalError):
+        return False
+    return bool(summary.get("journal") == {"end": end.end, "crc": end.crc, "run": end.run})
+
+
+def _about(manifest: Manifest) -> list[Any]:
+    settings = manifest.get("settings") or {}
+    in_common = [settings[key] for key in (OVERLAPS, LEAKS) if key in settings]
+    return [*(manifest.get(key) for key in (*_AXES, *_CHOSEN)), settings.get("margins"), *in_common]
+
+
+def _last_that_counts(path: Path) -> tuple[int, str]:
+    """Look from the journal's end, further back where a line is long."""
+    with files.opened(path) as stream:
+        size, look = path.stat().st_size, _FIRST_LOOK
+        while True:
+            start = max(0, size - look)
+            stream.seek(start)
+            before, newline, _torn = stream.read(size - start).rpartition(b"\n")
+            skipped = before.find(b"\n") + 1 if start else 0  # the first line may have begun before
+            end = start + len(before) + len(newline)
+            if start == 0 or skipped:
+                for line in reversed((before + newline)[skipped:].split(b"\n")[:-1]):
+                    if _counts(journal.glance(line)):
+                        return end, line[-10:-2].decode("ascii", "replace")
+                    end -= len(line) + 1
+            if not start:
+                return 0, ""
+            look *= 8
+
+
+def _counts(line: Mapping[str, Any]) -> bool:
+    return not _SAID.isdisjoint(line) or is_computed(line)
+
+
+_NOTE, _COMMAND = "note", "command"  # their keys
+_LONGEST = 1000
+
+
+def note_of(manifest: Manifest) -> str | None:
+    """Read the note; None where there is none."""
+    note: Any = manifest.get(_NOTE)
+    return note if isinstance(note, str) and note else None
+
+
+def command_of(manifest: Manifest, folder: Path) -> str:
+    """Give the line that starts the last session again; empty where it is not known, as from Python."""
+    return resume_line(manifest.get(_COMMAND), folder)
+
+
+def write_note(run: str, text: str) -> None:
+    """Note a text of a run, an empty one to note nothing; raises UsageError where that cannot be."""
+    check_note(text)
+    folder = Path(run).parent if Path(run).name == MANIFEST else Path(run)
+    if read_manifest(folder) is None:  # a folder without a run is not made one by locking it
+        raise UsageError(f"there is no run in {run!r}", hint=hint_for_missing(run))
+    with locked(folder):
+        _write(folder, {_NOTE: text})
+
+
+def keep_words(run: StoredRun, note: str | None, command: str) -> StoredRun:
+    """Note a text of a run whose folder is held, and who works on it; None leaves the note that it has."""
+    words = {} if run.document.get("upgraded") else {_COMMAND: command}  # a first version stays what it was
+    words |= {} if note is None else {_NOTE: note}
+    if _with(run.document, words) == run.document:
+        return run
+    _write(run.folder, words)
+    return replace(run, manifest=_with(run.manifest, words), document=_with(run.document, words))
+
+
+def check_note(text: str | None) -> str | None:
+    """Raise UsageError for a text that cannot be kept."""
+    try:
+        (text or "").encode()
+    except UnicodeEncodeError:
+        raise UsageError("the note is not UTF-8", hint="write it in UTF-8") from None
+    if text and len(text) > _LONGEST:
+        raise UsageError(f"the note has {len(text):,} letters", hint=f"at most {_LONGEST:,}")
+    return text
+
+
+def _write(folder: Path, words: Mapping[str, str]) -> None:
+    """Change these words in run.json, of any version, and nothing else."""
+    document = strict_json.loads_own(files.load(folder / MANIFEST, files.OF_A_RUN))
+    write_manifest(folder, _with(document, words))
+
+
+def _with(manifest: Manifest, words: Mapping[str, str]) -> Manifest:
+    given = {key: text.strip() for key, text in words.items()}
+    changed = {**{key: value for key, value in manifest.items() if key not in given}, **given}
+    return {key: value for key, value in changed.items() if value != "" or key not in given}
+
+
+_SHOWN = 3
+
+
+def with_everything(run: StoredRun) -> StoredRun:
+    """Look at all that a run has, superseded versions by names of their own."""
+    manifest = everything(run.document)
+    return replace(run, manifest=manifest, ledger=run.ledger.of(layout_of(manifest)))
+
+
+def unnamed(document: Document, named: Collection[str] = ()) -> str:
+    """Say what the last command left out; empty where that is nothing. `named` are further evaluators."""
+    every, chosen = everything(document), document["selection"]
+    former = former_evaluators(document)
+    evaluators = [one["name"] for one in evaluators_of(every) if one["name"] not in {*former, *named}]
+    models = [name for name in every["task_models"] if name is not None or not former]
+    axes = {
+        "evaluator": (evaluators, chosen["evaluators"]),
+        "candidate": ([candidate["name"] for candidate in every["candidates"]], chosen["candidates"]),
+        "model" if every.get("models") else "task model": (models, chosen["task_models"]),
+    }
+    axis_notes = [_named(axis, _without(names, now)) for axis, (names, now) in axes.items()]
+    return "; ".join(filter(None, [*axis_notes, *_examples(document), _repeats(document)]))
+
+
+def former_evaluators(document: Document) -> set[str]:
+    """Name the evaluators of a bench that were its models, in an earlier version that began it."""
+    if document["kind"] != BENCH or None in document["selection"]["task_models"]:
+        return set()
+    return {cell["evaluator"] for cell in document["cells"] if cell["task_model"] is None}
+
+
+def _without(names: Iterable[Any], now: Iterable[Any]) -> list[Any]:
+    chosen = frozenset(now)
+    return [name for name in names if name not in chosen]
+
+
+def _named(axis: str, names: list[Any]) -> str:
+    some = [str(name or "none") for name in names[:_SHOWN]]
+    more = [f"{len(names) - _SHOWN:,} more"] if len(names) > _SHOWN else []
+    return f"{axis}{'s' * (len(names) > 1)} {', '.join([*some, *more])}" if names else ""
+
+
+def _examples(document: Document) -> Iterator[str]:
+    chosen = {split["name"]: len(split["lines"]) for split in document["selection"]["splits"]}
+    for split in document["splits"]:
+        left = len(split["lines"]) - chosen.get(split["name"], 0)
+        if left:
+            yield f"{left:,} example{'s' * (left > 1)} of {split['name']}"
+
+
+def _repeats(document: Document) -> str:
+    left = document["repeats"] - document["selection"]["repeats"]
+    return f"{left:,} repeat{'s' * (left > 1)}" if left else ""

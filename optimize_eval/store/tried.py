@@ -1,4 +1,7 @@
-"""What was tried on a run's examples: which candidates have a score on them, and what was shown of them.
+"""What was tried on a run's examples: candidates with a score there, and what was shown of them.
+
+What is current goes by the field's name, also when examples come to it. What an earlier session scored is
+another version where a text of an example that says the same was another; it goes by the digest of its texts.
 
 The journal has both: records, and a line for what a session showed of two candidates or more. What an earlier
 journal of the folder had (--fresh), and folders that scores were taken from (--reuse), stands in tried.json,
@@ -6,7 +9,7 @@ as digests alone: of candidates all, of examples the smallest, by which two sets
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -20,14 +23,106 @@ import orjson
 from optimize_eval.base import files
 from optimize_eval.base.errors import OptimizeEvalError
 from optimize_eval.base.frozen import Remembers, frozen
-from optimize_eval.store import journal, recorded
+from optimize_eval.store import journal
 from optimize_eval.store.folder import EVALUATIONS, JOURNAL, MANIFEST, TRIED, read_document, write_json
-from optimize_eval.store.growing.elsewhere import documents_beside
-from optimize_eval.store.keys import TRIMMED, digest_of, name_in_cells
-from optimize_eval.store.layout import Split
+from optimize_eval.store.layout import TRIMMED, Split, digest_of, name_in_cells
 from optimize_eval.store.ledger import SCORED
 from optimize_eval.store.manifest import is_bench, left_out_of, read_split
+from optimize_eval.store.reusable import documents_beside
 from optimize_eval.store.stored import StoredRun, open_stored
+
+TEXTS = "texts"  # of an entry of tried.json: by version the texts of each of its examples, as digests
+
+_MOST_TEXTS = 256  # of examples that say the same
+_SHORT = 16  # letters of a digest
+_LISTED = "candidates", "steps", "baselines", "confirmed"
+
+Texts = Mapping[str, Collection[str]]  # by what an example says
+
+
+def texts_in(
+    document: Mapping[str, Any], split: str, lines: Sequence[int | None], values: Sequence[str]
+) -> dict[str, Texts]:
+    """Give by candidate what some examples of a split have in its field."""
+    every = next((one["lines"] for one in document["splits"] if one["name"] == split), ())
+    value_of = dict(zip(lines, values, strict=True))
+    found: dict[str, Texts] = {}
+    for one in document["candidates"]:
+        digests = (one.get("texts") or {}).get(split, ()) if one.get("field") else ()
+        texts: dict[str, set[str]] = {}
+        for line, digest in zip(every, digests, strict=False):
+            if digest and line in value_of:
+                texts.setdefault(value_of[line], set()).add(str(digest)[:_SHORT])
+        if texts:
+            found[digest_of(one)[:_SHORT]] = texts
+    return found
+
+
+def joined(parts: Iterable[Mapping[str, Texts]]) -> dict[str, Texts]:
+    """Put together what splits have."""
+    whole: dict[str, dict[str, set[str]]] = {}
+    for part in parts:
+        for name, texts in part.items():
+            for value, digests in texts.items():
+                whole.setdefault(name, {}).setdefault(value, set()).update(digests)
+    return dict(whole)
+
+
+def in_entry(entry: Mapping[str, Any], fields: Mapping[str, Texts]) -> dict[str, Any]:
+    """Call candidates of an entry by their texts, and keep these."""
+    kept = {name: _kept(entry["examples"], texts) for name, texts in fields.items()}
+    names = {name: _version(name, texts) for name, texts in kept.items()}
+    texts = {names[name]: [name, texts] for name, texts in kept.items() if name in entry["candidates"]}
+    return _renamed(entry, names) | ({TEXTS: texts} if texts else {})
+
+
+def resolved(entries: Sequence[Mapping[str, Any]], now: Mapping[str, Texts]) -> list[dict[str, Any]]:
+    """Call versions that are the same by one name; those that are what is there now, by that of the field."""
+    known = [(name, name, texts) for name, texts in now.items()]
+    names: dict[str, str] = {}
+    for entry in reversed(entries):
+        for version, field, texts in _versions_in(entry):
+            alike = (name for name, other, those in known if other == field and _agree(texts, those))
+            names.setdefault(version, next(alike, version))
+            known.append((names[version], field, texts))
+    return [_renamed(entry, names) for entry in entries]
+
+
+def has_sound_texts(entry: Mapping[str, Any]) -> bool:
+    """Return True if the texts of an entry's versions can be read; most have none."""
+    try:
+        for _, field, _ in _versions_in(entry):
+            hash(field)
+    except (AttributeError, TypeError, ValueError):
+        return False
+    return True
+
+
+def _versions_in(entry: Mapping[str, Any]) -> Iterator[tuple[str, str, Texts]]:
+    for version, (field, texts) in entry.get(TEXTS, {}).items():
+        yield version, field, dict(zip(entry["examples"], map(set, texts), strict=False))
+
+
+def _kept(values: Iterable[str], texts: Texts) -> list[list[str]]:
+    return [sorted(texts.get(value, ()))[:_MOST_TEXTS] for value in values]
+
+
+def _version(name: str, texts: Sequence[Sequence[str]]) -> str:
+    return hashlib.sha256(f"{name} {texts}".encode()).hexdigest()[:_SHORT]
+
+
+def _agree(texts: Texts, others: Texts) -> bool:
+    """Return True if of examples that both have, and some are, one has no text that the other has not."""
+    pairs = [({*those}, {*others[value]}) for value, those in texts.items() if value in others]
+    return bool(pairs) and all(some <= more or more <= some for some, more in pairs)
+
+
+def _renamed(entry: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        **entry,
+        **{key: sorted({names.get(str(one), str(one)) for one in entry.get(key, ())}) for key in _LISTED},
+    }
+
 
 SCHEMA = "optimize-eval.tried.v1"
 SEVERAL = 2  # candidates, from which on numbers compare something
@@ -35,7 +130,6 @@ SEVERAL = 2  # candidates, from which on numbers compare something
 Values = Mapping[int | None, str]  # what examples say, by line
 
 _MOST_DIGESTS = 256  # of examples
-_SHORT = 16  # letters of a digest
 _FOOTER = ("ended_at", "status", "recheck")
 _LAST = "g"  # after all digests
 
@@ -105,13 +199,13 @@ class History(Remembers):
 
     @cached_property
     def entries(self) -> list[dict[str, Any]]:
-        return recorded.resolved(_entries(self.run.folder), _texts_of(self.run.document))
+        return resolved(_entries(self.run.folder), _texts_of(self.run.document))
 
     def candidates_of(self, entry: Mapping[str, Any], there: Mapping[str, Any]) -> set[str]:
         """Name candidates of an entry about another run as they are named here."""
         here, entries = _texts_of(self.run.document), _entries(self.run.folder)
-        own = recorded.in_entry(entry, _texts_of(there))
-        return {*recorded.resolved([own, *entries], here)[0]["candidates"]}
+        own = in_entry(entry, _texts_of(there))
+        return {*resolved([own, *entries], here)[0]["candidates"]}
 
     @cached_property
     def shown(self) -> list[Shown]:
@@ -288,10 +382,10 @@ def _others_in(there: Mapping[str, Any], own: History) -> int:
     return 0
 
 
-def _texts_of(document: Mapping[str, Any]) -> dict[str, recorded.Texts]:
+def _texts_of(document: Mapping[str, Any]) -> dict[str, Texts]:
     """Give what candidates that are fields have in a run's examples."""
     parts = [(split["name"], _examples(document, split)) for split in document["splits"]]
-    return recorded.joined(recorded.texts_in(document, name, one.lines, one.values) for name, one in parts)
+    return joined(texts_in(document, name, one.lines, one.values) for name, one in parts)
 
 
 def _append(run: StoredRun, record: Mapping[str, Any]) -> None:
@@ -396,7 +490,7 @@ def _is_whole(entry: Any) -> bool:
     match entry:
         case {"candidates": [*candidates], "examples": [*examples], "n": int()}:
             digests = (*candidates, *examples)
-            return all(isinstance(digest, str) for digest in digests) and recorded.has_sound_texts(entry)
+            return all(isinstance(digest, str) for digest in digests) and has_sound_texts(entry)
     return False
 
 
@@ -451,8 +545,8 @@ def _entry(
             for key in ("candidates", "steps", "looks", "baselines", "confirmed")
         },
     }
-    texts = recorded.texts_in(history.run.document, where.split, examples.lines, examples.values)
-    return recorded.in_entry(entry, texts)
+    texts = texts_in(history.run.document, where.split, examples.lines, examples.values)
+    return in_entry(entry, texts)
 
 
 def _searched(folder: Path, digests: Mapping[str, str], split: str, evaluator: str) -> set[str]:

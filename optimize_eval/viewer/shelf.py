@@ -5,9 +5,7 @@ from pathlib import Path
 
 from optimize_eval.findings.searched import RUNNING, how_far
 from optimize_eval.reports.page.live import REST, Live
-from optimize_eval.store.listing.listed import ListedRun, State
-from optimize_eval.store.listing.runs import list_runs
-from optimize_eval.store.listing.searches import StoredSearch
+from optimize_eval.store.listing import ListedRun, State, StoredSearch, list_runs
 
 
 class Shelf:

@@ -11,10 +11,10 @@ from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings.shapes import summary as findings
 from optimize_eval.findings.summary.document import summarise
 from optimize_eval.store import journal
-from optimize_eval.store.document import FIRST_SCHEMA
 from optimize_eval.store.folder import JOURNAL, MANIFEST, write_json
 from optimize_eval.store.journal import sealed
 from optimize_eval.store.layout import SINGLE, Cell, Layout, Split
+from optimize_eval.store.run_document import FIRST_SCHEMA
 from optimize_eval.store.view import JournalRecord
 
 LEAD = "judge"

@@ -29,9 +29,9 @@ from optimize_eval.kinds.table import parse_evaluators
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import Plan, plan_run
 from optimize_eval.run.splits import SplitSource
-from optimize_eval.store.document import document_of
 from optimize_eval.store.folder import JOURNAL, LEADERBOARD, MANIFEST, SUMMARY, write_json
 from optimize_eval.store.journal import Journal, sealed
+from optimize_eval.store.run_document import document_of
 from optimize_eval.store.stored import open_stored
 from tests.findings.boards import board_and_folder
 from tests.findings.made import LEAD, Example, Fails, Made, No, made, moved, noisy, on_val

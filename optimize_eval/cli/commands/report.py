@@ -24,9 +24,8 @@ from optimize_eval.options.compared import ChoiceOptions, MovedSplitOptions
 from optimize_eval.options.gates import RunGateOptions
 from optimize_eval.options.output import PrintOptions
 from optimize_eval.store.folder import LEADERBOARD
-from optimize_eval.store.growing.unnamed import unnamed, with_everything
 from optimize_eval.store.manifest import is_bench
-from optimize_eval.store.stored import StoredRun, open_stored
+from optimize_eval.store.stored import StoredRun, open_stored, unnamed, with_everything
 
 EXAMPLES = """\b
 Examples:

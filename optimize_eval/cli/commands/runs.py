@@ -16,9 +16,9 @@ from optimize_eval.cli.options import shared as options
 from optimize_eval.cli.options.completion import complete_run
 from optimize_eval.reports.terminal import removal as removal_report
 from optimize_eval.reports.terminal import runs as report
-from optimize_eval.store.listing.runs import list_runs
-from optimize_eval.store.note import write_note
-from optimize_eval.store.removal import Removal, plan_removals, remove
+from optimize_eval.store.folder import Removal, plan_removals, remove
+from optimize_eval.store.listing import list_runs
+from optimize_eval.store.stored import write_note
 
 EXAMPLES = """\b
 Examples:

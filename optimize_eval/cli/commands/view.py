@@ -10,7 +10,7 @@ from optimize_eval.cli import output
 from optimize_eval.cli.options.completion import complete_run
 from optimize_eval.cli.options.newest_run import choose_shown
 from optimize_eval.cli.viewing import in_browser, serving, until_interrupted
-from optimize_eval.store.listing.runs import list_runs
+from optimize_eval.store.listing import list_runs
 
 EXAMPLES = """\b
 Examples:

@@ -21,8 +21,7 @@ from optimize_eval.findings.summary.gates import Gate
 from optimize_eval.findings.summary.stored import summarise_stored
 from optimize_eval.reports.searched import search_of, with_notes
 from optimize_eval.store.folder import SUMMARY
-from optimize_eval.store.note import command_of, note_of
-from optimize_eval.store.stored import StoredRun
+from optimize_eval.store.stored import StoredRun, command_of, note_of
 
 _LONGEST_SCHEMA = 100
 

@@ -4,8 +4,7 @@ from pathlib import Path
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
-from optimize_eval.store.listing.listed import ListedRun, State
-from optimize_eval.store.listing.runs import list_runs
+from optimize_eval.store.listing import ListedRun, State, list_runs
 
 _USUAL = Path("runs")  # where commands make them
 

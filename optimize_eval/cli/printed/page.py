@@ -18,7 +18,7 @@ from optimize_eval.reports.page.head import commands_of
 from optimize_eval.reports.page.source import PageSource, source_of
 from optimize_eval.reports.page.unfinished import search_source
 from optimize_eval.store.folder import holder
-from optimize_eval.store.listing.searches import read_search
+from optimize_eval.store.listing import read_search
 from optimize_eval.store.stored import StoredRun
 
 FILE, SOME_FILE, DIFF_FILE = "report.html", "some.html", "diff.html"

@@ -5,13 +5,13 @@ from pathlib import Path
 from optimize_eval.cli.printed.page import DIFF_FILE, PageOptions, write_source
 from optimize_eval.findings.diff.shapes import BoardDiff, RunDiff
 from optimize_eval.reports.page.diff import boards_source, runs_source
-from optimize_eval.store.paired import pair
+from optimize_eval.store.beside import pair_runs
 from optimize_eval.store.stored import StoredRun
 
 
 def write_runs(a: StoredRun, b: StoredRun, diff: RunDiff, options: PageOptions, *, force: bool) -> None:
     """Write the page of two runs; its usual place is beside what the second has."""
-    source = runs_source(a, b, pair(a, b, force=force), diff, _given(force))
+    source = runs_source(a, b, pair_runs(a, b, force=force), diff, _given(force))
     title = _title(a.folder, b.folder)
     write_source(source, options, usual=b.folder / DIFF_FILE, title=title, place=str(b.folder))
 

@@ -8,7 +8,7 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
 from optimize_eval.reports.searched import result_without_run
 from optimize_eval.store.folder import MANIFEST, PROPOSALS, SEARCH, holder
-from optimize_eval.store.listing.searches import read_search, stopped_session
+from optimize_eval.store.listing import read_search, stopped_session
 from optimize_eval.store.stored import StoredRun
 
 

@@ -12,8 +12,8 @@ from optimize_eval.findings.shapes.summary import FailureGroup
 from optimize_eval.findings.shaping import failure_groups
 from optimize_eval.findings.some_examples import at_places
 from optimize_eval.findings.summary.cells import ReadCells
+from optimize_eval.store.beside import Paired
 from optimize_eval.store.layout import Layout
-from optimize_eval.store.paired import Paired
 from optimize_eval.store.stored import StoredRun
 
 

@@ -21,8 +21,8 @@ from optimize_eval.findings.diff.shapes import ExampleOfRun, Sides, WorseExample
 from optimize_eval.findings.reasons import reason_of_lowest
 from optimize_eval.findings.scores import CellReading, Scores, Values
 from optimize_eval.findings.summary.compare import Comparison, compare, tolerance_of
+from optimize_eval.store.beside import PairedCells, PairedSplit
 from optimize_eval.store.layout import Cell, Layout
-from optimize_eval.store.paired import PairedCells, PairedSplit
 from optimize_eval.store.view import Reader
 
 _WORST_SHOWN = 5

@@ -20,8 +20,8 @@ from optimize_eval.findings.summary.gates import Gate
 from optimize_eval.findings.wording import count, interval90, number, signed
 from optimize_eval.statistics.bounds import MOST_UNITS, units_needed
 from optimize_eval.statistics.power import ALPHA, can_decide, fewest_units
+from optimize_eval.store.beside import TextOfModel
 from optimize_eval.store.layout import Layout
-from optimize_eval.store.paired import TextOfModel
 
 _FEWEST_WITH_MARGIN = 2
 _AS_BEFORE = " (worse as gates see it: they correct for nothing that was tried)"

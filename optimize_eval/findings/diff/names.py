@@ -5,7 +5,7 @@ from itertools import chain
 
 from optimize_eval.base.names import apart
 from optimize_eval.findings.diff.shapes import BoardDiff, RunDiff
-from optimize_eval.store.paired import OnlyIn
+from optimize_eval.store.beside import OnlyIn
 
 
 def with_names_apart(diff: RunDiff) -> RunDiff:

@@ -33,7 +33,7 @@ from optimize_eval.findings.summary.compare import (
     Comparison,
     corrected,
 )
-from optimize_eval.store.paired import Paired, pair
+from optimize_eval.store.beside import Paired, pair_runs
 from optimize_eval.store.stored import StoredRun
 
 
@@ -49,7 +49,7 @@ def compare_runs(a: StoredRun, b: StoredRun, *, force: bool) -> RunDiff:
     """Compare two runs on disk, a before and b after; raises UsageError where they cannot be compared."""
     whole = a, b
     a, b, leaks = without_leaks(a, b)
-    paired = _with_copies_joined(pair(a, b, force=force), b)
+    paired = _with_copies_joined(pair_runs(a, b, force=force), b)
     pairs = list(paired.cells(a, b))
     tried = both_tried(*whole, pairs)
     with ExitStack() as stack:

@@ -11,7 +11,7 @@ from optimize_eval.findings.documents import FLAT, IF_ANY
 from optimize_eval.findings.shapes.conclusion import Conclusion
 from optimize_eval.findings.shapes.difference import Margin, ScoreDifference
 from optimize_eval.statistics.estimates import Interval
-from optimize_eval.store.paired import OnlyIn
+from optimize_eval.store.beside import OnlyIn
 
 RUNS_SCHEMA, BOARDS_SCHEMA = "optimize-eval.diff.v1", "optimize-eval.board-diff.v1"
 

@@ -17,9 +17,9 @@ from optimize_eval.findings.shapes.summary import TriedCandidates
 from optimize_eval.findings.summary.compare import AlsoTried
 from optimize_eval.findings.summary.stored import search_of
 from optimize_eval.findings.wording import count
+from optimize_eval.store.beside import PairedCells
 from optimize_eval.store.layout import SINGLE, Layout
 from optimize_eval.store.manifest import CHOSEN_AFTER
-from optimize_eval.store.paired import PairedCells
 from optimize_eval.store.stored import StoredRun
 
 

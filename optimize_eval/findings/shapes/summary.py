@@ -20,7 +20,7 @@ from optimize_eval.findings.shapes.row import CandidatePair, ModelPair, Row
 from optimize_eval.findings.shapes.side_info import SideInfoEntry
 from optimize_eval.findings.wording import left_out_by
 from optimize_eval.statistics.estimates import Interval
-from optimize_eval.store.journal_end import JournalEnd
+from optimize_eval.store.stored import JournalEnd
 
 SCHEMA = "optimize-eval.summary.v2"
 FIRST_SCHEMA = "optimize-eval.summary.v1"

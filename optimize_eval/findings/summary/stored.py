@@ -21,9 +21,8 @@ from optimize_eval.findings.summary.document import summarise
 from optimize_eval.findings.summary.points import LOSE_MUCH
 from optimize_eval.findings.summary.verdict import after_search
 from optimize_eval.store.folder import PROPOSALS, SUMMARY
-from optimize_eval.store.journal_end import JournalEnd, fits, journal_end
 from optimize_eval.store.manifest import CHOSEN_AFTER, SEARCHED, SearchedRun
-from optimize_eval.store.stored import StoredRun
+from optimize_eval.store.stored import JournalEnd, StoredRun, fits, journal_end
 from optimize_eval.tasks.definitions.score.kept import METRICS_SINCE, RULES_SINCE
 from optimize_eval.tasks.definitions.target import TASKS, ways_kept
 

@@ -26,9 +26,9 @@ from optimize_eval.reports.page.source import (
     reader_of_lines,
     without_records,
 )
+from optimize_eval.store.beside import Paired
 from optimize_eval.store.layout import Cell
 from optimize_eval.store.manifest import Manifest, evaluators_of
-from optimize_eval.store.paired import Paired
 from optimize_eval.store.stored import StoredRun
 
 RUNS, BOARDS = "diff", "board-diff"  # kinds of pages

@@ -16,7 +16,7 @@ from optimize_eval.reports.page.drift import drifts
 from optimize_eval.reports.page.histograms import Histograms
 from optimize_eval.reports.page.source import PageSource
 from optimize_eval.store.manifest import Manifest, evaluators_of, kind_of
-from optimize_eval.store.note import command_of
+from optimize_eval.store.stored import command_of
 
 SCHEMA = "optimize-eval.page.v1"
 

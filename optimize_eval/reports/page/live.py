@@ -21,9 +21,7 @@ from optimize_eval.reports.page.source import Examples, PageSource, examples_of,
 from optimize_eval.reports.page.unfinished import search_source
 from optimize_eval.reports.searched import unfinished_on_a_page
 from optimize_eval.store.folder import EVALUATIONS, JOURNAL, MANIFEST, PROPOSALS, SUMMARY
-from optimize_eval.store.listing.listed import ListedRun, State
-from optimize_eval.store.listing.runs import list_runs
-from optimize_eval.store.listing.searches import read_search
+from optimize_eval.store.listing import ListedRun, State, list_runs, read_search
 from optimize_eval.store.manifest import is_bench
 from optimize_eval.store.stored import open_stored
 

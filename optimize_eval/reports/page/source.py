@@ -20,7 +20,7 @@ from optimize_eval.store import journal
 from optimize_eval.store.folder import OUTPUTS
 from optimize_eval.store.layout import Cell
 from optimize_eval.store.manifest import Manifest
-from optimize_eval.store.replies import index_of, replies_in
+from optimize_eval.store.records import index_of, replies_in
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.store.view import JournalRecord
 

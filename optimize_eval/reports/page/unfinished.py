@@ -4,7 +4,7 @@ import shlex
 
 from optimize_eval.reports.page.source import PageSource, without_records
 from optimize_eval.reports.searched import unfinished_on_a_page
-from optimize_eval.store.listing.searches import StoredSearch
+from optimize_eval.store.listing import StoredSearch
 
 SEARCH = "search"  # a kind of pages
 

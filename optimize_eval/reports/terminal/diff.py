@@ -15,7 +15,7 @@ from optimize_eval.reports.columns import columns, wrapped
 from optimize_eval.reports.inert import shortened
 from optimize_eval.reports.metrics import diff as metrics
 from optimize_eval.reports.terminal.table import Column, layout_table
-from optimize_eval.store.paired import OnlyIn
+from optimize_eval.store.beside import OnlyIn
 
 _MOST_ROWS = 30
 _MOST_WORST = 3  # rows whose worst examples are shown

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from optimize_eval.reports.terminal.runs import size_words
-from optimize_eval.store.removal import Removal
+from optimize_eval.store.folder import Removal
 
 SCHEMA = "optimize-eval.removed.v1"
 

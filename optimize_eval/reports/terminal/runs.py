@@ -12,8 +12,7 @@ from optimize_eval.reports.columns import wrapped
 from optimize_eval.reports.inert import shortened
 from optimize_eval.reports.terminal.table import Column, layout_table
 from optimize_eval.store.layout import SINGLE
-from optimize_eval.store.listing.listed import ComparedAxes, ListedRun, State
-from optimize_eval.store.listing.searches import StoredSearch
+from optimize_eval.store.listing import ComparedAxes, ListedRun, State, StoredSearch
 
 SCHEMA = "optimize-eval.runs.v1"
 

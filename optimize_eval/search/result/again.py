@@ -24,7 +24,7 @@ from optimize_eval.search.roles import Roles, SearchSplit
 from optimize_eval.search.scores.recorded import scored_in
 from optimize_eval.store import journal
 from optimize_eval.store.folder import EVALUATIONS, JOURNAL
-from optimize_eval.store.listing.searches import Found, StoredSearch, sessions
+from optimize_eval.store.listing import Found, StoredSearch, sessions
 from optimize_eval.store.stored import StoredRun
 
 

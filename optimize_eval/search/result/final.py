@@ -27,8 +27,8 @@ from optimize_eval.session.settings import Handling
 from optimize_eval.session.sweeps import SweepInputs, prepare
 from optimize_eval.store import journal
 from optimize_eval.store.folder import EVALUATIONS, JOURNAL, MANIFEST
-from optimize_eval.store.growing.reusable import folders_of
 from optimize_eval.store.manifest import SearchedRun
+from optimize_eval.store.reusable import folders_of
 from optimize_eval.store.stored import StoredRun, open_stored
 from optimize_eval.store.tried import keep_tried_elsewhere, note_finalists
 

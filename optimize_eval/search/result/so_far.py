@@ -13,7 +13,7 @@ from optimize_eval.search.result import findings
 from optimize_eval.search.result.document import SCHEMA, unified_diff
 from optimize_eval.search.result.tree import Node
 from optimize_eval.store.folder import holder
-from optimize_eval.store.listing.searches import Found, StoredSearch, read_search
+from optimize_eval.store.listing import Found, StoredSearch, read_search
 
 
 def search_so_far(folder: Path) -> dict[str, Any] | None:

@@ -17,9 +17,9 @@ from optimize_eval.programs.identity import Identity
 from optimize_eval.run.reuse import copy_outputs, replies_reused
 from optimize_eval.store import journal
 from optimize_eval.store.folder import EVALUATIONS, JOURNAL, MANIFEST, OUTPUTS
-from optimize_eval.store.growing.reusable import damage_noted, folders_of, opened_for_reuse, programs_of
 from optimize_eval.store.ledger import is_unranked
-from optimize_eval.store.listing.searches import read_search
+from optimize_eval.store.listing import read_search
+from optimize_eval.store.reusable import damage_noted, folders_of, opened_for_reuse, programs_of
 
 Program = tuple[str, str]  # the digest of an evaluator, and its score range
 

@@ -30,7 +30,7 @@ from optimize_eval.search.scores.scorer import Outcomes, Trial
 from optimize_eval.search.stopping import Meter, cut_off
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL, OUTPUTS
-from optimize_eval.store.keys import key_of
+from optimize_eval.store.layout import key_of
 from optimize_eval.tasks.definitions.target import defined_of
 from optimize_eval.tasks.under_test.outputs import Outputs, close_outputs, open_outputs
 

@@ -100,7 +100,7 @@ class Paired:
                             yield PairedCells(ours, theirs, split)
 
 
-def pair(a: StoredRun, b: StoredRun, *, force: bool) -> Paired:
+def pair_runs(a: StoredRun, b: StoredRun, *, force: bool) -> Paired:
     """Find what belongs together; raises UsageError where nothing does, or not without `force`."""
     evaluators, examples = _differences(a.manifest, b.manifest)
     if not force:

@@ -1,20 +1,56 @@
-"""A run that grows: what a command names joins what the run has, and only what contradicts it is refused.
+"""A run that grows: what a command names joins what the run has; only what contradicts it is refused.
 
 Nothing is taken away: what a command no longer names, and versions that others have superseded, keep their
 records. Whether an evaluator has scored is a question to the ledger.
+
+Names and starts of inputs are for people; the digests of candidates that are fields of examples are for keys.
 """
 
+import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from optimize_eval.base.errors import UsageError
-from optimize_eval.store.document import Document, cell_name, cell_of, cells_among, current
-from optimize_eval.store.growing.refused import contradiction, kind_of
-from optimize_eval.store.keys import digest_of, shown_as
-from optimize_eval.store.layout import MOST_UNITS
+from optimize_eval.base.frozen import frozen
+from optimize_eval.store.layout import MOST_UNITS, digest_of, shown_as
 from optimize_eval.store.ledger import Ledger
-from optimize_eval.store.manifest import BENCH, evaluator_change, place_word
+from optimize_eval.store.manifest import BENCH, evaluator_change, listed, place_word
+from optimize_eval.store.run_document import Document, cell_name, cell_of, cells_among, current
+
+_TASK = "task:"  # what the text of an evaluator begins with that scores by a task
+_IN_YAML = (".yaml", ".yml")
+
+
+def kind_of(evaluator: Mapping[str, Any]) -> str:
+    return "scorer" if evaluator["text"].startswith(_TASK) else "evaluator"
+
+
+def contradiction(changes: Mapping[str, str], texts: Iterable[str]) -> UsageError:
+    """Refuse changes, by the names of what is another now; `texts` are those of the evaluators among them."""
+    options = " ".join(f"--replace {shlex.quote(name)}" for name in changes)
+    head, call = _words(list(texts))
+    return UsageError(
+        "\n".join([head, *listed([*changes.values()])]),
+        hint=f"{call} {options}, choose another folder with --out, or start over with --fresh",
+    )
+
+
+def _words(texts: list[str]) -> tuple[str, str]:
+    if not texts or not all(text.startswith(_TASK) for text in texts):
+        return "the run has scores by another program of the same name:", "call the new one with"
+    files = dict.fromkeys(map(_file_of, texts))
+    named = ", ".join(files)
+    what = f"the task {named} has" if len(files) == 1 else f"the tasks {named} have"
+    return f"{what} changed since these scores were made:", "score by what is there now with"
+
+
+def _file_of(text: str) -> str:
+    """Name the file of a task, which may have blanks; behind one in YAML stands the key of a scorer."""
+    whole = text.removeprefix(_TASK)
+    file = whole.rpartition(" ")[0]
+    return file if file.endswith(_IN_YAML) else whole
+
 
 Entry = Mapping[str, Any]
 
@@ -273,3 +309,84 @@ def _check_names(document: Document) -> None:
 def _check_size(units: int) -> None:
     if units > MOST_UNITS:
         raise UsageError(f"{units:,} calls are too many for one run", hint=f"at most {MOST_UNITS:,}")
+
+
+@frozen
+class ExampleTexts:
+    """What run.json has of examples besides their digests, by split; `texts` are digests of candidates."""
+
+    names: Mapping[str, Sequence[str]]
+    inputs: Mapping[str, Sequence[str]]
+    texts: Mapping[str, Mapping[str, Sequence[str]]]  # by candidate that is a field, then by split
+
+
+def with_texts(
+    document: Document, known: Document | None, describe: Callable[[], ExampleTexts] | None
+) -> Document:
+    """Put into a document what it has of examples besides digests, made only where that is not known."""
+    chosen = document["selection"]
+    if describe is None or all("names" in split for split in chosen["splits"]):
+        return document
+    if known and _has_all_texts(known, document):
+        pairs = zip(chosen["splits"], known["selection"]["splits"], strict=True)
+        splits = [{**one, "names": old["names"], "inputs": old["inputs"]} for one, old in pairs]
+        return {**document, "selection": {**chosen, "splits": splits}}
+    texts = describe()
+    splits = [
+        {**split, "names": list(texts.names[split["name"]]), "inputs": list(texts.inputs[split["name"]])}
+        for split in chosen["splits"]
+    ]
+    lines = {split["name"]: split["lines"] for split in chosen["splits"]}
+    candidates = [
+        {
+            **candidate,
+            "texts": _texts(candidate, texts.texts[candidate["name"]], lines, document["splits"], known),
+        }
+        if candidate["name"] in texts.texts and not candidate.get("superseded")
+        else candidate
+        for candidate in document["candidates"]
+    ]
+    return {**document, "candidates": candidates, "selection": {**chosen, "splits": splits}}
+
+
+def _has_all_texts(known: Document, document: Document) -> bool:
+    """Return True if all that a document has of examples is what was known of them already."""
+    before, now = (
+        [(split["name"], split["lines"]) for split in each["selection"]["splits"]]
+        for each in (known, document)
+    )
+    return (
+        before == now
+        and known["splits"] == document["splits"]
+        and all("names" in split for split in known["selection"]["splits"])
+        and all(
+            candidate in known["candidates"] for candidate in document["candidates"] if candidate.get("field")
+        )
+        and all(
+            _has_texts(candidate, document) for candidate in document["candidates"] if candidate.get("field")
+        )
+    )
+
+
+def _has_texts(one: Entry, document: Document) -> bool:
+    texts = one.get("texts") or {}
+    sizes = {split["name"]: len(split["lines"]) for split in document["splits"]}
+    return all(len(texts.get(name, ())) == size for name, size in sizes.items())
+
+
+def _texts(
+    one: Entry,
+    new: Mapping[str, Sequence[str]],
+    lines: Mapping[str, Sequence[int | None]],
+    splits: Sequence[Entry],
+    known: Document | None,
+) -> dict[str, list[str]]:
+    """Give the digests of a candidate's texts by the lines of each split, new ones over those of before."""
+    before = {split["name"]: split["lines"] for split in (known["splits"] if known else ())}
+    texts: dict[str, list[str]] = {}
+    for split in splits:
+        name = split["name"]
+        by_line = dict(zip(before.get(name, ()), (one.get("texts") or {}).get(name, ()), strict=False))
+        by_line |= dict(zip(lines.get(name, ()), new.get(name, ()), strict=True))
+        texts[name] = [by_line.get(line, "") for line in split["lines"]]
+    return texts

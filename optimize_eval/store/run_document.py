@@ -9,10 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from optimize_eval.store.keys import CellName, name_in_cells, versions_of
+from optimize_eval.store.layout import CellName, name_in_cells, versions_of
 from optimize_eval.store.ledger import UnitTable
-from optimize_eval.store.manifest import MISSHAPEN, Manifest, edited, kind_of
-from optimize_eval.store.manifest_shape import check_document, check_shape
+from optimize_eval.store.manifest import MISSHAPEN, Manifest, check_document, check_shape, edited, kind_of
 
 SCHEMA = "optimize-eval.run.v2"
 FIRST_SCHEMA = "optimize-eval.run.v1"

@@ -1,16 +1,22 @@
-"""What other runs have scored of a run's calls, read from their run.json alone, not from journals."""
+"""Other runs whose scores may be reused: which they are, and what they have scored of these calls.
+
+What is copied of them is reuse's, or for a search elsewhere's.
+"""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
 
 from optimize_eval.base import files
-from optimize_eval.store.document import SCHEMA, Document, current
-from optimize_eval.store.folder import JOURNAL, MANIFEST
-from optimize_eval.store.keys import CellName, digest_of, name_in_cells
+from optimize_eval.base.errors import OptimizeEvalError
+from optimize_eval.store.folder import JOURNAL, MANIFEST, holder
+from optimize_eval.store.layout import CellName, digest_of, name_in_cells
+from optimize_eval.store.run_document import SCHEMA, Document, current
+from optimize_eval.store.stored import StoredRun, open_stored
 
 AUTO = "auto"
 
@@ -150,3 +156,56 @@ def _shared_lines(split: Mapping[str, Any], other: Mapping[str, Any] | None) -> 
     lines = set(zip(other["lines"], other["sha256"], strict=True))
     pairs = zip(split["lines"], split["sha256"], strict=True)
     return {line for line, digest in pairs if (line, digest) in lines}
+
+
+def folders_of(own: Path, named: Sequence[str]) -> Iterator[tuple[Path, bool]]:
+    """Give the folders that are meant, and whether they are named."""
+    yield from (
+        (Path(name_or_path), True)
+        for name_or_path in named
+        if name_or_path != AUTO and Path(name_or_path).resolve() != own.resolve()
+    )
+    if AUTO in named:
+        yield from ((folder, False) for folder in runs_beside(own))
+
+
+@contextmanager
+def damage_noted(folder: Path, notes: list[str], *, is_named: bool) -> Iterator[None]:
+    """Note what forbids reading another run, which is then skipped; of one that was named it is an error."""
+    try:
+        yield
+    except OptimizeEvalError as error:
+        if is_named:
+            raise
+        notes.append(_not_reused(folder, error.message))
+
+
+def opened_for_reuse(folder: Path, notes: list[str], *, is_named: bool) -> StoredRun | None:
+    """Open another run; one that is in use or changed is skipped with a note, unless it was named."""
+    if is_named:
+        return open_stored(folder)
+    if holder(folder) is not None:
+        notes.append(_not_reused(folder, "it is in use"))
+        return None
+    run = open_stored(folder)
+    if changed := run.ledger.ledger.changed:
+        notes.append(_not_reused(folder, f"{', '.join(sorted(changed))} changed while being called"))
+        return None
+    return run
+
+
+def _not_reused(folder: Path, reason: str) -> str:
+    return f"{folder} is not reused: {reason}"
+
+
+def programs_of(run: StoredRun) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Give by name the programs whose scores a run has; one that changed meanwhile is none."""
+    for name in {
+        str(evaluator["name"]) for evaluator in run.document["evaluators"]
+    } - run.ledger.ledger.changed:
+        entries = [
+            evaluator
+            for evaluator in run.document["evaluators"]
+            if evaluator["name"] == name and not evaluator.get("since")
+        ]
+        yield name, [(str(entry.get("sha256")), str(entry["score_range"])) for entry in entries]

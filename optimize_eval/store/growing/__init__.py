@@ -1,1 +1,0 @@
-"""How a run grows: what joins it, what is left out, what other runs have already."""

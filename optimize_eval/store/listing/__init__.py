@@ -1,1 +1,0 @@
-"""What stands in a folder, at a glance: `runs`, and `searches` that are no run yet."""
