@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from optimize_eval.cli.interrupts import uninterrupted
 from optimize_eval.programs.leftovers import adopt_orphans, end_orphans, own_children, reap_adopted
-from optimize_eval.programs.watchdog import watchdog
+from optimize_eval.programs.process import watchdog
 
 _REAP_EVERY = 5.0  # seconds
 

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.programs.targets import Url
+from optimize_eval.programs.codec import Url
 from optimize_eval.tasks.definitions.target import defined_of
 from optimize_eval.tasks.target import prompted_of, tasks_of
 from optimize_eval.tasks.under_test.table import HTTP, parse_model

@@ -21,10 +21,14 @@ from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.protocol import TASK_MODEL_VARIABLE, Payload
 from optimize_eval.base.secrets import for_shell, masked
 from optimize_eval.kinds.kind import Kind, ShellCall, TargetKey, as_name
-from optimize_eval.programs.codec import evaluating
-from optimize_eval.programs.meant import INTERPRETERS
-from optimize_eval.programs.not_started import exists, explain_missing, explain_refusal, script_hint
-from optimize_eval.programs.targets import CommandLine, argv_of, is_ours, split_command
+from optimize_eval.programs.codec import CommandLine, argv_of, evaluating, is_ours, split_command
+from optimize_eval.programs.not_started import (
+    INTERPRETERS,
+    exists,
+    explain_missing,
+    explain_refusal,
+    script_hint,
+)
 
 if TYPE_CHECKING:
     from optimize_eval.programs.codec import Contract

@@ -9,19 +9,18 @@ from urllib.parse import urlsplit
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.protocol import Payload
 from optimize_eval.kinds.kind import Kind, ShellCall, TargetKey, as_name, served_retries
-from optimize_eval.programs.codec import AnswerT, Contract, QuestionT, evaluating
+from optimize_eval.programs.codec import AnswerT, Contract, QuestionT, Url, evaluating, url_of
 from optimize_eval.programs.identity import identify_url
-from optimize_eval.programs.targets import Url, url_of
 
 if TYPE_CHECKING:
-    from optimize_eval.programs.servers.endpoint import Endpoint
+    from optimize_eval.programs.served import Endpoint
 
 _ONLY_VARIABLE = re.compile(r"(\w+ )?\$\{\w+\}")
 
 
 def endpoint_spec(url: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
     """Describe an HTTP endpoint; its name is its host and path, never a user, a password or a query."""
-    from optimize_eval.http.client import check_url
+    from optimize_eval.programs.http_client import check_url
 
     name = name_of_url(check_url(url))
     return defaults.at(Url(url=url), name=name, text=url, retries=served_retries(defaults))
@@ -37,7 +36,7 @@ def _of_url(url: str, defaults: EvaluatorSpec, _settings: Mapping[str, Any]) -> 
 
 
 def _speak(spec: EvaluatorSpec, contract: Contract[QuestionT, AnswerT]) -> "Endpoint[QuestionT, AnswerT]":
-    from optimize_eval.programs.servers.endpoint import Endpoint
+    from optimize_eval.programs.served import Endpoint
 
     return Endpoint(spec, contract)
 

@@ -16,8 +16,8 @@ from optimize_eval.kinds import definition, table
 from optimize_eval.kinds.command import at_level, name_of_command
 from optimize_eval.kinds.endpoint import name_of_url
 from optimize_eval.kinds.kind import Kind, TargetKey, as_name
+from optimize_eval.programs.codec import split_command
 from optimize_eval.programs.identity import Identity
-from optimize_eval.programs.targets import split_command
 from optimize_eval.tasks import identity
 from optimize_eval.tasks.definitions.target import NOTHING_GIVEN, SUFFIXES, Given
 from optimize_eval.tasks.jsonl.metrics import OWN, is_own

@@ -11,7 +11,7 @@ from optimize_eval.base.protocol import Payload
 from optimize_eval.kinds.kind import Kind, ShellCall, TargetKey, as_name, served_retries
 from optimize_eval.programs.codec import evaluating
 from optimize_eval.programs.identity import Identity, digest_words, portable
-from optimize_eval.programs.servers.line_socket import SocketProgram, UnixSocket, socket_of
+from optimize_eval.programs.line_socket import SocketProgram, UnixSocket, socket_of
 
 _BEGINS = "unix:"
 _BY_HAND = (

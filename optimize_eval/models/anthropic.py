@@ -11,8 +11,8 @@ from urllib.parse import urlsplit, urlunsplit
 
 import orjson
 
-from optimize_eval.http.client import SUCCESS, Response
 from optimize_eval.models.anthropic_tools import calls_of, messages_of, tools_of
+from optimize_eval.programs.http_client import SUCCESS, Response
 
 PATH = "/messages"
 VERSION = "2023-06-01"

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from optimize_eval.http.client import Response
+from optimize_eval.programs.http_client import Response
 
 NEWER_LIMIT = "max_completion_tokens"  # as OpenAI's models that reason call max_tokens
 

@@ -6,9 +6,9 @@ from enum import IntEnum
 from http import HTTPStatus
 from typing import Any
 
-from optimize_eval.http.client import Response
 from optimize_eval.models.fields import NEWER_LIMIT
 from optimize_eval.models.spec import ModelSpec
+from optimize_eval.programs.http_client import Response
 
 _REFUSALS = frozenset({400, 404, 415, 422})
 _ITS_WORDS = ("response_format", "json_schema", "json_object", "structured output", "response format")

@@ -16,7 +16,6 @@ from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.manners import LETTERS, Caps, Manners, Queue
 from optimize_eval.base.secrets import Secrets, redact, to_hide
 from optimize_eval.base.spent import Spent, Usage, counts_of
-from optimize_eval.http.client import SUCCESS, Connections, Response, is_loopback, shown
 from optimize_eval.models import anthropic, forms, providers
 from optimize_eval.models.fields import Fields
 from optimize_eval.models.forms import ReplyForm
@@ -27,6 +26,7 @@ from optimize_eval.models.reply.usage import counts_in
 from optimize_eval.models.schemes import wrong_scheme
 from optimize_eval.models.spec import ModelSpec, Reply
 from optimize_eval.models.turns import NoRoom, Turns
+from optimize_eval.programs.http_client import SUCCESS, Connections, Response, is_loopback, shown
 
 _ANSWER_CAP = 8 * 1024 * 1024
 _COUNTS = ("prompt_tokens", "completion_tokens", "cost")

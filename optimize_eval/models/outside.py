@@ -18,11 +18,11 @@ import orjson
 
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.secrets import Secrets, is_confidential, to_hide
-from optimize_eval.http.client import Response, is_loopback, shown
 from optimize_eval.models import forms, providers
 from optimize_eval.models.litellm import imported, knows
 from optimize_eval.models.reply.refusals import Callee, failed
 from optimize_eval.models.spec import ModelSpec
+from optimize_eval.programs.http_client import Response, is_loopback, shown
 
 _WRAPPERS = re.compile(r"^(litellm\.)?(\w+Error: )*(\w+Exception - )?")
 _INSTALL = f"{shlex.quote(sys.executable)} -m pip install 'litellm>=1.84'"

@@ -15,10 +15,10 @@ from urllib.parse import urlsplit, urlunsplit
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
-from optimize_eval.http.client import check_url, is_loopback, shown
 from optimize_eval.models.anthropic import messages_url
 from optimize_eval.models.families import provider_of
 from optimize_eval.models.spec import ModelSpec
+from optimize_eval.programs.http_client import check_url, is_loopback, shown
 
 PATH = "/chat/completions"
 

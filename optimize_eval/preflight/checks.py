@@ -34,8 +34,8 @@ from optimize_eval.preflight.examined import (
     live,
     shown,
 )
+from optimize_eval.programs.codec import argv_of
 from optimize_eval.programs.command import LEAKS
-from optimize_eval.programs.targets import argv_of
 from optimize_eval.programs.worker import FAREWELL, SILENT
 from optimize_eval.tasks.definitions.target import defined_of
 

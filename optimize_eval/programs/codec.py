@@ -1,17 +1,24 @@
-"""What is sent to a program or an endpoint and how its replies are read: one value for each kind of program.
+"""What is sent to a program or an endpoint, one question or several, and how its replies are read.
 
 Evaluators are given payloads and answer with scores; models under test, whose contract stands in tasks, are
 given prompts and answer with texts. How a program is started, kept alive, limited and ended is the same for
 both, and command's business.
+
+A batch leaves no trace: each element is judged by the rules for single answers, and a batch without a
+usable answer is called again one by one. What may go together is said by the contract.
 """
 
+import shlex
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import Field
 from functools import partial
 from itertools import groupby
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
-from optimize_eval.base.errors import EvaluationError
+from optimize_eval.base.errors import EvaluationError, UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec, check_text
+from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import (
     Answered,
     Capabilities,
@@ -25,6 +32,53 @@ from optimize_eval.base.protocol import (
     split_batch,
 )
 from optimize_eval.base.wrong_answers import SAMPLE
+
+
+@frozen
+class CommandLine:
+    """A program and its arguments."""
+
+    kind: ClassVar[str] = "command"
+    argv: tuple[str, ...]
+    is_ours: bool = False  # known to stay alive, and to read no task model in its environment
+
+    def __post_init__(self) -> None:
+        for word in self.argv:
+            check_text("command", word)
+
+
+@frozen
+class Url:
+    """A program behind HTTP."""
+
+    kind: ClassVar[str] = "url"
+    url: str
+
+
+def argv_of(spec: EvaluatorSpec) -> tuple[str, ...]:
+    """Give the words that start a program; none for what is not started."""
+    return spec.target.argv if isinstance(spec.target, CommandLine) else ()
+
+
+def is_ours(spec: EvaluatorSpec) -> bool:
+    """Return True for a shipped program that need not be started to learn what it declares."""
+    return isinstance(spec.target, CommandLine) and spec.target.is_ours
+
+
+def url_of(spec: EvaluatorSpec) -> str:
+    """Give the URL of a program behind HTTP; empty for what is elsewhere."""
+    return spec.target.url if isinstance(spec.target, Url) else ""
+
+
+def split_command(command: str) -> tuple[str, ...]:
+    """Split a command into words as a shell does."""
+    try:
+        return tuple(shlex.split(command))
+    except ValueError as error:
+        reason = str(error).lower().rstrip(".")
+        raise UsageError(
+            f"the command {command!r} cannot be split: {reason}", hint="close its quotes"
+        ) from None
 
 
 class Question(Protocol):
@@ -98,3 +152,48 @@ def _fix(payload: Payload, stderr: str) -> str:
     if payload.example is None and "example" in stderr:
         return "it seems to need an example, and there was none: --example FILE:LINE, or --dataset FILE"
     return 'fix it, or exit 0 and answer {"error": "why"} where there is no score to give'
+
+
+class Unanswered(Exception):
+    """A batch got no usable answer; its questions are to be sent singly."""
+
+
+def call_in_batches(
+    questions: Sequence[QuestionT],
+    timeout: float,
+    *,
+    size: int,
+    contract: Contract[QuestionT, AnswerT],
+    one: Callable[[QuestionT, float], AnswerT],
+    many: Callable[[Sequence[QuestionT], float], Mapping[str, Any]],
+) -> list[AnswerT | EvaluationError]:
+    """Answer questions in their order; `timeout` is each one's seconds, a batch has the sum of its own.
+
+    `one` is given a deadline; `many` is given seconds, and returns a decoded reply.
+    """
+    outcomes: list[AnswerT | EvaluationError] = []
+    for group in contract.groups(questions, size):
+        if len(group) > 1:
+            try:
+                outcomes += contract.split(many(group, timeout * len(group)), len(group))
+                continue
+            except (Unanswered, ValueError):
+                pass
+        outcomes += call_singly(group, timeout, one)
+    return outcomes
+
+
+def call_singly(
+    questions: Sequence[QuestionT], timeout: float, one: Callable[[QuestionT, float], AnswerT]
+) -> list[AnswerT | EvaluationError]:
+    """Answer questions one after the other, each with its own deadline."""
+    return [_call(question, timeout, one) for question in questions]
+
+
+def _call(
+    question: QuestionT, timeout: float, one: Callable[[QuestionT, float], AnswerT]
+) -> AnswerT | EvaluationError:
+    try:
+        return one(question, time.monotonic() + timeout)
+    except EvaluationError as error:
+        return error

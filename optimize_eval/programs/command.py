@@ -1,4 +1,7 @@
-"""A program that is called: started for each call, or kept alive once it declares that it may be.
+"""A program that is called: started for each call, or kept alive once it has proved that it may be.
+
+A process that has answered another payload is sent again what was answered before by one of its own. Chance
+is no fault: only a difference that stays while processes of their own agree is blamed on being kept alive.
 
 Decides which of the two, and falls back from the second to the first so that no outcome depends on it. What
 is sent to it, and how its replies are read, is its contract: an evaluator's, or a model's.
@@ -22,14 +25,56 @@ from optimize_eval.base.evaluator import Capacity, EvaluatorSpec
 from optimize_eval.base.protocol import NO_CAPABILITIES, TASK_MODEL_VARIABLE, Capabilities, decode_answer
 from optimize_eval.base.secrets import filled
 from optimize_eval.programs import exits, leftovers, not_started, one_shot, process
-from optimize_eval.programs.batch import Unanswered, call_in_batches
-from optimize_eval.programs.codec import AnswerT, Contract, QuestionT
-from optimize_eval.programs.pipelined import Window
-from optimize_eval.programs.pool import CLOSED, Pool, WorkerLike
-from optimize_eval.programs.proof import Proof
-from optimize_eval.programs.spawn import Program
-from optimize_eval.programs.targets import argv_of, is_ours
-from optimize_eval.programs.worker import TRUSTED, MakeLine, Worker, WorkerBroken, WorkerReply
+from optimize_eval.programs.codec import (
+    AnswerT,
+    Contract,
+    QuestionT,
+    Unanswered,
+    argv_of,
+    call_in_batches,
+    is_ours,
+)
+from optimize_eval.programs.process import Program
+from optimize_eval.programs.worker import (
+    CLOSED,
+    TRUSTED,
+    MakeLine,
+    Pool,
+    Window,
+    Worker,
+    WorkerBroken,
+    WorkerLike,
+    WorkerReply,
+)
+
+_ROUNDS = 3  # in which processes of their own must answer the same again
+
+
+class Proof(Generic[QuestionT]):
+    """What a process of its own answered to the first question, until one that stays has shown the same."""
+
+    def __init__(self, question: QuestionT, likeness: object) -> None:
+        self.question = question
+        self._likeness = likeness
+        self._turn = threading.Lock()  # whoever has it talks to the process that stays
+
+    def begin(self, question: QuestionT) -> bool:
+        """Return True if the caller is to talk to a process that stays, and then to find the fault.
+
+        Others are not: until that is over, each has a process of its own.
+        """
+        return question.task_model == self.question.task_model and self._turn.acquire(blocking=False)
+
+    def end(self) -> None:
+        self._turn.release()
+
+    def fault(self, stays: Callable[[QuestionT], object], anew: Callable[[QuestionT], object]) -> str:
+        """Say what being kept alive changes; empty where it is nothing."""
+        said = stays(self.question)
+        if said == self._likeness or any(anew(self.question) != self._likeness for _ in range(_ROUNDS)):
+            return ""
+        return f"the first payload scored {self._likeness}, and {said} once it was kept alive"
+
 
 MOST_BREAKS = 3
 _HELD = (

@@ -20,8 +20,8 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.secrets import masked
-from optimize_eval.programs.meant import INTERPRETERS
-from optimize_eval.programs.targets import argv_of, url_of
+from optimize_eval.programs.codec import argv_of, url_of
+from optimize_eval.programs.not_started import INTERPRETERS
 
 _CHUNK = 1 << 20
 
@@ -80,7 +80,7 @@ def has_other_programs(known: Identity, now: Collection[tuple[str, str]], spec: 
 
 def identify_url(spec: EvaluatorSpec) -> Identity:
     """Digest what an endpoint is: its URL without a user and a password."""
-    from optimize_eval.http.client import shown  # noqa: PLC0415  runs of commands load no HTTP client
+    from optimize_eval.programs.http_client import shown  # noqa: PLC0415  runs of commands load no HTTP client
 
     url = url_of(spec)
     text = shown(url)

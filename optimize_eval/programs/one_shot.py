@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from optimize_eval.base.evaluator import ANSWER_CAP
-from optimize_eval.programs.process import POLL_WITHOUT_HANDLE, Child, NotStarted
-from optimize_eval.programs.spawn import Program
+from optimize_eval.programs.process import POLL_WITHOUT_HANDLE, Child, NotStarted, Program
 
 STDERR_KEPT = 64 * 1024
 GRACE = 0.5  # seconds between SIGTERM and SIGKILL

@@ -1,16 +1,23 @@
-"""A program kept alive between calls: payloads as lines in, answers as lines out, matched by `_id`.
+"""Programs kept alive between calls: lines in, lines out, one at a time or several, handed to slots.
 
 A Worker gets one call at a time, from the slot that holds it. A program that declares a window is called
 through pipelined instead, and pool hands workers of either kind to slots. Whatever does not answer what was
 sent breaks the worker; what to do then is decided by command.
+
+Slots write their lines and wait; a reader thread hands each answer to its slot. A deadline that passes while
+several answers are owed blames nobody: it breaks the worker, and all are called again.
+
+The second one is started a moment after calls found the first one busy: many runs are over by then. One that
+has not answered yet may still be loading libraries, as long as many calls take, and is given more time.
 """
 
 import os
 import select
 import signal
+import threading
 import time
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import ANSWER_CAP
@@ -236,3 +243,323 @@ def _left(deadline: float) -> float:
     if seconds <= 0:
         raise DeadlinePassed
     return seconds
+
+
+_AWHILE = 3600.0
+
+
+class _Waiting:
+    """A slot that waits for its answer; `done` is held until there is one, or none will come."""
+
+    __slots__ = ("answer", "done", "had_company", "stderr")
+
+    def __init__(self) -> None:
+        self.answer: dict[str, Any] | None = None
+        self.stderr = b""
+        self.had_company = False  # others were in flight at some time: then a late answer is nobody's fault
+        self.done = threading.Lock()
+        self.done.acquire()
+
+
+class Window:
+    """One living program with several payloads in flight; `trusted` as a Worker's."""
+
+    def __init__(self, child: Child, *, trusted: int = 0) -> None:
+        self._child = child
+        self._lines = OutputLines(child)
+        self._state = threading.Lock()  # guards what follows
+        self._asked = 0
+        self._answered = 0
+        self._trusted = trusted
+        self._waiting: dict[str, _Waiting] = {}
+        self._broken = ""
+        self._is_closing = False
+        self._writing = threading.Lock()  # held while stdin is used: no line inside another, no closed one
+        self._reader = threading.Thread(target=self._read, name="optimize-eval worker", daemon=True)
+        self._reader.start()
+
+    @property
+    def is_dead(self) -> bool:
+        return bool(self._broken)
+
+    @property
+    def reason(self) -> str:
+        """What broke it, also where nobody waited for an answer."""
+        return self._broken
+
+    def call(self, make_line: MakeLine, deadline: float) -> WorkerReply:
+        """Send a line and wait; raises DeadlinePassed or WorkerBroken, and the worker is gone then."""
+        identity, waiting = self._enlist()
+        try:
+            self._write(make_line(identity), deadline)
+            in_time = waiting.done.acquire(timeout=max(0.0, deadline - time.monotonic()))
+        except DeadlinePassed:
+            in_time = False
+        except WorkerBroken as broken:  # it may have been broken while this was written: that is why, then
+            self._break(str(broken))
+            raise WorkerBroken(self._broken) from broken
+        except BaseException as error:
+            self._break(str(error) or "a payload could not be written whole")
+            raise
+        if not in_time:
+            self._give_up(identity, waiting)
+        if waiting.answer is None:
+            raise WorkerBroken(self._broken)
+        return WorkerReply(waiting.answer, waiting.stderr)
+
+    def interrupt(self) -> None:
+        """Kill the program from another thread; those that call it are woken."""
+        self._break("the evaluator was closed")
+
+    def close_stdin(self) -> None:
+        """Close stdin: the sign to end."""
+        with self._state:
+            self._is_closing = True
+        with self._writing:
+            self._child.close_stdin()
+
+    def close(self, deadline: float) -> None:
+        """See it ended: by itself until the deadline, then by SIGTERM, then by SIGKILL."""
+        self._reader.join(max(0.0, deadline - time.monotonic()))
+        if self._reader.is_alive():
+            self._child.signal_group(signal.SIGTERM)
+            self._reader.join(GRACE)
+        if self._reader.is_alive():
+            self._child.kill()
+            self._reader.join()
+
+    def _enlist(self) -> tuple[str, _Waiting]:
+        with self._state:
+            if self._broken:
+                raise WorkerBroken(self._broken)
+            self._asked += 1
+            identity, waiting = str(self._asked), _Waiting()
+            self._waiting[identity] = waiting
+            for other in self._waiting.values():
+                other.had_company = other.had_company or len(self._waiting) > 1
+            return identity, waiting
+
+    def _write(self, line: bytes, deadline: float) -> None:
+        if not self._writing.acquire(timeout=max(0.0, deadline - time.monotonic())):
+            raise DeadlinePassed
+        try:
+            rest = memoryview(line)
+            while rest:
+                rest = rest[self._write_some(rest, deadline) :]
+        finally:
+            self._writing.release()
+
+    def _write_some(self, rest: memoryview, deadline: float) -> int:
+        try:
+            return os.write(self._child.stdin, rest)
+        except BlockingIOError:
+            _await_room(self._child.stdin, deadline)
+            return 0
+        except OSError as error:
+            raise WorkerBroken("it ended") from error
+
+    def _give_up(self, identity: str, waiting: _Waiting) -> None:
+        """Alone in flight a late payload is a timeout; in company it only breaks the worker.
+
+        So it does before the worker has given some answers.
+        """
+        with self._state:
+            if identity not in self._waiting:
+                return  # the answer came in this very moment, or the worker broke
+            is_trusted = self._answered >= self._trusted
+        self._break("an answer was late while several were owed" if is_trusted else SILENT)
+        if is_trusted and not waiting.had_company:
+            raise DeadlinePassed(bytes(self._lines.stderr))
+
+    def _break(self, reason: str) -> None:
+        """Kill the program and wake every slot; the reader thread then closes the pipes."""
+        with self._state:
+            first, self._broken = not self._broken, self._broken or reason
+            waiting, self._waiting = self._waiting, {}
+        if first:
+            self._child.kill()
+        for slot in waiting.values():
+            slot.done.release()
+
+    def _read(self) -> None:
+        """Hand answers to slots until the program ends or breaks (the reader thread)."""
+        try:
+            while True:
+                while (line := self._lines.next()) is not None:
+                    self._hand_over(*identified(line))
+                self._lines.fill(_AWHILE)
+        except WorkerBroken as broken:
+            self._end(str(broken))
+
+    def _end(self, reason: str) -> None:
+        if self._is_closing:
+            self._child.reap()
+        self._break(reason)
+        with self._writing:
+            self._child.close()
+
+    def _hand_over(self, identity: str, answer: dict[str, Any]) -> None:
+        with self._state:
+            waiting = self._waiting.pop(identity, None)
+            self._answered += 1
+            is_last = not self._waiting
+        if waiting is None:
+            raise WorkerBroken(f"it answered {identity!r}, which was not sent")
+        waiting.answer = answer
+        waiting.stderr = bytes(self._lines.stderr)
+        if is_last:
+            self._lines.stderr.clear()
+        waiting.done.release()
+
+
+def _await_room(stdin: int, deadline: float) -> None:
+    left = deadline - time.monotonic()
+    poller = select.poll()
+    poller.register(stdin, select.POLLOUT)
+    if left <= 0:
+        raise DeadlinePassed
+    poller.poll(milliseconds(left))
+
+
+CLOSED = "the evaluator was closed"
+PATIENCE = 0.05  # seconds, about as long as a worker takes to start
+FIRST = 0.5  # seconds until the first answer
+
+
+class WorkerLike(Protocol):
+    """What a pool needs of a worker."""
+
+    @property
+    def is_dead(self) -> bool: ...
+    @property
+    def reason(self) -> str: ...
+    def call(self, make_line: MakeLine, deadline: float) -> WorkerReply: ...
+    def interrupt(self) -> None: ...
+    def close_stdin(self) -> None: ...
+    def close(self, deadline: float) -> None: ...
+
+
+class Pool:
+    """At most `size` workers, each with at most `window` calls in flight; thread-safe."""
+
+    def __init__(
+        self,
+        start: Callable[[], WorkerLike],
+        note: Callable[[WorkerBroken], None],
+        *,
+        size: int,
+        window: int,
+        patience: float = PATIENCE,
+        first: float = FIRST,
+    ) -> None:
+        self._start = start
+        self._note = note  # what broke a worker that owed nobody an answer
+        self._size = size
+        self._window = window
+        self._usual_patience = patience
+        self._most_patience = first  # the usual one, once a call has ended
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
+        self._busy: dict[WorkerLike, int] = {}  # worker → calls in flight
+        self._starting = 0
+        self._grows_at: float | None = None  # an instant of time.monotonic; None: one worker was enough yet
+        self._is_closed = False
+        self.breaks = 0  # workers that broke; one with several calls in flight is one
+
+    def call(self, make_line: MakeLine, seconds: float) -> WorkerReply:
+        """Call a worker, which then has so many seconds; the time until one is free does not count."""
+        worker = self._take() or self._start_another()
+        try:
+            reply = worker.call(make_line, time.monotonic() + seconds)
+            if worker.is_dead and self._count_break(worker):
+                self._note(WorkerBroken(worker.reason))
+        except WorkerBroken:
+            self._count_break(worker)
+            raise
+        finally:
+            self._give_back(worker)
+        return reply
+
+    def close(self) -> None:
+        """End all workers at the same time; calls in flight are broken off, and their slots clean up."""
+        with self._lock:
+            self._is_closed = True
+            idle = [worker for worker, calls in self._busy.items() if calls == 0]
+            called = [worker for worker, calls in self._busy.items() if calls > 0]
+            for worker in idle:
+                del self._busy[worker]
+            self._changed.notify_all()
+        for worker in called:
+            worker.interrupt()
+        _end(idle)
+        with self._lock:
+            self._changed.wait_for(lambda: not self._busy and not self._starting, timeout=FAREWELL)
+
+    def _take(self) -> WorkerLike | None:
+        """Take a worker that has room; None is the right to start another."""
+        with self._lock:
+            while True:
+                if self._is_closed:
+                    raise WorkerBroken(CLOSED)
+                worker = min(self._busy, key=self._busy.__getitem__, default=None)
+                if worker is not None and self._busy[worker] == 0:
+                    break
+                has_room = len(self._busy) + self._starting < self._size
+                patience = self._patience() if has_room else None
+                if patience is not None and patience <= 0:
+                    self._starting += 1
+                    return None
+                if worker is not None and self._busy[worker] < self._window:
+                    break
+                self._changed.wait(patience)
+            self._busy[worker] += 1
+            return worker
+
+    def _patience(self) -> float:
+        """Count the seconds for which a call is to wait for a worker before it starts another."""
+        if not self._busy and not self._starting:
+            return 0
+        if self._grows_at is None:
+            self._grows_at = time.monotonic() + self._most_patience
+        return self._grows_at - time.monotonic()
+
+    def _start_another(self) -> WorkerLike:
+        worker = None
+        try:
+            worker = self._start()
+            return worker
+        finally:
+            with self._lock:
+                self._starting -= 1
+                if worker is not None:
+                    self._busy[worker] = 1  # also when closed meanwhile: who called gives it back
+                self._changed.notify_all()
+
+    def _count_break(self, worker: WorkerLike) -> bool:
+        """Count a worker that broke, once; return True if it was not counted before."""
+        with self._lock:
+            is_new = self._busy.pop(worker, None) is not None
+            self.breaks += is_new
+            return is_new
+
+    def _give_back(self, worker: WorkerLike) -> None:
+        with self._lock:
+            self._most_patience = self._usual_patience
+            if self._grows_at is not None:
+                self._grows_at = min(self._grows_at, time.monotonic() + self._usual_patience)
+            if worker in self._busy:
+                self._busy[worker] -= 1
+            is_last = worker.is_dead or (self._is_closed and self._busy.get(worker) == 0)
+            if is_last:
+                self._busy.pop(worker, None)
+            self._changed.notify_all()
+        if is_last and self._is_closed:
+            _end([worker])
+
+
+def _end(workers: Sequence[WorkerLike]) -> None:
+    for worker in workers:
+        worker.close_stdin()
+    deadline = time.monotonic() + FAREWELL
+    for worker in workers:
+        worker.close(deadline)

@@ -20,7 +20,7 @@ from optimize_eval.data.example import Example
 from optimize_eval.kinds.command import command_spec
 from optimize_eval.kinds.endpoint import endpoint_spec
 from optimize_eval.kinds.table import connect
-from optimize_eval.programs.targets import split_command
+from optimize_eval.programs.codec import split_command
 from optimize_eval.run.attempt import call_with_retries
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.outcome import Failed, Progress
 from optimize_eval.kinds import reproduce
 from optimize_eval.kinds.command import name_of_command
+from optimize_eval.programs.codec import argv_of
 from optimize_eval.programs.not_started import command_meant
-from optimize_eval.programs.targets import argv_of
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.runner import SessionEnd, Status
 from optimize_eval.session.calling import CallSpan, Finished

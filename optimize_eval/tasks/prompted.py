@@ -18,7 +18,7 @@ from optimize_eval.base.frozen import changed
 from optimize_eval.base.manners import Caps, GivenUp
 from optimize_eval.base.protocol import Answered, Payload, Skip
 from optimize_eval.base.spent import NOTHING
-from optimize_eval.programs.batch import call_singly
+from optimize_eval.programs.codec import call_singly
 from optimize_eval.prompts.messages import is_plain, joined
 from optimize_eval.prompts.prompt import fields_of, prompt_of
 from optimize_eval.tasks.extract import extraction_of

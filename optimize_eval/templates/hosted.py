@@ -16,9 +16,8 @@ from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import NO_CAPABILITIES, Capabilities, decode_answer
-from optimize_eval.programs.codec import Contract
+from optimize_eval.programs.codec import CommandLine, Contract
 from optimize_eval.programs.command import Command
-from optimize_eval.programs.targets import CommandLine
 from optimize_eval.templates import conversation
 from optimize_eval.templates.fault import TemplateFault
 

@@ -53,7 +53,7 @@ SPARED = {  # command → modules of ours that are none of its business
         *OF_MODELS,
         "hashlib",
         "optimize_eval.findings",
-        "optimize_eval.http",
+        "optimize_eval.programs.http_client",
         "optimize_eval.store",
         "optimize_eval.tasks.",
         "optimize_eval.reports.terminal.summary",

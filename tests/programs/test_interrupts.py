@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from optimize_eval.programs import one_shot, process, spawn
+from optimize_eval.programs import one_shot, process
 from optimize_eval.programs.leftovers import CALL_VARIABLE, own_children, sweep_starting
 from tests.processes import descriptors, processes_with
 
-HANGS = spawn.Program(
+HANGS = process.Program(
     argv=("sh", "-c", "sleep 600 & wait"),
     executable="/bin/sh",
     cwd=None,
@@ -32,7 +32,7 @@ STARTING = {
 }
 LINES = {
     function.__code__
-    for place in (one_shot, one_shot._Call, process, process.Child, spawn)  # noqa: SLF001
+    for place in (one_shot, one_shot._Call, process, process.Child, process)  # noqa: SLF001
     for name, function in vars(place).items()
     if isinstance(function, FunctionType) and name in STARTING
 }

@@ -5,10 +5,8 @@ import time
 
 import pytest
 
-from optimize_eval.programs.pipelined import Window
-from optimize_eval.programs.process import started
-from optimize_eval.programs.spawn import Program
-from optimize_eval.programs.worker import WorkerBroken
+from optimize_eval.programs.process import Program, started
+from optimize_eval.programs.worker import Window, WorkerBroken
 
 NOISE = "read -r line; echo progress; read -r line"
 

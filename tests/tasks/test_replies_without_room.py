@@ -9,7 +9,7 @@ import pytest
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec
 from optimize_eval.base.protocol import Answer, Answered, Payload
-from optimize_eval.programs.batch import call_singly
+from optimize_eval.programs.codec import call_singly
 from optimize_eval.tasks.definitions.evaluating.evaluator import DefinedEvaluator
 from optimize_eval.tasks.definitions.score.parts import Program, Scorer
 from optimize_eval.tasks.definitions.solve.parts import ChatCompletion, Said, SingleTurn

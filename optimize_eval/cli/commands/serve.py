@@ -22,7 +22,7 @@ from optimize_eval.options.compared import TaskModelOption
 from optimize_eval.options.declared import Heading
 from optimize_eval.options.evaluators import ScoringOptions
 from optimize_eval.options.reached import judge_of, starting_spec
-from optimize_eval.programs.targets import Url
+from optimize_eval.programs.codec import Url
 from optimize_eval.run.stop import Stop
 from optimize_eval.serve.connections import Acceptor, is_loopback, listen, url_of
 from optimize_eval.serve.hosts import hosts_of

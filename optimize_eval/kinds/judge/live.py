@@ -19,7 +19,7 @@ from optimize_eval.kinds.judge.prompt import messages
 from optimize_eval.kinds.judge.rubric import JudgeSpec, check_judge, judge_of
 from optimize_eval.models.from_spec import live_model, with_options
 from optimize_eval.models.spec import ModelSpec
-from optimize_eval.programs.batch import call_singly
+from optimize_eval.programs.codec import call_singly
 
 
 class JudgeEvaluator:

@@ -12,10 +12,10 @@ import orjson
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.secrets import Secrets, redact
-from optimize_eval.http.client import Response, seconds_to_wait
 from optimize_eval.models.schemes import wrong_scheme
 from optimize_eval.models.turns import NoRoom
 from optimize_eval.models.waits import wait_in
+from optimize_eval.programs.http_client import Response, seconds_to_wait
 
 _REDIRECTS = range(300, 400)
 _ERRORS = range(400, 600)

@@ -9,11 +9,11 @@ from optimize_eval.base import strict_json
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.secrets import redact
 from optimize_eval.base.spent import counts_of
-from optimize_eval.http.client import SUCCESS, Response
 from optimize_eval.models.reply import streamed, thoughts
 from optimize_eval.models.reply.refusals import Callee, cut, error_inside, failed, refused
 from optimize_eval.models.reply.thoughts import SplitText
 from optimize_eval.models.spec import CUT_OFF, Reply
+from optimize_eval.programs.http_client import SUCCESS, Response
 
 _WRONG_BASE = "is the base URL right? It is what stands before /chat/completions, and usually ends in /v1"
 _THOUGHTS_FIRST = "raise max_tokens: models that reason spend it on their thoughts first"

@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 from optimize_eval.base.spent import counts_of
-from optimize_eval.http.client import SUCCESS, Response
+from optimize_eval.programs.http_client import SUCCESS, Response
 
 
 def counts_in(response: Response) -> dict[str, Any]:

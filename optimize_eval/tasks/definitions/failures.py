@@ -6,9 +6,9 @@ import sys
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.programs import exits, process
+from optimize_eval.programs.codec import CommandLine
 from optimize_eval.programs.not_started import explain_refusal
 from optimize_eval.programs.one_shot import DeadlinePassed
-from optimize_eval.programs.targets import CommandLine
 from optimize_eval.programs.worker import WorkerBroken
 
 _SPEC = EvaluatorSpec(name="code", text="code", target=CommandLine(argv=(sys.executable,)))  # for words alone

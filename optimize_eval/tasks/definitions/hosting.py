@@ -22,7 +22,7 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.secrets import is_confidential_variable
 from optimize_eval.programs import one_shot, process
-from optimize_eval.programs.spawn import Program
+from optimize_eval.programs.process import Program
 
 if TYPE_CHECKING:  # most code is not enclosed
     from concurrent.futures import Future, ThreadPoolExecutor

@@ -19,8 +19,16 @@ from optimize_eval.base import strict_json
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.programs import leftovers, process
 from optimize_eval.programs.one_shot import DeadlinePassed
-from optimize_eval.programs.pool import CLOSED, PATIENCE, Pool, WorkerLike
-from optimize_eval.programs.worker import MakeLine, Worker, WorkerBroken, WorkerReply
+from optimize_eval.programs.worker import (
+    CLOSED,
+    PATIENCE,
+    MakeLine,
+    Pool,
+    Worker,
+    WorkerBroken,
+    WorkerLike,
+    WorkerReply,
+)
 from optimize_eval.tasks.definitions.failures import failure_of, reported
 from optimize_eval.tasks.definitions.hosting import NONE, Starter
 

@@ -33,7 +33,7 @@ from optimize_eval.tasks.under_test.model import Output, Prompt, are_calls
 
 if TYPE_CHECKING:  # a program behind a URL needs no processes, and a command no HTTP client
     from optimize_eval.programs.command import Command
-    from optimize_eval.programs.servers.endpoint import Endpoint
+    from optimize_eval.programs.served import Endpoint
 
 _SAMPLE = '{"text": "…"}'
 _PROTOCOL_KEYS = ("_capabilities", "_id")

@@ -7,7 +7,7 @@ from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import Capacity
 from optimize_eval.base.manners import Queue
 from optimize_eval.models.live import Model
-from optimize_eval.programs.batch import call_singly
+from optimize_eval.programs.codec import call_singly
 from optimize_eval.tasks.under_test.model import Output, Prompt
 
 _FIELD = re.compile(r"\b(?:max_completion_tokens|max_tokens|temperature)\b")

@@ -21,7 +21,7 @@ from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import Capacity, EvaluatorSpec, Metered, Waits
 from optimize_eval.base.manners import FIRST_PAUSE, Caps, GivenUp, until_answered
 from optimize_eval.base.spent import NOTHING, Spent, Usage
-from optimize_eval.programs.batch import call_singly
+from optimize_eval.programs.codec import call_singly
 from optimize_eval.programs.identity import Identity
 from optimize_eval.tasks.target import tasks_of
 from optimize_eval.tasks.under_test.flights import Flight, result_of, stays

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.programs.targets import CommandLine, Url, split_command
+from optimize_eval.programs.codec import CommandLine, Url, split_command
 from optimize_eval.tasks.target import Tasks, tasks_of
 from optimize_eval.tasks.under_test.model import ModelUnderTest
 
@@ -130,8 +130,8 @@ def _program(command: str, spec: EvaluatorSpec) -> ModelUnderTest:
 
 
 def _endpoint(url: str, spec: EvaluatorSpec) -> ModelUnderTest:
-    from optimize_eval.http.client import check_url
-    from optimize_eval.programs.servers.endpoint import Endpoint
+    from optimize_eval.programs.http_client import check_url
+    from optimize_eval.programs.served import Endpoint
     from optimize_eval.tasks.under_test.program import CONTRACT, ProgramModel
 
     return ProgramModel(Endpoint(endpoint_spec(check_url(url), spec), CONTRACT), spec)

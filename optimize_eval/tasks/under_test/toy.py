@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import Capacity
-from optimize_eval.programs.batch import call_singly
+from optimize_eval.programs.codec import call_singly
 from optimize_eval.tasks.under_test.model import Output, Prompt
 
 _SUM = re.compile(r"(?:compute: |Question: )(-?\d+) ([-+*/]) (-?\d+)(?:\nAnswer:)?")

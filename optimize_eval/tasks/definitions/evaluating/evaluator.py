@@ -10,7 +10,7 @@ from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec
 from optimize_eval.base.manners import Caps, GivenUp
 from optimize_eval.base.protocol import Answer, Answered, Payload, Skip
-from optimize_eval.programs.batch import call_singly
+from optimize_eval.programs.codec import call_singly
 from optimize_eval.prompts.prompt import fields_of
 from optimize_eval.tasks.definitions.evaluating.scoring import Scoring
 from optimize_eval.tasks.definitions.evaluating.solving import Solving

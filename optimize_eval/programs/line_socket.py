@@ -20,8 +20,7 @@ from optimize_eval.base.checks import seconds_given
 from optimize_eval.base.errors import EvaluationError, FailureKind, UsageError
 from optimize_eval.base.evaluator import ANSWER_CAP, Capacity, EvaluatorSpec, check_text
 from optimize_eval.base.protocol import NO_CAPABILITIES, decode_answer
-from optimize_eval.programs.batch import call_singly
-from optimize_eval.programs.codec import AnswerT, Contract, QuestionT
+from optimize_eval.programs.codec import AnswerT, Contract, QuestionT, call_singly
 from optimize_eval.programs.one_shot import milliseconds
 
 _LONGEST_PATH = 103  # bytes, on macOS; Linux takes a few more

@@ -15,7 +15,8 @@ from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import ANSWER_CAP, Capacity, EvaluatorSpec
 from optimize_eval.base.protocol import NO_CAPABILITIES, Capabilities, decode_answer
 from optimize_eval.base.secrets import redact, redact_values
-from optimize_eval.http.client import (
+from optimize_eval.programs.codec import AnswerT, Contract, QuestionT, Unanswered, call_in_batches, url_of
+from optimize_eval.programs.http_client import (
     REPEAT_AT,
     SUCCESS,
     Connections,
@@ -24,9 +25,6 @@ from optimize_eval.http.client import (
     redirected,
     seconds_to_wait,
 )
-from optimize_eval.programs.batch import Unanswered, call_in_batches
-from optimize_eval.programs.codec import AnswerT, Contract, QuestionT
-from optimize_eval.programs.targets import url_of
 
 _SOURCE = "the response body"
 _SHOWN_BODY = 500

@@ -1,1 +1,0 @@
-"""HTTP as a client: POST over pooled connections, and headers with secrets in them."""

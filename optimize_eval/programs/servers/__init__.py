@@ -1,1 +1,0 @@
-"""Programs that run already and that nothing here starts or ends: behind HTTP, or behind a Unix socket."""
