@@ -17,4 +17,8 @@ DEAR = {  # each costs tens of milliseconds, or is not there where an extra is n
     "unittest",
     "yaml",
 }
-OF_MODELS = ("optimize_eval.models", "optimize_eval.programs.http_client", "optimize_eval.kinds.judge.live")
+OF_MODELS = (
+    "optimize_eval.models.live",
+    "optimize_eval.programs.http_client",
+    "optimize_eval.kinds.judge.live",
+)

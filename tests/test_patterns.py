@@ -12,7 +12,7 @@ import pytest
 
 from optimize_eval.base import secrets, strict_yaml
 from optimize_eval.data import other_tools
-from optimize_eval.models import families
+from optimize_eval.models import providers
 from tests.backtracking import MOST, Pattern
 from tests.patterns import Use, hard_texts, uses
 
@@ -33,9 +33,9 @@ _MADE: dict[str, tuple[str, list[str | bytes]]] = {
     r"evaluators/routing.py:f'(?<!\\w){re.escape(word)}(?!\\w)'": (_ESCAPED, [r"(?<!\w)aa(?!\w)"]),
     "optimize_eval/assertions.py:pattern": (_OF_OTHERS, []),
     "optimize_eval/fakes/rules_file.py:pattern": (_OF_OTHERS, []),
-    "optimize_eval/models/families.py:start": ("a table", [*vars(families)["_PROVIDERS"]]),
-    r"optimize_eval/models/fields.py:f'\\b{name}\\b'": (_ESCAPED, [r"\bmax_tokens\b"]),
-    r"optimize_eval/models/reply/refusals.py:f'\\b{name}\\b'": (_ESCAPED, [r"\bmax_tokens\b"]),
+    "optimize_eval/models/providers.py:start": ("a table", [*vars(providers)["_PROVIDERS"]]),
+    r"optimize_eval/models/requests.py:f'\\b{name}\\b'": (_ESCAPED, [r"\bmax_tokens\b"]),
+    r"optimize_eval/models/refusals.py:f'\\b{name}\\b'": (_ESCAPED, [r"\bmax_tokens\b"]),
     "optimize_eval/data/other_tools.py:mark": (
         "a table",
         [f"(?m){mark}" for _, _, marks in vars(other_tools)["_TOOLS"] for mark in marks],

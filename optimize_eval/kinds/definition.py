@@ -11,10 +11,9 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.kinds import table
 from optimize_eval.kinds.kind import Checks, Kind, as_name, unwritten
+from optimize_eval.models.model_kinds import HTTP, parse_model, tasks_of, without_base
 from optimize_eval.programs.identity import Identity
 from optimize_eval.tasks.definitions.target import DefinedScorer, Given, WrittenTask, defined_of
-from optimize_eval.tasks.target import tasks_of
-from optimize_eval.tasks.under_test.table import HTTP, parse_model, without_base
 
 
 def written(file: str, defaults: EvaluatorSpec, given: Given) -> EvaluatorSpec:

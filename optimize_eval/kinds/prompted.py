@@ -12,10 +12,9 @@ import orjson
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.kinds import table
 from optimize_eval.kinds.kind import Kind, unwritten
+from optimize_eval.models import model_kinds
+from optimize_eval.models.model_kinds import HTTP, Prompted, parse_model, prompted_of, tasks_of, without_base
 from optimize_eval.programs.identity import Identity
-from optimize_eval.tasks import identity
-from optimize_eval.tasks.target import Prompted, prompted_of, tasks_of
-from optimize_eval.tasks.under_test.table import HTTP, parse_model, without_base
 
 
 def around(
@@ -53,7 +52,7 @@ def _has_changed(spec: EvaluatorSpec, known: Identity) -> bool:
     target = _target(spec)
     if table.has_changed(target.scorer, known):
         return True
-    return not target.is_stored and any(identity.model_has_changed(model) for model in target.models)
+    return not target.is_stored and any(model_kinds.model_has_changed(model) for model in target.models)
 
 
 def _is_served(spec: EvaluatorSpec) -> bool:

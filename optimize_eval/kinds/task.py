@@ -16,13 +16,21 @@ from optimize_eval.kinds import definition, table
 from optimize_eval.kinds.command import at_level, name_of_command
 from optimize_eval.kinds.endpoint import name_of_url
 from optimize_eval.kinds.kind import Kind, TargetKey, as_name
+from optimize_eval.models import model_kinds
+from optimize_eval.models.model_kinds import (
+    CMD,
+    HTTP,
+    REPLAY,
+    Tasks,
+    parse_model,
+    retries_of,
+    tasks_of,
+    without_base,
+)
 from optimize_eval.programs.codec import split_command
 from optimize_eval.programs.identity import Identity
-from optimize_eval.tasks import identity
 from optimize_eval.tasks.definitions.target import NOTHING_GIVEN, SUFFIXES, Given
 from optimize_eval.tasks.jsonl.metrics import OWN, is_own
-from optimize_eval.tasks.target import Tasks, tasks_of
-from optimize_eval.tasks.under_test.table import CMD, HTTP, REPLAY, parse_model, retries_of, without_base
 
 if TYPE_CHECKING:
     from optimize_eval.base.checks import Keys
@@ -160,11 +168,11 @@ def _connect(spec: EvaluatorSpec) -> Evaluator:
 
 
 def _identify(spec: EvaluatorSpec) -> Identity:
-    return identity.identify(spec, table.identify)
+    return model_kinds.identify(spec, table.identify)
 
 
 def _has_changed(spec: EvaluatorSpec, known: Identity) -> bool:
-    return identity.has_changed(spec, known, table.identify)
+    return model_kinds.has_changed(spec, known, table.identify)
 
 
 def _is_served(spec: EvaluatorSpec) -> bool:

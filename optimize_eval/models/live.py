@@ -7,25 +7,22 @@ said otherwise at once, and from then on.
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Never, Protocol
 
 from optimize_eval.base import strict_json
 from optimize_eval.base.errors import EvaluationError, FailureKind
-from optimize_eval.base.manners import LETTERS, Caps, Manners, Queue
+from optimize_eval.base.manners import LETTERS, PATIENCE, Caps, Manners, Queue, until_answered
 from optimize_eval.base.secrets import Secrets, redact, to_hide
 from optimize_eval.base.spent import Spent, Usage, counts_of
-from optimize_eval.models import anthropic, forms, providers
-from optimize_eval.models.fields import Fields
-from optimize_eval.models.forms import ReplyForm
-from optimize_eval.models.prices import known_prices, priced
-from optimize_eval.models.reply.refusals import Callee, failed
-from optimize_eval.models.reply.success import parse_reply
-from optimize_eval.models.reply.usage import counts_in
-from optimize_eval.models.schemes import wrong_scheme
+from optimize_eval.models import anthropic, providers, requests
+from optimize_eval.models.refusals import Callee, failed, wrong_scheme
+from optimize_eval.models.reply import counts_in, parse_reply
+from optimize_eval.models.requests import Fields, ReplyForm
 from optimize_eval.models.spec import ModelSpec, Reply
-from optimize_eval.models.turns import NoRoom, Turns
+from optimize_eval.models.turns import NoRoom, Turns, known_prices, priced
 from optimize_eval.programs.http_client import SUCCESS, Connections, Response, is_loopback, shown
 
 _ANSWER_CAP = 8 * 1024 * 1024
@@ -204,10 +201,10 @@ class Model:
     def _formed(self, body: dict[str, Any], schema: Mapping[str, Any], deadline: float) -> Response:
         """Request JSON in the best form that the server takes; what it took is remembered."""
         form = self._form
-        response = self._post(body | forms.fields(form, schema), deadline)
-        while form is not ReplyForm.TEXT and forms.is_refused(response):
-            form = forms.after(form, response)
-            response = self._post(body | forms.fields(form, schema), deadline)
+        response = self._post(body | requests.fields(form, schema), deadline)
+        while form is not ReplyForm.TEXT and requests.is_refused(response):
+            form = requests.after(form, response)
+            response = self._post(body | requests.fields(form, schema), deadline)
         if response.status in SUCCESS:
             with self._lock:
                 self._form = max(self._form, form)
@@ -242,7 +239,7 @@ class _OverHttp:
             base=shown(place.url).removesuffix(providers.PATH).removesuffix(anthropic.PATH),
             key_variable=place.key_variable,
             sent_key=bool(place.key),
-            fields=forms.given(spec),
+            fields=requests.given(spec),
             hidden=(*hidden, *to_hide([place.key], _SHORTEST_KEY)),
         )
 
@@ -302,3 +299,32 @@ def _explained(error: EvaluationError, callee: Callee) -> EvaluationError:
             return failed(f"{callee.name} answered too much: {text}", "let it write less (max_tokens)")
     error.message = text
     return error
+
+
+def chat(
+    messages: Sequence[Mapping[str, str]],
+    model: str | ModelSpec,
+    *,
+    timeout: float = 60.0,
+    retries: int = 2,
+    patience: float = PATIENCE,
+    schema: Mapping[str, Any] | None = None,
+    api_base: str = "",
+    temperature: float | None = None,
+    max_tokens: int | None = None,
+    seed: int | None = None,
+) -> Reply:
+    """Call a model, over connections of its own; all attempts and their pauses are within `timeout`.
+
+    Where the server has no room, that waits for at most `patience` seconds more.
+    Options that are given win over those of a specification.
+    """
+    options = {"api_base": api_base, "temperature": temperature, "max_tokens": max_tokens, "seed": seed}
+    given: dict[str, Any] = {name: value for name, value in options.items() if value not in {None, ""}}
+    spec = replace(model if isinstance(model, ModelSpec) else ModelSpec(name=model), **given)
+    deadline = time.monotonic() + timeout
+    with closing(Model(spec, Manners(patience=patience))) as live:
+        reply, in_vain = until_answered(
+            lambda until: live.chat(messages, until, schema=schema), deadline, retries
+        )
+    return replace(reply, spent=in_vain + reply.spent)

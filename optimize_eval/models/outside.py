@@ -18,9 +18,9 @@ import orjson
 
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.secrets import Secrets, is_confidential, to_hide
-from optimize_eval.models import forms, providers
-from optimize_eval.models.litellm import imported, knows
-from optimize_eval.models.reply.refusals import Callee, failed
+from optimize_eval.models import providers, requests
+from optimize_eval.models.providers import imported, knows
+from optimize_eval.models.refusals import Callee, failed
 from optimize_eval.models.spec import ModelSpec
 from optimize_eval.programs.http_client import Response, is_loopback, shown
 
@@ -51,7 +51,7 @@ class ThroughLitellm:
             base=spec.api_base or f"{provider} (through litellm)",
             key_variable=variable or f"the key variable of {provider}",
             sent_key=not is_open,
-            fields=forms.given(spec),
+            fields=requests.given(spec),
             hidden=(*hidden, *to_hide([key]), *to_hide(_confidential(), _SHORTEST_SECRET)),
         )
 

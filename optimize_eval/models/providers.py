@@ -1,4 +1,4 @@
-"""The one table of providers: where each answers, and which environment variable holds its key.
+"""The one table of providers: where each answers, which variable holds its key, and families of models.
 
 A base that the user names wins over a variable, and that over the table. A key goes nowhere but to the base
 that is its own, over https or within this machine.
@@ -6,19 +6,52 @@ that is its own, over https or within this machine.
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import field
 from difflib import get_close_matches
+from importlib import import_module
 from importlib.util import find_spec
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.models.anthropic import messages_url
-from optimize_eval.models.families import provider_of
 from optimize_eval.models.spec import ModelSpec
 from optimize_eval.programs.http_client import check_url, is_loopback, shown
+
+_PROVIDERS = {  # the start of a model's name → who serves it, or a server of one's own where many do
+    "gpt": "openai",
+    "chatgpt": "openai",
+    r"o\d": "openai",
+    "claude": "anthropic",
+    "gemini": "gemini",
+    "mistral": "mistral",
+    "ministral": "mistral",
+    "magistral": "mistral",
+    "codestral": "mistral",
+    "mixtral": "mistral",
+    "deepseek": "deepseek",
+    "grok": "xai",
+    "sonar": "perplexity",
+    "kimi": "moonshot",
+    "command": "cohere",
+    "llama": "ollama",
+    "qwen": "ollama",
+    "gemma": "ollama",
+    "phi": "ollama",
+}
+
+
+def provider_of(word: str, providers: Collection[str]) -> str:
+    """Guess whose model a name is, of the providers that are known; empty where no family is like it.
+
+    >>> provider_of("o3-mini", ["openai"])
+    'openai'
+    """
+    provider = next((who for start, who in _PROVIDERS.items() if re.match(start, word, re.IGNORECASE)), "")
+    return provider if provider in providers else ""
+
 
 PATH = "/chat/completions"
 
@@ -148,7 +181,6 @@ def _of_the_user(name: str, spec: ModelSpec) -> Provider | None:
 def _litellm_knows(spec: ModelSpec) -> bool:
     if find_spec("litellm") is None:
         return False
-    from optimize_eval.models.litellm import knows  # noqa: PLC0415  it takes seconds to import
 
     return knows(spec.name)
 
@@ -227,3 +259,26 @@ def key_in(variable: str, spec: ModelSpec, *, is_needed: bool) -> str:
             hint=f"export {variable}=…",
         )
     return key
+
+
+def table_of_prices() -> dict[str, dict[str, Any]]:
+    """Give litellm's table of models, each with what a token costs."""
+    table: dict[str, dict[str, Any]] = imported().model_cost
+    return table
+
+
+def knows(name: str) -> bool:
+    """Return True if litellm knows the provider of a model by its name alone."""
+    try:
+        imported().get_llm_provider(model=name)
+    except Exception:  # noqa: BLE001  its exceptions have no root of their own
+        return False
+    return True
+
+
+def imported() -> Any:
+    """Import it, so that it neither writes to stdout nor loads a list of prices from the network."""
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    litellm: Any = import_module("litellm")
+    litellm.suppress_debug_info = True
+    return litellm

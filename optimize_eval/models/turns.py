@@ -1,19 +1,28 @@
-"""Turns at a server: who calls it when, and for how long it is left alone where it has no room.
+"""Turns at a server: who calls it when, how long it is left alone, and what calls cost.
 
 All models of a process that call one server share its requests and tokens per minute (Rate), those that call
 one model there its room (Room). A wait counts neither towards a call's deadline nor as an attempt.
+
+A price is in dollars for a million tokens. What a server itself says of a call's cost wins over both.
 """
 
+import math
 import random
+import re
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from importlib.util import find_spec
 from typing import NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
-from optimize_eval.base.errors import EvaluationError
-from optimize_eval.base.manners import GivenUp, Manners, Queue
-from optimize_eval.base.spent import Spent
+from optimize_eval.base.errors import EvaluationError, UsageError
+from optimize_eval.base.manners import GivenUp, Manners, Prices, Queue
+from optimize_eval.base.spent import Spent, Usage
 
 _MINUTE = 60.0
 _LONGEST_PAUSE = 60.0  # where the server does not say how long
@@ -252,3 +261,123 @@ def _out_of_patience(refusal: NoRoom, wait: float, patience: float) -> NoRoom:
 _SHARING = threading.Lock()
 _RATES: WeakValueDictionary[str, Rate] = WeakValueDictionary()
 _ROOMS: WeakValueDictionary[tuple[str, str], Room] = WeakValueDictionary()
+
+
+_LONGEST = 10_000_000.0  # seconds
+_FIRST_EPOCH = 1e8  # a larger number is an instant, not a span
+_FIRST_IN_MS = 1e11
+_PARTS = re.compile(r"(?<!\d)(\d++(?:\.\d++)?)(ms|us|µs|ns|d|h|m|s)")
+_SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+_THROUGH_LITELLM = "llm_provider-"  # how it passes on what a provider sent
+_RESET = re.compile(r"(x-)?ratelimit-reset(-.+)?|anthropic-ratelimit-.+-reset")
+
+
+def wait_in(headers: Mapping[str, str]) -> float | None:
+    """Find the wait that headers tell, their names in lower case; None where they tell none.
+
+    What the server asks for wins over when its limits are whole again: that may be much later. Of several
+    waits of a kind the longest counts. A limit whose own `remaining` is above 0 is not what stood in the way.
+
+    >>> wait_in({"retry-after": "2", "x-ratelimit-reset-requests": "1m2.5s"})
+    2.0
+    """
+    now = time.time()
+    wanted = max(_wanted(headers, now), default=None)
+    return max(_resets(headers, now), default=None) if wanted is None else wanted
+
+
+def _wanted(headers: Mapping[str, str], now: float) -> Iterator[float]:
+    for name, text in headers.items():
+        match name.removeprefix(_THROUGH_LITELLM):
+            case "retry-after":
+                yield from _span(text.strip(), now)
+            case "retry-after-ms":
+                yield from (wait / 1000 for wait in _span(text.strip(), now))
+
+
+def _resets(headers: Mapping[str, str], now: float) -> Iterator[float]:
+    for name, text in headers.items():
+        if _RESET.fullmatch(name.removeprefix(_THROUGH_LITELLM)) and not _has_room(headers, name):
+            yield from _span(text.strip(), now)
+
+
+def _has_room(headers: Mapping[str, str], reset: str) -> bool:
+    with suppress(ValueError):
+        return float(headers.get(reset.replace("reset", "remaining"), "0")) > 0
+    return False
+
+
+def _span(text: str, now: float) -> Iterator[float]:
+    """Read seconds, an instant as a number or a date, or a span such as 6m0s."""
+    for read in (_number, _parts, _iso_date, _http_date):
+        with suppress(ValueError, OverflowError):
+            wait = read(text, now)
+            yield max(0.0, min(wait, _LONGEST))
+            return
+
+
+def _number(text: str, now: float) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
+    if number > _FIRST_IN_MS:
+        return number / 1000 - now
+    return number - now if number > _FIRST_EPOCH else number
+
+
+def _parts(text: str, _now: float) -> float:
+    parts = _PARTS.findall(text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        raise ValueError(text)
+    return math.fsum(float(number) * _SECONDS[unit] for number, unit in parts)
+
+
+def _iso_date(text: str, now: float) -> float:
+    instant = datetime.fromisoformat(text)
+    return (instant if instant.tzinfo else instant.replace(tzinfo=UTC)).timestamp() - now
+
+
+def _http_date(text: str, now: float) -> float:
+    return parsedate_to_datetime(text).timestamp() - now
+
+
+_A_MILLION = 1_000_000
+_FREE = (0.0, 0.0)
+
+
+def priced(usage: Usage, price: tuple[float, float] | None) -> Usage:
+    """Say what a call cost where its server does not, as far as its tokens and their price are known."""
+    if price is None or usage.cost is not None:
+        return usage
+    if price == _FREE:
+        return replace(usage, cost=0.0)
+    if usage.prompt_tokens is None or usage.completion_tokens is None:
+        return usage
+    cost = (usage.prompt_tokens * price[0] + usage.completion_tokens * price[1]) / _A_MILLION
+    return replace(usage, cost=cost)
+
+
+def known_prices(models: Iterable[str], prices: Prices) -> Prices:
+    """Give the price of each model; raises UsageError that names those without one."""
+    wanted = list(dict.fromkeys(models))
+    missing = [model for model in wanted if model not in prices]
+    prices_by_model = {**prices, **_of_litellm(missing)} if missing and find_spec("litellm") else prices
+    if unknown := [model for model in wanted if model not in prices_by_model]:
+        raise UsageError(
+            f"--max-cost cannot be kept: no price is known for {', '.join(unknown)}",
+            hint=f'give it in a --prices file: [prices] "{unknown[0]}" = {{input = 0.15, output = 0.6}}, '
+            "in dollars for a million tokens",
+        )
+    return prices_by_model
+
+
+def _of_litellm(models: Iterable[str]) -> Prices:
+    from optimize_eval.models.providers import table_of_prices  # noqa: PLC0415  it takes seconds to import
+
+    table = table_of_prices()
+    entries = {model: table.get(model) or table.get(model.partition("/")[2]) for model in models}
+    return {
+        model: (entry["input_cost_per_token"] * _A_MILLION, entry["output_cost_per_token"] * _A_MILLION)
+        for model, entry in entries.items()
+        if entry and {"input_cost_per_token", "output_cost_per_token"} <= entry.keys()
+    }

@@ -14,15 +14,14 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.manners import until_answered
 from optimize_eval.base.protocol import Payload
 from optimize_eval.base.spent import NOTHING
+from optimize_eval.models.model_kinds import connect_model, model_spec, parse_model, tasks_of
+from optimize_eval.models.under_test import ModelUnderTest
 from optimize_eval.preflight.answers import key_check, speed_check, start_of
 from optimize_eval.preflight.checks import examine
 from optimize_eval.preflight.examined import CheckOutcome, CheckStatus, Examined, Material
 from optimize_eval.tasks.extract import extraction_of
 from optimize_eval.tasks.measures import Measure
 from optimize_eval.tasks.prompted import prompt_for
-from optimize_eval.tasks.target import tasks_of
-from optimize_eval.tasks.under_test.model import ModelUnderTest
-from optimize_eval.tasks.under_test.table import connect_model, model_spec, parse_model
 from optimize_eval.templates import hosted
 
 _NO_REPLY = "no reply"

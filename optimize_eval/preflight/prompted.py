@@ -11,6 +11,7 @@ from optimize_eval.data.candidates import Candidate
 from optimize_eval.data.selection import parse_selection
 from optimize_eval.kinds.table import kind_of
 from optimize_eval.kinds.task import task_spec
+from optimize_eval.models.model_kinds import CMD, Tasks, parse_model, program_spec, tasks_of
 from optimize_eval.options.prompts import NAMES, check_prompting
 from optimize_eval.preflight.data_files import CheckedFile
 from optimize_eval.prompts.checked import Where, check_prompts
@@ -19,8 +20,6 @@ from optimize_eval.run.splits import SplitSource, choose
 from optimize_eval.sweepfile import SUFFIX, KeyPlace, Sweep
 from optimize_eval.sweepfile.models import load_models
 from optimize_eval.tasks.extract import extraction_of
-from optimize_eval.tasks.target import Tasks, tasks_of
-from optimize_eval.tasks.under_test.table import CMD, parse_model, program_spec
 from optimize_eval.templates import hosted
 
 

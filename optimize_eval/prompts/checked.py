@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from optimize_eval.base.errors import DataError, Problem
 from optimize_eval.data.example import Example
+from optimize_eval.models.under_test import is_plain, messages_of
 from optimize_eval.prompts.files import PromptFile
-from optimize_eval.prompts.messages import is_plain, messages_of
 from optimize_eval.prompts.prompt import PromptTemplate, prompt_of
 from optimize_eval.templates.fault import RULE, TemplateFault
 

@@ -18,7 +18,7 @@ from optimize_eval.data.candidates import (
     name_of_file,
     named_apart,
 )
-from optimize_eval.prompts.messages import ROLES, SYSTEM, Message, Messages, is_plain, messages_of, text_of
+from optimize_eval.models.under_test import ROLES, SYSTEM, Message, Messages, is_plain, messages_of, text_of
 from optimize_eval.prompts.written import MESSAGES, TEXT, FileForm, form_of
 
 _FORM = (

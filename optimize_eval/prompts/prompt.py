@@ -8,7 +8,7 @@ import orjson
 
 from optimize_eval.base import strict_json
 from optimize_eval.base.errors import OptimizeEvalError
-from optimize_eval.prompts.messages import Message, Messages, messages_of
+from optimize_eval.models.under_test import Message, Messages, messages_of
 from optimize_eval.templates.fault import TemplateFault
 from optimize_eval.templates.template import Template, template_of
 

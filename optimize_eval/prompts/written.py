@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from optimize_eval.prompts.messages import Messages, as_dicts, is_plain
+from optimize_eval.models.under_test import Messages, as_dicts, is_plain
 
 MESSAGES = "messages"
 TOML = ".toml"

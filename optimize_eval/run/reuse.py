@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.protocol import validate_evaluator_payload
 from optimize_eval.kinds.table import is_served
+from optimize_eval.models.outputs import as_copied
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.scribe import Clock
 from optimize_eval.store import journal
@@ -25,7 +26,6 @@ from optimize_eval.store.ledger import OWED, is_unranked
 from optimize_eval.store.reusable import AUTO, damage_noted, folders_of, opened_for_reuse, programs_of
 from optimize_eval.store.stored import StoredRun, open_stored
 from optimize_eval.store.tried import keep_tried_elsewhere
-from optimize_eval.tasks.under_test.unpaid import as_copied
 
 _MANY = 500  # lines that are written at once
 _FINAL = frozenset({"scored", "skipped"})

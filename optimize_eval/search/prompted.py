@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from optimize_eval.base.errors import DataError, UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.data.candidates import Candidate
+from optimize_eval.models.under_test import Message, Messages, messages_of, text_of
 from optimize_eval.prompts.checked import Where, check_prompts
 from optimize_eval.prompts.files import PromptFile
-from optimize_eval.prompts.messages import Message, Messages, messages_of, text_of
 from optimize_eval.prompts.written import FileForm, written
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.search.components import ONLY, Texts

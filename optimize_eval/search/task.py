@@ -15,6 +15,7 @@ from optimize_eval.base.protocol import check_task_model
 from optimize_eval.data.candidates import Candidate
 from optimize_eval.kinds.addressed import check_headers
 from optimize_eval.kinds.table import identify, kind_of
+from optimize_eval.models.model_kinds import program_of
 from optimize_eval.options.compared import Leaks
 from optimize_eval.run.splits import check_labels, sighted
 from optimize_eval.search.callables import is_function
@@ -34,7 +35,6 @@ from optimize_eval.session.replying.examining import rules_of
 from optimize_eval.session.replying.prompting import Prompting
 from optimize_eval.session.settings import Handling, check_prices
 from optimize_eval.session.sweeps import SweepInputs
-from optimize_eval.tasks.under_test.table import program_of
 
 _OF_A_PROPOSAL = re.compile(r"p\d+")
 
@@ -211,7 +211,7 @@ def _refuse_unpriced(proposers: Sequence[ProposerSpec]) -> None:
     """Refuse a model that proposes whose price is not known."""
     models = [(one.model.name, one.manners) for one in proposers if one.model]
     if models:
-        from optimize_eval.models.prices import known_prices  # noqa: PLC0415  most searches have no such budget
+        from optimize_eval.models.turns import known_prices  # noqa: PLC0415  most searches have no such budget
 
         known_prices([name for name, _ in models], next((one.prices for _, one in models if one), {}))
 

@@ -91,7 +91,7 @@ def check_prices(most: float, specs: Sequence[EvaluatorSpec], task_models: Seque
     """Refuse a budget of money that cannot be kept, as the price of a model is not known."""
     if not 0 < most < math.inf:
         raise UsageError(f"--max-cost {most:g} is not a budget", hint="give dollars above 0, such as 2.50")
-    from optimize_eval.models.prices import known_prices  # noqa: PLC0415  most runs have no such budget
+    from optimize_eval.models.turns import known_prices  # noqa: PLC0415  most runs have no such budget
 
     for spec in specs:
         prices = spec.manners.prices if spec.manners else {}

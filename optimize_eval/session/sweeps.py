@@ -13,6 +13,7 @@ from optimize_eval.base.protocol import check_task_model
 from optimize_eval.data.candidates import THE_TASK, Candidate, CandidatePath
 from optimize_eval.data.selection import parse_selection
 from optimize_eval.findings.demands import NO_GATES, Demands, GateOptions, read_demands
+from optimize_eval.models.model_kinds import Tasks
 from optimize_eval.options.compared import ComparisonOptions, Leaks
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import Plan, plan_run
@@ -44,7 +45,6 @@ from optimize_eval.store.manifest import (
 from optimize_eval.store.run_document import current
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.tasks.definitions.target import DefinedScorer, defined_of
-from optimize_eval.tasks.target import Tasks
 
 _IN_BRACES = re.compile(r"\{\{ ?([A-Za-z_][\w-]*) ?\}\}")
 

@@ -17,15 +17,14 @@ from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec
 from optimize_eval.base.manners import Caps, GivenUp
 from optimize_eval.base.protocol import Answer, Answered, Payload, Skip
 from optimize_eval.base.spent import NOTHING, Spent
+from optimize_eval.models.model_kinds import WHAT_THERE_IS, connect_model, tasks_of
+from optimize_eval.models.shared import SharedModel, shared_model
+from optimize_eval.models.under_test import ModelUnderTest, Output, Prompt, reply_facts
 from optimize_eval.tasks.jsonl.faults import TaskError
 from optimize_eval.tasks.jsonl.files import Task, read_record
 from optimize_eval.tasks.jsonl.processing import post_process
 from optimize_eval.tasks.lives import Lives, closing_if_failed
 from optimize_eval.tasks.prompted import with_facts
-from optimize_eval.tasks.target import tasks_of
-from optimize_eval.tasks.under_test.model import ModelUnderTest, Output, Prompt, reply_facts
-from optimize_eval.tasks.under_test.shared import SharedModel, shared_model
-from optimize_eval.tasks.under_test.table import WHAT_THERE_IS, connect_model
 
 if TYPE_CHECKING:  # programs as models need no HTTP client
     from optimize_eval.base.manners import Queue

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.protocol import Answer, Payload
-from optimize_eval.tasks.under_test.model import Output
+from optimize_eval.models.under_test import Output
 
 _TOKENS = ("prompt_tokens", "completion_tokens")
 

@@ -18,15 +18,14 @@ from optimize_eval.base.frozen import changed
 from optimize_eval.base.manners import Caps, GivenUp
 from optimize_eval.base.protocol import Answered, Payload, Skip
 from optimize_eval.base.spent import NOTHING
+from optimize_eval.models.model_kinds import Prompted
+from optimize_eval.models.shared import SharedModel, shared_model
+from optimize_eval.models.under_test import Output, Prompt, is_plain, joined, reply_facts
 from optimize_eval.programs.codec import call_singly
-from optimize_eval.prompts.messages import is_plain, joined
 from optimize_eval.prompts.prompt import fields_of, prompt_of
 from optimize_eval.tasks.extract import extraction_of
 from optimize_eval.tasks.lives import Lives, be_the_models, closing_if_failed
 from optimize_eval.tasks.measures import Measure, ReplyMeasure
-from optimize_eval.tasks.target import Prompted
-from optimize_eval.tasks.under_test.model import Output, Prompt, reply_facts
-from optimize_eval.tasks.under_test.shared import SharedModel, shared_model
 from optimize_eval.templates import hosted
 from optimize_eval.templates.fault import TemplateFault
 

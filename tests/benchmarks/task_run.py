@@ -8,6 +8,7 @@ from pathlib import Path
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.data.datasets import load_examples
 from optimize_eval.kinds.task import scorer_spec, task_spec
+from optimize_eval.models.model_kinds import Tasks
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.resume import open_run
 from optimize_eval.run.runner import Runner, Settings
@@ -18,7 +19,6 @@ from optimize_eval.session.replying.identities import with_outputs_in
 from optimize_eval.session.replying.models import identified
 from optimize_eval.store.folder import JOURNAL, OUTPUTS, locked
 from optimize_eval.tasks import load_tasks
-from optimize_eval.tasks.target import Tasks
 from tests.benchmarks.measure import PROGRAMS, Row, median_of, own_cpu
 from tests.benchmarks.whole import Spent, spend
 

@@ -7,9 +7,9 @@ import pytest
 
 from optimize_eval import sweep
 from optimize_eval.base.errors import UsageError
+from optimize_eval.models import shared
 from optimize_eval.tasks.definitions import snippets
 from optimize_eval.tasks.definitions.evaluating import solving
-from optimize_eval.tasks.under_test import shared
 from optimize_eval.templates import hosted
 from tests.cli.benches import model
 from tests.cli.defined import SAMPLES, TASK, task

@@ -21,8 +21,7 @@ import pytest
 
 from optimize_eval import EvaluationError, FailureKind, UsageError
 from optimize_eval.base.manners import Manners
-from optimize_eval.models.chat import chat
-from optimize_eval.models.live import Model
+from optimize_eval.models.live import Model, chat
 from optimize_eval.models.providers import PROVIDERS
 from optimize_eval.models.spec import ModelSpec, Reply
 from tests.fake_model import FakeModel, StartModel, served_model
@@ -544,7 +543,7 @@ def test_other_providers_are_asked_through_litellm(fake_model: StartModel) -> No
     code = (
         "import sys\n"
         "from optimize_eval import EvaluationError, UsageError\n"
-        "from optimize_eval.models.chat import chat\nfrom optimize_eval.models.spec import ModelSpec\n"
+        "from optimize_eval.models.live import chat\nfrom optimize_eval.models.spec import ModelSpec\n"
         "for name in ('good', '401', '429', 'null', 'untold'):\n"
         "    name = 'sambanova/' + name\n"
         "    asked = [{'role': 'user', 'content': 'x'}]\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from optimize_eval import UsageError
-from optimize_eval.models.chat import chat
+from optimize_eval.models.live import chat
 from optimize_eval.models.providers import PROVIDERS, apart, find
 from optimize_eval.models.spec import ModelSpec
 from tests.fake_model import StartModel

@@ -15,10 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from optimize_eval import EvaluationError, FailureKind
+from optimize_eval.models import reply as streamed
 from optimize_eval.models.live import Model
-from optimize_eval.models.reply import streamed
-from optimize_eval.models.reply.success import tool_calls_of
-from optimize_eval.models.reply.thoughts import split
+from optimize_eval.models.reply import split_thoughts, tool_calls_of
 from optimize_eval.models.spec import ModelSpec, Reply
 from tests.cli.benches import arithmetic
 from tests.fake_model import FakeModel, StartModel, served_model
@@ -144,7 +143,7 @@ def test_thoughts_stay_in_the_text_where_they_are_to_be_kept(server: FakeModel) 
     st.text() | st.from_regex(r"(<think>|</think>|<\|channel\|>|final|<\|message\|>|.){0,8}", fullmatch=True)
 )
 def test_thoughts_and_answer_come_from_the_text_and_a_text_without_marks_is_the_answer(text: str) -> None:
-    told = split(text)
+    told = split_thoughts(text)
     if "think" not in text.lower() and "channel" not in text:
         assert (told.thoughts, told.answer) == ("", text)
     assert told.answer in text

@@ -17,9 +17,8 @@ from optimize_eval import EvaluationError
 from optimize_eval.base.manners import GivenUp, Manners, Queue
 from optimize_eval.base.outcome import Progress
 from optimize_eval.cli.progress import Lines
-from optimize_eval.models.chat import chat
-from optimize_eval.models.turns import Rate, Room
-from optimize_eval.models.waits import wait_in
+from optimize_eval.models.live import chat
+from optimize_eval.models.turns import Rate, Room, wait_in
 from optimize_eval.run.stop import Stop
 from tests.fake_model import StartModel
 from tests.front_door import Cli

@@ -11,6 +11,7 @@ import pytest
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.findings.board.cells import benched_models
 from optimize_eval.kinds.task import scorer_spec
+from optimize_eval.models.model_kinds import Tasks
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.resume import open_run
@@ -23,7 +24,6 @@ from optimize_eval.session.replying.models import identified, model_specs
 from optimize_eval.store.folder import JOURNAL, OUTPUTS
 from optimize_eval.store.manifest import BENCH
 from optimize_eval.store.stored import StoredRun, open_stored
-from optimize_eval.tasks.target import Tasks
 from tests.cli.benches import OFTEN_WRONG, RIGHT, arithmetic, model
 from tests.front_door import Cli
 

@@ -12,12 +12,11 @@ from optimize_eval.base.errors import DataError, EvaluationError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.manners import Manners
 from optimize_eval.models.live import Model
+from optimize_eval.models.model_kinds import Tasks, connect_model
+from optimize_eval.models.outputs import close_outputs, key_of, open_outputs
+from optimize_eval.models.program_model import encode_prompt, encode_prompts, parse_output
 from optimize_eval.models.spec import ModelSpec
-from optimize_eval.tasks.target import Tasks
-from optimize_eval.tasks.under_test.model import Output, Prompt, prompt_of_messages
-from optimize_eval.tasks.under_test.outputs import close_outputs, key_of, open_outputs
-from optimize_eval.tasks.under_test.program import encode_prompt, encode_prompts, parse_output
-from optimize_eval.tasks.under_test.table import connect_model
+from optimize_eval.models.under_test import Output, Prompt, prompt_of_messages
 from tests.fake_model import StartModel
 
 USER = {"role": "user", "content": "Weather in Berlin?"}

@@ -13,9 +13,9 @@ import pytest
 
 from optimize_eval.base.errors import DataError, EvaluationError, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.models.model_kinds import connect_model, parse_model, retries_of
+from optimize_eval.models.under_test import ModelUnderTest, Output, Prompt
 from optimize_eval.tasks import load_tasks
-from optimize_eval.tasks.under_test.model import ModelUnderTest, Output, Prompt
-from optimize_eval.tasks.under_test.table import connect_model, parse_model, retries_of
 from tests.paths import PROGRAMS, PYTHON, ROOT
 from tests.tools import write_program
 

@@ -11,10 +11,10 @@ import pytest
 
 from optimize_eval.base.errors import CannotGoOn, EvaluationError, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.models.model_kinds import connect_model
+from optimize_eval.models.outputs import Outputs, close_outputs, key_of, open_outputs
+from optimize_eval.models.under_test import Output, Prompt
 from optimize_eval.store.journal import Damaged, sealed
-from optimize_eval.tasks.under_test.model import Output, Prompt
-from optimize_eval.tasks.under_test.outputs import Outputs, close_outputs, key_of, open_outputs
-from optimize_eval.tasks.under_test.table import connect_model
 
 ODD = 'a "b"\n\u2028 zoë 🙂 \x00'
 
@@ -144,8 +144,8 @@ def test_a_killed_process_leaves_a_file_that_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "outputs.jsonl"
     program = (
         "import itertools, pathlib, sys\n"
-        "from optimize_eval.tasks.under_test.model import Output, Prompt\n"
-        "from optimize_eval.tasks.under_test.outputs import Outputs, key_of\n"
+        "from optimize_eval.models.under_test import Output, Prompt\n"
+        "from optimize_eval.models.outputs import Outputs, key_of\n"
         "outputs = Outputs(pathlib.Path(sys.argv[1]))\n"
         "for number in itertools.count(1):\n"
         "    prompt = Prompt(text=f'p{number}', id=f'q{number}')\n"

@@ -9,6 +9,7 @@ import pytest
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec
 from optimize_eval.base.protocol import Answer, Answered, Payload
+from optimize_eval.models.model_kinds import Prompted, Tasks
 from optimize_eval.programs.codec import call_singly
 from optimize_eval.tasks.definitions.evaluating.evaluator import DefinedEvaluator
 from optimize_eval.tasks.definitions.score.parts import Program, Scorer
@@ -17,7 +18,6 @@ from optimize_eval.tasks.definitions.target import DefinedScorer
 from optimize_eval.tasks.definitions.task import Entity, TaskDefinition
 from optimize_eval.tasks.evaluator import TaskEvaluator
 from optimize_eval.tasks.prompted import PromptedEvaluator
-from optimize_eval.tasks.target import Prompted, Tasks
 from optimize_eval.templates import hosted
 from tests.fake_model import StartModel
 

@@ -17,10 +17,10 @@ from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.protocol import Answer, Answered, Payload
 from optimize_eval.kinds.table import connect, has_changed, identify, parse_evaluator
 from optimize_eval.kinds.task import stored_spec, task_spec
+from optimize_eval.models.model_kinds import Tasks, tasks_of
 from optimize_eval.programs.codec import argv_of
 from optimize_eval.session.replying.models import identified
 from optimize_eval.tasks import load_tasks
-from optimize_eval.tasks.target import Tasks, tasks_of
 from tests.fake_model import served_model
 from tests.front_door import Cli
 from tests.paths import PROGRAMS, PYTHON, ROOT

@@ -1,8 +1,8 @@
 """A judge's rubric as JSON Schema."""
 
 from optimize_eval.cli.schemas.checks import NUMBER, TEXT, TEXTS, Schema
-from optimize_eval.judging.form import AnswerForm
 from optimize_eval.kinds.judge.rubric_file import HOTTEST, KEYS
+from optimize_eval.models.judging.form import AnswerForm
 
 _SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
 _WEIGHT: Schema = {"type": "number", "exclusiveMinimum": 0}

@@ -9,7 +9,7 @@ from optimize_eval.base.secrets import masked
 from optimize_eval.kinds.judge.live import model_of
 from optimize_eval.kinds.judge.prompt import instructions
 from optimize_eval.kinds.judge.rubric import JudgeSpec
-from optimize_eval.models.from_spec import base_around, essence
+from optimize_eval.models.provider_model import base_around, essence
 from optimize_eval.programs.http_client import shown
 from optimize_eval.programs.identity import Identity
 

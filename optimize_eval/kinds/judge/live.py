@@ -12,12 +12,12 @@ from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import Capacity, EvaluatorSpec
 from optimize_eval.base.manners import Queue
 from optimize_eval.base.protocol import Answer, Answered, Payload, encode
-from optimize_eval.judging.asking import Question, ask, usage_of
-from optimize_eval.judging.reply import parse_reply
-from optimize_eval.judging.schema import schema_of
 from optimize_eval.kinds.judge.prompt import messages
 from optimize_eval.kinds.judge.rubric import JudgeSpec, check_judge, judge_of
-from optimize_eval.models.from_spec import live_model, with_options
+from optimize_eval.models.judging.asking import Question, ask, usage_of
+from optimize_eval.models.judging.form import schema_of
+from optimize_eval.models.judging.verdicts import parse_reply
+from optimize_eval.models.provider_model import live_model, with_options
 from optimize_eval.models.spec import ModelSpec
 from optimize_eval.programs.codec import call_singly
 

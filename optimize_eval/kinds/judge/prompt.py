@@ -12,8 +12,8 @@ from typing import Any
 
 from optimize_eval.base import strict_json
 from optimize_eval.base.protocol import Payload
-from optimize_eval.judging.form import AnswerForm, Rubric
 from optimize_eval.kinds.judge.rubric import JudgeSpec
+from optimize_eval.models.judging.form import AnswerForm, Rubric
 
 Message = dict[str, str]
 

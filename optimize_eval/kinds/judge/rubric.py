@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
-from optimize_eval.judging.form import Rubric
+from optimize_eval.models.judging.form import Rubric
 
 if TYPE_CHECKING:  # what judges share with commands loads no HTTP client
     from optimize_eval.models.spec import ModelSpec

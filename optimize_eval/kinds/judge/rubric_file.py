@@ -13,10 +13,10 @@ from typing import Any
 
 from optimize_eval.base import files, strict_json, strict_toml
 from optimize_eval.base.errors import DataError, Problem
-from optimize_eval.judging.form import AnswerForm, Constraint, Dimension, Rubric
 from optimize_eval.kinds.judge import rubric_values as values
 from optimize_eval.kinds.judge.rubric import JudgeSpec
 from optimize_eval.kinds.judge.rubric_values import Complain
+from optimize_eval.models.judging.form import AnswerForm, Constraint, Dimension, Rubric
 
 FieldCheck = Callable[[Any, str, Complain], Any]
 

@@ -4,8 +4,8 @@ from collections.abc import Collection, Sequence
 
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import has_changed
+from optimize_eval.models.model_kinds import model_has_changed
 from optimize_eval.run.plan import Plan
-from optimize_eval.tasks.identity import model_has_changed
 
 
 def changed_evaluators(plan: Plan, specs: Sequence[EvaluatorSpec], called: Collection[int]) -> list[str]:

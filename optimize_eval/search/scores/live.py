@@ -19,6 +19,7 @@ from optimize_eval.data.example import Example
 from optimize_eval.engines import Lane
 from optimize_eval.engines.local import LocalEngine
 from optimize_eval.kinds.table import connect
+from optimize_eval.models.outputs import Outputs, close_outputs, open_outputs
 from optimize_eval.programs.identity import Identity
 from optimize_eval.run.live import Connecting, LiveEvaluators, crowded_out
 from optimize_eval.run.plan import Unit
@@ -32,7 +33,6 @@ from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL, OUTPUTS
 from optimize_eval.store.layout import key_of
 from optimize_eval.tasks.definitions.target import defined_of
-from optimize_eval.tasks.under_test.outputs import Outputs, close_outputs, open_outputs
 
 if TYPE_CHECKING:  # see below
     from optimize_eval.search.scores.left_out import LeftOut

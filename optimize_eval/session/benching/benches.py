@@ -19,6 +19,7 @@ from optimize_eval.findings.board.demands import BoardDemands, judged, read_befo
 from optimize_eval.findings.board.document import expected_board
 from optimize_eval.findings.board.shapes import Board
 from optimize_eval.findings.demands import NO_GATES, GateOptions
+from optimize_eval.models.model_kinds import tasks_of
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import Plan, plan_run
 from optimize_eval.run.splits import SplitSource
@@ -40,7 +41,6 @@ from optimize_eval.store.manifest import BENCH, Manifest
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.tasks import TaskFile
 from optimize_eval.tasks.definitions.target import defined_of
-from optimize_eval.tasks.target import tasks_of
 
 
 @frozen

@@ -10,12 +10,12 @@ from optimize_eval.base.frozen import frozen
 from optimize_eval.data.selection import EVERYTHING, Selection, parse_selection
 from optimize_eval.kinds.table import kind_of, parse_evaluators
 from optimize_eval.kinds.task import NO_OWN, scorer_spec
+from optimize_eval.models.model_kinds import Tasks
 from optimize_eval.options.bench import BenchOptions
 from optimize_eval.options.reached import judge_of
 from optimize_eval.session.replying.models import identified, model_specs
 from optimize_eval.tasks import TaskFile
 from optimize_eval.tasks.definitions.target import NOTHING_GIVEN, Given
-from optimize_eval.tasks.target import Tasks
 
 if TYPE_CHECKING:
     from optimize_eval.kinds.judge.rubric import JudgeSpec

@@ -9,11 +9,11 @@ from optimize_eval.base.errors import DataError, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.kinds.kind import SERVED_RETRIES
 from optimize_eval.kinds.table import named_apart
+from optimize_eval.models.model_kinds import Tasks
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.session.host import Say
 from optimize_eval.session.replying.enclosing import at_level, check_level, runs_code
 from optimize_eval.tasks.definitions.target import DefinedScorer, Given, WrittenTask, defined_of
-from optimize_eval.tasks.target import Tasks
 
 if TYPE_CHECKING:  # most runs have no task in YAML
     from optimize_eval.session.replying.prompting import Prompting

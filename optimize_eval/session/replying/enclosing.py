@@ -11,11 +11,11 @@ from typing import Any
 
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.kinds import command
+from optimize_eval.models.model_kinds import Tasks
 from optimize_eval.session.host import Say
 from optimize_eval.store.folder import write_document
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.tasks.definitions.target import CODE, TASKS, defined_of, ways_kept
-from optimize_eval.tasks.target import Tasks
 
 _RIGHTS: Mapping[str, Any] = {"sandbox": "none"}  # of who starts it
 

@@ -12,13 +12,13 @@ from optimize_eval.data.candidates import Candidate
 from optimize_eval.data.datasets import ParsedFile
 from optimize_eval.findings.board.cells import BenchedModel, former_models
 from optimize_eval.kinds.task import task_spec
+from optimize_eval.models.model_kinds import Tasks
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.replan import plan_again
 from optimize_eval.run.rescore import WantedEvaluator
 from optimize_eval.session.host import Say
 from optimize_eval.store.folder import OUTPUTS
 from optimize_eval.store.stored import StoredRun
-from optimize_eval.tasks.target import Tasks
 
 Entry = Mapping[str, Any]  # an evaluator of run.json, which is a model
 

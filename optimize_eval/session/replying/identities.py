@@ -6,11 +6,11 @@ from pathlib import Path
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.models.model_kinds import Tasks, tasks_of
 from optimize_eval.programs.identity import Identity
 from optimize_eval.run.replan import models_of
 from optimize_eval.store.folder import OUTPUTS
 from optimize_eval.store.manifest import Manifest
-from optimize_eval.tasks.target import Tasks, tasks_of
 
 
 def identity_of(model: EvaluatorSpec) -> Identity:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import named_apart
 from optimize_eval.kinds.task import check_one_base, task_spec
+from optimize_eval.models.model_kinds import Tasks, identify_model, tasks_of
 from optimize_eval.sweepfile import SUFFIX
-from optimize_eval.tasks.target import Tasks, tasks_of
-from optimize_eval.tasks.under_test.identity import identify_model
 
 if TYPE_CHECKING:  # which loads an HTTP client
     from optimize_eval.sweepfile.models import NamedModel

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.data.candidates import Candidate
+from optimize_eval.models.model_kinds import Prompted, Tasks, prompted_of
 from optimize_eval.options.prompts import PromptingOptions
 from optimize_eval.programs.identity import Identity
 from optimize_eval.run.plan import Plan
@@ -21,7 +22,6 @@ from optimize_eval.session.replying.identities import identity_of, stored_models
 from optimize_eval.store.folder import OUTPUTS
 from optimize_eval.store.manifest import Manifest
 from optimize_eval.tasks.definitions.target import Sample, defined_of
-from optimize_eval.tasks.target import Prompted, Tasks, prompted_of
 
 if TYPE_CHECKING:  # most runs have no prompts
     from optimize_eval.prompts.files import PromptFile

@@ -18,6 +18,9 @@ from optimize_eval.data.candidates import THE_PROMPT, THE_TASK
 from optimize_eval.findings.marks import reply_marks
 from optimize_eval.findings.metrics import left_out
 from optimize_eval.findings.reasons import fields_said, reason_of
+from optimize_eval.models.model_kinds import prompted_of
+from optimize_eval.models.outputs import Outputs, key_of
+from optimize_eval.models.under_test import reply_facts
 from optimize_eval.prompts.prompt import fields_of
 from optimize_eval.run.plan import Plan, PlannedExample
 from optimize_eval.store.folder import JOURNAL, OUTPUTS
@@ -26,9 +29,6 @@ from optimize_eval.store.view import Reader
 from optimize_eval.tasks.definitions.target import defined_of
 from optimize_eval.tasks.extract import extraction_of
 from optimize_eval.tasks.prompted import id_of, prompt_for
-from optimize_eval.tasks.target import prompted_of
-from optimize_eval.tasks.under_test.model import reply_facts
-from optimize_eval.tasks.under_test.outputs import Outputs, key_of
 
 SCHEMA = "optimize-eval.row.v1"
 

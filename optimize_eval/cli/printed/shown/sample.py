@@ -8,7 +8,7 @@ from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.protocol import Payload
 from optimize_eval.cli.printed.shown.places import Places, Told
-from optimize_eval.prompts.messages import ASSISTANT
+from optimize_eval.models.under_test import ASSISTANT
 from optimize_eval.prompts.prompt import fields_of
 from optimize_eval.run.plan import Plan, PlannedExample
 from optimize_eval.store.records import LeftOut

@@ -13,12 +13,10 @@ from typing import Any
 import orjson
 
 from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.models.model_kinds import identify_model, model_has_changed, tasks_of
 from optimize_eval.programs.identity import Identity
 from optimize_eval.tasks.definitions.evaluating.plain import model_keys, plain
 from optimize_eval.tasks.definitions.target import DefinedScorer, Sample
-from optimize_eval.tasks.identity import model_has_changed
-from optimize_eval.tasks.target import tasks_of
-from optimize_eval.tasks.under_test.identity import identify_model
 
 
 def identify(

@@ -8,7 +8,9 @@ from typing import Any
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.protocol import Payload, Skip
-from optimize_eval.judging.asking import Chat
+from optimize_eval.models.judging.asking import Chat
+from optimize_eval.models.model_kinds import connect_model, tasks_of
+from optimize_eval.models.under_test import ModelUnderTest
 from optimize_eval.prompts.prompt import fields_of
 from optimize_eval.tasks.definitions.score.chats import chat_of
 from optimize_eval.tasks.definitions.score.live import LiveScorer
@@ -18,9 +20,6 @@ from optimize_eval.tasks.definitions.snippets import close_snippets, open_snippe
 from optimize_eval.tasks.definitions.solve.trace import Trace
 from optimize_eval.tasks.definitions.target import DefinedScorer, Sample
 from optimize_eval.tasks.lives import Lives
-from optimize_eval.tasks.target import tasks_of
-from optimize_eval.tasks.under_test.model import ModelUnderTest
-from optimize_eval.tasks.under_test.table import connect_model
 
 Connect = Callable[[EvaluatorSpec], Evaluator]
 

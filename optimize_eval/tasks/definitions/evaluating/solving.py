@@ -10,6 +10,8 @@ from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import Capacity, EvaluatorSpec
 from optimize_eval.base.protocol import Payload
 from optimize_eval.base.spent import NOTHING
+from optimize_eval.models.model_kinds import tasks_of
+from optimize_eval.models.shared import SharedModel, shared_model
 from optimize_eval.tasks.definitions.snippets import close_snippets, open_snippets
 from optimize_eval.tasks.definitions.solve.calling import SharedModels
 from optimize_eval.tasks.definitions.solve.parts import Solver
@@ -19,8 +21,6 @@ from optimize_eval.tasks.definitions.solve.traces import Traces
 from optimize_eval.tasks.definitions.target import DefinedScorer
 from optimize_eval.tasks.lives import Lives
 from optimize_eval.tasks.prompted import id_of
-from optimize_eval.tasks.target import tasks_of
-from optimize_eval.tasks.under_test.shared import SharedModel, shared_model
 from optimize_eval.templates import hosted
 
 _Place = tuple[str, str, bool]

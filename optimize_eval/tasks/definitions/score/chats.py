@@ -3,11 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from optimize_eval.judging.asking import Chat, Message
+from optimize_eval.models.judging.asking import Chat, Message
 from optimize_eval.models.spec import Reply
-from optimize_eval.prompts.messages import Message as Said
-from optimize_eval.prompts.messages import joined
-from optimize_eval.tasks.under_test.model import ModelUnderTest, Prompt
+from optimize_eval.models.under_test import Message as Said
+from optimize_eval.models.under_test import ModelUnderTest, Prompt, joined
 
 
 @runtime_checkable

@@ -6,12 +6,12 @@ from copy import copy
 from typing import Any
 
 from optimize_eval.base.errors import EvaluationError
+from optimize_eval.models.shared import stays
 from optimize_eval.tasks.definitions.score.fields import Case, plain
 from optimize_eval.tasks.definitions.score.parts import AllSamplesScorer, PythonScorer
 from optimize_eval.tasks.definitions.score.scored import Scored, kind, scored_by_code, unusable
 from optimize_eval.tasks.definitions.score.shipped import Scoring
 from optimize_eval.tasks.definitions.score.tools import Tools
-from optimize_eval.tasks.under_test.flights import stays
 
 _FUNCTION = "compute_scores"
 

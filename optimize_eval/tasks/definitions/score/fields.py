@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from optimize_eval.prompts.messages import ASSISTANT
+from optimize_eval.models.under_test import ASSISTANT
 from optimize_eval.tasks.definitions.solve.trace import Trace
 from optimize_eval.templates.conversation import with_conversation
 

@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from optimize_eval.base import strict_json
-from optimize_eval.judging.asking import THE_OBJECT, Question, ask, usage_of
-from optimize_eval.judging.form import AnswerForm, Rubric
-from optimize_eval.judging.reply import Judgement, parse_reply
-from optimize_eval.judging.schema import schema_of
+from optimize_eval.models.judging.asking import THE_OBJECT, Question, ask, usage_of
+from optimize_eval.models.judging.form import AnswerForm, Rubric, schema_of
+from optimize_eval.models.judging.verdicts import Judgement, parse_reply
 from optimize_eval.tasks.definitions.score.fields import Case
 from optimize_eval.tasks.definitions.score.parts import Classifier, JudgeScore, Labeler
 from optimize_eval.tasks.definitions.score.scored import Scored

@@ -9,7 +9,7 @@ from typing import Any
 from optimize_eval.base.evaluator import Evaluator
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import ScoreRange
-from optimize_eval.judging.asking import Chat
+from optimize_eval.models.judging.asking import Chat
 from optimize_eval.tasks.definitions.score import parts
 from optimize_eval.tasks.definitions.snippets import Snippets
 

@@ -9,11 +9,11 @@ from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.manners import GivenUp
 from optimize_eval.base.spent import NOTHING, Spent
+from optimize_eval.models.shared import SharedModel
+from optimize_eval.models.under_test import Output, Prompt, prompt_of_messages, reply_facts
 from optimize_eval.tasks.definitions.solve.items import messages_of, reply_items
 from optimize_eval.tasks.definitions.solve.trace import Item
 from optimize_eval.tasks.lives import failing_as_model
-from optimize_eval.tasks.under_test.model import Output, Prompt, prompt_of_messages, reply_facts
-from optimize_eval.tasks.under_test.shared import SharedModel
 from optimize_eval.templates.conversation import completion_of
 
 OPTIONS = ("temperature", "max_tokens", "seed", "tools", "tool_choice", "response_format", "stop")

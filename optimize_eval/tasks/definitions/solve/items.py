@@ -7,8 +7,8 @@ import orjson
 
 from optimize_eval.base import strict_json
 from optimize_eval.base.wrong_answers import describe
+from optimize_eval.models.under_test import text_of_content
 from optimize_eval.tasks.definitions.solve.trace import CALL, MESSAGE, RETURNED, Item
-from optimize_eval.tasks.under_test.model import text_of_content
 
 ASSISTANT, TOOL = "assistant", "tool"
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Hashable
 from dataclasses import replace
 
 from optimize_eval.base.spent import NOTHING, Spent
+from optimize_eval.models.shared import Flight, stays
 from optimize_eval.tasks.definitions.solve.trace import Trace
-from optimize_eval.tasks.under_test.flights import Flight, stays
 
 _MOST = 1 << 14
 _MOST_LETTERS = 1 << 25  # in messages

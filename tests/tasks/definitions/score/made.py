@@ -7,8 +7,9 @@ from typing import Any
 
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
-from optimize_eval.judging.asking import Chat
 from optimize_eval.kinds.table import connect, parse_evaluator
+from optimize_eval.models.judging.asking import Chat
+from optimize_eval.models.model_kinds import connect_model
 from optimize_eval.tasks.definitions.score.chats import chat_of
 from optimize_eval.tasks.definitions.score.live import LiveScorer
 from optimize_eval.tasks.definitions.score.parts import How, Scorer
@@ -16,7 +17,6 @@ from optimize_eval.tasks.definitions.score.scored import Scored
 from optimize_eval.tasks.definitions.score.tools import Tools
 from optimize_eval.tasks.definitions.snippets import Snippets
 from optimize_eval.tasks.definitions.solve.trace import CALL, MESSAGE, Trace
-from optimize_eval.tasks.under_test.table import connect_model
 
 _DEFAULTS = EvaluatorSpec(timeout=10, workers=1)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.spent import Spent, Usage
-from optimize_eval.judging.asking import Message
+from optimize_eval.models.judging.asking import Message
 from optimize_eval.models.spec import Reply
 from optimize_eval.tasks.definitions.score.live import LiveScorer
 from optimize_eval.tasks.definitions.score.parts import RagChecker, Scorer

@@ -6,14 +6,14 @@ from contextlib import contextmanager
 from typing import Any
 
 from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.models.model_kinds import Tasks
+from optimize_eval.models.shared import shared_model
+from optimize_eval.models.under_test import Output, Prompt
 from optimize_eval.tasks.definitions.snippets import HostedSnippets, Snippets
 from optimize_eval.tasks.definitions.solve.calling import Models, Replied, SharedModels
 from optimize_eval.tasks.definitions.solve.parts import ChatMessage, Said, Solver, Stop
 from optimize_eval.tasks.definitions.solve.solvers import solve
 from optimize_eval.tasks.definitions.solve.trace import Trace
-from optimize_eval.tasks.target import Tasks
-from optimize_eval.tasks.under_test.model import Output, Prompt
-from optimize_eval.tasks.under_test.shared import shared_model
 
 
 class Spoken:

@@ -8,9 +8,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 from optimize_eval.base import strict_json
-from optimize_eval.judging.answer import object_with
-from optimize_eval.judging.asking import Asked, Chat, Question, ask
-from optimize_eval.judging.objects import Unusable
+from optimize_eval.models.judging.asking import Asked, Chat, Question, ask
+from optimize_eval.models.judging.verdicts import Unusable, object_with
 
 Read = TypeVar("Read")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.manners import GivenUp
 from optimize_eval.base.spent import NOTHING, Spent
-from optimize_eval.judging.asking import Asked, usage_of
+from optimize_eval.models.judging.asking import Asked, usage_of
 from optimize_eval.tasks.definitions.score.fields import Case
 from optimize_eval.tasks.definitions.score.parts import RagChecker
 from optimize_eval.tasks.definitions.score.rag.judge import ClaimsJudge

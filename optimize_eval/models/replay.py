@@ -15,11 +15,11 @@ from optimize_eval.base.errors import DataError, EvaluationError, FailureKind, P
 from optimize_eval.base.evaluator import Capacity
 from optimize_eval.base.strict_json import Line, read_lines
 from optimize_eval.base.wrong_answers import describe
+from optimize_eval.models.outputs import digest_of, key_of
+from optimize_eval.models.under_test import Output, Prompt, are_calls
 from optimize_eval.programs.codec import call_singly
 from optimize_eval.store import journal
 from optimize_eval.store.folder import OUTPUTS_SCHEMA as SCHEMA
-from optimize_eval.tasks.under_test.model import Output, Prompt, are_calls
-from optimize_eval.tasks.under_test.outputs import digest_of, key_of
 
 _MEANT = {"task_id": "id", "text": "output", "prediction": "output", "completion": "output"}
 _SHOWN = 10

@@ -1,4 +1,4 @@
-"""An unsuccessful status, or an error inside a successful one: which failure it is and what to do next; pure.
+"""A status without success, an error inside one: which failure it is, and what to do next; pure.
 
 Texts are cut only after secrets were struck out of them, for half a key is one too.
 """
@@ -12,10 +12,21 @@ import orjson
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.secrets import Secrets, redact
-from optimize_eval.models.schemes import wrong_scheme
-from optimize_eval.models.turns import NoRoom
-from optimize_eval.models.waits import wait_in
+from optimize_eval.models.turns import NoRoom, wait_in
 from optimize_eval.programs.http_client import Response, seconds_to_wait
+
+_NO_TLS = re.compile(r"InvalidContentType|wrong version number|record layer failure", re.IGNORECASE)
+_WANTS_TLS = re.compile(r"https? request.{0,30}https (port|server)|requires? (tls|https)", re.IGNORECASE)
+
+
+def wrong_scheme(message: str, base: str) -> str:
+    """Say which scheme the base should have, by the words of a failure; empty where these tell nothing."""
+    if base.startswith("https:") and _NO_TLS.search(message):
+        return f"that server speaks no TLS: write {base.replace('https:', 'http:', 1)}"
+    if base.startswith("http:") and _WANTS_TLS.search(message):
+        return f"that server speaks TLS: write {base.replace('http:', 'https:', 1)}"
+    return ""
+
 
 _REDIRECTS = range(300, 400)
 _ERRORS = range(400, 600)

@@ -1,15 +1,81 @@
-"""What a model under test is to those who call it: prompts in, outputs out; blocking, for many threads."""
+"""What a model under test is to those who call it: messages in, outputs out; blocking, for many threads.
+
+A text is one message of the user, and stands for itself. Several messages stand as JSON in one form only, by
+which they are known again; their digest is a candidate's as that of any text.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
+
+import orjson
 
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import Capacity
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import NO_CAPABILITIES, Capabilities
 from optimize_eval.base.spent import NOTHING, Spent
-from optimize_eval.prompts.messages import ROLES, USER, Message, Messages, as_dicts, is_plain
+
+USER, SYSTEM, ASSISTANT = "user", "system", "assistant"
+ROLES = (SYSTEM, USER, ASSISTANT)
+
+_BEGINS = '{\n  "messages": [\n'
+_BETWEEN = "\n\n"  # messages, where a program takes one text
+
+
+class Message(NamedTuple):
+    """Who says what."""
+
+    role: str
+    content: str
+
+
+Messages = tuple[Message, ...]
+
+
+def of_user(text: str) -> Messages:
+    return (Message(USER, text),)
+
+
+def is_plain(messages: Messages) -> bool:
+    """Return True if messages are one of the user, which is as good as its text."""
+    return len(messages) == 1 and messages[0].role == USER
+
+
+def text_of(messages: Messages) -> str:
+    """Write messages as the text of a candidate."""
+    if is_plain(messages):
+        return messages[0].content
+    return orjson.dumps({"messages": as_dicts(messages)}, option=orjson.OPT_INDENT_2).decode()
+
+
+def messages_of(text: str) -> Messages:
+    """Read the text of a candidate as messages.
+
+    >>> messages_of("Hello")
+    (Message(role='user', content='Hello'),)
+    """
+    if text.startswith(_BEGINS) and (messages := _read(text)) and text_of(messages) == text:
+        return messages
+    return of_user(text)
+
+
+def as_dicts(messages: Sequence[Message]) -> list[dict[str, str]]:
+    """Give messages as a provider takes them."""
+    return [{"role": role, "content": content} for role, content in messages]
+
+
+def joined(messages: Messages) -> str:
+    """Give messages as one text, for programs that take no more."""
+    return _BETWEEN.join(content for _, content in messages)
+
+
+def _read(text: str) -> Messages:
+    try:
+        listed: Any = orjson.loads(text)["messages"]
+        return tuple(Message(str(one["role"]), str(one["content"])) for one in listed)
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        return ()
 
 
 @frozen
@@ -126,7 +192,6 @@ def _is_plain_text(message: Mapping[str, Any]) -> bool:
 
 _PLAIN = {"role", "content"}
 _FACTS = ("finish_reason", "answered_by")
-_BETWEEN = "\n\n"
 
 
 class ModelUnderTest(Protocol):

@@ -1,7 +1,14 @@
-"""What a model's server answered with a status of success: a reply, or which failure it is; pure."""
+"""What a model's server answered with success: a reply, its thoughts and its usage, or a failure; pure.
 
-from collections.abc import Mapping
-from typing import Any
+A server either gives them in a field of their own or leaves them in the text, between marks. Only marks at
+the start of a text are read as such: what a model says of them later on is a part of its answer.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -9,11 +16,202 @@ from optimize_eval.base import strict_json
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.secrets import redact
 from optimize_eval.base.spent import counts_of
-from optimize_eval.models.reply import streamed, thoughts
-from optimize_eval.models.reply.refusals import Callee, cut, error_inside, failed, refused
-from optimize_eval.models.reply.thoughts import SplitText
+from optimize_eval.models.refusals import Callee, cut, error_inside, failed, refused
 from optimize_eval.models.spec import CUT_OFF, Reply
 from optimize_eval.programs.http_client import SUCCESS, Response
+
+
+def counts_in(response: Response) -> dict[str, Any]:
+    """Read what a call used that gave no reply; one that the server refused used nothing."""
+    if response.status not in SUCCESS:
+        return counts_of({"prompt_tokens": 0, "completion_tokens": 0, "cost": 0})
+    body: Any = None
+    with suppress(orjson.JSONDecodeError):
+        body = orjson.loads(response.body)
+    return counts_of(body.get("usage") if isinstance(body, dict) else None)
+
+
+_ANY_OPENING = re.compile(r"<(think|thinking)>", re.IGNORECASE)
+_OPENING = re.compile(rf"\s*{_ANY_OPENING.pattern}", re.IGNORECASE)
+_CLOSING = re.compile(r"(?<![`'\"])</(think|thinking)>(?![`'\"])", re.IGNORECASE)  # in quotes it is spoken of
+_CHANNEL = re.compile(r"\s*(<\|start\|>assistant)?<\|channel\|>(?!final)")
+_FINAL = re.compile(r"<\|channel\|>final[^<]*<\|message\|>")
+_MESSAGE = re.compile(r"<\|message\|>(.*?)(?=<\|[a-z]+\|>|$)", re.DOTALL)
+_START_OF_MESSAGE = "<|message|>"
+_FIELDS = ("reasoning_content", "reasoning")
+_PARTS = ("thinking", "reasoning")  # types of parts of a content
+
+
+class SplitText(NamedTuple):
+    """A text taken apart; `is_open`: its thoughts have no end, so that there is no answer."""
+
+    thoughts: str
+    answer: str
+    is_open: bool = False
+
+
+def split_thoughts(text: str) -> SplitText:
+    r"""Take the thoughts off the start of a text.
+
+    >>> split("<think>Option A? No.</think>\n\nB")
+    SplitText(thoughts='Option A? No.', answer='B', is_open=False)
+    """
+    if "<" not in text:
+        return SplitText("", text)
+    if _CHANNEL.match(text):
+        return _of_channels(text)
+    if _OPENING.match(text) is None:
+        return _with_swallowed_opening(text)
+    return _of_marks(text)
+
+
+def thoughts_apart(message: Mapping[str, Any]) -> str:
+    """Find the thoughts that a message has beside its text: in a field, or as parts of its content."""
+    content = message.get("content")
+    parts = content if isinstance(content, list) else ()
+    thought = [_of_part(part) for part in parts if is_thought(part)]
+    fields = [text for key in _FIELDS if isinstance(text := message.get(key), str)]
+    return joined(*fields, *thought)
+
+
+def is_thought(part: object) -> bool:
+    return isinstance(part, dict) and part.get("type") in _PARTS
+
+
+def joined(*thoughts: str) -> str:
+    """Put thoughts one after the other, each once: some servers tell them in two places."""
+    return "\n\n".join(dict.fromkeys(thought.strip() for thought in thoughts if thought.strip()))
+
+
+def _of_part(part: Mapping[str, Any]) -> str:
+    thought = next((part[key] for key in (*_PARTS, "text") if part.get(key)), "")
+    inner = thought if isinstance(thought, list) else [{"text": thought}]
+    texts = [one.get("text") for one in inner if isinstance(one, dict)]
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def _of_marks(text: str) -> SplitText:
+    """Take the thoughts off a text that begins with some; several may follow each other."""
+    thoughts: list[str] = []
+    end = 0
+    while opening := _OPENING.match(text, end):
+        closing = _CLOSING.search(text, opening.end())
+        if closing is None:
+            return SplitText(joined(*thoughts, text[opening.end() :]), "", is_open=True)
+        thoughts.append(text[opening.end() : closing.start()])
+        end = closing.end()
+    return SplitText(joined(*thoughts), text[end:].lstrip())
+
+
+def _of_channels(text: str) -> SplitText:
+    """Take a text of several channels apart: the last one that is final is the answer."""
+    finals = list(_FINAL.finditer(text))
+    if not finals:
+        return SplitText(joined(*_MESSAGE.findall(text)), "", is_open=True)
+    final = finals[-1]
+    answer = _MESSAGE.match(text, final.end() - len(_START_OF_MESSAGE))
+    return SplitText(joined(*_MESSAGE.findall(text[: final.start()])), answer[1].strip() if answer else "")
+
+
+def _with_swallowed_opening(text: str) -> SplitText:
+    """Split where thoughts end whose opening stands in the prompt; JSON with such a mark is an answer."""
+    closing = _CLOSING.search(text)
+    if closing is None or _ANY_OPENING.search(text, 0, closing.start()) or _is_json(text):
+        return SplitText("", text)
+    return SplitText(text[: closing.start()].strip(), text[closing.end() :].lstrip())
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+_END = "[DONE]"
+_NAMES = frozenset({"role", "id", "type", "name"})
+
+
+def is_stream(body: bytes) -> bool:
+    """Return True if a body is events of a stream, of which the first may be a comment."""
+    return body.lstrip()[:6].startswith((b"data:", b"event:", b": ", b":\n"))
+
+
+def put_together(body: bytes) -> dict[str, Any] | None:
+    """Make one completion of the events; None where they break off, or one of them is not a JSON object."""
+    events = list(_events(body.decode("utf-8", "replace")))
+    is_whole = _END in events
+    try:
+        chunks = [orjson.loads(event) for event in events if event != _END]
+    except orjson.JSONDecodeError:
+        return None
+    if not all(isinstance(chunk, dict) for chunk in chunks):
+        return None
+    if error := next((chunk["error"] for chunk in chunks if chunk.get("error")), None):
+        return {"error": error}
+    choice = _choice([first for chunk in chunks if (first := _first_of(chunk))])
+    if not is_whole and choice["finish_reason"] is None:
+        return None
+    fields = {key: chunk[key] for chunk in chunks for key in chunk if chunk[key] is not None}
+    return {**fields, "choices": [choice]}
+
+
+def _events(text: str) -> Iterable[str]:
+    for line in re.split(r"\r\n|\n|\r", text):  # splitlines knows more ends of lines, which JSON may hold
+        name, colon, value = line.partition(":")
+        if colon and name.strip() == "data" and value.strip():
+            yield value.strip()
+
+
+def _first_of(chunk: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    match chunk.get("choices"):
+        case [dict(choice), *_]:
+            return choice
+    return None
+
+
+def _choice(choices: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Join what the first choice said piece by piece."""
+    message: dict[str, Any] = {}
+    reason = None
+    for choice in choices:
+        reason = choice.get("finish_reason") or reason
+        delta = choice.get("delta") or choice.get("message")
+        if isinstance(delta, dict):
+            message = _joined(message, delta)
+    return {"message": message, "finish_reason": reason}
+
+
+def _joined(said: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """Add a piece: texts but names add up, calls by their number; of all else the last counts."""
+    both = dict(said)
+    for key, value in more.items():
+        match both.get(key), value:
+            case str(text), str() if key not in _NAMES:
+                both[key] = text + value
+            case dict(part), dict():
+                both[key] = _joined(part, value)
+            case calls, list() if key == "tool_calls":
+                both[key] = _joined_calls(calls if isinstance(calls, list) else [], value)
+            case _, None:
+                both.setdefault(key, None)
+            case _:
+                both[key] = value
+    return both
+
+
+def _joined_calls(calls: Sequence[Any], pieces: Sequence[Any]) -> list[Any]:
+    """Add pieces of calls of tools; one that does not say which call it belongs to is one more."""
+    by_number = dict(enumerate(calls))
+    for piece in pieces:
+        number = piece.get("index") if isinstance(piece, dict) else None
+        number = number if isinstance(number, int) else len(by_number)
+        before = by_number.get(number, {})
+        is_more = isinstance(before, dict) and isinstance(piece, dict)
+        by_number[number] = _joined(before, piece) if is_more else piece
+    return [by_number[number] for number in sorted(by_number)]
+
 
 _WRONG_BASE = "is the base URL right? It is what stands before /chat/completions, and usually ends in /v1"
 _THOUGHTS_FIRST = "raise max_tokens: models that reason spend it on their thoughts first"
@@ -71,7 +269,7 @@ def parse_reply(
 
 
 def _decoded(body: bytes, callee: Callee) -> dict[str, Any]:
-    if streamed.is_stream(body):
+    if is_stream(body):
         return _streamed(body, callee)
     try:
         answer = orjson.loads(body)
@@ -85,7 +283,7 @@ def _decoded(body: bytes, callee: Callee) -> dict[str, Any]:
 
 
 def _streamed(body: bytes, callee: Callee) -> dict[str, Any]:
-    answer = streamed.put_together(body)
+    answer = put_together(body)
     if answer is None:
         message = f"{callee.name} answered with a stream, which breaks off after {len(body):,} bytes"
         raise failed(message, _ODD, retry_after=0.0)
@@ -135,9 +333,9 @@ def _split_text(
     text = _content(message.get("content"))
     if reason in _HELD_BACK:
         raise _held_back(callee)
-    parts = SplitText("", text or "") if keep_thoughts else thoughts.split(text or "")
-    if apart := thoughts.apart(message):
-        parts = parts._replace(thoughts=thoughts.joined(apart, parts.thoughts))
+    parts = SplitText("", text or "") if keep_thoughts else split_thoughts(text or "")
+    if apart := thoughts_apart(message):
+        parts = parts._replace(thoughts=joined(apart, parts.thoughts))
     if parts.answer.strip():
         return parts
     if text is not None and not parts.thoughts and reason != CUT_OFF and not _calls_tools(message):
@@ -196,7 +394,7 @@ def _content(content: object) -> str | None:
     """Take the text of a content: as it is, or as the parts with text joined."""
     if isinstance(content, str):
         return content
-    parts = [part for part in content if not thoughts.is_thought(part)] if isinstance(content, list) else ()
+    parts = [part for part in content if not is_thought(part)] if isinstance(content, list) else ()
     texts = [part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str)]
     return "".join(texts) if texts else None
 

@@ -1,4 +1,7 @@
-"""What models replied, written down apart from scores: an append-only file, its lines sealed as a journal's.
+"""What models replied, written down apart from scores, in lines that are sealed as a journal's are.
+
+A kill between a reply and its first score leaves such ones. The first record that takes one over then says
+it, so that each is counted once. Replies of other runs are none: what they took is counted there.
 
 So a resume and a rescore call no model again for what is there already. An output is found by what it depends
 on: the model's identity, the prompt, the task's id and the repeat; a failed call is not written down. In
@@ -8,7 +11,7 @@ memory is only where each line stands.
 import hashlib
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,10 +19,44 @@ from typing import Any
 import orjson
 
 from optimize_eval.base.errors import CannotGoOn, EvaluationError, FailureKind
+from optimize_eval.base.spent import is_of_reply
+from optimize_eval.models.under_test import Output, Prompt
 from optimize_eval.store import journal
+from optimize_eval.store.folder import EVALUATIONS, JOURNAL
 from optimize_eval.store.folder import OUTPUTS_SCHEMA as SCHEMA
-from optimize_eval.tasks.under_test.model import Output, Prompt
-from optimize_eval.tasks.under_test.unpaid import OWN
+
+OWN = "called_here"  # of a reply that took something in this very run
+
+
+def unpaid_in(outputs: Path) -> set[str]:
+    """List the keys of such replies."""
+    if not outputs.is_file():
+        return set()
+    unpaid = {str(record["key"]) for record in _records(outputs, OWN) if record.get(OWN)}
+    for records in (outputs.with_name(name) for name in (JOURNAL, EVALUATIONS)):  # of a run, of a search
+        for record in _records(records, "usage") if unpaid and records.is_file() else ():
+            unpaid.difference_update(_paid(record))
+    return unpaid
+
+
+def as_copied(line: bytes) -> bytes:
+    """Write the line of a reply as another run keeps it."""
+    if OWN.encode() not in line:
+        return line
+    record = journal.decode(line)
+    return journal.sealed({key: value for key, value in record.items() if key not in {OWN, "crc"}})
+
+
+def _records(path: Path, having: str) -> Iterator[Mapping[str, Any]]:
+    mark = f'"{having}":'.encode()
+    return (journal.glance(entry.line) for entry in journal.entries(path) if mark in entry.line)
+
+
+def _paid(record: Mapping[str, Any]) -> Iterator[str]:
+    for usage in record.get("usage", ()):
+        if is_of_reply(usage):
+            yield usage.get("output") or record.get("output", "")
+
 
 _LENGTH = 40  # bits of an index entry that tell the line's length; those above tell where it starts
 _OPEN: dict[str, tuple["Outputs", int]] = {}  # two models of a run write to one file: by path, with users

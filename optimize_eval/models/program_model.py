@@ -28,8 +28,8 @@ from optimize_eval.base.manners import Caps
 from optimize_eval.base.protocol import NO_CAPABILITIES, Capabilities, decode_answer
 from optimize_eval.base.spent import Spent, Usage, counts_of
 from optimize_eval.base.wrong_answers import not_an_object, without_text
+from optimize_eval.models.under_test import Output, Prompt, are_calls
 from optimize_eval.programs.codec import Contract
-from optimize_eval.tasks.under_test.model import Output, Prompt, are_calls
 
 if TYPE_CHECKING:  # a program behind a URL needs no processes, and a command no HTTP client
     from optimize_eval.programs.command import Command
@@ -85,7 +85,7 @@ class ProgramModel:
         )
         usage = self._caps.estimated(usage, len(prompt.text), len(output.text))
         if self._price:
-            from optimize_eval.models.prices import priced  # noqa: PLC0415  it loads an HTTP client
+            from optimize_eval.models.turns import priced  # noqa: PLC0415  it loads an HTTP client
 
             usage = priced(usage, self._price)
         self._caps.take(usage, self._name)

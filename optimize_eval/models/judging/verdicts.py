@@ -1,0 +1,516 @@
+"""What a judge's reply means: which part is its answer, and a score with side info or why not; pure.
+
+What is wrong with JSON is overlooked where nothing is guessed by it: a raw line feed or an odd escape in a
+text, a comma before the end. It is never overlooked inside the values that decide.
+
+It is one JSON object, also in a fence or among words, else a bare label or number. Of two answers neither
+counts. Among words an object counts if it has every key of the form, and never where it stands in what is
+judged.
+
+Which part of a reply is the answer is decided in answer. Nothing is guessed: a label is never found inside a
+word.
+"""
+
+import json
+import math
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
+from typing import Any, NamedTuple, Never
+
+from optimize_eval.base import wrong_answers
+from optimize_eval.base.errors import EvaluationError
+from optimize_eval.base.frozen import frozen
+from optimize_eval.models.judging.form import AnswerForm, Constraint, Rubric, schema_of
+
+_STARTS = re.compile(r'\{\s*(?=["}])')
+_UNFINISHED = re.compile(r"[\w.+-]*\s*")  # a number or word that stops, up to the end of a text
+# A text without its end goes on to the last letter: else each quote in it would be looked at as a beginning.
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?|[{}\[\]]|,(?=\s*(?P<closing>[}\]]))', re.DOTALL)
+_IN_TEXT = re.compile(r'\\u[0-9a-fA-F]{4}|\\["\\/bfnrt]|(?P<odd>\\)|(?P<control>[\x00-\x1f])')
+_MARK = "\ue000"  # stands where something was overlooked; no text that has it already is read so
+_NOT_ALONE = "it is not the JSON object alone"
+_MOST_TRIES = 2000
+_MOST_DIFFERENT = 50  # objects among words: for each, what is judged is read
+_DEEPEST = 3  # texts that hold JSON, in JSON that a text holds
+
+
+class Unusable(ValueError):
+    """Why a reply cannot be used, in words that the model is told too."""
+
+
+class JsonObject(NamedTuple):
+    """An object in a text; `lenient` are the keys whose values hold something that was overlooked."""
+
+    value: dict[str, Any]
+    start: int
+    end: int
+    lenient: frozenset[str] = frozenset()
+
+
+def objects(text: str) -> Iterator[JsonObject]:
+    """Decode the objects in a text. What starts like one has to be one, for inside it may be others."""
+    place = 0
+    while start := _STARTS.search(text, place):
+        try:
+            value, place = _DECODER.raw_decode(text, start.start())
+            yield JsonObject(value, start.start(), place)
+        except json.JSONDecodeError as error:
+            found = _fixed(text, start.start(), error)
+            place = found.end
+            yield found
+        except RecursionError:
+            raise Unusable("its JSON is nested too deeply") from None
+
+
+def own_among(found: Iterable[JsonObject], texts: Collection[str]) -> list[JsonObject]:
+    """Leave out objects that a text holds; raises Unusable for more different ones than anybody answers."""
+    decided: list[tuple[Mapping[str, Any], bool]] = []
+    own = []
+    for item in found:
+        is_own = next((is_own for value, is_own in decided if value == item.value), None)
+        if is_own is None:
+            if len(decided) == _MOST_DIFFERENT:
+                raise Unusable(_NOT_ALONE)
+            is_own = not _is_quoted(item.value, texts)
+            decided.append((item.value, is_own))
+        own.extend([item] if is_own else [])
+    return own
+
+
+def _is_quoted(value: Mapping[str, Any], texts: Collection[str]) -> bool:
+    """Return True if an object stands in one of the texts, however it is spelt there.
+
+    Also where a text holds too much that looks like JSON to be sure that it does not.
+    """
+    try:
+        return any(value == other for text in texts for other in _all_in(text, _DEEPEST))
+    except RecursionError:
+        raise Unusable(_NOT_ALONE) from None
+
+
+def _all_in(text: str, deep: int) -> Iterator[object]:
+    """Decode every object in a text, those inside others and inside their texts, too."""
+    place = tries = 0
+    while (start := text.find("{", place)) >= 0:
+        try:
+            value, place = _DECODER.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            place, tries = start + 1, tries + 1
+            if tries > _MOST_TRIES:
+                raise Unusable(_NOT_ALONE) from None
+            continue
+        yield from _within(value, deep)
+
+
+def _within(value: Any, deep: int) -> Iterator[object]:
+    match value:
+        case dict():
+            yield value
+            for item in value.values():
+                yield from _within(item, deep)
+        case list():
+            for item in value:
+                yield from _within(item, deep)
+        case str() if deep and "{" in value:
+            yield from _all_in(value, deep - 1)
+
+
+def _fixed(text: str, start: int, error: json.JSONDecodeError) -> JsonObject:
+    """Decode an object with small faults; raises Unusable where it has others."""
+    try:
+        found = _overlooking(text, start)
+    except RecursionError:
+        raise Unusable("its JSON is nested too deeply") from None
+    if found is None:
+        raise _broken(text, error) from None
+    return found
+
+
+def _overlooking(text: str, start: int) -> JsonObject | None:
+    """Decode an object with its small faults marked; None where it is broken still."""
+    end = _end_of(text, start)
+    if end is None or _MARK in text:
+        return None
+    marked = _TOKEN.sub(_marked, text[start:end])
+    try:
+        decoded = _DECODER.decode(marked)
+    except json.JSONDecodeError:
+        return None
+    lenient = frozenset(key for key, value in decoded.items() if _has_mark(value))
+    return JsonObject(_without_marks(decoded), start, end, lenient)
+
+
+def _end_of(text: str, start: int) -> int | None:
+    deep = 0
+    for token in _TOKEN.finditer(text, start):
+        deep += (token[0] in "{[") - (token[0] in "}]")
+        if not deep:
+            return token.end()
+    return None
+
+
+def _marked(token: re.Match[str]) -> str:
+    if token[0] == ",":
+        return f',"{_MARK}":0' if token["closing"] == "}" else f',"{_MARK}"'
+    return _IN_TEXT.sub(_escaped, token[0]) if token[0].startswith('"') else token[0]
+
+
+def _escaped(found: re.Match[str]) -> str:
+    if found["odd"]:
+        return f"{_MARK}\\\\"
+    return f"{_MARK}\\u{ord(found[0]):04x}" if found["control"] else found[0]
+
+
+def _has_mark(value: Any) -> bool:
+    return _MARK in json.dumps(value, ensure_ascii=False)
+
+
+def _without_marks(value: Any) -> Any:
+    match value:
+        case dict():
+            return {_without_marks(key): _without_marks(item) for key, item in value.items() if key != _MARK}
+        case list():
+            return [_without_marks(item) for item in value if item != _MARK]
+        case str():
+            return value.replace(_MARK, "")
+    return value
+
+
+def _broken(text: str, error: json.JSONDecodeError) -> Unusable:
+    is_cut = _UNFINISHED.fullmatch(text, error.pos) or error.msg.startswith("Unterminated")
+    return Unusable("its JSON is cut off" if is_cut else f"its JSON is broken: {error.msg}")
+
+
+def _refuse_constant(name: str) -> Never:
+    raise Unusable(f"{name} is no JSON number")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    said = dict(pairs)
+    if len(said) < len(pairs):
+        raise Unusable("its JSON has a key twice")
+    return said
+
+
+def _integer(digits: str) -> float:
+    try:
+        return int(digits)
+    except ValueError:  # Python reads no integer of so many digits; nothing here needs one
+        return math.inf
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=_integer, object_pairs_hook=_unique)
+
+
+EMPHASIS = "*_`\"'"
+NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
+
+_FENCED = re.compile(r"```\w*+[^\S\n]*+\n(.*)```", re.DOTALL)
+_FENCE = re.compile(r"\s*+(```\w*+\s*+```)?\s*+")
+_MAIN_KEY = {
+    AnswerForm.SCORE: "score",
+    AnswerForm.SCORER: "score",
+    AnswerForm.CLASSIFIER: "prediction",
+    AnswerForm.LABELER: "label",
+}
+_SHOWN = 60
+
+
+def answer_in(text: str, rubric: Rubric, judged: Collection[str]) -> dict[str, Any]:
+    """Find the answer or raise Unusable; what stands in a text that is `judged` is none, among words."""
+    return _object_in(text, rubric, judged) or _bare(text, rubric)
+
+
+def object_with(text: str, key: str, judged: Collection[str]) -> dict[str, Any]:
+    """Find the one object with a key, or raise Unusable; one that is only quoted among words is none."""
+    found = list(objects(text))
+    answers = [item for item in found if key in item.value]
+    if _has_words(text, found):
+        answers = own_among(answers, judged)
+    if not answers:
+        raise Unusable(f'it has no object with "{key}"')
+    if any(item.value != answers[0].value for item in answers):
+        raise Unusable(f"it holds {len(answers)} different answers")
+    if key in answers[0].lenient:
+        raise Unusable(f"its JSON is broken inside {key}")
+    return answers[0].value
+
+
+def is_flat(one: Mapping[str, Any], rubric: Rubric) -> bool:
+    """Return True if the dimensions stand beside the other keys, not in an object of their own."""
+    return bool(rubric.dimensions) and all(dimension.name in one for dimension in rubric.dimensions)
+
+
+def shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=True)
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+
+
+def _object_in(text: str, rubric: Rubric, judged: Collection[str]) -> dict[str, Any] | None:
+    """Find the answer among whatever else was said; None where there is no JSON object at all."""
+    found = list(objects(text))
+    answers = [item for item in found if _is_answer(item.value, rubric)]
+    own = _own(answers, rubric, judged) if answers and _has_words(text, found) else answers
+    if len(own) > 1 and any(item.value != own[0].value for item in own):
+        raise Unusable(f"it holds {len(own)} different answers")
+    if own and own[0].lenient and (odd := own[0].lenient & {*_deciding(rubric)}):
+        raise Unusable(f"its JSON is broken inside {min(odd)}")
+    first = own or found
+    return first[0].value if first else None
+
+
+def _own(answers: list[JsonObject], rubric: Rubric, judged: Collection[str]) -> list[JsonObject]:
+    """Leave out answers that are only quoted, or that lack keys of the form."""
+    own = own_among(answers, judged)
+    if not own:
+        raise Unusable("it only quotes an answer that the candidate or the example holds")
+    if whole := [answer for answer in own if _is_whole(answer.value, rubric)]:
+        return whole
+    missing = next(key for key in _required(rubric) if key not in own[0].value)
+    raise Unusable(f'among words it has an object without "{missing}"')
+
+
+def _is_answer(one: Mapping[str, Any], rubric: Rubric) -> bool:
+    return _main_key(rubric) in one or is_flat(one, rubric)
+
+
+def _is_whole(one: Mapping[str, Any], rubric: Rubric) -> bool:
+    flat = {"dimensions"} if is_flat(one, rubric) else set()
+    return {*_required(rubric)} <= {*one, *flat}
+
+
+def _required(rubric: Rubric) -> list[str]:
+    required: list[str] = schema_of(rubric)["required"]
+    return required
+
+
+def _deciding(rubric: Rubric) -> Iterable[str]:
+    return (_main_key(rubric), "violated", *(dimension.name for dimension in rubric.dimensions))
+
+
+def _has_words(text: str, found: Sequence[JsonObject]) -> bool:
+    """Return True if there is more than the objects in a text, and a fence around them."""
+    if found[0].start == 0 and found[0].end == len(text):
+        return False
+    ends = [0, *(one.end for one in found)]
+    starts = [*(one.start for one in found), len(text)]
+    between = "".join(text[end:start] for end, start in zip(ends, starts, strict=True))
+    return bool(_FENCE.fullmatch(between) is None)
+
+
+def _without_fence(text: str) -> str:
+    fenced = _FENCED.fullmatch(text.strip())
+    return (fenced[1] if fenced else text).strip()
+
+
+def _bare(text: str, rubric: Rubric) -> dict[str, Any]:
+    """Take a text without JSON as the one value of the form, if it is that and nothing else."""
+    content = _without_fence(text)
+    plain = content.strip(EMPHASIS)
+    key = _main_key(rubric)
+    if key in {"prediction", "label"} and content and "\n" not in content and content[0] not in "{[":
+        return {key: content}
+    if key == "score" and NUMBER.fullmatch(plain):
+        return {key: float(plain)}
+    raise Unusable("it is empty" if not content else f"it is no JSON object: {shown(content)}")
+
+
+def _main_key(rubric: Rubric) -> str:
+    return "dimensions" if rubric.dimensions else _MAIN_KEY[rubric.form]
+
+
+_LONGEST_LABEL = 200
+_ROUNDING = 0.001  # so far beyond its end a number is still on the scale
+
+
+@frozen
+class Judgement:
+    """What was judged: always from 0 to 1."""
+
+    score: float
+    side_info: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def off_scale(self) -> str:
+        """Say which number was on another scale; empty if none was."""
+        return off_scale(self.side_info)
+
+
+def off_scale(side_info: Mapping[str, Any]) -> str:
+    """Say of a judge's side info which number was not from 0 to 1, other than by rounding."""
+    changed: Mapping[str, float] = side_info.get("clamped_from", {})
+    if not changed:
+        return ""
+    told = (f"{name} {given:g} is not between 0 and 1" for name, given in changed.items() if _is_off(given))
+    return next(told, "")
+
+
+def _is_off(number: float) -> bool:
+    return not -_ROUNDING <= number <= 1 + _ROUNDING
+
+
+def parse_reply(text: str, rubric: Rubric, judged: Collection[str] = ()) -> Judgement:
+    """Read a reply or raise Unusable; an answer among words that stands in what is `judged` is only quoted.
+
+    >>> parse_reply('{"reasoning": "short", "score": 0.5}', Rubric())
+    Judgement(score=0.5, side_info={'reasoning': 'short'})
+    """
+    answer = answer_in(text, rubric, judged)
+    noted = {**_reasoning(answer), **_confidence(answer)}
+    match rubric.form:
+        case AnswerForm.CLASSIFIER:
+            return _classified(answer, rubric, noted)
+        case AnswerForm.LABELER:
+            return _labelled(answer, rubric, noted)
+        case AnswerForm.SCORER:
+            return _constrained(_scaled(answer, rubric, noted), answer, rubric)
+        case _ if rubric.dimensions:
+            return _constrained(_weighted(answer, rubric, noted), answer, rubric)
+    return _constrained(_scored(answer, noted), answer, rubric)
+
+
+def _scored(said: Mapping[str, Any], noted: Mapping[str, Any]) -> Judgement:
+    number = _number(said, "score")
+    score = _clamped(number)
+    changed = {} if score == number else {"clamped_from": {"score": number}}
+    return Judgement(score=score, side_info={**noted, **changed})
+
+
+def _weighted(said: Mapping[str, Any], rubric: Rubric, noted: Mapping[str, Any]) -> Judgement:
+    given = said.get("dimensions", said)
+    if given is said and not is_flat(said, rubric):
+        _missing("dimensions")
+    if not isinstance(given, dict):
+        raise Unusable("dimensions is not an object with a number for each dimension")
+    numbers = {one.name: _number(given, one.name, "dimensions.") for one in rubric.dimensions}
+    scores = {name: _clamped(number) for name, number in numbers.items()}
+    shares = rubric.shares
+    changed = {name: number for name, number in numbers.items() if number != scores[name]}
+    side_info = {**noted, **scores, **({"clamped_from": changed} if changed else {})}
+    whole = math.fsum(shares[name] * score for name, score in scores.items())
+    return Judgement(score=_clamped(whole), side_info=side_info)
+
+
+def _scaled(said: Mapping[str, Any], rubric: Rubric, noted: Mapping[str, Any]) -> Judgement:
+    least, most = rubric.score_min, rubric.score_max
+    number = _number(said, "score")
+    if not least <= number <= most:
+        raise Unusable(f"score {number:g} is not between {least:g} and {most:g}")
+    return Judgement(
+        score=_clamped((number - least) / (most - least)), side_info={**noted, "raw_score": number}
+    )
+
+
+def _constrained(verdict: Judgement, said: Mapping[str, Any], rubric: Rubric) -> Judgement:
+    """Let a violated constraint make the score 0; a reply that does not say which are is none."""
+    if not rubric.constraints:
+        return verdict
+    named = said["violated"] if "violated" in said else _missing("violated")
+    if not isinstance(named, list):
+        raise Unusable("violated is not a list of names")
+    violated = list(dict.fromkeys(_violated(one, rubric).shown for one in named))
+    score = 0.0 if violated else verdict.score
+    return Judgement(score=score, side_info={**verdict.side_info, "violated": violated})
+
+
+def _violated(given: Any, rubric: Rubric) -> Constraint:
+    """Find a constraint by its name, else by its whole text."""
+    texts = {one.text.strip().casefold(): one for one in rubric.constraints}
+    keyed = rubric.keyed_constraints
+    said = given.strip().casefold() if isinstance(given, str) else ""
+    if said in texts and said not in map(str.casefold, keyed):
+        return texts[said]
+    return keyed[_label(given, keyed, "violated")]
+
+
+def _classified(said: Mapping[str, Any], rubric: Rubric, noted: Mapping[str, Any]) -> Judgement:
+    given = said["prediction"] if "prediction" in said else _missing("prediction")
+    label = _label(given, rubric.known_labels, "prediction")
+    is_correct = label in rubric.correct_labels
+    return Judgement(
+        score=float(is_correct), side_info={**noted, "prediction": label, "is_correct": is_correct}
+    )
+
+
+def _labelled(said: Mapping[str, Any], rubric: Rubric, noted: Mapping[str, Any]) -> Judgement:
+    given = said["label"] if "label" in said else _missing("label")
+    if rubric.labels:
+        label = _label(given, rubric.known_labels, "label")
+        return Judgement(score=dict(rubric.labels)[label], side_info={**noted, "label": label})
+    if not isinstance(given, str) or not 0 < len(given.strip()) <= _LONGEST_LABEL:
+        raise Unusable("label is not a short text")
+    return Judgement(score=1.0, side_info={**noted, "label": _unicode(given.strip())})
+
+
+def _number(said: Mapping[str, Any], key: str, inside: str = "") -> float:
+    what = f"{inside}{key}"
+    value = _read_number(said[key]) if key in said else _missing(what)
+    try:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise wrong_answers.wrong_type(value)
+        if not math.isfinite(number := _float(value)):
+            raise wrong_answers.not_finite(number)
+    except EvaluationError as error:
+        raise Unusable(f"{what}{error.message.removeprefix('score')}") from None
+    return number + 0.0  # turns -0.0 into 0.0
+
+
+def _read_number(value: Any) -> Any:
+    """Take a text that is a number, and nothing else, for that number."""
+    is_number = isinstance(value, str) and NUMBER.fullmatch(value.strip())
+    return float(value) if is_number else value
+
+
+def _float(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def _label(given: Any, known: Iterable[str], key: str) -> str:
+    """Find a label as it is spelt, else by its letters whatever their case; never as a part of a text."""
+    known = list(known)
+    said = given.strip() if isinstance(given, str) else ""
+    for spelt in (said, _without_emphasis(said)):
+        if spelt in known:
+            return spelt
+        alike = [one for one in known if one.casefold() == spelt.casefold()]
+        if len(alike) == 1:
+            return alike[0]
+    raise Unusable(f"{key} {shown(given)} is none of {', '.join(map(shown, known))}")
+
+
+def _without_emphasis(text: str) -> str:
+    """Take off the marks around a word, and a full stop behind it: **Yes.** is Yes."""
+    return text.strip(EMPHASIS).removesuffix(".").strip(EMPHASIS)
+
+
+def _reasoning(said: Mapping[str, Any]) -> dict[str, str]:
+    told = said.get("reasoning")
+    return {"reasoning": _unicode(told)} if isinstance(told, str) else {}
+
+
+def _confidence(said: Mapping[str, Any]) -> dict[str, float]:
+    """Read a confidence as a score is read; what is none is dropped."""
+    if "confidence" not in said:
+        return {}
+    try:
+        told = _number(said, "confidence")
+    except Unusable:
+        return {}
+    return {"confidence": _clamped(told)} if not _is_off(told) else {}
+
+
+def _clamped(number: float) -> float:
+    return min(1.0, max(0.0, number))
+
+
+def _missing(key: str) -> Never:
+    raise Unusable(f'it has no "{key}"')
+
+
+def _unicode(text: str) -> str:
+    """Replace halves of surrogate pairs, which have no UTF-8 form."""
+    return text.encode("utf-8", "replace").decode()

@@ -1,0 +1,402 @@
+"""What `--model` takes, as one table: specifications of models, their identity, and live ones.
+
+cmd:COMMAND     a program (see program)          toy       knows the answers of what ships
+replay:FILE     recorded outputs (see replay)    silent    always says nothing
+http(s)://…     a program behind HTTP            PROVIDER/MODEL  a provider's model (see models)
+
+A model is its program's files, its recorded outputs, or its name and settings; never a timeout or a key. How
+a scorer is identified is handed in, for it may be of any kind.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import field, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+
+import orjson
+
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec, Sighted
+from optimize_eval.base.frozen import frozen
+from optimize_eval.models.under_test import ModelUnderTest
+from optimize_eval.programs.codec import CommandLine, Url, split_command
+from optimize_eval.programs.identity import (
+    Identity,
+    digest_of,
+    has_other_programs,
+    identify_command,
+    identify_url,
+)
+
+if TYPE_CHECKING:
+    from optimize_eval.models.spec import ModelSpec
+
+
+@frozen
+class Tasks:
+    """A model under test and its scorers; or the scorers of what several models reply.
+
+    A program as a model is run with what the EvaluatorSpec around it says of folder, environment, timeout,
+    workers and keeping alive.
+    """
+
+    kind: ClassVar[str] = "task"
+    model: str = ""  # as it was written; empty: each payload's task model
+    metrics: tuple[EvaluatorSpec, ...] = ()  # by their names, which are the metrics' ids
+    models: tuple[EvaluatorSpec, ...] = ()  # of which a payload's task model names one
+    is_stored: bool = False  # replies are read where they were written down, and no model is called
+    outputs: str = ""  # where what models say is written down; empty: nowhere
+    known_as: "Identity | None" = None  # the model's, where it was digested already
+    replayed: str = ""  # whose recorded outputs count, by identity, where a file has several of one name
+    loaded: Mapping[tuple[int | None, bytes], object] = field(
+        default_factory=dict, compare=False, repr=False
+    )  # tasks by line and record, where their file was read already
+    scorer: EvaluatorSpec | None = None  # who scores whatever a task's metric is; None: the metrics do
+    api_base: str = ""
+    temperature: float | None = None
+    max_tokens: int | None = None
+    seed: int | None = None
+    table: "ModelSpec | None" = None  # what a table [[model]] says of the model
+    keep_thoughts: bool = False  # score a model's text as it came, thoughts included
+    fails_refusals: bool = False  # a model's refusal is a failure, not a reply
+    tells_thoughts: bool = False  # as side info of each score; otherwise they are with the outputs alone
+    batch_size: int | None = None  # prompts in one call at most; None: as the program declares
+
+    @property
+    def scorers(self) -> tuple[EvaluatorSpec, ...]:
+        """Give the evaluators that score outputs."""
+        return (self.scorer,) if self.scorer else self.metrics
+
+
+@frozen
+class Prompted:
+    """An evaluator of models' replies: a candidate is a prompt, and each task model one of the models.
+
+    A model is a specification of Tasks, by its name. Who scores sees the reply, not the prompt.
+    """
+
+    kind: ClassVar[str] = "prompted"
+    scorer: EvaluatorSpec
+    models: tuple[EvaluatorSpec, ...]
+    extract: str = ""  # what of a reply is scored; empty: all
+    is_stored: bool = False  # replies are read where they were written down, and no model is called
+
+    @property
+    def _sighted(self) -> Sighted | None:
+        target: object = self.scorer.target
+        return target if isinstance(target, Sighted) else None
+
+    @property
+    def shows(self) -> tuple[str, ...]:
+        """What a judge that scores is shown of an example, as the other fields of the example here."""
+        return self._sighted.shows if self._sighted else ()
+
+    @property
+    def hides(self) -> tuple[str, ...]:
+        return self._sighted.hides if self._sighted else ()
+
+    @property
+    def human(self) -> tuple[str, ...]:
+        return self._sighted.human if self._sighted else ()
+
+    def hiding(self, fields: Iterable[str], *, models: bool = False) -> Self:
+        return replace(self, scorer=self.scorer.hiding(fields, models=models))
+
+
+def tasks_of(spec: EvaluatorSpec) -> Tasks:
+    """Give a specification's tasks; those of a specification of something else say nothing."""
+    return spec.target if isinstance(spec.target, Tasks) else _NO_TASKS
+
+
+_NO_TASKS = Tasks()
+
+
+def prompted_of(spec: EvaluatorSpec) -> Prompted | None:
+    """Give what an evaluator of models' replies is of; None for any other."""
+    return spec.target if isinstance(spec.target, Prompted) else None
+
+
+CMD, REPLAY, HTTP, TOY, SILENT = "cmd:", "replay:", "http", "toy", "silent"
+WHAT_THERE_IS = (
+    "a model is cmd:'./my_model', http://HOST/PATH, replay:outputs.jsonl, toy, silent or PROVIDER/MODEL"
+)
+
+_HTTP_RETRIES = 2
+_URLS = ("http://", "https://")
+
+
+class ModelText(NamedTuple):
+    """A model's text, taken apart: the kind that it is of, and what stands behind it."""
+
+    kind: str
+    rest: str
+
+
+def parse_model(text: str) -> ModelText:
+    """Take a model's text apart; raises UsageError where it names no model.
+
+    >>> parse_model("cmd:./my_model --fast")
+    ModelText(kind='cmd:', rest='./my_model --fast')
+    """
+    text = text.strip()
+    if text in {TOY, SILENT}:
+        return ModelText(text, "")
+    for kind in (CMD, REPLAY):
+        if text.startswith(kind):
+            if rest := text[len(kind) :].strip():
+                return ModelText(kind, rest)
+            raise UsageError(f"the model {text!r} names nothing behind {kind}", hint=WHAT_THERE_IS)
+    if text.startswith(_URLS):
+        return ModelText(HTTP, text)
+    provider, slash, model = text.partition("/")
+    if slash and provider and model and ":" not in provider and not provider.startswith("."):
+        return ModelText("", text)
+    raise UsageError(f"unknown model {text!r}" if text else "the model is empty", hint=_hint(text))
+
+
+def retries_of(text: str) -> int:
+    """Say how often a model is called again by default where that may help."""
+    return _HTTP_RETRIES if text and parse_model(text).kind in {"", HTTP} else 0
+
+
+def connect_model(text: str, spec: EvaluatorSpec) -> ModelUnderTest:
+    """Make a live model; `spec` is that of the evaluator that calls it."""
+    named = parse_model(text)
+    return _KINDS[named.kind](named.rest, spec)
+
+
+def program_spec(command: str, spec: EvaluatorSpec) -> EvaluatorSpec:
+    """Describe the program of a `cmd:` model."""
+    argv = split_command(command)
+    if not argv or not argv[0]:
+        raise UsageError("the model's command is empty", hint=WHAT_THERE_IS)
+    return replace(spec, text=command, target=CommandLine(argv=argv))
+
+
+def program_of(model: EvaluatorSpec) -> EvaluatorSpec | None:
+    """Give the program that a model is; None for any other model."""
+    named = parse_model(tasks_of(model).model)
+    return program_spec(named.rest, model) if named.kind == CMD else None
+
+
+def endpoint_spec(url: str, spec: EvaluatorSpec) -> EvaluatorSpec:
+    """Describe the endpoint of a model that is a URL."""
+    return replace(spec, text=url, target=Url(url=url))
+
+
+def model_spec(name: str, task: Tasks) -> "ModelSpec":
+    """Describe a provider's model."""
+    from optimize_eval.models.provider_model import with_options
+    from optimize_eval.models.providers import apart
+
+    called, base = apart(name)
+    return with_options(
+        task.table,
+        called,
+        api_base=base or task.api_base,
+        temperature=task.temperature,
+        max_tokens=task.max_tokens,
+        seed=task.seed,
+        keep_thoughts=task.keep_thoughts or None,
+    )
+
+
+def without_base(name: str) -> str:
+    """Give a provider's model without its server."""
+    from optimize_eval.models.providers import apart
+
+    return apart(name)[0]
+
+
+def replayed(rest: str, spec: EvaluatorSpec) -> tuple[Path, str]:
+    """Find the file of a `replay:` model, and which model's outputs were chosen in it."""
+    whole = Path(spec.cwd or ".", rest)
+    marks = [] if whole.exists() else [place for place, letter in enumerate(rest) if letter == "#"]
+    for place in marks:  # a model's command may have one, too
+        if (path := Path(spec.cwd or ".", rest[:place])).is_file():
+            return path, rest[place + 1 :]
+    return whole, ""
+
+
+def _program(command: str, spec: EvaluatorSpec) -> ModelUnderTest:
+    from optimize_eval.models.program_model import CONTRACT, ProgramModel
+    from optimize_eval.programs.command import Command
+
+    return ProgramModel(Command(program_spec(command, spec), CONTRACT), spec)
+
+
+def _endpoint(url: str, spec: EvaluatorSpec) -> ModelUnderTest:
+    from optimize_eval.models.program_model import CONTRACT, ProgramModel
+    from optimize_eval.programs.http_client import check_url
+    from optimize_eval.programs.served import Endpoint
+
+    return ProgramModel(Endpoint(endpoint_spec(check_url(url), spec), CONTRACT), spec)
+
+
+def _replay(rest: str, spec: EvaluatorSpec) -> ModelUnderTest:
+    from optimize_eval.models.replay import ReplayModel
+
+    return ReplayModel(*replayed(rest, spec), version=tasks_of(spec).replayed)
+
+
+def _toy(_rest: str, _spec: EvaluatorSpec) -> ModelUnderTest:
+    from optimize_eval.models.toy import ToyModel, toy
+
+    return ToyModel(toy)
+
+
+def _silent(_rest: str, _spec: EvaluatorSpec) -> ModelUnderTest:
+    from optimize_eval.models.toy import ToyModel, silent
+
+    return ToyModel(silent)
+
+
+def _provider(name: str, spec: EvaluatorSpec) -> ModelUnderTest:
+    from optimize_eval.models.provider_model import ProviderModel, live_model
+
+    live = live_model(model_spec(name, tasks_of(spec)), spec.manners, spec.name)
+    return ProviderModel(live, takes_refusals=not tasks_of(spec).fails_refusals)
+
+
+_KINDS: Mapping[str, Callable[[str, EvaluatorSpec], ModelUnderTest]] = {
+    CMD: _program,
+    HTTP: _endpoint,
+    REPLAY: _replay,
+    TOY: _toy,
+    SILENT: _silent,
+    "": _provider,
+}
+
+
+def _hint(text: str) -> str:
+    from optimize_eval.models.providers import PROVIDERS, provider_of
+
+    if text.startswith((".", "/")) or text.endswith((".py", ".sh")):
+        return f"a program is written cmd:{text}"
+    if text.endswith(".jsonl"):
+        return f"recorded outputs are written replay:{text}"
+    if text not in PROVIDERS and (provider := provider_of(text, PROVIDERS)):
+        return f"did you mean {provider}/{text}? {WHAT_THERE_IS}"
+    known = [CMD.rstrip(":"), REPLAY.rstrip(":"), TOY, SILENT, *PROVIDERS]
+    close = get_close_matches(text.partition(":")[0].partition("/")[0].lower(), known, n=1)
+    meant = {"cmd": "cmd:COMMAND", "replay": "replay:FILE"}.get(close[0], close[0]) if close else ""
+    meant = f"{meant}/MODEL" if meant in PROVIDERS else meant
+    return f"did you mean {meant}? {WHAT_THERE_IS}" if meant else WHAT_THERE_IS
+
+
+_SHOWN = 8  # of a digest
+
+_Files = tuple[tuple[str, str], ...]
+
+
+def identify_model(text: str, spec: EvaluatorSpec) -> Identity:
+    """Digest what a model is; `spec` is that of the evaluator that calls it."""
+    named = parse_model(text)
+    if named.kind == CMD:
+        program = identify_command(program_spec(named.rest, spec))
+        return _identity(f"{CMD}{program.text}", [CMD, program.sha256], program.files)
+    if named.kind == HTTP:
+        endpoint = identify_url(endpoint_spec(named.rest, spec))
+        query = f"?{endpoint.sha256[:_SHOWN]}" if "?" in named.rest else ""  # it may be all that differs
+        return _identity(f"{endpoint.text}{query}", [HTTP, endpoint.sha256], ())
+    if named.kind == REPLAY:
+        path, chosen = replayed(named.rest, spec)
+        file = path.name, digest_of(path)
+        shown = f"{REPLAY}{path.name}{f'#{chosen}' if chosen else ''}"
+        version = tasks_of(spec).replayed
+        return _identity(shown, [REPLAY, file[1], chosen, *([version] if version else [])], (file,))
+    if named.kind:
+        return _identity(named.kind, [named.kind], ())
+    from optimize_eval.models.provider_model import base_around
+
+    task = tasks_of(spec)
+    around = base_around(model_spec(named.rest, task))
+    return _identity(named.rest, ["", named.rest, *_settings(task), *around], ())
+
+
+def _settings(task: Tasks) -> list[Any]:
+    from optimize_eval.models.provider_model import essence
+
+    if task.table:
+        task = replace(
+            task,
+            temperature=task.temperature if task.temperature is not None else task.table.temperature,
+            max_tokens=task.max_tokens or task.table.max_tokens,
+            seed=task.seed if task.seed is not None else task.table.seed,
+        )
+    # without these a model is the one that it was in older runs
+    kept = ["keep_thoughts"] * task.keep_thoughts + ["fails_refusals"] * task.fails_refusals
+    table = essence(task.table) if task.table else {}
+    return [task.api_base, task.temperature, task.max_tokens, task.seed, *kept, *([table] if table else [])]
+
+
+def _identity(text: str, essence: list[Any], files: _Files) -> Identity:
+    return Identity(name=text, text=text, files=files, sha256=sha256_of(essence))
+
+
+def sha256_of(value: Any) -> str:
+    return hashlib.sha256(orjson.dumps(value)).hexdigest()
+
+
+Identify = Callable[[EvaluatorSpec], Identity]
+
+
+def identify(spec: EvaluatorSpec, identify_scorer: Identify) -> Identity:
+    """Read the files that a model and its scorers name, and digest what they are."""
+    task = tasks_of(spec)
+    model = identify_model(task.model, spec) if task.model else None
+    scorer = task.scorer.target if task.scorer else None
+    scorers = [(scorer.name, identify_scorer(scorer)) for scorer in task.scorers]
+    files = tuple(
+        file for identity in (model, *(known for _, known in scorers)) if identity for file in identity.files
+    )
+    return Identity(
+        name=spec.name,
+        text=model.text if model else _text_of(spec, scorers),
+        files=tuple(dict.fromkeys(files)),
+        sha256=sha256_of(
+            [
+                model and model.sha256,
+                [(name, known.sha256) for name, known in scorers],
+                *(["shown the prompt"] if getattr(scorer, "shows_prompt", False) else []),
+            ]
+        ),
+        model=model.sha256 if model else "",
+    )
+
+
+def _text_of(spec: EvaluatorSpec, scorers: Sequence[tuple[str, Identity]]) -> str:
+    """Write down what scores: a task file, or who does so in the place of its metrics."""
+    return scorers[0][1].text if tasks_of(spec).scorer else f"task:{Path(spec.text).name}"
+
+
+def has_changed(spec: EvaluatorSpec, known: Identity, identify_scorer: Identify) -> bool:
+    """Return True if a program is not the one that was identified; data that it writes to may change."""
+    try:
+        now = identify(spec, identify_scorer).files
+    except UsageError:  # it cannot be read any more
+        return True
+    task = tasks_of(spec)
+    named = parse_model(task.model) if task.model else None
+    program = program_spec(named.rest, spec) if named and named.kind == CMD else spec
+    return has_other_programs(known, now, program)
+
+
+def model_has_changed(spec: EvaluatorSpec) -> bool:
+    """Return True if the program of a model, which was identified when it was planned, is another one now."""
+    task = tasks_of(spec)
+    named = parse_model(task.model)
+    if named.kind != CMD or task.known_as is None:
+        return False
+    try:
+        now = identify_model(task.model, spec).files
+    except UsageError:  # it cannot be read any more
+        return True
+    return has_other_programs(task.known_as, now, program_spec(named.rest, spec))
+
+
+def model_of(known: Identity) -> Identity:
+    """Give the identity of the model that an evaluator of tasks calls."""
+    return Identity(name=known.text, text=known.text, files=(), sha256=known.model)

@@ -1,1 +1,0 @@
-"""What comes back from a model's server, read by pure functions."""

@@ -1,1 +1,0 @@
-"""Models under test: what `--model` takes, made live, their outputs written down."""
