@@ -16,8 +16,7 @@ from optimize_eval.base.errors import FailureKind
 from optimize_eval.cli.languages import LANGUAGES
 from optimize_eval.sweepfile.evaluator_keys import evaluator_keys
 from optimize_eval.sweepfile.keys import gate_keys, optimize_keys, run_keys
-from optimize_eval.tasks.jsonl.faults import RULES
-from optimize_eval.tasks.jsonl.processing import POST_PROCESS
+from optimize_eval.tasks.dialects import POST_PROCESS, RULES
 from tests.front_door import Cli
 from tests.paths import PROGRAM, ROOT
 from tests.tools import need, write_program

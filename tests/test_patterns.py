@@ -54,16 +54,19 @@ _MADE: dict[str, tuple[str, list[str | bytes]]] = {
         [rb"(?<![\w-])aa(?![\w-])"],
     ),
     r"""optimize_eval/store/folder.py:b'"%s(\\d+)"' % mark.encode()""": (_ESCAPED, [rb'"ab(\d+)"']),
-    "optimize_eval/tasks/definitions/datasets.py:pattern.encode()": (
+    "optimize_eval/tasks/yaml/task_data.py:pattern.encode()": (
         "two forms",
         [
             rf"(?m){before}(?P<quote>['\"]?)source(?P=quote)\s*:".encode()
             for before in (r"[{,\s]", r"^(\xef\xbb\xbf)?")
         ],
     ),
-    "optimize_eval/tasks/extract.py:text": (f"{_OF_OTHERS}, and searched in a process that is ended", []),
-    "optimize_eval/templates/filters.py:pattern": (f"{_OF_OTHERS}, in a process that is ended", []),
-    "optimize_eval/templates/host.py:question['pattern']": (f"{_OF_OTHERS}, in a process that is ended", []),
+    "optimize_eval/tasks/of_replies.py:text": (f"{_OF_OTHERS}, and searched in a process that is ended", []),
+    "optimize_eval/tasks/templates/environment.py:pattern": (f"{_OF_OTHERS}, in a process that is ended", []),
+    "optimize_eval/tasks/templates/host_program.py:question['pattern']": (
+        f"{_OF_OTHERS}, in a process that is ended",
+        [],
+    ),
 }
 _FORMER = [
     (rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\x00-\x08\x0a-\x1f\x7f]*?)[ \t]*", "fullmatch"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from optimize_eval.tasks.definitions import hosting
+from optimize_eval.tasks import code
 from tests.paths import EVALUATORS
 
 _PROGRAM = """\
@@ -49,7 +49,7 @@ def _with_hosting(text: str, folder: Path) -> Iterator[None]:
     program = folder / "weaker_hosting.py"
     program.write_text(text)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hosting, "_HOSTING", str(program))
-        hosting.enclosed.cache_clear()
+        patch.setattr(code, "_HOSTING", str(program))
+        code.enclosed.cache_clear()
         yield
-    hosting.enclosed.cache_clear()
+    code.enclosed.cache_clear()

@@ -8,7 +8,7 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.models.model_kinds import HTTP, parse_model, prompted_of, tasks_of
 from optimize_eval.programs.codec import Url
-from optimize_eval.tasks.definitions.target import defined_of
+from optimize_eval.tasks.defined import defined_of
 
 
 def check_headers(specs: Iterable[EvaluatorSpec]) -> None:

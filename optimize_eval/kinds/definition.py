@@ -13,7 +13,7 @@ from optimize_eval.kinds import table
 from optimize_eval.kinds.kind import Checks, Kind, as_name, unwritten
 from optimize_eval.models.model_kinds import HTTP, parse_model, tasks_of, without_base
 from optimize_eval.programs.identity import Identity
-from optimize_eval.tasks.definitions.target import DefinedScorer, Given, WrittenTask, defined_of
+from optimize_eval.tasks.defined import DefinedScorer, Given, WrittenTask, defined_of
 
 
 def written(file: str, defaults: EvaluatorSpec, given: Given) -> EvaluatorSpec:
@@ -36,19 +36,19 @@ def _target(spec: EvaluatorSpec) -> DefinedScorer:
 
 
 def _connect(spec: EvaluatorSpec) -> Evaluator:
-    from optimize_eval.tasks.definitions.evaluating.evaluator import DefinedEvaluator
+    from optimize_eval.tasks.defined_evaluator import DefinedEvaluator
 
     return DefinedEvaluator(spec, _target(spec), table.connect)
 
 
 def _identify(spec: EvaluatorSpec) -> Identity:
-    from optimize_eval.tasks.definitions.evaluating.identity import identify
+    from optimize_eval.tasks.defined_identity import identify
 
     return identify(spec, _target(spec), table.identify)
 
 
 def _has_changed(spec: EvaluatorSpec, known: Identity) -> bool:
-    from optimize_eval.tasks.definitions.evaluating.identity import has_changed
+    from optimize_eval.tasks.defined_identity import has_changed
 
     return has_changed(_target(spec), known, table.has_changed)
 

@@ -8,7 +8,7 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.kinds.kind import Kind
 from optimize_eval.programs.identity import Identity, digest_words
-from optimize_eval.tasks.measures import MEASURES, Measure
+from optimize_eval.tasks.of_replies import MEASURES, Measure
 
 NAMES = tuple(f"@{name}" for name in MEASURES)
 

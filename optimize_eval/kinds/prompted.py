@@ -32,7 +32,7 @@ def _target(spec: EvaluatorSpec) -> Prompted:
 
 
 def _connect(spec: EvaluatorSpec) -> Evaluator:
-    from optimize_eval.tasks.prompted import PromptedEvaluator
+    from optimize_eval.tasks.of_replies import PromptedEvaluator
 
     return PromptedEvaluator(spec, _target(spec), table.connect)
 

@@ -29,8 +29,8 @@ from optimize_eval.models.model_kinds import (
 )
 from optimize_eval.programs.codec import split_command
 from optimize_eval.programs.identity import Identity
-from optimize_eval.tasks.definitions.target import NOTHING_GIVEN, SUFFIXES, Given
-from optimize_eval.tasks.jsonl.metrics import OWN, is_own
+from optimize_eval.tasks.defined import NOTHING_GIVEN, SUFFIXES, Given
+from optimize_eval.tasks.dialects import OWN, is_own
 
 if TYPE_CHECKING:
     from optimize_eval.base.checks import Keys
@@ -127,7 +127,7 @@ def _shipped(text: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
 
 
 def _parse(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
-    from optimize_eval.tasks.jsonl.files import load_tasks
+    from optimize_eval.tasks.task_files import load_tasks
 
     name = target.removeprefix(_BEGINS).strip()
     if not name:
@@ -162,7 +162,7 @@ def _targets() -> dict[str, TargetKey]:
 
 
 def _connect(spec: EvaluatorSpec) -> Evaluator:
-    from optimize_eval.tasks.evaluator import TaskEvaluator
+    from optimize_eval.tasks.evaluator_of_tasks import TaskEvaluator
 
     return TaskEvaluator(spec, table.connect)
 

@@ -10,7 +10,7 @@ from optimize_eval.options.compared import RUN
 from optimize_eval.options.declared import Heading, Option, OptionGroup
 
 if TYPE_CHECKING:  # most commands have no task
-    from optimize_eval.tasks.definitions.target import Given
+    from optimize_eval.tasks.defined import Given
 
 
 class Sandbox(StrEnum):
@@ -79,7 +79,7 @@ class DefinedDataOptions(DefinitionOptions):
 
 def given_of(options: DefinitionOptions) -> "Given":
     """Read what tasks are given."""
-    from optimize_eval.tasks.definitions.target import Given  # noqa: PLC0415  see above
+    from optimize_eval.tasks.defined import Given  # noqa: PLC0415  see above
 
     return Given(
         config=config_given(options),
@@ -94,7 +94,7 @@ def config_given(options: ParameterOptions) -> dict[str, Any]:
     """Read values of parameters: those of a file, and those that stand for themselves, which win."""
     if not options.config and not options.config_file:
         return {}
-    from optimize_eval.tasks.definitions.config import config_of  # noqa: PLC0415  see above
+    from optimize_eval.tasks.yaml.parameters import config_of  # noqa: PLC0415  see above
 
     return config_of(pairs("--config", options.config), options.config_file or "")
 

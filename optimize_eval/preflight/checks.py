@@ -37,7 +37,7 @@ from optimize_eval.preflight.examined import (
 from optimize_eval.programs.codec import argv_of
 from optimize_eval.programs.command import LEAKS
 from optimize_eval.programs.worker import FAREWELL, SILENT
-from optimize_eval.tasks.definitions.target import defined_of
+from optimize_eval.tasks.defined import defined_of
 
 _MOST_CALLS, _MOST_SECONDS = 12, 1.0  # that say how long a call takes; slow ones need fewer
 _LONG = 1_000_000

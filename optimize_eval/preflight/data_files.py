@@ -19,8 +19,8 @@ from optimize_eval.data.likeness import find_copies
 from optimize_eval.data.other_tools import KIND as OTHER_TOOL
 from optimize_eval.data.other_tools import whose
 from optimize_eval.store.layout import LeakedRow
-from optimize_eval.tasks.jsonl.faults import TaskError
-from optimize_eval.tasks.jsonl.files import DATASET, TaskFile, parse_task_file
+from optimize_eval.tasks.dialects import TaskError
+from optimize_eval.tasks.task_files import DATASET, TaskFile, parse_task_file
 
 _EMPTY = "the file holds no record"
 _LONGEST_NAME = 80

@@ -4,7 +4,7 @@ import os
 
 from optimize_eval.preflight.data_files import CheckedFile
 from optimize_eval.sweepfile.evaluator_keys import evaluator_keys
-from optimize_eval.tasks.definitions.loading import check_task
+from optimize_eval.tasks.yaml.loading import check_task
 
 SUFFIXES = (".yaml", ".yml")
 KIND = "task_yaml"

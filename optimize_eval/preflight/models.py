@@ -19,10 +19,8 @@ from optimize_eval.models.under_test import ModelUnderTest
 from optimize_eval.preflight.answers import key_check, speed_check, start_of
 from optimize_eval.preflight.checks import examine
 from optimize_eval.preflight.examined import CheckOutcome, CheckStatus, Examined, Material
-from optimize_eval.tasks.extract import extraction_of
-from optimize_eval.tasks.measures import Measure
-from optimize_eval.tasks.prompted import prompt_for
-from optimize_eval.templates import hosted
+from optimize_eval.tasks.of_replies import Measure, extraction_of, prompt_for
+from optimize_eval.tasks.templates import hosted
 
 _NO_REPLY = "no reply"
 

@@ -13,7 +13,7 @@ from optimize_eval.findings.claims.leaks import leakages_of
 from optimize_eval.preflight.data_files import CheckedFile
 from optimize_eval.store.layout import Split
 from optimize_eval.store.manifest import with_overlaps
-from optimize_eval.tasks.jsonl.files import DATASET
+from optimize_eval.tasks.task_files import DATASET
 
 _RANKS = {"train": 0, "training": 0, "dev": 1, "val": 1, "valid": 1, "validation": 1, "test": 2}
 

@@ -14,13 +14,12 @@ from optimize_eval.kinds.task import task_spec
 from optimize_eval.models.model_kinds import CMD, Tasks, parse_model, program_spec, tasks_of
 from optimize_eval.options.prompts import NAMES, check_prompting
 from optimize_eval.preflight.data_files import CheckedFile
-from optimize_eval.prompts.checked import Where, check_prompts
-from optimize_eval.prompts.files import load_prompts
 from optimize_eval.run.splits import SplitSource, choose
 from optimize_eval.sweepfile import SUFFIX, KeyPlace, Sweep
 from optimize_eval.sweepfile.models import load_models
-from optimize_eval.tasks.extract import extraction_of
-from optimize_eval.templates import hosted
+from optimize_eval.tasks.of_replies import extraction_of
+from optimize_eval.tasks.prompts import Where, check_prompts, load_prompts
+from optimize_eval.tasks.templates import hosted
 
 
 @frozen

@@ -25,12 +25,12 @@ from optimize_eval.preflight.examined import (
     live,
     shown,
 )
-from optimize_eval.prompts.prompt import fields_of
-from optimize_eval.tasks.definitions.evaluating.plain import model_keys
-from optimize_eval.tasks.definitions.evaluating.solving import Solving
-from optimize_eval.tasks.definitions.solve.trace import Trace
-from optimize_eval.tasks.definitions.target import DefinedScorer, defined_of
+from optimize_eval.tasks.defined import DefinedScorer, defined_of
+from optimize_eval.tasks.defined_evaluator import Solving
+from optimize_eval.tasks.defined_identity import model_keys
 from optimize_eval.tasks.lives import Lives
+from optimize_eval.tasks.prompt import fields_of
+from optimize_eval.tasks.trace import Trace
 
 LEFT_OUT = "kept alive", "batches", "odd candidates"
 

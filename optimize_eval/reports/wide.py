@@ -15,7 +15,6 @@ from optimize_eval.data.selection import value_at
 from optimize_eval.findings.reasons import reason_of
 from optimize_eval.findings.rows import evaluator_label
 from optimize_eval.models.under_test import text_of
-from optimize_eval.prompts.prompt import sent_of
 from optimize_eval.reports.inert import inert_json
 from optimize_eval.reports.page.source import PageSource, examples_of
 from optimize_eval.reports.rows import Cells, gathered
@@ -23,6 +22,7 @@ from optimize_eval.store import journal
 from optimize_eval.store.layout import Cell, Layout, Split
 from optimize_eval.store.manifest import Manifest
 from optimize_eval.store.records import LeftOut, unit_of
+from optimize_eval.tasks.prompt import sent_of
 
 _TOGETHER = 200  # examples that are read at once
 _NAMES = ("split", "line", "repeat", "id")

@@ -74,7 +74,7 @@ def connecting(functions: Mapping[str, Function]) -> Connecting:
         if is_function(spec):
             return FunctionEvaluator(functions[spec.name], spec.score_range)
         if replies := prompted_of(spec):
-            from optimize_eval.tasks.prompted import PromptedEvaluator  # noqa: PLC0415  few searches have prompts
+            from optimize_eval.tasks.of_replies import PromptedEvaluator  # noqa: PLC0415  few searches have prompts
 
             return PromptedEvaluator(spec, replies, made)
         return connect(spec)

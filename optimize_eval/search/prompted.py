@@ -11,12 +11,10 @@ from optimize_eval.base.errors import DataError, UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.data.candidates import Candidate
 from optimize_eval.models.under_test import Message, Messages, messages_of, text_of
-from optimize_eval.prompts.checked import Where, check_prompts
-from optimize_eval.prompts.files import PromptFile
-from optimize_eval.prompts.written import FileForm, written
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.search.components import ONLY, Texts
 from optimize_eval.session.replying.prompting import Prompting
+from optimize_eval.tasks.prompts import FileForm, PromptFile, Where, check_prompts, written
 
 _TRAIN = "train"
 _HELD_OUT = "it cannot be rendered for some example that is held out"

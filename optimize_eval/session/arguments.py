@@ -91,7 +91,7 @@ def _with_texts(given: object) -> object:
     """Write messages among prompts as the texts that stand for them."""
     if not isinstance(given, Mapping):
         return given
-    from optimize_eval.prompts.files import prompt_of_messages  # noqa: PLC0415  most calls have none
+    from optimize_eval.tasks.prompts import prompt_of_messages  # noqa: PLC0415  most calls have none
 
     return {
         name: one if isinstance(one, str) else prompt_of_messages(str(name), one).text

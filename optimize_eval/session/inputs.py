@@ -194,7 +194,7 @@ def load_candidates_again(
 
 def _prompts_again(paths: Sequence[str], stored: Mapping[str, Any]) -> tuple[Candidate, ...]:
     """Load prompts that options name, then those that are still where they were."""
-    from optimize_eval.prompts.files import load_prompts  # noqa: PLC0415  most runs have none
+    from optimize_eval.tasks.prompts import load_prompts  # noqa: PLC0415  most runs have none
 
     here = [prompt.candidate for prompt in load_prompts(paths, None)]
     for path in stored.get("prompts") or ():

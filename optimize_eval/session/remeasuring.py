@@ -24,9 +24,9 @@ from optimize_eval.session.replying.prompting import of_stored
 from optimize_eval.store.folder import LEADERBOARD, locked, refuse_foreign, write_document
 from optimize_eval.store.manifest import evaluators_of, is_bench
 from optimize_eval.store.stored import StoredRun, open_stored
-from optimize_eval.tasks.definitions.evaluating.plain import model_keys
-from optimize_eval.tasks.definitions.score.kept import KeptTask, joined, tasks_in
-from optimize_eval.tasks.definitions.target import TASKS, Given, defined_of
+from optimize_eval.tasks.defined import TASKS, Given, defined_of
+from optimize_eval.tasks.defined_identity import model_keys
+from optimize_eval.tasks.kept import KeptTask, joined, tasks_in
 
 
 def scorers_in(paths: Sequence[str], how: EvaluatorSpec, given: Given, say: Say) -> tuple[EvaluatorSpec, ...]:

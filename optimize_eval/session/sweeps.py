@@ -44,7 +44,7 @@ from optimize_eval.store.manifest import (
 )
 from optimize_eval.store.run_document import current
 from optimize_eval.store.stored import StoredRun
-from optimize_eval.tasks.definitions.target import DefinedScorer, defined_of
+from optimize_eval.tasks.defined import DefinedScorer, defined_of
 
 _IN_BRACES = re.compile(r"\{\{ ?([A-Za-z_][\w-]*) ?\}\}")
 

@@ -9,11 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from optimize_eval.tasks.jsonl.faults import TaskError
-    from optimize_eval.tasks.jsonl.files import Task, TaskFile, load_fixtures, load_tasks, validate_file
-    from optimize_eval.tasks.jsonl.processing import post_process
-    from optimize_eval.tasks.jsonl.rendering import render
-    from optimize_eval.tasks.jsonl.spec import TaskSpec, validate_task
+    from optimize_eval.tasks.dialects import TaskError, TaskSpec, post_process, render, validate_task
+    from optimize_eval.tasks.task_files import Task, TaskFile, load_fixtures, load_tasks, validate_file
 
 __all__ = [
     "Task",
@@ -29,16 +26,16 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Task": "jsonl.files",
-    "TaskError": "jsonl.faults",
-    "TaskFile": "jsonl.files",
-    "TaskSpec": "jsonl.spec",
-    "load_fixtures": "jsonl.files",
-    "load_tasks": "jsonl.files",
-    "post_process": "jsonl.processing",
-    "render": "jsonl.rendering",
-    "validate_file": "jsonl.files",
-    "validate_task": "jsonl.spec",
+    "Task": "task_files",
+    "TaskError": "dialects",
+    "TaskFile": "task_files",
+    "TaskSpec": "dialects",
+    "load_fixtures": "task_files",
+    "load_tasks": "task_files",
+    "post_process": "dialects",
+    "render": "dialects",
+    "validate_file": "task_files",
+    "validate_task": "dialects",
 }
 
 

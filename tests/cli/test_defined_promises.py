@@ -11,7 +11,7 @@ from tests.cli.prompted import COUNTED, RIGHT, calls
 from tests.fake_model import Rule, served_model
 from tests.front_door import Cli
 from tests.run.projects import records
-from tests.tasks.definitions.read.examples import SCORER, SINGLE, TRIVIA, UNIQUENESS
+from tests.tasks.yaml.examples import SCORER, SINGLE, TRIVIA, UNIQUENESS
 
 ROWS = 40
 THREE = TASK + "    - {key: again, type: string_equals, purpose: qa, ground_truth: '{{ sample.target }}'}\n"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from optimize_eval import UsageError, bench, sweep
-from optimize_eval.tasks.definitions.hosting import enclosed
+from optimize_eval.tasks.code import enclosed
 from tests.cli import defined
 from tests.cli.benches import model
 from tests.cli.prompted import COUNTED, RIGHT, calls

@@ -15,7 +15,7 @@ from tests.cli.prompted import COUNTED, RIGHT, calls
 from tests.fake_model import served_model
 from tests.front_door import Cli
 from tests.run.projects import records
-from tests.tasks.definitions.read.examples import SCORER, UNIQUENESS
+from tests.tasks.yaml.examples import SCORER, UNIQUENESS
 from tests.tools import write_program
 
 FENCE = "```"

@@ -67,7 +67,7 @@ SPARED = {  # command → modules of ours that are none of its business
         "optimize_eval.programs.command",
         "optimize_eval.sweepfile",
     ),
-    "validate": (*OF_MODELS, "optimize_eval.tasks.definitions"),
+    "validate": (*OF_MODELS, "optimize_eval.tasks.yaml"),
     "schema": ("optimize_eval.run", "optimize_eval.base.evaluator", "optimize_eval.findings"),
 }
 

@@ -13,7 +13,7 @@ from optimize_eval.base import strict_toml
 from optimize_eval.cli.schemas.table import Document, schema_text
 from tests.front_door import Cli
 from tests.paths import ROOT
-from tests.tasks.definitions.read.good import GOOD
+from tests.tasks.yaml.good import GOOD
 from tests.tools import write_program
 
 

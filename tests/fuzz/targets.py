@@ -10,7 +10,7 @@ from zlib import crc32
 from tests.front_door import Cli, in_this_process
 from tests.fuzz.mutations import mutated, with_odd_fields, with_odd_settings, with_odd_values
 from tests.paths import PROGRAMS, ROOT
-from tests.tasks.definitions.read.good import GOOD
+from tests.tasks.yaml.good import GOOD
 
 Mutate = Callable[[bytes, random.Random], bytes]
 

@@ -11,7 +11,7 @@ import pytest
 from optimize_eval.base.errors import FailureKind
 from optimize_eval.base.manners import GivenUp
 from optimize_eval.models.under_test import Output, Prompt
-from optimize_eval.tasks.definitions.solve.calling import Calls, Replied
+from optimize_eval.tasks.solvers import Calls, Replied
 from tests.cli.benches import model
 from tests.cli.defined import SOLVED, samples
 from tests.cli.prompted import command, two_prompts

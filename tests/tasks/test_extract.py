@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from optimize_eval.base.errors import EvaluationError, FailureKind
-from optimize_eval.tasks.extract import extraction_of
-from tests.templates.hosts import host_for_all, own_host_of
+from optimize_eval.tasks.of_replies import extraction_of
+from tests.tasks.templates.hosts import host_for_all, own_host_of
 
 
 @pytest.fixture(scope="module", autouse=True)

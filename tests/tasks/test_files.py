@@ -6,8 +6,7 @@ from collections import defaultdict
 import pytest
 
 from optimize_eval.tasks import load_fixtures, load_tasks, post_process, validate_file
-from optimize_eval.tasks.jsonl.faults import RULES
-from optimize_eval.tasks.jsonl.processing import POST_PROCESS
+from optimize_eval.tasks.dialects import POST_PROCESS, RULES
 from tests.evaluators.asking import scores
 from tests.paths import ROOT
 

@@ -20,7 +20,7 @@ def test_the_public_names_are_sorted_and_all_there() -> None:
 def test_a_name_is_a_function_whatever_module_was_imported_before() -> None:
     code = (
         "import sys, optimize_eval.tasks as t; assert 'orjson' not in sys.modules; "
-        "import optimize_eval.tasks.jsonl.processing, optimize_eval.tasks.jsonl.rendering; "
+        "import optimize_eval.tasks.dialects, optimize_eval.tasks.dialects; "
         "print(t.post_process('lower', 'A'), t.render({'prompt': 'x'}))"
     )
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "a x\n"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from optimize_eval.tasks import TaskSpec, post_process, render
-from optimize_eval.tasks.jsonl.processing import POST_PROCESS
+from optimize_eval.tasks.dialects import POST_PROCESS
 
 FENCE = "```"
 PROCESSED = [

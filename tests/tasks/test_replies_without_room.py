@@ -11,14 +11,20 @@ from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec
 from optimize_eval.base.protocol import Answer, Answered, Payload
 from optimize_eval.models.model_kinds import Prompted, Tasks
 from optimize_eval.programs.codec import call_singly
-from optimize_eval.tasks.definitions.evaluating.evaluator import DefinedEvaluator
-from optimize_eval.tasks.definitions.score.parts import Program, Scorer
-from optimize_eval.tasks.definitions.solve.parts import ChatCompletion, Said, SingleTurn
-from optimize_eval.tasks.definitions.target import DefinedScorer
-from optimize_eval.tasks.definitions.task import Entity, TaskDefinition
-from optimize_eval.tasks.evaluator import TaskEvaluator
-from optimize_eval.tasks.prompted import PromptedEvaluator
-from optimize_eval.templates import hosted
+from optimize_eval.tasks.defined import DefinedScorer
+from optimize_eval.tasks.defined_evaluator import DefinedEvaluator
+from optimize_eval.tasks.definition import (
+    ChatCompletion,
+    Entity,
+    Program,
+    Said,
+    Scorer,
+    SingleTurn,
+    TaskDefinition,
+)
+from optimize_eval.tasks.evaluator_of_tasks import TaskEvaluator
+from optimize_eval.tasks.of_replies import PromptedEvaluator
+from optimize_eval.tasks.templates import hosted
 from tests.fake_model import StartModel
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from optimize_eval.tasks import TaskSpec, load_tasks, validate_file, validate_task
-from optimize_eval.tasks.jsonl.faults import RULES
+from optimize_eval.tasks.dialects import RULES
 from tests.tasks.made import task
 
 FIELDS = ("task_id", "category", "prompt", "targets", "metric_name", "post_process")

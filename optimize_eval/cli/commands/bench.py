@@ -27,7 +27,7 @@ from optimize_eval.session.benching.task_files import find_task
 from optimize_eval.session.settings import gates_of, handling_of
 from optimize_eval.session.sweeps import Prepared, carry_out, look
 from optimize_eval.store.folder import LEADERBOARD, OUTPUTS
-from optimize_eval.tasks.definitions.target import DIALECT, defined_of
+from optimize_eval.tasks.defined import DIALECT, defined_of
 
 EXAMPLES = """\b
 Examples:

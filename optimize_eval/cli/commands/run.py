@@ -144,7 +144,7 @@ def _show_plan(prepared: "Prepared", planned: RunPlanOptions, shown: ShownOption
 
 
 def _show_row(prepared: "Prepared", wanted: str, shown: ShownOptions) -> None:
-    from optimize_eval.tasks.definitions.target import defined_of
+    from optimize_eval.tasks.defined import defined_of
 
     if not prepared.plan.models and not any(map(defined_of, prepared.plan.specs)):
         raise UsageError(

@@ -15,7 +15,7 @@ from optimize_eval.run.plan import Plan
 from optimize_eval.session.opening import reusable
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.stored import StoredRun, open_stored
-from optimize_eval.tasks.definitions.target import defined_of
+from optimize_eval.tasks.defined import defined_of
 
 SCHEMA = "optimize-eval.plan.v1"
 
@@ -138,7 +138,7 @@ def _turns(plan: Plan, split: str) -> int:
     ]
     if not any(targets):
         return 1
-    from optimize_eval.tasks.definitions.solve.parts import most_calls  # noqa: PLC0415  most runs have no task
+    from optimize_eval.tasks.definition import most_calls  # noqa: PLC0415  most runs have no task
 
     solvers = [(target.task.solver, target.max_turns) for target in targets if target]
     return max((most_calls(solver, most) for solver, most in solvers if solver), default=1)

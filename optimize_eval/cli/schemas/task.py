@@ -8,11 +8,12 @@ from typing import Any
 
 from optimize_eval.cli.schemas.checks import Schema
 from optimize_eval.cli.schemas.sweep import evaluator_table
-from optimize_eval.tasks.definitions.fields import filters, values
-from optimize_eval.tasks.definitions.fields.entities import REQUIRED, ByType, Entity, Field
-from optimize_eval.tasks.definitions.fields.evaluators import Evaluator
-from optimize_eval.tasks.definitions.fields.parameters import PARAMETER
-from optimize_eval.tasks.definitions.fields.task import TASK
+from optimize_eval.tasks.yaml import fields as values
+from optimize_eval.tasks.yaml import task_fields
+from optimize_eval.tasks.yaml.fields import REQUIRED, ByType, Entity, Field
+from optimize_eval.tasks.yaml.parameters import PARAMETER
+from optimize_eval.tasks.yaml.part_fields import Evaluator
+from optimize_eval.tasks.yaml.task_fields import TASK
 
 _PARAMETER: Schema = {"type": "string", "pattern": "<<"}
 _ELSEWHERE: Schema = {"type": "object", "required": ["$ref"], "properties": {"$ref": {"type": "string"}}}
@@ -38,7 +39,7 @@ class _Definitions:
             Entity: lambda what: self._named(what, what.noun, lambda: [self.entity(what)]),
             ByType: lambda what: self._named(what, what.noun, lambda: self._family(what)),
             Evaluator: lambda what: self._named(what, "an evaluator", lambda: [self._evaluator(what)]),
-            filters.FilterOf: lambda what: self._named(what, "a filter", lambda: self._filters(what)),
+            task_fields.FilterOf: lambda what: self._named(what, "a filter", lambda: self._filters(what)),
             values.ListOf: lambda what: _or_parameter(self._list(what)),
             values.Choice: lambda what: {"anyOf": [self.describe(what.text), self.describe(what.other)]},
             values.OneOf: lambda what: _or_parameter({"enum": [*what.choices]}),
@@ -94,8 +95,8 @@ class _Definitions:
         own = self._fields(what.common)
         return {**own, "properties": {**evaluator_table()["properties"], **own["properties"]}}
 
-    def _filters(self, what: filters.FilterOf) -> list[Schema]:
-        return [self.entity(entity) for entity in filters.entities_of(what.expression).values()]
+    def _filters(self, what: task_fields.FilterOf) -> list[Schema]:
+        return [self.entity(entity) for entity in task_fields.entities_of(what.expression).values()]
 
     def _list(self, what: values.ListOf) -> Schema:
         return {"type": "array", "items": self.describe(what.what), "minItems": what.least}

@@ -17,7 +17,7 @@ from optimize_eval.store.ledger import OWED
 from optimize_eval.store.manifest import Manifest
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.store.view import JournalRecord, Reader
-from optimize_eval.tasks.definitions.target import TASKS
+from optimize_eval.tasks.defined import TASKS
 
 
 @frozen
@@ -126,7 +126,7 @@ def _quality_checks(run: StoredRun) -> Collection[str]:
     settings = run.manifest["settings"]
     if TASKS not in settings:
         return ()
-    from optimize_eval.tasks.definitions.score.kept import tasks_in  # noqa: PLC0415  most benches have none
+    from optimize_eval.tasks.kept import tasks_in  # noqa: PLC0415  most benches have none
 
     return {one.evaluator for task in tasks_in(settings) for one in task.scorers if one.purpose == "qa"}
 

@@ -16,7 +16,7 @@ from optimize_eval.findings.metrics import counts_as
 from optimize_eval.store.folder import BOARDS, LEADERBOARD
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.stored import StoredRun, open_stored
-from optimize_eval.tasks.jsonl.files import SPEC
+from optimize_eval.tasks.task_files import SPEC
 
 STEM = LEADERBOARD.removesuffix("json")
 

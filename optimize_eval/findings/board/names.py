@@ -32,7 +32,7 @@ def known_tasks(manifest: Manifest, layout: Layout) -> KnownTasks:
     settings = manifest.get("settings", {})
     if "tasks" not in settings:
         return NONE_KNOWN
-    from optimize_eval.tasks.definitions.score.kept import tasks_in  # noqa: PLC0415  most benches have none
+    from optimize_eval.tasks.kept import tasks_in  # noqa: PLC0415  most benches have none
 
     kept = tasks_in(settings)
     return KnownTasks(

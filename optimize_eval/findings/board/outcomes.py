@@ -15,7 +15,7 @@ from optimize_eval.findings.scores import CellReading, Scores
 from optimize_eval.store.layout import Cell, Layout
 from optimize_eval.store.view import JournalRecord, Reader
 from optimize_eval.tasks import Task, TaskFile
-from optimize_eval.tasks.jsonl.files import SPEC
+from optimize_eval.tasks.task_files import SPEC
 
 _Value = TypeVar("_Value")
 

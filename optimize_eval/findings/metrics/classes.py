@@ -6,8 +6,7 @@ from typing import Any
 
 from optimize_eval.findings.metrics.columns import texts, values
 from optimize_eval.findings.metrics.shape import Measured, MetricFault, Row
-from optimize_eval.tasks.definitions.score.metrics import Binary, Multiclass, type_of
-from optimize_eval.tasks.definitions.values import is_text_of
+from optimize_eval.tasks.definition import Binary, Multiclass, is_text_of, type_of
 
 MOST = 1000  # results of a metric
 

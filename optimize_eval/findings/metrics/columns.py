@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from optimize_eval.findings.metrics.shape import MetricFault, Row
-from optimize_eval.tasks.definitions.values import text_of
+from optimize_eval.tasks.definition import text_of
 
 Value = TypeVar("Value")
 

@@ -9,8 +9,8 @@ from optimize_eval.findings.metrics.rows import excluded_in, rows_in
 from optimize_eval.store.records import LeftOut, Unit, unit_of
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.store.view import CountsAs, JournalRecord
-from optimize_eval.tasks.definitions.filters import to_dict
-from optimize_eval.tasks.definitions.score.kept import tasks_in
+from optimize_eval.tasks.definition import filter_to_dict
+from optimize_eval.tasks.kept import tasks_in
 
 _OUTCOMES = re.compile(r"\b(scores|solver_output)\b")
 
@@ -24,7 +24,7 @@ def with_excluded_skipped(run: StoredRun) -> CountsAs | None:
 def _rules_of_outcomes(run: StoredRun) -> frozenset[str]:
     """Name the rules that look at scores or replies."""
     actions = (action for task in tasks_in(run.manifest["settings"]) for action in task.actions)
-    return frozenset(one.key for one in actions if _OUTCOMES.search(str(to_dict(one.filter))))
+    return frozenset(one.key for one in actions if _OUTCOMES.search(str(filter_to_dict(one.filter))))
 
 
 def units_left_out(run: StoredRun) -> LeftOut:

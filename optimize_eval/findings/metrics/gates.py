@@ -18,14 +18,8 @@ from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.summary.gates import Gate, bound_gate, check_reachable
 from optimize_eval.findings.wording import count, number
 from optimize_eval.store.layout import Layout
-from optimize_eval.tasks.definitions.score.kept import KeptScorer, tasks_in
-from optimize_eval.tasks.definitions.score.metrics import (
-    Frequency,
-    Multiclass,
-    PythonMetric,
-    known_results,
-    qualified,
-)
+from optimize_eval.tasks.definition import Frequency, Multiclass, PythonMetric, known_results, qualified
+from optimize_eval.tasks.kept import KeptScorer, tasks_in
 
 _SHOWN = 20
 _NAMED_LATER = (Frequency, Multiclass, PythonMetric)  # data or code decides what their results are called

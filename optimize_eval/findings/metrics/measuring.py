@@ -8,7 +8,7 @@ from dataclasses import replace
 from optimize_eval.findings.metrics.classes import binary, check_few, multiclass, ratio
 from optimize_eval.findings.metrics.columns import is_numeric, names_in, numbers, texts
 from optimize_eval.findings.metrics.shape import Measured, MetricFault, MetricsTable, Row, Sampled
-from optimize_eval.tasks.definitions.score.metrics import (
+from optimize_eval.tasks.definition import (
     Binary,
     Counted,
     Frequency,

@@ -16,8 +16,8 @@ from optimize_eval.findings.metrics.rows import (
 from optimize_eval.findings.metrics.shape import MetricFault, ScorerMetrics
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.stored import StoredRun
-from optimize_eval.tasks.definitions.score.kept import KeptScorer, KeptTask, tasks_in
-from optimize_eval.tasks.definitions.score.metrics import PythonMetric, digest_of, digest_of_code
+from optimize_eval.tasks.definition import PythonMetric, digest_of, digest_of_code
+from optimize_eval.tasks.kept import KeptScorer, KeptTask, tasks_in
 
 CodeKey = tuple[str, str]  # the digests of code and rows
 

@@ -17,7 +17,7 @@ from optimize_eval.store.layout import Cell, Layout
 from optimize_eval.store.manifest import evaluators_of
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.store.view import JournalRecord, Reader
-from optimize_eval.tasks.definitions.score.kept import KeptScorer, KeptTask
+from optimize_eval.tasks.kept import KeptScorer, KeptTask
 
 Recorded = Mapping[str, Any]  # a line of the journal
 

@@ -23,8 +23,8 @@ from optimize_eval.findings.summary.verdict import after_search
 from optimize_eval.store.folder import PROPOSALS, SUMMARY
 from optimize_eval.store.manifest import CHOSEN_AFTER, SEARCHED, SearchedRun
 from optimize_eval.store.stored import JournalEnd, StoredRun, fits, journal_end
-from optimize_eval.tasks.definitions.score.kept import METRICS_SINCE, RULES_SINCE
-from optimize_eval.tasks.definitions.target import TASKS, ways_kept
+from optimize_eval.tasks.defined import TASKS, ways_kept
+from optimize_eval.tasks.kept import METRICS_SINCE, RULES_SINCE
 
 if TYPE_CHECKING:
     from optimize_eval.findings.board.shapes import Board

@@ -12,12 +12,12 @@ from itertools import groupby
 from typing import Any
 
 from optimize_eval.base import strict_json
-from optimize_eval.prompts.prompt import sent_of
 from optimize_eval.reports.page.columns import AxisNames
 from optimize_eval.reports.page.excerpt import excerpt_of
 from optimize_eval.reports.page.priority import ExamplePlace
 from optimize_eval.reports.page.source import Examples, PageSource, examples_of
 from optimize_eval.store.manifest import Manifest, is_bench
+from optimize_eval.tasks.prompt import sent_of
 
 BLOCK = 192_000  # bytes of JSON
 NO_BLOCK = 0xFFFF_FFFF

@@ -15,9 +15,9 @@ from optimize_eval.base.outcome import Outcome, Scored, Skipped
 from optimize_eval.run.plan import Unit
 from optimize_eval.search.scores.scorer import Outcomes
 from optimize_eval.session.replying.samples import Looks, Seen, looks_at_rows
-from optimize_eval.tasks.definitions.examining import Actions, RuleFault
-from optimize_eval.tasks.definitions.target import defined_of
-from optimize_eval.tasks.definitions.task import Action
+from optimize_eval.tasks.defined import defined_of
+from optimize_eval.tasks.definition import Action
+from optimize_eval.tasks.yaml.task_data import Actions, RuleFault
 
 
 @frozen

@@ -32,7 +32,7 @@ from optimize_eval.search.stopping import Meter, cut_off
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL, OUTPUTS
 from optimize_eval.store.layout import key_of
-from optimize_eval.tasks.definitions.target import defined_of
+from optimize_eval.tasks.defined import defined_of
 
 if TYPE_CHECKING:  # see below
     from optimize_eval.search.scores.left_out import LeftOut

@@ -40,7 +40,7 @@ from optimize_eval.store.folder import LEADERBOARD, OUTPUTS, refuse_foreign
 from optimize_eval.store.manifest import BENCH, Manifest
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.tasks import TaskFile
-from optimize_eval.tasks.definitions.target import defined_of
+from optimize_eval.tasks.defined import defined_of
 
 
 @frozen

@@ -15,7 +15,7 @@ from optimize_eval.options.bench import BenchOptions
 from optimize_eval.options.reached import judge_of
 from optimize_eval.session.replying.models import identified, model_specs
 from optimize_eval.tasks import TaskFile
-from optimize_eval.tasks.definitions.target import NOTHING_GIVEN, Given
+from optimize_eval.tasks.defined import NOTHING_GIVEN, Given
 
 if TYPE_CHECKING:
     from optimize_eval.kinds.judge.rubric import JudgeSpec

@@ -13,8 +13,8 @@ from optimize_eval.store.folder import BOARDS, LEADERBOARD, OUTPUTS, write_json
 from optimize_eval.store.layout import Split
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.tasks import Task, TaskFile
-from optimize_eval.tasks.definitions.target import DIALECT
-from optimize_eval.tasks.jsonl.files import SPEC
+from optimize_eval.tasks.defined import DIALECT
+from optimize_eval.tasks.task_files import SPEC
 
 _NOTHING_OF_IT = Split(name="", lines=(), sha256=())  # of a file whose tasks were all filtered out
 
@@ -109,7 +109,7 @@ def _files_of(board: Board, stored: StoredRun) -> Iterator[TaskFile]:
 
 def _left_out_before(board: Board, stored: StoredRun) -> Iterator[tuple[str, str]]:
     """Name the scorers of tasks that were not on a board, and may be now."""
-    from optimize_eval.tasks.definitions.score.kept import tasks_in  # noqa: PLC0415  most benches have none
+    from optimize_eval.tasks.kept import tasks_in  # noqa: PLC0415  most benches have none
 
     scorers = [scorer for task in tasks_in(stored.manifest["settings"]) for scorer in task.scorers]
     keys = {scorer.evaluator: scorer.key for scorer in scorers}

@@ -37,7 +37,7 @@ from optimize_eval.store.folder import refuse_foreign, settings_in
 from optimize_eval.store.manifest import BENCH
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.tasks import TaskFile
-from optimize_eval.tasks.definitions.target import DIALECT, defined_of
+from optimize_eval.tasks.defined import DIALECT, defined_of
 
 if TYPE_CHECKING:  # most benches have tasks in JSONL
     from optimize_eval.session.benching.defined_tasks import BenchedTask

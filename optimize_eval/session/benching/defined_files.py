@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.session.host import Say
-from optimize_eval.tasks.definitions.target import SUFFIXES
-from optimize_eval.tasks.jsonl.files import shows_tasks
+from optimize_eval.tasks.defined import SUFFIXES
+from optimize_eval.tasks.task_files import shows_tasks
 
 _TASKS = "tasks"
 _MOST_NAMED = 5
@@ -65,7 +65,7 @@ def _defined_in(folder: str) -> tuple[list[Path], list[Path]]:
     there = _yaml_in(folder)
     if not there:
         return [], []
-    from optimize_eval.tasks.definitions.datasets import describes_dataset, is_task  # noqa: PLC0415  it reads YAML
+    from optimize_eval.tasks.yaml.task_data import describes_dataset, is_task  # noqa: PLC0415  it reads YAML
 
     tasks = [one for one in there if is_task(one)]
     return tasks, [one for one in there if one not in tasks and not describes_dataset(one)]

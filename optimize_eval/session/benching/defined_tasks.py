@@ -24,9 +24,9 @@ from optimize_eval.session.replying.columns import check_columns
 from optimize_eval.session.replying.defining import scorers_of
 from optimize_eval.session.replying.prompting import with_samples
 from optimize_eval.tasks import Task, TaskFile
-from optimize_eval.tasks.definitions.datasets import Dataset, dataset_of, left_out
-from optimize_eval.tasks.definitions.target import DIALECT, Given, defined_of
-from optimize_eval.tasks.definitions.task import Entity, TaskDefinition
+from optimize_eval.tasks.defined import DIALECT, Given, defined_of
+from optimize_eval.tasks.definition import Entity, TaskDefinition
+from optimize_eval.tasks.yaml.task_data import Dataset, dataset_of, left_out
 
 
 @frozen
@@ -88,7 +88,7 @@ def _check_data(tasks: Sequence[TaskDefinition], given: Given) -> None:
 
 
 def _check_benched(task: TaskDefinition) -> None:
-    from optimize_eval.tasks.definitions.solve.texts import names_candidate  # noqa: PLC0415  it loads templates
+    from optimize_eval.tasks.solvers import names_candidate  # noqa: PLC0415  it loads templates
 
     if task.solver is not None and names_candidate(task.solver):
         raise UsageError(

@@ -11,7 +11,7 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.kinds.table import identify
 from optimize_eval.tasks import TaskFile
-from optimize_eval.tasks.jsonl.metrics import OWN
+from optimize_eval.tasks.dialects import OWN
 
 _DIGITS = 8
 

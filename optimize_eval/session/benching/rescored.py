@@ -24,7 +24,7 @@ from optimize_eval.session.replying.former_bench import FormerScorers
 from optimize_eval.session.replying.identities import stored_models
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.tasks import TaskFile
-from optimize_eval.tasks.definitions.target import DIALECT
+from optimize_eval.tasks.defined import DIALECT
 
 
 class Bench:

@@ -15,7 +15,7 @@ from optimize_eval.run.splits import SplitSource, choose
 from optimize_eval.session.host import Say
 from optimize_eval.store.manifest import Manifest
 from optimize_eval.tasks import Task, TaskFile, load_tasks
-from optimize_eval.tasks.definitions.target import DIALECT
+from optimize_eval.tasks.defined import DIALECT
 
 _SUFFIX = ".jsonl"
 

@@ -6,7 +6,7 @@ from optimize_eval.base.errors import DataError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.session.host import Say
-from optimize_eval.tasks.definitions.target import defined_of
+from optimize_eval.tasks.defined import defined_of
 
 _WHOSE = "no row that takes part"
 
@@ -19,7 +19,7 @@ def check_columns(specs: Iterable[EvaluatorSpec], sources: Sequence[SplitSource]
     tasks = {id(target.task): target.task for target in map(defined_of, specs) if target}
     if not tasks:
         return
-    from optimize_eval.tasks.definitions.columns import absent  # noqa: PLC0415  most runs have no task in YAML
+    from optimize_eval.tasks.yaml.task_data import absent  # noqa: PLC0415  most runs have no task in YAML
 
     rows = [example.value for source in sources for example in source.examples]
     missing = [one for task in tasks.values() for one in absent(task.columns, rows, _WHOSE)]

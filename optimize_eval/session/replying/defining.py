@@ -13,12 +13,11 @@ from optimize_eval.models.model_kinds import Tasks
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.session.host import Say
 from optimize_eval.session.replying.enclosing import at_level, check_level, runs_code
-from optimize_eval.tasks.definitions.target import DefinedScorer, Given, WrittenTask, defined_of
+from optimize_eval.tasks.defined import DefinedScorer, Given, WrittenTask, defined_of
 
 if TYPE_CHECKING:  # most runs have no task in YAML
     from optimize_eval.session.replying.prompting import Prompting
-    from optimize_eval.tasks.definitions.score.parts import Scorer
-    from optimize_eval.tasks.definitions.task import TaskDefinition
+    from optimize_eval.tasks.definition import Scorer, TaskDefinition
 
 _CANDIDATE = "{{ candidate }}"
 
@@ -74,7 +73,7 @@ def _scorers_of(spec: EvaluatorSpec, given: Given, say: Say) -> Iterator[Evaluat
 def read_task(path: Path, given: Given) -> "TaskDefinition":
     """Read a task with its parameters; raises DataError with all that is wrong, or whose file it is."""
     from optimize_eval.sweepfile.evaluator_keys import evaluator_keys  # noqa: PLC0415  see scorers_of
-    from optimize_eval.tasks.definitions.loading import load_task  # noqa: PLC0415  it reads YAML
+    from optimize_eval.tasks.yaml.loading import load_task  # noqa: PLC0415  it reads YAML
 
     keys = evaluator_keys(str(path.parent))
     try:
@@ -92,8 +91,8 @@ def scorers_of(
 
     Those that are not called need no judge.
     """
-    from optimize_eval.tasks.definitions.evaluating.plain import has_code  # noqa: PLC0415  see read_task
-    from optimize_eval.tasks.definitions.score.tools import model_keys, ranks, score_range  # noqa: PLC0415
+    from optimize_eval.tasks.defined_identity import has_code  # noqa: PLC0415  see read_task
+    from optimize_eval.tasks.scored import model_keys, ranks, score_range  # noqa: PLC0415
 
     if not task.scorers:
         raise UsageError(f"the task {task.key} has no scorer", hint="give it one: see docs/task-files.md")
@@ -123,7 +122,7 @@ def _program_of(scorer: "Scorer", path: str, defaults: EvaluatorSpec, sandbox: s
     """Make the evaluator that a scorer is; programs that a task names are beside it."""
     from optimize_eval.sweepfile import spec_of  # noqa: PLC0415  see read_task
     from optimize_eval.sweepfile.reading import read_evaluator  # noqa: PLC0415
-    from optimize_eval.tasks.definitions.score.tools import evaluator_keys  # noqa: PLC0415
+    from optimize_eval.tasks.scored import evaluator_keys  # noqa: PLC0415
 
     keys = evaluator_keys(scorer.how)
     if keys is None:
@@ -137,8 +136,8 @@ def _keyed(
 ) -> Mapping[str, EvaluatorSpec]:
     """Make the models that a task names by keys: its solver's, and its scorers' where these are called."""
     from optimize_eval.session.replying.models import model_specs  # noqa: PLC0415  see read_task
-    from optimize_eval.tasks.definitions.evaluating.plain import model_keys  # noqa: PLC0415
-    from optimize_eval.tasks.definitions.models import model_text  # noqa: PLC0415  see read_task
+    from optimize_eval.tasks.defined_identity import model_keys  # noqa: PLC0415
+    from optimize_eval.tasks.definition import model_text  # noqa: PLC0415  see read_task
 
     found = {}
     scorers = task.scorers if has_judges else ()
@@ -155,7 +154,7 @@ def unranked_among(specs: Iterable[EvaluatorSpec]) -> list[str]:
     scorers = {spec.name: target.scorer for spec in specs if (target := defined_of(spec))}
     if not scorers:
         return []
-    from optimize_eval.tasks.definitions.score.tools import ranks  # noqa: PLC0415  see read_task
+    from optimize_eval.tasks.scored import ranks  # noqa: PLC0415  see read_task
 
     return [name for name, scorer in scorers.items() if not ranks(scorer)]
 
@@ -195,7 +194,7 @@ def _check_models(task: "TaskDefinition", prompting: "Prompting | None") -> None
 
 def _check_candidates(task: "TaskDefinition", named: Sequence[object]) -> None:
     """Refuse candidates that a task never looks at, and a task that is given none."""
-    from optimize_eval.tasks.definitions.solve.texts import names_candidate  # noqa: PLC0415  see read_task
+    from optimize_eval.tasks.solvers import names_candidate  # noqa: PLC0415  see read_task
 
     is_named = task.solver is not None and names_candidate(task.solver)
     if is_named and not named:

@@ -15,7 +15,7 @@ from optimize_eval.models.model_kinds import Tasks
 from optimize_eval.session.host import Say
 from optimize_eval.store.folder import write_document
 from optimize_eval.store.stored import StoredRun
-from optimize_eval.tasks.definitions.target import CODE, TASKS, defined_of, ways_kept
+from optimize_eval.tasks.defined import CODE, TASKS, defined_of, ways_kept
 
 _RIGHTS: Mapping[str, Any] = {"sandbox": "none"}  # of who starts it
 
@@ -42,7 +42,7 @@ def level_of(specs: Iterable[EvaluatorSpec]) -> str:
 def check_level(specs: Iterable[EvaluatorSpec]) -> None:
     """Refuse a level that this machine cannot keep."""
     if level := level_of(specs):
-        from optimize_eval.tasks.definitions.hosting import hosting  # noqa: PLC0415  see ways_in
+        from optimize_eval.tasks.code import hosting  # noqa: PLC0415  see ways_in
 
         hosting(level)
 
@@ -80,7 +80,7 @@ def _has_code(spec: EvaluatorSpec) -> bool:
     target = defined_of(spec)
     if target is None:
         return False
-    from optimize_eval.tasks.definitions.evaluating.plain import has_code  # noqa: PLC0415  it loads templates
+    from optimize_eval.tasks.defined_identity import has_code  # noqa: PLC0415  it loads templates
 
     return has_code((target.task.solver, target.scorer))
 
@@ -98,7 +98,7 @@ def ways_in(specs: Iterable[EvaluatorSpec], before: Mapping[str, Any], say: Say)
     known = ways_kept(before)
     if not level and not known:
         return {}
-    from optimize_eval.tasks.definitions.hosting import NONE, hosting  # noqa: PLC0415  most runs enclose nothing
+    from optimize_eval.tasks.code import NONE, hosting  # noqa: PLC0415  most runs enclose nothing
 
     way = hosting(level or NONE).to_dict()
     for missing in way.get("missing", ()):

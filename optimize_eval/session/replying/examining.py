@@ -17,15 +17,14 @@ from optimize_eval.session.host import Say
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL, read_document
 from optimize_eval.store.stored import StoredRun
-from optimize_eval.tasks.definitions.target import TASKS, defined_of
+from optimize_eval.tasks.defined import TASKS, defined_of
 
 if TYPE_CHECKING:  # most runs have no task in YAML
     from optimize_eval.findings.metrics.rows import Excluded, TaskRow, TaskRows
     from optimize_eval.session.replying.samples import Samples
     from optimize_eval.store.layout import Cell
-    from optimize_eval.tasks.definitions.score.kept import KeptScorer
-    from optimize_eval.tasks.definitions.score.metrics import PythonMetric
-    from optimize_eval.tasks.definitions.task import Action
+    from optimize_eval.tasks.definition import Action, PythonMetric
+    from optimize_eval.tasks.kept import KeptScorer
 
 Made = dict[str, Any]  # a line for the journal
 
@@ -38,7 +37,7 @@ def kept_in(specs: Iterable[EvaluatorSpec]) -> dict[str, Any]:
     named = [spec for spec in specs if defined_of(spec)]
     if not named:
         return {}
-    from optimize_eval.tasks.definitions.score.kept import kept_tasks, to_dict  # noqa: PLC0415
+    from optimize_eval.tasks.kept import kept_tasks, to_dict  # noqa: PLC0415
 
     return {TASKS: [to_dict(task) for task in kept_tasks(named)]}
 
@@ -48,7 +47,7 @@ def dated_in(folder: Path, kept: Mapping[str, Any], before: Mapping[str, Any]) -
     document = read_document(folder) if TASKS in kept and TASKS in before else None
     if document is None or not any(cell["scored"] for cell in document["cells"]):
         return {}
-    from optimize_eval.tasks.definitions.score.kept import dated  # noqa: PLC0415  see kept_in
+    from optimize_eval.tasks.kept import dated  # noqa: PLC0415  see kept_in
 
     return {TASKS: dated(before[TASKS], kept[TASKS])}
 
@@ -107,7 +106,7 @@ class _Examination:
     def made(self) -> Iterator[list[Made]]:
         """Give what belongs together at once: the outcome of all rules, or all numbers of a metric."""
         from optimize_eval.findings.metrics.rows import excluded_in, rows_in  # noqa: PLC0415  see above
-        from optimize_eval.tasks.definitions.score.kept import tasks_in  # noqa: PLC0415
+        from optimize_eval.tasks.kept import tasks_in  # noqa: PLC0415
 
         with self._stored.reader() as reader:
             for task in tasks_in(self._stored.manifest["settings"]):
@@ -144,7 +143,7 @@ class _Examination:
         }
 
     def _by(self, action: "Action", rows: "TaskRows", failed: dict[str, Made]) -> Iterator[list[int | None]]:
-        from optimize_eval.tasks.definitions.examining import Actions, RuleFault  # noqa: PLC0415  see above
+        from optimize_eval.tasks.yaml.task_data import Actions, RuleFault  # noqa: PLC0415  see above
 
         try:
             rule = Actions([action])
@@ -170,7 +169,7 @@ class _Examination:
         """Run the code of a scorer's metrics that was not run for the rows that count."""
         from optimize_eval.findings.metrics.of_run import code_values  # noqa: PLC0415  see above
         from optimize_eval.findings.metrics.rows import counted, sampled  # noqa: PLC0415
-        from optimize_eval.tasks.definitions.score.metrics import PythonMetric, digest_of, digest_of_code  # noqa: PLC0415
+        from optimize_eval.tasks.definition import PythonMetric, digest_of, digest_of_code  # noqa: PLC0415
 
         metrics = [one for one in scorer.metrics or () if isinstance(one, PythonMetric)]
         if not metrics or excluded is None or scorer.evaluator not in rows.cells:
@@ -190,7 +189,7 @@ class _Examination:
                 yield [{**about, **result, "rows": digest, "snippet": code} for result in results]
 
     def _results(self, metric: "PythonMetric", said: list[Any], rows: "TaskRows") -> Iterator[Made]:
-        from optimize_eval.tasks.definitions.score.of_code import computed  # noqa: PLC0415  see above
+        from optimize_eval.tasks.scorers import computed  # noqa: PLC0415  see above
 
         snippets = self._samples.snippets(rows.task.key)
         deadline = time.monotonic() + rows.task.timeout

@@ -21,11 +21,11 @@ from optimize_eval.session.inputs import is_utf8
 from optimize_eval.session.replying.identities import identity_of, stored_models, with_outputs_in
 from optimize_eval.store.folder import OUTPUTS
 from optimize_eval.store.manifest import Manifest
-from optimize_eval.tasks.definitions.target import Sample, defined_of
+from optimize_eval.tasks.defined import Sample, defined_of
 
 if TYPE_CHECKING:  # most runs have no prompts
-    from optimize_eval.prompts.files import PromptFile
     from optimize_eval.sweepfile.models import NamedModel
+    from optimize_eval.tasks.prompts import PromptFile
 
 
 @frozen
@@ -77,8 +77,8 @@ class Prompting:
 
     def check(self, sources: Iterable[SplitSource], say: Say) -> None:
         """Render all prompts over all examples; raises DataError with all that is wrong."""
-        from optimize_eval.prompts.checked import Where, check_prompts  # noqa: PLC0415  see around
-        from optimize_eval.templates import hosted  # noqa: PLC0415  see around
+        from optimize_eval.tasks.prompts import Where, check_prompts  # noqa: PLC0415  see around
+        from optimize_eval.tasks.templates import hosted  # noqa: PLC0415  see around
 
         examples = [Where(source.file, example) for source in sources for example in source.examples]
         with hosted.held():
@@ -105,9 +105,9 @@ def load_prompting(
     """Load what options name; None where no model is. `how` says how programs are called."""
     if not models:
         return None
-    from optimize_eval.prompts.files import load_prompts  # noqa: PLC0415  most runs have none
     from optimize_eval.session.replying.models import identified, model_specs  # noqa: PLC0415  see around
-    from optimize_eval.tasks.extract import extraction_of  # noqa: PLC0415
+    from optimize_eval.tasks.of_replies import extraction_of  # noqa: PLC0415
+    from optimize_eval.tasks.prompts import load_prompts  # noqa: PLC0415  most runs have none
 
     extraction_of(options.extract or "")
     task = Tasks(

@@ -13,16 +13,16 @@ from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.protocol import Payload
 from optimize_eval.findings.metrics.rows import TaskRow, TaskRows
-from optimize_eval.prompts.prompt import fields_of
 from optimize_eval.run.plan import Plan
 from optimize_eval.session.replying.prompting import of_stored, writing_to
 from optimize_eval.store.stored import StoredRun
-from optimize_eval.tasks.definitions.evaluating.solving import Solving
-from optimize_eval.tasks.definitions.snippets import HostedSnippets, close_snippets, open_snippets
-from optimize_eval.tasks.definitions.solve.trace import Trace
-from optimize_eval.tasks.definitions.target import defined_of
-from optimize_eval.tasks.definitions.task import Action
+from optimize_eval.tasks.code import HostedSnippets, close_snippets, open_snippets
+from optimize_eval.tasks.defined import defined_of
+from optimize_eval.tasks.defined_evaluator import Solving
+from optimize_eval.tasks.definition import Action
 from optimize_eval.tasks.lives import Lives
+from optimize_eval.tasks.prompt import fields_of
+from optimize_eval.tasks.trace import Trace
 
 Seen = tuple[Mapping[str, Any], Trace | None]  # a sample, and what was said about it
 

@@ -12,7 +12,7 @@ from optimize_eval.findings.documents import from_dict
 from optimize_eval.findings.documents import to_dict as as_json
 from optimize_eval.findings.metrics.measuring import measure, tabulate
 from optimize_eval.findings.metrics.shape import Measured, MetricsTable, Sampled
-from optimize_eval.tasks.definitions.score.metrics import (
+from optimize_eval.tasks.definition import (
     Binary,
     Counted,
     Frequency,
@@ -21,7 +21,7 @@ from optimize_eval.tasks.definitions.score.metrics import (
     Number,
     PythonMetric,
     metric_of,
-    to_dict,
+    metric_to_dict,
 )
 
 Rows = Sequence[Mapping[str, Any]]
@@ -286,9 +286,9 @@ EVERY: list[Metric] = [
 ]
 
 
-@pytest.mark.parametrize("metric", EVERY, ids=lambda metric: to_dict(metric)["type"])
+@pytest.mark.parametrize("metric", EVERY, ids=lambda metric: metric_to_dict(metric)["type"])
 def test_a_metric_that_is_written_down_is_read_back(metric: Metric) -> None:
-    assert metric_of(to_dict(metric)) == metric
+    assert metric_of(metric_to_dict(metric)) == metric
 
 
 @given(

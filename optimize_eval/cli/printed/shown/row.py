@@ -21,14 +21,13 @@ from optimize_eval.findings.reasons import fields_said, reason_of
 from optimize_eval.models.model_kinds import prompted_of
 from optimize_eval.models.outputs import Outputs, key_of
 from optimize_eval.models.under_test import reply_facts
-from optimize_eval.prompts.prompt import fields_of
 from optimize_eval.run.plan import Plan, PlannedExample
 from optimize_eval.store.folder import JOURNAL, OUTPUTS
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.store.view import Reader
-from optimize_eval.tasks.definitions.target import defined_of
-from optimize_eval.tasks.extract import extraction_of
-from optimize_eval.tasks.prompted import id_of, prompt_for
+from optimize_eval.tasks.defined import defined_of
+from optimize_eval.tasks.of_replies import extraction_of, id_of, prompt_for
+from optimize_eval.tasks.prompt import fields_of
 
 SCHEMA = "optimize-eval.row.v1"
 

@@ -9,14 +9,14 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.protocol import Payload
 from optimize_eval.cli.printed.shown.places import Places, Told
 from optimize_eval.models.under_test import ASSISTANT
-from optimize_eval.prompts.prompt import fields_of
 from optimize_eval.run.plan import Plan, PlannedExample
 from optimize_eval.store.records import LeftOut
 from optimize_eval.store.view import Reader
-from optimize_eval.tasks.definitions.evaluating.solving import Solving
-from optimize_eval.tasks.definitions.solve.parts import Solver
-from optimize_eval.tasks.definitions.target import DefinedScorer, defined_of
+from optimize_eval.tasks.defined import DefinedScorer, defined_of
+from optimize_eval.tasks.defined_evaluator import Solving
+from optimize_eval.tasks.definition import Solver
 from optimize_eval.tasks.lives import Lives
+from optimize_eval.tasks.prompt import fields_of
 
 _LONGEST = 60.0  # seconds for code of a task that makes its conversation again
 

@@ -1,1 +1,0 @@
-"""A scorer of a task as an evaluator: made live, called, and known again."""

@@ -1,1 +1,0 @@
-"""Scorers: a sample and its trace become scores."""

@@ -1,1 +1,0 @@
-"""Solvers: a sample becomes a trace, which is what was said about it."""

@@ -1,1 +1,0 @@
-"""Task files in JSONL: both dialects, read and checked line by line."""

@@ -1,0 +1,252 @@
+"""What a scorer is given, needs and makes: fields of a sample and its trace, models, numbers.
+
+Whoever makes the tools makes what they give, shares it and closes it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import field
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+from optimize_eval.base.errors import EvaluationError, FailureKind
+from optimize_eval.base.evaluator import Evaluator
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.protocol import ScoreRange
+from optimize_eval.base.spent import NOTHING, Spent
+from optimize_eval.models.judging.asking import Chat, Message
+from optimize_eval.models.spec import Reply
+from optimize_eval.models.under_test import ASSISTANT, ModelUnderTest, Prompt, joined
+from optimize_eval.models.under_test import Message as Said
+from optimize_eval.tasks import definition
+from optimize_eval.tasks.code import Snippets
+from optimize_eval.tasks.templates.fault import RULE, TemplateFault
+from optimize_eval.tasks.templates.hosted import with_conversation
+from optimize_eval.tasks.trace import Trace
+
+STAGE = "scorer"
+FIRST = ("is_correct", "score")  # of code's fields: the one that counts
+
+_PARTS = ("scores", "metadata")
+_MOST_NAMED = 5
+
+
+@frozen
+class Scored:
+    """What a scorer says of a sample."""
+
+    primary: float | None  # None: the scorer gave a label, or only texts
+    scores: Mapping[str, Any]
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    spent: Spent = NOTHING
+
+    @property
+    def side_info(self) -> dict[str, Any]:
+        """Give the fields as a record keeps them."""
+        metadata = {"metadata": self.metadata} if self.metadata else {}
+        return {"scores": self.scores, **metadata}
+
+
+def scored_by_code(returned: Any) -> Scored:
+    """Read what code returned: its scores alone, or beside metadata; raises EvaluationError."""
+    if not isinstance(returned, Mapping):
+        raise unusable(f"compute_scores returned {kind(returned)}, not scores by their names")
+    scores, metadata = _parts(returned)
+    return Scored(primary=primary_of(scores), scores=scores, metadata=metadata)
+
+
+def primary_of(scores: Mapping[str, Any]) -> float | None:
+    """Find the number that counts: is_correct, else score, else the first there is.
+
+    >>> primary_of({"words": 7, "label": "x", "is_correct": True})
+    1.0
+    """
+    names = (*FIRST, *scores)
+    return next((number(scores[name]) for name in names if _is_number(scores.get(name))), None)
+
+
+def number(value: float) -> float:
+    """Make a number of an integer of any size; raises EvaluationError where it is too large."""
+    try:
+        return float(value)
+    except OverflowError:
+        raise unusable("a number is too large to compute with") from None
+
+
+def unusable(message: str, hint: str = "") -> EvaluationError:
+    """Make the failure of a scorer whose own words or data are wrong."""
+    return EvaluationError(FailureKind.REPORTED, message, hint=hint)
+
+
+@contextmanager
+def failing(key: str) -> Iterator[None]:
+    """Let whatever goes wrong say which scorer it was."""
+    try:
+        yield
+    except EvaluationError as error:
+        error.message = f"{STAGE} {key}: {error.message}"
+        error.stage = STAGE
+        raise
+    except TemplateFault as fault:
+        failure = unusable(f"{STAGE} {key}: {RULE}: {fault.reason}")
+        failure.stage = STAGE
+        raise failure from None
+
+
+def _parts(returned: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Take scores and metadata apart; without a mapping of scores, all of it is scores."""
+    scores, metadata = returned.get("scores"), returned.get("metadata")
+    if not isinstance(scores, Mapping):
+        return returned, {}
+    if others := [name for name in returned if name not in _PARTS]:
+        named = ", ".join(map(repr, others[:_MOST_NAMED]))
+        hint = "put it into scores, or into metadata, which is kept out of metrics"
+        raise unusable(f"compute_scores returned {named} beside scores and metadata", hint)
+    if metadata is not None and not isinstance(metadata, Mapping):
+        raise unusable(f"compute_scores returned {kind(metadata)} as metadata, not an object")
+    return scores, metadata or {}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, bool | int | float)
+
+
+def kind(value: Any) -> str:
+    """Say what kind of JSON value something is."""
+    return "null" if value is None else _KINDS.get(type(value), "an object")
+
+
+_KINDS = {bool: "true or false", int: "a number", float: "a number", str: "a text", list: "a list"}
+
+
+class Case(NamedTuple):
+    """A sample with what was said about it; `place` is its index among all samples, where that is known."""
+
+    sample: Mapping[str, Any]
+    trace: Trace | None
+    fields: Mapping[str, Any]
+    place: int | None = None
+
+    @property
+    def last_text(self) -> str:
+        """Give the last text of the assistant; an empty one where there is none."""
+        return (self.trace and self.trace.last_text(ASSISTANT)) or ""
+
+
+def case_of(sample: Mapping[str, Any], trace: Trace | None, place: int | None = None) -> Case:
+    return Case(sample, trace, variables(sample, trace), place)
+
+
+def variables(sample: Mapping[str, Any], trace: Trace | None) -> dict[str, Any]:
+    """Give a template's variables; without a trace there is the sample alone."""
+    fields = {"sample": sample}
+    return fields if trace is None else with_conversation(fields, plain(trace))
+
+
+def plain(trace: Trace) -> dict[str, Any]:
+    """Give a trace as plain JSON."""
+    return {"items": list(trace.items), "completion": trace.completion}
+
+
+Keys = Mapping[str, Any]  # as a sweep file's [[evaluator]] has them
+
+
+@frozen
+class Tools:
+    """What is handed in."""
+
+    model: Callable[[str], Chat]  # by the key that the task names
+    evaluator: Callable[[Keys], Evaluator]
+    snippets: Snippets
+    samples: Callable[[], Sequence[Mapping[str, Any]]]  # of the split, in the dataset's order
+
+
+def evaluator_keys(how: definition.How) -> Keys | None:
+    """Tell which evaluator a scorer calls; None for those that call none."""
+    match how:
+        case definition.Bleu():
+            return {"use": "@bleu"}
+        case definition.StringEquals():
+            return {"use": "@string_equals"}
+        case definition.ChoiceEquals():
+            return {"use": "@string_equals_mcqa"}
+        case definition.FunctionCalls(in_order=in_order):
+            return {"use": f"@function_call_coverage@{'in' if in_order else 'any'}_order"}
+        case definition.Program(keys=keys):
+            return keys
+    return None
+
+
+def model_keys(how: definition.How) -> Iterator[str]:
+    """List the keys of the models that a scorer calls."""
+    match how:
+        case (
+            definition.Classifier(model_key=key)
+            | definition.JudgeScore(model_key=key)
+            | definition.Labeler(model_key=key)
+        ):
+            yield key
+        case definition.RagChecker(judge_model_key=key):
+            yield key
+
+
+def score_range(how: definition.How) -> ScoreRange:
+    """Tell which numbers a scorer's may be: any, if code or a program says so; labels are none."""
+    match how:
+        case (
+            definition.PythonScorer()
+            | definition.AllSamplesScorer()
+            | definition.Evidence()
+            | definition.Labeler()
+        ):
+            return ScoreRange.ANY
+        case definition.Program(keys=keys):
+            return ScoreRange(keys.get("score_range", ScoreRange.UNIT))
+    return ScoreRange.UNIT
+
+
+def ranks(scorer: definition.Scorer) -> bool:
+    """Return True if a scorer says which of two is better: quality checks and labels do not."""
+    return scorer.purpose == "score" and has_number(scorer.how)
+
+
+def has_number(how: definition.How) -> bool:
+    """Return True if a scorer is to give a number: a labeler gives a label, and code whatever it likes."""
+    return not isinstance(how, definition.Labeler)
+
+
+@runtime_checkable
+class TakesMessages(Chat, Protocol):
+    """A model that is called with messages as they are, and may be held to a schema."""
+
+
+def chat_of(model: ModelUnderTest) -> Chat:
+    """Give a model under test as one that judges."""
+    return model if isinstance(model, TakesMessages) else ChatUnderTest(model)
+
+
+class ChatUnderTest:
+    """Calls a model that takes prompts; it is held to no schema."""
+
+    def __init__(self, model: ModelUnderTest) -> None:
+        self._model = model
+
+    def chat(
+        self,
+        messages: Sequence[Message],
+        deadline: float,
+        *,
+        schema: Mapping[str, Any] | None = None,
+    ) -> Reply:
+        """Reply before `deadline`, or raise EvaluationError."""
+        del schema
+        several = tuple(Said(one["role"], one["content"]) for one in messages)
+        output = self._model.generate(Prompt(text=joined(several), several=several), deadline)
+        return Reply(
+            text=output.text,
+            prompt_tokens=output.side.get("prompt_tokens"),
+            completion_tokens=output.side.get("completion_tokens"),
+            finish_reason=output.side.get("finish_reason"),
+            reasoning=output.reasoning,
+            model=output.side.get("answered_by"),
+            spent=output.spent,
+        )

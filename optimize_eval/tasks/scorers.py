@@ -1,0 +1,301 @@
+"""Scorers made live, as one table: code of the task, systems that it looks at, models that judge.
+
+A structured output is held to a schema, and nothing is added to the prompts. Otherwise the system prompt ends
+with one line, which says what to answer with.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
+from typing import Any
+
+from optimize_eval.base import strict_json
+from optimize_eval.base.errors import EvaluationError
+from optimize_eval.base.protocol import Skip
+from optimize_eval.models.judging.asking import THE_OBJECT, Question, ask, usage_of
+from optimize_eval.models.judging.form import AnswerForm, Rubric, schema_of
+from optimize_eval.models.judging.verdicts import Judgement, parse_reply
+from optimize_eval.models.shared import stays
+from optimize_eval.tasks import definition, evaluator_scorers
+from optimize_eval.tasks.code import Snippets
+from optimize_eval.tasks.definition import (
+    AllSamplesScorer,
+    Classifier,
+    Evidence,
+    JudgeScore,
+    Labeler,
+    PythonMetric,
+    PythonScorer,
+)
+from optimize_eval.tasks.evaluator_scorers import Scoring, text_of
+from optimize_eval.tasks.rag import rag_checker
+from optimize_eval.tasks.scored import (
+    Case,
+    Scored,
+    Tools,
+    case_of,
+    failing,
+    kind,
+    number,
+    plain,
+    scored_by_code,
+    unusable,
+)
+from optimize_eval.tasks.templates import hosted
+from optimize_eval.tasks.trace import Trace
+
+_SCORES_FUNCTION = "compute_scores"
+
+
+def python(how: PythonScorer, tools: Tools) -> Scoring:
+    def score(case: Case, deadline: float) -> Scored:
+        output = {} if case.trace is None else {"solver_output": plain(case.trace)}
+        arguments = {"sample": case.sample, **output}
+        return scored_by_code(tools.snippets.call(how.snippet, _SCORES_FUNCTION, arguments, deadline))
+
+    return score
+
+
+def all_samples(how: AllSamplesScorer, tools: Tools) -> Scoring:
+    listed = _Listed(how.snippet, tools)
+
+    def score(case: Case, deadline: float) -> Scored:
+        if case.place is None:
+            raise unusable("it is not known which of all samples this is")
+        return scored_by_code(listed.at(case.place, deadline))
+
+    return score
+
+
+class _Listed:
+    """What code returns for all samples: it is called by whoever wants its entry first, the others wait."""
+
+    def __init__(self, code: str, tools: Tools) -> None:
+        self._code = code
+        self._tools = tools
+        self._calling = threading.Lock()
+        self._entries: Sequence[Any] | EvaluationError | None = None
+
+    def at(self, place: int, deadline: float) -> Any:
+        with self._calling:
+            if self._entries is None:
+                self._entries = self._called(deadline)
+        if isinstance(self._entries, EvaluationError):
+            raise copy(self._entries)
+        return self._entries[place]
+
+    def _called(self, deadline: float) -> Sequence[Any] | EvaluationError:
+        """Call it; the code's own failure stays one, as another call would make the same again."""
+        samples = self._tools.samples()
+        try:
+            returned = self._tools.snippets.call(self._code, _SCORES_FUNCTION, {"samples": samples}, deadline)
+            return _checked(returned, len(samples))
+        except EvaluationError as error:
+            if not stays(error):
+                raise
+            return error.with_traceback(None)
+
+
+def _checked(returned: Any, count: int) -> Sequence[Any]:
+    if not isinstance(returned, list):
+        raise unusable(f"compute_scores returned {kind(returned)}, not a list")
+    if len(returned) != count:
+        raise unusable(f"compute_scores returned {len(returned)} entries for {count} samples")
+    return returned
+
+
+_EVIDENCE_FUNCTION = "compute_evidence"
+_SHAPE = '{"metrics": {"NAME": {"value": 1, "reason": "…"}}}'
+
+
+def of_system(how: Evidence, tools: Tools) -> Scoring:
+    def score(_case: Case, deadline: float) -> Scored:
+        return computed_evidence(how.snippet, tools.snippets, deadline)
+
+    return score
+
+
+def computed_evidence(snippet: str, snippets: Snippets, deadline: float) -> Scored:
+    """Run a system task's code; its first metric is the number. Raises EvaluationError."""
+    metrics = _metrics(snippets.call(snippet, _EVIDENCE_FUNCTION, {}, deadline))
+    values = {name: _value(name, metric) for name, metric in metrics.items()}
+    reasons = {name: metric["reason"] for name, metric in metrics.items() if metric.get("reason")}
+    return Scored(
+        primary=next(iter(values.values())),
+        scores=values,
+        metadata={"reasons": reasons} if reasons else {},
+    )
+
+
+def _metrics(returned: Any) -> Mapping[str, Any]:
+    metrics = returned.get("metrics") if isinstance(returned, Mapping) else None
+    if not isinstance(metrics, Mapping):
+        raise unusable(f"compute_evidence returned {kind(returned)} without metrics: it returns {_SHAPE}")
+    if not metrics:
+        raise unusable("compute_evidence returned no metrics")
+    if "" in metrics:
+        raise unusable("compute_evidence returned a metric without a name")
+    return metrics
+
+
+def _value(name: str, metric: Any) -> float:
+    match metric:
+        case {"value": bool() | int() | float() as value}:
+            return number(value)
+        case {"value": value}:
+            raise unusable(f"the value of the metric {name!r} is {kind(value)}, not a number")
+    raise unusable(f"the metric {name!r} has no value: it is {_SHAPE}")
+
+
+STAGE = "metric"
+
+_METRICS_FUNCTION = "compute_metrics"
+
+
+def computed(
+    metric: PythonMetric, rows: Sequence[Mapping[str, Any]], snippets: Snippets, deadline: float
+) -> Mapping[str, float]:
+    """Compute a metric's numbers by their names; raises EvaluationError, whose stage is "metric".
+
+    A row is the side info of a scored sample: scores, and perhaps metadata.
+    """
+    scores = [{"values": row["scores"], "metadata": row.get("metadata", {})} for row in rows]
+    try:
+        return _checked_metrics(
+            snippets.call(metric.snippet, _METRICS_FUNCTION, {"scores": scores}, deadline)
+        )
+    except EvaluationError as error:
+        error.message = f"{STAGE} {metric.key or 'python'}: {error.message}"
+        error.stage = STAGE
+        raise
+
+
+def _checked_metrics(returned: Any) -> Mapping[str, float]:
+    if not isinstance(returned, Mapping):
+        raise unusable(f"compute_metrics returned {kind(returned)}, not numbers by their names")
+    for name, value in returned.items():
+        if not isinstance(value, bool | int | float):
+            raise unusable(f"compute_metrics returned {kind(value)} as {name!r}, not a number")
+    return {name: number(value) for name, value in returned.items()}
+
+
+_THE_LABEL = "the label"
+
+Judge = Classifier | JudgeScore | Labeler
+
+
+def classifier(how: Classifier, tools: Tools) -> Scoring:
+    rubric = Rubric(
+        form=AnswerForm.CLASSIFIER,
+        correct_labels=tuple(how.correct_labels),
+        incorrect_labels=tuple(how.incorrect_labels),
+    )
+
+    def scores(read: Judgement) -> Mapping[str, Any]:
+        return {"is_correct": read.side_info["is_correct"]}
+
+    return _judged(how, tools, rubric, _one_of(rubric.known_labels), scores)
+
+
+def judge_score(how: JudgeScore, tools: Tools) -> Scoring:
+    rubric = Rubric(form=AnswerForm.SCORER, score_min=how.score_min, score_max=how.score_max)
+    form = f"one number from {how.score_min:g} to {how.score_max:g}"
+    return _judged(how, tools, rubric, form, lambda read: {"score": read.score})
+
+
+def labeler(how: Labeler, tools: Tools) -> Scoring:
+    rubric = Rubric(form=AnswerForm.LABELER, labels=tuple((label, 1.0) for label in how.valid_labels))
+    form = _one_of(how.valid_labels) if how.valid_labels else _THE_LABEL
+    return _judged(
+        how, tools, rubric, form, lambda read: {"label": read.side_info["label"]}, has_number=False
+    )
+
+
+def _judged(
+    how: Judge,
+    tools: Tools,
+    rubric: Rubric,
+    form: str,
+    scores: Callable[[Judgement], Mapping[str, Any]],
+    *,
+    has_number: bool = True,
+) -> Scoring:
+    chat, user = tools.model(how.model_key), text_of(how.user_prompt)
+    schema = schema_of(rubric) if how.use_structured_outputs else None
+    system = text_of(how.system_prompt)
+    ending = "" if schema or form == _THE_LABEL else f"Answer with {form}"
+
+    def score(case: Case, deadline: float) -> Scored:
+        messages = _messages(_ended(system(case), ending), user(case))
+        judged = _foreign(case)
+        question = Question(how.model_key, messages, schema, THE_OBJECT if schema else form)
+        asked = ask(chat, question, lambda text: parse_reply(text, rubric, judged), deadline)
+        fields = scores(asked.read)
+        others = {key: value for key, value in asked.read.side_info.items() if key not in fields}
+        return Scored(
+            primary=asked.read.score if has_number else None,
+            scores=fields,
+            metadata={**others, "usage": usage_of(asked.replies)},
+            spent=asked.spent,
+        )
+
+    return score
+
+
+def _ended(text: str, line: str) -> str:
+    """Put a line at the end of a text, if there is one."""
+    return f"{text}\n{line}" if text and line and not text.endswith("\n") else text + line
+
+
+def _messages(system: str, user: str) -> list[dict[str, str]]:
+    first = [{"role": "system", "content": system}] if system else []
+    return [*first, {"role": "user", "content": user}]
+
+
+def _foreign(case: Case) -> list[str]:
+    """Give what others wrote: a verdict that stands there is only quoted."""
+    trace = [*case.trace.items] if case.trace else []
+    return [strict_json.dumps(dict(case.sample)).decode(), strict_json.dumps(trace).decode()]
+
+
+def _one_of(labels: Iterable[str]) -> str:
+    return f"exactly one of: {', '.join(labels)}"
+
+
+_KINDS: Mapping[type, Callable[[Any, Tools], Callable[[Case, float], Scored | Skip]]] = {
+    definition.Bleu: evaluator_scorers.bleu,
+    definition.StringEquals: evaluator_scorers.string_equals,
+    definition.ChoiceEquals: evaluator_scorers.choice_equals,
+    definition.FunctionCalls: evaluator_scorers.function_calls,
+    definition.Program: evaluator_scorers.program,
+    definition.Classifier: classifier,
+    definition.JudgeScore: judge_score,
+    definition.Labeler: labeler,
+    definition.RagChecker: rag_checker,
+    definition.PythonScorer: python,
+    definition.AllSamplesScorer: all_samples,
+    definition.Evidence: of_system,
+}
+
+
+class LiveScorer:
+    """Scores samples; safe to call from several threads. Its tools are not its own to close."""
+
+    def __init__(self, scorer: definition.Scorer, tools: Tools) -> None:
+        self.key = scorer.key
+        with failing(self.key):
+            self._score = _KINDS[type(scorer.how)](scorer.how, tools)
+        hosted.hold()
+
+    def score(
+        self, sample: Mapping[str, Any], trace: Trace | None, deadline: float, *, place: int | None = None
+    ) -> Scored | Skip:
+        """Score before `deadline`, or raise EvaluationError.
+
+        `place` is the sample's index among all, which code for all samples wants.
+        """
+        with failing(self.key):
+            return self._score(case_of(sample, trace, place), deadline)
+
+    def close(self) -> None:
+        hosted.release()

@@ -1,0 +1,209 @@
+"""Task files: which dialect one is in, its tasks and what is wrong with it. Both dialects become Tasks."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from optimize_eval.base import files, shipped
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.strict_json import Line, read_lines
+from optimize_eval.tasks import dialects as examples
+from optimize_eval.tasks import dialects as spec
+from optimize_eval.tasks.dialects import (
+    IN_EXAMPLES,
+    IN_SPEC,
+    ROOT,
+    UNCHANGED,
+    Fault,
+    TaskError,
+    TaskExample,
+    TaskSpec,
+    error_of,
+    evaluator_of,
+    not_an_object,
+    render,
+    unreadable,
+)
+
+SPEC, EXAMPLES, DATASET = "spec", "examples", "dataset"
+FIXTURES = "datasets/tasks.jsonl"
+
+_MOST_SOUGHT = 1 << 20  # bytes, in which a record shows what a file is
+
+_Record = TaskSpec | TaskExample
+_Read = Callable[[Iterable[Line]], Iterator[tuple[Line, _Record] | TaskError]]
+
+
+@frozen
+class Task:
+    """What to send to a model and how to score its reply: a record of a task file of any dialect."""
+
+    id: str
+    line: int
+    prompt: str  # rendered: what a model is sent
+    targets: tuple[str, ...]
+    metric: str  # its id, such as rouge_l@ascii
+    evaluator: str  # the text that `-e` takes
+    post_process: str
+    category: str | None  # None in the examples dialect
+    raw: bytes  # the record as the file has it, which is the evaluator's example
+
+
+@frozen
+class TaskFile:
+    """A file with its tasks and the errors of its bad lines; `name` is that of its task."""
+
+    path: str
+    name: str
+    dialect: str
+    sha256: str
+    tasks: tuple[Task, ...]
+    errors: tuple[TaskError, ...]
+
+
+def load_tasks(path: str | Path, *, format: str | None = None) -> TaskFile:  # noqa: A002  a fixed name
+    """Load a task file; wrong lines are in `errors`; a file without any task is a UsageError."""
+    file = read_task_file(path, format=format)
+    if file.dialect == DATASET or not (file.tasks or file.errors):
+        raise UsageError(
+            f"{path} holds no task: no record has task_id, metric_name or metric",
+            hint="see datasets/tasks.jsonl (spec) and datasets/tasks/arithmetic.jsonl (examples)",
+        )
+    return file
+
+
+def validate_file(
+    path: str | Path,
+    *,
+    format: str | None = None,  # noqa: A002  a fixed name
+) -> tuple[list[TaskSpec | TaskExample], list[TaskError]]:
+    """Check a file line by line: what is valid, and an error for each line that is not.
+
+    >>> tasks, errors = validate_file(shipped.path("datasets/tasks.jsonl"))
+    >>> len(tasks), errors
+    (10, [])
+    """
+    _, pairs, errors = _read(files.read(path, files.DATASET), format)
+    return [record for _, record in pairs], errors
+
+
+def load_fixtures() -> list[TaskSpec]:
+    """Load the ten tasks that ship, two of each category."""
+    tasks, _ = validate_file(shipped.path(FIXTURES), format=SPEC)
+    return [task for task in tasks if isinstance(task, TaskSpec)]
+
+
+def read_task_file(path: str | Path, *, format: str | None = None) -> TaskFile:  # noqa: A002  a fixed name
+    """Read any file; one that shows no dialect is a dataset, and has no tasks."""
+    return parse_task_file(path, files.read(path, files.DATASET), format=format)
+
+
+def shows_tasks(path: Path) -> bool:
+    """Return True if the first record of a file is one of a task file; notes and broken lines are none."""
+    with path.open("rb") as stream:
+        values = (line.value for line in read_lines(stream.read(_MOST_SOUGHT)))
+        first = next((value for value in values if isinstance(value, dict)), None)
+    return first is not None and dialect_of([first]) != DATASET
+
+
+def parse_task_file(path: str | Path, data: bytes, *, format: str | None) -> TaskFile:  # noqa: A002  a fixed name
+    """Read what a whole file holds; see read_task_file."""
+    dialect, pairs, errors = _read(data, format)
+    return TaskFile(
+        path=str(path),
+        name=Path(path).stem,
+        dialect=dialect,
+        sha256=sha256(data).hexdigest(),
+        tasks=tuple(_task(line, record) for line, record in pairs),
+        errors=tuple(errors),
+    )
+
+
+def read_record(raw: bytes, number: int) -> Task | TaskError:
+    """Read one record by itself, as a run hands it over; `number` is its line, which may name it."""
+    lines = [replace(line, number=number) for line in read_lines(raw)]
+    dialect = dialect_of(line.value for line in lines)
+    for read in _READERS[dialect](lines):
+        return read if isinstance(read, TaskError) else _task(*read)
+    fault = Fault("missing_required", ROOT, "it has none of task_id, metric_name and metric")
+    return TaskError.of(fault, line_number=number)
+
+
+def dialect_of(values: Iterable[Any]) -> str:
+    """Tell the dialect by the first record that shows one, and not both."""
+    guesses = (_shown(value) for value in values if isinstance(value, dict))
+    both = DATASET
+    for dialects in guesses:
+        if len(dialects) == 1:
+            return dialects[0]
+        both = dialects[0] if dialects else both
+    return both
+
+
+def _shown(record: Mapping[str, Any]) -> list[str]:
+    marks = {SPEC: spec.SPEC_MARKS, EXAMPLES: examples.EXAMPLES_MARKS}
+    return [dialect for dialect, names in marks.items() if any(name in record for name in names)]
+
+
+def _read(data: bytes, dialect: str | None) -> tuple[str, list[tuple[Line, _Record]], list[TaskError]]:
+    lines = list(read_lines(data))
+    chosen = dialect or dialect_of(line.value for line in lines)
+    if chosen not in _READERS:
+        raise UsageError(
+            f"no format of task files is called {chosen!r}", hint=f"name one of {', '.join(_READERS)}"
+        )
+    read = list(_READERS[chosen](lines))
+    errors = [item for item in read if isinstance(item, TaskError)]
+    return chosen, [item for item in read if not isinstance(item, TaskError)], errors
+
+
+def _read_dataset(lines: Iterable[Line]) -> Iterator[tuple[Line, _Record] | TaskError]:
+    for line in lines:
+        if fault := unreadable(line):
+            yield error_of(line, fault)
+        elif not isinstance(line.value, dict):
+            yield error_of(line, not_an_object(line.value))
+
+
+_READERS: Mapping[str, _Read] = {
+    SPEC: spec.read_spec,
+    EXAMPLES: examples.read_examples,
+    DATASET: _read_dataset,
+}
+
+
+def _task(line: Line, record: _Record) -> Task:
+    return _of_spec(line, record) if isinstance(record, TaskSpec) else _of_example(line, record)
+
+
+def _of_spec(line: Line, task: TaskSpec) -> Task:
+    metric = IN_SPEC[task.metric_name]
+    return Task(
+        id=task.task_id,
+        line=line.number,
+        prompt=render(task),
+        targets=task.targets,
+        metric=metric,
+        evaluator=evaluator_of(metric),
+        post_process=task.post_process,
+        category=task.category,
+        raw=line.raw,
+    )
+
+
+def _of_example(line: Line, example: TaskExample) -> Task:
+    metric = IN_EXAMPLES.get(example.metric, example.metric)
+    return Task(
+        id=example.task_id,
+        line=line.number,
+        prompt=example.prompt,
+        targets=example.targets,
+        metric=metric,
+        evaluator=evaluator_of(metric),
+        post_process=UNCHANGED,
+        category=None,
+        raw=line.raw,
+    )
