@@ -7,7 +7,7 @@ from tests.paths import ROOT
 
 TESTS, PACKAGE = ROOT / "tests", ROOT / "optimize_eval"
 APART = {  # folders of tests that are about no room of the package
-    "evaluators": "the programs that ship",
+    "shipped": "the programs that ship",
     "faults": "what goes wrong, in whatever room",
     "page": "the page of a run, in a browser",
 }

@@ -12,14 +12,14 @@ from optimize_eval.options.evaluators import JudgedByOptions, JudgeOptions, Prog
 
 if TYPE_CHECKING:
     from optimize_eval.base.manners import Manners
-    from optimize_eval.kinds.judge.rubric import JudgeSpec
+    from optimize_eval.evaluators.rubric import JudgeSpec
 
 
 def starting_spec(
     programs: ProgramOptions, judge: "JudgeSpec | None" = None, manners: "Manners | None" = None
 ) -> EvaluatorSpec:
     """Make what every evaluator that is named starts from."""
-    from optimize_eval.kinds.table import parse_headers  # noqa: PLC0415  a plain --help calls no evaluator
+    from optimize_eval.evaluators.kinds import parse_headers  # noqa: PLC0415  a plain --help calls no evaluator
 
     return EvaluatorSpec(
         timeout=programs.timeout,
@@ -43,7 +43,7 @@ def judge_of(judging: JudgedByOptions) -> "JudgeSpec | None":
         refuse_blank(f"--{name.replace('_', '-')}", text)
     if not given:
         return None
-    from optimize_eval.kinds.judge.kind import plan_judge  # noqa: PLC0415  see starting_spec
+    from optimize_eval.evaluators.judge_kind import plan_judge  # noqa: PLC0415  see starting_spec
 
     return plan_judge(given)
 

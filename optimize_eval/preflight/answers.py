@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.protocol import Answer, Payload, Skip
 from optimize_eval.base.wrong_answers import own_words
-from optimize_eval.kinds import reproduce
+from optimize_eval.evaluators import reproduce
 from optimize_eval.preflight.examined import (
     AT_ONCE,
     CallResult,

@@ -14,9 +14,9 @@ from dataclasses import replace
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.protocol import NO_CAPABILITIES, Payload
-from optimize_eval.kinds import reproduce
-from optimize_eval.kinds.kind import Checks
-from optimize_eval.kinds.table import kind_of
+from optimize_eval.evaluators import reproduce
+from optimize_eval.evaluators.kind import Checks
+from optimize_eval.evaluators.kinds import kind_of
 from optimize_eval.preflight import DEFAULT_BUDGET
 from optimize_eval.preflight.answers import answers, more_answers
 from optimize_eval.preflight.examined import (

@@ -15,7 +15,7 @@ from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import Answer, Answered, Payload, Skip
 from optimize_eval.base.spent import Spending
-from optimize_eval.kinds.table import connect
+from optimize_eval.evaluators.kinds import connect
 
 SENTINEL = "__optimize_anything_preflight__"
 AT_ONCE = 2 * (os.cpu_count() or 1)

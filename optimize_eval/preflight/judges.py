@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator
 
 from optimize_eval.base.errors import EvaluationError, UsageError
 from optimize_eval.base.protocol import Answer, Payload, Skip
-from optimize_eval.kinds import reproduce
-from optimize_eval.kinds.judge.live import model_of
-from optimize_eval.kinds.judge.rubric import judge_of
-from optimize_eval.kinds.table import connect
+from optimize_eval.evaluators import reproduce
+from optimize_eval.evaluators.judge import model_of
+from optimize_eval.evaluators.kinds import connect
+from optimize_eval.evaluators.rubric import judge_of
 from optimize_eval.preflight.answers import first_answers, key_check
 from optimize_eval.preflight.examined import CallResult, CheckOutcome, CheckStatus, Examined, in_words, live
 from optimize_eval.preflight.replies import answered_by, length, scale

@@ -9,8 +9,8 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.data.candidates import Candidate
 from optimize_eval.data.selection import parse_selection
-from optimize_eval.kinds.table import kind_of
-from optimize_eval.kinds.task import task_spec
+from optimize_eval.evaluators.kinds import kind_of
+from optimize_eval.evaluators.task_kind import task_spec
 from optimize_eval.models.model_kinds import CMD, Tasks, parse_model, program_spec, tasks_of
 from optimize_eval.options.prompts import NAMES, check_prompting
 from optimize_eval.preflight.data_files import CheckedFile

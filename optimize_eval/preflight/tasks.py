@@ -13,8 +13,8 @@ from dataclasses import replace
 from optimize_eval.base.errors import EvaluationError, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.protocol import Payload
-from optimize_eval.kinds.kind import Checks
-from optimize_eval.kinds.table import kind_of
+from optimize_eval.evaluators.kind import Checks
+from optimize_eval.evaluators.kinds import kind_of
 from optimize_eval.preflight.answers import answers, speed_check, start_of
 from optimize_eval.preflight.examined import (
     AT_ONCE,

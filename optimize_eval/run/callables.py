@@ -17,14 +17,14 @@ from optimize_eval.base.evaluator import DEFAULT_TIMEOUT, EvaluatorSpec
 from optimize_eval.base.protocol import Payload, ScoreRange, Skip, check_task_model, parse_score_range
 from optimize_eval.data.datasets import make_example
 from optimize_eval.data.example import Example
-from optimize_eval.kinds.command import command_spec
-from optimize_eval.kinds.endpoint import endpoint_spec
-from optimize_eval.kinds.table import connect
+from optimize_eval.evaluators.command_kind import command_spec
+from optimize_eval.evaluators.endpoint_kind import endpoint_spec
+from optimize_eval.evaluators.kinds import connect
 from optimize_eval.programs.codec import split_command
 from optimize_eval.run.attempt import call_with_retries
 
 if TYPE_CHECKING:
-    from optimize_eval.kinds.judge.rubric import JudgeSpec
+    from optimize_eval.evaluators.rubric import JudgeSpec
 
 
 class PlainEvaluator:
@@ -177,7 +177,7 @@ def llm_judge_evaluator(
     name fields of examples by dotted paths: all that it is shown, and what it never is. `quality_dimensions`
     and `hard_constraints` are other names of `dimensions` and `constraints`.
     """
-    from optimize_eval.kinds.judge.kind import judge_spec  # noqa: PLC0415  a command needs no judge
+    from optimize_eval.evaluators.judge_kind import judge_spec  # noqa: PLC0415  a command needs no judge
 
     given = {
         "objective": objective,
@@ -199,7 +199,7 @@ def llm_judge_evaluator(
 
 def _rubric(rubric: str | Path | Mapping[str, Any] | None, given: Mapping[str, Any]) -> "JudgeSpec":
     """Read a rubric from its file or from what such a file would say; what is given beside it wins."""
-    from optimize_eval.kinds.judge.rubric_file import read_rubric, said_in  # noqa: PLC0415  a command needs none
+    from optimize_eval.evaluators.rubric import read_rubric, said_in  # noqa: PLC0415  a command needs none
 
     source = str(rubric) if isinstance(rubric, str | Path) else "llm_judge_evaluator"
     keys = said_in(source) if isinstance(rubric, str | Path) else {**(rubric or {})}

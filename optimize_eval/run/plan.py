@@ -17,8 +17,8 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import Remembers, frozen
 from optimize_eval.base.protocol import Payload
 from optimize_eval.data.candidates import Candidate
-from optimize_eval.kinds.addressed import check_headers
-from optimize_eval.kinds.table import identify
+from optimize_eval.evaluators.addressed import check_headers
+from optimize_eval.evaluators.kinds import identify
 from optimize_eval.programs.identity import Identity
 from optimize_eval.run.splits import (
     PlanExamples,

@@ -12,7 +12,7 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.names import distinct
-from optimize_eval.kinds.table import identify
+from optimize_eval.evaluators.kinds import identify
 from optimize_eval.run.described import entry_of
 from optimize_eval.store.manifest import Manifest, additions_of, evaluators_of, layout_of
 from optimize_eval.store.run_document import current

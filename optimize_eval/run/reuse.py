@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.protocol import validate_evaluator_payload
-from optimize_eval.kinds.table import is_served
+from optimize_eval.evaluators.kinds import is_served
 from optimize_eval.models.outputs import as_copied
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.scribe import Clock

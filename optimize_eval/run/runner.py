@@ -19,7 +19,7 @@ from optimize_eval.base.frozen import frozen
 from optimize_eval.base.manners import Caps
 from optimize_eval.base.outcome import Failed, Progress
 from optimize_eval.engines.local import LocalEngine
-from optimize_eval.kinds.table import connect
+from optimize_eval.evaluators.kinds import connect
 from optimize_eval.run.live import Connecting, LiveEvaluators, crowded_out
 from optimize_eval.run.parts.changes import changed_evaluators, changed_models
 from optimize_eval.run.parts.failing import PartFailures, Prevalent

@@ -16,7 +16,7 @@ import orjson
 from optimize_eval.base.errors import EvaluationError, FailureKind, Skipped
 from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec
 from optimize_eval.base.protocol import Answered, Payload, ScoreRange, judge_answer
-from optimize_eval.kinds.table import connect
+from optimize_eval.evaluators.kinds import connect
 from optimize_eval.models.model_kinds import prompted_of
 from optimize_eval.programs.codec import CommandLine, argv_of, call_singly
 from optimize_eval.run.live import Connecting

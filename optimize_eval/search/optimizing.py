@@ -9,8 +9,8 @@ from typing import Any
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.outcome import Progress
 from optimize_eval.data.candidates import Candidate
+from optimize_eval.evaluators.kinds import connect, identify
 from optimize_eval.findings.shapes.summary import Summary
-from optimize_eval.kinds.table import connect, identify
 from optimize_eval.programs.identity import Identity
 from optimize_eval.run.live import Connecting
 from optimize_eval.run.runner import Status

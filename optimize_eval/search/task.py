@@ -13,8 +13,8 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import check_task_model
 from optimize_eval.data.candidates import Candidate
-from optimize_eval.kinds.addressed import check_headers
-from optimize_eval.kinds.table import identify, kind_of
+from optimize_eval.evaluators.addressed import check_headers
+from optimize_eval.evaluators.kinds import identify, kind_of
 from optimize_eval.models.model_kinds import program_of
 from optimize_eval.options.compared import Leaks
 from optimize_eval.run.splits import check_labels, sighted

@@ -9,7 +9,7 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.files import STDIN
 from optimize_eval.data.candidates import LONGEST_NAME, Candidate, CandidatePath
-from optimize_eval.kinds.table import check_used, named_apart, parse_evaluator
+from optimize_eval.evaluators.kinds import check_used, named_apart, parse_evaluator
 from optimize_eval.session.host import Say
 from optimize_eval.session.inputs import is_utf8
 from optimize_eval.sweepfile import spec_of

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.frozen import frozen
-from optimize_eval.kinds.table import connect
+from optimize_eval.evaluators.kinds import connect
 from optimize_eval.run.live import Connecting
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.recheck import Rechecked, recheck

@@ -8,8 +8,8 @@ from typing import Protocol
 from optimize_eval.base.errors import FailureKind
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.outcome import Failed, Progress
-from optimize_eval.kinds import reproduce
-from optimize_eval.kinds.command import name_of_command
+from optimize_eval.evaluators import reproduce
+from optimize_eval.evaluators.command_kind import name_of_command
 from optimize_eval.programs.codec import argv_of
 from optimize_eval.programs.not_started import command_meant
 from optimize_eval.run.plan import Plan

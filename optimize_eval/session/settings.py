@@ -9,8 +9,8 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.manners import Caps
+from optimize_eval.evaluators.kinds import models_called
 from optimize_eval.findings.demands import GateOptions
-from optimize_eval.kinds.table import models_called
 from optimize_eval.options.calling import SLOTS
 from optimize_eval.options.declared import OptionGroup, as_dict
 from optimize_eval.options.gates import BoardGateOptions, RunGateOptions

@@ -13,10 +13,10 @@ from optimize_eval.base.errors import Problem
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.data.candidates import CandidatePath
-from optimize_eval.kinds.table import kinds, named_apart
+from optimize_eval.evaluators.kinds import kinds, named_apart
 
 if TYPE_CHECKING:
-    from optimize_eval.kinds.kind import Kind
+    from optimize_eval.evaluators.kind import Kind
     from optimize_eval.sweepfile.models import NamedModel
 
 SUFFIX = ".toml"

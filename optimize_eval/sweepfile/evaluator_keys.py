@@ -5,7 +5,7 @@ Most common ones are options of evaluators; the others have no flag.
 
 from optimize_eval.base import checks
 from optimize_eval.base.checks import Check, Keys
-from optimize_eval.kinds.table import kinds
+from optimize_eval.evaluators.kinds import kinds
 from optimize_eval.options.declared import declared
 from optimize_eval.options.evaluators import ReachOptions
 

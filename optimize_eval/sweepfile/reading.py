@@ -14,7 +14,7 @@ from optimize_eval.base.checks import Check, Keys
 from optimize_eval.base.errors import DataError, Problem, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.data.candidates import CandidatePath
-from optimize_eval.kinds.table import kinds
+from optimize_eval.evaluators.kinds import kinds
 from optimize_eval.options.prices import prices_of
 from optimize_eval.sweepfile import EvaluatorEntry, KeyPlace, Sweep, spec_of, target_keys
 from optimize_eval.sweepfile.evaluator_keys import evaluator_keys
@@ -22,7 +22,7 @@ from optimize_eval.sweepfile.keys import gate_keys, optimize_keys, run_keys
 
 _TABLES = ("run", "evaluator", "gates", "optimize", "prices", "model")
 if TYPE_CHECKING:
-    from optimize_eval.kinds.kind import Kind
+    from optimize_eval.evaluators.kind import Kind
     from optimize_eval.sweepfile.models import NamedModel
 
 _LIST = ".jsonl"

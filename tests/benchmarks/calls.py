@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.protocol import Payload
-from optimize_eval.kinds.table import connect, parse_evaluator
+from optimize_eval.evaluators.kinds import connect, parse_evaluator
 
 PAYLOAD = Payload(candidate="x", example=b'{"input": "x"}')
 

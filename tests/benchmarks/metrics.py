@@ -9,7 +9,7 @@ from statistics import median
 
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.protocol import Payload
-from optimize_eval.kinds.table import connect, parse_evaluator
+from optimize_eval.evaluators.kinds import connect, parse_evaluator
 from tests.benchmarks.measure import Row, children_cpu, median_of, wall
 
 UNITS = 10_000

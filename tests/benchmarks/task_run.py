@@ -7,7 +7,7 @@ from pathlib import Path
 
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.data.datasets import load_examples
-from optimize_eval.kinds.task import scorer_spec, task_spec
+from optimize_eval.evaluators.task_kind import scorer_spec, task_spec
 from optimize_eval.models.model_kinds import Tasks
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.resume import open_run

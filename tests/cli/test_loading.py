@@ -59,11 +59,10 @@ SPARED = {  # command → modules of ours that are none of its business
         "optimize_eval.reports.terminal.summary",
     ),
     "run": OF_MODELS,
-    "runs": (*OF_MODELS, "optimize_eval.findings", "optimize_eval.kinds.table"),
+    "runs": (*OF_MODELS, "optimize_eval.findings", "optimize_eval.evaluators.kinds"),
     "report": (
         *OF_MODELS,
-        "optimize_eval.kinds.kind",
-        "optimize_eval.kinds.command",
+        "optimize_eval.evaluators.command_kind",
         "optimize_eval.programs.command",
         "optimize_eval.sweepfile",
     ),

@@ -15,7 +15,7 @@ import pytest
 from optimize_eval.base.errors import EvaluationError, UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.protocol import Answer, Payload
-from optimize_eval.kinds.table import connect, identify, parse_evaluator
+from optimize_eval.evaluators.kinds import connect, identify, parse_evaluator
 from tests.faults.line_servers import LineServer, listening
 from tests.front_door import Cli
 

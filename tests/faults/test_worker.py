@@ -15,7 +15,7 @@ import pytest
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.protocol import Answer, Answered, Payload
-from optimize_eval.kinds.table import connect, parse_evaluator
+from optimize_eval.evaluators.kinds import connect, parse_evaluator
 from optimize_eval.programs.codec import CommandLine
 from optimize_eval.programs.command import MOST_BREAKS
 from tests.paths import PROGRAMS, ROOT
@@ -255,7 +255,7 @@ def test_a_forked_child_leaves_its_parents_workers_alone() -> None:
 def test_batches_after_a_fork_are_not_asked_of_the_parents_worker() -> None:
     code = (
         "import os, time\n"
-        "from optimize_eval.kinds.table import connect\n"
+        "from optimize_eval.evaluators.kinds import connect\n"
         "from optimize_eval.base.protocol import Payload\n"
         "from optimize_eval.base.evaluator import EvaluatorSpec\n"
         "from optimize_eval.programs.codec import CommandLine\n"

@@ -18,6 +18,7 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.data.candidates import Candidate
 from optimize_eval.data.datasets import load_examples
+from optimize_eval.evaluators.kinds import parse_evaluators
 from optimize_eval.findings import rederive
 from optimize_eval.findings.rederive import numerics
 from optimize_eval.findings.rederive.__main__ import differences, main
@@ -25,7 +26,6 @@ from optimize_eval.findings.rederive.board import expected_boards
 from optimize_eval.findings.rederive.journal import read
 from optimize_eval.findings.rederive.summary import expected
 from optimize_eval.findings.summary.stored import summarise_stored
-from optimize_eval.kinds.table import parse_evaluators
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import Plan, plan_run
 from optimize_eval.run.splits import SplitSource

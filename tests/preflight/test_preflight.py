@@ -15,7 +15,7 @@ import pytest
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.protocol import Answer, Payload
-from optimize_eval.kinds.table import parse_evaluator
+from optimize_eval.evaluators.kinds import parse_evaluator
 from optimize_eval.preflight.checks import CHECKS
 from optimize_eval.preflight.examined import AT_ONCE, CheckStatus, Examined, Material, Sameness
 from tests.faults.servers import served

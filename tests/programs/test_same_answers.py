@@ -11,7 +11,7 @@ from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.protocol import Answered, Payload, Skip
 from optimize_eval.data.datasets import load_examples
-from optimize_eval.kinds.table import connect, parse_evaluator
+from optimize_eval.evaluators.kinds import connect, parse_evaluator
 from optimize_eval.programs.codec import argv_of
 from tests.paths import PROGRAMS, PYTHON
 from tests.tools import behind_http, cases

@@ -6,7 +6,7 @@ import pytest
 
 from optimize_eval.base import shipped
 from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.kinds.table import has_changed, identify, parse_evaluator
+from optimize_eval.evaluators.kinds import has_changed, identify, parse_evaluator
 from tests.paths import ROOT
 
 

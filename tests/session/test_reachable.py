@@ -9,7 +9,7 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.protocol import Payload
 from optimize_eval.data.candidates import Candidate
-from optimize_eval.kinds.table import connect, parse_evaluators
+from optimize_eval.evaluators.kinds import connect, parse_evaluators
 from optimize_eval.programs import leftovers
 from optimize_eval.run.attempt import attempt
 from optimize_eval.run.plan import Plan, plan_run

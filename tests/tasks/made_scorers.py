@@ -7,7 +7,7 @@ from typing import Any
 
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
-from optimize_eval.kinds.table import connect, parse_evaluator
+from optimize_eval.evaluators.kinds import connect, parse_evaluator
 from optimize_eval.models.judging.asking import Chat
 from optimize_eval.models.model_kinds import connect_model
 from optimize_eval.tasks.code import Snippets

@@ -16,8 +16,8 @@ import pytest
 from optimize_eval.base.errors import EvaluationError, FailureKind, UsageError
 from optimize_eval.programs.leftovers import is_readable
 from optimize_eval.tasks.code import HostedSnippets, Starter, close_snippets, enclosed, open_snippets
-from tests.evaluators.escapes import FILES, KERNEL, NETWORK, SIGNALS
-from tests.evaluators.worlds import World, a_world
+from tests.shipped.escapes import FILES, KERNEL, NETWORK, SIGNALS
+from tests.shipped.worlds import World, a_world
 from tests.tools import need, need_kernel
 from tests.weaker import with_layers
 

@@ -8,7 +8,7 @@ import pytest
 
 from optimize_eval import DataError, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.kinds.table import parse_evaluator
+from optimize_eval.evaluators.kinds import parse_evaluator
 from optimize_eval.tasks import load_tasks, validate_file
 from optimize_eval.tasks.dialects import IN_EXAMPLES, IN_SPEC, TaskExample, evaluator_of
 from tests.tasks.made import example, task

@@ -7,8 +7,8 @@ import pytest
 
 from optimize_eval.tasks import load_fixtures, load_tasks, post_process, validate_file
 from optimize_eval.tasks.dialects import POST_PROCESS, RULES
-from tests.evaluators.asking import scores
 from tests.paths import ROOT
+from tests.shipped.asking import scores
 
 DATASETS = ROOT / "datasets"
 FIVE = ("arithmetic", "code-exec", "generation", "multiple-choice", "summary")

@@ -15,8 +15,8 @@ import pytest
 from optimize_eval.base.errors import EvaluationError, UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.protocol import Answer, Answered, Payload
-from optimize_eval.kinds.table import connect, has_changed, identify, parse_evaluator
-from optimize_eval.kinds.task import stored_spec, task_spec
+from optimize_eval.evaluators.kinds import connect, has_changed, identify, parse_evaluator
+from optimize_eval.evaluators.task_kind import stored_spec, task_spec
 from optimize_eval.models.model_kinds import Tasks, tasks_of
 from optimize_eval.programs.codec import argv_of
 from optimize_eval.session.replying.models import identified

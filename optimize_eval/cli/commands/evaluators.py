@@ -13,7 +13,7 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.cli import output
 from optimize_eval.cli.options import shared as options
 from optimize_eval.cli.options.completion import complete_shipped
-from optimize_eval.kinds.table import parse_evaluator
+from optimize_eval.evaluators.kinds import parse_evaluator
 from optimize_eval.programs.codec import argv_of
 from optimize_eval.reports.terminal import evaluators as report
 from optimize_eval.reports.terminal.evaluators import ShippedEvaluator

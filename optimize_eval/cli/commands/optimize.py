@@ -43,7 +43,7 @@ from optimize_eval.session.settings import handling_of
 
 if TYPE_CHECKING:
     from optimize_eval.base.manners import Manners
-    from optimize_eval.kinds.judge.rubric import JudgeSpec
+    from optimize_eval.evaluators.rubric import JudgeSpec
     from optimize_eval.search.optimizing import SearchTask
     from optimize_eval.search.proposing.proposers import ProposerSpec
     from optimize_eval.search.task import SearchArguments
@@ -177,7 +177,7 @@ def _judge(
 
 def _with_intake(judging: search.SearchJudgeOptions, judge: "JudgeSpec | None") -> "JudgeSpec":
     """Read how a judge judges from --intake-json; what options say wins."""
-    from optimize_eval.kinds.judge.rubric_file import read_rubric_text  # noqa: PLC0415  few judges have one
+    from optimize_eval.evaluators.rubric import read_rubric_text  # noqa: PLC0415  few judges have one
 
     if judging.rubric is not None:
         raise UsageError("--rubric and --intake-json both say how a judge judges", hint="give one of them")

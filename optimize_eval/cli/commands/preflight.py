@@ -18,7 +18,7 @@ from optimize_eval.cli.options.sweep_file import SweepFile, SweepOption, keys_of
 from optimize_eval.data.candidates import Candidate
 from optimize_eval.data.example import Example
 from optimize_eval.data.selection import parse_selection
-from optimize_eval.kinds.addressed import check_headers
+from optimize_eval.evaluators.addressed import check_headers
 from optimize_eval.options import compared
 from optimize_eval.options.calling import SLOTS, ServerOptions
 from optimize_eval.options.declared import Heading

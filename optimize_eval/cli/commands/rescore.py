@@ -12,7 +12,7 @@ from optimize_eval.cli.options.completion import complete_run
 from optimize_eval.cli.options.evaluators import check_meant, texts_of
 from optimize_eval.cli.options.sweep_file import is_flag
 from optimize_eval.cli.printed import leaderboards
-from optimize_eval.kinds.table import given_name, parse_evaluator
+from optimize_eval.evaluators.kinds import given_name, parse_evaluator
 from optimize_eval.options.calling import (
     CallOptions,
     NoteOptions,

@@ -19,7 +19,7 @@ from optimize_eval.cli.options.evaluators import named_evaluators
 from optimize_eval.cli.progress import WaitingLine
 from optimize_eval.data.candidates import load_only_candidate
 from optimize_eval.data.datasets import load_example, parse_example
-from optimize_eval.kinds.table import connect
+from optimize_eval.evaluators.kinds import connect
 from optimize_eval.options.calling import PatienceOptions
 from optimize_eval.options.compared import TaskModelOption
 from optimize_eval.options.declared import Heading
@@ -67,7 +67,7 @@ def score(
     """Score one candidate with one evaluator: a program that reads JSON and prints {"score": …}."""
     spec = _only(named_evaluators(scoring, starting_spec(scoring, judge_of(scoring), manners_of(servers))))
     if scoring.headers:
-        from optimize_eval.kinds.addressed import check_headers  # noqa: PLC0415  most calls send none
+        from optimize_eval.evaluators.addressed import check_headers  # noqa: PLC0415  most calls send none
 
         check_headers([spec])
     known = Payload(

@@ -16,7 +16,7 @@ from optimize_eval.cli import output
 from optimize_eval.cli.cleanup import Reaper, owned_processes
 from optimize_eval.cli.interrupts import stoppable
 from optimize_eval.cli.options.evaluators import named_evaluators
-from optimize_eval.kinds.table import connect, kind_of
+from optimize_eval.evaluators.kinds import connect, kind_of
 from optimize_eval.options.calling import SlotOptions
 from optimize_eval.options.compared import TaskModelOption
 from optimize_eval.options.declared import Heading

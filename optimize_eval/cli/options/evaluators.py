@@ -43,7 +43,7 @@ def _of_judges(context: typer.Context) -> dict[str, str]:
 
 def named_evaluators(named: NamedEvaluatorOptions, defaults: EvaluatorSpec) -> tuple[EvaluatorSpec, ...]:
     """Make the evaluators that `-e` and `--judge-model` name."""
-    from optimize_eval.kinds.table import parse_evaluators  # noqa: PLC0415  a plain --help names none
+    from optimize_eval.evaluators.kinds import parse_evaluators  # noqa: PLC0415  a plain --help names none
 
     return check_meant(parse_evaluators(texts_of(named), defaults), defaults)
 
@@ -65,7 +65,7 @@ def _without_evaluator(where: str) -> UsageError:
 
 def check_meant(specs: Specs, defaults: EvaluatorSpec) -> Specs:
     """Refuse options of judges where no judge is named; note other options that nothing named uses."""
-    from optimize_eval.kinds.table import check_used  # noqa: PLC0415  see named_evaluators
+    from optimize_eval.evaluators.kinds import check_used  # noqa: PLC0415  see named_evaluators
 
     check_used(specs, defaults, output.say)
     return specs

@@ -1,7 +1,7 @@
 """A judge's rubric as JSON Schema."""
 
 from optimize_eval.cli.schemas.checks import NUMBER, TEXT, TEXTS, Schema
-from optimize_eval.kinds.judge.rubric_file import HOTTEST, KEYS
+from optimize_eval.evaluators.rubric import HOTTEST, KEYS
 from optimize_eval.models.judging.form import AnswerForm
 
 _SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 
 from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.kinds.table import has_changed
+from optimize_eval.evaluators.kinds import has_changed
 from optimize_eval.models.model_kinds import model_has_changed
 from optimize_eval.run.plan import Plan
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from optimize_eval.base.errors import EvaluationError, FailureKind, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
-from optimize_eval.kinds.table import given_name, identify, parse_evaluator, speak
+from optimize_eval.evaluators.kinds import given_name, identify, parse_evaluator, speak
 from optimize_eval.search.proposing.proposals import CONTRACT, Proposal, ProposalRequest, proposal_of
 
 if TYPE_CHECKING:

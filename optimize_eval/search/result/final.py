@@ -12,7 +12,7 @@ from typing import Any
 
 from optimize_eval.base.errors import OptimizeEvalError
 from optimize_eval.data.candidates import Candidate
-from optimize_eval.kinds.table import connect
+from optimize_eval.evaluators.kinds import connect
 from optimize_eval.run.live import Connecting
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.scribe import Clock

@@ -12,7 +12,7 @@ from typing import Any
 
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.protocol import validate_evaluator_payload
-from optimize_eval.kinds.table import is_served
+from optimize_eval.evaluators.kinds import is_served
 from optimize_eval.programs.identity import Identity
 from optimize_eval.run.reuse import copy_outputs, replies_reused
 from optimize_eval.store import journal

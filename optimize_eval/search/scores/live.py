@@ -18,7 +18,7 @@ from optimize_eval.base.protocol import Payload
 from optimize_eval.data.example import Example
 from optimize_eval.engines import Lane
 from optimize_eval.engines.local import LocalEngine
-from optimize_eval.kinds.table import connect
+from optimize_eval.evaluators.kinds import connect
 from optimize_eval.models.outputs import Outputs, close_outputs, open_outputs
 from optimize_eval.programs.identity import Identity
 from optimize_eval.run.live import Connecting, LiveEvaluators, crowded_out

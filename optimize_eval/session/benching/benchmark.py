@@ -8,8 +8,8 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.data.selection import EVERYTHING, Selection, parse_selection
-from optimize_eval.kinds.table import kind_of, parse_evaluators
-from optimize_eval.kinds.task import NO_OWN, scorer_spec
+from optimize_eval.evaluators.kinds import kind_of, parse_evaluators
+from optimize_eval.evaluators.task_kind import NO_OWN, scorer_spec
 from optimize_eval.models.model_kinds import Tasks
 from optimize_eval.options.bench import BenchOptions
 from optimize_eval.options.reached import judge_of
@@ -18,7 +18,7 @@ from optimize_eval.tasks import TaskFile
 from optimize_eval.tasks.defined import NOTHING_GIVEN, Given
 
 if TYPE_CHECKING:
-    from optimize_eval.kinds.judge.rubric import JudgeSpec
+    from optimize_eval.evaluators.rubric import JudgeSpec
 
 
 @frozen

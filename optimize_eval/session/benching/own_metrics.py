@@ -9,7 +9,7 @@ from dataclasses import replace
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.protocol import ScoreRange
-from optimize_eval.kinds.table import identify
+from optimize_eval.evaluators.kinds import identify
 from optimize_eval.tasks import TaskFile
 from optimize_eval.tasks.dialects import OWN
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from optimize_eval.base.errors import DataError, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.kinds.kind import SERVED_RETRIES
-from optimize_eval.kinds.table import named_apart
+from optimize_eval.evaluators.kind import SERVED_RETRIES
+from optimize_eval.evaluators.kinds import named_apart
 from optimize_eval.models.model_kinds import Tasks
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.session.host import Say

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.kinds import command
+from optimize_eval.evaluators import command_kind
 from optimize_eval.models.model_kinds import Tasks
 from optimize_eval.session.host import Say
 from optimize_eval.store.folder import write_document
@@ -23,14 +23,14 @@ _RIGHTS: Mapping[str, Any] = {"sandbox": "none"}  # of who starts it
 def runs_code(spec: EvaluatorSpec) -> bool:
     """Return True if an evaluator runs what models write, by itself or as a metric of tasks in JSONL."""
     metrics = spec.target.metrics if isinstance(spec.target, Tasks) else (spec,)
-    return any(map(command.runs_code, metrics))
+    return any(map(command_kind.runs_code, metrics))
 
 
 def at_level(spec: EvaluatorSpec, sandbox: str) -> EvaluatorSpec:
     """Let it run that in a sandbox of this level; empty: as it says itself."""
     if not isinstance(spec.target, Tasks):
-        return command.at_level(spec, sandbox)
-    metrics = tuple(command.at_level(metric, sandbox) for metric in spec.target.metrics)
+        return command_kind.at_level(spec, sandbox)
+    metrics = tuple(command_kind.at_level(metric, sandbox) for metric in spec.target.metrics)
     return replace(spec, target=replace(spec.target, metrics=metrics))
 
 

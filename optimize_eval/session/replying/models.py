@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.kinds.table import named_apart
-from optimize_eval.kinds.task import check_one_base, task_spec
+from optimize_eval.evaluators.kinds import named_apart
+from optimize_eval.evaluators.task_kind import check_one_base, task_spec
 from optimize_eval.models.model_kinds import Tasks, identify_model, tasks_of
 from optimize_eval.sweepfile import SUFFIX
 

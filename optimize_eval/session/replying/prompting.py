@@ -66,7 +66,7 @@ class Prompting:
             return replace(spec, target=replace(task, models=models))
         if self.is_of_tasks:
             return spec
-        from optimize_eval.kinds.prompted import around  # noqa: PLC0415  most runs call no model
+        from optimize_eval.evaluators.prompted_kind import around  # noqa: PLC0415  most runs call no model
 
         return around(spec, models, extract=self.extract)
 
@@ -176,7 +176,7 @@ def _of_stored(
     """Let one score them: a task in YAML makes its traces of them, others score them as they are."""
     if task := defined_of(spec):
         return replace(spec, target=replace(task, models=models, is_stored=True))
-    from optimize_eval.kinds.prompted import around  # noqa: PLC0415  most runs call no model
+    from optimize_eval.evaluators.prompted_kind import around  # noqa: PLC0415  most runs call no model
 
     return around(spec, models, extract=settings.get("extract", ""), is_stored=True)
 

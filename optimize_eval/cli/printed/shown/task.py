@@ -15,7 +15,7 @@ from optimize_eval.base.protocol import Payload
 from optimize_eval.cli import output
 from optimize_eval.cli.cleanup import owned_processes
 from optimize_eval.cli.printed.steps import block
-from optimize_eval.kinds.table import connect
+from optimize_eval.evaluators.kinds import connect
 from optimize_eval.models.model_kinds import tasks_of
 from optimize_eval.run.attempt import attempt
 from optimize_eval.store.folder import locked

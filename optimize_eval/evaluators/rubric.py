@@ -1,22 +1,179 @@
-"""Reading a rubric, from a TOML or JSON file or from what a program passes; every problem at once.
+"""What a judge is to do: its specification, and reading it from TOML or JSON, all problems at once.
+
+What a rubric is stands in judging.form. How one is read from a file is rubric_file's business, how it is put
+to a model prompt's.
 
 What the keys mean is said in rubric, how their plain values are read in rubric_values.
 """
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from optimize_eval.base import files, strict_json, strict_toml
-from optimize_eval.base.errors import DataError, Problem
-from optimize_eval.kinds.judge import rubric_values as values
-from optimize_eval.kinds.judge.rubric import JudgeSpec
-from optimize_eval.kinds.judge.rubric_values import Complain
+from optimize_eval.base.errors import DataError, Problem, UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.frozen import frozen
 from optimize_eval.models.judging.form import AnswerForm, Constraint, Dimension, Rubric
+
+if TYPE_CHECKING:
+    from optimize_eval.models.spec import ModelSpec
+
+
+@frozen
+class JudgeSpec:
+    """A model as an evaluator; one without a model stands for the defaults that others are made from."""
+
+    kind: ClassVar[str] = "judge"
+    model: str = ""  # PROVIDER/MODEL
+    objective: str = ""
+    rubric: Rubric = Rubric()
+    rubric_file: str = ""  # where the rubric was read from
+    api_base: str = ""
+    temperature: float | None = None
+    max_tokens: int | None = None
+    seed: int | None = None
+    table: "ModelSpec | None" = None  # what a table [[model]] says of the model
+    shows: tuple[str, ...] = ()  # fields of examples that it is shown alone, by dotted paths; none: all
+    hides: tuple[str, ...] = ()  # fields that it is not shown, also among those
+    human: tuple[str, ...] = ()  # fields with what people say, which no judge is shown
+    shows_prompt: bool = False  # the prompt to which a candidate is a model's reply
+    shows_model: bool = False  # the name of that model, or of the one that a candidate is for
+    hides_model: bool = False  # payloads have such a name, which it is not shown
+
+    @property
+    def blind_to(self) -> tuple[str, ...]:
+        """Give all fields that it is not shown."""
+        return tuple(sorted({*self.hides, *self.human}))
+
+    def hiding(self, fields: Iterable[str], *, models: bool = False) -> Self:
+        """Give the judge that is not shown these fields either, nor which model is meant."""
+        hides_model = self.hides_model or (models and not self.shows_model)
+        return replace(self, hides=tuple(sorted({*self.hides, *fields})), hides_model=hides_model)
+
+
+def judge_of(spec: EvaluatorSpec) -> JudgeSpec:
+    """Give a specification's judge; that of a specification of something else says nothing."""
+    return spec.target if isinstance(spec.target, JudgeSpec) else JudgeSpec()
+
+
+def check_judge(judge: JudgeSpec) -> JudgeSpec:
+    """Refuse a judge that could not be called."""
+    if not judge.model.strip():
+        raise UsageError("the judge names no model", hint="write judge:PROVIDER/MODEL")
+    if judge.objective.strip():
+        return judge
+    if judge.rubric_file:
+        raise UsageError(
+            f"{judge.rubric_file}: the rubric has no objective",
+            hint='say in it what the judge is to look for: objective = "…", or give --objective',
+        )
+    raise UsageError(
+        f"the judge {judge.model} has no objective",
+        hint="say what it is to look for with an objective ('The answer is polite') or a rubric",
+    )
+
+
+Complain = Callable[[str, str], None]  # key.path, what is wrong with it
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_SHOWN_KEY = 40
+
+
+def read_text(value: Any, key: str, complain: Complain) -> str:
+    if isinstance(value, str) and value.strip() and _is_unicode(value):
+        return value
+    complain(key, 'write a text in quotes: "…"')
+    return ""
+
+
+def _is_unicode(value: str) -> bool:
+    return not any("\ud800" <= char <= "\udfff" for char in value)
+
+
+def read_number(value: Any, key: str, complain: Complain) -> float:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if is_number and abs(value) < 1e300 and math.isfinite(value):  # noqa: PLR2004  sums stay finite
+        return float(value)
+    complain(key, "write a number")
+    return 0.0
+
+
+def read_weight(value: Any, key: str, complain: Complain) -> float:
+    found = read_number(value, key, lambda *_: None)
+    if found <= 0:
+        complain(key, "write a number above 0: twice the weight counts twice")
+    return found
+
+
+def read_between(value: Any, key: str, complain: Complain, *, most: float) -> float:
+    found = read_number(value, key, complain)
+    if not 0 <= found <= most:
+        complain(key, f"write a number from 0 to {most:g}")
+    return found
+
+
+def read_whole(value: Any, key: str, complain: Complain, *, least: int) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and least <= value < 2**63:
+        return value
+    complain(key, f"write a whole number from {least}")
+    return 0
+
+
+def read_labels(value: Any, key: str, complain: Complain) -> tuple[str, ...]:
+    listed = value if isinstance(value, list | tuple) else ()
+    if not listed or not all(map(_is_label, listed)):
+        complain(key, 'write a list of labels, without blanks around them: ["yes", "no"]')
+        return ()
+    refuse_repeated(value, key, complain)
+    return tuple(value)
+
+
+def _is_label(value: Any) -> bool:
+    return isinstance(value, str) and bool(value) and value == value.strip() and _is_unicode(value)
+
+
+def read_fields(value: Any, key: str, complain: Complain) -> tuple[str, ...]:
+    """Read dotted paths of examples, one or a list."""
+    listed = value if isinstance(value, list | tuple) else (value,)
+    if not listed or not all(_is_label(one) for one in listed):
+        complain(key, 'name fields of the examples: ["question", "meta.topic"]')
+        return ()
+    return tuple(dict.fromkeys(listed))
+
+
+def read_boolean(value: Any, key: str, complain: Complain) -> bool:
+    if not isinstance(value, bool):
+        complain(key, "write true or false")
+    return value is True
+
+
+def read_name(value: Any, where: str, complain: Complain) -> str:
+    if isinstance(value, str) and _NAME.fullmatch(value):
+        return value
+    complain(where, "name it with a letter, then letters, digits, _ and -")
+    return ""
+
+
+def refuse_repeated(names: Iterable[str], key: str, complain: Complain) -> None:
+    names = [name for name in names if name]
+    for name in dict.fromkeys(one for one in names if names.count(one) > 1):
+        complain(key, f"{quoted(name)} is there twice")
+
+
+def at(where: str, key: object) -> str:
+    plain = key if isinstance(key, str) and re.fullmatch(r"[\w-]+", key) else quoted(str(key))
+    return f"{where}.{plain}" if where else plain
+
+
+def quoted(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN_KEY else text[: _SHOWN_KEY - 1] + "…")
+
 
 FieldCheck = Callable[[Any, str, Complain], Any]
 
@@ -141,7 +298,7 @@ def _check_together(form: AnswerForm, found: Mapping[str, Any], complain: Compla
         if not all(sides):
             complain("correct_labels", "a classifier has correct_labels and incorrect_labels")
         if both := sorted({*sides[0]} & {*sides[1]}):
-            complain("incorrect_labels", f"{values.quoted(both[0])} is among the correct_labels too")
+            complain("incorrect_labels", f"{quoted(both[0])} is among the correct_labels too")
 
 
 def _refuse_unknown(
@@ -152,7 +309,7 @@ def _refuse_unknown(
         if key not in known:
             close = get_close_matches(str(key), known, n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"{near}{', '.join(known)}"
-            complain(values.at(where, key), f"unknown key: {hint}")
+            complain(at(where, key), f"unknown key: {hint}")
 
 
 def _form(value: Any, key: str, complain: Complain) -> AnswerForm | None:
@@ -168,39 +325,39 @@ def _dimensions(value: Any, key: str, complain: Complain) -> tuple[Dimension, ..
         _dimension(one, where, complain)
         for where, one in _entries(value, key, complain, "weight", "{clarity = 2, tone = 1}")
     ]
-    values.refuse_repeated([one.name for one in found], key, complain)
+    refuse_repeated([one.name for one in found], key, complain)
     return tuple(found)
 
 
 def _dimension(said: Mapping[str, Any], where: str, complain: Complain) -> Dimension:
     _refuse_unknown(where, said, _DIMENSION, complain)
-    name = values.name(said.get("name"), where, complain)
+    name = read_name(said.get("name"), where, complain)
     if name in RESERVED:
         complain(where, f"{name} is a word of a judge's answer: call the dimension otherwise")
-    weight = values.weight(said["weight"], f"{where}.weight", complain) if "weight" in said else 1.0
-    text = values.text(said["description"], f"{where}.description", complain) if "description" in said else ""
+    weight = read_weight(said["weight"], f"{where}.weight", complain) if "weight" in said else 1.0
+    text = read_text(said["description"], f"{where}.description", complain) if "description" in said else ""
     return Dimension(name=name, weight=weight, description=text)
 
 
 def _constraints(value: Any, key: str, complain: Complain) -> tuple[Constraint, ...]:
     """Read a list of texts or of {name, text}, or {name = text}."""
     if isinstance(value, list) and all(isinstance(one, str) for one in value) and value:
-        found = [Constraint(text=values.text(one, f"{key}[{n}]", complain)) for n, one in enumerate(value)]
+        found = [Constraint(text=read_text(one, f"{key}[{n}]", complain)) for n, one in enumerate(value)]
     else:
         found = [
             _constraint(one, where, complain)
             for where, one in _entries(value, key, complain, "text", '["It promises no refund"]')
         ]
-    values.refuse_repeated([one.shown for one in found], key, complain)
+    refuse_repeated([one.shown for one in found], key, complain)
     return tuple(found)
 
 
 def _constraint(said: Mapping[str, Any], where: str, complain: Complain) -> Constraint:
     _refuse_unknown(where, said, _CONSTRAINT, complain)
-    name = values.name(said["name"], where, complain) if "name" in said else ""
+    name = read_name(said["name"], where, complain) if "name" in said else ""
     if _NUMBERED.fullmatch(name):
         complain(where, f"{name} is what constraints without a name are called: call it otherwise")
-    return Constraint(name=name, text=values.text(said.get("text"), f"{where}.text", complain))
+    return Constraint(name=name, text=read_text(said.get("text"), f"{where}.text", complain))
 
 
 def _entries(
@@ -209,7 +366,7 @@ def _entries(
     """List tables with the key.path of each; in a table by name, what is no table stands for its main key."""
     if isinstance(value, Mapping) and value:
         return [
-            (values.at(key, name), {**(one if isinstance(one, Mapping) else {main: one}), "name": name})
+            (at(key, name), {**(one if isinstance(one, Mapping) else {main: one}), "name": name})
             for name, one in value.items()
         ]
     if isinstance(value, list | tuple) and value and all(isinstance(one, Mapping) for one in value):
@@ -221,28 +378,28 @@ def _entries(
 def _scored_labels(value: Any, key: str, complain: Complain) -> tuple[tuple[str, float], ...]:
     """Read labels, each with the score that it stands for; in a list each scores 1."""
     if not isinstance(value, Mapping):
-        return tuple((label, 1.0) for label in values.labels(value, key, complain))
-    labels = values.labels([*value], key, complain)
-    return tuple((one, values.between(value[one], values.at(key, one), complain, most=1)) for one in labels)
+        return tuple((label, 1.0) for label in read_labels(value, key, complain))
+    labels = read_labels([*value], key, complain)
+    return tuple((one, read_between(value[one], at(key, one), complain, most=1)) for one in labels)
 
 
 _CHECKS: Mapping[str, FieldCheck] = {
-    "objective": values.text,
+    "objective": read_text,
     "form": _form,
     "dimensions": _dimensions,
     "constraints": _constraints,
-    "score_min": values.number,
-    "score_max": values.number,
-    "correct_labels": values.labels,
-    "incorrect_labels": values.labels,
+    "score_min": read_number,
+    "score_max": read_number,
+    "correct_labels": read_labels,
+    "incorrect_labels": read_labels,
     "labels": _scored_labels,
-    "temperature": partial(values.between, most=HOTTEST),
-    "max_tokens": partial(values.whole, least=1),
-    "seed": partial(values.whole, least=0),
-    "shows": values.fields,
-    "hides": values.fields,
-    "human": values.fields,
-    "shows_prompt": values.boolean,
-    "shows_model": values.boolean,
+    "temperature": partial(read_between, most=HOTTEST),
+    "max_tokens": partial(read_whole, least=1),
+    "seed": partial(read_whole, least=0),
+    "shows": read_fields,
+    "hides": read_fields,
+    "human": read_fields,
+    "shows_prompt": read_boolean,
+    "shows_model": read_boolean,
 }
 KEYS = (*_CHECKS,)

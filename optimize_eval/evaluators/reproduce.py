@@ -1,19 +1,44 @@
-"""Shell lines that call an evaluator by hand, as preflight shows them: they work when pasted into bash.
+"""Shell lines that call an evaluator by hand: they work when pasted into bash, whatever is in them.
 
 Each is empty where no one line calls the evaluator. What reads the payload is said by the kind. A header's
 value that was written out is not repeated, nor a URL's user, password and query; such a line says what to
 put there.
 """
 
+import re
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.protocol import Payload, encode, encode_batch
-from optimize_eval.kinds.kind import ShellCall
-from optimize_eval.kinds.shell import plain, printf
-from optimize_eval.kinds.table import kind_of
+from optimize_eval.evaluators.kind import ShellCall
+from optimize_eval.evaluators.kinds import kind_of
+
+_NOT_PLAIN = re.compile("[^ -~]")
+_FORMATTED = {**{unit: chr(unit) for unit in range(32, 127)}, ord("%"): "%%", ord("\\"): "\\\\"}
+
+
+def printf(lines: Sequence[bytes]) -> str:
+    """Write what prints lines of JSON."""
+    return f"printf '%s\\n' {shlex.join(plain(line) for line in lines)}"
+
+
+def as_format(text: str) -> str:
+    """Write a text of any characters as ASCII, as a format of printf."""
+    units = text.encode("utf-8", "replace")
+    return shlex.quote("".join(_FORMATTED.get(unit) or f"\\{unit:03o}" for unit in units))
+
+
+def plain(line: bytes) -> str:
+    """Escape all but plain ASCII, which in JSON can only stand inside texts."""
+    return _NOT_PLAIN.sub(_escaped, line.decode().strip())
+
+
+def _escaped(match: re.Match[str]) -> str:
+    units = match.group().encode("utf-16-be")
+    return "".join(f"\\u{units[place]:02x}{units[place + 1]:02x}" for place in range(0, len(units), 2))
+
 
 _HERE = "@@candidate@@"
 

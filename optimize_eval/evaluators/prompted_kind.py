@@ -10,8 +10,8 @@ from dataclasses import replace
 import orjson
 
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
-from optimize_eval.kinds import table
-from optimize_eval.kinds.kind import Kind, unwritten
+from optimize_eval.evaluators import kinds
+from optimize_eval.evaluators.kind import Kind, unwritten
 from optimize_eval.models import model_kinds
 from optimize_eval.models.model_kinds import HTTP, Prompted, parse_model, prompted_of, tasks_of, without_base
 from optimize_eval.programs.identity import Identity
@@ -34,13 +34,13 @@ def _target(spec: EvaluatorSpec) -> Prompted:
 def _connect(spec: EvaluatorSpec) -> Evaluator:
     from optimize_eval.tasks.of_replies import PromptedEvaluator
 
-    return PromptedEvaluator(spec, _target(spec), table.connect)
+    return PromptedEvaluator(spec, _target(spec), kinds.connect)
 
 
 def _identify(spec: EvaluatorSpec) -> Identity:
     """Give the scorer's identity, and with it what of a reply it scores; which models, the units say."""
     target = _target(spec)
-    known = table.identify(replace(target.scorer, name=spec.name))
+    known = kinds.identify(replace(target.scorer, name=spec.name))
     if not target.extract:
         return known
     digest = hashlib.sha256(orjson.dumps(["extract", target.extract, known.sha256])).hexdigest()
@@ -50,7 +50,7 @@ def _identify(spec: EvaluatorSpec) -> Identity:
 def _has_changed(spec: EvaluatorSpec, known: Identity) -> bool:
     """Return True if the scorer's program is another one now, or a model's."""
     target = _target(spec)
-    if table.has_changed(target.scorer, known):
+    if kinds.has_changed(target.scorer, known):
         return True
     return not target.is_stored and any(model_kinds.model_has_changed(model) for model in target.models)
 
@@ -58,7 +58,7 @@ def _has_changed(spec: EvaluatorSpec, known: Identity) -> bool:
 def _is_served(spec: EvaluatorSpec) -> bool:
     target = _target(spec)
     models = () if target.is_stored else target.models
-    return table.is_served(target.scorer) or any(
+    return kinds.is_served(target.scorer) or any(
         parse_model(tasks_of(model).model).kind == HTTP for model in models
     )
 
@@ -67,7 +67,7 @@ def _models(spec: EvaluatorSpec, _task_models: Iterable[str | None]) -> list[str
     target = _target(spec)
     named = [] if target.is_stored else [parse_model(tasks_of(model).model) for model in target.models]
     called = [without_base(one.rest) for one in named if not one.kind]
-    return [*called, *table.models_called(target.scorer)]
+    return [*called, *kinds.models_called(target.scorer)]
 
 
 KIND = Kind(

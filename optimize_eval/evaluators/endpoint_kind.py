@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.protocol import Payload
-from optimize_eval.kinds.kind import Kind, ShellCall, TargetKey, as_name, served_retries
+from optimize_eval.evaluators.kind import Kind, ShellCall, TargetKey, as_name, served_retries
 from optimize_eval.programs.codec import AnswerT, Contract, QuestionT, Url, evaluating, url_of
 from optimize_eval.programs.identity import identify_url
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.evaluators.asking import answer, ask
 from tests.front_door import Cli
 from tests.paths import EVALUATORS
+from tests.shipped.asking import answer, ask
 
 DOUBLE = "def f(x):\n    return 2 * x\n"
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
-from optimize_eval.kinds import table
-from optimize_eval.kinds.kind import Checks, Kind, as_name, unwritten
+from optimize_eval.evaluators import kinds
+from optimize_eval.evaluators.kind import Checks, Kind, as_name, unwritten
 from optimize_eval.models.model_kinds import HTTP, parse_model, tasks_of, without_base
 from optimize_eval.programs.identity import Identity
 from optimize_eval.tasks.defined import DefinedScorer, Given, WrittenTask, defined_of
@@ -38,19 +38,19 @@ def _target(spec: EvaluatorSpec) -> DefinedScorer:
 def _connect(spec: EvaluatorSpec) -> Evaluator:
     from optimize_eval.tasks.defined_evaluator import DefinedEvaluator
 
-    return DefinedEvaluator(spec, _target(spec), table.connect)
+    return DefinedEvaluator(spec, _target(spec), kinds.connect)
 
 
 def _identify(spec: EvaluatorSpec) -> Identity:
     from optimize_eval.tasks.defined_identity import identify
 
-    return identify(spec, _target(spec), table.identify)
+    return identify(spec, _target(spec), kinds.identify)
 
 
 def _has_changed(spec: EvaluatorSpec, known: Identity) -> bool:
     from optimize_eval.tasks.defined_identity import has_changed
 
-    return has_changed(_target(spec), known, table.has_changed)
+    return has_changed(_target(spec), known, kinds.has_changed)
 
 
 def _is_served(spec: EvaluatorSpec) -> bool:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
-from optimize_eval.kinds import definition, table
-from optimize_eval.kinds.command import at_level, name_of_command
-from optimize_eval.kinds.endpoint import name_of_url
-from optimize_eval.kinds.kind import Kind, TargetKey, as_name
+from optimize_eval.evaluators import definition_kind, kinds
+from optimize_eval.evaluators.command_kind import at_level, name_of_command
+from optimize_eval.evaluators.endpoint_kind import name_of_url
+from optimize_eval.evaluators.kind import Kind, TargetKey, as_name
 from optimize_eval.models import model_kinds
 from optimize_eval.models.model_kinds import (
     CMD,
@@ -90,7 +90,7 @@ def check_one_base(models: Iterable[str]) -> None:
 
 def _apart(model: str) -> tuple[str, str]:
     """Take `NAME=MODEL` apart; the name is empty where there is none."""
-    name = table.given_name(model)
+    name = kinds.given_name(model)
     return ("", model) if name is None else (name, model[len(name) + 1 :])
 
 
@@ -123,7 +123,7 @@ def _shipped(text: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
             f"the metric {text} is not named",
             hint=f"bench names it: -e {text.removeprefix(OWN)}=COMMAND",
         )
-    return table.parse_evaluator(text, defaults)
+    return kinds.parse_evaluator(text, defaults)
 
 
 def _parse(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
@@ -133,7 +133,7 @@ def _parse(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
     if not name:
         raise UsageError("task: names no file", hint="name a task file: task:tasks.jsonl")
     if name.endswith(SUFFIXES):
-        return definition.written(name, defaults, NOTHING_GIVEN)
+        return definition_kind.written(name, defaults, NOTHING_GIVEN)
     file = load_tasks(Path(defaults.cwd or ".", name))
     if file.errors:
         raise UsageError(
@@ -147,7 +147,7 @@ def _parse(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
 
 def _of_file(file: str, defaults: EvaluatorSpec, settings: Mapping[str, Any]) -> EvaluatorSpec:
     if file.endswith(SUFFIXES):
-        return definition.written(file, defaults, Given(**settings))
+        return definition_kind.written(file, defaults, Given(**settings))
     if settings:
         raise UsageError(
             f"{file} has no parameters", hint=f"omit {', '.join(settings)}: they are for tasks in YAML"
@@ -164,15 +164,15 @@ def _targets() -> dict[str, TargetKey]:
 def _connect(spec: EvaluatorSpec) -> Evaluator:
     from optimize_eval.tasks.evaluator_of_tasks import TaskEvaluator
 
-    return TaskEvaluator(spec, table.connect)
+    return TaskEvaluator(spec, kinds.connect)
 
 
 def _identify(spec: EvaluatorSpec) -> Identity:
-    return model_kinds.identify(spec, table.identify)
+    return model_kinds.identify(spec, kinds.identify)
 
 
 def _has_changed(spec: EvaluatorSpec, known: Identity) -> bool:
-    return model_kinds.has_changed(spec, known, table.identify)
+    return model_kinds.has_changed(spec, known, kinds.identify)
 
 
 def _is_served(spec: EvaluatorSpec) -> bool:
@@ -189,7 +189,7 @@ def _models(spec: EvaluatorSpec, task_models: Iterable[str | None]) -> list[str]
     """Name the provider's models among those that are called, and those that score."""
     task = tasks_of(spec)
     texts = _called(task) if task.model or task.models else [name for name in task_models if name]
-    scored_by = table.models_called(task.scorer) if task.scorer else []
+    scored_by = kinds.models_called(task.scorer) if task.scorer else []
     return [*(without_base(named.rest) for named in map(parse_model, texts) if not named.kind), *scored_by]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.protocol import Payload
-from optimize_eval.kinds.kind import Kind, ShellCall, TargetKey, as_name, served_retries
+from optimize_eval.evaluators.kind import Kind, ShellCall, TargetKey, as_name, served_retries
 from optimize_eval.programs.codec import evaluating
 from optimize_eval.programs.identity import Identity, digest_words, portable
 from optimize_eval.programs.line_socket import SocketProgram, UnixSocket, socket_of

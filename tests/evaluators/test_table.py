@@ -8,7 +8,7 @@ import pytest
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.secrets import masked, redact
-from optimize_eval.kinds.table import parse_evaluator, parse_evaluators
+from optimize_eval.evaluators.kinds import parse_evaluator, parse_evaluators
 from optimize_eval.programs.codec import argv_of
 
 TEXTS = {  # text → name, argv

@@ -14,7 +14,7 @@ import pytest
 
 from optimize_eval.base import shipped
 from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.kinds.table import identify
+from optimize_eval.evaluators.kinds import identify
 from optimize_eval.session.benching.benchmark import Benchmark
 from optimize_eval.session.replying.identities import identity_of
 from optimize_eval.sweepfile import spec_of

@@ -20,7 +20,7 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.protocol import TASK_MODEL_VARIABLE, Payload
 from optimize_eval.base.secrets import for_shell, masked
-from optimize_eval.kinds.kind import Kind, ShellCall, TargetKey, as_name
+from optimize_eval.evaluators.kind import Kind, ShellCall, TargetKey, as_name
 from optimize_eval.programs.codec import CommandLine, argv_of, evaluating, is_ours, split_command
 from optimize_eval.programs.not_started import (
     INTERPRETERS,
@@ -102,10 +102,10 @@ def _of_words(
 
 
 def _of_shipped(target: str, defaults: EvaluatorSpec, _settings: Mapping[str, Any]) -> EvaluatorSpec:
-    from optimize_eval.kinds import measure
+    from optimize_eval.evaluators import took_kind
 
-    if target.strip() in measure.NAMES:  # they are no programs, but are named as what ships
-        return measure.parse(target, defaults)
+    if target.strip() in took_kind.NAMES:  # they are no programs, but are named as what ships
+        return took_kind.parse(target, defaults)
     return _parse_shipped(target.strip(), defaults)
 
 

@@ -17,7 +17,7 @@ from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.names import distinct
 
 if TYPE_CHECKING:
-    from optimize_eval.kinds.kind import Kind
+    from optimize_eval.evaluators.kind import Kind
     from optimize_eval.programs.codec import Contract
     from optimize_eval.programs.identity import Identity
 
@@ -32,14 +32,16 @@ class KindRow(NamedTuple):
 
 
 KINDS = (
-    KindRow("measure", "measure", ("@latency", "@cost", "@tokens"), ""),  # before what else ships
-    KindRow("command", "command", ("@",), "a command ('python3 judge.py'), a shipped one (@exact_match)"),
-    KindRow("url", "endpoint", ("http://", "https://"), "a URL (http://…)"),
+    KindRow("measure", "took_kind", ("@latency", "@cost", "@tokens"), ""),  # before what else ships
+    KindRow(
+        "command", "command_kind", ("@",), "a command ('python3 judge.py'), a shipped one (@exact_match)"
+    ),
+    KindRow("url", "endpoint_kind", ("http://", "https://"), "a URL (http://…)"),
     KindRow("unix", "unix_socket", ("unix:",), "a socket (unix:PATH)"),
-    KindRow("judge", "judge.kind", ("judge:",), "a model (judge:PROVIDER/MODEL)"),
-    KindRow("task", "task", ("task:",), "a task file (task:tasks.jsonl)"),
-    KindRow("definition", "definition", (), ""),  # task:FILE.yaml
-    KindRow("prompted", "prompted", (), ""),  # around others
+    KindRow("judge", "judge_kind", ("judge:",), "a model (judge:PROVIDER/MODEL)"),
+    KindRow("task", "task_kind", ("task:",), "a task file (task:tasks.jsonl)"),
+    KindRow("definition", "definition_kind", (), ""),  # task:FILE.yaml
+    KindRow("prompted", "prompted_kind", (), ""),  # around others
 )
 _COMMAND = KINDS[1]
 _MODULES = {row.kind: row.module for row in KINDS}
@@ -64,7 +66,7 @@ def kind_of(spec: EvaluatorSpec) -> "Kind":
 
 @cache
 def _kind(name: str) -> "Kind":
-    kind: Kind = import_module(f"optimize_eval.kinds.{_MODULES[name]}").KIND
+    kind: Kind = import_module(f"optimize_eval.evaluators.{_MODULES[name]}").KIND
     return kind
 
 

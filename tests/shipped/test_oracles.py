@@ -20,8 +20,8 @@ from f1 import f1
 from function_call_coverage import missing_calls, same
 from optimize_eval.statistics.rates import corpus_bleu
 from rouge_l import rouge_l
-from tests.evaluators.asking import ask
 from tests.paths import EVALUATORS
+from tests.shipped.asking import ask
 
 WORDS = st.sampled_from(["a", "b", "B", "c", "the", "été", "ÉTÉ", "x_y", "42", "日本", "ß"])
 TEXTS = st.one_of(st.lists(WORDS, max_size=12).map(" ".join), st.text(max_size=20))

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.evaluators.asking import METRICS, NEEDING, Answer, answer, ask, scores
 from tests.paths import EVALUATORS
+from tests.shipped.asking import METRICS, NEEDING, Answer, answer, ask, scores
 
 Case = tuple[str, Mapping[str, object], float]
 

@@ -1,16 +1,23 @@
-"""A language model as an evaluator: how a judge is written, what it takes, and how it is called by hand."""
+"""A language model as an evaluator: how a judge is written, what it takes, what makes it the same."""
 
+import hashlib
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Protocol
+
+import orjson
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.protocol import Payload
-from optimize_eval.kinds.judge.rubric import JudgeSpec, check_judge, judge_of
-from optimize_eval.kinds.kind import Checks, Kind, ShellCall, TargetKey, as_name, served_retries
-from optimize_eval.kinds.shell import as_format, plain
+from optimize_eval.base.secrets import masked
+from optimize_eval.evaluators.judge import instructions, model_of
+from optimize_eval.evaluators.kind import Checks, Kind, ShellCall, TargetKey, as_name, served_retries
+from optimize_eval.evaluators.reproduce import as_format, plain
+from optimize_eval.evaluators.rubric import JudgeSpec, check_judge, judge_of
+from optimize_eval.models.provider_model import base_around, essence
+from optimize_eval.programs.http_client import shown
 from optimize_eval.programs.identity import Identity
 
 if TYPE_CHECKING:
@@ -33,7 +40,7 @@ class ModelTable(Protocol):
 
 def judge_spec(model: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
     """Describe a judge by its model; what it is to look for comes from `defaults`."""
-    from optimize_eval.kinds.judge.live import model_of
+    from optimize_eval.evaluators.judge import model_of
     from optimize_eval.models import providers
 
     given = judge_of(defaults)
@@ -46,7 +53,7 @@ def judge_spec(model: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
 
 def plan_judge(options: Mapping[str, Any]) -> JudgeSpec:
     """Make what judges start from: `rubric` names a file, and the other options win over what it says."""
-    from optimize_eval.kinds.judge.rubric_file import load_rubric
+    from optimize_eval.evaluators.rubric import load_rubric
 
     file = options.get("rubric")
     given = {key: value for key, value in options.items() if key != "rubric" and value not in {None, ""}}
@@ -113,20 +120,19 @@ def _targets() -> dict[str, TargetKey]:
 
 
 def _connect(spec: EvaluatorSpec) -> Evaluator:
-    from optimize_eval.kinds.judge.live import JudgeEvaluator
+    from optimize_eval.evaluators.judge import JudgeEvaluator
 
     return JudgeEvaluator(spec)
 
 
 def _identify(spec: EvaluatorSpec) -> Identity:
-    from optimize_eval.kinds.judge.identity import identify
 
     return identify(spec.name, judge_of(spec))
 
 
 def _shell(spec: EvaluatorSpec, payload: Payload) -> ShellCall:
     """Write what scores a candidate on stdin with a judge; its key stays in the environment."""
-    from optimize_eval.kinds.judge.prompt import shown_example
+    from optimize_eval.evaluators.judge import shown_example
 
     judge = judge_of(spec)
     example = shown_example(judge, payload)
@@ -159,3 +165,24 @@ KIND = Kind(
     checks=Checks.MODELS,
     models=_models,
 )
+
+
+def identify(name: str, judge: JudgeSpec) -> Identity:
+    """Digest what a judge is."""
+    known = asdict(replace(judge, table=None))
+    del known["table"]
+    del known["rubric_file"]  # a rubric may move
+    del known["human"]  # which it is not shown, as others
+    known["hides"] = judge.blind_to
+    for key in ("shows", "hides", "shows_prompt", "shows_model", "hides_model"):
+        if not known[key]:
+            del known[key]  # so that a judge that is shown all is the one that it was in older runs
+    known["api_base"] = shown(judge.api_base) if judge.api_base else ""
+    document = {**known, "rubric": {key: value for key, value in known["rubric"].items() if value}}
+    document |= {"human": judge.human} if judge.human else {}
+    table = essence(judge.table)  # without it a judge is the one that it was in older runs
+    parts = [known, instructions(judge), *([table] if table else []), *base_around(model_of(judge))]
+    digest = hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS))
+    return Identity(
+        name=name, text=masked(f"judge:{judge.model}"), files=(), sha256=digest.hexdigest(), judge=document
+    )

@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from optimize_eval.base import shipped
-from tests.evaluators.escapes import (
+from tests.paths import EVALUATORS
+from tests.shipped.escapes import (
     FILES,
     FORGING,
     KERNEL,
@@ -27,8 +28,7 @@ from tests.evaluators.escapes import (
     SIGNALS,
     candidate,
 )
-from tests.evaluators.worlds import ORDINARY, World, a_world
-from tests.paths import EVALUATORS
+from tests.shipped.worlds import ORDINARY, World, a_world
 from tests.tools import need, need_kernel
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the layers are Linux's")

@@ -6,7 +6,7 @@ from typing import Never
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.protocol import ScoreRange
-from optimize_eval.kinds.kind import Kind
+from optimize_eval.evaluators.kind import Kind
 from optimize_eval.programs.identity import Identity, digest_words
 from optimize_eval.tasks.of_replies import MEASURES, Measure
 
