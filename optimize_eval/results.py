@@ -11,12 +11,12 @@ from typing import Any
 
 from optimize_eval.base.frozen import frozen
 from optimize_eval.findings import demands
-from optimize_eval.findings.board import demands as board_demands
-from optimize_eval.findings.board.shapes import Board
-from optimize_eval.findings.metrics import records_of
-from optimize_eval.findings.shapes.summary import Summary
-from optimize_eval.findings.summary.gates import Gate
-from optimize_eval.findings.summary.stored import summarise_stored
+from optimize_eval.findings import demands as board_demands
+from optimize_eval.findings.board_shapes import Board
+from optimize_eval.findings.gates import Gate
+from optimize_eval.findings.metric_rows import records_of
+from optimize_eval.findings.stored_summary import summarise_stored
+from optimize_eval.findings.summary_shape import Summary
 from optimize_eval.store.listing import State, state_of
 from optimize_eval.store.manifest import is_bench
 from optimize_eval.store.records import Records
@@ -90,10 +90,10 @@ class Run:
         if self.ending:
             return self.ending.gates
         if not is_bench(run.manifest):
-            return demands.recalled(run, self.summary)
+            return demands.recall_demands(run, self.summary)
         boards = {**self._boards}
         board = boards.pop("", None)
-        return board_demands.recalled(run, board, boards) if board else ()
+        return board_demands.recall_board_demands(run, board, boards) if board else ()
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -112,7 +112,7 @@ class Run:
 
     @cached_property
     def _boards(self) -> Mapping[str, Board]:
-        from optimize_eval.findings.board.examples import own_boards, stored_board  # noqa: PLC0415  few are
+        from optimize_eval.findings.stored_boards import own_boards, stored_board  # noqa: PLC0415  few are
 
         run = self.records.run
         board = stored_board(run) if is_bench(run.manifest) else None

@@ -1,4 +1,4 @@
-"""What a run could show before any call is made: from guesses, or from how an earlier run's scores varied.
+"""What a run could show before any call is made, and what margins would take.
 
 The question is always that of the headline: each candidate against the baseline, on the deciding split. How
 scores vary is either measured (`like_of`) or guessed; which of the two is told with every number.
@@ -9,8 +9,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
-from optimize_eval.findings.claims.duplicates import with_copies_joined
+from optimize_eval.base.protocol import ScoreRange
+from optimize_eval.findings.scores import with_copies_joined
 from optimize_eval.statistics.estimates import Components, components_of
 from optimize_eval.statistics.power import (
     detectable,
@@ -21,9 +23,9 @@ from optimize_eval.statistics.power import (
 )
 from optimize_eval.store.layout import Layout, Split
 
-if TYPE_CHECKING:  # a plan without an earlier run takes none of their dozens of shapes
-    from optimize_eval.findings.shapes.row import Row
-    from optimize_eval.findings.shapes.summary import Summary
+if TYPE_CHECKING:
+    from optimize_eval.findings.shapes import Row
+    from optimize_eval.findings.summary_shape import Summary
 
 GUESSED_SD = 0.3  # of paired differences of graded scores
 GUESSED_DISCORDANCE = 0.25  # the share of pairs that differ, of scores of 0 and 1
@@ -209,3 +211,45 @@ def _seconds(summary: "Summary", evaluator: str) -> float | None:
     there = [one for one in summary.latency if one.evaluator == evaluator]
     calls = sum(one.n for one in there)
     return sum(one.total for one in there) / calls if calls else None
+
+
+_HINT = "write --margin 0.02, or --margin EVALUATOR=0.02"
+
+
+def parse_margins(texts: Sequence[str], layout: Layout) -> dict[str, float]:
+    """Read X, which is for every evaluator with scores from 0 to 1, or NAME=X, which is for one."""
+    margins: dict[str, float] = {}
+    for text in texts:
+        name, _, said = text.rpartition("=")
+        margin = _number(said, text)
+        margins.update(dict.fromkeys([_known(name, layout)] if name else _unit(layout, margins), margin))
+    return margins
+
+
+def _number(said: str, text: str) -> float:
+    try:
+        margin = float(said)
+    except ValueError:
+        margin = math.nan
+    if not 0 < margin < math.inf:
+        raise UsageError(f"--margin needs a number above 0, not {text!r}", hint=_HINT)
+    return margin
+
+
+def _known(name: str, layout: Layout) -> str:
+    if name not in layout.evaluators:
+        known = ", ".join(layout.evaluators[:20])
+        raise UsageError(f"no evaluator named {name!r} in this run", hint=f"its evaluators are {known}")
+    return name
+
+
+def _unit(layout: Layout, margins: dict[str, float]) -> list[str]:
+    """List the evaluators that a plain margin is for; those without a range need their own."""
+    names = [name for name in layout.evaluators if name not in margins]
+    without = [name for name in names if layout.score_range(name) is not ScoreRange.UNIT]
+    if without:
+        raise UsageError(
+            f"the scores of {without[0]} have no range, so a margin for it needs its name",
+            hint=f"write --margin {without[0]}=X first, in its own units",
+        )
+    return names

@@ -2,8 +2,8 @@
 
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import ScoreRange
-from optimize_eval.findings.claims.duplicates import with_copies_joined
 from optimize_eval.findings.forecast import Like
+from optimize_eval.findings.scores import with_copies_joined
 from optimize_eval.statistics.bounds import BETTING, STUDENT, TANGO, units_planned
 from optimize_eval.store.layout import Layout
 

@@ -1,20 +1,32 @@
-"""What some tasks need besides a mean: pass@k over repeats, calibration of a confidence, corpus BLEU.
+"""What is measured besides a mean: pass@k, calibration, BLEU, tasks that count alike, models' replies.
+
+The tasks are fixed: an interval says how far other examples of the same tasks could move the mean. Where a
+task has too few scores to tell that, a mean has no interval, and a difference takes the task as its unit.
+What other tasks could make of it is a question of its own, answered where there are tasks enough.
+
+Read from what judges leave in a score's side information (`usage`, `clamped_from`) and models under test at
+`model`; in words it is what a reader has to know before believing a score.
 
 Each is made of one cell's scored records, and only where these have what it needs: scores of 0 and 1 and
 repeats; a number from 0 to 1 at `confidence` in the side information; the counts that `@bleu` leaves there.
 What models' replies say of themselves is replies'.
 """
 
+import math
 from array import array
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any, TypeGuard
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import ScoreRange
-from optimize_eval.findings.board.by_task import mean_over, on_tasks_like_these
-from optimize_eval.findings.replies import Replies
-from optimize_eval.findings.shapes.measured import (
+from optimize_eval.findings.comparison import Comparison
+from optimize_eval.findings.rows import estimate
+from optimize_eval.findings.scores import Values
+from optimize_eval.findings.shapes import (
     BleuEntry,
     CalibrationEntry,
     CorpusBleu,
@@ -23,10 +35,13 @@ from optimize_eval.findings.shapes.measured import (
     PassesEntry,
     PassRates,
     RepliesEntry,
+    ReplyCounts,
     StatedConfidence,
 )
-from optimize_eval.findings.shaping import estimate
-from optimize_eval.statistics.estimates import Clusters, mean_of
+from optimize_eval.findings.summary_shape import Summary
+from optimize_eval.findings.wording import percent
+from optimize_eval.statistics.estimates import Clusters, Interval, Mean, around, mean_of, wilson_effective
+from optimize_eval.statistics.paired import PairedDifference, Stratified, difference_of, stratified
 from optimize_eval.statistics.rates import (
     LENGTH,
     Answer,
@@ -39,7 +54,343 @@ from optimize_eval.statistics.rates import (
     listed,
     with_enough,
 )
+from optimize_eval.store.manifest import Manifest, evaluators_of
 from optimize_eval.store.view import JournalRecord
+
+if TYPE_CHECKING:
+    from optimize_eval.findings.board_shapes import ModelScores
+
+FEWEST_TASKS = 10  # from which on other tasks are spoken of
+
+ScorePair = tuple[float, float]
+
+
+def mean_over(tasks: Sequence[Sequence[float]]) -> Mean:
+    """Estimate the mean of these tasks' means, of scores from 0 to 1; empty tasks do not count."""
+    there = [scores for scores in tasks if scores]
+    n = sum(map(len, there))
+    estimate = stratified(there)
+    if estimate is None:
+        return replace(mean_of(_centres(there)), se=None, ci=None, method=None, n=n, df=None)
+    ci = wilson_effective(estimate.mean, estimate.se, units=round(estimate.worth), df=estimate.df)
+    return Mean(mean=estimate.mean, se=estimate.se, ci=ci, method="wilson_effective", n=n, df=estimate.df)
+
+
+def on_tasks_like_these(tasks: Sequence[Sequence[float]]) -> Mean | None:
+    """Estimate the same for all tasks that these could have been drawn from."""
+    there = [scores for scores in tasks if scores]
+    return mean_of(_centres(there), is_unit=True) if len(there) >= FEWEST_TASKS else None
+
+
+def compare_by_task(
+    a: Values,
+    b: Values,
+    sizes: Sequence[int],
+    *,
+    seed: int = 0,
+    may_flip: bool = True,
+    comparisons: int = 1,
+) -> Comparison:
+    """Compare on the examples that both have a score for, which are those of tasks of these sizes in turn."""
+    both = list(zip(a, b, strict=True))
+    starts = accumulate(sizes, initial=0)
+    pairs = [
+        [(x, y) for x, y in both[start : start + size] if not math.isnan(y - x)]
+        for start, size in zip(starts, sizes, strict=False)
+    ]
+    difference = difference_over(pairs, seed=seed, may_flip=may_flip, comparisons=comparisons)
+    return Comparison(difference=difference, dropped=len(both) - difference.n_pairs)
+
+
+def difference_over(
+    tasks: Sequence[Sequence[ScorePair]], *, seed: int = 0, may_flip: bool = True, comparisons: int = 1
+) -> PairedDifference:
+    """Compare pairs by task: the mean over tasks of second minus first, its interval, one p value.
+
+    `comparisons` is the number that will be corrected together.
+    """
+    compared = partial(_compared, seed=seed, may_flip=may_flip, comparisons=comparisons)
+    there = [pairs for pairs in tasks if pairs]
+    every = [pair for pairs in there for pair in pairs]
+    plain = _compared(every)  # for its counts
+    estimate = stratified([[b - a for a, b in pairs] for pairs in there])
+    if estimate is None:
+        whole = compared([_centre(pairs) for pairs in there])
+    else:
+        whole = _among_fixed_tasks(there, estimate, compared)
+    return replace(
+        whole,
+        ci=_possible(whole.ci, every),
+        n_pairs=plain.n_pairs,
+        wins=plain.wins,
+        ties=plain.ties,
+        losses=plain.losses,
+    )
+
+
+def _among_fixed_tasks(
+    tasks: Sequence[Sequence[ScorePair]],
+    estimate: Stratified,
+    compared: Callable[[Sequence[ScorePair]], PairedDifference],
+) -> PairedDifference:
+    """Flip pairs, each with the weight that it has in its task."""
+    if len({len(pairs) for pairs in tasks}) == 1:
+        flipped = compared([pair for pairs in tasks for pair in pairs])
+    else:
+        flipped = compared([(a / len(pairs), b / len(pairs)) for pairs in tasks for a, b in pairs])
+    ci = around(estimate.mean, estimate.se, estimate.df) if estimate.se else None
+    return replace(flipped, diff=estimate.mean, se=estimate.se, ci=ci, df=estimate.df)
+
+
+def _possible(ci: Interval | None, pairs: Sequence[ScorePair]) -> Interval | None:
+    """Leave out what two scores from 0 to 1 cannot differ by; a board of another tool may have others."""
+    if ci is None or not all(0 <= score <= 1 for pair in pairs for score in pair):
+        return ci
+    return max(-1.0, ci[0]), min(1.0, ci[1])
+
+
+def _compared(
+    pairs: Sequence[ScorePair], *, seed: int = 0, may_flip: bool = False, comparisons: int = 1
+) -> PairedDifference:
+    first, second = [a for a, _ in pairs], [b for _, b in pairs]
+    return difference_of(first, second, seed=seed, may_flip=may_flip, comparisons=comparisons)
+
+
+def _centre(pairs: Sequence[ScorePair]) -> ScorePair:
+    return math.fsum(a for a, _ in pairs) / len(pairs), math.fsum(b for _, b in pairs) / len(pairs)
+
+
+def _centres(tasks: Sequence[Sequence[float]]) -> list[float]:
+    return [math.fsum(scores) / len(scores) for scores in tasks]
+
+
+MOST_OFF_SCALE = 0.1  # of an evaluator's scored replies: beyond that its scores say nothing
+
+_CUT_OFF = "length"
+_THOUGHTS = ("<think>", "<thinking>", "<|channel|>analysis")  # a provider's are told apart before
+_ROUNDING = 0.001
+_MOST_NAMED = 5
+
+Told = dict[str, Any]
+
+
+class Replies:
+    """Takes in the scored records of one cell."""
+
+    def __init__(self) -> None:
+        self.scored = 0
+        self.cut_off = 0
+        self.off_scale = 0
+        self.with_thoughts = 0
+        self.refused = 0
+        self.empty = 0
+        self.answered_by: Counter[str] = Counter()
+        self._first: float | None = None
+
+    def take(self, record: JournalRecord) -> None:
+        self.scored += 1
+        side_info = record["side_info"]
+        output = side_info.get("output")
+        self.with_thoughts += isinstance(output, str) and output.lstrip().lower().startswith(_THOUGHTS)
+        usage, model, reply = side_info.get("usage"), side_info.get("model"), record.get("replied")
+        told = [one for one in (usage, reply, model) if isinstance(one, dict)]
+        if isinstance(reply, dict):
+            self.refused += reply.get("refused") is True
+            self.empty += reply.get("empty") is True
+        if not told:
+            return
+        self.cut_off += any(one.get("finish_reason") == _CUT_OFF for one in told)
+        if names := [name for one in told if isinstance(name := one.get("answered_by"), str)]:
+            self.answered_by[names[0]] += 1
+        if isinstance(usage, dict) and (off := _off_scale(side_info.get("clamped_from"))):
+            self.off_scale += 1
+            self._first = off[0] if self._first is None else self._first
+
+    @property
+    def told_otherwise(self) -> bool:
+        return bool(self.answered_by or self.refused or self.empty)
+
+    def counts(self) -> ReplyCounts | None:
+        """Say what there is to tell; None where these are no replies of models, or none that say anything."""
+        if not (self.cut_off or self.off_scale or self.with_thoughts or self.told_otherwise):
+            return None
+        return ReplyCounts(
+            scored=self.scored,
+            cut_off=self.cut_off,
+            off_scale=self.off_scale,
+            first_off_scale=self._first,
+            with_thoughts=self.with_thoughts,
+            refused=self.refused,
+            empty=self.empty,
+            answered_by=dict(sorted(self.answered_by.items())),
+        )
+
+
+def _off_scale(clamped: object) -> list[float]:
+    numbers = clamped.values() if isinstance(clamped, dict) else ()
+    return [one for one in numbers if isinstance(one, int | float) and not -_ROUNDING <= one <= 1 + _ROUNDING]
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class OfEvaluator:
+    """The replies that an evaluator's scores are from, over all cells."""
+
+    scored: int = 0
+    cut_off: int = 0
+    off_scale: int = 0
+    with_thoughts: int = 0
+    refused: int = 0
+    empty: int = 0
+    first: float | None = None  # that was on another scale
+
+    def take(self, counts: ReplyCounts) -> None:
+        self.cut_off += counts.cut_off
+        self.off_scale += counts.off_scale
+        self.with_thoughts += counts.with_thoughts
+        self.refused += counts.refused
+        self.empty += counts.empty
+        self.first = counts.first_off_scale if self.first is None else self.first
+
+
+def _evaluator(evaluator: str, _task_model: str | None) -> str:
+    return evaluator
+
+
+def of_evaluators(
+    summary: Summary, name: Callable[[str, str | None], str] = _evaluator
+) -> dict[str, OfEvaluator]:
+    """Add up what `replies` says by cell, by evaluator or by what `name` makes of it and a task model."""
+    totals: dict[str, OfEvaluator] = {}
+    for entry in summary.replies:
+        where = entry.where
+        totals.setdefault(name(where.evaluator, where.task_model), OfEvaluator()).take(entry.counts)
+    for called, total in totals.items():
+        rows = (row for row in summary.rows if name(row.evaluator, row.task_model) == called)
+        total.scored = sum(s.scored for row in rows for s in row.splits.values())
+    return totals
+
+
+def of_models(summary: Summary) -> dict[str, OfEvaluator]:
+    """Add up what is the models' own by model; of several evaluators, each saw the same replies."""
+    pairs = of_evaluators(summary, _pair)
+    found: dict[str, OfEvaluator] = {}
+    for called, total in pairs.items():
+        model = called.partition("\0")[2]
+        known = found.get(model)
+        if model and (known is None or (total.refused, total.empty) > (known.refused, known.empty)):
+            found[model] = total
+    return found
+
+
+def _pair(evaluator: str, task_model: str | None) -> str:
+    return f"{evaluator}\0{task_model or ''}"
+
+
+def beyond_scale(
+    summary: Summary, evaluators: Collection[str], name: Callable[[str, str | None], str] = _evaluator
+) -> tuple[str, ...]:
+    """Say which of some evaluators have replies on another scale too often; `name` as above."""
+    rows = [row for row in summary.rows if row.evaluator in evaluators]
+    names = dict.fromkeys(name(row.evaluator, row.task_model) for row in rows)
+    totals = of_evaluators(summary, name)
+    return tuple(
+        f"{one}: {_off_in_words(total)}"
+        for one in names
+        if (total := totals.get(one)) and total.off_scale > MOST_OFF_SCALE * total.scored
+    )
+
+
+def judges_of(manifest: Manifest) -> dict[str, str]:
+    """Say which model each judge of a run calls."""
+    entries = [(one["name"], (one.get("judge") or {}).get("model")) for one in evaluators_of(manifest)]
+    return {name: model for name, model in entries if isinstance(model, str)}
+
+
+def doubts(summary: Summary) -> Iterator[str]:
+    """Say of each evaluator what its models' replies leave in doubt."""
+    for name, total in of_evaluators(summary).items():
+        if total.off_scale:
+            yield f"{name}: {_off_in_words(total)}"
+        if total.cut_off:
+            yield f"{name}: {_cut_off_in_words(total.cut_off, total.scored)}; raise max_tokens"
+        if total.with_thoughts:
+            yield f"{name}: {_thoughts_in_words(total.with_thoughts, total.scored)}"
+    for name, total in of_models(summary).items():
+        yield from _refused_or_empty(name, total.refused, total.empty, total.scored)
+    yield from _answering(_by_row(summary.replies), _called_models(summary))
+
+
+def doubts_of_models(models: "Sequence[ModelScores]", written: Mapping[str, str]) -> Iterator[str]:
+    """Say the same of the models of a board; `written` is how each is written."""
+    for model in models:
+        if model.cut_off:
+            words = _cut_off_in_words(model.cut_off, model.scored)
+            yield f"{model.adapter}: {words}; raise --max-tokens"
+        if model.with_thoughts:
+            yield f"{model.adapter}: {_thoughts_in_words(model.with_thoughts, model.scored)}"
+        yield from _refused_or_empty(model.adapter, model.refused, model.empty, model.scored)
+    rows: dict[str, Counter[str]] = {model.adapter: Counter(model.answered_by or {}) for model in models}
+    yield from _answering(rows, written)
+
+
+def _answering(rows: Mapping[str, Counter[str]], requested: Mapping[str, str]) -> Iterator[str]:
+    """Point out a row that several models answered, and rows of several models that one answered."""
+    for row, names in rows.items():
+        if len(names) > 1:
+            shown = ", ".join(f"{name} {many:,}" for name, many in names.most_common(_MOST_NAMED))
+            more = ", …" * (len(names) > _MOST_NAMED)
+            yield f"{row} was answered by several models, by what they say of themselves: {shown}{more}"
+    for name in dict.fromkeys(name for names in rows.values() for name in names):
+        same = [row for row in rows if name in rows[row] and row in requested]
+        if len({requested[row].rpartition("/")[2] for row in same}) > 1:
+            listed = ", ".join(same[:_MOST_NAMED]) + ", …" * (len(same) > _MOST_NAMED)
+            yield f"{listed} were answered by one model, by what it says of itself: {name}"
+
+
+def _by_row(entries: Iterable[RepliesEntry]) -> dict[str, Counter[str]]:
+    rows: dict[str, Counter[str]] = {}
+    for entry in entries:
+        rows.setdefault(_row_of(entry), Counter()).update(entry.counts.answered_by)
+    return rows
+
+
+def _called_models(summary: Summary) -> dict[str, str]:
+    """Say by row which model was called: a judge's own, else the task model."""
+    called = {
+        _row_of(entry): summary.judges.get(entry.where.evaluator, entry.where.task_model)
+        for entry in summary.replies
+    }
+    return {row: model for row, model in called.items() if model}
+
+
+def _row_of(entry: RepliesEntry) -> str:
+    return " ".join(filter(None, [entry.where.evaluator, entry.where.task_model]))
+
+
+def _off_in_words(total: OfEvaluator) -> str:
+    many, scored = total.off_scale, total.scored
+    return (
+        f"{many:,} of {scored:,} scored replies ({percent(many / scored)}) were on another scale, "
+        f"such as {total.first:g}, and were clamped to 0 to 1; name the scale in the objective"
+    )
+
+
+def _thoughts_in_words(many: int, scored: int) -> str:
+    thoughts = f"{many:,} of {scored:,} scored outputs"
+    return f"{thoughts} begin with thoughts, which were scored as a part of the answer"
+
+
+def _refused_or_empty(name: str, refused: int, empty: int, scored: int) -> Iterator[str]:
+    if refused:
+        share = f"{refused:,} of {scored:,} scored replies ({percent(refused / scored)})"
+        yield f"{name}: {share} are refusals, scored as text (--refusals fail: failures)"
+    if empty:
+        yield f"{name}: {empty:,} of {scored:,} scored replies are empty"
+
+
+def _cut_off_in_words(many: int, scored: int) -> str:
+    return f"{many:,} of {scored:,} scored replies were cut off for their length"
+
 
 CONFIDENCE, BLEU_COUNTS = "confidence", "bleu_counts"
 EVERY = slice(None)

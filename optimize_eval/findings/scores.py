@@ -1,4 +1,4 @@
-"""The scores of one cell, by example: what means, differences and bounds are computed from.
+"""The scores of one cell, by example, and copies among them as clusters.
 
 The unit of analysis is the example: its repeats are averaged here, first of all. Failures and skips stay
 apart; the two bounds are what the scores would be if each failure counted as the worst or the best score.
@@ -9,14 +9,14 @@ import math
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, MutableSequence, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from optimize_eval.base import strict_json
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.statistics.estimates import within_sd
-from optimize_eval.store.layout import Cell
+from optimize_eval.store.layout import Cell, Label, Split
 from optimize_eval.store.view import JournalRecord
 
 UNKNOWN = math.nan
@@ -264,3 +264,40 @@ def known(values: Values, places: Iterable[int] | None = None) -> list[int]:
         for place in (range(len(values)) if places is None else places)
         if values[place] == values[place]
     ]
+
+
+FEWEST_COPIES = 0.01  # of a split's lines, from which on copies are clustered
+
+
+def copies_in(sha256: Sequence[str]) -> int:
+    """Count the lines that are copies of an earlier one."""
+    return len(sha256) - len(set(sha256))
+
+
+def with_copies_joined(split: Split) -> Split:
+    """Put copies into one cluster, together with the clusters that each of them is in."""
+    return replace(split, clusters=joined(split.contents, split.clusters))
+
+
+def joined(
+    sha256: Sequence[str], clusters: Sequence[Label] | None, fewest: float = FEWEST_COPIES
+) -> tuple[Label, ...] | None:
+    """Join the clusters that share equal lines; None where every line stands for itself."""
+    if copies_in(sha256) <= fewest * len(sha256):
+        return None if clusters is None else tuple(clusters)
+    if clusters is None:
+        return tuple(sha256)
+    parent: dict[str, str] = {}
+    for digest, label in zip(sha256, clusters, strict=True):
+        parent[_root(parent, f"line {digest}")] = _root(parent, f"cluster {label}")
+    return tuple(_root(parent, f"cluster {label}") for label in clusters)
+
+
+def _root(parent: dict[str, str], name: str) -> str:
+    """Find the name that a joined cluster goes by."""
+    path = []
+    while (above := parent.get(name, name)) != name:
+        path.append(name)
+        name = above
+    parent.update(dict.fromkeys(path, name))
+    return name

@@ -1,10 +1,10 @@
-"""Numbers as words of a verdict: the same digits everywhere."""
+"""Numbers and marks as words of a verdict: the same digits everywhere."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from optimize_eval.findings.shapes.difference import Margin, ScoreDifference
+    from optimize_eval.findings.shapes import Margin, ScoreDifference
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -68,3 +68,44 @@ def evidence(d: "ScoreDifference") -> str:
     if d.ci is None:
         return f"the same on all {count(d.n_pairs, 'example')}, {p}"
     return f"95 % CI {interval(d.ci)}, {p}, {count(d.n_pairs, 'pair')}"
+
+
+_CUT_OFF = "length"
+
+
+def reply_marks(facts: Mapping[str, Any]) -> Iterator[str]:
+    """Say what a reader of a reply has to know, and who gave it where its server says so."""
+    if facts.get("refused") is True:
+        yield "refused"
+    if facts.get("finish_reason") == _CUT_OFF:
+        yield "cut off"
+    if facts.get("empty") is True:
+        yield "empty"
+    if isinstance(who := facts.get("answered_by"), str):
+        yield f"by {who}"
+
+
+RUNNING = "running"
+
+_HOW = {
+    RUNNING: "it is running",
+    "killed": "it was killed",
+    "time": "its time was over (--max-time)",
+    "cost": "its money was spent (--max-cost)",
+}
+
+
+def ahead_so_far(best: str | None, best_mean: float, seed: str, seed_mean: float) -> str:
+    """Say which candidate is ahead, None where that is the seed itself."""
+    if best is None:
+        return f"no candidate is ahead of {seed} so far, which scores {number(seed_mean)} in the search"
+    return (
+        f"{best} is ahead of {seed} so far, {number(best_mean)} to {number(seed_mean)} in the search; "
+        "no final sweep was made"
+    )
+
+
+def how_far(calls: int, budget: int, status: str, sentence: str) -> str:
+    """Say how many calls are done, and why it is no more; `sentence` is how the search itself said so."""
+    how = _HOW.get(status) or sentence or status
+    return f"a search without a result yet: {calls:,} of at most {budget:,} calls are done; {how}"

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from optimize_eval.data.leaks import overlaps_of
-from optimize_eval.findings.claims.leaks import leakages_of
+from optimize_eval.findings.cells import leakages_of
 from optimize_eval.preflight.data_files import CheckedFile
 from optimize_eval.store.layout import Split
 from optimize_eval.store.manifest import with_overlaps

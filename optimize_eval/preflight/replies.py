@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from optimize_eval.evaluators import reproduce
-from optimize_eval.findings.replies import MOST_OFF_SCALE
+from optimize_eval.findings.measures import MOST_OFF_SCALE
 from optimize_eval.models.judging.verdicts import off_scale
 from optimize_eval.preflight.examined import CheckOutcome, CheckStatus, Examined
 

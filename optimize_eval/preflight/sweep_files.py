@@ -10,7 +10,7 @@ from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.data.candidates import Candidate, CandidatePath, field_candidates, load_candidates
 from optimize_eval.data.datasets import MAX_RECORDS, ParsedFile, read_dataset
 from optimize_eval.evaluators.kinds import kind_of
-from optimize_eval.findings.summary.gates import check_gap_reachable, check_reachable
+from optimize_eval.findings.gates import check_gap_reachable, check_reachable
 from optimize_eval.preflight.data_files import CheckedFile, of_reading
 from optimize_eval.preflight.overlapping import with_leaks
 from optimize_eval.preflight.prompted import check_prompted

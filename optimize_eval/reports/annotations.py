@@ -6,8 +6,8 @@ Pure: summary → lines. Foreign text is escaped, so that no line of it is a com
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 
-from optimize_eval.findings.shapes.summary import FailureGroup, Summary
-from optimize_eval.findings.summary.gates import Gate
+from optimize_eval.findings.gates import Gate
+from optimize_eval.findings.summary_shape import FailureGroup, Summary
 from optimize_eval.findings.wording import count
 from optimize_eval.reports.cells import candidates_of, most_frequent, words_of
 from optimize_eval.reports.inert import inert, shortened

@@ -5,12 +5,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from optimize_eval.base.frozen import frozen
+from optimize_eval.findings import comparison
 from optimize_eval.findings.rows import MARKS, evaluator_label, holds_over_all
-from optimize_eval.findings.shapes.difference import ScoreDifference
-from optimize_eval.findings.shapes.row import LowScore, Row
-from optimize_eval.findings.shapes.summary import FailureGroup, SkipGroup, Summary
-from optimize_eval.findings.summary import compare, gap
-from optimize_eval.findings.summary.verdict import STEERED
+from optimize_eval.findings.shapes import LowScore, Row, ScoreDifference
+from optimize_eval.findings.summary_shape import FailureGroup, SkipGroup, Summary
+from optimize_eval.findings.verdict import STEERED
 from optimize_eval.findings.wording import count, left_out_by, number, signed
 from optimize_eval.statistics.estimates import Interval
 from optimize_eval.store.layout import SINGLE
@@ -26,11 +25,11 @@ _FEWEST = 2  # of candidates and of models, in a matrix
 _Group = TypeVar("_Group", FailureGroup, SkipGroup)
 
 _OVERFIT = {
-    gap.OVERFITS: "OVERFITS",
-    gap.PART_LOST: "part lost",
-    gap.UNDECIDED: "undecided",
-    gap.KEPT: "kept",
-    gap.NO_GAIN: "no train gain",
+    comparison.OVERFITS: "OVERFITS",
+    comparison.PART_LOST: "part lost",
+    comparison.UNDECIDED: "undecided",
+    comparison.KEPT: "kept",
+    comparison.NO_GAIN: "no train gain",
     None: "too few",
 }
 
@@ -113,7 +112,7 @@ def difference(d: ScoreDifference, summary: Summary) -> str:
 
 
 def signed_mark(mark: str, diff: float | None, *, is_sure: bool) -> str:
-    sign = MARKS[compare.HINT_BETTER if mark == compare.BETTER and not is_sure else mark]
+    sign = MARKS[comparison.HINT_BETTER if mark == comparison.BETTER and not is_sure else mark]
     return f"{'' if sign == '·' else sign + ' '}{signed(diff)}"
 
 
@@ -159,7 +158,7 @@ def worse_rows(rows: Sequence[Row], summary: Summary) -> list[Row]:
     Where the baseline itself is the first, that is who is below it at all.
     """
     first, *others = rows
-    marks = MARKS if is_baseline(first, summary) else {compare.WORSE, compare.HINT_WORSE}
+    marks = MARKS if is_baseline(first, summary) else {comparison.WORSE, comparison.HINT_WORSE}
     known = [(row, d) for row in others if (d := row.against_baseline(summary.decided_on))]
     lost = [(d.diff, row) for row, d in known if d.mark in marks and d.diff is not None and d.diff < 0]
     return [row for _, row in sorted(lost, key=lambda pair: pair[0])[:_MOST_WORSE]]

@@ -9,11 +9,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from optimize_eval.findings.metrics.shape import ScorerMetrics
+from optimize_eval.findings.gates import Gate
 from optimize_eval.findings.rows import evaluator_label
-from optimize_eval.findings.shapes.row import Row, SplitScores
-from optimize_eval.findings.shapes.summary import FailureGroup, SkipGroup, Summary
-from optimize_eval.findings.summary.gates import Gate
+from optimize_eval.findings.shapes import Row, SplitScores
+from optimize_eval.findings.summary_shape import FailureGroup, ScorerMetrics, SkipGroup, Summary
 from optimize_eval.findings.wording import count
 from optimize_eval.reports.cells import words_of
 from optimize_eval.reports.inert import inert_xml, shortened

@@ -8,10 +8,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import chain
 
 from optimize_eval.data.candidates import THE_PROMPT
+from optimize_eval.findings.gates import Gate
 from optimize_eval.findings.rows import evaluator_label
-from optimize_eval.findings.shapes.row import Row
-from optimize_eval.findings.shapes.summary import SkipGroup, Summary
-from optimize_eval.findings.summary.gates import Gate
+from optimize_eval.findings.shapes import Row
+from optimize_eval.findings.summary_shape import SkipGroup, Summary
 from optimize_eval.findings.wording import count, interval, number, percent, signed
 from optimize_eval.reports.cells import (
     MOST_FAILURES,

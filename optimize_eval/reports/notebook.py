@@ -6,10 +6,9 @@ Pure: summary, or boards → text. Foreign text is escaped and made inert.
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from optimize_eval.findings.board.shapes import Board, ModelScores
-from optimize_eval.findings.shapes.conclusion import Conclusion
-from optimize_eval.findings.shapes.row import Row
-from optimize_eval.findings.shapes.summary import Summary, Verdict
+from optimize_eval.findings.board_shapes import Board, ModelScores
+from optimize_eval.findings.shapes import Row
+from optimize_eval.findings.summary_shape import Conclusion, Summary, Verdict
 from optimize_eval.findings.wording import interval, number
 from optimize_eval.reports.cells import difference, failed, shown_rows, skipped, tables_of, title_of
 from optimize_eval.reports.inert import inert, shortened

@@ -9,8 +9,8 @@ import orjson
 
 from optimize_eval.base import files, strict_json
 from optimize_eval.findings.documents import from_dict, to_dict
-from optimize_eval.findings.searched import RUNNING, ahead_so_far, how_far
-from optimize_eval.findings.shapes.summary import Point, Summary, Verdict
+from optimize_eval.findings.summary_shape import Point, Summary, Verdict
+from optimize_eval.findings.wording import RUNNING, ahead_so_far, how_far
 from optimize_eval.store.folder import SEARCH
 from optimize_eval.store.listing import STOPPED, StoredSearch
 

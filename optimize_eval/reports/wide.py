@@ -12,8 +12,8 @@ from typing import Any
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.data.selection import value_at
-from optimize_eval.findings.reasons import reason_of
 from optimize_eval.findings.rows import evaluator_label
+from optimize_eval.findings.side_info import reason_of
 from optimize_eval.models.under_test import text_of
 from optimize_eval.reports.inert import inert_json
 from optimize_eval.reports.page.source import PageSource, examples_of

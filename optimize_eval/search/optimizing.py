@@ -10,7 +10,7 @@ from optimize_eval.base.frozen import frozen
 from optimize_eval.base.outcome import Progress
 from optimize_eval.data.candidates import Candidate
 from optimize_eval.evaluators.kinds import connect, identify
-from optimize_eval.findings.shapes.summary import Summary
+from optimize_eval.findings.summary_shape import Summary
 from optimize_eval.programs.identity import Identity
 from optimize_eval.run.live import Connecting
 from optimize_eval.run.runner import Status

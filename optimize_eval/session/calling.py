@@ -23,9 +23,9 @@ from optimize_eval.store.stored import StoredRun
 from optimize_eval.store.tried import note_beside, note_shown
 
 if TYPE_CHECKING:
-    from optimize_eval.findings.board.shapes import Board
-    from optimize_eval.findings.shapes.summary import Summary
-    from optimize_eval.findings.summary.gates import Gate
+    from optimize_eval.findings.board_shapes import Board
+    from optimize_eval.findings.gates import Gate
+    from optimize_eval.findings.summary_shape import Summary
 
 
 @frozen
@@ -122,8 +122,8 @@ def call(
 
 def summarise(run: StoredRun) -> "Summary":
     """Compute the summary from the journal, and write it beside it; what it shows is noted there."""
-    from optimize_eval.findings.summary.stored import summarise_stored  # noqa: PLC0415  a plain --help needs no statistics
-    from optimize_eval.findings.summary.tried import shown_by  # noqa: PLC0415  see above
+    from optimize_eval.findings.stored_summary import summarise_stored  # noqa: PLC0415  a plain --help needs no statistics
+    from optimize_eval.findings.tried import shown_by  # noqa: PLC0415  see above
 
     run.note_counts()
     note_beside(run)
@@ -137,10 +137,10 @@ def off_scale(
     summary: "Summary", evaluators: Collection[str], layout: Layout | None = None
 ) -> tuple[str, ...]:
     """Say of these evaluators which of them scored on another scale too often; of a bench's by model."""
-    from optimize_eval.findings.replies import beyond_scale  # noqa: PLC0415  see summarise
+    from optimize_eval.findings.measures import beyond_scale  # noqa: PLC0415  see summarise
 
     if layout is None:
         return beyond_scale(summary, evaluators)
-    from optimize_eval.findings.board.cells import name_of  # noqa: PLC0415  most runs are none
+    from optimize_eval.findings.board_models import name_of  # noqa: PLC0415  most runs are none
 
     return beyond_scale(summary, evaluators, partial(name_of, layout=layout))

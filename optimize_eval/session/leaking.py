@@ -73,7 +73,7 @@ def split_of(name: str, rows: Sequence[Example]) -> Split:
 
 def _note(splits: Sequence[Split], say: Say, *, keeps_leaks: bool) -> None:
     if any(split.leaks for split in splits):
-        from optimize_eval.findings.claims.leaks import leakages_of  # noqa: PLC0415  most runs have none
+        from optimize_eval.findings.cells import leakages_of  # noqa: PLC0415  most runs have none
 
         for name, leakage in leakages_of(splits, keeps_leaks=keeps_leaks).items():
             say(f"note: {leakage.point(name)}")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Unpack
 
 from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.findings.metrics import records_of
+from optimize_eval.findings.metric_rows import records_of
 from optimize_eval.options import values
 from optimize_eval.options.arguments import BenchArguments, SweepArguments
 from optimize_eval.options.bench import BenchOptions, BoardOptions

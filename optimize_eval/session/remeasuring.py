@@ -8,8 +8,8 @@ from types import MappingProxyType
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.evaluators.kinds import identify, named_apart
-from optimize_eval.findings.board.cells import ranks_none
-from optimize_eval.findings.board.examples import stored_board
+from optimize_eval.findings.board_models import ranks_none
+from optimize_eval.findings.stored_boards import stored_board
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.replan import plan_again
 from optimize_eval.session.benching.boards import made_again, note_unranked

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
-from optimize_eval.findings.board.shapes import Board
+from optimize_eval.findings.board_shapes import Board
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.replan import plan_again
 from optimize_eval.run.rescore import Settled, WantedEvaluator, add, humans_in, is_owed, settle

@@ -97,7 +97,7 @@ class SweepInputs:
     def _margins(self, plan: Plan) -> dict[str, float]:
         if not self.margins:
             return {}
-        from optimize_eval.findings.margins import parse_margins  # noqa: PLC0415  most runs have none
+        from optimize_eval.findings.forecast import parse_margins  # noqa: PLC0415  most runs have none
 
         return parse_margins(self.margins, plan.layout)
 

@@ -3,7 +3,7 @@
 import threading
 from pathlib import Path
 
-from optimize_eval.findings.searched import RUNNING, how_far
+from optimize_eval.findings.wording import RUNNING, how_far
 from optimize_eval.reports.page.live import REST, Live
 from optimize_eval.store.listing import ListedRun, State, StoredSearch, list_runs
 

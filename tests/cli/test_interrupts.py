@@ -51,7 +51,7 @@ def interrupted(folder: Path, what: str, how: str = "raised") -> subprocess.Comp
         ("typer", "raised"),
         ("optimize_eval.run.runner", "raised"),  # the command's own modules
         ("optimize_eval.run.runner", "dropped"),
-        ("optimize_eval.findings.summary.document", "raised"),  # the run is over
+        ("optimize_eval.findings.summary", "raised"),  # the run is over
         ("optimize_eval.reports.terminal.summary", "raised"),  # the end is printed
         ("exit", "raised"),
     ],

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.findings.board.cells import benched_models
-from optimize_eval.findings.board.document import board_of
-from optimize_eval.findings.board.shapes import Board
+from optimize_eval.findings.board_models import benched_models
+from optimize_eval.findings.board_shapes import Board
+from optimize_eval.findings.boards import board_of
 from optimize_eval.reports.terminal.leaderboard import render
 from optimize_eval.store.stored import open_stored
 from optimize_eval.tasks import Task, TaskFile

@@ -5,10 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.findings.claims.tried import corrections_in
-from optimize_eval.findings.shapes.summary import Summary
-from optimize_eval.findings.summary.document import summarise
-from optimize_eval.findings.summary.tried import shown_by
+from optimize_eval.findings.summary import summarise
+from optimize_eval.findings.summary_shape import Summary
+from optimize_eval.findings.tried import corrections_in, shown_by
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.ledger import Ledger, UnitTable
 from optimize_eval.store.stored import StoredRun

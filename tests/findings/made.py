@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from optimize_eval.base.protocol import ScoreRange
-from optimize_eval.findings.shapes import summary as findings
-from optimize_eval.findings.summary.document import summarise
+from optimize_eval.findings import summary_shape as findings
+from optimize_eval.findings.summary import summarise
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL, MANIFEST, write_json
 from optimize_eval.store.journal import sealed

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from optimize_eval.findings.board.by_task import difference_over
-from optimize_eval.findings.board.shapes import Board
-from optimize_eval.findings.board.verdict import seen_from
+from optimize_eval.findings.board_shapes import Board
+from optimize_eval.findings.boards import seen_from
+from optimize_eval.findings.measures import difference_over
 from optimize_eval.reports.board.rows import csv_pieces
 from optimize_eval.statistics.estimates import mean_of
 from optimize_eval.statistics.paired import difference_of

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from optimize_eval.base.protocol import ScoreRange
-from optimize_eval.findings.shapes.summary import summary_from
+from optimize_eval.findings.summary_shape import summary_from
 from optimize_eval.reports.terminal.summary import render
 from tests.findings.boards import board, rendered
 from tests.findings.made import LEAD, Example, Fails, Says, made, on_val, saying

@@ -25,7 +25,7 @@ from optimize_eval.findings.rederive.__main__ import differences, main
 from optimize_eval.findings.rederive.board import expected_boards
 from optimize_eval.findings.rederive.journal import read
 from optimize_eval.findings.rederive.summary import expected
-from optimize_eval.findings.summary.stored import summarise_stored
+from optimize_eval.findings.stored_summary import summarise_stored
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import Plan, plan_run
 from optimize_eval.run.splits import SplitSource

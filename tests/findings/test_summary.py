@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from optimize_eval.base.protocol import ScoreRange
-from optimize_eval.findings.shapes.summary import summary_from
+from optimize_eval.findings.summary_shape import summary_from
 from optimize_eval.reports.terminal import summary as terminal
 from tests.findings.made import (
     LEAD,

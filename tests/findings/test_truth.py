@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from optimize_eval.base.protocol import ScoreRange
-from optimize_eval.findings.diff.gates import judged
-from optimize_eval.findings.diff.regressions import Evidence
-from optimize_eval.findings.shaping import margin_of, score_difference
-from optimize_eval.findings.summary.compare import Comparison, compare, corrected, tolerance_of
+from optimize_eval.findings.comparison import Comparison, compare, corrected, tolerance_of
+from optimize_eval.findings.diff_shapes import Evidence
+from optimize_eval.findings.regression_gates import judged
+from optimize_eval.findings.rows import margin_of, score_difference
 from tests.benchmarks.truth import boards, gates
 from tests.benchmarks.truth.claims import PICKED, of_the_best, skipped_where_bad
 from tests.findings.made import made, points

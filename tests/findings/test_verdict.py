@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from optimize_eval.base.protocol import ScoreRange
-from optimize_eval.findings.summary.document import summarise
+from optimize_eval.findings.summary import summarise
 from optimize_eval.findings.wording import MINUS, number, signed
 from tests.findings.made import (
     LEAD,

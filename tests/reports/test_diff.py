@@ -5,8 +5,8 @@ from unicodedata import category
 
 import pytest
 
-from optimize_eval.findings.diff.runs import compare_runs
-from optimize_eval.findings.diff.shapes import RunDiff
+from optimize_eval.findings.diff_runs import compare_runs
+from optimize_eval.findings.diff_shapes import RunDiff
 from optimize_eval.reports.terminal import diff
 from optimize_eval.store.stored import open_stored
 from tests.findings.made import Example, Fails, Made, Says, made, moved

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from optimize_eval.base.protocol import ScoreRange
-from optimize_eval.findings.shapes.summary import summary_from
-from optimize_eval.findings.summary.gates import Gate
+from optimize_eval.findings.gates import Gate
+from optimize_eval.findings.summary_shape import summary_from
 from optimize_eval.findings.wording import interval, number, signed
 from optimize_eval.reports import junit, markdown
 from optimize_eval.reports.rows import MOST_COLUMNS, csv_pieces, find_columns

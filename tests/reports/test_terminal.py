@@ -10,7 +10,7 @@ from unicodedata import category
 import pytest
 
 from optimize_eval.base.protocol import ScoreRange
-from optimize_eval.findings.shapes.summary import summary_from
+from optimize_eval.findings.summary_shape import summary_from
 from optimize_eval.findings.wording import number
 from optimize_eval.reports.terminal import summary as terminal
 from tests.findings.made import (

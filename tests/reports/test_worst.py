@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from optimize_eval.data.datasets import make_example
-from optimize_eval.findings.reasons import reason_of
+from optimize_eval.findings.side_info import reason_of
 from optimize_eval.run.splits import LONGEST_INPUT, SplitSource, inputs_of, name_of
 from optimize_eval.store.folder import MANIFEST
 from tests.front_door import Cli, in_this_process

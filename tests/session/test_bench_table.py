@@ -10,7 +10,7 @@ import pytest
 
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.evaluators.task_kind import scorer_spec
-from optimize_eval.findings.board.cells import benched_models
+from optimize_eval.findings.board_models import benched_models
 from optimize_eval.models.model_kinds import Tasks
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import Plan

@@ -13,14 +13,12 @@ from optimize_eval.cli.options.completion import complete_run
 from optimize_eval.cli.options.newest_run import choose_other_run
 from optimize_eval.cli.printed import page, page_of_diff
 from optimize_eval.findings import demands
-from optimize_eval.findings.board import demands as board_demands
-from optimize_eval.findings.board.examples import load_with_examples
-from optimize_eval.findings.board.stored import is_board
-from optimize_eval.findings.diff.boards import compare_boards
-from optimize_eval.findings.diff.metrics import with_metrics
-from optimize_eval.findings.diff.runs import compare_runs
-from optimize_eval.findings.summary.gates import Gate
-from optimize_eval.findings.summary.stored import summarise_stored
+from optimize_eval.findings import demands as board_demands
+from optimize_eval.findings.diff_boards import compare_boards, with_metrics
+from optimize_eval.findings.diff_runs import compare_runs
+from optimize_eval.findings.gates import Gate
+from optimize_eval.findings.stored_boards import is_board, load_with_examples
+from optimize_eval.findings.stored_summary import summarise_stored
 from optimize_eval.options.gates import RunGateOptions
 from optimize_eval.options.output import PrintOptions
 from optimize_eval.reports.terminal import boards as boards_report
@@ -123,7 +121,7 @@ def _diff_boards(
     a: str, b: str, demanded: RunGateOptions, name: DiffFormat, look: page.PageOptions, *, force: bool
 ) -> Sequence[Gate]:
     before, after = load_with_examples(a), load_with_examples(b)
-    wanted = board_demands.read_demands(after, demanded.fail_under, demanded.no_regression_against)
+    wanted = board_demands.read_board_demands(after, demanded.fail_under, demanded.no_regression_against)
     comparison = with_metrics(compare_boards(before, after, force=force), a, b)
     judged = wanted.judge(after)
     match name:

@@ -7,8 +7,8 @@ import typer
 from optimize_eval.cli import output
 from optimize_eval.cli.options import shared as options
 from optimize_eval.cli.options.completion import complete_run
-from optimize_eval.findings.board.pinned import check_files
-from optimize_eval.findings.board.stored import load_board
+from optimize_eval.findings.board_shapes import check_files
+from optimize_eval.findings.stored_boards import load_board
 
 SCHEMA = "optimize-eval.verify.v1"
 

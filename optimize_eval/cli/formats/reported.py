@@ -12,13 +12,12 @@ from optimize_eval.cli.printed import checked
 from optimize_eval.cli.printed.page import PageOptions
 from optimize_eval.cli.printed.records import RecordLayout
 from optimize_eval.findings import demands
-from optimize_eval.findings.board import demands as board_demands
-from optimize_eval.findings.board.shapes import Board
+from optimize_eval.findings import demands as board_demands
+from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.demands import Demands
-from optimize_eval.findings.shapes.summary import Summary
-from optimize_eval.findings.some_examples import SomeExamples
-from optimize_eval.findings.summary.gates import Gate
-from optimize_eval.findings.summary.stored import summarise_stored
+from optimize_eval.findings.gates import Gate
+from optimize_eval.findings.stored_summary import SomeExamples, summarise_stored
+from optimize_eval.findings.summary_shape import Summary
 from optimize_eval.reports.searched import search_of, with_notes
 from optimize_eval.store.folder import SUMMARY
 from optimize_eval.store.stored import StoredRun, command_of, note_of
@@ -94,7 +93,7 @@ class RunReport(Reported):
 
     @property
     def recalled(self) -> Sequence[Gate]:
-        return demands.recalled(self.stored, self.summary)
+        return demands.recall_demands(self.stored, self.summary)
 
     @property
     def search(self) -> Mapping[str, Any] | None:
@@ -120,7 +119,7 @@ class BenchReport(Reported):
     def gates(self) -> Sequence[Gate]:
         """Give the gates that were given, else those that the bench had."""
         others = {**self.boards}
-        return self.judged or board_demands.recalled(self.stored, others.pop(""), others)
+        return self.judged or board_demands.recall_board_demands(self.stored, others.pop(""), others)
 
     @cached_property
     def summary(self) -> Summary | None:

@@ -10,7 +10,7 @@ from optimize_eval.cli.formats.reported import BenchReport, Reported, RunReport
 from optimize_eval.cli.options import gates
 from optimize_eval.cli.printed import leaderboards, records, searched
 from optimize_eval.cli.printed.page import write_page
-from optimize_eval.findings.metrics import records_of
+from optimize_eval.findings.metric_rows import records_of
 from optimize_eval.reports import junit, markdown
 from optimize_eval.reports.board import junit as board_junit
 from optimize_eval.reports.board import markdown as board_markdown

@@ -9,7 +9,7 @@ from optimize_eval.cli import output
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from optimize_eval.findings.summary.gates import Gate
+    from optimize_eval.findings.gates import Gate
 
 MISSED = 1
 

@@ -17,11 +17,11 @@ from optimize_eval.base.errors import CannotGoOn
 from optimize_eval.cli import output
 from optimize_eval.cli.options import gates
 from optimize_eval.findings import rederive
-from optimize_eval.findings.board.cells import ranks_none
-from optimize_eval.findings.board.shapes import Board
-from optimize_eval.findings.shapes.summary import Summary
-from optimize_eval.findings.summary.gates import Gate
-from optimize_eval.findings.summary.stored import NEWER, unlike_keys
+from optimize_eval.findings.board_models import ranks_none
+from optimize_eval.findings.board_shapes import Board
+from optimize_eval.findings.gates import Gate
+from optimize_eval.findings.stored_summary import NEWER, unlike_keys
+from optimize_eval.findings.summary_shape import Summary
 from optimize_eval.session.benching.boards import compute_again
 from optimize_eval.store.folder import LEADERBOARD, PROPOSALS, SUMMARY, holder
 from optimize_eval.store.manifest import is_bench

@@ -43,9 +43,9 @@ def _leakage(layout: Layout) -> tuple[dict[str, Any], str, Layout]:
     """Say what leaked, why the deciding split confirms nothing, and what the numbers will be made of."""
     if not any(split.leaks for split in layout.splits):
         return {}, "", layout
-    from optimize_eval.findings.claims.leaks import counted_in, leakage_of  # noqa: PLC0415  most runs have none
+    from optimize_eval.findings.cells import counted_in, leakage_of  # noqa: PLC0415  most runs have none
     from optimize_eval.findings.documents import to_dict  # noqa: PLC0415
-    from optimize_eval.findings.shapes.leakage import sentence_of  # noqa: PLC0415
+    from optimize_eval.findings.summary_shape import sentence_of  # noqa: PLC0415
 
     leakage = leakage_of(layout)
     told = {name: to_dict(found) for name, found in leakage.items()}
@@ -54,7 +54,7 @@ def _leakage(layout: Layout) -> tuple[dict[str, Any], str, Layout]:
 
 def read_like(run: str, planned: Layout) -> Like:
     """Read how scores varied in the run that --like names; raises UsageError where it does not say."""
-    from optimize_eval.findings.summary.stored import summarise_stored  # noqa: PLC0415  only for --like
+    from optimize_eval.findings.stored_summary import summarise_stored  # noqa: PLC0415  only for --like
 
     stored = open_stored(run)
     found = like_of(summarise_stored(stored), stored.layout, planned, run)

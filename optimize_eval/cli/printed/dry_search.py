@@ -8,10 +8,10 @@ from typing import Any
 from optimize_eval.cli import output
 from optimize_eval.cli.printed.dry_run import A_CALL, duration_words, read_like
 from optimize_eval.data.candidates import Candidate
-from optimize_eval.findings.claims.leaks import leakages_of
+from optimize_eval.findings.cells import leakages_of
 from optimize_eval.findings.documents import to_dict
 from optimize_eval.findings.forecast import Like
-from optimize_eval.findings.shapes.leakage import Leakage
+from optimize_eval.findings.summary_shape import Leakage
 from optimize_eval.findings.wording import count, number
 from optimize_eval.reports.columns import wrapped
 from optimize_eval.search.optimizing import SearchTask
@@ -136,7 +136,7 @@ def _waits(task: SearchTask, rounds: int) -> int:
 
 def _cost(like: str, calls: int) -> float | None:
     """Say what so many calls cost where each costs what it did in an earlier run, or in its search."""
-    from optimize_eval.findings.summary.stored import summarise_stored  # noqa: PLC0415  only for --like
+    from optimize_eval.findings.stored_summary import summarise_stored  # noqa: PLC0415  only for --like
 
     stored = open_stored(like)
     each = _cost_in_search(stored.folder)

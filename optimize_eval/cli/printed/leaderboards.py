@@ -7,9 +7,9 @@ from typing import Any
 
 from optimize_eval.cli import output
 from optimize_eval.findings import documents
-from optimize_eval.findings.board.shapes import SCHEMA, Board, scorers_on
+from optimize_eval.findings.board_shapes import SCHEMA, Board, scorers_on
 from optimize_eval.findings.rows import short_of
-from optimize_eval.findings.shapes.summary import Summary
+from optimize_eval.findings.summary_shape import Summary
 from optimize_eval.reports.metrics import terminal as metrics_report
 from optimize_eval.reports.terminal import leaderboard
 from optimize_eval.reports.terminal.summary import failures_of, head

@@ -10,8 +10,8 @@ import typer
 from optimize_eval.base.errors import CannotGoOn, UsageError
 from optimize_eval.cli import output
 from optimize_eval.cli.destination import Destination
-from optimize_eval.findings.board.shapes import Board
-from optimize_eval.findings.shapes.summary import Summary
+from optimize_eval.findings.board_shapes import Board
+from optimize_eval.findings.summary_shape import Summary
 from optimize_eval.reports.page.benched import on_a_page
 from optimize_eval.reports.page.document import MOST, pieces
 from optimize_eval.reports.page.head import commands_of

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from optimize_eval.cli.printed.page import DIFF_FILE, PageOptions, write_source
-from optimize_eval.findings.diff.shapes import BoardDiff, RunDiff
+from optimize_eval.findings.diff_shapes import BoardDiff, RunDiff
 from optimize_eval.reports.page.diff import boards_source, runs_source
 from optimize_eval.store.beside import pair_runs
 from optimize_eval.store.stored import StoredRun

@@ -8,7 +8,7 @@ import typer
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
-from optimize_eval.findings.metrics import left_out
+from optimize_eval.findings.metric_rows import left_out
 from optimize_eval.reports import rows
 from optimize_eval.store.records import LeftOut, RunRecord
 from optimize_eval.store.stored import StoredRun

@@ -8,9 +8,9 @@ import typer
 from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
 from optimize_eval.cli.formats.reported import BenchReport, RunReport
-from optimize_eval.findings.board.cells import name_of
-from optimize_eval.findings.shapes.summary import FailureGroup
-from optimize_eval.findings.summary.stored import summarise_stored
+from optimize_eval.findings.board_models import name_of
+from optimize_eval.findings.stored_summary import summarise_stored
+from optimize_eval.findings.summary_shape import FailureGroup
 from optimize_eval.reports import annotations, markdown
 from optimize_eval.reports.board import markdown as board_markdown
 

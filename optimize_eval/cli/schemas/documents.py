@@ -6,9 +6,9 @@ from enum import StrEnum
 from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin
 
-from optimize_eval.findings.board.shapes import Board
+from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.documents import places_of
-from optimize_eval.findings.shapes.summary import Summary
+from optimize_eval.findings.summary_shape import Summary
 
 Schema = dict[str, Any]
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 Record = dict[str, Any]
-Records = dict[tuple[Any, ...], Record]  # by evaluator, task model, split, candidate, line and repeat
+RecordsByUnit = dict[tuple[Any, ...], Record]  # by evaluator, task model, split, candidate, line and repeat
 
 
 _OUTCOMES = r"\b(scores|solver_output)\b"
 
 
-def skip_excluded(records: Records, manifest: Record, notes: list[Record]) -> bool:
+def skip_excluded(records: RecordsByUnit, manifest: Record, notes: list[Record]) -> bool:
     """Turn the records of rows that are left out; true where rules were not applied yet to some rows."""
     waits = False
     for task in manifest.get("settings", {}).get("tasks", ()):
@@ -28,7 +28,7 @@ def skip_excluded(records: Records, manifest: Record, notes: list[Record]) -> bo
 
 
 def _skip(
-    records: Records, manifest: Record, task: Record, applied: dict[str, Record], of_outcomes: set[str]
+    records: RecordsByUnit, manifest: Record, task: Record, applied: dict[str, Record], of_outcomes: set[str]
 ) -> bool:
     waits = False
     keys = {one["evaluator"]: one["key"] for one in task["scorers"]}
@@ -62,7 +62,7 @@ def _turn(record: Record, rule: str) -> None:
 
 
 def _digest(
-    records: Records,
+    records: RecordsByUnit,
     where: tuple[Any, ...],
     split: Record,
     repeats: int,
@@ -81,7 +81,7 @@ def _digest(
 
 
 def _told(
-    records: Records, unit: tuple[Any, ...], scorers: list[Record], keys: dict[str, str]
+    records: RecordsByUnit, unit: tuple[Any, ...], scorers: list[Record], keys: dict[str, str]
 ) -> Iterator[tuple[str, Any]]:
     for one in scorers:
         if record := records.get((one["name"], *unit)):

@@ -7,16 +7,16 @@ from typing import Any
 
 from optimize_eval.findings.rederive.journal import CellRecords, JournaledRun, JournaledSplit
 
-Told = dict[str, Any]
+Document = dict[str, Any]
 Record = dict[str, Any]
 
 _MOST_LINES, _MOST_WORST = 20, 5
 _ORDERS = 4
 
 
-def failures_of(cell: CellRecords, split: JournaledSplit) -> list[Told]:
+def failures_of(cell: CellRecords, split: JournaledSplit) -> list[Document]:
     """Group the failures of a cell by kind and stage, in the order of their first."""
-    groups: dict[tuple[str, str], Told] = {}
+    groups: dict[tuple[str, str], Document] = {}
     for line, records in zip(split.lines, cell.records, strict=True):
         for one in records:
             if one["outcome"] != "failed":
@@ -31,7 +31,7 @@ def failures_of(cell: CellRecords, split: JournaledSplit) -> list[Told]:
     return list(groups.values())
 
 
-def worst_of(cell: CellRecords, baseline: CellRecords, split: JournaledSplit) -> list[Told]:
+def worst_of(cell: CellRecords, baseline: CellRecords, split: JournaledSplit) -> list[Document]:
     """List who lost most against the baseline; of the baseline itself its lowest scores."""
     pairs = [
         (place, own, base)
@@ -49,7 +49,7 @@ def worst_of(cell: CellRecords, baseline: CellRecords, split: JournaledSplit) ->
     ]
 
 
-def calibration_of(cell: CellRecords) -> Told | None:
+def calibration_of(cell: CellRecords) -> Document | None:
     """Hold stated confidences against scores, in ten bins."""
     scored = [one for one in _scored(cell) if one["score"] is not None and cell.is_unit]
     stated = [
@@ -75,7 +75,7 @@ def calibration_of(cell: CellRecords) -> Told | None:
     }
 
 
-def corpus_bleu_of(cell: CellRecords) -> Told | None:
+def corpus_bleu_of(cell: CellRecords) -> Document | None:
     """Pool the counts of sentences: lengths of output and reference, matches and n-grams of each order."""
     sentences = [one["side_info"].get("bleu_counts") for one in _scored(cell)]
     counts = [one for one in sentences if _are_counts(one)]
@@ -94,7 +94,7 @@ def corpus_bleu_of(cell: CellRecords) -> Told | None:
     return {"score": score, "outputs": len(counts)}
 
 
-def metrics_of(run: JournaledRun) -> Iterator[Told]:
+def metrics_of(run: JournaledRun) -> Iterator[Document]:
     """Count the rows of tasks' scorers, and average the fields of those that name no metrics."""
     for task in run.tasks:
         names = [one["evaluator"] for one in task["scorers"] if one["evaluator"] in run.evaluators]
@@ -108,14 +108,14 @@ def metrics_of(run: JournaledRun) -> Iterator[Told]:
                     yield axes | _table(run.cells[key], scorer, is_whole=is_whole)
 
 
-def _table(cell: CellRecords, scorer: Told, *, is_whole: bool) -> Told:
+def _table(cell: CellRecords, scorer: Document, *, is_whole: bool) -> Document:
     every = [one for records in cell.records for one in records]
     samples = [one for one in every if one["outcome"] != "skipped" or one.get("excluded_by")]
     failed = sum(one["outcome"] == "failed" for one in samples)
     rules = Counter(rule for one in samples for rule in one.get("excluded_by", ()))
     rows = [one["side_info"].get("scores", {}) for one in samples if one["outcome"] == "scored"]
     excluded = len(samples) - failed - len(rows)
-    told: Told = {"n_total": len(samples), "n_scored": len(rows)}
+    told: Document = {"n_total": len(samples), "n_scored": len(rows)}
     told |= {key: many for key, many in (("n_excluded", excluded), ("n_failed", failed)) if many}
     told |= {"excluded_by": dict(rules)} if rules else {}
     is_usual = scorer.get("metrics") is None and is_whole
@@ -123,7 +123,7 @@ def _table(cell: CellRecords, scorer: Told, *, is_whole: bool) -> Told:
     return told | ({"metrics": means} if means else {})
 
 
-def _usual(rows: list[Told], *, is_evidence: bool) -> Iterator[Told]:
+def _usual(rows: list[Document], *, is_evidence: bool) -> Iterator[Document]:
     for name in dict.fromkeys(name for row in rows for name in row):
         values = [row[name] for row in rows if row.get(name) is not None]
         if values and all(isinstance(value, bool | int | float) for value in values):
@@ -137,7 +137,7 @@ def _scored(cell: CellRecords) -> Iterator[Record]:
     return (one for records in cell.records for one in records if one["outcome"] == "scored")
 
 
-def _means(pairs: Iterable[tuple[float, float]]) -> Told:
+def _means(pairs: Iterable[tuple[float, float]]) -> Document:
     columns = zip(*pairs, strict=True)
     values = [math.fsum(column) / len(column) for column in columns]
     return dict(zip(("confidence", "score"), values, strict=True))

@@ -7,9 +7,9 @@ their kind, as in runs.
 from collections.abc import Iterator, Mapping, Sequence
 from xml.etree.ElementTree import Element, SubElement
 
-from optimize_eval.findings.board.shapes import Board, ModelScores, TaskScores
-from optimize_eval.findings.shapes.summary import Summary
-from optimize_eval.findings.summary.gates import Gate
+from optimize_eval.findings.board_shapes import Board, ModelScores, TaskScores
+from optimize_eval.findings.gates import Gate
+from optimize_eval.findings.summary_shape import Summary
 from optimize_eval.findings.wording import count
 from optimize_eval.reports.inert import inert_xml
 from optimize_eval.reports.junit import (

@@ -1,10 +1,10 @@
 """What one model is ahead of another, in a cell of a table: alike in all reports of leaderboards."""
 
-from optimize_eval.findings.board.shapes import ModelPair
-from optimize_eval.findings.summary import compare
+from optimize_eval.findings import comparison
+from optimize_eval.findings.board_shapes import ModelPair
 from optimize_eval.reports.cells import signed_mark
 
-_HINTS = {compare.BETTER: compare.HINT_BETTER, compare.WORSE: compare.HINT_WORSE}
+_HINTS = {comparison.BETTER: comparison.HINT_BETTER, comparison.WORSE: comparison.HINT_WORSE}
 
 
 def lead(pair: ModelPair) -> str:

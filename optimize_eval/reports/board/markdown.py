@@ -6,10 +6,10 @@ Pure: boards → text. How foreign text is made inert, and what fits into a comm
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain
 
-from optimize_eval.findings.board.shapes import Board, ModelPair, ModelScores, scorers_on
-from optimize_eval.findings.board.verdict import seen_from
-from optimize_eval.findings.shapes.summary import Summary
-from optimize_eval.findings.summary.gates import Gate
+from optimize_eval.findings.board_shapes import Board, ModelPair, ModelScores, scorers_on
+from optimize_eval.findings.boards import seen_from
+from optimize_eval.findings.gates import Gate
+from optimize_eval.findings.summary_shape import Summary
 from optimize_eval.findings.wording import count, number, signed
 from optimize_eval.reports.board.leads import lead
 from optimize_eval.reports.cells import p_value

@@ -8,8 +8,8 @@ Every number is written so that reading it gives the same float. A run's records
 from collections.abc import Iterator, Mapping
 from itertools import chain
 
-from optimize_eval.findings.board.shapes import Board, CategoryScores, ModelScores, TaskScores
-from optimize_eval.findings.shapes.summary import Summary
+from optimize_eval.findings.board_shapes import Board, CategoryScores, ModelScores, TaskScores
+from optimize_eval.findings.summary_shape import Summary
 from optimize_eval.reports.rows import Cells, gathered
 
 COLUMNS = (

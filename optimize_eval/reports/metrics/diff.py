@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from optimize_eval.findings.diff.measured import CountedRows, MetricDiff, MetricOfRun, ScorerMetricsDiff
+from optimize_eval.findings.diff_shapes import CountedRows, MetricDiff, MetricOfRun, ScorerMetricsDiff
 from optimize_eval.findings.wording import count, number, signed
 from optimize_eval.reports.columns import wrapped
 from optimize_eval.reports.metrics.lines import NOT_DEFINED, Above, label_of, of_rows, remarks_of

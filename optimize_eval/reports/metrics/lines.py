@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from optimize_eval.base.frozen import frozen
-from optimize_eval.findings.diff.measured import CountedRows, ScorerMetricsDiff
-from optimize_eval.findings.metrics.shape import Measured, MetricsTable, ScorerMetrics
-from optimize_eval.findings.shapes.row import Row
-from optimize_eval.findings.shapes.summary import Summary
+from optimize_eval.findings.diff_shapes import CountedRows, ScorerMetricsDiff
+from optimize_eval.findings.shapes import Row
+from optimize_eval.findings.summary_shape import Measured, MetricsTable, ScorerMetrics, Summary
 from optimize_eval.findings.wording import count, number
 
 NOT_DEFINED = "not defined"

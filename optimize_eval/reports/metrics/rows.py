@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from optimize_eval.findings.reasons import fields_said
 from optimize_eval.findings.rows import evaluator_label
+from optimize_eval.findings.side_info import fields_said
 from optimize_eval.reports.columns import wrapped
 from optimize_eval.reports.inert import shortened
 from optimize_eval.store.records import RunRecord

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator
 
-from optimize_eval.findings.shapes.summary import Summary
+from optimize_eval.findings.summary_shape import Summary
 from optimize_eval.findings.wording import count
 from optimize_eval.reports.columns import wrapped
 from optimize_eval.reports.metrics.lines import MetricsBlock, blocks_of

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from optimize_eval.findings.board.cells import is_of_former_layout
+from optimize_eval.findings.board_models import is_of_former_layout
 from optimize_eval.reports.page.source import PageSource, PlacedLine, PlacedRecords
 from optimize_eval.store.layout import Cell, Layout
 from optimize_eval.store.manifest import Manifest, is_bench

@@ -11,11 +11,15 @@ from functools import cached_property
 from typing import Any
 
 from optimize_eval.base.version import VERSION
-from optimize_eval.findings.diff.beside import Beside, in_common, read_beside
-from optimize_eval.findings.diff.names import with_models_apart, with_names_apart
-from optimize_eval.findings.diff.regressions import REGRESSIONS, Standing
-from optimize_eval.findings.diff.shapes import BoardDiff, RunDiff
-from optimize_eval.findings.diff.verdict import sign
+from optimize_eval.findings.diff_runs import (
+    Beside,
+    in_common,
+    read_beside,
+    with_models_apart,
+    with_names_apart,
+)
+from optimize_eval.findings.diff_shapes import REGRESSIONS, BoardDiff, RunDiff, Standing
+from optimize_eval.findings.diff_verdict import sign
 from optimize_eval.findings.documents import to_dict
 from optimize_eval.reports.page import head
 from optimize_eval.reports.page.source import (

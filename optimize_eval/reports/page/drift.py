@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 
 from optimize_eval.base.frozen import frozen
-from optimize_eval.findings.shapes.side_info import Distribution, SideInfoEntry, Truths, ValuesAtPath
+from optimize_eval.findings.shapes import Distribution, SideInfoEntry, Truths, ValuesAtPath
 
 _BEYOND = 3.0  # standard errors
 _FEWEST = 10  # values on each side

@@ -6,7 +6,7 @@ Most lines are cut out as they stand, which takes a fifth of the time of reading
 import re
 
 from optimize_eval.base import strict_json
-from optimize_eval.findings.marks import reply_marks
+from optimize_eval.findings.wording import reply_marks
 from optimize_eval.store import journal
 
 _KEPT = ("kind", "message", "stderr", "side_info", "usage")

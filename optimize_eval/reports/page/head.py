@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from optimize_eval.findings.documents import from_dict, to_dict
-from optimize_eval.findings.shapes.side_info import SideInfoEntry
+from optimize_eval.findings.shapes import SideInfoEntry
 from optimize_eval.reports.page.columns import AxisNames, RecordColumns
 from optimize_eval.reports.page.drift import drifts
 from optimize_eval.reports.page.histograms import Histograms

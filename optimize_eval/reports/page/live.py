@@ -12,7 +12,7 @@ from pathlib import Path
 
 from optimize_eval.base import strict_json
 from optimize_eval.base.frozen import frozen
-from optimize_eval.findings.board.examples import own_boards, stored_board
+from optimize_eval.findings.stored_boards import own_boards, stored_board
 from optimize_eval.reports.page import head
 from optimize_eval.reports.page.benched import on_a_page
 from optimize_eval.reports.page.columns import AxisNames

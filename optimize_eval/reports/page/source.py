@@ -13,8 +13,8 @@ from optimize_eval.base.errors import OptimizeEvalError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.version import VERSION
 from optimize_eval.data.datasets import read_dataset
-from optimize_eval.findings.board.shapes import Board
-from optimize_eval.findings.summary.stored import as_read, summary_of
+from optimize_eval.findings.board_shapes import Board
+from optimize_eval.findings.stored_summary import as_read, summary_of
 from optimize_eval.reports.searched import on_a_page
 from optimize_eval.store import journal
 from optimize_eval.store.folder import OUTPUTS

@@ -3,8 +3,8 @@
 Pure: the comparison → text. Numbers are never cut.
 """
 
-from optimize_eval.findings.diff.names import with_models_apart
-from optimize_eval.findings.diff.shapes import BoardDiff, ModelDiff, PredictionOfBoard, TaskDiff
+from optimize_eval.findings.diff_runs import with_models_apart
+from optimize_eval.findings.diff_shapes import BoardDiff, ModelDiff, PredictionOfBoard, TaskDiff
 from optimize_eval.findings.wording import count, number
 from optimize_eval.reports.cells import p_value, short_interval, signed_mark
 from optimize_eval.reports.columns import wrapped

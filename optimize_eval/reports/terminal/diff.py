@@ -5,9 +5,9 @@ Pure: the comparison → text, the same text for the same width at any time. Num
 
 from collections.abc import Iterator, Sequence
 
-from optimize_eval.findings.diff.names import with_names_apart
-from optimize_eval.findings.diff.shapes import RowDiff, RunDiff, WorseExample
-from optimize_eval.findings.diff.verdict import sign
+from optimize_eval.findings.diff_runs import with_names_apart
+from optimize_eval.findings.diff_shapes import RowDiff, RunDiff, WorseExample
+from optimize_eval.findings.diff_verdict import sign
 from optimize_eval.findings.rows import evaluator_label
 from optimize_eval.findings.wording import MINUS, count, number, signed
 from optimize_eval.reports.cells import p_value, short_interval

@@ -5,8 +5,8 @@ Pure: the board → text. Numbers are never cut; columns that a narrow terminal 
 
 from collections.abc import Sequence
 
-from optimize_eval.findings.board.shapes import Board, ModelPair, ModelScores, TaskScores
-from optimize_eval.findings.board.verdict import seen_from
+from optimize_eval.findings.board_shapes import Board, ModelPair, ModelScores, TaskScores
+from optimize_eval.findings.boards import seen_from
 from optimize_eval.findings.wording import count, interval, number
 from optimize_eval.reports.board.leads import lead
 from optimize_eval.reports.cells import short_interval

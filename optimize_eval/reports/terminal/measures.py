@@ -5,12 +5,10 @@ Pure: what measures has for one candidate, or for the models of a board → line
 
 from collections.abc import Iterator, Sequence
 
-from optimize_eval.findings.board.shapes import ModelScores
+from optimize_eval.findings.board_shapes import ModelScores
 from optimize_eval.findings.rows import evaluator_label
-from optimize_eval.findings.shapes.measured import Estimate, MeasuredCell, PassRates
-from optimize_eval.findings.shapes.row import Row
-from optimize_eval.findings.shapes.side_info import ValuesAtPath
-from optimize_eval.findings.shapes.summary import Summary
+from optimize_eval.findings.shapes import Estimate, MeasuredCell, PassRates, Row, ValuesAtPath
+from optimize_eval.findings.summary_shape import Summary
 from optimize_eval.findings.wording import count, interval, number, percent
 from optimize_eval.reports.columns import wrapped
 from optimize_eval.statistics.rates import Calibration

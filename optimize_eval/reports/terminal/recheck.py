@@ -5,7 +5,7 @@ from typing import Any
 
 from optimize_eval.findings.documents import from_dict
 from optimize_eval.findings.rows import evaluator_label
-from optimize_eval.findings.shapes.summary import SpendingTotal
+from optimize_eval.findings.summary_shape import SpendingTotal
 from optimize_eval.reports.terminal.spending import of_total
 from optimize_eval.run.recheck import Rechecked
 

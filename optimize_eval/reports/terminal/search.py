@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from optimize_eval.findings.documents import from_dict
-from optimize_eval.findings.shapes.summary import Point, SpendingTotals, Verdict, summary_from
+from optimize_eval.findings.summary_shape import Point, SpendingTotals, Verdict, summary_from
 from optimize_eval.findings.wording import count, number
 from optimize_eval.reports.cells import difference, ends, short_interval
 from optimize_eval.reports.columns import wrapped

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from optimize_eval.findings.shapes.measured import LatencyEntry
-from optimize_eval.findings.shapes.summary import SpendingTotal, SpendingTotals, Summary
+from optimize_eval.findings.shapes import LatencyEntry
+from optimize_eval.findings.summary_shape import SpendingTotal, SpendingTotals, Summary
 from optimize_eval.findings.wording import count
 from optimize_eval.reports.columns import wrapped
 

@@ -7,11 +7,10 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from optimize_eval.data.candidates import THE_PROMPT
+from optimize_eval.findings.comparison import OVERFITS
 from optimize_eval.findings.rows import evaluator_label
-from optimize_eval.findings.shapes.difference import ScoreDifference
-from optimize_eval.findings.shapes.row import Row
-from optimize_eval.findings.shapes.summary import FailureGroup, SkipGroup, Summary, Verdict
-from optimize_eval.findings.summary.gap import OVERFITS
+from optimize_eval.findings.shapes import Row, ScoreDifference
+from optimize_eval.findings.summary_shape import FailureGroup, SkipGroup, Summary, Verdict
 from optimize_eval.findings.wording import MINUS, count, number, signed
 from optimize_eval.reports.cells import (
     MOST_FAILURES,

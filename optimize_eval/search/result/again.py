@@ -11,7 +11,7 @@ from typing import Any
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings.documents import from_dict
-from optimize_eval.findings.shapes.summary import Summary
+from optimize_eval.findings.summary_shape import Summary
 from optimize_eval.search.components import ONLY, Texts
 from optimize_eval.search.ending import PAUSED, Why
 from optimize_eval.search.goal import Goal

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from optimize_eval.findings.documents import to_dict
-from optimize_eval.findings.shapes.summary import Summary
+from optimize_eval.findings.summary_shape import Summary
 from optimize_eval.search.components import shown
 from optimize_eval.search.ending import Why
 from optimize_eval.search.goal import Goal

@@ -13,9 +13,8 @@ All other states are those of the final sweep's summary, whose verdict is the on
 from collections.abc import Iterator, Mapping
 
 from optimize_eval.base.frozen import frozen
-from optimize_eval.findings.searched import ahead_so_far
-from optimize_eval.findings.shapes.summary import Point, Verdict
-from optimize_eval.findings.wording import count
+from optimize_eval.findings.summary_shape import Point, Verdict
+from optimize_eval.findings.wording import ahead_so_far, count
 from optimize_eval.search.ending import FAILED, Why
 from optimize_eval.search.goal import Goal
 from optimize_eval.search.plan import Searched

@@ -6,7 +6,7 @@ The document has the keys of a result's, so that whoever reads one reads the oth
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.findings.searched import RUNNING, how_far
+from optimize_eval.findings.wording import RUNNING, how_far
 from optimize_eval.search.components import ONLY, Texts
 from optimize_eval.search.ending import FAILED
 from optimize_eval.search.result import findings

@@ -14,11 +14,10 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import check_task_model
 from optimize_eval.data.candidates import THE_PROMPT
-from optimize_eval.findings.board.cells import benched_models
-from optimize_eval.findings.board.demands import BoardDemands, judged, read_before_calls
-from optimize_eval.findings.board.document import expected_board
-from optimize_eval.findings.board.shapes import Board
-from optimize_eval.findings.demands import NO_GATES, GateOptions
+from optimize_eval.findings.board_models import benched_models
+from optimize_eval.findings.board_shapes import Board
+from optimize_eval.findings.boards import expected_board
+from optimize_eval.findings.demands import NO_GATES, BoardDemands, GateOptions, judged, read_before_calls
 from optimize_eval.models.model_kinds import tasks_of
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import Plan, plan_run

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.findings.board.cells import BenchedModel, benched_models, is_owed, ranks_none, unranked_in
-from optimize_eval.findings.board.document import board_of
-from optimize_eval.findings.board.examples import STEM
-from optimize_eval.findings.board.shapes import Board
+from optimize_eval.findings.board_models import BenchedModel, benched_models, is_owed, ranks_none, unranked_in
+from optimize_eval.findings.board_shapes import Board
+from optimize_eval.findings.boards import board_of
+from optimize_eval.findings.stored_boards import STEM
 from optimize_eval.session.host import Say
 from optimize_eval.store.folder import BOARDS, LEADERBOARD, OUTPUTS, write_json
 from optimize_eval.store.layout import Split

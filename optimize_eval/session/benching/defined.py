@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.data.candidates import THE_TASK
-from optimize_eval.findings.board.demands import read_before_calls
-from optimize_eval.findings.board.document import expected_board
-from optimize_eval.findings.board.names import known_tasks
-from optimize_eval.findings.demands import NO_GATES, GateOptions, task_bounds
+from optimize_eval.findings.board_models import known_tasks
+from optimize_eval.findings.boards import expected_board
+from optimize_eval.findings.demands import NO_GATES, GateOptions, read_before_calls, task_bounds
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.resume import look_at
 from optimize_eval.run.splits import SplitSource

@@ -12,8 +12,8 @@ from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.data.candidates import Candidate
 from optimize_eval.data.datasets import ParsedFile
 from optimize_eval.evaluators.task_kind import stored_spec
-from optimize_eval.findings.board.cells import BenchedModel, is_of_former_layout, models_scored_by
-from optimize_eval.findings.board.shapes import Board
+from optimize_eval.findings.board_models import BenchedModel, is_of_former_layout, models_scored_by
+from optimize_eval.findings.board_shapes import Board
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.replan import plan_again
 from optimize_eval.run.rescore import WantedEvaluator

@@ -20,7 +20,7 @@ from optimize_eval.store.stored import StoredRun
 from optimize_eval.tasks.defined import TASKS, defined_of
 
 if TYPE_CHECKING:  # most runs have no task in YAML
-    from optimize_eval.findings.metrics.rows import Excluded, TaskRow, TaskRows
+    from optimize_eval.findings.metric_rows import Excluded, TaskRow, TaskRows
     from optimize_eval.session.replying.samples import Samples
     from optimize_eval.store.layout import Cell
     from optimize_eval.tasks.definition import Action, PythonMetric
@@ -105,7 +105,7 @@ class _Examination:
 
     def made(self) -> Iterator[list[Made]]:
         """Give what belongs together at once: the outcome of all rules, or all numbers of a metric."""
-        from optimize_eval.findings.metrics.rows import excluded_in, rows_in  # noqa: PLC0415  see above
+        from optimize_eval.findings.metric_rows import excluded_in, rows_in  # noqa: PLC0415  see above
         from optimize_eval.tasks.kept import tasks_in  # noqa: PLC0415
 
         with self._stored.reader() as reader:
@@ -167,8 +167,11 @@ class _Examination:
         self, rows: "TaskRows", scorer: "KeptScorer", excluded: "Excluded | None"
     ) -> Iterator[list[Made]]:
         """Run the code of a scorer's metrics that was not run for the rows that count."""
-        from optimize_eval.findings.metrics.of_run import code_values  # noqa: PLC0415  see above
-        from optimize_eval.findings.metrics.rows import counted, sampled  # noqa: PLC0415
+        from optimize_eval.findings.metric_rows import (  # noqa: PLC0415
+            code_values,
+            counted,
+            sampled,
+        )
         from optimize_eval.tasks.definition import PythonMetric, digest_of, digest_of_code  # noqa: PLC0415
 
         metrics = [one for one in scorer.metrics or () if isinstance(one, PythonMetric)]
@@ -213,7 +216,7 @@ def _fault(row: "TaskRow | None", message: str, count: int) -> Made:
 
 def _told(task: str, rule: str, faults: Sequence[tuple["Cell", Made]]) -> str:
     """Say once for all candidates and models to which rows a rule cannot be applied."""
-    from optimize_eval.findings.metrics.shape import RuleFaults  # noqa: PLC0415  see above
+    from optimize_eval.findings.summary_shape import RuleFaults  # noqa: PLC0415  see above
 
     first, fault = faults[0]
     whole = RuleFaults(rule=rule, **{**fault, "count": sum(one["count"] for _, one in faults)})

@@ -11,7 +11,7 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.data.candidates import Candidate
 from optimize_eval.data.datasets import ParsedFile
 from optimize_eval.evaluators.task_kind import task_spec
-from optimize_eval.findings.board.cells import BenchedModel, former_models
+from optimize_eval.findings.board_models import BenchedModel, former_models
 from optimize_eval.models.model_kinds import Tasks
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.replan import plan_again

@@ -12,7 +12,7 @@ from typing import Any
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.protocol import Payload
-from optimize_eval.findings.metrics.rows import TaskRow, TaskRows
+from optimize_eval.findings.metric_rows import TaskRow, TaskRows
 from optimize_eval.run.plan import Plan
 from optimize_eval.session.replying.prompting import of_stored, writing_to
 from optimize_eval.store.stored import StoredRun

@@ -3,8 +3,8 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 
-from optimize_eval.findings.board.by_task import mean_over, on_tasks_like_these
-from optimize_eval.findings.summary.gap import gap_between, lost_gain
+from optimize_eval.findings.comparison import gap_between, lost_gain
+from optimize_eval.findings.measures import mean_over, on_tasks_like_these
 from optimize_eval.statistics.estimates import mean_of, wilson
 from optimize_eval.statistics.paired import PairedDifference, difference_of
 from tests.benchmarks.truth.scenes import Draw, Scene, covers

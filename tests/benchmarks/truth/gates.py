@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from optimize_eval.base.errors import UsageError
-from optimize_eval.findings.diff.gates import check_can_decide, regression_gates
-from optimize_eval.findings.diff.runs import compare_runs
+from optimize_eval.findings.diff_runs import compare_runs
+from optimize_eval.findings.regression_gates import check_can_decide, regression_gates
 from optimize_eval.store.folder import MANIFEST
 from optimize_eval.store.stored import StoredRun, open_stored
 from tests.benchmarks.truth.scenes import Draw, Scene

@@ -4,7 +4,7 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
-from optimize_eval.findings.summary.compare import BETTER, Comparison, compare, corrected
+from optimize_eval.findings.comparison import BETTER, Comparison, compare, corrected
 from optimize_eval.statistics.power import detectable, detectable_share
 from tests.benchmarks.truth.scenes import Draw, Scene
 from tests.findings.made import on_val

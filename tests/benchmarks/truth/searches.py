@@ -11,8 +11,8 @@ from unittest.mock import patch
 
 from optimize_eval.base.outcome import Outcome
 from optimize_eval.data.example import Example
-from optimize_eval.findings.shapes.summary import Verdict
-from optimize_eval.findings.summary.verdict import after_search
+from optimize_eval.findings.summary_shape import Verdict
+from optimize_eval.findings.verdict import after_search
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.search.plan import Selection
 from optimize_eval.search.result.final import finalists

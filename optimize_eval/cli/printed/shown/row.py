@@ -15,9 +15,9 @@ from optimize_eval.cli import output
 from optimize_eval.cli.printed.shown.places import Places, Told
 from optimize_eval.cli.printed.steps import block
 from optimize_eval.data.candidates import THE_PROMPT, THE_TASK
-from optimize_eval.findings.marks import reply_marks
-from optimize_eval.findings.metrics import left_out
-from optimize_eval.findings.reasons import fields_said, reason_of
+from optimize_eval.findings.metric_rows import left_out
+from optimize_eval.findings.side_info import fields_said, reason_of
+from optimize_eval.findings.wording import reply_marks
 from optimize_eval.models.model_kinds import prompted_of
 from optimize_eval.models.outputs import Outputs, key_of
 from optimize_eval.models.under_test import reply_facts

@@ -1,1 +1,0 @@
-"""Leaderboards of models: their numbers, their words, their gates, and how they are kept."""

@@ -1,0 +1,534 @@
+"""One model's numbers on a leaderboard: which cells hold them, outcomes, tasks, categories, the score.
+
+A bench's models are its task models. Each task, a split, has scorers, evaluators that are for it alone; the
+first of them is the board's. An evaluator that was added scores the replies to all tasks once more. In
+benches of earlier versions models were evaluators, and who scored their outputs once more was named
+MODEL.SCORER.
+
+An example's task is its file, or its own record where each record is a task.
+
+Tasks count alike, however many examples they have. What a model did is outcomes', how models compare is
+document's.
+"""
+
+import hashlib
+import json
+import math
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from itertools import accumulate
+from typing import TypeVar
+
+from optimize_eval.base.errors import FailureKind
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.protocol import ScoreRange
+from optimize_eval.findings.board_shapes import (
+    BoardExample,
+    CategoryScores,
+    ModelScores,
+    Prediction,
+    TaskScores,
+    TasksLikeThese,
+)
+from optimize_eval.findings.measures import Measures, mean_over, on_tasks_like_these, passes_of, passes_over
+from optimize_eval.findings.metric_rows import counts_as
+from optimize_eval.findings.scores import CellReading, Outcomes, Scores, joined_outcomes
+from optimize_eval.findings.shapes import PassRates
+from optimize_eval.statistics.estimates import mean_of
+from optimize_eval.store.layout import Cell, Layout
+from optimize_eval.store.ledger import OWED
+from optimize_eval.store.manifest import Manifest, evaluators_of
+from optimize_eval.store.stored import StoredRun
+from optimize_eval.store.view import JournalRecord, Reader
+from optimize_eval.tasks import Task, TaskFile
+from optimize_eval.tasks.defined import TASKS
+from optimize_eval.tasks.task_files import SPEC
+
+
+@frozen
+class BenchedModel:
+    """A model of a board: what it is called, how it is written, and where its scores are."""
+
+    name: str
+    text: str
+    cells: Mapping[str, Cell]  # by split
+    has_changed: bool = False  # it, or who scored it, was not one program throughout
+
+    def without(self, splits: Collection[str]) -> "BenchedModel":
+        cells = {split: cell for split, cell in self.cells.items() if split not in splits}
+        return replace(self, cells=cells)
+
+
+def benched_models(run: StoredRun) -> tuple[BenchedModel, ...]:
+    """List the models of a bench as they were named, with the scores of the tasks' own scorers."""
+    if is_of_former_layout(run.manifest):
+        return former_models(run, {entry["name"]: entry["name"] for entry in run.manifest["evaluators"]})
+    layout = run.layout
+    scorers = {
+        split: name for name in reversed(layout.evaluators) for split in layout.splits_of.get(name, ())
+    }
+    return _scored_by(run, scorers)
+
+
+def models_scored_by(run: StoredRun, evaluator: str) -> tuple[BenchedModel, ...]:
+    """List the models with the scores of an evaluator for all tasks; each model once."""
+    models = _scored_by(run, {split.name: evaluator for split in run.layout.splits_for(evaluator)})
+    distinct = {entry["sha256"]: entry["name"] for entry in reversed(run.manifest["models"])}
+    return tuple(model for model in models if model.name in distinct.values())
+
+
+def is_of_former_layout(manifest: Manifest) -> bool:
+    """Return True if a bench is one of an earlier version, whose models were its evaluators."""
+    return not manifest.get("models")
+
+
+def _scored_by(run: StoredRun, scorers: Mapping[str, str]) -> tuple[BenchedModel, ...]:
+    """List the models with the scores of one evaluator for each split."""
+    changed = run.ledger.changed.intersection(scorers.values())
+    return tuple(
+        BenchedModel(
+            name=entry["name"],
+            text=entry["text"],
+            cells={
+                cell.split: cell
+                for cell in run.layout.cells
+                if (cell.evaluator, cell.task_model) == (scorers.get(cell.split), entry["name"])
+            },
+            has_changed=bool(changed) or entry["name"] in run.ledger.changed_models,
+        )
+        for entry in run.manifest["models"]
+    )
+
+
+def former_models(run: StoredRun, names: Mapping[str, str]) -> tuple[BenchedModel, ...]:
+    """List the models by the names of their evaluators."""
+    texts = {entry["name"]: entry["text"] for entry in run.manifest["evaluators"]}
+    return tuple(
+        BenchedModel(
+            name=name,
+            text=texts.get(name, name),
+            cells=dict(_cells_of(run.layout, evaluator)),
+            has_changed=evaluator in run.ledger.changed,
+        )
+        for evaluator, name in names.items()
+    )
+
+
+@frozen
+class RanksNobody:
+    """The scorer that a board would be about for a split, and why it is about none."""
+
+    evaluator: str
+    why: str
+
+
+def unranked_in(run: StoredRun) -> Mapping[str, RanksNobody]:
+    """Find the splits that no board can be about."""
+    cells: dict[str, list[Cell]] = {cell.split: [] for cell in run.layout.cells}
+    for model in benched_models(run):
+        for split, cell in model.cells.items():
+            cells[split].append(cell)
+    checks = _quality_checks(run)
+    with run.reader(counts_as(run)) as reader:
+        reasons = {split: _why_none(run, theirs, checks, reader) for split, theirs in cells.items()}
+    return {
+        split.name: RanksNobody(evaluator=cells[split.name][0].evaluator, why=why)
+        for split in run.layout.splits
+        if (why := reasons.get(split.name))
+    }
+
+
+def _why_none(run: StoredRun, cells: Sequence[Cell], checks: Collection[str], reader: Reader) -> str:
+    if any(cell.evaluator in checks for cell in cells):
+        return "has the purpose qa"
+    open_ended = (cell for cell in cells if run.layout.score_range(cell.evaluator) is ScoreRange.ANY)
+    is_off = any(_is_off(record) for cell in open_ended for _, record in reader.records(cell))
+    return "gives no numbers from 0 to 1" if is_off else ""
+
+
+def _quality_checks(run: StoredRun) -> Collection[str]:
+    """List the scorers that are looked at and rank nobody, as their tasks say."""
+    settings = run.manifest["settings"]
+    if TASKS not in settings:
+        return ()
+    from optimize_eval.tasks.kept import tasks_in  # noqa: PLC0415  most benches have none
+
+    return {one.evaluator for task in tasks_in(settings) for one in task.scorers if one.purpose == "qa"}
+
+
+def ranks_none(run: StoredRun) -> bool:
+    """Return True if no split of a bench can be on a board."""
+    return len(unranked_in(run)) == len(run.layout.splits)
+
+
+def _is_off(record: JournalRecord) -> bool:
+    if record["outcome"] != "scored":
+        return False
+    score: float | None = record["score"]
+    return score is None or not 0.0 <= score <= 1.0
+
+
+def is_owed(run: StoredRun, model: BenchedModel) -> bool:
+    """Return True if a model has not been called for all of its tasks."""
+    units = (range(cell.start, cell.start + cell.size) for cell in model.cells.values())
+    return any(run.ledger.count(OWED, numbers) for numbers in units)
+
+
+def model_names(layout: Layout) -> tuple[str, ...]:
+    """Name the models of a bench that is planned."""
+    return tuple(map(str, layout.task_models)) if layout.splits_of else layout.evaluators
+
+
+def name_of(evaluator: str, task_model: str | None, layout: Layout) -> str:
+    """Name a model as a board does; with its scorer, where that is not the task's own, as in gates."""
+    if task_model is None:
+        return evaluator
+    return task_model if evaluator in layout.splits_of else f"{task_model}.{evaluator}"
+
+
+def _cells_of(layout: Layout, evaluator: str) -> Iterator[tuple[str, Cell]]:
+    return ((cell.split, cell) for cell in layout.cells if cell.evaluator == evaluator)
+
+
+@frozen
+class KnownTasks:
+    """Names of tasks by their keys; by evaluators those of scorers, and digests of what these measure."""
+
+    tasks: Mapping[str, str] = field(default_factory=dict)
+    scorers: Mapping[str, str] = field(default_factory=dict)
+    digests: Mapping[str, str] = field(default_factory=dict)
+
+    def digest_on(self, split: str, layout: Layout) -> str:
+        """Give what the board's scorer of a split measures; empty of other tasks."""
+        scorer = next((name for name, splits in layout.splits_of.items() if split in splits), "")
+        return self.digests.get(scorer, "")
+
+
+NONE_KNOWN = KnownTasks()
+
+
+def known_tasks(manifest: Manifest, layout: Layout) -> KnownTasks:
+    """Read what a run keeps of its tasks; most benches have none in YAML."""
+    settings = manifest.get("settings", {})
+    if "tasks" not in settings:
+        return NONE_KNOWN
+    from optimize_eval.tasks.kept import tasks_in  # noqa: PLC0415  most benches have none
+
+    kept = tasks_in(settings)
+    return KnownTasks(
+        tasks={task.key: task.display_name for task in kept},
+        scorers={one.evaluator: one.display_name or one.key for task in kept for one in task.scorers},
+        digests=dict(_digests(manifest, layout)),
+    )
+
+
+def _digests(manifest: Manifest, layout: Layout) -> Iterator[tuple[str, str]]:
+    """Digest what scorers are, with their solvers, and the samples that they are for."""
+    for one in evaluators_of(manifest):
+        samples = [layout.split(name).sha256 for name in layout.splits_of.get(one["name"], ())]
+        written = json.dumps([one["sha256"], samples], separators=(",", ":"))
+        yield one["name"], hashlib.sha256(written.encode()).hexdigest()
+
+
+_Value = TypeVar("_Value")
+
+
+@frozen
+class CountedTask:
+    """What counts as one task: examples of one file."""
+
+    name: str
+    file: TaskFile
+    split: str  # the file's name in the run
+    places: slice  # of the file's examples
+
+    @property
+    def items(self) -> Sequence[Task]:
+        return self.of(self.file.tasks)
+
+    @property
+    def size(self) -> int:
+        return int(self.places.stop - self.places.start)
+
+    def of(self, by_example: Sequence[_Value]) -> Sequence[_Value]:
+        return by_example[self.places]
+
+
+@frozen
+class FileOutcomes:
+    """What one model did with one file, by example."""
+
+    scores: Scores
+    seconds: Sequence[Sequence[float]]  # of scored calls
+    kinds: Sequence[Counter[str]]  # of failures
+    records: Sequence[Sequence[JournalRecord]]  # by repeat, where predictions are wanted
+    measures: Measures
+
+
+def tasks_of(
+    files: Sequence[TaskFile], layout: Layout, left_out: Collection[str] = ()
+) -> Iterator[CountedTask]:
+    """List the tasks of files; those of the splits that are left out do not count."""
+    there = [file for file in files if file.tasks]
+    for file, split in zip(there, layout.splits, strict=True):
+        if split.name in left_out:
+            continue
+        if file.dialect == SPEC:  # a record is a task
+            for place, item in enumerate(file.tasks):
+                places = slice(place, place + 1)
+                yield CountedTask(name=item.id, file=file, split=split.name, places=places)
+        else:
+            yield CountedTask(name=file.name, file=file, split=split.name, places=slice(0, len(file.tasks)))
+
+
+def read_outcomes(reader: Reader, cell: Cell, layout: Layout, *, with_records: bool) -> FileOutcomes:
+    lines = layout.split(cell.split).lines
+    score_range = layout.score_range(cell.evaluator)
+    reading = CellReading(cell, lines, layout.repeats, score_range)
+    measures = Measures(len(lines), layout.repeats, score_range)
+    seconds: list[list[float]] = [[] for _ in lines]
+    kinds: list[Counter[str]] = [Counter() for _ in lines]
+    records: list[list[JournalRecord]] = [[] for _ in lines]
+    for place, record in reader.records(cell):
+        reading.take(place, record)
+        example = place // layout.repeats
+        if record["outcome"] == "scored":
+            seconds[example].append(record["seconds"])
+            measures.take(example, record)
+        elif record["outcome"] == "failed":
+            kinds[example][record["kind"]] += 1
+        if with_records:
+            records[example].append(record)
+    return FileOutcomes(
+        scores=reading.done(), seconds=seconds, kinds=kinds, records=records, measures=measures
+    )
+
+
+def example_of(name: str, line: int | None, records: Sequence[JournalRecord], mean: float) -> BoardExample:
+    """Give an example's prediction and score, or why it has none; of several repeats each."""
+    every = tuple(_prediction(record) for record in records)
+    outcomes = [record["outcome"] for record in records]
+    first = next((outcomes.index(one) for one in ("scored", "failed") if one in outcomes), 0)
+    return BoardExample(
+        id=name,
+        prompt="",
+        prediction=every[first].prediction,
+        targets=(),
+        score=None if math.isnan(mean) else mean,
+        line=line,
+        error=every[first].error,
+        skip=every[first].skip,
+        predictions=every if len(every) > 1 else (),
+    )
+
+
+def _prediction(record: JournalRecord) -> Prediction:
+    return Prediction(
+        prediction=record.get("side_info", {}).get("prediction"),
+        score=record.get("score"),
+        error=record.get("kind"),
+        skip=record.get("message") if record["outcome"] == "skipped" else None,
+    )
+
+
+ByExample = Sequence[float]  # not a number where there is no score
+
+
+@frozen
+class RankedModel:
+    """A model's numbers, and what is behind them in the order of all examples."""
+
+    scores: ModelScores
+    outcomes: Outcomes
+
+
+def model_of(
+    name: str,
+    tasks: Sequence[CountedTask],
+    files: Mapping[str, FileOutcomes],
+    metric: str | None,
+    *,
+    with_examples: bool,
+    known: KnownTasks = NONE_KNOWN,
+) -> RankedModel:
+    entries = tuple(
+        _named(
+            _task(task, files[task.split], metric or task.items[0].metric, with_examples=with_examples),
+            files[task.split].scores.cell.evaluator,
+            known,
+        )
+        for task in tasks
+    )
+    splits = dict.fromkeys(task.split for task in tasks)
+    outcomes = joined_outcomes([files[split].scores for split in splits])
+    means, lows = outcomes.means, outcomes.lows or outcomes.means
+    not_run = tuple(task.name for task, entry in zip(tasks, entries, strict=True) if _is_not_run(entry))
+    scores = _scores_of(
+        name, entries, list(files.values()), not_run, means=by_task(means, tasks), lows=by_task(lows, tasks)
+    )
+    categories, passes = tuple(_categories(means, tasks)), _pass_rates(tasks, files)
+    scores = replace(scores, categories=categories, passes=passes)
+    return RankedModel(scores=scores, outcomes=outcomes)
+
+
+def _scores_of(
+    name: str,
+    entries: tuple[TaskScores, ...],
+    files: Sequence[FileOutcomes],
+    not_run: tuple[str, ...],
+    *,
+    means: Sequence[Sequence[float]],
+    lows: Sequence[Sequence[float]],
+) -> ModelScores:
+    """Put together what a model is over all its tasks, whose scores are in `means`."""
+    overall = mean_over(means)
+    scored = sum(file.scores.scored for file in files)
+    errors = sum((Counter(entry.errors) for entry in entries), Counter[str]())
+    replies = [file.measures.replies for file in files]
+    return ModelScores(
+        adapter=name,
+        overall_score=overall.mean,
+        se=overall.se,
+        ci=overall.ci,
+        method=overall.method,
+        n=overall.n,
+        df=overall.df,
+        on_tasks_like_these=_elsewhere(means),
+        lower_bound=mean_over(lows).mean,
+        correct=sum(entry.correct for entry in entries),
+        perfect=sum(entry.perfect for entry in entries),
+        total=sum(entry.total for entry in entries),
+        scored=scored,
+        failed=errors.total(),
+        skipped=sum(file.scores.skipped for file in files),
+        skipped_examples=sum(entry.skipped_examples for entry in entries),
+        coverage=scored / (scored + errors.total()) if scored or errors else 1.0,
+        timeouts=errors[FailureKind.TIMEOUT],
+        errors=dict(errors),
+        latency_ms=_milliseconds([calls for file in files for calls in file.seconds]),
+        not_run=not_run,
+        cut_off=sum(counts.cut_off for counts in replies),
+        with_thoughts=sum(counts.with_thoughts for counts in replies),
+        refused=sum(counts.refused for counts in replies),
+        empty=sum(counts.empty for counts in replies),
+        answered_by=dict(sum((counts.answered_by for counts in replies), Counter[str]())),
+        categories=(),
+        tasks=entries,
+        win_rate=None,  # until all models are known
+    )
+
+
+def _pass_rates(tasks: Sequence[CountedTask], files: Mapping[str, FileOutcomes]) -> tuple[PassRates, ...]:
+    repeats = [files[task.split].measures.repeats(task.places) for task in tasks]
+    return passes_over(repeats)
+
+
+def _task(task: CountedTask, file: FileOutcomes, metric: str, *, with_examples: bool) -> TaskScores:
+    scores = [value for value in task.of(file.scores.means) if not math.isnan(value)]
+    errors = sum(task.of(file.kinds), Counter[str]())
+    mean = mean_of(scores, is_unit=True)
+    return TaskScores(
+        task=task.name,
+        metric=metric.partition("@")[0],
+        score=mean.mean,
+        correct=round(math.fsum(scores)),
+        total=task.size,
+        latency_ms=_milliseconds(task.of(file.seconds)),
+        metric_id=metric,
+        category=task.items[0].category,
+        path=task.file.path,
+        sha256=task.file.sha256,
+        se=mean.se,
+        ci=mean.ci,
+        method=mean.method,
+        n=mean.n,
+        lower_bound=mean_of([low for low in task.of(_lows(file.scores)) if not math.isnan(low)]).mean,
+        perfect=scores.count(1.0),
+        scored=sum(map(len, task.of(file.seconds))),
+        failed=errors.total(),
+        skipped=sum(task.of(file.scores.skipped_calls)),
+        skipped_examples=_skipped_in(task, file.scores),
+        timeouts=errors[FailureKind.TIMEOUT],
+        errors=dict(errors),
+        passes=passes_of(file.measures.repeats(task.places), None),
+        corpus_bleu=file.measures.corpus_bleu,
+        per_example=tuple(_examples(task, file)) if with_examples else (),
+    )
+
+
+def _named(task: TaskScores, evaluator: str, known: KnownTasks) -> TaskScores:
+    """Put in what people call a task in YAML and its scorer, and what that measures."""
+    if task.task not in known.tasks:
+        return task
+    return replace(
+        task,
+        display_name=known.tasks[task.task],
+        scorer_name=known.scorers.get(evaluator, ""),
+        evaluator=evaluator,
+        measures=known.digests.get(evaluator, ""),
+    )
+
+
+def _examples(task: CountedTask, file: FileOutcomes) -> Iterator[BoardExample]:
+    parts = task.items, task.of(file.records), task.of(file.scores.means)
+    for item, records, mean in zip(*parts, strict=True):
+        whole = example_of(item.id, item.line, records, mean)
+        yield replace(whole, prompt=item.prompt, targets=item.targets)
+
+
+def _is_not_run(entry: TaskScores) -> bool:
+    """Return True if at most half of the examples that apply have a score."""
+    applying = entry.total - entry.skipped_examples
+    return applying > 0 and 2 * entry.n <= applying
+
+
+def _skipped_in(task: CountedTask, scores: Scores) -> int:
+    """Count the examples that do not apply: all of their calls were skipped."""
+    return sum(map(scores.has_only_skips, task.of(range(len(scores.means)))))
+
+
+def _lows(scores: Scores) -> ByExample:
+    """Give the scores with failures counted as 0."""
+    return scores.means if scores.lows is None else scores.lows
+
+
+def by_task(values: ByExample, tasks: Sequence[CountedTask]) -> list[list[float]]:
+    """Give each task the values that it has."""
+    starts = accumulate((task.size for task in tasks), initial=0)
+    return [
+        [value for value in values[start : start + task.size] if not math.isnan(value)]
+        for start, task in zip(starts, tasks, strict=False)
+    ]
+
+
+def _categories(values: ByExample, tasks: Sequence[CountedTask]) -> Iterator[CategoryScores]:
+    """Average each category's tasks; files of examples have none."""
+    apart = by_task(values, tasks)
+    for category in dict.fromkeys(task.items[0].category for task in tasks if task.items[0].category):
+        own = [apart[place] for place, task in enumerate(tasks) if task.items[0].category == category]
+        mean = mean_over(own)
+        yield CategoryScores(
+            category=category,
+            score=mean.mean,
+            se=mean.se,
+            ci=mean.ci,
+            method=mean.method,
+            n=mean.n,
+            on_tasks_like_these=_elsewhere(own),
+            tasks=len(own),
+        )
+
+
+def _elsewhere(tasks: Sequence[Sequence[float]]) -> TasksLikeThese | None:
+    """Say what other tasks of this kind could make of the mean; None where there are too few to tell."""
+    mean = on_tasks_like_these(tasks)
+    if mean is None:
+        return None
+    return TasksLikeThese(se=mean.se, ci=mean.ci, method=mean.method, tasks=mean.n)
+
+
+def _milliseconds(seconds: Sequence[Sequence[float]]) -> float | None:
+    """Average how long scored calls took."""
+    taken = [one for of_example in seconds for one in of_example]
+    return round(math.fsum(taken) / len(taken) * 1000, 3) if taken else None

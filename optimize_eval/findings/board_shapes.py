@@ -1,0 +1,523 @@
+"""`leaderboard.v1`: its documents, what makes a value none, whether two compare, whose files they are.
+
+How a file is read that another tool wrote, or an earlier version, is stored's.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from hashlib import file_digest
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.names import distinct
+from optimize_eval.base.wrong_answers import describe
+from optimize_eval.findings import documents
+from optimize_eval.findings.documents import FLAT, IF_ANY, from_dict
+from optimize_eval.findings.shapes import CorpusBleu, PassRates, ScoreDifference
+from optimize_eval.findings.summary_shape import Conclusion, SpendingTotals
+from optimize_eval.statistics.estimates import Interval
+
+SCHEMA = "leaderboard.v1"
+
+
+@frozen
+class Prediction:
+    """What a model said in one call and its score, or why there is none."""
+
+    prediction: str | float | None
+    score: float | None
+    error: Annotated[str | None, IF_ANY] = None
+    skip: Annotated[str | None, IF_ANY] = None
+
+
+@frozen
+class BoardExample:
+    """One example of a task; `predictions` are those of its repeats, where there are several."""
+
+    id: str | float
+    prompt: str
+    prediction: str | float | None
+    targets: tuple[Any, ...]
+    score: float | None
+    line: int | None
+    error: Annotated[str | None, IF_ANY] = None
+    skip: Annotated[str | None, IF_ANY] = None
+    predictions: Annotated[tuple[Prediction, ...], IF_ANY] = ()
+
+    @property
+    def repeats(self) -> "tuple[Prediction | BoardExample, ...]":
+        """List what was said in each call; that of the only one is the example's own."""
+        return self.predictions or (self,)
+
+    @property
+    def is_skipped(self) -> bool:
+        """Return True if its metric skipped it, in each call."""
+        return self.score is None and all(one.skip for one in self.repeats)
+
+
+@frozen
+class TaskScores:
+    """How a model did on one task."""
+
+    task: str
+    metric: str | None
+    score: float | None
+    correct: int
+    total: int
+    latency_ms: float | None
+    metric_id: str | None
+    category: str | None
+    path: str | None
+    sha256: str | None
+    se: float | None
+    ci: Interval | None
+    method: str | None
+    n: int
+    df: Annotated[float | None, IF_ANY] = None  # on boards of other tools
+    lower_bound: float | None  # with failures as 0
+    perfect: int
+    scored: int
+    failed: int
+    skipped: Annotated[int, IF_ANY] = 0
+    skipped_examples: Annotated[int, IF_ANY] = 0  # in all of their calls: they do not apply
+    timeouts: int
+    errors: Mapping[str, int]
+    passes: Annotated[tuple[PassRates, ...], IF_ANY] = ()
+    corpus_bleu: Annotated[CorpusBleu | None, IF_ANY] = None
+    display_name: Annotated[str, IF_ANY] = ""  # of tasks in YAML: the task's, and below its scorer's
+    scorer_name: Annotated[str, IF_ANY] = ""
+    evaluator: Annotated[str, IF_ANY] = ""  # of the run, as gates name it: TASK.SCORER
+    measures: Annotated[str, IF_ANY] = ""  # a digest of the scorer, the solver and the samples
+    per_example: Annotated[tuple[BoardExample, ...], IF_ANY] = ()
+
+    @property
+    def name(self) -> str:
+        """Give what people call the task."""
+        return self.display_name or self.task
+
+    @property
+    def metric_name(self) -> str:
+        """Give what people call who scored it."""
+        return self.scorer_name or self.metric_id or ""
+
+
+@frozen
+class TasksLikeThese:
+    """What other tasks of this kind could make of a mean over tasks."""
+
+    se: float | None
+    ci: Interval | None
+    method: str | None
+    tasks: int
+
+
+@frozen
+class CategoryScores:
+    """How a model did on the tasks of a category."""
+
+    category: str
+    score: float | None
+    se: float | None
+    ci: Interval | None
+    method: str | None
+    n: int
+    on_tasks_like_these: TasksLikeThese | None
+    tasks: int
+
+
+@frozen
+class ModelScores:
+    """How a model did, overall and by task."""
+
+    adapter: str
+    overall_score: float | None
+    se: float | None
+    ci: Interval | None
+    method: str | None
+    n: int
+    df: float | None
+    on_tasks_like_these: TasksLikeThese | None
+    lower_bound: float | None  # with failures as 0
+    correct: int
+    perfect: int
+    total: int
+    scored: int
+    failed: int
+    skipped: Annotated[int, IF_ANY] = 0
+    skipped_examples: Annotated[int, IF_ANY] = 0
+    coverage: float  # 1 where nothing was called but to be skipped
+    timeouts: int
+    errors: Mapping[str, int]
+    latency_ms: float | None
+    not_run: tuple[str, ...]  # tasks
+    passes: Annotated[tuple[PassRates, ...], IF_ANY] = ()
+    cut_off: Annotated[int, IF_ANY] = 0
+    with_thoughts: Annotated[int, IF_ANY] = 0
+    refused: Annotated[int, IF_ANY] = 0
+    empty: Annotated[int, IF_ANY] = 0
+    answered_by: Annotated[Mapping[str, int] | None, IF_ANY] = None
+    categories: tuple[CategoryScores, ...]
+    tasks: tuple[TaskScores, ...]
+    win_rate: float | None
+
+    @property
+    def applying(self) -> int:
+        """Count the examples that were not skipped in all of their calls."""
+        return self.total - self.skipped_examples
+
+
+@frozen
+class ModelPair:
+    """Model b against model a."""
+
+    a: str
+    b: str
+    difference: Annotated[ScoreDifference, FLAT]
+    holds_at_lower_bound: bool  # with all failures, and many skips of one side, as 0
+    holds_at_worst: bool | None  # with those of the one that is ahead as 0 and the other's as 1
+
+    @property
+    def holds(self) -> bool:
+        """Return True if failures, skips of one side and rules leave a lead what it is."""
+        rows = self.difference.over_all_rows
+        return bool(self.holds_at_worst) and (rows is None or rows.mark == self.difference.mark)
+
+
+@frozen
+class ScoredFile:
+    """A task file, as it was read."""
+
+    path: str | None
+    sha256: str | None
+    dialect: str
+    tasks: int
+    errors: int
+
+
+@frozen
+class TaskLeftOut:
+    """A task that is not on the board, as its scorer ranks nobody."""
+
+    task: str
+    evaluator: str
+    why: str
+    display_name: Annotated[str, IF_ANY] = ""
+
+
+@frozen
+class Board:
+    """A leaderboard; `adapter`, `overall_score` and `tasks` are those of the model that was named first."""
+
+    # The tasks are in JSON twice, and with all examples they are large: they are read and written once.
+
+    schema: str
+    timestamp: str
+    overall_score: float | None
+    adapter: str
+    tasks: tuple[TaskScores, ...]
+    verdict: Conclusion
+    changed: tuple[str, ...]  # models whose programs changed while they were called
+    models: tuple[ModelScores, ...]  # as they are ranked
+    pairs: tuple[ModelPair, ...]
+    files: tuple[ScoredFile, ...]
+    left_out: Annotated[tuple[TaskLeftOut, ...], IF_ANY] = ()  # of these files
+    task_errors: tuple[Mapping[str, Any], ...]  # lines that are no tasks
+    settings: Mapping[str, Any]
+    spent: SpendingTotals | None  # None where no model was called
+
+    def to_dict(self) -> dict[str, Any]:
+        made = documents.to_dict(replace(self, tasks=()))
+        return made | {"tasks": _first_named(made["models"], self.adapter)["tasks"]}
+
+    @classmethod
+    def from_dict(cls, value: Mapping[str, Any]) -> "Board":
+        """Read what `bench` wrote, today or earlier; raises as documents.from_dict does for all else."""
+        board = from_dict(cls, {**_as_of_today(value), "tasks": ()})
+        first = next((model for model in board.models if model.adapter == board.adapter), None)
+        return replace(board, tasks=first.tasks if first else ())
+
+    @classmethod
+    def of_what_is_known(cls, value: Mapping[str, Any]) -> "Board":
+        """Read what there is of a board: fields that it has not are empty."""
+        return from_dict(cls, {"verdict": _NO_VERDICT, **value}, is_older=True)
+
+
+def scorers_on(boards: Mapping[str, Board]) -> set[str]:
+    """Name the scorers whose means a bench's own board has; those of tasks in YAML alone are known."""
+    return {task.evaluator for task in boards[""].tasks} if "" in boards else set()
+
+
+_NO_VERDICT: Mapping[str, Any] = {"text": "", "points": ()}
+
+
+def _first_named(models: Sequence[Mapping[str, Any]], name: str) -> Mapping[str, Any]:
+    return next((model for model in models if model["adapter"] == name), {"tasks": []})
+
+
+# What boards of earlier versions lack, and what it is where it was not told.
+_LATER_ON_A_BOARD = {"changed": (), "spent": None}
+_LATER_OF_A_MODEL = {"df": None, "on_tasks_like_these": None}
+_LATER_OF_A_CATEGORY = {"on_tasks_like_these": None}
+_LATER_OF_A_PAIR = {"comparisons": 1, "at_most": None, "skew": None, "holds_at_worst": None}
+
+
+def _as_of_today(board: Mapping[str, Any]) -> Mapping[str, Any]:
+    models = [
+        {
+            **_LATER_OF_A_MODEL,
+            **model,
+            "categories": [{**_LATER_OF_A_CATEGORY, **one} for one in model["categories"]],
+        }
+        for model in board["models"]
+    ]
+    pairs = [{**_LATER_OF_A_PAIR, "units": pair["n_pairs"], **pair} for pair in board["pairs"]]
+    return {**_LATER_ON_A_BOARD, **board, "models": models, "pairs": pairs}
+
+
+_LONG = 60
+
+
+def fault_of(board: Any) -> str:
+    """Say what makes a decoded value no board: the first thing; nothing where it is one."""
+    match board:
+        case {"schema": schema} if schema == SCHEMA:
+            return next(_faults(board), "")
+        case {"schema": schema}:
+            return f"its schema is {str(schema)[:_LONG]!r}, not {SCHEMA!r}"
+    return "it has no schema"
+
+
+def _faults(board: Mapping[str, Any]) -> Iterator[str]:
+    models = board.get("models") or [board]
+    yield from _unlike(models, "models", _is_list)
+    for model in models:
+        yield from _unlike(model, "a model", _is_object)
+        yield from _wrong_fields(model, OF_A_MODEL, "a model")
+        for task in model["tasks"]:
+            yield from _wrong_fields(task, OF_A_TASK, "a task")
+            for example in task.get("per_example") or ():
+                yield from _wrong_fields(example, OF_AN_EXAMPLE, "an example")
+                for one in example.get("predictions") or ():
+                    yield from _wrong_fields(one, OF_A_PREDICTION, "a prediction")
+    yield from _unlike(board.get("files") or [], "files", _is_list_of_objects)
+    yield from _unlike(board.get("changed") or [], "changed", _is_list_of_texts)
+    for file in board.get("files") or ():
+        yield from _wrong_fields(file, OF_A_FILE, "a file")
+
+
+def _wrong_fields(value: Mapping[str, Any], fields: Mapping[str, "_Kind"], what: str) -> Iterator[str]:
+    for name, kind in fields.items():
+        if name in value:
+            yield from _unlike(value[name], f"{name} of {what}", kind.holds)
+        elif kind.is_needed:
+            yield f"{what} has no {name}"
+
+
+def _unlike(value: Any, what: str, holds: Callable[[Any], bool]) -> Iterator[str]:
+    if not holds(value):
+        yield f"{what} is {describe(value)}"
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list)
+
+
+def _is_list_of_objects(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_object, value))
+
+
+def _is_list_of_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value))
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_interval(value: Any) -> bool:
+    return _is_list(value) and len(value) == 2 and all(map(_is_number, value))  # noqa: PLR2004  its ends
+
+
+def _is_id(value: Any) -> bool:
+    return _is_text(value) or _is_number(value)
+
+
+class _Kind(NamedTuple):
+    """What a field may hold, and whether it has to be there."""
+
+    holds: Callable[[Any], bool]
+    is_needed: bool = False
+
+
+def _or_null(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: value is None or holds(value)
+
+
+_A_NUMBER, _A_TEXT = _Kind(_or_null(_is_number)), _Kind(_or_null(_is_text))
+_SCORE = _Kind(_or_null(_is_number), is_needed=True)
+_SPREAD = {
+    "se": _Kind(_or_null(lambda value: _is_number(value) and value >= 0)),
+    "ci": _Kind(_or_null(_is_interval)),
+    **dict.fromkeys(("n", "df", "lower_bound", "scored", "failed", "skipped"), _A_NUMBER),
+}
+_FILE = {"path": _A_TEXT, "sha256": _A_TEXT}
+OF_A_FILE = _FILE
+OF_A_MODEL = {
+    "adapter": _Kind(_is_text, is_needed=True),
+    "overall_score": _A_NUMBER,
+    "tasks": _Kind(lambda value: _is_list_of_objects(value) and bool(value), is_needed=True),
+    **_SPREAD,
+}
+OF_A_TASK = {
+    "task": _Kind(_is_text, is_needed=True),
+    "score": _SCORE,
+    "metric": _A_TEXT,
+    "metric_id": _A_TEXT,
+    "measures": _A_TEXT,
+    "per_example": _Kind(_or_null(_is_list_of_objects)),
+    **_FILE,
+    **_SPREAD,
+}
+OF_A_PREDICTION = {
+    "score": _SCORE,
+    "prediction": _Kind(_or_null(_is_id)),
+    **dict.fromkeys(("error", "skip"), _A_TEXT),
+}
+OF_AN_EXAMPLE = {
+    "id": _Kind(_is_id, is_needed=True),
+    **OF_A_PREDICTION,
+    "line": _A_NUMBER,
+    "predictions": _Kind(_or_null(_is_list_of_objects)),
+}
+
+
+_MOST_LISTED = 10
+_SHOWN = 8
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+def differences(a: Board, b: Board) -> list[str]:
+    """Say why the scores of two boards are not of the same: other metrics, other task files."""
+    before, after = by_name(a.models[0].tasks), by_name(b.models[0].tasks)
+    common = [name for name in after if name in before]
+    if not common:
+        return ["they have no task in common"]
+    reasons = [
+        f"task {name} {words}: {_short(in_a)} in A, {_short(in_b)} in B"
+        for values_of, words in _CHECKS
+        for name in common
+        for in_a, in_b in [values_of(before[name], after[name])]
+        if in_a != in_b
+    ]
+    more = len(reasons) - _MOST_LISTED
+    return [*reasons[:_MOST_LISTED], *([f"and {more:,} more"] if more > 0 else [])]
+
+
+def by_name(tasks: Sequence[TaskScores]) -> dict[str, TaskScores]:
+    """Name tasks apart: those of one name in several files by the file, too."""
+    many = Counter(task.task for task in tasks)
+    named = [f"{task.task} ({task.path})" if many[task.task] > 1 else task.task for task in tasks]
+    return dict(zip(distinct(named), tasks, strict=True))
+
+
+def are_of_one_file(a: TaskScores, b: TaskScores) -> bool:
+    """Return True if tasks are known to have the same examples at the same lines."""
+    files = _measured(a, b) if _are_in_yaml(a, b) else _files(a, b)
+    return files[0] is not None and files[0] == files[1]
+
+
+def _metrics(*tasks: TaskScores) -> list[str | None]:
+    """Name the metrics as exactly as boards do: those of other tools have no ids."""
+    return [task.metric_id or task.metric for task in tasks]
+
+
+def _files(*tasks: TaskScores) -> list[str | None]:
+    return [None if _are_in_yaml(*tasks) else task.sha256 for task in tasks]
+
+
+def _measured(*tasks: TaskScores) -> list[str | None]:
+    return [task.measures if _are_in_yaml(*tasks) else None for task in tasks]
+
+
+def _are_in_yaml(*tasks: TaskScores) -> bool:
+    """Return True if boards know what is measured; a file of YAML also says what is made of scores."""
+    return all(task.measures for task in tasks)
+
+
+_CHECKS = (
+    (_metrics, "has another metric"),
+    (_files, "is of another file"),
+    (_measured, "has other samples, sends models something else, or scores in another way"),
+)
+
+
+def _short(value: str | None) -> str:
+    """Shorten a digest; a metric is told whole, for two may differ in their last letters."""
+    if value is None:
+        return "unknown"
+    return f"{value[:_SHOWN]}…" if _DIGEST.fullmatch(value) else value
+
+
+@frozen
+class PinnedFile:
+    """A task file that a board is about: whether it is what it was."""
+
+    path: str
+    state: str  # "ok", "changed" or "gone"
+    place: str  # where it is; empty if it is gone
+
+    def to_dict(self) -> dict[str, str | None]:
+        return {"path": self.path, "state": self.state, "found": self.place or None}
+
+
+def check_files(board: Board, beside: str) -> list[PinnedFile]:
+    """Look at each task file of a board, in the current folder, then in the board's own.
+
+    A board that pins no file raises UsageError: that nothing was checked is not that all is well.
+    """
+    folder = Path(beside) if Path(beside).is_dir() else Path(beside).parent
+    pinned = _pinned(board)
+    if not pinned:
+        raise UsageError(
+            f"{beside} has no sha256 of a task file, so there is nothing to verify",
+            hint="`optimize-eval bench` writes boards that have them",
+        )
+    return [_check(path, digests, folder) for path, digests in pinned.items()]
+
+
+def _pinned(board: Board) -> dict[str, set[str]]:
+    """Collect which digests a board has of each file: one, unless it was edited."""
+    pinned = [(file.path, file.sha256) for file in board.files]
+    pinned += [(task.path, task.sha256) for model in board.models for task in model.tasks]
+    digests: dict[str, set[str]] = {}
+    for path, sha256 in pinned:
+        if path is not None and sha256 is not None:
+            digests.setdefault(path, set()).add(sha256)
+    return digests
+
+
+def _check(path: str, digests: set[str], folder: Path) -> PinnedFile:
+    for place in _places(path, folder):
+        if place.is_file():
+            with place.open("rb") as stream:
+                same = {file_digest(stream, "sha256").hexdigest()} == digests
+            return PinnedFile(path=path, state="ok" if same else "changed", place=str(place))
+    return PinnedFile(path=path, state="gone", place="")
+
+
+def _places(path: str, folder: Path) -> Iterator[Path]:
+    yield Path(path)
+    yield folder / path

@@ -1,0 +1,201 @@
+"""The cells of a run, each read once, in the order of units, without examples that leaked.
+
+Their calls are made and recorded like all others, so another decision needs no new call.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from typing import Protocol
+
+from optimize_eval.base.frozen import frozen
+from optimize_eval.findings.comparison import CellFamily
+from optimize_eval.findings.measures import MeasuredCells, Measures, of_cells
+from optimize_eval.findings.rows import measured_in
+from optimize_eval.findings.scores import CellReading, Scores, with_copies_joined
+from optimize_eval.findings.shapes import SideInfoEntry
+from optimize_eval.findings.side_info import Latency, SideInfo
+from optimize_eval.findings.summary_shape import KEPT, LEAKED, PART, RECORDED, Leakage, LeakedExample, Like
+from optimize_eval.store.layout import Cell, Layout, LeakedRow, Split
+from optimize_eval.store.view import JournalRecord
+
+
+class RecordsByCell(Protocol):
+    """A cell's newest records by their places in it, all or those at some places."""
+
+    def __call__(
+        self, cell: Cell, places: Iterable[int] | None = None, /
+    ) -> Iterable[tuple[int, JournalRecord]]: ...
+
+
+@frozen
+class ReadCells:
+    """What the records of all cells come to; copies among a split's lines are joined to clusters."""
+
+    layout: Layout
+    splits: Mapping[str, Split]
+    scores: dict[tuple[CellFamily, str], Scores] = field(default_factory=dict)
+    side_info: list[SideInfoEntry] = field(default_factory=list)
+    latency: Latency = field(default_factory=Latency)
+    measures: list[tuple[Cell, Measures]] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, layout: Layout, records: RecordsByCell) -> "ReadCells":
+        cells = cls(layout=layout, splits={split.name: with_copies_joined(split) for split in layout.splits})
+        for cell in layout.cells:
+            cells._take(cell, records(cell))
+        return cells
+
+    def measured(self) -> MeasuredCells:
+        """Give what there is of each measure."""
+        return of_cells(
+            [(measured_in(cell), one, self.splits[cell.split].clusters) for cell, one in self.measures]
+        )
+
+    def _take(self, cell: Cell, records: Iterable[tuple[int, JournalRecord]]) -> None:
+        lines = self.splits[cell.split].lines
+        repeats = self.layout.repeats
+        reading = CellReading(cell, lines, repeats, self.layout.score_range(cell.evaluator))
+        side_info = SideInfo()
+        measures = Measures(len(lines), repeats, self.layout.score_range(cell.evaluator))
+        for place, record in records:
+            reading.take(place, record)
+            self.latency.take(cell, record)
+            if record["outcome"] == "scored":
+                side_info.take(record, lines[place // repeats])
+                measures.take(place // repeats, record)
+        self.measures.append((cell, measures))
+        self.scores[CellFamily(cell.evaluator, cell.task_model, cell.split), cell.candidate] = reading.done()
+        self.side_info.append(side_info.entry(measured_in(cell)))
+
+
+MOST_LEAKED = 0.5  # of a split's examples, above which nothing is said about it
+FEWEST_CLEAN = 10
+
+Lines = frozenset[int | None]
+
+
+def leakage_of(layout: Layout) -> dict[str, Leakage]:
+    """Say of each split that has leaked examples which these are, and what becomes of it."""
+    return leakages_of(_confirming(layout), keeps_leaks=layout.keeps_leaks)
+
+
+def leakages_of(splits: Sequence[Split], *, keeps_leaks: bool) -> dict[str, Leakage]:
+    """Say the same of splits that are no run's yet."""
+    pairs = _rows_by_split(splits)
+    return {split.name: _leakage(split, rows, keeps_leaks=keeps_leaks) for split, rows in pairs if rows}
+
+
+def left_out_of(layout: Layout) -> dict[str, Lines]:
+    """Give the lines that are in no number, by split."""
+    found = {}
+    for split, rows in _rows_by_split(_confirming(layout)):
+        state = _state(split, rows, keeps_leaks=layout.keeps_leaks)
+        if state == LEAKED:
+            found[split.name] = frozenset(split.lines)
+        elif state == PART:
+            found[split.name] = frozenset(row.line for row in rows)
+    return found
+
+
+@frozen
+class Counted:
+    """A run as numbers are made of it: without what is left out, whose outcomes are counted apart."""
+
+    whole: Layout
+    layout: Layout
+    kept: Mapping[str, tuple[int, ...]]  # by split that lacks some: the places of those that count
+    apart: Counter[str]  # by outcome
+
+    def reading(self, records: RecordsByCell) -> RecordsByCell:
+        """Read records by the places that they have here."""
+        if not self.kept:
+            return records
+        cells = {cell[:4]: cell for cell in self.whole.cells}
+
+        def read(cell: Cell, places: Iterable[int] | None = None) -> Iterator[tuple[int, JournalRecord]]:
+            whole, kept = cells[cell[:4]], self.kept.get(cell.split)
+            if kept is None:
+                yield from records(whole, places)
+            elif places is None:
+                yield from self._all(records(whole), kept)
+            else:
+                for place in places:
+                    yield from ((place, one) for _, one in records(whole, [self._in_whole(place, kept)]))
+
+        return read
+
+    def _all(
+        self, records: Iterable[tuple[int, JournalRecord]], kept: tuple[int, ...]
+    ) -> Iterator[tuple[int, JournalRecord]]:
+        numbers, repeats = {place: number for number, place in enumerate(kept)}, self.whole.repeats
+        for place, record in records:
+            example, repeat = divmod(place, repeats)
+            if example in numbers:
+                yield numbers[example] * repeats + repeat, record
+            else:
+                self.apart[record["outcome"]] += 1
+
+    def _in_whole(self, place: int, kept: tuple[int, ...]) -> int:
+        example, repeat = divmod(place, self.whole.repeats)
+        return kept[example] * self.whole.repeats + repeat
+
+
+def counted_in(layout: Layout) -> Counted:
+    """Leave out what leaked."""
+    lines = left_out_of(layout)
+    kept = {
+        split.name: tuple(n for n, line in enumerate(split.lines) if line not in lines[split.name])
+        for split in layout.splits
+        if split.name in lines
+    }
+    splits = tuple(split.at(kept[split.name]) if split.name in kept else split for split in layout.splits)
+    return Counted(
+        whole=layout, layout=replace(layout, splits=splits) if kept else layout, kept=kept, apart=Counter()
+    )
+
+
+def _confirming(layout: Layout) -> Sequence[Split]:
+    """Give the splits that confirm what others show; tasks do not: several may be about one dataset."""
+    return () if layout.splits_of else layout.splits
+
+
+def _rows_by_split(splits: Sequence[Split]) -> Iterator[tuple[Split, tuple[LeakedRow, ...]]]:
+    """Give what is known to have leaked; of a run that was never looked at, lines of equal bytes."""
+    seen: dict[str, tuple[str, int | None]] = {}
+    for split in splits:  # train, val, test
+        digests = list(zip(split.lines, split.sha256, strict=True))
+        equal = (LeakedRow(line, *seen[one], "bytes", 1.0) for line, one in digests if one in seen)
+        yield split, tuple(equal) if split.leaks is None else split.leaks
+        for line, one in digests:
+            seen.setdefault(one, (split.name, line))
+
+
+def _leakage(split: Split, rows: tuple[LeakedRow, ...], *, keeps_leaks: bool) -> Leakage:
+    state, many = _state(split, rows, keeps_leaks=keeps_leaks), len(split.lines)
+    names = dict(zip(split.lines, split.names, strict=False))
+    return Leakage(
+        state=state,
+        share=len(rows) / many,
+        examples=many,
+        left_out={LEAKED: many, PART: len(rows)}.get(state, 0),
+        rows=tuple(
+            LeakedExample(
+                line=row.line,
+                id=names.get(row.line) or None,
+                like=Like(split=row.split, line=row.like),
+                how=row.how,
+                similarity=row.similarity,
+            )
+            for row in rows
+        ),
+    )
+
+
+def _state(split: Split, rows: tuple[LeakedRow, ...], *, keeps_leaks: bool) -> str:
+    if split.leaks is None or not rows:
+        return RECORDED
+    if keeps_leaks:
+        return KEPT
+    clean = len(split.lines) - len(rows)
+    return LEAKED if len(rows) > MOST_LEAKED * len(split.lines) or clean < FEWEST_CLEAN else PART

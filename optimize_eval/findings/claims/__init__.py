@@ -1,1 +1,0 @@
-"""What a summary may claim: families of comparisons, failures, the choice of a winner, what carries over."""

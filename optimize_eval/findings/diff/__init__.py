@@ -1,1 +1,0 @@
-"""Two runs, or two leaderboards, against each other."""

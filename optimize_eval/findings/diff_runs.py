@@ -1,0 +1,638 @@
+"""Two runs against each other, cell by cell, from their journals, and what only one of them has.
+
+Reads cell by cell, so that only the scores of one pair of cells are held at a time. Which cells and examples
+belong together is store.paired's.
+
+Only of what both runs have: failures, side information and the means of each cell, as in a run's own summary.
+
+A run's own summary says nothing is better where what was seen made what is compared, or where leaks are in
+it; no more does a comparison with it. Gates count nothing of this.
+
+How two cells compare is cells', what the numbers are called in words verdict's.
+"""
+
+import heapq
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, MutableSequence, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from itertools import chain
+from typing import TypeVar
+
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.names import apart
+from optimize_eval.base.protocol import ScoreRange
+from optimize_eval.findings.cells import ReadCells, leakage_of, left_out_of
+from optimize_eval.findings.comparison import (
+    MOST_FLIPPED_PAIRS,
+    NO_OTHERS,
+    AlsoTried,
+    CellFamily,
+    Comparison,
+    Held,
+    compare,
+    corrected,
+    corrected_held,
+    lower_bounds,
+    tolerance_of,
+)
+from optimize_eval.findings.comparison import Sides as ComparedSides
+from optimize_eval.findings.diff_boards import Names, metrics_between
+from optimize_eval.findings.diff_shapes import (
+    REGRESSIONS,
+    RUNS_SCHEMA,
+    BoardDiff,
+    ExampleOfRun,
+    ForGates,
+    LowerDifference,
+    RowDiff,
+    RunDiff,
+    RunOfDiff,
+    Sides,
+    WorseExample,
+)
+from optimize_eval.findings.diff_verdict import judge_runs
+from optimize_eval.findings.metric_rows import counts_as
+from optimize_eval.findings.rows import failure_groups, held_difference, margin_of, score_difference
+from optimize_eval.findings.scores import CellReading, Scores, Values, joined
+from optimize_eval.findings.shapes import SideInfoEntry
+from optimize_eval.findings.side_info import reason_of_lowest
+from optimize_eval.findings.stored_summary import at_places, search_of
+from optimize_eval.findings.summary import additions_left_out, without
+from optimize_eval.findings.summary_shape import FailureGroup, TriedCandidates, sentence_of
+from optimize_eval.findings.tried import Corrections, corrections_in, is_steered
+from optimize_eval.findings.wording import count
+from optimize_eval.store.beside import OnlyIn, Paired, PairedCells, PairedSplit, pair_runs
+from optimize_eval.store.layout import SINGLE, Cell, Layout
+from optimize_eval.store.manifest import CHOSEN_AFTER
+from optimize_eval.store.stored import StoredRun
+from optimize_eval.store.view import Reader
+
+_WORST_SHOWN = 5
+_Number = TypeVar("_Number", int, float)
+
+
+@frozen
+class OpenRun:
+    """One of the two runs, open for reading."""
+
+    layout: Layout
+    reader: Reader
+
+    def scores(self, cell: Cell) -> Scores:
+        layout = self.layout
+        lines = layout.split(cell.split).lines
+        reading = CellReading(cell, lines, layout.repeats, layout.score_range(cell.evaluator))
+        for place, record in self.reader.records(cell):
+            reading.take(place, record)
+        return reading.done()
+
+    def example(self, cell: Cell, place: int, score: float) -> ExampleOfRun:
+        """Give what is known of one example: its score, or why it has none; and the reason given."""
+        start = cell.start + place * self.layout.repeats
+        units = range(start, start + self.layout.repeats)
+        records = [record for unit in units if (record := self.reader.record(unit))]
+        failed = next((record for record in records if record["outcome"] == "failed"), None)
+        is_scored = not math.isnan(score)
+        return ExampleOfRun(
+            line=self.layout.split(cell.split).lines[place],
+            score=score if is_scored else None,
+            kind=failed["kind"] if failed and not is_scored else None,
+            message=failed["message"] if failed and not is_scored else None,
+            reason=reason_of_lowest(records),
+        )
+
+
+@frozen
+class NotCompared:
+    """How many examples are not compared, by what became of them."""
+
+    fixed: int
+    newly_failing: int
+    failing_in_both: int
+    not_asked: int
+    newly_skipped: int  # of those that are not asked, as are the others that one of the two skipped
+    skipped: int
+    newly_failing_in_part: int  # of those that are: some repeats fail now, and none did
+
+
+@frozen
+class ComparedCells:
+    """What became of one pair of cells; `low` is the comparison with failures as 0, where there are ends."""
+
+    cells: PairedCells
+    held: Held
+    low: Comparison | None
+    means: Sides[float | None]
+    counts: NotCompared
+    failed_calls: Sides[int]
+    worst: tuple[WorseExample, ...]
+
+
+def compare_cells(
+    a: OpenRun, b: OpenRun, cells: PairedCells, *, may_flip: bool, comparisons: int = 1
+) -> ComparedCells:
+    """Compare them; `comparisons` is the number that will be corrected together."""
+    scores, examples = (a.scores(cells.a), b.scores(cells.b)), cells.examples
+    means = _at(scores[0].means, examples.a), _at(scores[1].means, examples.b)
+    ranges = a.layout.score_range(cells.a.evaluator), b.layout.score_range(cells.b.evaluator)
+    tolerance = tolerance_of(b.layout.margins.get(cells.b.evaluator), *ranges)
+
+    between = partial(
+        compare,
+        clusters=examples.clusters,
+        seed=b.layout.seed,
+        may_flip=may_flip,
+        comparisons=comparisons,
+    )
+
+    def against(before: Values, after: Values) -> Comparison:
+        return _settled(between(before, after, tolerance=tolerance))
+
+    comparison, lows = against(*means), _lows(scores, *ranges)
+    low = comparison if lows else None
+    if lows and any(one.failed for one in scores):
+        low = against(_at(lows[0], examples.a), _at(lows[1], examples.b))
+    is_unit = all(one is ScoreRange.UNIT for one in ranges)
+    both = ComparedSides(
+        a=scores[0].at(examples.a), b=scores[1].at(examples.b), between=between, is_unit=is_unit
+    )
+    return ComparedCells(
+        cells=cells,
+        held=Held.of(comparison, both),
+        low=low,
+        means=Sides(a=_mean(means[0], means), b=_mean(means[1], means)),
+        counts=_counts(scores, examples),
+        failed_calls=Sides(
+            a=sum(_at(scores[0].failed_calls, examples.a)), b=sum(_at(scores[1].failed_calls, examples.b))
+        ),
+        worst=tuple(
+            WorseExample(
+                split=examples.name,
+                a=a.example(cells.a, examples.a[place], means[0][place]),
+                b=b.example(cells.b, examples.b[place], means[1][place]),
+            )
+            for place in _worst(means, scores[1].failed_calls, examples)
+        ),
+    )
+
+
+def _at(values: MutableSequence[_Number], places: Sequence[int]) -> MutableSequence[_Number]:
+    """Take the values of the examples that are compared; where these are all, without a copy."""
+    return values if len(values) == len(places) and isinstance(places, range) else [values[p] for p in places]
+
+
+def _settled(comparison: Comparison) -> Comparison:
+    """Give pairs that all tie the p that every test has for them, which is 1.
+
+    Fewer than two examples, or clusters, have no spread, so the statistics leave p open for them; but
+    flipping the signs of nothing but zeros changes nothing, however few they are.
+    """
+    difference = comparison.difference
+    if difference.p is not None or not difference.n_pairs or difference.ties < difference.n_pairs:
+        return comparison
+    return replace(comparison, difference=replace(difference, p=1.0, test="flip_exact"))
+
+
+def _lows(scores: tuple[Scores, Scores], *ranges: ScoreRange) -> tuple[Values, Values] | None:
+    before, after = map(lower_bounds, scores)
+    has_lowest = all(one is ScoreRange.UNIT for one in ranges)
+    return (before, after) if has_lowest and before is not None and after is not None else None
+
+
+def _mean(values: Values, means: tuple[Values, Values]) -> float | None:
+    """Average what one run has over the examples that both have a score for."""
+    both = [
+        value
+        for value, pair in zip(values, zip(*means, strict=True), strict=True)
+        if not any(map(math.isnan, pair))
+    ]
+    try:
+        return math.fsum(both) / len(both)
+    except (ZeroDivisionError, OverflowError):
+        return None
+
+
+def _counts(scores: tuple[Scores, Scores], examples: PairedSplit) -> NotCompared:
+    fates = Counter(
+        (_fate(scores[0], one), _fate(scores[1], other))
+        for one, other in zip(examples.a, examples.b, strict=True)
+    )
+    fixed, newly_failing = fates["failing", "scored"], fates["scored", "failing"]
+    failing, compared = fates["failing", "failing"], fates["scored", "scored"]
+    newly_skipped = fates["scored", "skipped"]
+    skipped = sum(many for pair, many in fates.items() if "skipped" in pair) - newly_skipped
+    return NotCompared(
+        fixed=fixed,
+        newly_failing=newly_failing,
+        failing_in_both=failing,
+        not_asked=fates.total() - fixed - newly_failing - failing - compared,
+        newly_skipped=newly_skipped,
+        skipped=skipped,
+        newly_failing_in_part=_newly_failing_in_part(scores, examples),
+    )
+
+
+def _newly_failing_in_part(scores: tuple[Scores, Scores], examples: PairedSplit) -> int:
+    """Count the examples with scores in both runs of which some repeats fail now, and none did."""
+    return sum(
+        scores[1].failed_calls[other] > 0 == scores[0].failed_calls[one]
+        for one, other in zip(examples.a, examples.b, strict=True)
+        if _fate(scores[0], one) == _fate(scores[1], other) == "scored"
+    )
+
+
+def _fate(scores: Scores, example: int) -> str:
+    if not math.isnan(scores.means[example]):
+        return "scored"
+    if scores.failed_calls[example]:
+        return "failing"
+    return "skipped" if scores.skipped_calls[example] else "owed"
+
+
+def _worst(means: tuple[Values, Values], failed: Sequence[int], examples: PairedSplit) -> list[int]:
+    """Find the worst regressions: first what fails now, the best first; then what lost most."""
+    lost = (
+        ((0, -before, place) if math.isnan(after) else (1, after - before, place))
+        for place, (before, after) in enumerate(zip(*means, strict=True))
+        if after < before or (before == before and math.isnan(after) and failed[examples.b[place]])  # noqa: PLR0124
+    )
+    return [place for *_, place in heapq.nsmallest(_WORST_SHOWN, lost)]
+
+
+@frozen
+class Beside:
+    """One side of a comparison."""
+
+    layout: Layout
+    scores: tuple[Scores, ...]
+    failures: tuple[FailureGroup, ...]
+    side_info: tuple[SideInfoEntry, ...]
+
+
+def in_common(run: StoredRun, paired: Paired, side: int) -> StoredRun:
+    """Give one of two runs (0 is A) as if it had been about what both have, in the order of the second."""
+    candidates = tuple(dict.fromkeys(names[side] for names in paired.candidates))
+    part = at_places(run, {split.name: (split.a, split.b)[side] for split in paired.splits})
+    layout = part.layout
+    common = replace(
+        layout,
+        evaluators=paired.evaluators,
+        score_ranges=tuple(map(layout.score_range, paired.evaluators)),
+        candidates=candidates,
+        task_models=paired.task_models,
+        splits=tuple(layout.split(split.name) for split in paired.splits),
+        baseline=layout.baseline if layout.baseline in candidates else candidates[0],
+    )
+    return replace(part, ledger=part.ledger.of(common))
+
+
+def read_beside(run: StoredRun) -> Beside:
+    """Read what a run in common has, each cell once."""
+    with run.reader() as reader:
+        cells = ReadCells.read(run.layout, reader.records)
+    return Beside(
+        layout=run.layout,
+        scores=tuple(cells.scores.values()),
+        failures=tuple(
+            group for (_, name), scores in cells.scores.items() for group in failure_groups(name, scores)
+        ),
+        side_info=tuple(cells.side_info),
+    )
+
+
+_Digests = dict[str, set[str]]
+
+
+def without_leaks(a: StoredRun, b: StoredRun) -> tuple[StoredRun, StoredRun, tuple[str, ...]]:
+    """Give both without what either leaves out, known by its bytes, and what is to be said of that."""
+    left_out: _Digests = {}
+    for run in (a, b):
+        for split, digests in _left_out(run).items():
+            left_out.setdefault(split, set()).update(digests)
+    if not left_out:
+        return a, b, ()
+    caveats = tuple(
+        f"{count(len(digests), f'{split} example')} left out: a split before it has them, too"
+        for split, digests in left_out.items()
+    )
+    return _without(a, left_out), _without(b, left_out), caveats
+
+
+def _left_out(run: StoredRun) -> _Digests:
+    lines = left_out_of(run.layout)
+    return {
+        split.name: {
+            digest
+            for line, digest in zip(split.lines, split.sha256, strict=True)
+            if line in lines[split.name]
+        }
+        for split in run.layout.splits
+        if split.name in lines
+    }
+
+
+def _without(run: StoredRun, left_out: _Digests) -> StoredRun:
+    places = {
+        split.name: [n for n, one in enumerate(split.sha256) if one not in left_out.get(split.name, ())]
+        for split in run.layout.splits
+    }
+    if not any(places.values()):
+        raise UsageError(
+            f"{run.folder} has no example that train does not hold, too", hint="compare it on fresh examples"
+        )
+    return at_places(run, places)
+
+
+def with_names_apart(diff: RunDiff) -> RunDiff:
+    """Write the names of a comparison for people; a name that nothing looks like stays as it is."""
+    only, rows = (diff.only_in_a, diff.only_in_b), diff.rows
+    runs = apart([diff.a.run, diff.b.run])
+    pairs = chain.from_iterable((row.candidate_in_a, row.candidate) for row in rows)
+    candidates = apart([*pairs, *chain.from_iterable(one.candidates for one in only)])
+    evaluators = apart(
+        [*(row.evaluator for row in rows), *chain.from_iterable(one.evaluators for one in only)]
+    )
+    models = [row.task_model for row in rows], *(one.task_models for one in only)
+    task_models = apart(filter(None, chain.from_iterable(models)))
+
+    def written(one: OnlyIn) -> OnlyIn:
+        return replace(
+            one,
+            evaluators=tuple(evaluators[name] for name in one.evaluators),
+            candidates=tuple(candidates[name] for name in one.candidates),
+            task_models=tuple(name and task_models[name] for name in one.task_models),
+        )
+
+    return replace(
+        diff,
+        a=replace(diff.a, run=runs[diff.a.run]),
+        b=replace(diff.b, run=runs[diff.b.run]),
+        rows=tuple(
+            replace(
+                row,
+                evaluator=evaluators[row.evaluator],
+                candidate=candidates[row.candidate],
+                candidate_in_a=candidates[row.candidate_in_a],
+                task_model=row.task_model and task_models[row.task_model],
+            )
+            for row in rows
+        ),
+        only_in_a=written(only[0]),
+        only_in_b=written(only[1]),
+    )
+
+
+def with_models_apart(diff: BoardDiff) -> BoardDiff:
+    """Write the names of models on two boards for people."""
+    only = diff.only_in_a, diff.only_in_b
+    pairs = chain.from_iterable((model.model_in_a, model.model) for model in diff.models)
+    names = apart([*pairs, *chain.from_iterable(one.models for one in only)])
+    models = tuple(
+        replace(model, model=names[model.model], model_in_a=names[model.model_in_a]) for model in diff.models
+    )
+    written = [replace(one, models=tuple(names[name] for name in one.models)) for one in only]
+    return replace(diff, models=models, only_in_a=written[0], only_in_b=written[1])
+
+
+@frozen
+class SideTried:
+    """What one of two runs knows."""
+
+    side: str
+    run: StoredRun
+    layout: Layout
+    corrections: Corrections
+
+    def on(self, split: str) -> TriedCandidates | None:
+        """Give the steps and looks of a split that decides, or that has the word after another one."""
+        every = self.corrections.deciding, self.corrections.on_test
+        return next((one for one in every if one and one.split == split), None)
+
+    def others(self, rows: Mapping[CellFamily, int]) -> int:
+        """Count what is corrected for besides these rows, each family of candidates by itself."""
+        return sum(max(0, self._comparisons(where) - many) for where, many in rows.items())
+
+    def _comparisons(self, where: CellFamily) -> int:
+        """Count all candidates: here the baseline is compared as well, with the other run's."""
+        told, layout = self.on(where.split), self.layout
+        is_primary = (where.evaluator, where.task_model) == (layout.evaluators[0], layout.task_models[0])
+        least = told.comparisons + 1 if told and is_primary else 0
+        return max(least, len(layout.candidates) + self.corrections.others.get(where, 0))
+
+    def doubts(self, split: str) -> Iterator[str]:
+        """Say why nothing is confirmed by a split."""
+        told = self.on(split)
+        where = "the examples" if split == SINGLE else split
+        if told and is_steered(told):
+            yield (
+                f"{where} steered {self.side}: {count(told.steps, 'version')} were made after its results "
+                "were seen, so nothing there is called better or worse"
+            )
+        if (search_of(self.run) or {}).get("steered_by") == split:
+            yield f"{where} steered the search of {self.side}, so nothing there is called better or worse"
+        if leaked := sentence_of(leakage_of(self.run.layout), split):
+            yield f"{leaked} (in {self.side})"
+        if after := self.run.manifest.get("settings", {}).get(CHOSEN_AFTER):
+            yield f"the examples of {self.side} failed or got worse in {after}, and were taken for that"
+
+    def corrected(self, split: str, rows: Mapping[CellFamily, int]) -> Iterator[str]:
+        """Say what is corrected for."""
+        told = self.on(split)
+        if told and self.others(rows):
+            where = "these examples" if split == SINGLE else split
+            many = count(1 + told.named + told.versions, "candidate")
+            steps = f", {told.steps:,} of them made after results were seen" if told.steps else ""
+            look = f", and this is look {told.look} at growing data" if told.look > 1 else ""
+            yield f"{many} were tried on {where} in {self.side}{steps}{look}: corrected for that"
+
+
+@frozen
+class BothTried:
+    """What both know, and the comparisons that are made of each split."""
+
+    sides: tuple[SideTried, ...]
+    rows: Mapping[str, Counter[CellFamily]]
+
+    def also(self, split: str) -> AlsoTried:
+        """Take the larger of what the two tried on a split besides what is compared."""
+        return AlsoTried(
+            others=max(one.others(self.rows[split]) for one in self.sides),
+            can_confirm=not any(True for one in self.sides for _ in one.doubts(split)),
+        )
+
+    def comparisons(self, split: str) -> int:
+        """Count what is corrected together."""
+        return self.rows[split].total() + self.also(split).others
+
+    def caveats(self) -> Iterator[str]:
+        """Say what is corrected for, and what confirms nothing."""
+        told = (
+            text
+            for split, rows in self.rows.items()
+            for one in self.sides
+            for text in (*one.doubts(split), *one.corrected(split, rows))
+        )
+        yield from dict.fromkeys(told)
+
+
+def both_tried(a: StoredRun, b: StoredRun, pairs: Sequence[PairedCells]) -> BothTried:
+    rows = {pair.examples.name: Counter[CellFamily]() for pair in pairs}
+    for pair in pairs:
+        rows[pair.examples.name][CellFamily(pair.b.evaluator, pair.b.task_model, pair.b.split)] += 1
+    return BothTried(sides=(_tried("A", a), _tried("B", b)), rows=rows)
+
+
+def _tried(side: str, run: StoredRun) -> SideTried:
+    layout = without(run.layout, additions_left_out(run))
+    return SideTried(side=side, run=run, layout=layout, corrections=corrections_in(run, layout))
+
+
+@frozen
+class CorrectedCells:
+    """The comparisons of one pair of cells, with corrected p values."""
+
+    held: Held
+    low: Comparison | None
+
+
+def compare_runs(a: StoredRun, b: StoredRun, *, force: bool) -> RunDiff:
+    """Compare two runs on disk, a before and b after; raises UsageError where they cannot be compared."""
+    whole = a, b
+    a, b, leaks = without_leaks(a, b)
+    paired = _with_copies_joined(pair_runs(a, b, force=force), b)
+    pairs = list(paired.cells(a, b))
+    tried = both_tried(*whole, pairs)
+    with ExitStack() as stack:
+        sides = [
+            OpenRun(layout=run.layout, reader=stack.enter_context(run.reader(counts_as(run))))
+            for run in (a, b)
+        ]
+        may_flip = len(pairs) <= MOST_FLIPPED_PAIRS
+        many = {split: tried.comparisons(split) for split in tried.rows}
+        cells = [
+            compare_cells(sides[0], sides[1], one, may_flip=may_flip, comparisons=many[one.examples.name])
+            for one in pairs
+        ]
+    rows = _rows(cells, tried)
+    names = [split.name for split in paired.splits]
+    deciding = b.layout.deciding if b.layout.deciding in names else names[0]
+    return RunDiff(
+        schema=RUNS_SCHEMA,
+        a=_about(a),
+        b=_about(b),
+        decided_on=deciding,
+        verdict=judge_runs(rows, deciding),
+        rows=tuple(rows),
+        only_in_a=paired.only_in_a,
+        only_in_b=paired.only_in_b,
+        caveats=(*leaks, *tried.caveats(), *paired.caveats, *_same_texts(a, b, paired, rows)),
+        metrics=metrics_between(a, b, _names(paired)),
+    )
+
+
+def _names(paired: Paired) -> Names:
+    candidates = {after: before for before, after in paired.candidates}
+    return Names(candidates=candidates, models={model: model for model in paired.task_models})
+
+
+def _with_copies_joined(paired: Paired, b: StoredRun) -> Paired:
+    """Let equal lines count together, as in a run's own summary."""
+    splits = []
+    for split in paired.splits:
+        digests = b.layout.split(split.name).contents
+        splits.append(replace(split, clusters=joined([digests[place] for place in split.b], split.clusters)))
+    return replace(paired, splits=tuple(splits))
+
+
+def _about(run: StoredRun) -> RunOfDiff:
+    return RunOfDiff(
+        run=str(run.folder),
+        plan=run.manifest["plan"],
+        created_at=run.manifest.get("created_at"),
+        owed=run.owed,
+        changed=tuple(sorted(run.ledger.changed)),
+    )
+
+
+def _same_texts(a: StoredRun, b: StoredRun, paired: Paired, rows: Sequence[RowDiff]) -> Iterator[str]:
+    """Name candidates that are the same bytes in both runs and were scored differently."""
+    texts = [{one["name"]: one.get("sha256") for one in run.manifest["candidates"]} for run in (a, b)]
+    moved = {row.candidate for row in rows if row.difference.ties < row.difference.n_pairs}
+    for before, after in paired.candidates:
+        if after in moved and texts[0][before] and texts[0][before] == texts[1][after]:
+            yield f"{after} is the same text in both runs: what differs is not its doing"
+
+
+def _rows(cells: Sequence[ComparedCells], tried: BothTried) -> list[RowDiff]:
+    """Correct the p values of each split's comparisons together, and put everything into rows."""
+    rows: dict[int, RowDiff] = {}
+    for split in tried.rows:
+        places = [place for place, one in enumerate(cells) if one.cells.examples.name == split]
+        together = [cells[place] for place in places]
+        rows.update(zip(places, _rows_of(together, tried.also(split)), strict=True))
+    return [rows[place] for place in sorted(rows)]
+
+
+def _rows_of(cells: Sequence[ComparedCells], also: AlsoTried) -> Iterator[RowDiff]:
+    plain, claimed = (_compared(cells, one) for one in (NO_OTHERS, also))
+    for both, numbers, corrected_too in zip(cells, plain, claimed, strict=True):
+        row = _row(both, corrected_too)
+        row = row if also == NO_OTHERS else replace(row, for_gates=_for_gates(numbers))
+        yield replace(row, is_regression=row.as_gates_see_it.standing in REGRESSIONS)
+
+
+def _compared(cells: Sequence[ComparedCells], also: AlsoTried) -> list[CorrectedCells]:
+    """Correct each kind of comparison by itself."""
+
+    def correct(found: Mapping[int, Comparison]) -> dict[int, Comparison]:
+        return dict(zip(found, corrected(list(found.values()), also), strict=True))
+
+    held = corrected_held(dict(enumerate(one.held for one in cells)), correct)
+    lows = correct({n: one.low for n, one in enumerate(cells) if one.low})
+    return [CorrectedCells(held=held[n], low=lows.get(n)) for n in range(len(cells))]
+
+
+def _for_gates(plain: CorrectedCells) -> ForGates:
+    one, low = plain.held.comparison, plain.low
+    return ForGates(
+        comparisons=one.comparisons,
+        p_holm=one.p_holm,
+        mark=one.mark,
+        p_holm_at_lower_bound=low.p_holm if low else None,
+        mark_at_lower_bound=low.mark if low else None,
+    )
+
+
+def _row(both: ComparedCells, found: CorrectedCells) -> RowDiff:
+    low = found.low
+    cell, counts = both.cells.b, both.counts
+    return RowDiff(
+        evaluator=cell.evaluator,
+        candidate=cell.candidate,
+        candidate_in_a=both.cells.a.candidate,
+        task_model=cell.task_model,
+        split=cell.split,
+        difference=held_difference(found.held),
+        margin=margin_of(found.held.comparison),
+        means=both.means,
+        improved=both.held.comparison.difference.wins,
+        regressed=both.held.comparison.difference.losses,
+        unchanged=both.held.comparison.difference.ties,
+        fixed=counts.fixed,
+        newly_failing=counts.newly_failing,
+        failing_in_both=counts.failing_in_both,
+        not_asked=counts.not_asked,
+        newly_skipped=counts.newly_skipped,
+        skipped=counts.skipped,
+        newly_failing_in_part=counts.newly_failing_in_part,
+        failed_calls=both.failed_calls,
+        worst=both.worst,
+        at_lower_bound=None
+        if low is None
+        else LowerDifference(difference=score_difference(low), margin=margin_of(low)),
+        is_regression=False,
+    )

@@ -1,0 +1,330 @@
+"""The rows of a task in a run: what its scorers said, which rules leave out, and metrics of these.
+
+What code makes of rows (which of them rules leave out, the numbers of metrics that are code) is written down
+in the journal beside a digest of these rows, so that it is found again without the code, and never counts
+for others.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
+from functools import partial
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, cast
+
+from optimize_eval.base.frozen import frozen
+from optimize_eval.findings.metrics import Values, tabulate
+from optimize_eval.findings.summary_shape import MetricFault, RuleFaults, Sampled, ScorerMetrics
+from optimize_eval.store.layout import Cell, Layout
+from optimize_eval.store.manifest import evaluators_of
+from optimize_eval.store.records import LeftOut, Unit, unit_of
+from optimize_eval.store.stored import StoredRun
+from optimize_eval.store.view import CountsAs, JournalRecord, Reader
+from optimize_eval.tasks.definition import PythonMetric, digest_of, digest_of_code, filter_to_dict
+from optimize_eval.tasks.kept import KeptScorer, KeptTask, tasks_in
+
+if TYPE_CHECKING:
+    from optimize_eval.store.records import Records
+
+
+def metrics_of(run: "StoredRun", layout: "Layout") -> "tuple[ScorerMetrics, ...]":
+    """Compute the metrics of all tasks of a run; most runs have none."""
+    if not _has_tasks(run):
+        return ()
+
+    return metrics_in(run, layout)
+
+
+def counts_as(run: "StoredRun") -> "CountsAs | None":
+    """Let records of rows that rules leave out count as skipped; None for most runs, which have no rules."""
+    if not _has_tasks(run):
+        return None
+
+    return with_excluded_skipped(run)
+
+
+def records_of(run: "StoredRun") -> "Records":
+    """Give a run's records, those of rows that rules leave out with these rules."""
+    from optimize_eval.store.records import Records  # noqa: PLC0415  most sessions read none
+
+    return Records(run, left_out)
+
+
+def left_out(run: "StoredRun") -> "LeftOut":
+    """Find the units that rules of tasks leave out; none in most runs, which have no rules."""
+    if not _has_tasks(run):
+        return {}
+
+    return units_left_out(run)
+
+
+def _has_tasks(run: "StoredRun") -> bool:
+    settings = run.manifest.get("settings")
+    return isinstance(settings, dict) and "tasks" in settings
+
+
+Recorded = Mapping[str, Any]  # a line of the journal
+
+_NONE: Mapping[str, Any] = {}
+
+
+@frozen
+class TaskRow:
+    """A sample, and the newest records of a task's scorers, of those that were called, by evaluators."""
+
+    line: int | None
+    repeat: int
+    place: int  # in a cell
+    records: Mapping[str, JournalRecord]
+    keys: Mapping[str, str]  # of scorers, by evaluators: one that was changed since has the same
+
+    @property
+    def scores(self) -> dict[str, Any]:
+        """Give the fields of all scorers that scored it."""
+        return {
+            self.keys[name]: _said(one)["scores"]
+            for name, one in self.records.items()
+            if one["outcome"] == "scored"
+        }
+
+
+@frozen
+class TaskRows:
+    """The rows of a task for one candidate and model, on one split."""
+
+    task: KeptTask
+    cells: Mapping[str, Cell]  # of its scorers, by evaluators
+    rows: Sequence[TaskRow]
+    digest: str
+
+    @property
+    def where(self) -> Cell:
+        return next(iter(self.cells.values()))
+
+
+@frozen
+class Excluded:
+    """Which rows rules leave out, by line and repeat, and which rows they could not be applied to."""
+
+    rules: Mapping[tuple[int | None, int], Sequence[str]] = field(default_factory=dict)
+    faults: tuple[RuleFaults, ...] = ()
+
+    def by(self, row: TaskRow) -> Sequence[str]:
+        return self.rules.get((row.line, row.repeat), ())
+
+
+def rows_in(run: StoredRun, layout: Layout, task: KeptTask, reader: Reader) -> Iterator[TaskRows]:
+    """Read the rows of a task, of all candidates, models and splits."""
+    names = {scorer.evaluator: scorer.key for scorer in task.scorers}
+    programs = {one["name"]: one.get("sha256") for one in evaluators_of(run.manifest)}
+    places: dict[tuple[str, str | None, str], dict[str, Cell]] = {}
+    for cell in layout.cells:
+        if cell.evaluator in names:
+            where = cell.candidate, cell.task_model, cell.split
+            places.setdefault(where, {})[cell.evaluator] = cell
+    for where, cells in places.items():
+        rows = _rows(layout, cells, reader, names)
+        about = [*where, [(names[name], programs.get(name)) for name in cells]]
+        samples = layout.split(where[2]).sha256
+        yield TaskRows(task=task, cells=cells, rows=rows, digest=_digest(about, samples, rows))
+
+
+def sampled(rows: TaskRows, scorer: KeptScorer, excluded: Excluded) -> list[tuple[Sampled, Recorded]]:
+    """Give what a scorer has of each sample, and its side info; what it skipped is no sample of it."""
+    found = []
+    for row in rows.rows:
+        record = row.records.get(scorer.evaluator)
+        if record is None or record["outcome"] == "skipped":
+            continue
+        said = _said(record) if record["outcome"] == "scored" else None
+        fields = None if said is None else said["scores"]
+        found.append((Sampled(fields=fields, excluded_by=excluded.by(row)), said or _NONE))
+    return found
+
+
+def counted(samples: Sequence[tuple[Sampled, Recorded]]) -> list[Recorded]:
+    """Give the side info of the rows that metrics are of."""
+    return [said for one, said in samples if one.fields is not None and not one.excluded_by]
+
+
+def excluded_in(computed: Sequence[Recorded], rows: TaskRows) -> Excluded | None:
+    """Find what the rules came to for these rows; None where they were not applied yet."""
+    if not rows.task.actions:
+        return Excluded()
+    known = (rows.task.digest, rows.digest)
+    found = (one for one in reversed(computed) if (one.get("rules"), one.get("rows")) == known)
+    return next(map(_excluded, found), None)
+
+
+def _excluded(record: Recorded) -> Excluded:
+    by: dict[tuple[int | None, int], list[str]] = {}
+    for rule, places in record["excluded_by"].items():
+        for line, repeat in places:
+            by.setdefault((line, repeat), []).append(rule)
+    faults = [RuleFaults(rule=rule, **fault) for rule, fault in record.get("failed", _NONE).items()]
+    return Excluded(rules=by, faults=tuple(faults))
+
+
+def _rows(
+    layout: Layout, cells: Mapping[str, Cell], reader: Reader, keys: Mapping[str, str]
+) -> list[TaskRow]:
+    found: dict[int, dict[str, JournalRecord]] = {}
+    for name, cell in cells.items():
+        for place, record in reader.records(cell):
+            found.setdefault(place, {})[name] = record
+    lines, repeats = layout.split(next(iter(cells.values())).split).lines, layout.repeats
+    return [
+        TaskRow(
+            line=lines[place // repeats],
+            repeat=place % repeats + 1,
+            place=place,
+            records=found[place],
+            keys=keys,
+        )
+        for place in sorted(found)
+    ]
+
+
+def _said(record: JournalRecord) -> dict[str, Any]:
+    """Give the side info of a scored row, which has scores, unless somebody edited it."""
+    said = record.get("side_info") or {}
+    return said if isinstance(said.get("scores"), dict) else {**said, "scores": {}}
+
+
+def _digest(about: Sequence[Any], samples: Sequence[str], rows: Sequence[TaskRow]) -> str:
+    """Digest all that a rule may look at: samples, replies and scores."""
+    digest = sha256(_json([about, samples]))
+    for row in rows:
+        told = {
+            row.keys[name]: [one["outcome"], one.get("output"), one.get("side_info")]
+            for name, one in row.records.items()
+        }
+        digest.update(_json([row.line, row.repeat, told]))
+    return digest.hexdigest()
+
+
+def _json(value: Any) -> bytes:
+    """Write as the standard library does, so that anybody can digest it again."""
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+_OUTCOMES = re.compile(r"\b(scores|solver_output)\b")
+
+
+def with_excluded_skipped(run: StoredRun) -> CountsAs | None:
+    """Make what turns the records of rows that are left out; None where none are."""
+    left = units_left_out(run)
+    return partial(_counted, left, _rules_of_outcomes(run)) if left else None
+
+
+def _rules_of_outcomes(run: StoredRun) -> frozenset[str]:
+    """Name the rules that look at scores or replies."""
+    actions = (action for task in tasks_in(run.manifest["settings"]) for action in task.actions)
+    return frozenset(one.key for one in actions if _OUTCOMES.search(str(filter_to_dict(one.filter))))
+
+
+def units_left_out(run: StoredRun) -> LeftOut:
+    """Find the units that rules leave out, each with these rules."""
+    return dict(_left_out(run))
+
+
+def _left_out(run: StoredRun) -> Iterator[tuple[Unit, Sequence[str]]]:
+    tasks = [task for task in tasks_in(run.manifest["settings"]) if task.actions]
+    if not tasks:
+        return
+    with run.reader() as reader:
+        for task in tasks:
+            for rows in rows_in(run, run.layout, task, reader):
+                excluded = excluded_in(run.ledger.ledger.computed, rows)
+                for place, rules in excluded.rules.items() if excluded else ():
+                    for cell in rows.cells.values():
+                        yield (*cell[:4], *place), rules
+
+
+def _counted(left: LeftOut, of_outcomes: frozenset[str], record: JournalRecord) -> JournalRecord:
+    rules = left.get(unit_of(record)) if record["outcome"] == "scored" else None
+    if rules is None:
+        return record
+    message = f"left out by {', '.join(rules)}"
+    is_by_outcome = not of_outcomes.isdisjoint(rules)
+    told = {"outcome": "skipped", "message": message, "excluded_by": rules, "by_outcome": is_by_outcome}
+    return cast("JournalRecord", {**record, **told})
+
+
+CodeKey = tuple[str, str]  # the digests of code and rows
+
+_NOT_APPLIED = "the task's rules were not applied to these rows yet: run the command again"
+
+
+def metrics_in(run: StoredRun, layout: Layout) -> tuple[ScorerMetrics, ...]:
+    """Compute the metrics of all tasks of a run, in the run's order."""
+    return tuple(_all(run, layout, tasks_in(run.manifest["settings"])))
+
+
+def _all(run: StoredRun, layout: Layout, tasks: Sequence[KeptTask]) -> Iterator[ScorerMetrics]:
+    computed = run.ledger.ledger.computed
+    of_code = code_values(computed)
+    with run.reader() as reader:
+        for task in tasks:
+            for rows in rows_in(run, layout, task, reader):
+                excluded = excluded_in(computed, rows)
+                present = (scorer for scorer in task.scorers if scorer.evaluator in rows.cells)
+                yield from (_metrics(rows, scorer, excluded, of_code) for scorer in present)
+
+
+def code_values(computed: Sequence[Recorded]) -> dict[CodeKey, Values | str]:
+    """Read what code made of rows, by the digests of both; a text says why it failed.
+
+    Numbers whose lines are not all there, as the journal was cut off among them, are none.
+    """
+    found: dict[CodeKey, dict[str, float | None] | str] = {}
+    whole: dict[CodeKey, int] = {}
+    for one in computed:
+        if "metric" not in one:
+            continue
+        key = one["snippet"], one["rows"]
+        values, whole[key] = found.get(key), one.get("of", 0)
+        if "error" in one:
+            found[key] = one["error"]
+        elif not isinstance(values, dict):
+            found[key] = values = {}
+        if isinstance(values, dict) and one.get("name") is not None:
+            values[one["name"]] = one["value"]
+    return {key: said for key, said in found.items() if isinstance(said, str) or len(said) >= whole[key]}
+
+
+def _metrics(
+    rows: TaskRows, scorer: KeptScorer, excluded: Excluded | None, of_code: Mapping[CodeKey, Values | str]
+) -> ScorerMetrics:
+    task, where = rows.task, rows.cells[scorer.evaluator]
+    samples = sampled(rows, scorer, excluded or Excluded())
+    digest = digest_of(counted(samples)) if _has_code(scorer) else ""
+    chosen = () if excluded is None else scorer.metrics
+    found = partial(_found, of_code, digest)
+    table = tabulate(chosen, [one for one, _ in samples], found, is_evidence=scorer.is_evidence)
+    return ScorerMetrics(
+        evaluator=where.evaluator,
+        task=task.key,
+        scorer=scorer.key,
+        display_name=": ".join(filter(None, (task.display_name, scorer.display_name or scorer.key))),
+        description=task.description,
+        purpose=scorer.purpose,
+        candidate=where.candidate,
+        task_model=where.task_model,
+        split=where.split,
+        table=table,
+        rule_faults=excluded.faults if excluded else (),
+        problem=_NOT_APPLIED if excluded is None else "",
+    )
+
+
+def _has_code(scorer: KeptScorer) -> bool:
+    return any(isinstance(metric, PythonMetric) for metric in scorer.metrics or ())
+
+
+def _found(of_code: Mapping[CodeKey, Values | str], rows: str, metric: PythonMetric) -> Values | None:
+    values = of_code.get((digest_of_code(metric), rows))
+    if isinstance(values, str):
+        raise MetricFault(values)
+    return values

@@ -1,0 +1,431 @@
+"""The documents of a summary's rows: differences, gaps, measures, side information, cell by cell."""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from optimize_eval.base.frozen import frozen
+from optimize_eval.findings.documents import FLAT, IF_ANY, Key, value_at
+from optimize_eval.statistics.bounds import STUDENT
+from optimize_eval.statistics.estimates import Interval
+from optimize_eval.statistics.rates import Calibration
+
+
+@frozen
+class DifferenceInShort:
+    """The same comparison with failures counted as scores."""
+
+    diff: float | None
+    ci: Interval | None
+    p: float | None
+    p_holm: float | None
+
+    __getitem__ = value_at
+
+
+@frozen
+class DespiteFailures:
+    """What becomes of a difference if failures and skips of one side count: as 0 and as 1, or all as 0."""
+
+    despite_failures: str  # surely, if_both_count_as_zero, no, unbounded
+    at_worst: DifferenceInShort | None
+    at_zero: DifferenceInShort | None
+
+
+@frozen
+class OverAllRows:
+    """The same comparison with the rows that rules leave out."""
+
+    diff: float | None
+    ci: Interval | None
+    p: float | None
+    p_holm: float | None
+    mark: str
+
+    __getitem__ = value_at
+
+
+@frozen
+class Margin:
+    """What a margin says of a difference."""
+
+    margin: float
+    ci90: Interval
+    method: str  # betting; tango for scores of 0 and 1; t for those without a range
+    no_worse: bool
+    equivalent: bool
+
+    __getitem__ = value_at
+
+    @property
+    def is_by_t(self) -> bool:
+        return self.method == STUDENT
+
+
+@frozen
+class ScoreDifference:
+    """A candidate against another one on the same examples."""
+
+    diff: float | None
+    se: float | None
+    ci: Interval | None
+    p: float | None
+    p_holm: float | None
+    test: str | None
+    n_pairs: int
+    units: int  # independent ones: pairs, or clusters
+    comparisons: int  # that were corrected together
+    dropped: int
+    wins: int
+    ties: int
+    losses: int
+    at_most: float | None  # the share of examples that may differ, where none of these does
+    skew: float | None
+    mde: float | None  # found in 80 of 100 runs; known of comparisons with the baseline that decide
+    mark: str
+    over_all_rows: Annotated[OverAllRows | None, IF_ANY] = None  # where rules may favour one of the two
+    skipped_for_one: Annotated[int, IF_ANY] = 0  # examples, where they are too many for a lead to ignore
+    with_failures: Annotated[DespiteFailures | None, FLAT] = None  # where calls failed
+    margin: Annotated[Margin | None, IF_ANY] = None
+
+    @property
+    def despite_failures(self) -> str | None:
+        """Say whether a lead holds although calls failed; None where none did."""
+        return self.with_failures.despite_failures if self.with_failures else None
+
+    @property
+    def at_worst(self) -> DifferenceInShort | None:
+        """Give the difference with its own failures as 0 and the other's as 1."""
+        return self.with_failures.at_worst if self.with_failures else None
+
+    @property
+    def at_zero(self) -> DifferenceInShort | None:
+        """Give the difference with all failures as 0."""
+        return self.with_failures.at_zero if self.with_failures else None
+
+
+@frozen
+class Estimate:
+    """A mean over examples, or over tasks."""
+
+    mean: float | None
+    se: float | None
+    ci: Interval | None
+    method: str | None
+    n: int
+    tasks: Annotated[int | None, IF_ANY] = None
+
+
+@frozen
+class PassRates:
+    """How often any of k repeats passes, and how often all do."""
+
+    k: int
+    any_: Annotated[Estimate, Key("any")]
+    all_: Annotated[Estimate, Key("all")]
+
+
+@frozen
+class CorpusBleu:
+    """BLEU over all outputs together."""
+
+    score: float
+    outputs: int
+
+
+@frozen
+class StatedConfidence:
+    """How well stated confidences agree with scores; `unusable` ones are no numbers from 0 to 1."""
+
+    calibration: Annotated[Calibration, FLAT]
+    unusable: int
+
+
+@frozen
+class ReplyCounts:
+    """What models' replies say of themselves."""
+
+    scored: int
+    cut_off: int
+    off_scale: int
+    first_off_scale: Annotated[float | None, IF_ANY] = None
+    with_thoughts: Annotated[int, IF_ANY] = 0
+    refused: Annotated[int, IF_ANY] = 0
+    empty: Annotated[int, IF_ANY] = 0
+    answered_by: Mapping[str, int]
+
+
+@frozen
+class MeasuredCell:
+    """Where something was measured."""
+
+    candidate: str
+    evaluator: str
+    task_model: str | None
+    split: str
+
+
+@frozen
+class PassesEntry:
+    """The pass rates of a cell."""
+
+    where: Annotated[MeasuredCell, FLAT]
+    by_k: tuple[PassRates, ...]
+
+
+@frozen
+class CalibrationEntry:
+    """The calibration of a cell."""
+
+    where: Annotated[MeasuredCell, FLAT]
+    stated: Annotated[StatedConfidence, FLAT]
+
+
+@frozen
+class BleuEntry:
+    """The corpus BLEU of a cell."""
+
+    where: Annotated[MeasuredCell, FLAT]
+    bleu: Annotated[CorpusBleu, FLAT]
+
+
+@frozen
+class RepliesEntry:
+    """The replies of a cell."""
+
+    where: Annotated[MeasuredCell, FLAT]
+    counts: Annotated[ReplyCounts, FLAT]
+
+
+@frozen
+class LatencyEntry:
+    """How long the calls of an evaluator took on a split, in seconds."""
+
+    evaluator: str
+    split: str
+    n: int
+    p50: float
+    p95: float
+    max: float
+    attempts: int
+    total: float
+
+
+@frozen
+class SplitScores:
+    """How a candidate did on one split; `n` counts examples, what was scored, failed or skipped calls."""
+
+    mean: float | None
+    se: float | None
+    ci: Interval | None
+    method: str | None
+    n: int
+    repeats: int
+    scored: int
+    failed: int
+    skipped: int
+    coverage: float | None
+    bounds: tuple[float | None, float | None] | None  # the mean with failures as 0, and as 1
+    within_sd: float | None
+    between_sd: float | None
+    failures: Mapping[str, int]
+
+
+@frozen
+class ScoreGap:
+    """How much lower a mean is on val than on train."""
+
+    value: float
+    se: float
+    ci: Interval | None
+    df: float | None
+    flag: bool
+
+
+@frozen
+class CarriedShare:
+    """The share of a train gain that is there on val."""
+
+    share: float
+    ci: Interval | None
+
+    __getitem__ = value_at
+
+
+@frozen
+class Overfit:
+    """How much of the gain over the baseline is lost from train to val; `state` names that."""
+
+    value: float
+    se: float
+    ci: Interval | None
+    df: float | None
+    flag: bool
+    p: float | None
+    p_holm: float | None
+    state: str | None
+    carry_over: CarriedShare | None
+
+
+@frozen
+class GroupScores:
+    """The examples of one group, by split; in the baseline's row nothing is compared."""
+
+    splits: Mapping[str, Estimate]
+    vs_baseline: Mapping[str, ScoreDifference]
+
+    __getitem__ = value_at
+
+
+@frozen
+class LowScore:
+    """An example that got worse than with the baseline; in the baseline's row, one with a low score.
+
+    `name` and `input` are short texts by which to know it, `text` is the reason that the evaluator gave.
+    """
+
+    split: str
+    line: int | None
+    name: str
+    input: str
+    score: float
+    baseline: float | None
+    text: str | None
+
+
+@frozen
+class Row:
+    """One candidate on one evaluator; `vs_baseline` is None in the baseline's own row."""
+
+    candidate: str
+    evaluator: str
+    task_model: str | None
+    splits: Mapping[str, SplitScores]
+    vs_baseline: Mapping[str, ScoreDifference] | None
+    gap: ScoreGap | None
+    overfit: Overfit | None
+    groups: Mapping[str, GroupScores]
+    worst: tuple[LowScore, ...]
+
+    def against_baseline(self, split: str) -> ScoreDifference | None:
+        """Give the comparison with the baseline; None for the baseline itself."""
+        return self.vs_baseline[split] if self.vs_baseline is not None else None
+
+    def difference(self, split: str) -> ScoreDifference:
+        """Give the comparison of a row that is not the baseline's."""
+        d = self.against_baseline(split)
+        if d is None:
+            raise ValueError(f"{self.candidate} is the baseline")
+        return d
+
+
+@frozen
+class ModelPair:
+    """Model b against model a, as they reply to one prompt; `failed` counts the calls of both."""
+
+    a: str
+    b: str
+    candidate: str
+    evaluator: str
+    split: str
+    failed: int
+    difference: Annotated[ScoreDifference, FLAT]
+
+
+@frozen
+class CandidatePair:
+    """Candidate b against candidate a."""
+
+    a: str
+    b: str
+    evaluator: str
+    task_model: str | None
+    split: str
+    difference: Annotated[ScoreDifference, FLAT]
+
+
+@frozen
+class Distribution:
+    """Numbers; what overflows is None."""
+
+    n: int
+    mean: float | None
+    sd: float | None
+    min: float
+    p50: float | None
+    p95: float | None
+    max: float
+
+
+@frozen
+class Truths:
+    """Booleans, and how many of them are true."""
+
+    n: int
+    rate: float
+
+
+@frozen
+class TextCount:
+    """A short text, and how often it was said."""
+
+    value: str
+    count: int
+
+
+@frozen
+class ShortTexts:
+    """Short texts, the most frequent first."""
+
+    n: int
+    distinct: int
+    top: tuple[TextCount, ...]
+
+
+@frozen
+class TextBeside:
+    """A long text that came with a low score."""
+
+    line: int | None
+    score: float
+    text: str
+
+
+@frozen
+class LongTexts:
+    """Long texts, those with the lowest scores."""
+
+    n: int
+    worst: tuple[TextBeside, ...]
+
+
+@frozen
+class ValuesAtPath:
+    """All values that stood at one path."""
+
+    n: int
+    missing: int
+    numbers: Annotated[Distribution | None, IF_ANY] = None
+    booleans: Annotated[Truths | None, IF_ANY] = None
+    texts: Annotated[ShortTexts | None, IF_ANY] = None
+    long_texts: Annotated[LongTexts | None, IF_ANY] = None
+    lists: Annotated[Distribution | None, IF_ANY] = None
+    objects: Annotated[int, IF_ANY] = 0
+    nulls: Annotated[int, IF_ANY] = 0
+
+
+@frozen
+class ErrorsBeside:
+    """Errors that were reported beside scores."""
+
+    n: int
+    first: str
+
+
+@frozen
+class SideInfoEntry:
+    """The side information of a cell."""
+
+    where: Annotated[MeasuredCell, FLAT]
+    keys: Mapping[str, ValuesAtPath]
+    values_left_out: Annotated[int, IF_ANY] = 0
+    errors: Annotated[ErrorsBeside | None, IF_ANY] = None

@@ -1,0 +1,299 @@
+"""What evaluators said beside their scores, by dotted key path; reasons, and how long calls took.
+
+Numbers get their distribution, booleans their rate, short texts their counts; long texts are kept with the
+lowest scores. Two levels of objects are followed, lists are counted by their items.
+"""
+
+import heapq
+import math
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Any
+
+from optimize_eval.base import strict_json
+from optimize_eval.base.wrong_answers import own_words
+from optimize_eval.findings.shapes import (
+    Distribution,
+    ErrorsBeside,
+    LatencyEntry,
+    LongTexts,
+    MeasuredCell,
+    ShortTexts,
+    SideInfoEntry,
+    TextBeside,
+    TextCount,
+    Truths,
+    ValuesAtPath,
+)
+from optimize_eval.store.layout import Cell
+from optimize_eval.store.view import JournalRecord
+
+LONGEST_SHORT = 80  # characters up to which a text is counted
+MOST_PATHS = 100
+WORST_KEPT = 5
+LONGEST_KEPT = 500
+
+_LONGEST_PATH = 120
+_MOST_DISTINCT = 1000
+_TOP = 5
+
+
+def quantile(ordered: Sequence[float], share: float) -> float:
+    """Interpolate between the two nearest of sorted values."""
+    place = share * (len(ordered) - 1)
+    low = math.floor(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+
+
+def distribution(values: Sequence[float]) -> Distribution:
+    """Describe numbers; what overflows is None."""
+    ordered = sorted(values)
+    n = len(ordered)
+    mean = _finite(lambda: math.fsum(ordered) / n)
+    return Distribution(
+        n=n,
+        mean=mean,
+        sd=None
+        if mean is None or n == 1
+        else _finite(lambda: math.sqrt(math.fsum((value - mean) ** 2 for value in ordered) / (n - 1))),
+        min=ordered[0],
+        p50=_finite(lambda: quantile(ordered, 0.5)),
+        p95=_finite(lambda: quantile(ordered, 0.95)),
+        max=ordered[-1],
+    )
+
+
+def _finite(compute: Callable[[], float]) -> float | None:
+    try:
+        number = compute()
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class _Path:
+    """All values that stood at one path."""
+
+    n: int = 0
+    numbers: "array[float]" = field(default_factory=lambda: array("d"))
+    truths: Counter[bool] = field(default_factory=Counter)
+    texts: Counter[str] = field(default_factory=Counter)
+    said: int = 0
+    long_texts: int = 0
+    last: int = 0  # the answer that was counted last
+    worst: list[tuple[float, int, int | None, str]] = field(default_factory=list)  # a heap: the best on top
+    items: "array[float]" = field(default_factory=lambda: array("d"))
+    objects: int = 0
+    nulls: int = 0
+
+    def take(self, value: Any, score: float | None, order: int, line: int | None) -> None:
+        self.n += order != self.last
+        self.last = order
+        kind = type(value)  # exactly, as JSON decodes to
+        if kind is float:
+            self.numbers.append(value)
+        elif kind is int:
+            self._take_integer(value)
+        elif kind is str:
+            self._take_text(value, score, order, line)
+        elif kind is bool:
+            self.truths[value] += 1
+        elif kind is list:
+            self.items.append(len(value))
+            for item in value:
+                if isinstance(item, str) and len(item) <= LONGEST_SHORT:
+                    self._count(item)
+        elif value is None:
+            self.nulls += 1
+        else:
+            self.objects += 1
+
+    def _take_integer(self, value: int) -> None:
+        try:
+            self.numbers.append(value)
+        except OverflowError:
+            self.objects += 1
+
+    def _take_text(self, text: str, score: float | None, order: int, line: int | None) -> None:
+        if len(text) <= LONGEST_SHORT:
+            self._count(text)
+            return
+        self.long_texts += 1
+        if score is None:
+            return
+        entry = (-score, -order, line, text[:LONGEST_KEPT])
+        if len(self.worst) < WORST_KEPT:
+            heapq.heappush(self.worst, entry)
+        elif entry > self.worst[0]:
+            heapq.heapreplace(self.worst, entry)
+
+    def _count(self, text: str) -> None:
+        self.said += 1
+        if text in self.texts or len(self.texts) < _MOST_DISTINCT:
+            self.texts[text] += 1
+
+    def values(self, scored: int) -> ValuesAtPath:
+        return ValuesAtPath(
+            n=self.n,
+            missing=scored - self.n,
+            numbers=distribution(self.numbers) if self.numbers else None,
+            booleans=self._booleans() if self.truths else None,
+            texts=self._short_texts() if self.texts else None,
+            long_texts=self._longest_texts() if self.long_texts else None,
+            lists=distribution(self.items) if self.items else None,
+            objects=self.objects,
+            nulls=self.nulls,
+        )
+
+    def _booleans(self) -> Truths:
+        return Truths(n=self.truths.total(), rate=self.truths[True] / self.truths.total())
+
+    def _short_texts(self) -> ShortTexts:
+        top = sorted(self.texts.items(), key=lambda pair: (-pair[1], pair[0]))[:_TOP]
+        counts = tuple(TextCount(value=value, count=count) for value, count in top)
+        return ShortTexts(n=self.said, distinct=len(self.texts), top=counts)
+
+    def _longest_texts(self) -> LongTexts:
+        worst = tuple(
+            TextBeside(line=line, score=-score, text=text)
+            for score, _, line, text in sorted(self.worst, reverse=True)
+        )
+        return LongTexts(n=self.long_texts, worst=worst)
+
+
+class SideInfo:
+    """Takes in the side information of one cell, in the order of its units."""
+
+    def __init__(self) -> None:
+        self._paths: dict[str, _Path] = {}
+        self._scored = 0
+        self._left_out = 0
+        self._errors = 0  # told beside a score
+        self._first_error = ""
+
+    def take(self, record: JournalRecord, line: int | None) -> None:
+        self._scored += 1
+        if "error" in record["side_info"] and (words := own_words(record["side_info"])):
+            self._errors += 1
+            self._first_error = self._first_error or words[:LONGEST_KEPT]
+        for path, value in flat(record["side_info"]):
+            if known := self._paths.get(path):
+                known.take(value, record["score"], self._scored, line)
+            elif len(self._paths) < MOST_PATHS:
+                self._paths[path] = _Path()
+                self._paths[path].take(value, record["score"], self._scored, line)
+            else:
+                self._left_out += 1
+
+    @property
+    def paths(self) -> frozenset[str]:
+        return frozenset(self._paths)
+
+    def entry(self, where: MeasuredCell) -> SideInfoEntry:
+        """Give what has come, of the cell that it came from."""
+        return SideInfoEntry(
+            where=where,
+            keys={path: self._paths[path].values(self._scored) for path in sorted(self._paths)},
+            values_left_out=self._left_out,
+            errors=ErrorsBeside(n=self._errors, first=self._first_error) if self._errors else None,
+        )
+
+
+def flat(side_info: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Give the values by their dotted paths, two levels deep."""
+    for key, value in side_info.items():
+        if isinstance(value, dict) and value:
+            for inner, deeper in value.items():
+                yield f"{key}.{inner}"[:_LONGEST_PATH], deeper
+        else:
+            yield key[:_LONGEST_PATH], value
+
+
+_SPENT = "usage"  # among the metadata of a scorer that calls a model
+_KEYS = ("reasoning", "reason", "explanation", "message", "feedback")
+
+
+def reason_of(side_info: Mapping[str, Any]) -> str | None:
+    """Find the reason beside a score, whatever its length: by its usual names, else the longest text.
+
+    >>> reason_of({"label": "a rather long label", "reason": "off topic"})
+    'off topic'
+    """
+    named = (text for key in _KEYS if (text := _text(side_info.get(key))))
+    texts = (_text(value) for _, value in sorted(flat(side_info), key=itemgetter(0)))
+    return next(named, None) or max(texts, key=len, default="") or None
+
+
+def fields_said(side_info: Mapping[str, Any]) -> str:
+    """List the fields that a scorer of a task in YAML gives, without what it spent; others have none."""
+    scores, metadata = side_info.get("scores"), side_info.get("metadata") or {}
+    if not isinstance(scores, dict):
+        return ""
+    fields = {**scores, **{key: one for key, one in metadata.items() if key != _SPENT}}
+    texts = {
+        key: one if isinstance(one, str) else strict_json.dumps(one).decode() for key, one in fields.items()
+    }
+    return " · ".join(f"{key}: {text}" for key, text in texts.items())
+
+
+def reason_of_lowest(records: Sequence[JournalRecord]) -> str | None:
+    """Find what was said of the lowest of an example's repeats that anything was said of."""
+    scored = sorted(
+        (record for record in records if record["outcome"] == "scored"),
+        key=_number_of,
+    )
+    return next((reason for record in scored if (reason := reason_of(record["side_info"]))), None)
+
+
+def _number_of(record: JournalRecord) -> float:
+    """Give a record's score; what has no number comes last."""
+    score: float | None = record["score"]
+    return math.inf if score is None else score
+
+
+def _text(value: Any) -> str:
+    return value[:LONGEST_KEPT] if isinstance(value, str) and value.strip() else ""
+
+
+_PIECE = 4096
+
+
+class Latency:
+    """Takes in records of all cells."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[tuple[str, str], array[float]] = {}
+        self._attempts: dict[tuple[str, str], int] = {}
+
+    def take(self, cell: Cell, record: JournalRecord) -> None:
+        if "seconds" in record:
+            where = cell.evaluator, cell.split
+            self._seconds.setdefault(where, array("d")).append(record["seconds"])
+            self._attempts[where] = self._attempts.get(where, 0) + record.get("attempts", 1)
+
+    def entries(self) -> tuple[LatencyEntry, ...]:
+        return tuple(self._entry(*where) for where in self._seconds)
+
+    def _entry(self, evaluator: str, split: str) -> LatencyEntry:
+        seconds = _in_order(self._seconds[evaluator, split])
+        return LatencyEntry(
+            evaluator=evaluator,
+            split=split,
+            n=len(seconds),
+            p50=quantile(seconds, 0.5),
+            p95=quantile(seconds, 0.95),
+            max=seconds[-1],
+            attempts=self._attempts[evaluator, split],
+            total=round(sum(seconds), 6),
+        )
+
+
+def _in_order(values: Sequence[float]) -> Sequence[float]:
+    """Sort piece by piece: a list of all of them would take four times the room of an array."""
+    pieces = [array("d", sorted(values[start : start + _PIECE])) for start in range(0, len(values), _PIECE)]
+    return array("d", heapq.merge(*pieces))

@@ -1,0 +1,267 @@
+"""The summary of a run on disk, or over some of its examples.
+
+That is what was spent, the metrics of tasks in YAML, and whether their rules were applied; and what their
+code ran in, where that leaves a doubt: no whole sandbox, or not the same for all.
+
+Which examples these are is decided elsewhere; nothing of this is ever written to the run.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from optimize_eval.base import files
+from optimize_eval.base.frozen import frozen
+from optimize_eval.findings.documents import from_dict
+from optimize_eval.findings.measures import judges_of
+from optimize_eval.findings.metric_rows import counts_as, metrics_of, records_of
+from optimize_eval.findings.summary import additions_left_out, summarise, without
+from optimize_eval.findings.summary_shape import SCHEMA, Point, Selected, SpendingTotals, Summary, Verdict
+from optimize_eval.findings.tried import Corrections, corrections_in
+from optimize_eval.findings.verdict import LOSE_MUCH, after_search
+from optimize_eval.store.folder import JOURNAL, PROPOSALS, SUMMARY
+from optimize_eval.store.layout import Layout
+from optimize_eval.store.manifest import CHOSEN_AFTER, SEARCHED, Manifest, SearchedRun
+from optimize_eval.store.records import Records, RunRecord
+from optimize_eval.store.stored import JournalEnd, StoredRun, fits, journal_end
+from optimize_eval.tasks.defined import TASKS, ways_kept
+from optimize_eval.tasks.kept import METRICS_SINCE, RULES_SINCE
+
+if TYPE_CHECKING:
+    from optimize_eval.findings.board_shapes import Board
+
+_DATED = {RULES_SINCE: "the rules of {task} that leave rows out", METRICS_SINCE: "the metrics of {task}"}
+
+_TOLD_ALONE = {"timestamp", "settings", "files", "task_errors"}  # of a board
+NEWER = {"journal", "tried", "largest_gain"}  # a summary of an earlier version does not name where it ends
+
+
+def summarise_stored(run: StoredRun) -> Summary:
+    """Compute the summary of a run on disk."""
+    left_out = additions_left_out(run)
+    layout = without(run.layout, left_out)
+    changed = run.ledger.of(layout).changed
+    with run.reader(counts_as(run)) as reader:
+        judges, tried = judges_of(run.manifest), corrections_in(run, layout)
+        summary = summarise(layout, reader.records, changed, left_out, judges, tried)
+    spent = run.ledger.ledger.spending.to_dict()
+    totals = from_dict(SpendingTotals, spent) if spent else None
+    settings = run.manifest.get("settings", {})
+    doubts = (*doubts_about_code(settings), *doubts_about_rules(settings))
+    points = (*summary.verdict.points, *(Point(mark="!", text=text) for text in doubts))
+    verdict = replace(summary.verdict, points=points)
+    whole = replace(
+        summary, verdict=verdict, spent=totals, metrics=metrics_of(run, layout), journal=_end(run)
+    )
+    whole = replace(whole, verdict=without_rules(whole) or _chosen_by_results(whole, run.manifest) or verdict)
+    return (
+        replace(whole, verdict=after_search(whole, searched, layout))
+        if (searched := search_of(run))
+        else whole
+    )
+
+
+def _end(run: StoredRun) -> JournalEnd | None:
+    """Give up to where the journal was read; a plan without a journal has no such place."""
+    try:
+        return journal_end(run.folder, run.manifest)
+    except OSError:
+        return None
+
+
+def summary_of(run: StoredRun) -> dict[str, Any]:
+    """Read summary.json where it is of all that the run has now and of these rules, else compute it."""
+    try:
+        summary = orjson.loads(files.load(run.folder / SUMMARY, files.OF_A_RUN))
+    except (OSError, ValueError):
+        summary = None
+    is_current = isinstance(summary, dict) and summary.get("schema") == SCHEMA
+    if is_current and fits(summary, run.folder, run.manifest):
+        return dict(summary)
+    return as_read(summarise_stored(run).to_dict())
+
+
+def as_read(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Make of a summary what reading summary.json would give."""
+    read: dict[str, Any] = orjson.loads(orjson.dumps(summary))
+    return read
+
+
+def without_rules(summary: Summary) -> Verdict | None:
+    """Say nothing of means that rows are in which rules may leave out."""
+    if summary.units.owed or summary.changed or not summary.waits_for_rules:
+        return None
+    named = ", ".join(summary.waits_for_rules)
+    text = f"not complete: the rules of {named} were not applied yet, so rows that they leave out still count"
+    return Verdict(text=f"{text}; run the same command again, which calls nothing", state=None)
+
+
+def _chosen_by_results(summary: Summary, manifest: Mapping[str, Any]) -> Verdict | None:
+    after = manifest.get("settings", {}).get(CHOSEN_AFTER)
+    if after is None:
+        return None
+    why = f"these examples failed or got worse in {after}, and were taken for that"
+    return numbers_only(summary, why, "the numbers stand, and a run without --lf decides")
+
+
+def numbers_only(summary: Summary, why: str, advice: str) -> Verdict | None:
+    """Say nothing of which is better where the examples were chosen after results were known."""
+    if summary.units.owed or summary.changed:
+        return None
+    return Verdict(text=f"no verdict: {why}; {advice}", state=None)
+
+
+def search_of(run: StoredRun) -> SearchedRun | None:
+    """Give what is known of the search that a run ended; in earlier versions what decides chose, too."""
+    searched: SearchedRun | None = run.manifest.get("settings", {}).get(SEARCHED)
+    if searched is None and (run.folder / PROPOSALS).is_file():
+        return {"steered_by": run.layout.deciding}
+    return searched
+
+
+def doubts_about_rules(settings: Mapping[str, Any]) -> Iterator[str]:
+    """Name the tasks whose rules or metrics were written after scores were known."""
+    for task in settings.get(TASKS, ()):
+        for key, what in _DATED.items():
+            if isinstance(task, dict) and isinstance(since := task.get(key), str):
+                yield f"{what.format(task=task['key'])} changed after scores were known, on {since[:10]}"
+
+
+def doubts_about_code(settings: Mapping[str, Any]) -> Iterator[str]:
+    """Point out what did not close code in, by what run.json keeps of it."""
+    ways = ways_kept(settings)
+    for way in ways:
+        if missing := way.get("missing"):
+            yield f"the tasks' code ran in a sandbox ({_named(way)}) that is not whole: {'; '.join(missing)}"
+    if len(ways) > 1:
+        listed = "; ".join(map(_named, ways))
+        yield f"the tasks' code did not run in the same way for all that this run has: {listed}"
+
+
+def _named(way: Mapping[str, Any]) -> str:
+    if way.get("sandbox") == "none":
+        return "with the user's rights"
+    return f"{way.get('sandbox')}: {', '.join(way.get('layers', ())) or 'no layer'}"
+
+
+def unlike_keys(stored: Mapping[str, Any], made: "Summary | Board", *, is_older: bool = False) -> list[str]:
+    """Name what a stored document says otherwise than one that was made again, and what it lacks."""
+    again = orjson.loads(orjson.dumps(made.to_dict()))
+    if is_older and isinstance(made, Summary):  # earlier versions made no such point
+        points = again["verdict"]["points"]
+        again["verdict"]["points"] = [one for one in points if not one["text"].endswith(LOSE_MUCH)]
+    keys = dict.fromkeys([*again, *stored])
+    return [key for key in keys if _is_unlike(key, stored, again, is_older=is_older)]
+
+
+def _is_unlike(key: str, stored: Mapping[str, Any], again: Mapping[str, Any], *, is_older: bool) -> bool:
+    if key in stored and key in again and (key in _TOLD_ALONE or (is_older and key == "leakage")):
+        return False
+    if is_older and key not in stored:
+        return bool(again[key] and key not in NEWER)
+    return key not in stored or key not in again or bool(stored[key] != again[key])
+
+
+_CHOSEN = "a part chosen afterwards", "--group-by corrects"
+_PART = Corrections(can_confirm=False)
+_OF_EXAMPLES = ("lines", "sha256", "clusters", "names", "inputs")  # of a split in run.json: lists
+
+
+@frozen
+class SomeExamples:
+    """Examples of a run by their places in its splits, and in words why these.
+
+    `options` chose them, as a shell has them; `moved` are the splits' files that are not where they were.
+    """
+
+    places: Mapping[str, Sequence[int]]
+    why: str
+    options: str = ""
+    moved: Mapping[str, str] = field(default_factory=dict)
+
+    def summarise(self, run: StoredRun) -> Summary:
+        """Compute the summary as if the run had been about these examples only."""
+        left_out = additions_left_out(run)
+        whole = without(run.layout, left_out)
+        layout = self.cut(whole)
+        with run.ledger.of(layout).reader(run.folder / JOURNAL, counts_as(run)) as reader:
+            changed = run.ledger.changed.intersection(layout.evaluators)
+            summary = summarise(layout, reader.records, changed, left_out, tried=_PART)
+        waiting = (one.task for one in metrics_of(run, whole) if one.problem)
+        summary = replace(summary, rules_waiting=tuple(dict.fromkeys(waiting)))
+        verdict = without_rules(summary) or _without_claims(summary) or summary.verdict
+        text = f"over {self._counts(whole)} ({self.why}): {verdict.text}"
+        sizes = {split.name: len(split.lines) for split in whole.splits}
+        chosen = {name: len(self.places.get(name, ())) for name in sizes}
+        selected = Selected(why=self.why, examples=chosen, of=sizes)
+        return replace(summary, verdict=replace(verdict, text=text), selected=selected)
+
+    def records(self, run: StoredRun) -> "RecordsOfSome":
+        """Give the records of these examples."""
+        lines = {split.name: split.lines for split in run.layout.splits}
+        wanted = {
+            name: frozenset(lines[name][place] for place in places) for name, places in self.places.items()
+        }
+        return RecordsOfSome(records_of(run), wanted)
+
+    def part(self, run: StoredRun) -> StoredRun:
+        """Give the run as if it had been about these examples only."""
+        part = at_places(run, self.places)
+        settings = part.manifest.get("settings") or {}
+        paths = settings.get("paths") or {}
+        splits = {**(paths.get("splits") or {}), **self.moved}
+        manifest = {**part.manifest, "settings": {**settings, "paths": {**paths, "splits": splits}}}
+        return replace(part, manifest=manifest)
+
+    def cut(self, layout: Layout) -> Layout:
+        """Give the layout of these examples; a split that has none is none."""
+        return _cut(layout, self.places)
+
+    def _counts(self, layout: Layout) -> str:
+        told = [
+            f"{len(self.places.get(split.name, ())):,} of {len(split.lines):,} {split.name}"
+            for split in layout.splits
+        ]
+        return f"{' and '.join(told)} examples"
+
+
+def _without_claims(summary: Summary) -> Verdict | None:
+    """Say nothing of who is better; that nothing was scored, or one mean, is no such claim."""
+    rows = [row.splits.get(summary.decided_on) for row in summary.rows]
+    if summary.verdict.state in {None, "single"} or not any(one and one.mean is not None for one in rows):
+        return None
+    return numbers_only(summary, *_CHOSEN)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordsOfSome:
+    """The records of some examples, in the run's order; may be gone over again and again."""
+
+    all: Records
+    lines: Mapping[str, frozenset[int | None]]
+
+    def __iter__(self) -> Iterator[RunRecord]:
+        return (one for one in self.all if one.line in self.lines.get(one.split, ()))
+
+
+def at_places(run: StoredRun, places: Mapping[str, Sequence[int]]) -> StoredRun:
+    """Give a run as if it had been about the examples at these places of its splits, in this order."""
+    view = run.ledger.of(_cut(run.layout, places))
+    return replace(run, manifest=_cut_manifest(run.manifest, places), ledger=view)
+
+
+def _cut(layout: Layout, places: Mapping[str, Sequence[int]]) -> Layout:
+    splits = [split.at(places[split.name]) for split in layout.splits if places.get(split.name)]
+    return replace(layout, splits=tuple(splits))
+
+
+def _cut_manifest(run: Manifest, places: Mapping[str, Sequence[int]]) -> Manifest:
+    def cut(split: Mapping[str, Any]) -> dict[str, Any]:
+        at = places[split["name"]]
+        lists = {key: [split[key][place] for place in at] for key in _OF_EXAMPLES if split.get(key)}
+        groups = {path: [labels[place] for place in at] for path, labels in split["groups"].items()}
+        return {**split, **lists, "groups": groups}
+
+    return {**run, "splits": [cut(split) for split in run["splits"] if places.get(split["name"])]}

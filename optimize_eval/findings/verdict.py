@@ -1,0 +1,527 @@
+"""What the numbers of a summary are called in words: one sentence, and points that belong to it.
+
+Whether it beats the baseline is decided by the corrected test and the interval together. Where it was picked
+among several, the interval's lower end holds for all of them; where there is a test split, it has the word.
+
+Computed once, stored in summary.json, and used word for word by every report. Nothing is called better
+without a corrected p value, nothing said to carry over for want of evidence, nothing at all while a run is
+not complete. Who won is claims', what a winner's sentence is won's.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from optimize_eval.findings import comparison
+from optimize_eval.findings.against import points_about_models
+from optimize_eval.findings.doubts import all_skipped, caveats, why_skipped
+from optimize_eval.findings.rows import (
+    AMONG_BOTH,
+    MARKS,
+    change,
+    evaluator_label,
+    is_primary,
+    marked,
+    no_difference_in,
+    on_split,
+    primary_name,
+    survives_failures,
+    too_few,
+    where_scored,
+    why_no_winner,
+)
+from optimize_eval.findings.shapes import Overfit, Row, ScoreDifference
+from optimize_eval.findings.summary_shape import (
+    LEAKED,
+    Point,
+    Summary,
+    Verdict,
+    WinnersCarryOver,
+    WonBy,
+    sentence_of,
+)
+from optimize_eval.findings.tried import is_steered, steered
+from optimize_eval.findings.wording import (
+    ROUNDING,
+    count,
+    evidence,
+    interval,
+    interval90,
+    number,
+    p_value,
+    percent,
+    signed,
+)
+from optimize_eval.statistics.estimates import Interval, around_the_best
+from optimize_eval.statistics.power import ALPHA, can_decide
+from optimize_eval.store.layout import SINGLE, Layout
+
+BETTER, WON_NOT_SHOWN = "better", "not_shown"
+
+
+def won(winner: Row, summary: Summary, layout: Layout) -> Verdict:
+    """Name the winner and its gain."""
+    if "test" in winner.splits and layout.deciding != "test":
+        return _on_test(winner, summary, layout)
+    d = winner.difference(layout.deciding)
+    picked = ""
+    if selection := summary.selection:
+        d = replace(d, ci=selection.ci)
+        picked = f", picked as the best of {selection.k:,}"
+    among = f" {AMONG_BOTH}" if d.skipped_for_one else ""
+    beats = f"{winner.candidate} beats {layout.baseline}{on_split(layout.deciding)}{among}"
+    by = WonBy(diff=d.diff, ci=d.ci, p=_p(d), from_=layout.deciding)
+    if d.ci is None:
+        exactly = f"better by exactly {number(d.diff)} {primary_name(layout)}"
+        text = f"{beats}: {exactly} on all {count(d.n_pairs, 'example')} ({p_value(_p(d))})"
+    else:
+        text = f"{beats}: {signed(d.diff)} {primary_name(layout)}{picked} ({evidence(d)})"
+    return Verdict(text=text, state=BETTER, winner=winner.candidate, by=by)
+
+
+def _on_test(winner: Row, summary: Summary, layout: Layout) -> Verdict:
+    """Let the test split speak: only winners are held against it, so its p is corrected for these alone."""
+    name, baseline = winner.candidate, layout.baseline
+    d = winner.difference("test")
+    k = summary.selection.k if summary.selection else 1
+    among = f" among {k:,}" if k > 1 else ""
+    chosen = f"{name}, selected on {layout.deciding}{among},"
+    if d.diff is None or d.p is None:
+        text = f"{chosen} cannot be compared with {baseline} on test data: {count(d.n_pairs, 'pair')}"
+        return Verdict(text=text, state=WON_NOT_SHOWN)
+    comparisons = summary.tried.comparisons if summary.tried else 1
+    ci = around_the_best(d.diff, d.se, d.units - 1, comparisons) if d.ci and d.se else d.ci
+    low = ci[0] if ci else d.diff
+    p = min(1.0, comparisons * d.p)
+    is_shown = (
+        survives_failures(winner, "test") and low > 0 and p < ALPHA and can_decide(d.units, comparisons)
+    )
+    verb = "beats" if is_shown else "is not shown to beat"
+    told = evidence(replace(d, ci=ci, p_holm=p))
+    text = f"{chosen} {verb} {baseline} on test data: {signed(d.diff)} {primary_name(layout)} ({told})"
+    by = WonBy(diff=d.diff, ci=ci, p=p, from_="test")
+    if not is_shown:
+        return Verdict(text=text, state=WON_NOT_SHOWN, by=by)
+    return Verdict(text=text, state=BETTER, winner=name, by=by)
+
+
+def _p(d: ScoreDifference) -> float | None:
+    p: float | None = d.p_holm if d.p_holm is not None else d.p
+    return p
+
+
+MOST_NAMED = 5
+LOSE_MUCH = "of all lose much"
+
+
+def about_winner(winner: Row | None, summary: Summary) -> Iterator[Point]:
+    if winner is None:
+        return
+    if overfit := winner.overfit:
+        yield from _lost(overfit, summary.carry_over)
+    if alike := summary.not_told_apart:
+        shown = ", ".join(alike[:MOST_NAMED]) + f", … ({len(alike):,})" * (len(alike) > MOST_NAMED)
+        yield _point("·", f"not told apart from {winner.candidate}: {shown}")
+    if winner.candidate == summary.verdict.winner:
+        yield from _rare_losses(winner.difference("test" if "test" in winner.splits else summary.decided_on))
+
+
+def _rare_losses(d: ScoreDifference) -> Iterator[Point]:
+    """Say what graded scores cannot know: whether a few examples, of which none was seen, lose much."""
+    if d.test != "mcnemar" and d.units:
+        share = percent(1 - 0.05 ** (1 / d.units))
+        seen = count(d.units, "example" if d.units == d.n_pairs else "cluster")
+        yield _point("·", f"{seen} cannot rule out that up to {share} {LOSE_MUCH}")
+
+
+def _lost(overfit: Overfit, carried: WinnersCarryOver | None) -> Iterator[Point]:
+    """Say what is shown of the winner's gain on train, and never more than is shown."""
+    lost = f"lost gain {signed(overfit.value)}"
+    lost += f" ({interval(overfit.ci)})" if overfit.ci else ""
+    state = overfit.state
+    if state == comparison.KEPT and carried:
+        yield _point("✓", _kept(carried))
+    elif state == comparison.UNDECIDED:
+        yield _point(
+            "?", f"how much of its train gain carries over to val is undecided: {_share(carried)}{lost}"
+        )
+    elif state == comparison.PART_LOST:
+        yield _point("?", f"part of its train gain is lost on val: {lost}")
+    elif state == comparison.OVERFITS:
+        yield _point("✕", f"it overfits: {lost}")
+    elif state == comparison.NO_GAIN:
+        yield _point(
+            "\N{EN DASH}", "it is not shown to be better on train, so what carries over is not known"
+        )
+
+
+def _kept(carried: WinnersCarryOver) -> str:
+    share = f"its train gain carries over to val: {_whole(carried.share or 0.0)} of it"
+    return f"{share} ({_shares(carried.ci)})" if carried.ci else f"{share}, on every example that was seen"
+
+
+def _share(carried: WinnersCarryOver | None) -> str:
+    if not carried or not carried.ci:
+        return ""
+    return f"{_shares(carried.ci)}, "
+
+
+def _shares(ci: Interval) -> str:
+    """Write the interval of a share, which is by Student's t: rare losses escape it."""
+    low, high = (f"{100 * end:.0f}".replace("-", "\N{MINUS SIGN}") for end in ci)
+    return f"95 % CI {low} % to {high} %, by t"
+
+
+def _whole(share: float) -> str:
+    """Write a share, rounded down.
+
+    >>> _whole(0.999), _whole((0.7 + 0.1) / 0.8)
+    ('99 %', '100 %')
+    """
+    return f"{int(100 * (share + ROUNDING))} %"
+
+
+def elsewhere(summary: Summary, winner: Row | None, layout: Layout) -> Iterator[Point]:
+    """Name every other evaluator and task model, also where things get worse there."""
+    for evaluator in layout.evaluators:
+        for task_model in layout.task_models:
+            rows = [r for r in summary.rows if (r.evaluator, r.task_model) == (evaluator, task_model)]
+            if is_primary(rows[0], layout) or layout.deciding not in rows[0].splits:
+                continue
+            where = evaluator_label(evaluator, task_model)
+            if len(rows) == 1:
+                yield _point("·", _alone_elsewhere(rows[0], where, layout))
+                continue
+            first = _one_elsewhere(rows, winner, where, layout.deciding, layout.baseline)
+            yield first
+            if winner is None:
+                worse = marked(rows, layout.deciding, comparison.WORSE, comparison.HINT_WORSE)[-MOST_NAMED:]
+                told = [_change_elsewhere(row, row.candidate, where, layout.deciding) for row in worse]
+                yield from (point for point in told if point != first)
+
+
+def _alone_elsewhere(row: Row, where: str, layout: Layout) -> str:
+    s = row.splits[layout.deciding]
+    if all_skipped([row], layout.deciding):
+        return f"on {where} every call was skipped ({count(s.skipped, 'call')})"
+    ci = f" (95 % CI {interval(s.ci, number)})" if s.ci else ""
+    return f"on {where} it scores {number(s.mean)}{ci}"
+
+
+def _one_elsewhere(rows: Sequence[Row], winner: Row | None, where: str, split: str, baseline: str) -> Point:
+    compared = [row for row in rows if row.candidate != baseline]
+    if winner is None:
+        row = max(compared, key=lambda row: row.difference(split).diff or 0.0)
+        who = row.candidate
+    else:
+        row = next(row for row in compared if row.candidate == winner.candidate)
+        who = "it" if len(compared) == 1 else str(winner.candidate)
+    return _change_elsewhere(row, who, where, split, too=", too" if winner else "")
+
+
+def _change_elsewhere(row: Row, who: str, where: str, split: str, *, too: str = "") -> Point:
+    d = row.difference(split)
+    if d.mark == comparison.TOO_FEW:
+        return _point("·", f"on {where} too few to say: {too_few(d)}")
+    if d.mark == comparison.NO_DIFFERENCE:
+        return _point("·", f"on {where} no difference is shown for {who}: {change(d)}")
+    if d.mark == comparison.BETTER and not survives_failures(row, split):
+        why = why_no_winner(row, split)
+        return _point("!", f"on {where} {who} is ahead {why}: {change(d)}")
+    words = {
+        comparison.BETTER: f"is better{too}",
+        comparison.WORSE: "is worse",
+        comparison.HINT_BETTER: "may be better, a hint only",
+        comparison.HINT_WORSE: "may be worse, a hint only",
+    }
+    return _point(MARKS[d.mark], f"on {where} {who} {words[d.mark]}{where_scored(d)}: {change(d)}")
+
+
+def others(primary: Sequence[Row], winner: Row | None, layout: Layout) -> Iterator[Point]:
+    """Name the candidates that overfit, are worse, may be better, and the others that are better."""
+    split = layout.deciding
+    rest = [row for row in primary if row is not winner]
+    overfitting = [row for row in rest if row.overfit and row.overfit.state == comparison.OVERFITS]
+    for row in overfitting[:MOST_NAMED]:
+        gains = "; ".join(f"on {name} {change(row.difference(name))}" for name in ("train", "val"))
+        yield _point("✕", f"{row.candidate} overfits: {gains}")
+    if winner is not None:
+        also = [row for row in marked(rest, split, comparison.BETTER) if survives_failures(row, split)]
+        for row in also[:MOST_NAMED]:
+            d = row.difference(split)
+            told = f"{signed(d.diff)} ({evidence(d)})"
+            yield _point("▲", f"{row.candidate} is better than {layout.baseline}, too: {told}")
+    for row in marked(rest, split, comparison.HINT_BETTER)[:MOST_NAMED]:
+        d = row.difference(split)
+        told = f"{signed(d.diff)} ({evidence(d)})"
+        hint = f"{row.candidate} may be better{where_scored(d)}, a hint only"
+        yield _point("△", f"{hint}, {_unconfirmed(d)}: {told}")
+    yield from _no_worse(rest, split, layout)
+    worse = marked(rest, split, comparison.WORSE)
+    if len(primary) == 2 and winner is None:  # noqa: PLR2004  the headline has said so
+        return
+    for row in worse[-MOST_NAMED:]:
+        d = row.difference(split)
+        told = f"{signed(d.diff)} ({evidence(d)})"
+        yield _point("▼", f"{row.candidate} is worse than {layout.baseline}{where_scored(d)}: {told}")
+
+
+def _no_worse(rest: Sequence[Row], split: str, layout: Layout) -> Iterator[Point]:
+    """Name the candidates whose loss is shown to be smaller than the margin, and that are not better."""
+    for row in rest:
+        d = row.against_baseline(split)
+        if d and (margin := d.margin) and margin.no_worse and d.mark != comparison.BETTER:
+            told = f"{signed(d.diff)}, {interval90(margin)}"
+            what = f"no worse than {layout.baseline} by more than {number(margin.margin)}{where_scored(d)}"
+            yield _point("·", f"{row.candidate} is {what}: {told}")
+
+
+def _unconfirmed(d: ScoreDifference) -> str:
+    if d.p_holm is not None and d.p_holm < ALPHA:
+        return "not confirmed by fresh examples"
+    if d.comparisons == 1:
+        return "not confirmed by its test"
+    return f"not confirmed after correcting for {d.comparisons:,} comparisons"
+
+
+def _point(mark: str, text: str) -> Point:
+    return Point(mark=mark, text=text)
+
+
+_LONGEST_SAID = 300
+
+STEERED = "steered"
+
+_INSTEAD = {
+    "val": "give --testset, or leave --val-chooses away",
+    "train": "give --valset, or --val-share",
+}
+_PRAISE = {"✓", "▲"}
+
+WORSE, NO_DIFFERENCE, NOT_SHOWN, TOO_FEW, ALONE, FAILED = (
+    "worse",
+    "no_difference",
+    "not_shown",
+    "too_few",
+    "single",
+    "failed",
+)
+
+
+def judge(summary: Summary, won_by: str | None, layout: Layout) -> Verdict:
+    """Say what came out; `won_by` is the winner's name."""
+    if summary.changed:
+        names = ", ".join(summary.changed)
+        text = f"no verdict: {names} changed while being called, so the scores come from different programs"
+        return Verdict(text=f"{text}; start over with --fresh", state=None)
+    if summary.units.owed:
+        return Verdict(text=_so_far(summary, layout), state=None)
+    if text := sentence_of(summary.leakage, layout.deciding, "test"):
+        return Verdict(text=text, points=tuple(caveats(summary, layout)), state=LEAKED)
+    primary = [row for row in summary.rows if is_primary(row, layout)]
+    if all(row.splits[layout.deciding].mean is None for row in primary):
+        points = tuple(elsewhere(summary, None, layout))
+        if all_skipped(primary, layout.deciding):
+            return Verdict(text=_all_skipped(primary, summary, layout), points=points, state=TOO_FEW)
+        return Verdict(text=_nothing_scored(summary, layout), points=points, state=FAILED)
+    winner = next((row for row in primary if row.candidate == won_by), None)
+    verdict = won(winner, summary, layout) if winner else _no_winner(primary, summary, layout)
+    verdict = _steered_by_steps(verdict, summary) or verdict
+    points = (
+        *about_winner(winner, replace(summary, verdict=verdict)),
+        *elsewhere(summary, winner, layout),
+        *others(primary, winner, layout),
+        *points_about_models(summary, won_by, layout),
+        *caveats(summary, layout),
+    )
+    return replace(verdict, text=f"{verdict.text}{_left_out(verdict, summary)}", points=points)
+
+
+def _left_out(verdict: Verdict, summary: Summary) -> str:
+    """Say in the sentence itself what it is not about."""
+    split = verdict.by.from_ if verdict.by else summary.decided_on
+    leakage = summary.leakage.get(split) or summary.leakage.get(summary.decided_on)
+    return f" {leakage.in_short()}" if leakage and leakage.left_out else ""
+
+
+def after_search(summary: Summary, searched: Mapping[str, Any], layout: Layout) -> Verdict:
+    """Say what came out of a search: what steered it proves nothing, and a test set has the word alone."""
+    verdict = summary.verdict
+    if verdict.state in {None, FAILED}:
+        return verdict
+    if searched.get("decides") == "test" and "test" in summary.rows[0].splits:
+        others = (row for row in summary.rows if is_primary(row, layout) and row.vs_baseline)
+        verdict = replace(won(next(others), summary, layout), points=verdict.points)
+    if verdict.winner is None and (alone := searched.get("alone")):
+        return replace(verdict, text=str(alone.get("text")), state=alone.get("state"), by=None)
+    split = searched.get("steered_by")
+    return _steered(verdict, split, layout) if split else verdict
+
+
+def _steered(verdict: Verdict, split: str, layout: Layout) -> Verdict:
+    """Take back what cannot be claimed of examples that chose."""
+    points = [replace(one, text=_not_held_out(one.text)) for one in verdict.points if one.mark not in _PRAISE]
+    steered = f"{split} steered this search: {_INSTEAD.get(split, 'give fresh examples')}"
+    if verdict.state != BETTER:
+        points = [Point(mark="!", text=steered), *points] if split != SINGLE else points
+        return replace(verdict, text=_not_held_out(verdict.text), points=tuple(points))
+    beats = f"{verdict.winner} beats {layout.baseline}"
+    ahead = _not_held_out(f"{verdict.winner} is ahead of {layout.baseline}{verdict.text.removeprefix(beats)}")
+    return replace(verdict, text=f"{ahead}; {steered}", points=tuple(points), state=STEERED, winner=None)
+
+
+def _not_held_out(text: str) -> str:
+    return text.replace(on_split("val"), " on val")
+
+
+def _steered_by_steps(verdict: Verdict, summary: Summary) -> Verdict | None:
+    """Give no verdict where what was seen made what is compared; a split that only chose may have done so."""
+    tried = summary.tried
+    decides = tried is not None and ("test" not in summary.rows[0].splits or tried.split == "test")
+    if tried is None or not decides or not is_steered(tried) or verdict.state in {ALONE, TOO_FEW}:
+        return None
+    return Verdict(text=steered(tried), state=STEERED)
+
+
+def _so_far(summary: Summary, layout: Layout) -> str:
+    units = summary.units
+    done = units.total - units.owed
+    told = f"{done:,} of {units.total:,} calls done; no verdict before the end"
+    means = {
+        row.candidate: mean
+        for row in summary.rows
+        if is_primary(row, layout) and (mean := row.splits[layout.deciding].mean) is not None
+    }
+    if len(means) <= 1:
+        return f"not complete: {told}"
+    return f"so far {max(means, key=lambda name: means[name])} leads on {primary_name(layout)}: {told}"
+
+
+def _nothing_scored(summary: Summary, layout: Layout) -> str:
+    primary = layout.evaluators[0]
+    failed = [e for e in summary.failures if (e.evaluator, e.split) == (primary, layout.deciding)]
+    if not failed:
+        cells = [row.splits[layout.deciding] for row in summary.rows if is_primary(row, layout)]
+        if not any(cell.scored for cell in cells):
+            return f"{primary} was not called"
+        if not any(cell.n for cell in cells):
+            return f"{primary} has no mean: none of its answers is a number"
+        return f"{primary} has no mean: its scores are too large to be added up"
+    most = max(failed, key=lambda entry: entry.count)
+    total = sum(entry.count for entry in failed)
+    where = "" if layout.deciding == SINGLE else f" on {layout.deciding}"
+    said = _shortened(most.first_message)
+    return f"{primary} scored nothing{where}: {count(total, 'call')} failed ({most.kind}: {said})"
+
+
+def _shortened(said: str) -> str:
+    return said if len(said) <= _LONGEST_SAID else f"{said[:_LONGEST_SAID]}…"
+
+
+def _all_skipped(rows: Sequence[Row], summary: Summary, layout: Layout) -> str:
+    split = layout.deciding
+    where = "" if split == SINGLE else f" on {split}"
+    calls = count(sum(row.splits[split].skipped for row in rows), "call")
+    said = _shortened(why_skipped(summary, rows[0], split))
+    return f"{primary_name(layout)} skipped every call{where} ({calls}), so there is no mean: {said}"
+
+
+def _no_winner(rows: Sequence[Row], summary: Summary, layout: Layout) -> Verdict:
+    split = layout.deciding
+    if len(rows) == 1:
+        return Verdict(text=_alone(rows[0], layout), state=ALONE)
+    if better := marked(rows, split, comparison.BETTER):
+        ahead = f"no winner: {better[0].candidate} is ahead of {layout.baseline}{on_split(split)}"
+        picked = summary.selection
+        if picked and picked.ci and survives_failures(better[0], split):
+            why = f"but an interval of the best of {picked.k:,} holds 0 ({interval(picked.ci)})"
+            return Verdict(text=f"{ahead} by {signed(picked.diff)}, {why}", state=NOT_SHOWN)
+        text = f"{ahead} {why_no_winner(better[0], split)}"
+        return Verdict(text=text, state=NOT_SHOWN)
+    compared = {row.candidate: d for row in rows if (d := row.against_baseline(split))}
+    told = {name: d for name, d in compared.items() if d.mark != comparison.TOO_FEW}
+    if not told:
+        return Verdict(text=_too_few(rows, next(iter(compared.values())), layout), state=TOO_FEW)
+    if len(told) == len(compared) and all(_is_the_same(d) for d in told.values()):
+        return Verdict(text=_the_same(told, layout), state=NO_DIFFERENCE)
+    return _not_better(told, summary.largest_gain, layout)
+
+
+def _not_better(told: Mapping[str, ScoreDifference], most: float | None, layout: Layout) -> Verdict:
+    """Name the candidate that comes nearest, and what none of them exceeds."""
+    name = max(told, key=lambda one: told[one].diff or 0.0)
+    d, where = told[name], on_split(layout.deciding)
+    what = no_difference_in(d) if _has_no_difference(d) else f"{_amount(d, layout)} ({evidence(d)})"
+    if all(one.mark == comparison.WORSE for one in told.values()):
+        who = f"{name} is" if len(told) == 1 else f"all {len(told):,} candidates are"
+        nearest = "" if len(told) == 1 else f"{name} comes nearest, "
+        among = next(filter(None, map(where_scored, told.values())), "")
+        return Verdict(text=f"{who} worse than {layout.baseline}{where}{among}: {nearest}{what}", state=WORSE)
+    if len(told) == 1:
+        text = f"{name} is not shown to be better than {layout.baseline}{where}: {what}{_bound(most)}"
+    else:
+        text = (
+            f"no candidate is shown to be better than {layout.baseline}{where}: {name} comes nearest, "
+            f"{what}{_bound(most)}"
+        )
+    return Verdict(text=text, state=NOT_SHOWN)
+
+
+def _amount(d: ScoreDifference, layout: Layout) -> str:
+    return f"{signed(d.diff)} {primary_name(layout)}"
+
+
+def _bound(most: float | None) -> str:
+    """Say which gain none of them exceeds, where a score could."""
+    return f"; no gain larger than {number(most)} (95 %)" if most is not None and 0 < most < 1 else ""
+
+
+def _has_no_difference(d: ScoreDifference) -> bool:
+    return bool(d.n_pairs and d.ties == d.n_pairs)
+
+
+def _is_the_same(d: ScoreDifference) -> bool:
+    """Return True if no pair differs, or the difference is shown to be within the margin that was given."""
+    return _has_no_difference(d) or (d.margin is not None and d.margin.equivalent)
+
+
+def _the_same(told: Mapping[str, ScoreDifference], layout: Layout) -> str:
+    where = on_split(layout.deciding)
+    name, d = max(told.items(), key=lambda item: abs(item[1].diff or 0.0))
+    who = name if len(told) == 1 else "no candidate"
+    margin = d.margin
+    if _has_no_difference(d) or margin is None:
+        verb = "is not seen to differ" if len(told) == 1 else "is seen to differ"
+        return f"{who} {verb} from {layout.baseline}{where}: {no_difference_in(d)}"
+    verb = "does not differ" if len(told) == 1 else "differs"
+    which = "" if len(told) == 1 else f"{name} most, "
+    told_by = f"{signed(d.diff)}, {interval90(margin)}"
+    return (
+        f"{who} {verb} from {layout.baseline} by more than {number(margin.margin)}{where}{where_scored(d)}: "
+        f"{which}{told_by}, {count(d.n_pairs, 'pair')}"
+    )
+
+
+def _too_few(rows: Sequence[Row], d: ScoreDifference, layout: Layout) -> str:
+    if layout.deciding == SINGLE:
+        return f"too few to say which is better: {_without_examples(rows, layout)}"
+    return f"too few to say which is better{on_split(layout.deciding)}: {too_few(d)}"
+
+
+def _without_examples(rows: Sequence[Row], layout: Layout) -> str:
+    scored = [(row.candidate, row.splits[layout.deciding].mean) for row in rows]
+    ranked = sorted(((mean, name) for name, mean in scored if mean is not None), reverse=True)
+    said = ", ".join(f"{name} {number(mean)}" for mean, name in ranked[:MOST_NAMED])
+    basis = "repeats of one call" if rows[0].splits[layout.deciding].repeats > 1 else "one measurement"
+    return f"{basis} each on {primary_name(layout)} ({said}{', …' * (len(ranked) > MOST_NAMED)})"
+
+
+def _alone(row: Row, layout: Layout) -> str:
+    s = row.splits[layout.deciding]
+    told = f"{row.candidate} scores {number(s.mean)} on {primary_name(layout)}{on_split(layout.deciding)}"
+    if s.ci is None and s.se == 0:
+        return f"{told}, the same on all {count(s.n, 'example')}"
+    if s.ci is None:
+        why = "one example" if s.n == 1 else f"{count(s.n, 'example')} without independent ones"
+        return f"{told}, {why}: no interval" if layout.deciding != SINGLE else told
+    return f"{told} (95 % CI {interval(s.ci, number)}, {count(s.n, 'example')})"
