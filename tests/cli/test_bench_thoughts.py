@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.findings.rederive.__main__ import main as rederive
+from optimize_eval.audit.__main__ import main as rederive
 from tests.cli.benches import board_in
 from tests.fake_model import StartModel
 from tests.front_door import Cli

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from optimize_eval import load_run
-from optimize_eval.findings.rederive.__main__ import main as rederive
+from optimize_eval.audit.__main__ import main as rederive
 from tests.cli import defined
 from tests.cli.benches import model
 from tests.cli.measured import TASK, VALUES, command, metrics_of, values_of, write

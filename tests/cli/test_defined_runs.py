@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from optimize_eval import sweep
-from optimize_eval.findings.rederive.__main__ import main as rederive
+from optimize_eval.audit.__main__ import main as rederive
 from tests.cli.benches import model
 from tests.cli.defined import SAME, SAMPLES, SNIPPET, SOLVED, TASK, WITH_BLEU, command, task
 from tests.cli.prompted import COUNTED, calls

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from optimize_eval.findings.rederive.__main__ import main as rederive
+from optimize_eval.audit.__main__ import main as rederive
 from tests.front_door import Cli, Result
 
 THINGS = """

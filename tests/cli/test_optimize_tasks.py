@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from optimize_eval import optimize
-from optimize_eval.findings.rederive.__main__ import main as rederive
+from optimize_eval.audit.__main__ import main as rederive
 from tests.cli.defined import SOLVED
 from tests.cli.prompt_searches import kills_after, project, prompts_sent, requests
 from tests.front_door import Cli, Result, in_this_process

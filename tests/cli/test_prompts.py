@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from optimize_eval import sweep
-from optimize_eval.findings.rederive.__main__ import main as rederive
+from optimize_eval.audit.__main__ import main as rederive
 from tests.cli.benches import model
 from tests.cli.prompted import COUNTED, RIGHT, WORDY, calls, command, examples, prompts, two_prompts
 from tests.cli.quick import JSON

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.findings.rederive.__main__ import main as rederive
+from optimize_eval.audit.__main__ import main as rederive
 from tests.cli.benches import arithmetic
 from tests.fake_model import StartModel
 from tests.front_door import Cli, Result

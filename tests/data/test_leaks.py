@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
+from optimize_eval.audit.leaks import leaks_again
+from optimize_eval.audit.sameness import DataRow
 from optimize_eval.data.leaks import overlaps_of
-from optimize_eval.findings.rederive.datafiles import DataRow
-from optimize_eval.findings.rederive.overlap import leaks_again
 from tests.data.leaking import FRAME, SAME, TRAIN, VAL, Row, examples, leaks, reworded, told
 
 

@@ -14,17 +14,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from optimize_eval import audit
+from optimize_eval.audit import numerics
+from optimize_eval.audit.__main__ import differences, main
+from optimize_eval.audit.journaled import read
+from optimize_eval.audit.leaderboard import expected_boards
+from optimize_eval.audit.summary import expected
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.data.candidates import Candidate
 from optimize_eval.data.datasets import load_examples
 from optimize_eval.evaluators.kinds import parse_evaluators
-from optimize_eval.findings import rederive
-from optimize_eval.findings.rederive import numerics
-from optimize_eval.findings.rederive.__main__ import differences, main
-from optimize_eval.findings.rederive.board import expected_boards
-from optimize_eval.findings.rederive.journal import read
-from optimize_eval.findings.rederive.summary import expected
 from optimize_eval.findings.stored_summary import summarise_stored
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import Plan, plan_run
@@ -46,13 +46,13 @@ NOT_DERIVED = {
 
 
 def test_the_script_imports_nothing_of_ours_but_itself() -> None:
-    folder = Path(rederive.__file__).parent
+    folder = Path(audit.__file__).parent
     for path in folder.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             ours = [name for name in names if name.startswith("optimize_eval")]
-            assert all(name.startswith(rederive.__name__) for name in ours), path
+            assert all(name.startswith(audit.__name__) for name in ours), path
 
 
 @settings(max_examples=40)
@@ -408,7 +408,7 @@ def test_report_check_names_what_was_edited_in_both_documents(cli: Cli, tmp_path
 
 
 def test_the_script_without_a_run_says_how_it_is_called() -> None:
-    script = [sys.executable, "-m", "optimize_eval.findings.rederive"]
+    script = [sys.executable, "-m", "optimize_eval.audit"]
     done = subprocess.run(script, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("python -m optimize_eval.findings.rederive RUN")
+    assert done.stderr.startswith("python -m optimize_eval.audit RUN")

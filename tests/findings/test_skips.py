@@ -13,13 +13,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from optimize_eval.audit.__main__ import differences
+from optimize_eval.audit.journaled import read
+from optimize_eval.audit.leaderboard import expected_boards
+from optimize_eval.audit.summary import expected
 from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.diff_boards import compare_boards
 from optimize_eval.findings.diff_runs import compare_runs
-from optimize_eval.findings.rederive.__main__ import differences
-from optimize_eval.findings.rederive.board import expected_boards
-from optimize_eval.findings.rederive.journal import read
-from optimize_eval.findings.rederive.summary import expected
 from optimize_eval.findings.stored_summary import summarise_stored
 from optimize_eval.store.stored import open_stored
 from tests.findings.boards import board, board_and_folder, by_name, rendered

@@ -16,6 +16,9 @@ import orjson
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from optimize_eval.audit.__main__ import differences
+from optimize_eval.audit.journaled import read
+from optimize_eval.audit.summary import expected
 from optimize_eval.base.errors import FailureKind
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.outcome import Failed, Scored
@@ -23,9 +26,6 @@ from optimize_eval.data.candidates import Candidate
 from optimize_eval.data.datasets import make_example
 from optimize_eval.data.example import Example
 from optimize_eval.evaluators.kinds import parse_evaluators
-from optimize_eval.findings.rederive.__main__ import differences
-from optimize_eval.findings.rederive.journal import read
-from optimize_eval.findings.rederive.summary import expected
 from optimize_eval.findings.stored_summary import summarise_stored
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import Plan, Unit, plan_run

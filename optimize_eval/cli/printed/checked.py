@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import typer
 
+from optimize_eval import audit
 from optimize_eval.base import files
 from optimize_eval.base.errors import CannotGoOn
 from optimize_eval.cli import output
 from optimize_eval.cli.options import gates
-from optimize_eval.findings import rederive
 from optimize_eval.findings.board_models import ranks_none
 from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.gates import Gate
@@ -113,7 +113,7 @@ def _compared_by_script(
 ) -> tuple[bool, list[str]]:
     """Say whether all agrees, and what the script says besides."""
     done = subprocess.run(
-        [sys.executable, "-I", "-m", rederive.__name__, str(folder)],
+        [sys.executable, "-I", "-m", audit.__name__, str(folder)],
         capture_output=True,
         text=True,
         check=False,
@@ -121,7 +121,7 @@ def _compared_by_script(
     if done.returncode not in {0, _DIFFERS} or not done.stdout:  # it says what it found, or broke off
         raise CannotGoOn(
             f"the check broke off: {done.stderr.strip()[-200:]}",
-            hint=f"see where: python -I -m {rederive.__name__} {shlex.quote(str(folder))}; please report it",
+            hint=f"see where: python -I -m {audit.__name__} {shlex.quote(str(folder))}; please report it",
         )
     wrong = [*lines, *(search.wrong if search else ())]
     told = [*wrong, *(search.notes if search else ()), *done.stdout.splitlines()]

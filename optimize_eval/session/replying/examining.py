@@ -167,11 +167,7 @@ class _Examination:
         self, rows: "TaskRows", scorer: "KeptScorer", excluded: "Excluded | None"
     ) -> Iterator[list[Made]]:
         """Run the code of a scorer's metrics that was not run for the rows that count."""
-        from optimize_eval.findings.metric_rows import (  # noqa: PLC0415
-            code_values,
-            counted,
-            sampled,
-        )
+        from optimize_eval.findings.metric_rows import code_values, counted, sampled  # noqa: PLC0415
         from optimize_eval.tasks.definition import PythonMetric, digest_of, digest_of_code  # noqa: PLC0415
 
         metrics = [one for one in scorer.metrics or () if isinstance(one, PythonMetric)]

@@ -1,6 +1,6 @@
 """A run's numbers once more, by code that shares nothing with the rest.
 
-    python -m optimize_eval.findings.rederive RUN
+    python -m optimize_eval.audit RUN
 
 Reads run.json, the journal and what was stored; computes everything that a decision hangs on from the
 journal, in the plainest way there is, and names each field that differs. It is slower than the rest, and

@@ -2,12 +2,20 @@
 
 from collections.abc import Sequence
 
-from optimize_eval.findings.rederive import numerics
-from optimize_eval.findings.rederive.compared import Told, compare, correct, estimate, gap_of, is_gain
-from optimize_eval.findings.rederive.held import held_differences, mark_as_held
-from optimize_eval.findings.rederive.journal import JournaledRun, one_sided
-from optimize_eval.findings.rederive.leaks import doubted
-from optimize_eval.findings.rederive.tried import comparisons_of, is_steered
+from optimize_eval.audit import numerics
+from optimize_eval.audit.compared import (
+    Told,
+    compare,
+    correct,
+    estimate,
+    gap_of,
+    held_differences,
+    is_gain,
+    mark_as_held,
+)
+from optimize_eval.audit.journaled import JournaledRun, one_sided
+from optimize_eval.audit.leaks import doubted
+from optimize_eval.audit.tried import comparisons_of, is_steered
 
 
 def winner_of(rows: Sequence[Told], run: JournaledRun) -> Told | None:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from itertools import combinations, product
 from typing import Any
 
-from optimize_eval.findings.rederive import numerics
-from optimize_eval.findings.rederive.claims import claims_of, is_share_kept, verdict_of
-from optimize_eval.findings.rederive.compared import (
+from optimize_eval.audit import numerics
+from optimize_eval.audit.claims import claims_of, is_share_kept, verdict_of
+from optimize_eval.audit.compared import (
     OF_ALL_ROWS,
     OF_D,
     Told,
@@ -17,25 +17,109 @@ from optimize_eval.findings.rederive.compared import (
     estimate,
     gap_numbers,
     gap_of,
+    held_differences,
     is_gain,
+    mark_as_held,
     mean_of,
     split_numbers,
 )
-from optimize_eval.findings.rederive.held import held_differences, mark_as_held
-from optimize_eval.findings.rederive.journal import JournaledRun, Values, are_ruled_apart, one_sided
-from optimize_eval.findings.rederive.leaks import doubted
-from optimize_eval.findings.rederive.models import models_compared
-from optimize_eval.findings.rederive.passing import passes_of
-from optimize_eval.findings.rederive.said import (
+from optimize_eval.audit.journaled import JournaledRun, Values, are_ruled_apart, one_sided
+from optimize_eval.audit.leaks import doubted
+from optimize_eval.audit.said import (
     calibration_of,
     corpus_bleu_of,
     failures_of,
     metrics_of,
+    passes_of,
     worst_of,
 )
-from optimize_eval.findings.rederive.spent import spent_of
 
 Where = tuple[str, str | None, str]  # evaluator, task model, split
+Key = tuple[Where, str]
+
+
+def models_compared(run: JournaledRun, means: dict[Where, dict[str, Values]]) -> Told:
+    """Compare each model with the first one, which are families apart from the candidates'."""
+    if not run.compares_models or len(run.task_models) < 2:  # noqa: PLR2004  with one, nothing is compared
+        return {}
+    first = run.task_models[0]
+    keys = [
+        ((evaluator, model, split), name)
+        for evaluator in run.evaluators
+        for name in run.candidates
+        for model in run.task_models[1:]
+        for split in run.splits
+    ]
+    decisive = (run.evaluators[0], run.deciding)
+
+    def family(key: Key) -> tuple[str, bool]:
+        return key[0][2], (key[0][0], key[0][2]) == decisive
+
+    def also(keys: Sequence[Key]) -> tuple[int, bool]:
+        others, _ = run.also_tried([where for where, _ in keys])
+        return others, not (family(keys[0])[1] and run.is_steered)
+
+    many = Counter(map(family, keys))
+    more = {one: also([key for key in keys if family(key) == one])[0] for one in many}
+
+    def against(key: Key, before: Values, after: Values) -> Told:
+        return compare(before, after, run, key[0][2], family=many[family(key)] + more[family(key)])
+
+    firsts = {key: (key[0][0], first, key[0][2]) for key in keys}
+    told = held_differences(
+        {key: against(key, means[firsts[key]][key[1]], means[key[0]][key[1]]) for key in keys},
+        {key: (run.cells[*firsts[key], key[1]], run.cells[*key[0], key[1]]) for key in keys},
+        against,
+        lambda plain: correct(plain, family, also),
+    )
+    pairs = [
+        {
+            "a": first,
+            "b": where[1],
+            "candidate": name,
+            "evaluator": where[0],
+            "split": where[2],
+            "failed": sum(run.cells[where[0], model, where[2], name].failed for model in (first, where[1])),
+            **{key: d[key] for key in OF_D},
+            **d["beside"],
+        }
+        for (where, name), d in told.items()
+    ]
+    return {"models": pairs}
+
+
+_SUMS = ("prompt_tokens", "completion_tokens", "cost", "seconds")
+
+
+_OF_REPLY = ("of", "reply")  # of a call that made a reply, which counts for no evaluator
+
+
+def spent_of(calls: list[dict[str, Any]]) -> dict[str, Any]:
+    axes = {"models": "model", "evaluators": "evaluator", "candidates": "candidate"}
+    told: dict[str, Any] = {
+        axis: {name: _total([call for call in theirs if call[key] == name]) for name in _names(theirs, key)}
+        for axis, key in axes.items()
+        for theirs in [[call for call in calls if key != "evaluator" or _OF_REPLY not in call.items()]]
+    }
+    return {"run": _total(calls), **told}
+
+
+def _names(calls: list[dict[str, Any]], key: str) -> list[Any]:
+    return sorted({call[key] for call in calls})
+
+
+def _total(calls: list[dict[str, Any]]) -> dict[str, Any]:
+    tokens = ("prompt_tokens", "completion_tokens")
+    estimated = sum("estimated" in call for call in calls)
+    return {
+        "calls": len(calls),
+        "without_tokens": sum(any(key not in call for key in tokens) for call in calls),
+        "without_cost": sum("cost" not in call for call in calls),
+        **{key: math.fsum(call.get(key, 0) for call in calls) for key in _SUMS},
+        **({"estimated": estimated} if estimated else {}),
+    }
+
+
 _MOST_PAIRS = 2000
 _MOST_LINES = 20
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.findings.rederive.journal import JournaledRun
+from optimize_eval.audit.journaled import JournaledRun
 
 Record = dict[str, Any]
 

@@ -1,4 +1,4 @@
-"""python -m optimize_eval.findings.rederive RUN: exits 1 and names each field that differs."""
+"""python -m optimize_eval.audit RUN: exits 1 and names each field that differs."""
 
 import json
 import math
@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.findings.rederive.board import expected_boards
-from optimize_eval.findings.rederive.journal import JournaledRun, read
-from optimize_eval.findings.rederive.search import expected_end, expected_search, means_not_derived
-from optimize_eval.findings.rederive.summary import expected
+from optimize_eval.audit.journaled import JournaledRun, read
+from optimize_eval.audit.leaderboard import expected_boards
+from optimize_eval.audit.search import expected_end, expected_search, means_not_derived
+from optimize_eval.audit.summary import expected
 
 _MISSING = object()
 # of which every field is derived

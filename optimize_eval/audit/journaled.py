@@ -1,20 +1,156 @@
-"""What was recorded, by cell: the axes of run.json, and the outcomes of each example."""
+"""What was recorded, by cell: outcomes of each example, rows left out, what replies say of themselves."""
 
+import hashlib
+import json
+import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.findings.rederive.axes import read_axes
-from optimize_eval.findings.rederive.excluded import skip_excluded
-from optimize_eval.findings.rederive.leaks import contents_of, counting, leaked_in
-from optimize_eval.findings.rederive.newest import Records, newest_records
-from optimize_eval.findings.rederive.numerics import Labels, average, joined
-from optimize_eval.findings.rederive.overlap import overlaps_again
-from optimize_eval.findings.rederive.replies import told_of
-from optimize_eval.findings.rederive.tried import JournaledTries, is_steered, tried_in
+from optimize_eval.audit.axes import Records, newest_records, read_axes
+from optimize_eval.audit.leaks import contents_of, counting, leaked_in, overlaps_again
+from optimize_eval.audit.numerics import Labels, average, joined
+from optimize_eval.audit.tried import JournaledTries, is_steered, tried_in
+
+Record = dict[str, Any]
+RecordsByUnit = dict[tuple[Any, ...], Record]  # by evaluator, task model, split, candidate, line and repeat
+
+
+_OUTCOMES = r"\b(scores|solver_output)\b"
+
+
+def skip_excluded(records: RecordsByUnit, manifest: Record, notes: list[Record]) -> bool:
+    """Turn the records of rows that are left out; true where rules were not applied yet to some rows."""
+    waits = False
+    for task in manifest.get("settings", {}).get("tasks", ()):
+        if task.get("actions"):
+            rules = hashlib.sha256(_json(task["actions"])).hexdigest()
+            of_outcomes = {
+                one["key"] for one in task["actions"] if re.search(_OUTCOMES, json.dumps(one["filter"]))
+            }
+            applied = {one["rows"]: one for one in notes if one["rules"] == rules}
+            waits = _skip(records, manifest, task, applied, of_outcomes) or waits
+    return waits
+
+
+def _skip(
+    records: RecordsByUnit, manifest: Record, task: Record, applied: dict[str, Record], of_outcomes: set[str]
+) -> bool:
+    waits = False
+    keys = {one["evaluator"]: one["key"] for one in task["scorers"]}
+    entries = [*manifest["evaluators"], *manifest["additions"]]
+    for split in manifest["splits"]:
+        for candidate in manifest["candidates"]:
+            for model in manifest["task_models"]:
+                scorers = [
+                    one
+                    for one in entries
+                    if one["name"] in keys and split["name"] in one.get("splits", [split["name"]])
+                ]
+                where = (model, split["name"], candidate["name"])
+                digest = _digest(records, where, split, manifest["repeats"], scorers, keys)
+                waits = waits or bool(scorers and digest not in applied)
+                for rule, places in applied.get(digest, {}).get("excluded_by", {}).items():
+                    for line, repeat in places:
+                        for one in scorers:
+                            record = records.get((one["name"], *where, line, repeat), {})
+                            _turn(record, rule)
+                            record["by_outcome"] = record.get("by_outcome", False) or rule in of_outcomes
+    return waits
+
+
+def _turn(record: Record, rule: str) -> None:
+    if record.get("outcome") == "scored":
+        record |= {"outcome": "skipped", "message": f"left out by {rule}", "excluded_by": [rule]}
+    elif record.get("outcome") == "skipped" and record.get("score") is not None:
+        record["message"] += f", {rule}"  # of another rule, too
+        record["excluded_by"].append(rule)
+
+
+def _digest(
+    records: RecordsByUnit,
+    where: tuple[Any, ...],
+    split: Record,
+    repeats: int,
+    scorers: list[Record],
+    keys: dict[str, str],
+) -> str:
+    model, name, candidate = where
+    about = [candidate, model, name, [[keys[one["name"]], one.get("sha256")] for one in scorers]]
+    digest = hashlib.sha256(_json([about, split["sha256"]]))
+    for line in split["lines"]:
+        for repeat in range(1, repeats + 1):
+            told = dict(_told(records, (*where, line, repeat), scorers, keys))
+            if told:
+                digest.update(_json([line, repeat, told]))
+    return digest.hexdigest()
+
+
+def _told(
+    records: RecordsByUnit, unit: tuple[Any, ...], scorers: list[Record], keys: dict[str, str]
+) -> Iterator[tuple[str, Any]]:
+    for one in scorers:
+        if record := records.get((one["name"], *unit)):
+            yield keys[one["name"]], [record["outcome"], record.get("output"), record.get("side_info")]
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+_THOUGHTS = ("<think>", "<thinking>", "<|channel|>analysis")
+
+Told = dict[str, Any]
+
+
+def told_of(where: Told, records: list[Record]) -> Told | None:
+    """Count over the scored records of one cell; None where none of them is a reply that says anything."""
+    sides = [one["side_info"] for one in records]
+    replies = [one.get("replied", {}) for one in records]
+    tables = [
+        [one for one in (side.get("usage"), reply, side.get("model")) if isinstance(one, dict) and one]
+        for side, reply in zip(sides, replies, strict=True)
+    ]
+    told_of_replies = {
+        key: many
+        for key in ("refused", "empty")
+        if (many := sum(reply.get(key) is True for reply in replies))
+    }
+    names = [
+        next((one["answered_by"] for one in found if isinstance(one.get("answered_by"), str)), None)
+        for found in tables
+    ]
+    cut_off = [any(one.get("finish_reason") == "length" for one in found) for found in tables]
+    off = [_beyond(side) for side in sides if isinstance(side.get("usage"), dict)]
+    thoughts = [str(side.get("output", "")).strip().lower().startswith(_THOUGHTS) for side in sides]
+    counted = Counter(name for name in names if name is not None)
+    if not (any(cut_off) or any(off) or any(thoughts) or counted or told_of_replies):
+        return None
+    told = {"scored": len(records), "cut_off": sum(cut_off), "off_scale": sum(map(bool, off))}
+    if any(thoughts):
+        told["with_thoughts"] = sum(thoughts)
+    told |= told_of_replies
+    return {**where, **told, "answered_by": dict(counted)}
+
+
+def told_of_model(mine: list[Told]) -> Told:
+    """Say how many of a model's replies were cut off and who gave them, where any tell."""
+    cut_off = sum(one["cut_off"] for one in mine)
+    thoughts = sum(one.get("with_thoughts", 0) for one in mine)
+    others = {key: sum(one.get(key, 0) for one in mine) for key in ("refused", "empty")}
+    names = sum((Counter(one["answered_by"]) for one in mine), Counter[str]())
+    told = {"cut_off": cut_off, "with_thoughts": thoughts, **others, "answered_by": dict(names)}
+    return {key: said for key, said in told.items() if said}
+
+
+def _beyond(side: Told) -> list[float]:
+    changed = side.get("clamped_from")
+    numbers = list(changed.values()) if isinstance(changed, dict) else []
+    return [one for one in numbers if isinstance(one, int | float) and (one < -0.001 or one > 1.001)]  # noqa: PLR2004
+
 
 Values = list[float | None]  # by example
 Key = tuple[str, str | None, str, str]  # evaluator, task model, split, candidate
