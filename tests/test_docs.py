@@ -14,8 +14,7 @@ import pytest
 
 from optimize_eval.base.errors import FailureKind
 from optimize_eval.cli.languages import LANGUAGES
-from optimize_eval.sweepfile.evaluator_keys import evaluator_keys
-from optimize_eval.sweepfile.keys import gate_keys, optimize_keys, run_keys
+from optimize_eval.config.sweep_files import evaluator_keys, gate_keys, optimize_keys, run_keys
 from optimize_eval.tasks.dialects import POST_PROCESS, RULES
 from tests.front_door import Cli
 from tests.paths import PROGRAM, ROOT

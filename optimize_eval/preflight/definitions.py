@@ -2,8 +2,8 @@
 
 import os
 
+from optimize_eval.config.sweep_files import evaluator_keys
 from optimize_eval.preflight.data_files import CheckedFile
-from optimize_eval.sweepfile.evaluator_keys import evaluator_keys
 from optimize_eval.tasks.yaml.loading import check_task
 
 SUFFIXES = (".yaml", ".yml")

@@ -7,16 +7,16 @@ from typing import Any
 from optimize_eval.base.errors import DataError, Problem, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
+from optimize_eval.config.model_tables import load_models
+from optimize_eval.config.prompts import NAMES, check_prompting
+from optimize_eval.config.sweep_files import SUFFIX, KeyPlace, Sweep
 from optimize_eval.data.candidates import Candidate
 from optimize_eval.data.selection import parse_selection
 from optimize_eval.evaluators.kinds import kind_of
 from optimize_eval.evaluators.task_kind import task_spec
 from optimize_eval.models.model_kinds import CMD, Tasks, parse_model, program_spec, tasks_of
-from optimize_eval.options.prompts import NAMES, check_prompting
 from optimize_eval.preflight.data_files import CheckedFile
 from optimize_eval.run.splits import SplitSource, choose
-from optimize_eval.sweepfile import SUFFIX, KeyPlace, Sweep
-from optimize_eval.sweepfile.models import load_models
 from optimize_eval.tasks.of_replies import extraction_of
 from optimize_eval.tasks.prompts import Where, check_prompts, load_prompts
 from optimize_eval.tasks.templates import hosted

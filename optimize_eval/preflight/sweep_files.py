@@ -7,6 +7,7 @@ from typing import Any
 from optimize_eval.base.errors import DataError, Problem, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.protocol import ScoreRange
+from optimize_eval.config.sweep_files import KeyPlace, Sweep, read_sweep
 from optimize_eval.data.candidates import Candidate, CandidatePath, field_candidates, load_candidates
 from optimize_eval.data.datasets import MAX_RECORDS, ParsedFile, read_dataset
 from optimize_eval.evaluators.kinds import kind_of
@@ -16,8 +17,6 @@ from optimize_eval.preflight.overlapping import with_leaks
 from optimize_eval.preflight.prompted import check_prompted
 from optimize_eval.run.splits import SplitSource, check_fields, check_labels
 from optimize_eval.store.manifest import KEEP, LEAKS
-from optimize_eval.sweepfile import KeyPlace, Sweep
-from optimize_eval.sweepfile.reading import read_sweep
 
 SPLITS = {"dataset": "train", "valset": "val", "testset": "test"}
 

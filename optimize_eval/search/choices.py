@@ -5,9 +5,9 @@ from dataclasses import fields
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.config.search import SearchOptions
 from optimize_eval.data.candidates import Candidate
 from optimize_eval.data.selection import parse_selection
-from optimize_eval.options.search import SearchOptions
 from optimize_eval.search.plan import selection_of
 from optimize_eval.search.proposing.proposers import ProposerSpec
 from optimize_eval.search.roles import with_val

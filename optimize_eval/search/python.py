@@ -14,21 +14,18 @@ import orjson
 
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.names import distinct
-from optimize_eval.data.candidates import Candidate, CandidatePath, load_candidates
-from optimize_eval.options import search
-from optimize_eval.options.arguments import OptimizeArguments
-from optimize_eval.options.calling import (
+from optimize_eval.config import search
+from optimize_eval.config.arguments import Given, Keywords, OptimizeArguments
+from optimize_eval.config.calling import (
     NoteOptions,
     PricedServerOptions,
     SlotOptions,
     SpendingOptions,
     TimeOptions,
 )
-from optimize_eval.options.definitions import DefinitionOptions, given_of
-from optimize_eval.options.evaluators import JudgeOptions, ReachOptions
-from optimize_eval.options.keywords import Given, Keywords
-from optimize_eval.options.prompts import PromptingOptions
-from optimize_eval.options.reached import judge_of, manners_of, starting_spec
+from optimize_eval.config.evaluators import JudgeOptions, ReachOptions, judge_of, manners_of, starting_spec
+from optimize_eval.config.prompts import DefinitionOptions, PromptingOptions, given_of
+from optimize_eval.data.candidates import Candidate, CandidatePath, load_candidates
 from optimize_eval.results import Run, load_run
 from optimize_eval.search.callables import Function, connecting, function_spec
 from optimize_eval.search.choices import wanted_of

@@ -12,11 +12,11 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import check_task_model
+from optimize_eval.config.compared import Leaks
 from optimize_eval.data.candidates import Candidate
 from optimize_eval.evaluators.addressed import check_headers
 from optimize_eval.evaluators.kinds import identify, kind_of
 from optimize_eval.models.model_kinds import program_of
-from optimize_eval.options.compared import Leaks
 from optimize_eval.run.splits import check_labels, sighted
 from optimize_eval.search.callables import is_function
 from optimize_eval.search.components import Texts, of_json, plain

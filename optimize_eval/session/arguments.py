@@ -8,12 +8,11 @@ from typing import Any
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.files import STDIN
+from optimize_eval.config.sweep_files import read_evaluator, spec_of
 from optimize_eval.data.candidates import LONGEST_NAME, Candidate, CandidatePath
 from optimize_eval.evaluators.kinds import check_used, named_apart, parse_evaluator
 from optimize_eval.session.host import Say
 from optimize_eval.session.inputs import is_utf8
-from optimize_eval.sweepfile import spec_of
-from optimize_eval.sweepfile.reading import read_evaluator
 
 OneEvaluator = str | Mapping[str, Any]
 OneCandidate = str | Path | Mapping[str, str]

@@ -10,18 +10,29 @@ from pathlib import Path
 from typing import Unpack
 
 from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.config import values
+from optimize_eval.config.arguments import BenchArguments, Given, Keywords, SweepArguments, check_value
+from optimize_eval.config.calling import FolderOptions, HandlingOptions, PricedServerOptions, RecheckOptions
+from optimize_eval.config.compared import BoardGateOptions, ComparisonOptions, RunGateOptions
+from optimize_eval.config.evaluators import (
+    JudgeOptions,
+    ProgramOptions,
+    ReachOptions,
+    judge_of,
+    manners_of,
+    starting_spec,
+)
+from optimize_eval.config.prompts import (
+    NAMES,
+    BenchOptions,
+    BoardOptions,
+    DefinedDataOptions,
+    DefinitionOptions,
+    PromptingOptions,
+    check_prompting,
+    given_of,
+)
 from optimize_eval.findings.metric_rows import records_of
-from optimize_eval.options import values
-from optimize_eval.options.arguments import BenchArguments, SweepArguments
-from optimize_eval.options.bench import BenchOptions, BoardOptions
-from optimize_eval.options.calling import FolderOptions, HandlingOptions, PricedServerOptions, RecheckOptions
-from optimize_eval.options.compared import ComparisonOptions
-from optimize_eval.options.definitions import DefinedDataOptions, DefinitionOptions, given_of
-from optimize_eval.options.evaluators import JudgeOptions, ProgramOptions, ReachOptions
-from optimize_eval.options.gates import BoardGateOptions, RunGateOptions
-from optimize_eval.options.keywords import Given, Keywords, check_value
-from optimize_eval.options.prompts import NAMES, PromptingOptions, check_prompting
-from optimize_eval.options.reached import judge_of, manners_of, starting_spec
 from optimize_eval.results import Ending, Run
 from optimize_eval.session.arguments import (
     OneCandidate,

@@ -9,11 +9,11 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.manners import Caps
+from optimize_eval.config.calling import SLOTS
+from optimize_eval.config.compared import BoardGateOptions, RunGateOptions
+from optimize_eval.config.declared import OptionGroup, as_dict
 from optimize_eval.evaluators.kinds import models_called
 from optimize_eval.findings.demands import GateOptions
-from optimize_eval.options.calling import SLOTS
-from optimize_eval.options.declared import OptionGroup, as_dict
-from optimize_eval.options.gates import BoardGateOptions, RunGateOptions
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.reuse import check_reuse
 from optimize_eval.run.runner import Settings

@@ -10,11 +10,11 @@ from typing import Any
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import check_task_model
+from optimize_eval.config.compared import ComparisonOptions, Leaks
 from optimize_eval.data.candidates import THE_TASK, Candidate, CandidatePath
 from optimize_eval.data.selection import parse_selection
 from optimize_eval.findings.demands import NO_GATES, Demands, GateOptions, read_demands
 from optimize_eval.models.model_kinds import Tasks
-from optimize_eval.options.compared import ComparisonOptions, Leaks
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import Plan, plan_run
 from optimize_eval.run.resume import look_at

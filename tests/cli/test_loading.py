@@ -64,7 +64,7 @@ SPARED = {  # command → modules of ours that are none of its business
         *OF_MODELS,
         "optimize_eval.evaluators.command_kind",
         "optimize_eval.programs.command",
-        "optimize_eval.sweepfile",
+        "optimize_eval.config.sweep_files",
     ),
     "validate": (*OF_MODELS, "optimize_eval.tasks.yaml"),
     "schema": ("optimize_eval.run", "optimize_eval.base.evaluator", "optimize_eval.findings"),

@@ -14,11 +14,10 @@ import pytest
 
 from optimize_eval.base import shipped
 from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.config.sweep_files import read_evaluator, spec_of
 from optimize_eval.evaluators.kinds import identify
 from optimize_eval.session.benching.benchmark import Benchmark
 from optimize_eval.session.replying.identities import identity_of
-from optimize_eval.sweepfile import spec_of
-from optimize_eval.sweepfile.reading import read_evaluator
 from optimize_eval.tasks import load_tasks
 
 FILES = {

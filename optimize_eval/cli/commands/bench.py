@@ -13,12 +13,17 @@ from optimize_eval.cli.printed import leaderboards
 from optimize_eval.cli.printed.shown import row as show_row
 from optimize_eval.cli.printed.shown import task as show_task
 from optimize_eval.cli.viewing import viewed
-from optimize_eval.options.bench import BenchOptions, BoardOptions, OneTaskOptions
-from optimize_eval.options.calling import FolderOptions, HandlingOptions, PricedServerOptions
-from optimize_eval.options.definitions import DefinedDataOptions, given_of
-from optimize_eval.options.gates import BoardGateOptions
-from optimize_eval.options.output import PlanOptions, ShownOptions, ViewOptions
-from optimize_eval.options.reached import manners_of, refuse_blank, starting_spec
+from optimize_eval.config.calling import FolderOptions, HandlingOptions, PricedServerOptions
+from optimize_eval.config.compared import BoardGateOptions
+from optimize_eval.config.evaluators import manners_of, refuse_blank, starting_spec
+from optimize_eval.config.printing import PlanOptions, ShownOptions, ViewOptions
+from optimize_eval.config.prompts import (
+    BenchOptions,
+    BoardOptions,
+    DefinedDataOptions,
+    OneTaskOptions,
+    given_of,
+)
 from optimize_eval.run.runner import Status
 from optimize_eval.session.benching.benches import PreparedBench, carry_out_bench
 from optimize_eval.session.benching.benchmark import benchmark_of

@@ -12,6 +12,8 @@ from optimize_eval.cli.options import board_gates, gates
 from optimize_eval.cli.options.completion import complete_run
 from optimize_eval.cli.options.newest_run import choose_other_run
 from optimize_eval.cli.printed import page, page_of_diff
+from optimize_eval.config.compared import RunGateOptions
+from optimize_eval.config.printing import PrintOptions
 from optimize_eval.findings import demands
 from optimize_eval.findings import demands as board_demands
 from optimize_eval.findings.diff_boards import compare_boards, with_metrics
@@ -19,8 +21,6 @@ from optimize_eval.findings.diff_runs import compare_runs
 from optimize_eval.findings.gates import Gate
 from optimize_eval.findings.stored_boards import is_board, load_with_examples
 from optimize_eval.findings.stored_summary import summarise_stored
-from optimize_eval.options.gates import RunGateOptions
-from optimize_eval.options.output import PrintOptions
 from optimize_eval.reports.terminal import boards as boards_report
 from optimize_eval.reports.terminal import diff as report
 from optimize_eval.store.stored import open_stored

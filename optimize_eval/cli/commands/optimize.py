@@ -24,21 +24,27 @@ from optimize_eval.cli.options.sweep_file import (
 )
 from optimize_eval.cli.printed.search_ending import carry_out
 from optimize_eval.cli.viewing import viewed
-from optimize_eval.data.candidates import Candidate, CandidatePath, load_candidates
-from optimize_eval.options import search
-from optimize_eval.options.calling import (
+from optimize_eval.config import search
+from optimize_eval.config.calling import (
     NoteOptions,
     PricedServerOptions,
     SlotOptions,
     SpendingOptions,
     TimeOptions,
 )
-from optimize_eval.options.compared import TaskModelOption
-from optimize_eval.options.definitions import DefinitionOptions, given_of
-from optimize_eval.options.evaluators import JudgeOptions, NamedEvaluatorOptions, ReachOptions
-from optimize_eval.options.output import RunPlanOptions, ShownOptions, ViewOptions
-from optimize_eval.options.prompts import PromptingOptions
-from optimize_eval.options.reached import judge_of, manners_of, refuse_blank, starting_spec
+from optimize_eval.config.compared import TaskModelOption
+from optimize_eval.config.evaluators import (
+    JudgeOptions,
+    NamedEvaluatorOptions,
+    ReachOptions,
+    judge_of,
+    manners_of,
+    refuse_blank,
+    starting_spec,
+)
+from optimize_eval.config.printing import RunPlanOptions, ShownOptions, ViewOptions
+from optimize_eval.config.prompts import DefinitionOptions, PromptingOptions, given_of
+from optimize_eval.data.candidates import Candidate, CandidatePath, load_candidates
 from optimize_eval.session.settings import handling_of
 
 if TYPE_CHECKING:

@@ -15,18 +15,16 @@ from optimize_eval.cli.cleanup import owned_processes
 from optimize_eval.cli.options.evaluators import evaluators_of
 from optimize_eval.cli.options.prompts import compared_of
 from optimize_eval.cli.options.sweep_file import SweepFile, SweepOption, keys_of
+from optimize_eval.config import compared
+from optimize_eval.config.calling import SLOTS, ServerOptions
+from optimize_eval.config.declared import Heading
+from optimize_eval.config.evaluators import ScoringOptions, judge_of, manners_of, starting_spec
+from optimize_eval.config.printing import PrintOptions
+from optimize_eval.config.prompts import DefinitionOptions, PromptingOptions, given_of
 from optimize_eval.data.candidates import Candidate
 from optimize_eval.data.example import Example
 from optimize_eval.data.selection import parse_selection
 from optimize_eval.evaluators.addressed import check_headers
-from optimize_eval.options import compared
-from optimize_eval.options.calling import SLOTS, ServerOptions
-from optimize_eval.options.declared import Heading
-from optimize_eval.options.definitions import DefinitionOptions, given_of
-from optimize_eval.options.evaluators import ScoringOptions
-from optimize_eval.options.output import PrintOptions
-from optimize_eval.options.prompts import PromptingOptions
-from optimize_eval.options.reached import judge_of, manners_of, starting_spec
 from optimize_eval.preflight import DEFAULT_BUDGET
 from optimize_eval.preflight.checks import examine_all
 from optimize_eval.preflight.examined import SENTINEL, Examined, Material

@@ -15,13 +15,12 @@ from optimize_eval.cli.options.completion import complete_run
 from optimize_eval.cli.options.newest_run import choose_run
 from optimize_eval.cli.printed import checked, page, records, searched, step_summary
 from optimize_eval.cli.printed.some_examples import find_examples
+from optimize_eval.config.compared import ChoiceOptions, MovedSplitOptions, RunGateOptions
+from optimize_eval.config.printing import PrintOptions
 from optimize_eval.findings import demands
 from optimize_eval.findings import demands as board_demands
 from optimize_eval.findings.stored_boards import ANEW, own_boards, stored_board
 from optimize_eval.findings.stored_summary import summarise_stored
-from optimize_eval.options.compared import ChoiceOptions, MovedSplitOptions
-from optimize_eval.options.gates import RunGateOptions
-from optimize_eval.options.output import PrintOptions
 from optimize_eval.store.folder import LEADERBOARD
 from optimize_eval.store.manifest import is_bench
 from optimize_eval.store.stored import StoredRun, open_stored, unnamed, with_everything

@@ -12,20 +12,19 @@ from optimize_eval.cli.options.completion import complete_run
 from optimize_eval.cli.options.evaluators import check_meant, texts_of
 from optimize_eval.cli.options.sweep_file import is_flag
 from optimize_eval.cli.printed import leaderboards
-from optimize_eval.evaluators.kinds import given_name, parse_evaluator
-from optimize_eval.options.calling import (
+from optimize_eval.config.calling import (
     CallOptions,
     NoteOptions,
     PricedServerOptions,
     SpendingOptions,
     StopOptions,
 )
-from optimize_eval.options.compared import MovedCandidateOptions, MovedSplitOptions
-from optimize_eval.options.declared import Heading
-from optimize_eval.options.definitions import DefinedDataOptions, given_of
-from optimize_eval.options.evaluators import ScoringOptions
-from optimize_eval.options.output import ShownOptions
-from optimize_eval.options.reached import judge_of, manners_of, starting_spec
+from optimize_eval.config.compared import MovedCandidateOptions, MovedSplitOptions
+from optimize_eval.config.declared import Heading
+from optimize_eval.config.evaluators import ScoringOptions, judge_of, manners_of, starting_spec
+from optimize_eval.config.printing import ShownOptions
+from optimize_eval.config.prompts import DefinedDataOptions, given_of
+from optimize_eval.evaluators.kinds import given_name, parse_evaluator
 from optimize_eval.session.remeasuring import remeasure, scorers_in
 from optimize_eval.session.replying.defining import check_sandbox, named_scorers
 from optimize_eval.session.rescoring import carry_out_rescoring, prepare_rescoring

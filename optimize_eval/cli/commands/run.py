@@ -10,14 +10,11 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
 from optimize_eval.cli.options.evaluators import evaluators_of
 from optimize_eval.cli.options.sweep_file import SweepFile, SweepOption, sweep_of
-from optimize_eval.options.calling import FolderOptions, HandlingOptions, PricedServerOptions, RecheckOptions
-from optimize_eval.options.compared import ComparisonOptions
-from optimize_eval.options.definitions import DefinitionOptions, given_of
-from optimize_eval.options.evaluators import ScoringOptions
-from optimize_eval.options.gates import RunGateOptions
-from optimize_eval.options.output import LastFailedOptions, RunPlanOptions, ShownOptions, ViewOptions
-from optimize_eval.options.prompts import PromptingOptions
-from optimize_eval.options.reached import judge_of, manners_of, starting_spec
+from optimize_eval.config.calling import FolderOptions, HandlingOptions, PricedServerOptions, RecheckOptions
+from optimize_eval.config.compared import ComparisonOptions, RunGateOptions
+from optimize_eval.config.evaluators import ScoringOptions, judge_of, manners_of, starting_spec
+from optimize_eval.config.printing import LastFailedOptions, RunPlanOptions, ShownOptions, ViewOptions
+from optimize_eval.config.prompts import DefinitionOptions, PromptingOptions, given_of
 
 if TYPE_CHECKING:
     from optimize_eval.session.settings import Handling

@@ -17,14 +17,13 @@ from optimize_eval.cli import output
 from optimize_eval.cli.cleanup import owned_processes
 from optimize_eval.cli.options.evaluators import named_evaluators
 from optimize_eval.cli.progress import WaitingLine
+from optimize_eval.config.calling import PatienceOptions
+from optimize_eval.config.compared import TaskModelOption
+from optimize_eval.config.declared import Heading
+from optimize_eval.config.evaluators import ScoringOptions, judge_of, manners_of, starting_spec
 from optimize_eval.data.candidates import load_only_candidate
 from optimize_eval.data.datasets import load_example, parse_example
 from optimize_eval.evaluators.kinds import connect
-from optimize_eval.options.calling import PatienceOptions
-from optimize_eval.options.compared import TaskModelOption
-from optimize_eval.options.declared import Heading
-from optimize_eval.options.evaluators import ScoringOptions
-from optimize_eval.options.reached import judge_of, manners_of, starting_spec
 from optimize_eval.run.attempt import attempt
 
 EXAMPLES = """\b

@@ -16,12 +16,11 @@ from optimize_eval.cli import output
 from optimize_eval.cli.cleanup import Reaper, owned_processes
 from optimize_eval.cli.interrupts import stoppable
 from optimize_eval.cli.options.evaluators import named_evaluators
+from optimize_eval.config.calling import SlotOptions
+from optimize_eval.config.compared import TaskModelOption
+from optimize_eval.config.declared import Heading
+from optimize_eval.config.evaluators import ScoringOptions, judge_of, starting_spec
 from optimize_eval.evaluators.kinds import connect, kind_of
-from optimize_eval.options.calling import SlotOptions
-from optimize_eval.options.compared import TaskModelOption
-from optimize_eval.options.declared import Heading
-from optimize_eval.options.evaluators import ScoringOptions
-from optimize_eval.options.reached import judge_of, starting_spec
 from optimize_eval.programs.codec import Url
 from optimize_eval.run.stop import Stop
 from optimize_eval.serve.connections import Acceptor, is_loopback, listen, url_of

@@ -10,11 +10,11 @@ import typer
 from optimize_eval.base.errors import SHOWN_PROBLEMS, Problem, UsageError
 from optimize_eval.cli import output
 from optimize_eval.cli.options import shared as options
+from optimize_eval.config.sweep_files import SUFFIX
 from optimize_eval.data.other_tools import KIND as OTHER_TOOL
 from optimize_eval.preflight.data_files import CheckedFile, check_data, other_tool_of
 from optimize_eval.reports.terminal import task_errors
 from optimize_eval.store.layout import LeakedRow
-from optimize_eval.sweepfile import SUFFIX
 
 EXAMPLES = """\b
 Examples:

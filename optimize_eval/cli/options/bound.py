@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from optimize_eval.cli.options.completion import BY_METAVAR
-from optimize_eval.options.declared import REQUIRED, Declared, OptionGroup, declared, made
+from optimize_eval.config.declared import REQUIRED, Declared, OptionGroup, declared, made
 
 _OPTIONS = "options"  # the attribute of a command that has what it declared
 

@@ -9,8 +9,8 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.cli import output
 from optimize_eval.cli.options.sweep_file import is_flag, sweep_of
-from optimize_eval.options.declared import declared
-from optimize_eval.options.evaluators import JudgeOptions, NamedEvaluatorOptions, ReachOptions
+from optimize_eval.config.declared import declared
+from optimize_eval.config.evaluators import JudgeOptions, NamedEvaluatorOptions, ReachOptions
 
 Specs = TypeVar("Specs", bound=Sequence[EvaluatorSpec])
 

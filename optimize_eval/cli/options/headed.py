@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from optimize_eval.options.declared import Heading
+from optimize_eval.config.declared import Heading
 
 _PLAIN = "Options"
 _FIRST = 30  # the widest column of flags

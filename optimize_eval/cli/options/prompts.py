@@ -9,9 +9,9 @@ import typer
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.cli.options.sweep_file import candidates_named, is_flag, sweep_of
+from optimize_eval.config.compared import CandidateOptions
+from optimize_eval.config.prompts import ModelOptions, PromptingOptions, check_prompting
 from optimize_eval.data.candidates import CandidatePath
-from optimize_eval.options.compared import CandidateOptions
-from optimize_eval.options.prompts import ModelOptions, PromptingOptions, check_prompting
 from optimize_eval.session.replying.prompting import Prompting, load_prompting
 
 Named = tuple[tuple[CandidatePath, ...], tuple[str, ...], Prompting | None]

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from optimize_eval.cli.options.bound import typed
-from optimize_eval.options.declared import declared
-from optimize_eval.options.output import PrintOptions
+from optimize_eval.config.declared import declared
+from optimize_eval.config.printing import PrintOptions
 
 Json = Annotated[bool, typed(declared(PrintOptions)["as_json"])]

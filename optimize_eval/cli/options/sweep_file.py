@@ -10,12 +10,12 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
 from optimize_eval.cli.commands.table import ORDER
 from optimize_eval.cli.options.bound import options_of
+from optimize_eval.config.compared import CandidateOptions
+from optimize_eval.config.declared import Declared, Heading
 from optimize_eval.data.candidates import CandidatePath
-from optimize_eval.options.compared import CandidateOptions
-from optimize_eval.options.declared import Declared, Heading
 
 if TYPE_CHECKING:
-    from optimize_eval.sweepfile import Sweep
+    from optimize_eval.config.sweep_files import Sweep
 
 QUOTE = "an option takes one value: quote a pattern, 'prompts/*.txt', or your shell makes many words of it"
 
@@ -37,8 +37,10 @@ def take_sweep(context: typer.Context, path: str | None) -> str | None:
         return None
     if context.obj is not None:
         raise UsageError(f"{path} is a second sweep file", hint="name one: as the argument, or with -c")
-    from optimize_eval.sweepfile import SUFFIX  # noqa: PLC0415  most commands have none
-    from optimize_eval.sweepfile.reading import load_sweep  # noqa: PLC0415
+    from optimize_eval.config.sweep_files import (  # noqa: PLC0415  few need it
+        SUFFIX,
+        load_sweep,
+    )
 
     if not path.endswith(SUFFIX):
         meant = _ABOUT_YAML if path.endswith(_YAML) else f"name a candidate with --candidate; {QUOTE}"

@@ -7,7 +7,7 @@ from optimize_eval.base import checks
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import LONGEST_TIMEOUT
 from optimize_eval.base.protocol import ScoreRange
-from optimize_eval.options.values import OneOf, filters
+from optimize_eval.config.values import OneOf, filters
 
 Schema = dict[str, Any]
 

@@ -5,12 +5,17 @@ from typing import Any
 
 from optimize_eval.base.checks import Keys
 from optimize_eval.cli.schemas.checks import NUMBER, OBJECT, TEXT, TEXTS, Schema, describe_check
-from optimize_eval.options.declared import all_declared
-from optimize_eval.options.evaluators import ReachOptions
-from optimize_eval.sweepfile import target_keys
-from optimize_eval.sweepfile.evaluator_keys import evaluator_keys
-from optimize_eval.sweepfile.keys import GROUPS, gate_keys, optimize_keys, run_keys
-from optimize_eval.sweepfile.models import model_keys
+from optimize_eval.config.declared import all_declared
+from optimize_eval.config.evaluators import ReachOptions
+from optimize_eval.config.model_tables import model_keys
+from optimize_eval.config.sweep_files import (
+    GROUPS,
+    evaluator_keys,
+    gate_keys,
+    optimize_keys,
+    run_keys,
+    target_keys,
+)
 
 _HERE = "."
 _OF_MODELS: Mapping[str, Schema] = {

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
+from optimize_eval.config.evaluators import judge_of
+from optimize_eval.config.prompts import BenchOptions
 from optimize_eval.data.selection import EVERYTHING, Selection, parse_selection
 from optimize_eval.evaluators.kinds import kind_of, parse_evaluators
 from optimize_eval.evaluators.task_kind import NO_OWN, scorer_spec
 from optimize_eval.models.model_kinds import Tasks
-from optimize_eval.options.bench import BenchOptions
-from optimize_eval.options.reached import judge_of
 from optimize_eval.session.replying.models import identified, model_specs
 from optimize_eval.tasks import TaskFile
 from optimize_eval.tasks.defined import NOTHING_GIVEN, Given

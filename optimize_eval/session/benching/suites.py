@@ -6,9 +6,9 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from optimize_eval.base.errors import DataError, Problem, UsageError
+from optimize_eval.config.sweep_files import evaluator_keys
 from optimize_eval.session.benching.defined_files import FoundTask
 from optimize_eval.session.replying.defining import read_task
-from optimize_eval.sweepfile.evaluator_keys import evaluator_keys
 from optimize_eval.tasks.defined import Given
 from optimize_eval.tasks.definition import TaskDefinition
 from optimize_eval.tasks.yaml.loading import Checked, check_task

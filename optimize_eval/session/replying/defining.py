@@ -72,7 +72,7 @@ def _scorers_of(spec: EvaluatorSpec, given: Given, say: Say) -> Iterator[Evaluat
 
 def read_task(path: Path, given: Given) -> "TaskDefinition":
     """Read a task with its parameters; raises DataError with all that is wrong, or whose file it is."""
-    from optimize_eval.sweepfile.evaluator_keys import evaluator_keys  # noqa: PLC0415  see scorers_of
+    from optimize_eval.config.sweep_files import evaluator_keys  # noqa: PLC0415  see scorers_of
     from optimize_eval.tasks.yaml.loading import load_task  # noqa: PLC0415  it reads YAML
 
     keys = evaluator_keys(str(path.parent))
@@ -120,8 +120,10 @@ def scorers_of(
 
 def _program_of(scorer: "Scorer", path: str, defaults: EvaluatorSpec, sandbox: str) -> EvaluatorSpec | None:
     """Make the evaluator that a scorer is; programs that a task names are beside it."""
-    from optimize_eval.sweepfile import spec_of  # noqa: PLC0415  see read_task
-    from optimize_eval.sweepfile.reading import read_evaluator  # noqa: PLC0415
+    from optimize_eval.config.sweep_files import (  # noqa: PLC0415  few need it
+        read_evaluator,
+        spec_of,
+    )
     from optimize_eval.tasks.scored import evaluator_keys  # noqa: PLC0415
 
     keys = evaluator_keys(scorer.how)

@@ -5,13 +5,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.config.sweep_files import SUFFIX
 from optimize_eval.evaluators.kinds import named_apart
 from optimize_eval.evaluators.task_kind import check_one_base, task_spec
 from optimize_eval.models.model_kinds import Tasks, identify_model, tasks_of
-from optimize_eval.sweepfile import SUFFIX
 
 if TYPE_CHECKING:  # which loads an HTTP client
-    from optimize_eval.sweepfile.models import NamedModel
+    from optimize_eval.config.model_tables import NamedModel
 
 
 def model_specs(
@@ -59,6 +59,6 @@ def _models(
 
 
 def _of_file(path: str) -> "list[NamedModel]":
-    from optimize_eval.sweepfile.models import load_models  # noqa: PLC0415  it loads an HTTP client
+    from optimize_eval.config.model_tables import load_models  # noqa: PLC0415  it loads an HTTP client
 
     return load_models(path)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
+from optimize_eval.config.prompts import PromptingOptions
 from optimize_eval.data.candidates import Candidate
 from optimize_eval.models.model_kinds import Prompted, Tasks, prompted_of
-from optimize_eval.options.prompts import PromptingOptions
 from optimize_eval.programs.identity import Identity
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.splits import SplitSource
@@ -24,7 +24,7 @@ from optimize_eval.store.manifest import Manifest
 from optimize_eval.tasks.defined import Sample, defined_of
 
 if TYPE_CHECKING:  # most runs have no prompts
-    from optimize_eval.sweepfile.models import NamedModel
+    from optimize_eval.config.model_tables import NamedModel
     from optimize_eval.tasks.prompts import PromptFile
 
 

@@ -15,7 +15,7 @@ from typing import (
 )
 
 if TYPE_CHECKING:
-    from optimize_eval.options.values import OptionValue  # which loads more than most commands need
+    from optimize_eval.config.values import OptionValue  # which loads more than most commands need
 
 REQUIRED = ...  # the default of an option that has none
 

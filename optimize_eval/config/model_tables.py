@@ -12,9 +12,9 @@ from optimize_eval.base.checks import Keys
 from optimize_eval.base.errors import DataError, Problem, UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.manners import Manners
+from optimize_eval.config.values import price_of, prices_of
 from optimize_eval.models.providers import apart
 from optimize_eval.models.spec import ModelSpec
-from optimize_eval.options.prices import price_of, prices_of
 
 _MANNERS = ("rpm", "tpm", "concurrency")
 

@@ -1,10 +1,10 @@
-"""Options of what is compared, and over which examples."""
+"""Options of what is compared, what it is held against, and what is printed."""
 
 from enum import StrEnum
 from typing import Annotated, ClassVar
 
-from optimize_eval.options import values
-from optimize_eval.options.declared import Heading, Option, OptionGroup
+from optimize_eval.config import values
+from optimize_eval.config.declared import Heading, Option, OptionGroup
 
 RUN = "run"  # the table of a sweep file
 
@@ -165,3 +165,36 @@ class ComparisonOptions(
     CandidateOptions, AxisOptions, SplitOptions, PartOptions, GroupingOptions, LeakOptions
 ):
     """All that says what a run compares."""
+
+
+GATES = "gates"  # the table of a sweep file
+
+
+class BoardGateOptions(OptionGroup):
+    """What leaderboards are held against."""
+
+    heading: ClassVar = Heading.GATES
+
+    fail_under: Annotated[
+        tuple[str, ...], Option("Fail if the score is below this.", "MODEL[@TASK]=X", values.LOWEST)
+    ] = ()
+    no_regression_against: Annotated[
+        str | None, Option("Fail if worse than this bench or board.", "BENCH", values.PATH)
+    ] = None
+
+
+class RunGateOptions(BoardGateOptions):
+    """What runs are held against."""
+
+    fail_under: Annotated[
+        tuple[str, ...], Option("Fail if the mean is below this.", "NAME=MEAN", values.LOWEST, GATES)
+    ] = ()
+    max_gap: Annotated[
+        float | None, Option("Fail if train exceeds val by more than this.", "GAP", values.NUMBER, GATES)
+    ] = None
+    no_regression_against: Annotated[
+        str | None, Option("Fail if worse than this run or bench.", "RUN", values.PATH, GATES)
+    ] = None
+    margin: Annotated[
+        tuple[str, ...], Option("A loss too small to matter, in score units.", "[NAME=]X", values.MARGIN, RUN)
+    ] = ()

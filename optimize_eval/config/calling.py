@@ -4,9 +4,9 @@ import os
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar
 
-from optimize_eval.options import values
-from optimize_eval.options.compared import RUN
-from optimize_eval.options.declared import Heading, Option, OptionGroup
+from optimize_eval.config import values
+from optimize_eval.config.compared import RUN
+from optimize_eval.config.declared import Heading, Option, OptionGroup
 
 PATIENCE = "10m"
 SLOTS = min(32, 4 * (os.cpu_count() or 1))

@@ -10,18 +10,18 @@ import pytest
 
 from optimize_eval import UsageError, bench, optimize, sweep
 from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.config import calling, compared, evaluators, printing, search
+from optimize_eval.config import prompts as of_bench
+from optimize_eval.config.declared import Declared, OptionGroup, declared
+from optimize_eval.config.evaluators import judge_of, manners_of, starting_spec
+from optimize_eval.config.prompts import Refusals
+from optimize_eval.config.sweep_files import gate_keys, optimize_keys, run_keys
 from optimize_eval.findings.demands import NO_GATES
-from optimize_eval.options import bench as of_bench
-from optimize_eval.options import calling, compared, evaluators, gates, output, search
-from optimize_eval.options.declared import Declared, OptionGroup, declared
-from optimize_eval.options.prompts import Refusals
-from optimize_eval.options.reached import judge_of, manners_of, starting_spec
 from optimize_eval.search.plan import TOP
 from optimize_eval.search.proposing.proposers import TIMEOUT
 from optimize_eval.search.stopping import EarlyStop
 from optimize_eval.session.benching.benchmark import benchmark_of
 from optimize_eval.session.settings import Handling, gates_of, handling_of
-from optimize_eval.sweepfile.keys import gate_keys, optimize_keys, run_keys
 from tests.front_door import Cli
 from tests.paths import ROOT
 
@@ -76,8 +76,8 @@ TOGETHER = {  # a command that takes the one takes one of the others
     calling.SpendingOptions: (calling.PricedServerOptions,),
     calling.PricedServerOptions: (calling.NoteOptions,),
     calling.ResumeOptions: (calling.FolderOptions,),
-    calling.NoteOptions: (output.ShownOptions,),
-    output.PlanOptions: (output.ShownOptions,),
+    calling.NoteOptions: (printing.ShownOptions,),
+    printing.PlanOptions: (printing.ShownOptions,),
 }
 
 
@@ -190,8 +190,8 @@ def test_a_board_keeps_each_option_that_its_numbers_depend_on() -> None:
 
 def test_what_no_option_changes_is_as_programs_have_it() -> None:
     assert handling_of(calling.HandlingOptions()) == Handling()
-    assert gates_of(gates.RunGateOptions()) == gates_of(gates.BoardGateOptions())
-    assert gates_of(gates.RunGateOptions()).kept() == NO_GATES.kept()
+    assert gates_of(compared.RunGateOptions()) == gates_of(compared.BoardGateOptions())
+    assert gates_of(compared.RunGateOptions()).kept() == NO_GATES.kept()
     judge, manners = judge_of(evaluators.JudgeOptions()), manners_of(calling.PricedServerOptions())
     assert starting_spec(evaluators.ReachOptions(), judge, manners) == EvaluatorSpec()
     budget = search.BudgetOptions()

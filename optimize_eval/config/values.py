@@ -1,13 +1,18 @@
-"""What the value of an option may be in a sweep file and in a program; a command line goes by its type."""
+"""What the value of an option may be in a sweep file and in a program; prices in a TOML file."""
 
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from optimize_eval.base import checks, strict_json
+from optimize_eval.base import checks, files, strict_json, strict_toml
 from optimize_eval.base.checks import Check
+from optimize_eval.base.errors import DataError, Problem
+
+if TYPE_CHECKING:
+    from optimize_eval.base.manners import Prices
 
 
 class OptionValue(NamedTuple):
@@ -113,8 +118,6 @@ def sound_note(text: str | None) -> str | None:
 
 def _prices(value: object) -> Any:
     """Read a table of prices, or the file that has one."""
-    from optimize_eval.options.prices import load_prices, prices_of  # noqa: PLC0415  most runs have none
-
     return load_prices(value) if isinstance(value, str) else prices_of(value)
 
 
@@ -150,3 +153,45 @@ TEXTS = OptionValue(lambda _folder: checks.texts, list_of(checks.text))
 URL = same(checks.url)
 WEIGHTS = OptionValue(lambda _folder: checks.weights, _weights)
 WHOLE = same(checks.whole)
+
+
+HINT = 'write what a million tokens cost: "PROVIDER/MODEL" = {input = 0.15, output = 0.6}'
+
+
+def load_prices(path: str) -> "Prices":
+    """Read the prices of a file, a sweep file or one of its own; raises DataError."""
+    try:
+        table = strict_toml.loads(files.read(path, files.SETTINGS).decode()).get("prices", {})
+        return prices_of(table)
+    except DataError:
+        raise  # it names the file already
+    except UnicodeDecodeError:
+        raise _wrong(path, "not UTF-8") from None
+    except strict_toml.TomlFault as fault:
+        raise _wrong(path, f"not TOML: {fault.reason}", fault.line) from None
+    except ValueError as error:
+        raise _wrong(path, f"prices: {error}") from None
+
+
+def prices_of(table: Any) -> "Prices":
+    """Check a table of prices; raises ValueError."""
+    if not isinstance(table, dict):
+        raise ValueError(HINT)  # noqa: TRY004  as other checks of keys
+    return {model: price_of(price) for model, price in table.items()}
+
+
+def price_of(price: Any) -> tuple[float, float]:
+    """Check what a million tokens of prompts and of replies cost; raises ValueError."""
+    if not (isinstance(price, dict) and price.keys() == {"input", "output"}):
+        raise ValueError(HINT)
+    if not all(_is_amount(amount) for amount in price.values()):
+        raise ValueError(HINT)
+    return float(price["input"]), float(price["output"])
+
+
+def _is_amount(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
+
+
+def _wrong(path: str, reason: str, line: int | None = None) -> DataError:
+    return DataError([Problem(path=path, rule="bad_value", reason=reason, line=line)])

@@ -1,29 +1,170 @@
-"""Reading a sweep file: every problem at once, each at its line, and what can be used of the rest."""
+"""Sweep files: TOML that says what options say; every problem at once, each at its line.
+
+A Sweep is one that can be used. How one is read, with every problem and its line, is said in reading; which
+keys there are and what each takes, in keys. What the options mean is the commands' business.
+
+The keys of [[evaluator]] are in evaluator_keys.
+
+Most common ones are options of evaluators; the others have no flag.
+"""
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, fields, replace
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from optimize_eval.base import files, strict_toml
+from optimize_eval.base import checks, files, strict_toml
 from optimize_eval.base.checks import Check, Keys
 from optimize_eval.base.errors import DataError, Problem, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.frozen import frozen
+from optimize_eval.config import calling, compared, evaluators, prompts, search
+from optimize_eval.config.declared import all_declared, declared
+from optimize_eval.config.evaluators import ReachOptions
+from optimize_eval.config.values import prices_of
 from optimize_eval.data.candidates import CandidatePath
-from optimize_eval.evaluators.kinds import kinds
-from optimize_eval.options.prices import prices_of
-from optimize_eval.sweepfile import EvaluatorEntry, KeyPlace, Sweep, spec_of, target_keys
-from optimize_eval.sweepfile.evaluator_keys import evaluator_keys
-from optimize_eval.sweepfile.keys import gate_keys, optimize_keys, run_keys
+from optimize_eval.evaluators.kinds import kinds, named_apart
+
+if TYPE_CHECKING:
+    from optimize_eval.config.model_tables import NamedModel
+    from optimize_eval.evaluators.kind import Kind
+
+SUFFIX = ".toml"
+
+
+class KeyPlace(NamedTuple):
+    """A key of a table; the table's number counts those of the same name."""
+
+    table: str
+    number: int = 0
+    key: str = ""
+
+
+class EvaluatorEntry(NamedTuple):
+    """What the file says of one evaluator, which is its table number `number`."""
+
+    number: int
+    said: Mapping[str, Any]
+
+
+@frozen
+class Sweep:
+    """What a sweep file says: options by their names, the candidates, and one entry for each evaluator."""
+
+    path: str
+    candidates: tuple[CandidatePath, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    search: Mapping[str, Any] = field(default_factory=dict)  # options of `optimize` alone
+    entries: tuple[EvaluatorEntry, ...] = field(default=(), repr=False)
+    models: Mapping[str, "NamedModel"] = field(default_factory=dict)  # that no evaluator judges by
+    lines: Mapping[KeyPlace, int] = field(default_factory=dict, repr=False)
+
+    def problem(self, where: KeyPlace, reason: str, rule: str = "bad_value") -> Problem:
+        """Place a problem at the line of a key, or of its table where the key is not there."""
+        line = self.lines.get(where) or self.lines.get(where._replace(key=""))
+        return Problem(path=self.path, rule=rule, reason=reason, line=line)
+
+    def specs(self, defaults: EvaluatorSpec, given: Mapping[str, Any]) -> tuple[EvaluatorSpec, ...]:
+        """Make the evaluators; what is `given` by flags wins over what the file says of each."""
+        start = replace(defaults, cwd=str(Path(self.path).parent))
+        return named_apart(spec_of(entry.said, start, given) for entry in self.entries)
+
+
+def spec_of(said: Mapping[str, Any], start: EvaluatorSpec, given: Mapping[str, Any]) -> EvaluatorSpec:
+    """Make one evaluator of what is said of it; raises UsageError where its target is none."""
+    options = {**said, **given}
+    common = {key: value for key, value in options.items() if key in _COMMON}
+    target, kind = next((key, kind) for key, kind in target_keys().items() if key in said)
+    settings = {key: options[key] for key in kind.settings("") if key in options}
+    spec = kind.targets()[target].spec(said[target], replace(start, target=None, **common), settings)
+    return replace(spec, name=said["name"]) if "name" in said else spec
+
+
+def target_keys() -> dict[str, "Kind"]:
+    """List the keys that name an evaluator, each with the kind of evaluator that it is."""
+    return {key: kind for kind in kinds() for key in kind.targets()}
+
+
+_COMMON = {one.name for one in fields(EvaluatorSpec)} - {"name", "target"}
+
+
+GROUPS = (
+    *(
+        compared.SplitOptions,
+        compared.CandidateOptions,
+        compared.AxisOptions,
+        compared.PartOptions,
+        compared.GroupingOptions,
+        compared.LeakOptions,
+    ),
+    *(
+        calling.SlotOptions,
+        calling.StopOptions,
+        calling.SpendingOptions,
+        calling.ServerOptions,
+        calling.ResumeOptions,
+    ),
+    *(prompts.PromptingOptions, prompts.SandboxOptions, prompts.TurnOptions),
+    *(calling.FolderOptions, evaluators.ReachOptions, compared.RunGateOptions),
+    *(
+        search.ProposerOptions,
+        search.GoalOptions,
+        search.BudgetOptions,
+        search.StepOptions,
+        search.SearchSplitOptions,
+        search.BestOptions,
+    ),
+)
+
+
+def run_keys(folder: str) -> Keys:
+    """List what [run] takes; paths are relative to the sweep file's folder."""
+    return _keys(compared.RUN, folder)
+
+
+def gate_keys(folder: str) -> Keys:
+    """List what [gates] takes; paths are relative to the sweep file's folder."""
+    return _keys(compared.GATES, folder)
+
+
+def optimize_keys(folder: str) -> Keys:
+    """List what [optimize] takes."""
+    return _keys(search.OPTIMIZE, folder)
+
+
+def _keys(table: str, folder: str) -> Keys:
+    return {
+        one.key: one.option.value.key(folder)
+        for group in GROUPS
+        for one in all_declared([group]).values()
+        if one.option.table == table and one.option.value
+    }
+
+
+def evaluator_keys(folder: str) -> Keys:
+    """List what [[evaluator]] takes."""
+    options = {
+        one.key: one.option.value.key(folder)
+        for one in declared(ReachOptions).values()
+        if one.option.value is not None
+    }
+    common = {"name": checks.name, "env": checks.environment, "weight": checks.weight}
+    return {**common, **_target_keys(), **options, **_settings(folder)}
+
+
+def _target_keys() -> dict[str, Check]:
+    return {key: target.check for kind in kinds() for key, target in kind.targets().items()}
+
+
+def _settings(folder: str) -> dict[str, Check]:
+    return {key: check for kind in kinds() for key, check in kind.settings(folder).items()}
+
 
 _TABLES = ("run", "evaluator", "gates", "optimize", "prices", "model")
-if TYPE_CHECKING:
-    from optimize_eval.evaluators.kind import Kind
-    from optimize_eval.sweepfile.models import NamedModel
 
 _LIST = ".jsonl"
 _HEADER = re.compile(r"\s*(\[\[?)\s*([\w-]+)(?:\s*\.\s*([\w-]+))?")
@@ -110,7 +251,7 @@ class _Reading:
                 self._complain(where, f"no evaluator is called {bound!r}{_close(bound, evaluators)}")
 
     def _named_models(self, listed: Any) -> "dict[str, NamedModel]":
-        from optimize_eval.sweepfile.models import model_keys, named_model  # noqa: PLC0415  most have none
+        from optimize_eval.config.model_tables import model_keys, named_model  # noqa: PLC0415  most have none
 
         found = {}
         for number, table in enumerate(listed if isinstance(listed, list) else [listed]):

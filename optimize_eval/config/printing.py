@@ -2,7 +2,7 @@
 
 from typing import Annotated, ClassVar
 
-from optimize_eval.options.declared import Heading, Option, OptionGroup
+from optimize_eval.config.declared import Heading, Option, OptionGroup
 
 
 class PrintOptions(OptionGroup):

@@ -3,9 +3,9 @@
 from enum import StrEnum
 from typing import Annotated, ClassVar
 
-from optimize_eval.options import values
-from optimize_eval.options.compared import RUN, ChoiceOptions, LeakOptions, SplitOptions
-from optimize_eval.options.declared import Heading, Option, OptionGroup
+from optimize_eval.config import values
+from optimize_eval.config.compared import RUN, ChoiceOptions, LeakOptions, SplitOptions
+from optimize_eval.config.declared import Heading, Option, OptionGroup
 
 OPTIMIZE = "optimize"  # the table of a sweep file
 MODEL_VARIABLE = "OPTIMIZE_ANYTHING_MODEL"
