@@ -8,7 +8,8 @@ TYPE_CHECKING = False  # as typing has it, which takes long to load: until then 
 if TYPE_CHECKING:
     from typing import Any
 
-    from optimize_eval.assertions import evaluate, has_forbidden, label_in_set
+    from optimize_eval.api import bench, sweep
+    from optimize_eval.api_search import Search, optimize
     from optimize_eval.base.errors import (
         DataError,
         EvaluationError,
@@ -19,12 +20,17 @@ if TYPE_CHECKING:
     )
     from optimize_eval.base.outcome import Progress
     from optimize_eval.base.protocol import ScoreRange, validate_evaluator_payload
+    from optimize_eval.callables import (
+        command_evaluator,
+        evaluate,
+        has_forbidden,
+        http_evaluator,
+        label_in_set,
+        llm_judge_evaluator,
+    )
     from optimize_eval.data.datasets import load_dataset
     from optimize_eval.programs.leftovers import adopt_orphans
     from optimize_eval.results import Run, RunResults, load_run
-    from optimize_eval.run.callables import command_evaluator, http_evaluator, llm_judge_evaluator
-    from optimize_eval.search.python import Search, optimize
-    from optimize_eval.session.python import bench, sweep
     from optimize_eval.store.records import RunRecord
 
 __all__ = [
@@ -65,21 +71,21 @@ _HOMES = {
     "RunRecord": "store.records",
     "RunResults": "results",
     "ScoreRange": "base.protocol",
-    "Search": "search.python",
+    "Search": "api_search",
     "Skipped": "base.errors",
     "UsageError": "base.errors",
     "adopt_orphans": "programs.leftovers",
-    "bench": "session.python",
-    "command_evaluator": "run.callables",
-    "evaluate": "assertions",
-    "has_forbidden": "assertions",
-    "http_evaluator": "run.callables",
-    "label_in_set": "assertions",
-    "llm_judge_evaluator": "run.callables",
+    "bench": "api",
+    "command_evaluator": "callables",
+    "evaluate": "callables",
+    "has_forbidden": "callables",
+    "http_evaluator": "callables",
+    "label_in_set": "callables",
+    "llm_judge_evaluator": "callables",
     "load_dataset": "data.datasets",
     "load_run": "results",
-    "optimize": "search.python",
-    "sweep": "session.python",
+    "optimize": "api_search",
+    "sweep": "api",
     "validate_evaluator_payload": "base.protocol",
 }
 

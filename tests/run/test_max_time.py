@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from optimize_eval.api import ProgramHost
 from optimize_eval.base.checks import parse_duration
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.data.candidates import CandidatePath, load_candidates
 from optimize_eval.evaluators.kinds import parse_evaluators
 from optimize_eval.run.stop import GRACE, Stop
-from optimize_eval.session.background import ProgramHost
 from optimize_eval.session.host import Watch
 from optimize_eval.session.inputs import load_splits
 from optimize_eval.session.settings import Handling

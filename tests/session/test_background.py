@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from optimize_eval.api import ProgramHost, beside
 from optimize_eval.run.stop import GRACE
-from optimize_eval.session.background import ProgramHost, beside
 from tests.run.projects import await_that
 
 

@@ -37,10 +37,7 @@ def take_sweep(context: typer.Context, path: str | None) -> str | None:
         return None
     if context.obj is not None:
         raise UsageError(f"{path} is a second sweep file", hint="name one: as the argument, or with -c")
-    from optimize_eval.config.sweep_files import (  # noqa: PLC0415  few need it
-        SUFFIX,
-        load_sweep,
-    )
+    from optimize_eval.config.sweep_files import SUFFIX, load_sweep  # noqa: PLC0415  few need it
 
     if not path.endswith(SUFFIX):
         meant = _ABOUT_YAML if path.endswith(_YAML) else f"name a candidate with --candidate; {QUOTE}"

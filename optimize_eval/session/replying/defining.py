@@ -120,10 +120,7 @@ def scorers_of(
 
 def _program_of(scorer: "Scorer", path: str, defaults: EvaluatorSpec, sandbox: str) -> EvaluatorSpec | None:
     """Make the evaluator that a scorer is; programs that a task names are beside it."""
-    from optimize_eval.config.sweep_files import (  # noqa: PLC0415  few need it
-        read_evaluator,
-        spec_of,
-    )
+    from optimize_eval.config.sweep_files import read_evaluator, spec_of  # noqa: PLC0415  few need it
     from optimize_eval.tasks.scored import evaluator_keys  # noqa: PLC0415
 
     keys = evaluator_keys(scorer.how)

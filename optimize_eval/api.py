@@ -1,15 +1,26 @@
 """`sweep(…)` and `bench(…)`: what the commands `run` and `bench` do, for programs and notebooks.
 
+The session runs in a thread of its own, where Python delivers no signal. The calling thread waits, shows the
+progress and, where it is interrupted, lets the session end as a command's would: once for what is in flight
+to finish, once more to end it. Then the interrupt goes on.
+
 Arguments have the names of options; a wrong one raises UsageError before anything is called. Failures never
 raise: they are in the Run that is returned.
 """
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Unpack
+from threading import Lock, Thread
+from typing import Any, Generic, TypeVar, Unpack
 
+from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.files import STDIN
+from optimize_eval.base.outcome import Progress
 from optimize_eval.config import values
 from optimize_eval.config.arguments import BenchArguments, Given, Keywords, SweepArguments, check_value
 from optimize_eval.config.calling import FolderOptions, HandlingOptions, PricedServerOptions, RecheckOptions
@@ -32,28 +43,212 @@ from optimize_eval.config.prompts import (
     check_prompting,
     given_of,
 )
+from optimize_eval.config.sweep_files import read_evaluator, spec_of
+from optimize_eval.data.candidates import LONGEST_NAME, Candidate, CandidatePath
+from optimize_eval.evaluators.kinds import check_used, named_apart, parse_evaluator
 from optimize_eval.findings.metric_rows import records_of
 from optimize_eval.results import Ending, Run
-from optimize_eval.session.arguments import (
-    OneCandidate,
-    OneEvaluator,
-    OnePrompt,
-    candidates_of,
-    evaluators_of,
-    listed_as,
-    prompts_of,
-    texts_of,
-)
-from optimize_eval.session.background import ProgramHost, Show, beside
+from optimize_eval.run.stop import Stop
 from optimize_eval.session.benching.benches import carry_out_bench
 from optimize_eval.session.benching.benchmark import benchmark_of
 from optimize_eval.session.benching.defined import prepare_any
 from optimize_eval.session.calling import Finished
 from optimize_eval.session.ending import changed, exit_code, explained
+from optimize_eval.session.host import Say, Watch
+from optimize_eval.session.inputs import is_utf8
 from optimize_eval.session.replying.defining import scorers_among
 from optimize_eval.session.replying.prompting import Prompting, load_prompting
 from optimize_eval.session.settings import gates_of, handling_of
 from optimize_eval.session.sweeps import Prepared, carry_out, load_comparison, prepare
+
+OneEvaluator = str | Mapping[str, Any]
+OneCandidate = str | Path | Mapping[str, str]
+OnePrompt = str | Path | Mapping[str, str | Sequence[Mapping[str, str]] | Mapping[str, str]]
+
+_LIST = ".jsonl"
+
+
+def listed_as(what: str, given: Any) -> list[Any]:
+    """Give one of something, or several, as a list."""
+    if isinstance(given, str | Path | Mapping):
+        return [given]
+    if isinstance(given, Iterable) and not isinstance(given, bytes):
+        return [*given]
+    raise UsageError(
+        f"{given!r} is neither one {what} nor a list of them", hint=f"give one {what}, or a list"
+    )
+
+
+def texts_of(what: str, given: Any) -> list[str]:
+    """Give texts, of which there may be one alone."""
+    listed = listed_as(what, given)
+    if wrong := [one for one in listed if not isinstance(one, str)]:
+        raise UsageError(f"the {what} {wrong[0]!r} is not a text", hint="write it as the option takes it")
+    return listed
+
+
+def evaluators_of(
+    given: OneEvaluator | Iterable[OneEvaluator], defaults: EvaluatorSpec, say: Say
+) -> tuple[EvaluatorSpec, ...]:
+    """Read evaluators, each a text as -e takes it or what an [[evaluator]] of a sweep file says."""
+    listed = listed_as("evaluator", given)
+    if not listed:
+        raise UsageError("no evaluator is named", hint='name one: sweep(["./judge.sh"], …)')
+    specs = [_evaluator(one, f"evaluator {number}", defaults) for number, one in enumerate(listed, 1)]
+    check_used(specs, defaults, say)
+    return named_apart(specs)
+
+
+def _evaluator(given: object, called: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
+    match given:
+        case str():
+            return parse_evaluator(given, defaults)
+        case Mapping():
+            return spec_of(read_evaluator(given, called), defaults, {})
+    raise UsageError(
+        f"{called} is neither a text nor a table: {given!r}",
+        hint='write it as -e takes it, "./judge.sh", or as a sweep file says it, {"command": "./judge.sh"}',
+    )
+
+
+def candidates_of(given: OneCandidate | Iterable[OneCandidate]) -> list[CandidatePath | Candidate]:
+    """Read candidates: a text is a file, a glob or a JSONL list; a mapping has texts by their names."""
+    return [found for one in listed_as("candidate", given) for found in _candidates(one)]
+
+
+def _candidates(given: object) -> list[CandidatePath | Candidate]:
+    match given:
+        case str() | Path() if os.fspath(given) != STDIN:
+            return [CandidatePath(os.fspath(given), is_list=os.fspath(given).endswith(_LIST))]
+        case Mapping():
+            return [_candidate(name, text) for name, text in given.items()]
+    raise UsageError(
+        f"{given!r} is not a candidate", hint='name its file, "prompt.txt", or give its text: {"v1": "…"}'
+    )
+
+
+def prompts_of(given: OnePrompt | Iterable[OnePrompt]) -> list[str | Candidate]:
+    """Read prompts: a text is a file or a glob; a mapping has texts or messages by their names."""
+    named = [found for one in listed_as("prompt", given) for found in _candidates(_with_texts(one))]
+    return [one.path if isinstance(one, CandidatePath) else one for one in named]
+
+
+def _with_texts(given: object) -> object:
+    """Write messages among prompts as the texts that stand for them."""
+    if not isinstance(given, Mapping):
+        return given
+    from optimize_eval.tasks.prompts import prompt_of_messages  # noqa: PLC0415  most calls have none
+
+    return {
+        name: one if isinstance(one, str) else prompt_of_messages(str(name), one).text
+        for name, one in given.items()
+    }
+
+
+def _candidate(name: object, text: object) -> Candidate:
+    for what in (name, text):
+        if not isinstance(what, str) or not is_utf8(what):
+            raise UsageError(f"candidate {name!r} is not a text of UTF-8", hint='write {"v1": "…"}')
+    if not 0 < len(str(name)) <= LONGEST_NAME:
+        raise UsageError(
+            f"a candidate has a name of {len(str(name)):,} letters", hint=f"from 1 to {LONGEST_NAME}"
+        )
+    return Candidate(name=str(name), text=str(text))
+
+
+T = TypeVar("T")
+Show = Callable[[Sequence[Progress]], object]
+
+_TICK = 0.1  # seconds
+
+
+class ProgramHost:
+    """The host that a program is which calls us: it prints nothing, and its signals are its own."""
+
+    def __init__(self, show: Show | None = None) -> None:
+        self.stop = Stop()
+        self.notes: list[str] = []
+        self._show = show
+        self._progress: Sequence[Progress] = ()
+
+    def say(self, note: str) -> None:
+        self.notes.append(note)
+
+    def calling(self) -> AbstractContextManager[object]:
+        return nullcontext()
+
+    @contextmanager
+    def watching(self, *, is_recheck: bool) -> Iterator[Watch]:  # noqa: ARG002  shown alike
+        yield self._take
+
+    def show(self, progress: Sequence[Progress] | None = None) -> None:
+        """Hand over how far the session is, as copies: it goes on meanwhile."""
+        progress = self._progress if progress is None else progress
+        if self._show and progress:
+            self._show(tuple(replace(one) for one in progress))
+
+    def _take(self, progress: Sequence[Progress]) -> None:
+        self._progress = progress
+
+
+def beside(work: Callable[[], T], host: ProgramHost) -> T:
+    """Do the work in a thread of its own; an interrupt of the waiting ends the work first."""
+    doing = _Doing(work, host.stop)
+    try:
+        doing.thread.start()
+        while not doing.is_done(_TICK):
+            host.show()
+        doing.thread.join()  # a moment more, or the caller would still count it
+    except BaseException:
+        doing.end()
+        raise
+    return doing.result()
+
+
+class _Doing(Generic[T]):
+    """Work in another thread. Waiting is done on a bare lock: an interrupt leaves nothing else half taken."""
+
+    def __init__(self, work: Callable[[], T], stop: Stop) -> None:
+        self._work = work
+        self._stop = stop
+        self._results: list[T] = []
+        self._error: BaseException | None = None
+        self._is_done = False
+        self._doing = Lock()
+        self._doing.acquire()
+        self.thread = Thread(target=self._do, name="session")
+
+    def is_done(self, seconds: float) -> bool:
+        """Wait so long for the end, or for ever where it is negative."""
+        if not self._is_done:
+            self._doing.acquire(timeout=seconds)
+        return self._is_done
+
+    def result(self) -> T:
+        if self._error:
+            raise self._error
+        return self._results[0]
+
+    def end(self) -> None:
+        """Stop the work and wait for its end; interrupted once more, it is ended at once."""
+        self._stop.request()
+        is_begun = self.thread.ident is not None  # else it sees the stop before anything else
+        while is_begun and not self._is_done:
+            try:
+                self.is_done(-1)
+            except KeyboardInterrupt:
+                self._stop.request()
+
+    def _do(self) -> None:
+        try:
+            if not self._stop.is_requested:
+                self._results.append(self._work())
+        except BaseException as error:  # noqa: BLE001  raised where it is waited for
+            self._error = error
+        finally:
+            self._is_done = True
+            self._doing.release()
+
 
 _SWEEP = Keywords(
     "sweep",

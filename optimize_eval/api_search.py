@@ -12,6 +12,15 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import orjson
 
+from optimize_eval.api import (
+    OneCandidate,
+    OneEvaluator,
+    ProgramHost,
+    Show,
+    beside,
+    evaluators_of,
+    prompting_of,
+)
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.names import distinct
 from optimize_eval.config import search
@@ -39,10 +48,7 @@ from optimize_eval.search.proposing.proposers import (
     plain_proposer,
     reflection_proposer,
 )
-from optimize_eval.session.arguments import OneCandidate, OneEvaluator, evaluators_of
-from optimize_eval.session.background import ProgramHost, Show, beside
 from optimize_eval.session.ending import COULD_NOT_GO_ON, DONE, INTERRUPTED, TOO_MANY_FAILURES, exit_code
-from optimize_eval.session.python import prompting_of
 from optimize_eval.session.replying.defining import scorers_among
 from optimize_eval.session.settings import handling_of
 
