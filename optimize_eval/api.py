@@ -48,18 +48,16 @@ from optimize_eval.data.candidates import LONGEST_NAME, Candidate, CandidatePath
 from optimize_eval.evaluators.kinds import check_used, named_apart, parse_evaluator
 from optimize_eval.findings.metric_rows import records_of
 from optimize_eval.results import Ending, Run
-from optimize_eval.run.stop import Stop
-from optimize_eval.session.benching.benches import carry_out_bench
-from optimize_eval.session.benching.benchmark import benchmark_of
-from optimize_eval.session.benching.defined import prepare_any
-from optimize_eval.session.calling import Finished
-from optimize_eval.session.ending import changed, exit_code, explained
-from optimize_eval.session.host import Say, Watch
-from optimize_eval.session.inputs import is_utf8
-from optimize_eval.session.replying.defining import scorers_among
-from optimize_eval.session.replying.prompting import Prompting, load_prompting
-from optimize_eval.session.settings import gates_of, handling_of
-from optimize_eval.session.sweeps import Prepared, carry_out, load_comparison, prepare
+from optimize_eval.run.bench import benchmark_of, carry_out_bench
+from optimize_eval.run.bench_defined import prepare_any
+from optimize_eval.run.calls import Finished
+from optimize_eval.run.defining import scorers_among
+from optimize_eval.run.ending import changed, exit_code, explained
+from optimize_eval.run.host import Say, Stop, Watch
+from optimize_eval.run.inputs import is_utf8
+from optimize_eval.run.prompting import Prompting, load_prompting
+from optimize_eval.run.settings import gates_of, handling_of
+from optimize_eval.run.sweeps import Prepared, carry_out, load_comparison, prepare
 
 OneEvaluator = str | Mapping[str, Any]
 OneCandidate = str | Path | Mapping[str, str]

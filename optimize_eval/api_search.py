@@ -36,6 +36,9 @@ from optimize_eval.config.evaluators import JudgeOptions, ReachOptions, judge_of
 from optimize_eval.config.prompts import DefinitionOptions, PromptingOptions, given_of
 from optimize_eval.data.candidates import Candidate, CandidatePath, load_candidates
 from optimize_eval.results import Run, load_run
+from optimize_eval.run.defining import scorers_among
+from optimize_eval.run.ending import COULD_NOT_GO_ON, DONE, INTERRUPTED, TOO_MANY_FAILURES, exit_code
+from optimize_eval.run.settings import handling_of
 from optimize_eval.search.callables import Function, connecting, function_spec
 from optimize_eval.search.choices import wanted_of
 from optimize_eval.search.ending import FAILED, Why
@@ -48,9 +51,6 @@ from optimize_eval.search.proposing.proposers import (
     plain_proposer,
     reflection_proposer,
 )
-from optimize_eval.session.ending import COULD_NOT_GO_ON, DONE, INTERRUPTED, TOO_MANY_FAILURES, exit_code
-from optimize_eval.session.replying.defining import scorers_among
-from optimize_eval.session.settings import handling_of
 
 if TYPE_CHECKING:
     from optimize_eval.base.manners import Manners

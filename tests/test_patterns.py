@@ -49,7 +49,7 @@ _MADE: dict[str, tuple[str, list[str | bytes]]] = {
         "a table",
         [pattern for pattern, _ in vars(secrets)["_IN_COMMANDS"]],
     ),
-    r"optimize_eval/session/benching/defined_files.py:b'(?<![\\w-])%b(?![\\w-])' % stem": (
+    r"optimize_eval/run/bench_files.py:b'(?<![\\w-])%b(?![\\w-])' % stem": (
         _ESCAPED,
         [rb"(?<![\w-])aa(?![\w-])"],
     ),

@@ -16,9 +16,9 @@ from optimize_eval.cli.interrupts import Interrupted
 from optimize_eval.cli.options import gates
 from optimize_eval.findings.documents import to_dict
 from optimize_eval.findings.rows import failed_in_short
+from optimize_eval.run import ending
+from optimize_eval.run.calls import Finished
 from optimize_eval.run.runner import Status
-from optimize_eval.session import ending
-from optimize_eval.session.calling import Finished
 
 _AS_WRITTEN: Mapping[str, str] = {}
 _OF_THIS_MACHINE = re.compile(r"(?:^|[\s=:'\"])/[^/\s]")  # an absolute path

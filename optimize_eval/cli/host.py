@@ -8,7 +8,7 @@ from optimize_eval.cli import output
 from optimize_eval.cli.cleanup import Reaper, owned_processes
 from optimize_eval.cli.interrupts import stoppable
 from optimize_eval.cli.progress import PAUSES, display
-from optimize_eval.run.stop import Stop
+from optimize_eval.run.host import Stop
 
 _ENDS_RECHECK = "Ctrl-C ends the recheck; the run is done"
 

@@ -8,7 +8,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from optimize_eval.run.stop import Stop
+    from optimize_eval.run.host import Stop
 
 _A_MOMENT = 0.005  # seconds
 _LIKE_CTRL_C = (signal.SIGTERM, signal.SIGHUP)

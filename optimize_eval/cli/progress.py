@@ -12,7 +12,7 @@ from optimize_eval.base.outcome import Progress
 from optimize_eval.cli import output
 from optimize_eval.reports.columns import cut
 from optimize_eval.reports.inert import inert
-from optimize_eval.run.stop import GRACE, Stop
+from optimize_eval.run.host import GRACE, Stop
 
 PAUSES = "Ctrl-C pauses; nothing is lost"
 

@@ -24,11 +24,11 @@ from optimize_eval.base.evaluator import (
 from optimize_eval.base.manners import Caps, GivenUp
 from optimize_eval.base.outcome import Failed, Outcome
 from optimize_eval.base.spent import Spent
-from optimize_eval.engines import CrowdedOut
 from optimize_eval.evaluators.kinds import connect
 from optimize_eval.run.attempt import attempt_many
+from optimize_eval.run.engine import CrowdedOut
+from optimize_eval.run.host import Stop
 from optimize_eval.run.plan import Unit
-from optimize_eval.run.stop import Stop
 
 Connecting = Callable[[EvaluatorSpec], Evaluator]
 

@@ -14,12 +14,11 @@ from typing import Any
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.outcome import Failed, Outcome, Progress, Skipped
 from optimize_eval.base.spent import Spending
-from optimize_eval.engines import Lane
-from optimize_eval.engines.local import LocalEngine
+from optimize_eval.run.engine import Lane, LocalEngine
+from optimize_eval.run.host import Stop
 from optimize_eval.run.live import BrokenOff, LiveEvaluators, crowded_out, usages_of
 from optimize_eval.run.plan import Plan, Unit
 from optimize_eval.run.runner import Settings
-from optimize_eval.run.stop import Stop
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL
 from optimize_eval.store.layout import Layout

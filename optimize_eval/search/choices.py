@@ -8,16 +8,15 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.config.search import SearchOptions
 from optimize_eval.data.candidates import Candidate
 from optimize_eval.data.selection import parse_selection
+from optimize_eval.run.defining import check_columns, check_definitions
+from optimize_eval.run.host import Say
+from optimize_eval.run.inputs import load_splits
+from optimize_eval.run.prompting import Prompting
 from optimize_eval.search.plan import selection_of
 from optimize_eval.search.proposing.proposers import ProposerSpec
 from optimize_eval.search.roles import with_val
 from optimize_eval.search.stopping import EarlyStop
 from optimize_eval.search.task import SearchArguments
-from optimize_eval.session.host import Say
-from optimize_eval.session.inputs import load_splits
-from optimize_eval.session.replying.columns import check_columns
-from optimize_eval.session.replying.defining import check_definitions
-from optimize_eval.session.replying.prompting import Prompting
 
 
 def wanted_of(

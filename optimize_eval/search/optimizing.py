@@ -12,8 +12,14 @@ from optimize_eval.data.candidates import Candidate
 from optimize_eval.evaluators.kinds import connect, identify
 from optimize_eval.findings.summary_shape import Summary
 from optimize_eval.programs.identity import Identity
+from optimize_eval.run.calls import Finished
+from optimize_eval.run.host import Host, Say
+from optimize_eval.run.inputs import note_leaks_among
 from optimize_eval.run.live import Connecting
+from optimize_eval.run.prompting import writing_to
 from optimize_eval.run.runner import Status
+from optimize_eval.run.settings import Handling
+from optimize_eval.run.sweeps import SweepInputs
 from optimize_eval.search.ending import FAILED, PAUSED, Why
 from optimize_eval.search.goal import Goal
 from optimize_eval.search.plan import Searched, SearchPlan
@@ -27,12 +33,6 @@ from optimize_eval.search.scores.recorded import scored_in
 from optimize_eval.search.searching import SearchLimits, check, search
 from optimize_eval.search.state import SearchState, header_of
 from optimize_eval.search.stopping import Meter
-from optimize_eval.session.calling import Finished
-from optimize_eval.session.host import Host, Say
-from optimize_eval.session.leaking import note_leaks_among
-from optimize_eval.session.replying.prompting import writing_to
-from optimize_eval.session.settings import Handling
-from optimize_eval.session.sweeps import SweepInputs
 from optimize_eval.store import journal
 from optimize_eval.store.folder import (
     EVALUATIONS,

@@ -11,9 +11,9 @@ from optimize_eval.base.errors import DataError, UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.data.candidates import Candidate
 from optimize_eval.models.under_test import Message, Messages, messages_of, text_of
+from optimize_eval.run.prompting import Prompting
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.search.components import ONLY, Texts
-from optimize_eval.session.replying.prompting import Prompting
 from optimize_eval.tasks.prompts import FileForm, PromptFile, Where, check_prompts, written
 
 _TRAIN = "train"

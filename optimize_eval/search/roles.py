@@ -14,8 +14,8 @@ from optimize_eval.base.frozen import frozen
 from optimize_eval.data.example import Example
 from optimize_eval.data.leaks import find_together
 from optimize_eval.findings.scores import joined
+from optimize_eval.run.inputs import Examples
 from optimize_eval.run.splits import SplitSource, label_at
-from optimize_eval.session.inputs import Examples
 from optimize_eval.store.layout import SINGLE
 
 FEWEST = 10  # examples to learn from, and to choose by

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
-from optimize_eval.run.stop import Stop
+from optimize_eval.run.host import Stop
 from optimize_eval.search.budget import Purse
 from optimize_eval.search.components import Texts, is_plain, plain
 from optimize_eval.search.ending import PAUSED, Over, Why

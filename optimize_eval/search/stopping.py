@@ -8,7 +8,7 @@ from typing import Any
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.manners import Caps
 from optimize_eval.base.spent import Spending
-from optimize_eval.run.stop import Stop
+from optimize_eval.run.host import Stop
 from optimize_eval.search.ending import Over, Why
 
 WINDOW = 10  # proposals

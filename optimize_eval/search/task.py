@@ -17,7 +17,13 @@ from optimize_eval.data.candidates import Candidate
 from optimize_eval.evaluators.addressed import check_headers
 from optimize_eval.evaluators.kinds import identify, kind_of
 from optimize_eval.models.model_kinds import program_of
+from optimize_eval.run.defining import unranked_among
+from optimize_eval.run.examining import rules_of
+from optimize_eval.run.inputs import Examples
+from optimize_eval.run.prompting import Prompting
+from optimize_eval.run.settings import Handling, check_prices
 from optimize_eval.run.splits import check_labels, sighted
+from optimize_eval.run.sweeps import SweepInputs
 from optimize_eval.search.callables import is_function
 from optimize_eval.search.components import Texts, of_json, plain
 from optimize_eval.search.goal import Goal, make_goal
@@ -29,12 +35,6 @@ from optimize_eval.search.result.final import final_calls
 from optimize_eval.search.roles import RoleArguments, Roles, roles_of
 from optimize_eval.search.searching import SearchLimits, check
 from optimize_eval.search.stopping import ON_ABOVE, EarlyStop
-from optimize_eval.session.inputs import Examples
-from optimize_eval.session.replying.defining import unranked_among
-from optimize_eval.session.replying.examining import rules_of
-from optimize_eval.session.replying.prompting import Prompting
-from optimize_eval.session.settings import Handling, check_prices
-from optimize_eval.session.sweeps import SweepInputs
 
 _OF_A_PROPOSAL = re.compile(r"p\d+")
 

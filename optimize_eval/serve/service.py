@@ -12,7 +12,7 @@ from optimize_eval.base.manners import GivenUp
 from optimize_eval.base.protocol import Payload, Skip
 from optimize_eval.base.version import VERSION
 from optimize_eval.run.attempt import call_with_retries
-from optimize_eval.run.stop import Stop
+from optimize_eval.run.host import Stop
 from optimize_eval.serve import replies
 from optimize_eval.serve.hosts import Hosts, is_of_another_site
 from optimize_eval.serve.payloads import BadPayload, parse_payload

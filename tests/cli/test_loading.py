@@ -71,7 +71,11 @@ SPARED = {  # command → modules of ours that are none of its business
 }
 
 OTHERS = [command for command in COMMANDS if command not in SPARED]
-SPARED_BY_HELP = {"run": tuple(f"optimize_eval.{room}" for room in ("findings", "run", "session", "store"))}
+SPARED_BY_HELP = {
+    "run": tuple(
+        f"optimize_eval.{room}" for room in ("findings", "run.sweeps", "run.plan", "run.runner", "store")
+    )
+}
 
 
 def loaded(folder: Path, *commands: Sequence[str]) -> list[set[str]]:

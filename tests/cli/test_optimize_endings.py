@@ -7,7 +7,7 @@ import pytest
 
 from optimize_eval.base.outcome import Progress
 from optimize_eval.cli.progress import Lines
-from optimize_eval.run.stop import Stop
+from optimize_eval.run.host import Stop
 from tests.front_door import Cli, Result
 
 HALF = '{\\"score\\": 0.5, \\"why\\": \\"half\\"}'

@@ -17,11 +17,11 @@ from optimize_eval.config.evaluators import judge_of, manners_of, starting_spec
 from optimize_eval.config.prompts import Refusals
 from optimize_eval.config.sweep_files import gate_keys, optimize_keys, run_keys
 from optimize_eval.findings.demands import NO_GATES
+from optimize_eval.run.bench import benchmark_of
+from optimize_eval.run.settings import Handling, gates_of, handling_of
 from optimize_eval.search.plan import TOP
 from optimize_eval.search.proposing.proposers import TIMEOUT
 from optimize_eval.search.stopping import EarlyStop
-from optimize_eval.session.benching.benchmark import benchmark_of
-from optimize_eval.session.settings import Handling, gates_of, handling_of
 from tests.front_door import Cli
 from tests.paths import ROOT
 

@@ -16,8 +16,8 @@ from optimize_eval.base import shipped
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.config.sweep_files import read_evaluator, spec_of
 from optimize_eval.evaluators.kinds import identify
-from optimize_eval.session.benching.benchmark import Benchmark
-from optimize_eval.session.replying.identities import identity_of
+from optimize_eval.run.bench import Benchmark
+from optimize_eval.run.prompting import identity_of
 from optimize_eval.tasks import load_tasks
 
 FILES = {

@@ -14,7 +14,7 @@ import orjson
 import pytest
 
 from optimize_eval.base.errors import CannotGoOn
-from optimize_eval.run.stop import Stop
+from optimize_eval.run.host import Stop
 from optimize_eval.store.journal import Journal, sealed
 from tests.front_door import Cli, in_this_process
 from tests.paths import PROGRAM

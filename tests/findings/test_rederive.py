@@ -26,8 +26,7 @@ from optimize_eval.data.candidates import Candidate
 from optimize_eval.data.datasets import load_examples
 from optimize_eval.evaluators.kinds import parse_evaluators
 from optimize_eval.findings.stored_summary import summarise_stored
-from optimize_eval.run.described import manifest_of
-from optimize_eval.run.plan import Plan, plan_run
+from optimize_eval.run.plan import Plan, manifest_of, plan_run
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.store.folder import JOURNAL, LEADERBOARD, MANIFEST, SUMMARY, write_json
 from optimize_eval.store.journal import Journal, sealed

@@ -19,7 +19,7 @@ from optimize_eval.base.outcome import Progress
 from optimize_eval.cli.progress import Lines
 from optimize_eval.models.live import chat
 from optimize_eval.models.turns import Rate, Room, wait_in
-from optimize_eval.run.stop import Stop
+from optimize_eval.run.host import Stop
 from tests.fake_model import StartModel
 from tests.front_door import Cli
 from tests.paths import PROGRAM

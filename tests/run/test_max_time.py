@@ -12,11 +12,10 @@ from optimize_eval.base.checks import parse_duration
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.data.candidates import CandidatePath, load_candidates
 from optimize_eval.evaluators.kinds import parse_evaluators
-from optimize_eval.run.stop import GRACE, Stop
-from optimize_eval.session.host import Watch
-from optimize_eval.session.inputs import load_splits
-from optimize_eval.session.settings import Handling
-from optimize_eval.session.sweeps import SweepInputs, carry_out, prepare
+from optimize_eval.run.host import GRACE, Stop, Watch
+from optimize_eval.run.inputs import load_splits
+from optimize_eval.run.settings import Handling
+from optimize_eval.run.sweeps import SweepInputs, carry_out, prepare
 from tests.front_door import Cli
 from tests.run.projects import COUNTS, Project, await_that, project, records, scored, summary, undisturbed
 

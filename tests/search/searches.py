@@ -8,7 +8,7 @@ from typing import Any
 from optimize_eval.base.errors import FailureKind
 from optimize_eval.base.outcome import Failed, Outcome, Scored, Skipped
 from optimize_eval.base.protocol import ScoreRange
-from optimize_eval.run.stop import Stop
+from optimize_eval.run.host import Stop
 from optimize_eval.search.components import plain
 from optimize_eval.search.goal import make_goal
 from optimize_eval.search.plan import SearchPlan

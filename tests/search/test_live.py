@@ -10,7 +10,7 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.outcome import Failed, Scored
 from optimize_eval.data.datasets import read_dataset
 from optimize_eval.evaluators.kinds import identify, parse_evaluators
-from optimize_eval.run.stop import Stop
+from optimize_eval.run.host import Stop
 from optimize_eval.search.ending import Over, Why
 from optimize_eval.search.scores.live import LiveScorer
 from optimize_eval.search.scores.scorer import Trial

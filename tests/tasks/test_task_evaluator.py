@@ -19,7 +19,7 @@ from optimize_eval.evaluators.kinds import connect, has_changed, identify, parse
 from optimize_eval.evaluators.task_kind import stored_spec, task_spec
 from optimize_eval.models.model_kinds import Tasks, tasks_of
 from optimize_eval.programs.codec import argv_of
-from optimize_eval.session.replying.models import identified
+from optimize_eval.run.prompting import identified
 from optimize_eval.tasks import load_tasks
 from tests.fake_model import served_model
 from tests.front_door import Cli

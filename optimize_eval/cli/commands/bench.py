@@ -24,13 +24,12 @@ from optimize_eval.config.prompts import (
     OneTaskOptions,
     given_of,
 )
+from optimize_eval.run.bench import PreparedBench, benchmark_of, carry_out_bench
+from optimize_eval.run.bench_defined import look_at_bench, prepare_any
+from optimize_eval.run.bench_files import find_task
 from optimize_eval.run.runner import Status
-from optimize_eval.session.benching.benches import PreparedBench, carry_out_bench
-from optimize_eval.session.benching.benchmark import benchmark_of
-from optimize_eval.session.benching.defined import look_at_bench, prepare_any
-from optimize_eval.session.benching.task_files import find_task
-from optimize_eval.session.settings import gates_of, handling_of
-from optimize_eval.session.sweeps import Prepared, carry_out, look
+from optimize_eval.run.settings import gates_of, handling_of
+from optimize_eval.run.sweeps import Prepared, carry_out, look
 from optimize_eval.store.folder import LEADERBOARD, OUTPUTS
 from optimize_eval.tasks.defined import DIALECT, defined_of
 

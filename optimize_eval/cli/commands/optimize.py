@@ -45,7 +45,7 @@ from optimize_eval.config.evaluators import (
 from optimize_eval.config.printing import RunPlanOptions, ShownOptions, ViewOptions
 from optimize_eval.config.prompts import DefinitionOptions, PromptingOptions, given_of
 from optimize_eval.data.candidates import Candidate, CandidatePath, load_candidates
-from optimize_eval.session.settings import handling_of
+from optimize_eval.run.settings import handling_of
 
 if TYPE_CHECKING:
     from optimize_eval.base.manners import Manners
@@ -99,8 +99,8 @@ def optimize(
 ) -> None:
     """Improve a candidate: the dataset drives the search, val is opened once, at the end."""
     from optimize_eval.cli.options.prompts import improved_of  # noqa: PLC0415  see below
+    from optimize_eval.run.defining import scorers_among  # noqa: PLC0415
     from optimize_eval.search.choices import wanted_of  # noqa: PLC0415  a plain --help needs no search
-    from optimize_eval.session.replying.defining import scorers_among  # noqa: PLC0415
 
     refuse_blank("--api-base", judging.api_base)
     if planned.like is not None and not planned.dry_run:

@@ -25,21 +25,18 @@ from optimize_eval.data.candidates import Candidate
 from optimize_eval.data.example import Example
 from optimize_eval.data.selection import parse_selection
 from optimize_eval.evaluators.addressed import check_headers
-from optimize_eval.preflight import DEFAULT_BUDGET
-from optimize_eval.preflight.checks import examine_all
-from optimize_eval.preflight.examined import SENTINEL, Examined, Material
 from optimize_eval.reports.terminal import preflight as report
-from optimize_eval.run.described import manifest_of
-from optimize_eval.run.plan import plan_run
+from optimize_eval.run.defining import check_columns, check_definitions, scorers_among
+from optimize_eval.run.inputs import check_stdin, load_splits, note_leaks_among
+from optimize_eval.run.opening import reusable
+from optimize_eval.run.plan import manifest_of, plan_run
+from optimize_eval.run.preflight import DEFAULT_BUDGET
+from optimize_eval.run.preflight.checklist import examine_all
+from optimize_eval.run.preflight.examined import SENTINEL, Examined, Material
+from optimize_eval.run.prompting import Prompting, called_in
 from optimize_eval.run.resume import look_at
 from optimize_eval.run.splits import SplitSource, check_fields, check_sight, humans_of, output_of
-from optimize_eval.session.inputs import check_stdin, load_splits
-from optimize_eval.session.leaking import note_leaks_among
-from optimize_eval.session.opening import reusable
-from optimize_eval.session.replying.columns import check_columns
-from optimize_eval.session.replying.defining import check_definitions, scorers_among
-from optimize_eval.session.replying.prompting import Prompting, called_in
-from optimize_eval.session.sweeps import candidates_of
+from optimize_eval.run.sweeps import candidates_of
 from optimize_eval.store.layout import Split
 from optimize_eval.store.manifest import KEEP, LEAKS
 
@@ -164,7 +161,7 @@ def preflight(
 def _examine_prompted(
     specs: Sequence[EvaluatorSpec], prompting: Prompting, material: Material, seconds: float
 ) -> list[Examined]:
-    from optimize_eval.preflight.models import examine_prompted  # noqa: PLC0415  most have no models
+    from optimize_eval.run.preflight.models import examine_prompted  # noqa: PLC0415  most have no models
 
     return examine_prompted(specs, prompting.models, material, seconds, extract=prompting.extract)
 

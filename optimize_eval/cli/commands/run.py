@@ -17,8 +17,8 @@ from optimize_eval.config.printing import LastFailedOptions, RunPlanOptions, Sho
 from optimize_eval.config.prompts import DefinitionOptions, PromptingOptions, given_of
 
 if TYPE_CHECKING:
-    from optimize_eval.session.settings import Handling
-    from optimize_eval.session.sweeps import Prepared
+    from optimize_eval.run.settings import Handling
+    from optimize_eval.run.sweeps import Prepared
 
 EXAMPLES = """\b
 Examples:
@@ -57,9 +57,9 @@ def run(
 ) -> None:
     """Compare candidates over a dataset and a valset; an interrupted run resumes."""
     from optimize_eval.cli.options.prompts import compared_of
-    from optimize_eval.session.replying.defining import scorers_among
-    from optimize_eval.session.settings import gates_of, handling_of
-    from optimize_eval.session.sweeps import load_comparison, prepare
+    from optimize_eval.run.defining import scorers_among
+    from optimize_eval.run.settings import gates_of, handling_of
+    from optimize_eval.run.sweeps import load_comparison, prepare
 
     sweep = sweep_of(context)
     _check(what, place, planned, seen)
@@ -104,7 +104,7 @@ def run(
     from optimize_eval.cli.host import Terminal
     from optimize_eval.cli.options import gates
     from optimize_eval.cli.viewing import viewed
-    from optimize_eval.session.sweeps import carry_out
+    from optimize_eval.run.sweeps import carry_out
 
     with viewed(prepared.folder, is_wanted=seen.view):
         finished = carry_out(prepared, Terminal(quiet=shown.quiet), recheck=again.recheck)
@@ -134,7 +134,7 @@ def _check(what: ComparisonOptions, place: FolderOptions, planned: RunPlanOption
 
 def _show_plan(prepared: "Prepared", planned: RunPlanOptions, shown: ShownOptions) -> None:
     from optimize_eval.cli.printed import dry_run
-    from optimize_eval.session.sweeps import look
+    from optimize_eval.run.sweeps import look
 
     run, slots = look(prepared, output.say), prepared.handling.concurrency
     dry_run.show(prepared.plan, run, slots=slots, like=planned.like, as_json=shown.as_json)
@@ -148,7 +148,7 @@ def _show_row(prepared: "Prepared", wanted: str, shown: ShownOptions) -> None:
             "--show is for prompts", hint="a run of candidates: optimize-eval report RUN --format jsonl"
         )
     from optimize_eval.cli.printed.shown import row as show_row
-    from optimize_eval.session.sweeps import look_as_recorded
+    from optimize_eval.run.sweeps import look_as_recorded
 
     plan, recorded = look_as_recorded(prepared, output.say)
     show_row.show(plan, recorded, wanted, as_json=shown.as_json)

@@ -22,7 +22,7 @@ from optimize_eval.config.declared import Heading
 from optimize_eval.config.evaluators import ScoringOptions, judge_of, starting_spec
 from optimize_eval.evaluators.kinds import connect, kind_of
 from optimize_eval.programs.codec import Url
-from optimize_eval.run.stop import Stop
+from optimize_eval.run.host import Stop
 from optimize_eval.serve.connections import Acceptor, is_loopback, listen, url_of
 from optimize_eval.serve.hosts import hosts_of
 from optimize_eval.serve.service import Service

@@ -12,8 +12,8 @@ from optimize_eval.cli import output
 from optimize_eval.cli.options import shared as options
 from optimize_eval.config.sweep_files import SUFFIX
 from optimize_eval.data.other_tools import KIND as OTHER_TOOL
-from optimize_eval.preflight.data_files import CheckedFile, check_data, other_tool_of
 from optimize_eval.reports.terminal import task_errors
+from optimize_eval.run.preflight.data_files import CheckedFile, check_data, other_tool_of
 from optimize_eval.store.layout import LeakedRow
 
 EXAMPLES = """\b
@@ -63,7 +63,7 @@ def validate(
     checked = [one for path, folder in _each(files) for one in _checked(path, folder, kind)]
     apart = [one for one in checked if not one.split]  # of a sweep's files it is known
     if sum(bool(one.rows) for one in apart) > 1:
-        from optimize_eval.preflight.overlapping import with_leaks  # noqa: PLC0415  most check one file
+        from optimize_eval.run.preflight.data_files import with_leaks  # noqa: PLC0415  most check one file
 
         known = iter(with_leaks(apart))
         checked = [one if one.split else next(known) for one in checked]
@@ -86,18 +86,18 @@ def _each(files: Sequence[str]) -> Iterator[tuple[str, str]]:
         if not Path(path).is_dir():
             yield path, ""
             continue
-        from optimize_eval.session.benching.defined_files import tasks_in  # noqa: PLC0415  few name a folder
+        from optimize_eval.run.bench_files import tasks_in  # noqa: PLC0415  few name a folder
 
         yield from tasks_in(path, output.say)
 
 
 def _checked(path: str, folder: str, kind: DataFormat | None) -> list[CheckedFile]:
     if kind is DataFormat.SWEEP or (kind is None and path.endswith(SUFFIX)):
-        from optimize_eval.preflight.sweep_files import check_sweep  # noqa: PLC0415  other files run nothing
+        from optimize_eval.run.preflight.files_checked import check_sweep  # noqa: PLC0415  other files run nothing
 
         return check_sweep(path)
     if kind is DataFormat.TASK_YAML or (kind is None and path.endswith(_YAML)):
-        from optimize_eval.preflight.definitions import check_definition  # noqa: PLC0415  it loads YAML
+        from optimize_eval.run.preflight.files_checked import check_definition  # noqa: PLC0415  it loads YAML
 
         return [_named(check_definition(path, folder), kind)]
     return [_named(check_data(path, kind), kind)]

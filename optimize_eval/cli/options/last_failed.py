@@ -8,8 +8,8 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
 from optimize_eval.cli.options.newest_run import choose_finished_run
 from optimize_eval.findings.demands import GateOptions
-from optimize_eval.session.last_failed import choose_last_failed
-from optimize_eval.session.sweeps import SweepInputs
+from optimize_eval.run.last_failed import choose_last_failed
+from optimize_eval.run.sweeps import SweepInputs
 
 
 def only_last_failed(comparison: SweepInputs, gates: GateOptions) -> tuple[SweepInputs, str]:

@@ -12,7 +12,7 @@ from optimize_eval.cli.options.sweep_file import candidates_named, is_flag, swee
 from optimize_eval.config.compared import CandidateOptions
 from optimize_eval.config.prompts import ModelOptions, PromptingOptions, check_prompting
 from optimize_eval.data.candidates import CandidatePath
-from optimize_eval.session.replying.prompting import Prompting, load_prompting
+from optimize_eval.run.prompting import Prompting, load_prompting
 
 Named = tuple[tuple[CandidatePath, ...], tuple[str, ...], Prompting | None]
 

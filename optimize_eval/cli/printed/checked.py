@@ -22,7 +22,7 @@ from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.gates import Gate
 from optimize_eval.findings.stored_summary import NEWER, unlike_keys
 from optimize_eval.findings.summary_shape import Summary
-from optimize_eval.session.benching.boards import compute_again
+from optimize_eval.run.bench_boards import compute_again
 from optimize_eval.store.folder import LEADERBOARD, PROPOSALS, SUMMARY, holder
 from optimize_eval.store.manifest import is_bench
 from optimize_eval.store.stored import StoredRun

@@ -11,8 +11,8 @@ from optimize_eval.findings import forecast as forecasts
 from optimize_eval.findings.forecast import Forecast, Like, forecast, like_of
 from optimize_eval.findings.wording import count, percent
 from optimize_eval.reports.columns import wrapped
+from optimize_eval.run.opening import reusable
 from optimize_eval.run.plan import Plan
-from optimize_eval.session.opening import reusable
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.stored import StoredRun, open_stored
 from optimize_eval.tasks.defined import defined_of

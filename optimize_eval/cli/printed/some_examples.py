@@ -7,8 +7,8 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.data.selection import parse_selection
 from optimize_eval.findings.gates import check_gap
 from optimize_eval.findings.stored_summary import SomeExamples
+from optimize_eval.run.inputs import read_again
 from optimize_eval.run.replan import examples_again
-from optimize_eval.session.inputs import read_again
 from optimize_eval.store.manifest import is_bench
 from optimize_eval.store.stored import StoredRun
 

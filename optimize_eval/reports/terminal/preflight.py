@@ -6,10 +6,10 @@ from typing import Any
 from optimize_eval.base.protocol import Skip
 from optimize_eval.findings.documents import from_dict
 from optimize_eval.findings.summary_shape import SpendingTotal
-from optimize_eval.preflight.examined import CheckOutcome, CheckStatus, Examined, score_of
 from optimize_eval.reports.columns import cut, wrapped
 from optimize_eval.reports.inert import inert
 from optimize_eval.reports.terminal.spending import of_total
+from optimize_eval.run.preflight.examined import CheckOutcome, CheckStatus, Examined, score_of
 
 SCHEMA = "optimize-eval.preflight.v1"
 

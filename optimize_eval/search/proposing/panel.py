@@ -13,7 +13,7 @@ from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import Metered
 from optimize_eval.base.manners import GivenUp
 from optimize_eval.base.spent import Spent
-from optimize_eval.run.stop import Stop
+from optimize_eval.run.host import Stop
 from optimize_eval.search.ending import Over, Why
 from optimize_eval.search.proposing.proposals import Proposal, ProposalRequest, ProposerReply
 from optimize_eval.search.proposing.proposers import Proposer, ProposerSpec, connect_proposer

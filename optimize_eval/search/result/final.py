@@ -13,18 +13,18 @@ from typing import Any
 from optimize_eval.base.errors import OptimizeEvalError
 from optimize_eval.data.candidates import Candidate
 from optimize_eval.evaluators.kinds import connect
+from optimize_eval.run.calls import Finished, call, reachable, summarise
+from optimize_eval.run.enclosing import level_of
+from optimize_eval.run.examining import examine
+from optimize_eval.run.host import Host
 from optimize_eval.run.live import Connecting
+from optimize_eval.run.opening import opened
 from optimize_eval.run.plan import Plan
-from optimize_eval.run.scribe import Clock
+from optimize_eval.run.runner import Clock
+from optimize_eval.run.settings import Handling
+from optimize_eval.run.sweeps import SweepInputs, prepare
 from optimize_eval.search.result.tree import Node, SearchOutcome
 from optimize_eval.search.scores.recorded import OF_ITS_PLACE, scored_in
-from optimize_eval.session.calling import Finished, call, reachable, summarise
-from optimize_eval.session.host import Host
-from optimize_eval.session.opening import opened
-from optimize_eval.session.replying.enclosing import level_of
-from optimize_eval.session.replying.examining import examine
-from optimize_eval.session.settings import Handling
-from optimize_eval.session.sweeps import SweepInputs, prepare
 from optimize_eval.store import journal
 from optimize_eval.store.folder import EVALUATIONS, JOURNAL, MANIFEST
 from optimize_eval.store.manifest import SearchedRun

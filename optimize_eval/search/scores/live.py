@@ -16,15 +16,14 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.outcome import Failed, Outcome, Scored
 from optimize_eval.base.protocol import Payload
 from optimize_eval.data.example import Example
-from optimize_eval.engines import Lane
-from optimize_eval.engines.local import LocalEngine
 from optimize_eval.evaluators.kinds import connect
 from optimize_eval.models.outputs import Outputs, close_outputs, open_outputs
 from optimize_eval.programs.identity import Identity
+from optimize_eval.run.engine import Lane, LocalEngine
+from optimize_eval.run.host import Stop
 from optimize_eval.run.live import Connecting, LiveEvaluators, crowded_out
 from optimize_eval.run.plan import Unit
-from optimize_eval.run.scribe import Clock, Record, record_of
-from optimize_eval.run.stop import Stop
+from optimize_eval.run.runner import Clock, Record, record_of
 from optimize_eval.search.scores.elsewhere import Elsewhere
 from optimize_eval.search.scores.recorded import OF_ITS_PLACE, outcome_of, scored_in
 from optimize_eval.search.scores.scorer import Outcomes, Trial

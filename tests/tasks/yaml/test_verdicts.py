@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from optimize_eval.base.errors import Problem
-from optimize_eval.preflight.definitions import check_definition
+from optimize_eval.run.preflight.files_checked import check_definition
 from tests.tasks.yaml.judged import Judged, judged
 
 DOCUMENTS = judged()

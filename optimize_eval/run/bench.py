@@ -1,0 +1,417 @@
+"""Models over task files: a bench prepared, called, summarised, with metrics of one's own.
+
+Their ids in results end in a part of what the evaluator is: boards of different ones are not compared.
+
+A bench is a run: its models are the task models, its task files the splits, and each file has an evaluator,
+which scores what models reply to the file's tasks and is for that split alone.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.protocol import ScoreRange, check_task_model
+from optimize_eval.config.evaluators import judge_of
+from optimize_eval.config.prompts import BenchOptions
+from optimize_eval.data.candidates import THE_PROMPT
+from optimize_eval.data.selection import EVERYTHING, Selection, parse_selection
+from optimize_eval.evaluators.kinds import identify, kind_of, parse_evaluators
+from optimize_eval.evaluators.task_kind import NO_OWN, scorer_spec
+from optimize_eval.findings.board_models import benched_models
+from optimize_eval.findings.board_shapes import Board
+from optimize_eval.findings.boards import expected_board
+from optimize_eval.findings.demands import NO_GATES, BoardDemands, GateOptions, judged, read_before_calls
+from optimize_eval.models.model_kinds import Tasks, tasks_of
+from optimize_eval.run.bench_boards import drop_outdated, make_board, note_unranked, path_of
+from optimize_eval.run.bench_files import chosen, load_task_files, split_of
+from optimize_eval.run.calls import CallSpan, Finished, call, reachable, summarise
+from optimize_eval.run.enclosing import level_of
+from optimize_eval.run.examining import examine
+from optimize_eval.run.host import Host, Say
+from optimize_eval.run.inputs import stored_paths
+from optimize_eval.run.opening import folder_of, note_done, opened
+from optimize_eval.run.plan import Plan, manifest_of, plan_run
+from optimize_eval.run.prompting import identified, identity_of, model_specs, with_outputs_in
+from optimize_eval.run.rescoring import score_by
+from optimize_eval.run.settings import Handling
+from optimize_eval.run.splits import SplitSource
+from optimize_eval.store.folder import LEADERBOARD, OUTPUTS, refuse_foreign
+from optimize_eval.store.manifest import BENCH, Manifest
+from optimize_eval.store.stored import StoredRun
+from optimize_eval.tasks import TaskFile
+from optimize_eval.tasks.defined import NOTHING_GIVEN, Given, defined_of
+from optimize_eval.tasks.dialects import OWN
+
+if TYPE_CHECKING:
+    from optimize_eval.evaluators.rubric import JudgeSpec
+
+
+@frozen
+class Benchmark:
+    """What is benched, by the names of options."""
+
+    files: Sequence[str]
+    models: Sequence[str]
+    evaluators: Sequence[str] = ()
+    how: EvaluatorSpec  # timeout and the like, of models and own evaluators
+    judge: "JudgeSpec | None" = None  # by what judges among the evaluators judge
+    format: str | None = None
+    allow_bad_tasks: bool = False
+    tags: Sequence[str] = ()
+    selection: Selection = EVERYTHING
+    limit: int | None = None
+    sample: int | None = None
+    seed: int = 0
+    repeats: int = 1
+    batch_size: int | None = None
+    api_base: str | None = None
+    temperature: float | None = None
+    max_tokens: int | None = None
+    keep_thoughts: bool = False
+    refusals: str = "score"
+    given: Given = NOTHING_GIVEN  # to tasks in YAML
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Give what a board says of how it came about."""
+        return {
+            "format": self.format,
+            "repeats": self.repeats,
+            "seed": self.seed,
+            "limit": self.limit,
+            "sample": self.sample,
+            "temperature": self.temperature,
+            "max_tokens": self.max_tokens,
+            "batch_size": self.batch_size,
+            **({"keep_thoughts": True} if self.keep_thoughts else {}),
+            **({"refusals": "fail"} if self.refusals == "fail" else {}),
+            "sandbox": self.given.sandbox or None,
+            "timeout": self.how.timeout,
+            "retries": self.how.retries,
+            **self.selection.to_dict(),
+        }
+
+    def model_specs(self) -> tuple[EvaluatorSpec, ...]:
+        """Make the models that are called, by names of their own."""
+        task = Tasks(
+            api_base=self.api_base or "",
+            temperature=self.temperature,
+            max_tokens=self.max_tokens,
+            keep_thoughts=self.keep_thoughts,
+            fails_refusals=self.refusals == "fail",
+        )
+        return tuple(map(identified, model_specs(self.models, self.how, task)))
+
+    def own_evaluators(self) -> tuple[EvaluatorSpec, ...]:
+        """Make the evaluators that are named; raises UsageError where options of judges have no judge."""
+        start = replace(self.how, target=self.judge)
+        specs = parse_evaluators(self.evaluators, start)
+        if self.judge:
+            kind = kind_of(start)
+            kind.check_defaults(start, [spec for spec in specs if kind_of(spec) is kind])
+        return specs
+
+    def scorers(
+        self,
+        files: Iterable[TaskFile],
+        models: Sequence[EvaluatorSpec],
+        own: Mapping[str, EvaluatorSpec] = NO_OWN,
+    ) -> list[EvaluatorSpec]:
+        """Make the evaluator of each file, which is called after it; `own` are metrics that `-e` names."""
+        return [
+            scorer_spec(
+                file.name,
+                file.path,
+                [task.evaluator for task in file.tasks],
+                Tasks(models=tuple(models), batch_size=self.batch_size),
+                self.how,
+                sandbox=self.given.sandbox,
+                own=own,
+            )
+            for file in files
+        ]
+
+
+def benchmark_of(
+    files: Sequence[str],
+    models: Sequence[str],
+    how: EvaluatorSpec,
+    what: BenchOptions,
+    given: Given = NOTHING_GIVEN,
+) -> Benchmark:
+    """Make of options what is benched."""
+    named = {one.name: getattr(what, one.name) for one in fields(Benchmark) if hasattr(what, one.name)}
+    named |= {"files": files, "models": models, "how": how, "given": given, "judge": judge_of(what)}
+    return Benchmark(**named, selection=parse_selection(what.filters, what.ids))
+
+
+def check_models(benchmark: Benchmark) -> None:
+    """Refuse a bench without a model."""
+    if not benchmark.models:
+        raise UsageError(
+            "no model is named", hint="name one with --model: toy, cmd:./model, openai/gpt-4o-mini"
+        )
+
+
+_DIGITS = 8
+
+
+def with_own_metrics(
+    files: Sequence[TaskFile], own: Sequence[EvaluatorSpec]
+) -> tuple[list[TaskFile], dict[str, EvaluatorSpec], tuple[EvaluatorSpec, ...]]:
+    """Give files whose tasks name evaluators by their ids, these evaluators, and those that no task names."""
+    known = {f"{OWN}{spec.name}": spec for spec in own}
+    wanted = dict.fromkeys(
+        task.metric for file in files for task in file.tasks if task.metric.startswith(OWN)
+    )
+    metrics = {name: _metric(name, files, known) for name in wanted}
+    if not metrics:
+        return [*files], {}, tuple(own)
+    ids = {name: spec.name for name, spec in metrics.items()}
+    named = [
+        replace(
+            file, tasks=tuple(replace(task, metric=ids.get(task.metric, task.metric)) for task in file.tasks)
+        )
+        for file in files
+    ]
+    others = tuple(spec for name, spec in known.items() if name not in wanted)
+    return named, metrics, others
+
+
+def _metric(name: str, files: Sequence[TaskFile], known: Mapping[str, EvaluatorSpec]) -> EvaluatorSpec:
+    spec = known.get(name)
+    if spec is None:
+        path = next(file.path for file in files if any(task.metric == name for task in file.tasks))
+        named = name.removeprefix(OWN)
+        raise UsageError(f"{path}: the metric {name} is not named", hint=f"name it: -e {named}=./{named}")
+    if spec.score_range is not ScoreRange.UNIT:
+        raise UsageError("a leaderboard has scores from 0 to 1", hint="omit --score-range")
+    return replace(spec, name=f"{name}@{identify(spec).sha256[:_DIGITS]}")
+
+
+@frozen
+class PreparedBench:
+    """A bench before its first call: nothing is written yet."""
+
+    plan: Plan
+    own: tuple[EvaluatorSpec, ...]  # evaluators that score the models' outputs, too
+    files: tuple[TaskFile, ...]
+    folder: Path
+    manifest: Manifest
+    handling: Handling
+    settings: Mapping[str, Any]
+    demands: BoardDemands
+
+    def shown(self, file: TaskFile) -> EvaluatorSpec:
+        """Give the evaluator of a file as it is shown about one task: with a model's thoughts."""
+        split = split_of(file)
+        spec = next(one for one in self.plan.specs if split in self.plan.layout.splits_of[one.name])
+        return replace(spec, target=replace(tasks_of(spec), tells_thoughts=True, loaded=_by_record(file)))
+
+
+@frozen
+class ScoredFiles:
+    """Task files in JSONL with what takes part of them, and the evaluators of one's own that score them."""
+
+    files: tuple[TaskFile, ...] = ()
+    sources: tuple[SplitSource, ...] = ()
+    metrics: Mapping[str, EvaluatorSpec] = field(default_factory=dict)  # evaluators of one's own, by these
+    others: tuple[EvaluatorSpec, ...] = ()  # those that score all replies besides
+
+    def scorers(self, benchmark: Benchmark, models: Sequence[EvaluatorSpec]) -> list[EvaluatorSpec]:
+        """Make the evaluator of each file that has tasks."""
+        return benchmark.scorers([file for file in self.files if file.tasks], models, self.metrics)
+
+
+NO_FILES = ScoredFiles()
+
+
+def load_scored(benchmark: Benchmark, say: Say) -> ScoredFiles:
+    """Load the task files in JSONL of a bench that has tasks in YAML, too; raises DataError."""
+    scored = _loaded(benchmark, say)
+    if scored.others:
+        name = scored.others[0].name
+        raise UsageError(
+            f"-e {name} would score tasks in JSONL alone",
+            hint=f'name it as a metric there ("metric": "evaluator:{name}"), or bench these apart',
+        )
+    return scored
+
+
+def _loaded(benchmark: Benchmark, say: Say) -> ScoredFiles:
+    loaded = load_task_files(benchmark.files, dialect=benchmark.format, allow_bad=benchmark.allow_bad_tasks)
+    named, metrics, others = with_own_metrics(loaded, benchmark.own_evaluators())
+    taken, sources = chosen(
+        named,
+        say,
+        limit=benchmark.limit,
+        sample=benchmark.sample,
+        seed=benchmark.seed,
+        selection=benchmark.selection,
+    )
+    return ScoredFiles(files=tuple(taken), sources=sources, metrics=metrics, others=others)
+
+
+def prepare_bench(
+    benchmark: Benchmark,
+    handling: Handling,
+    say: Say,
+    *,
+    out: str | None = None,
+    gates: GateOptions = NO_GATES,
+) -> PreparedBench:
+    """Load the task files, plan the bench and find its folder."""
+    if benchmark.given.is_something:
+        raise UsageError(
+            "--config, --config-file, --model-key and --data are for tasks in YAML, and none is named",
+            hint="omit them, or name one: optimize-eval bench task.yaml",
+        )
+    check_models(benchmark)
+    scored = _loaded(benchmark, say)
+    plan = _planned(benchmark, scored)
+    handling.check(plan)
+    folder = folder_of("bench", plan, benchmark.files, out, say)
+    paths = {source.name: source.file for source in scored.sources}
+    kept = {**benchmark.settings, "paths": stored_paths(paths, ()), **gates.kept()}
+    refuse_foreign(folder)
+    expected = expected_board(scored.files, plan.layout)
+    return PreparedBench(
+        plan=plan,
+        own=scored.others,
+        files=scored.files,
+        folder=folder,
+        manifest=manifest_of(
+            plan,
+            {name: Path(path).name.encode(errors="replace").decode() for name, path in paths.items()},
+            kept,
+            kind=BENCH,
+        ),
+        handling=handling,
+        settings=benchmark.settings,
+        demands=read_before_calls(expected, gates, [spec.name for spec in scored.others]),
+    )
+
+
+def _planned(benchmark: Benchmark, scored: ScoredFiles) -> Plan:
+    """Plan the scorers of files over models; each scorer is for the split of its file alone."""
+    models = benchmark.model_specs()
+    return bench_plan(
+        {spec.name: [spec] for spec in scored.scorers(benchmark, models)},
+        models,
+        scored.sources,
+        repeats=benchmark.repeats,
+        seed=benchmark.seed,
+    )
+
+
+def bench_plan(
+    scorers: Mapping[str, Sequence[EvaluatorSpec]],
+    models: Sequence[EvaluatorSpec],
+    sources: Sequence[SplitSource],
+    *,
+    repeats: int,
+    seed: int,
+) -> Plan:
+    """Plan a bench: models over tasks, each a split with its scorers, of which the first is the board's."""
+    splits = [source.name for source in sources]
+    pairs = [(spec, split) for split, specs in zip(splits, scorers.values(), strict=True) for spec in specs]
+    plan = plan_run(
+        [spec for spec, _ in pairs],
+        [THE_PROMPT],
+        sources,
+        task_models=[check_task_model(model.name) for model in models],
+        models=[identity_of(model) for model in models],
+        repeats=repeats,
+        seed=seed,
+        splits_of={spec.name: (split,) for spec, split in pairs},
+    )
+    return replace(plan, model_specs=tuple(models), by_model=True)
+
+
+def carry_out_bench(prepared: PreparedBench, host: Host, *, include_per_example: bool = False) -> Finished:
+    """Call the models, make their board, then score their outputs by the bench's own evaluators."""
+    with reachable(replace(prepared.plan, specs=(*prepared.plan.specs, *prepared.own))):
+        pass  # what is called has the tasks and the folder, too
+    _note_twice(prepared.plan.model_specs, host.say)
+    plan, handling = prepared.plan, prepared.handling
+    own = [spec.name for spec in prepared.own]
+    with opened(prepared.folder, plan, prepared.manifest, handling, host.say, metrics=own) as stored:
+        if not own:
+            note_done(stored, host.say)
+        _drop_boards(prepared)
+        called = _call(prepared, stored, host)
+        examine(stored, lambda: plan, host.say, sandbox=level_of(plan.specs))
+        summary = summarise(stored)
+        board = _board(prepared, stored, include_per_example=include_per_example)
+        note_unranked(stored, host.say)
+        metrics = prepared.own if board else ()
+        scored = score_by(metrics, prepared.folder, prepared.files, prepared.handling, host)
+    others = {name: own.board for name, own in scored.items() if own.board}
+    boards = {"": board, **others} if board else {}
+    calls = called, *(metric.called for metric in scored.values())
+    gates = judged(prepared.demands, stored, board, others)
+    off = tuple(words for metric in scored.values() for words in metric.off_scale)
+    return Finished(stored=stored, summary=summary, calls=calls, boards=boards, gates=gates, off_scale=off)
+
+
+def _drop_boards(prepared: PreparedBench) -> None:
+    """Remove the boards that will be made: while calls are made they would be out of date."""
+    folder = prepared.folder
+    for path in (folder / LEADERBOARD, *(path_of(folder, spec.name) for spec in prepared.own)):
+        path.unlink(missing_ok=True)
+
+
+def _call(prepared: PreparedBench, stored: StoredRun, host: Host) -> CallSpan:
+    plan = _with_tasks(prepared.plan, prepared.files, prepared.folder)
+    called = call(plan, stored, prepared.handling.settings(plan), host)
+    drop_outdated(prepared.folder)
+    return called
+
+
+def _board(prepared: PreparedBench, stored: StoredRun, *, include_per_example: bool) -> Board | None:
+    return make_board(
+        stored,
+        prepared.files,
+        benched_models(stored),
+        prepared.folder / LEADERBOARD,
+        settings=prepared.settings,
+        include_per_example=include_per_example,
+    )
+
+
+def _note_twice(specs: Sequence[EvaluatorSpec], say: Say) -> None:
+    """Point out models that are the same one: comparing them would compare a model with itself."""
+    first: dict[str, str] = {}
+    for spec in specs:
+        name = first.setdefault(tasks_of(spec).model, spec.name)
+        if name != spec.name:
+            say(
+                f"note: {spec.name} is the same model as {name}: its replies count for both; "
+                "--repeats shows how much they vary"
+            )
+
+
+def _with_tasks(plan: Plan, files: Sequence[TaskFile], folder: Path) -> Plan:
+    """Hand over the tasks as they were loaded, and where outputs are written before they are scored."""
+    if all(map(defined_of, plan.specs)):
+        return plan  # their samples are in the plan already
+    path = str((folder / OUTPUTS).absolute())
+    models = with_outputs_in(path, plan.model_specs)
+    there = {split_of(file): file for file in files if file.tasks}
+    specs = [
+        spec if defined_of(spec) else _with_loaded(spec, there[plan.layout.splits_of[spec.name][0]], models)
+        for spec in plan.specs
+    ]
+    return replace(plan, specs=tuple(specs), model_specs=models)
+
+
+def _with_loaded(spec: EvaluatorSpec, file: TaskFile, models: tuple[EvaluatorSpec, ...]) -> EvaluatorSpec:
+    return replace(spec, target=replace(tasks_of(spec), loaded=_by_record(file), models=models))
+
+
+def _by_record(file: TaskFile) -> dict[tuple[int | None, bytes], object]:
+    return {(task.line, task.raw): task for task in file.tasks}

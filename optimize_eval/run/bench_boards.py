@@ -1,0 +1,131 @@
+"""Leaderboards as a session makes them: computed from a run's journal, kept beside it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from optimize_eval.findings.board_models import BenchedModel, benched_models, is_owed, ranks_none, unranked_in
+from optimize_eval.findings.board_shapes import Board
+from optimize_eval.findings.boards import board_of
+from optimize_eval.findings.stored_boards import STEM
+from optimize_eval.run.host import Say
+from optimize_eval.store.folder import BOARDS, LEADERBOARD, OUTPUTS, write_json
+from optimize_eval.store.layout import Split
+from optimize_eval.store.stored import StoredRun
+from optimize_eval.tasks import Task, TaskFile
+from optimize_eval.tasks.defined import DIALECT
+from optimize_eval.tasks.task_files import SPEC
+
+_NOTHING_OF_IT = Split(name="", lines=(), sha256=())  # of a file whose tasks were all filtered out
+
+
+def make_board(
+    stored: StoredRun,
+    files: Sequence[TaskFile],
+    models: Sequence[BenchedModel],
+    path: Path,
+    *,
+    settings: Mapping[str, Any],
+    metric: str | None = None,
+    include_per_example: bool = False,
+) -> Board | None:
+    """Make and keep the leaderboard of models; None while calls are owed, or where no task ranks them."""
+    if any(is_owed(stored, model) for model in models) or (metric is None and ranks_none(stored)):
+        return None
+    board = board_of(
+        stored, files, models, settings=settings, metric=metric, include_per_example=include_per_example
+    )
+    write_json(path, board.to_dict())
+    return board
+
+
+def made_again(stored: StoredRun, before: Board) -> Board | None:
+    """Make and keep a bench's board again of what its folder has, and of the board that it had."""
+    board = compute_again(stored, before)
+    if board:
+        write_json(stored.folder / LEADERBOARD, board.to_dict())
+    return board
+
+
+def compute_again(stored: StoredRun, before: Board) -> Board | None:
+    """Compute a board of the journal; the board that there was tells its files and settings alone."""
+    models = benched_models(stored)
+    if any(is_owed(stored, model) for model in models) or ranks_none(stored):
+        return None
+    return board_of(
+        stored,
+        list(_files_of(before, stored)),
+        models,
+        settings=before.settings,
+        include_per_example=any(task.per_example for model in before.models for task in model.tasks),
+    )
+
+
+def note_unranked(stored: StoredRun, say: Say) -> None:
+    """Say which scorers rank nobody; where there is a board, it says so itself, too."""
+    if unranked := unranked_in(stored):
+        who = "no model is ranked" if ranks_none(stored) else f"the board is without {', '.join(unranked)}"
+        say(f"note: {who}: {'; '.join(f'{one.evaluator} {one.why}' for one in unranked.values())}")
+
+
+def _files_of(board: Board, stored: StoredRun) -> Iterator[TaskFile]:
+    """Give the task files of a board with as much of their samples as a board knows."""
+    metrics = {task.task: task.metric_id or "" for task in board.tasks}
+    metrics |= dict(_left_out_before(board, stored))
+    categories = {task.task: task.category for task in board.tasks}
+    samples = {
+        (task.path, one.line): one
+        for model in board.models
+        for task in model.tasks
+        for one in task.per_example
+    }
+    splits = iter(stored.layout.splits)
+    for file in board.files:
+        split = next(splits) if file.tasks else _NOTHING_OF_IT
+        names = split.names or split.lines
+        name = split.name if file.dialect == DIALECT else Path(split.name).stem
+        yield TaskFile(
+            path=file.path or "",
+            name=name,
+            dialect=file.dialect,
+            sha256=file.sha256 or "",
+            tasks=tuple(
+                Task(
+                    id=str(identity),
+                    line=line or 0,
+                    prompt=one.prompt if (one := samples.get((file.path, line))) else "",
+                    targets=one.targets if one else (),
+                    metric=metrics.get(str(identity) if file.dialect == SPEC else name, ""),
+                    evaluator="",
+                    post_process="none",
+                    category=categories.get(str(identity)) if file.dialect == SPEC else None,
+                    raw=b"",
+                )
+                for identity, line in zip(names, split.lines, strict=True)
+            ),
+            errors=(),
+        )
+
+
+def _left_out_before(board: Board, stored: StoredRun) -> Iterator[tuple[str, str]]:
+    """Name the scorers of tasks that were not on a board, and may be now."""
+    from optimize_eval.tasks.kept import tasks_in  # noqa: PLC0415  most benches have none
+
+    scorers = [scorer for task in tasks_in(stored.manifest["settings"]) for scorer in task.scorers]
+    keys = {scorer.evaluator: scorer.key for scorer in scorers}
+    yield from ((one.task, keys.get(one.evaluator, "")) for one in board.left_out)
+
+
+def drop_outdated(folder: Path) -> None:
+    """Remove the boards of own metrics that are older than the models' last outputs."""
+    outputs = folder / OUTPUTS
+    if outputs.exists():
+        written_at = outputs.stat().st_mtime_ns
+        for path in folder.glob(BOARDS):
+            if path.stat().st_mtime_ns < written_at:
+                path.unlink()
+
+
+def path_of(folder: Path, metric: str) -> Path:
+    """Say where the board of an own metric is."""
+    return folder / f"{STEM}{metric}.json"

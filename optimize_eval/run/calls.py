@@ -1,0 +1,146 @@
+"""The calls of a session: what is owed of a plan, then the recheck if there is to be one; and what it leaves.
+
+What the plan is, and whose folder it goes to, is decided by sweeps, benches and rescoring.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import field, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.frozen import frozen
+from optimize_eval.evaluators.kinds import connect
+from optimize_eval.run.host import Host
+from optimize_eval.run.live import Connecting
+from optimize_eval.run.plan import Plan
+from optimize_eval.run.recheck import Rechecked, recheck
+from optimize_eval.run.runner import Runner, SessionEnd, Settings, Status
+from optimize_eval.store.folder import JOURNAL, SUMMARY, write_json
+from optimize_eval.store.layout import Layout
+from optimize_eval.store.stored import StoredRun
+from optimize_eval.store.tried import note_beside, note_shown
+
+if TYPE_CHECKING:
+    from optimize_eval.findings.board_shapes import Board
+    from optimize_eval.findings.gates import Gate
+    from optimize_eval.findings.summary_shape import Summary
+
+
+@frozen
+class CallSpan:
+    """What became of the calls, and of the recheck after them; `plan` is None where nothing was owed."""
+
+    ended: SessionEnd
+    plan: Plan | None = None
+    rechecked: Rechecked | None = None
+    scored_models: tuple[str, ...] = ()  # of those that replied to prompts
+
+
+@frozen
+class Finished:
+    """A session that came to an end, be it before all was called.
+
+    A bench has several spans of calls, one for its models and one for each metric of its own. `boards` are
+    leaderboards by the names of such metrics, the bench's own without one; empty while calls are owed.
+    """
+
+    stored: StoredRun
+    summary: "Summary"
+    calls: tuple[CallSpan, ...]
+    boards: "Mapping[str, Board]" = field(default_factory=dict)
+    gates: "tuple[Gate, ...]" = ()
+    off_scale: tuple[str, ...] = ()  # words for judges whose scores were on another scale too often
+
+    @property
+    def status(self) -> Status:
+        """Say how it ended: the first span that did not come to its end speaks for all."""
+        ends = (called.ended.status for called in self.calls)
+        return next((status for status in ends if status is not Status.DONE), Status.DONE)
+
+
+@contextmanager
+def reachable(plan: Plan, connecting: Connecting = connect) -> Iterator[Connecting]:
+    """Make each evaluator: a missing key, variable or file is reported before there is a run.
+
+    What is given hands over what was made, once, and otherwise connects.
+    """
+    made: list[tuple[EvaluatorSpec, Evaluator]] = []
+    try:
+        made.extend((spec, connecting(spec)) for spec in plan.specs)
+        yield partial(_handed_over, made, connecting)
+    finally:
+        with ExitStack() as closing:
+            for _, evaluator in reversed(made):
+                closing.callback(evaluator.close)
+
+
+def _handed_over(
+    made: list[tuple[EvaluatorSpec, Evaluator]], connecting: Connecting, spec: EvaluatorSpec
+) -> Evaluator:
+    for place, (known, evaluator) in enumerate(made):
+        if known == spec:
+            del made[place]
+            return evaluator
+    return connecting(spec)
+
+
+def call(
+    plan: Plan,
+    stored: StoredRun,
+    settings: Settings,
+    host: Host,
+    *,
+    again: int | None = None,
+    connecting: Connecting = connect,
+) -> CallSpan:
+    """Make the owed calls of a plan's evaluators, which may be some of the run's; then recheck so many."""
+    with host.calling():
+        with host.watching(is_recheck=False) as watch:
+            runner = Runner(plan, stored.ledger, settings, stop=host.stop, watch=watch, connecting=connecting)
+            ended = runner.run(stored.folder / JOURNAL)
+        is_scored = stored.ledger.ledger.is_scored
+        scored = tuple(model.name for model in plan.models if is_scored(model.name))
+        called = CallSpan(ended=ended, plan=plan, scored_models=scored)
+        if again is None:
+            return called
+        if ended.status is not Status.DONE:
+            host.say("recheck: skipped; it calls again once a run is done")
+            return called
+        with host.watching(is_recheck=True) as watch:
+            rechecked = recheck(
+                plan,
+                stored,
+                again,
+                settings=settings,
+                stop=host.stop,
+                watch=watch,
+            )
+    return replace(called, rechecked=rechecked)
+
+
+def summarise(run: StoredRun) -> "Summary":
+    """Compute the summary from the journal, and write it beside it; what it shows is noted there."""
+    from optimize_eval.findings.stored_summary import summarise_stored  # noqa: PLC0415  a plain --help needs no statistics
+    from optimize_eval.findings.tried import shown_by  # noqa: PLC0415  see above
+
+    run.note_counts()
+    note_beside(run)
+    summary = summarise_stored(run)
+    note_shown(run, shown_by(run, summary))  # before it is shown: what a kill leaves counts one too many
+    write_json(run.folder / SUMMARY, summary.to_dict())
+    return summary
+
+
+def off_scale(
+    summary: "Summary", evaluators: Collection[str], layout: Layout | None = None
+) -> tuple[str, ...]:
+    """Say of these evaluators which of them scored on another scale too often; of a bench's by model."""
+    from optimize_eval.findings.measures import beyond_scale  # noqa: PLC0415  see summarise
+
+    if layout is None:
+        return beyond_scale(summary, evaluators)
+    from optimize_eval.findings.board_models import name_of  # noqa: PLC0415  most runs are none
+
+    return beyond_scale(summary, evaluators, partial(name_of, layout=layout))

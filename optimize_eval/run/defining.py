@@ -1,0 +1,229 @@
+"""Tasks in YAML as a session runs them: each is read, and each of its scorers is an evaluator."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from optimize_eval.base.errors import DataError, UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.evaluators.kind import SERVED_RETRIES
+from optimize_eval.evaluators.kinds import named_apart
+from optimize_eval.models.model_kinds import Tasks
+from optimize_eval.run.enclosing import at_level, check_level, runs_code
+from optimize_eval.run.host import Say
+from optimize_eval.run.splits import SplitSource
+from optimize_eval.tasks.defined import DefinedScorer, Given, WrittenTask, defined_of
+
+if TYPE_CHECKING:
+    from optimize_eval.run.prompting import Prompting
+    from optimize_eval.tasks.definition import Scorer, TaskDefinition
+
+_CANDIDATE = "{{ candidate }}"
+
+
+def scorers_among(
+    specs: tuple[EvaluatorSpec, ...], given: Given, say: Say
+) -> tuple[tuple[EvaluatorSpec, ...], bool]:
+    """Read the tasks in YAML among evaluators, and say whether there are any; raises DataError."""
+    if any(isinstance(spec.target, WrittenTask) for spec in specs):
+        return expanded(specs, given, say), True
+    if given.is_something:
+        raise UsageError(
+            "--config, --config-file, --model-key and --max-turns are for tasks in YAML, and none is named",
+            hint="name one: -e task:task.yaml",
+        )
+    check_sandbox(specs, given)
+    return tuple(at_level(spec, given.sandbox) for spec in specs), False
+
+
+def expanded(specs: Iterable[EvaluatorSpec], given: Given, say: Say) -> tuple[EvaluatorSpec, ...]:
+    """Put an evaluator for each scorer in the place of each task in YAML; raises DataError."""
+    return named_apart(one for spec in specs for one in _scorers_of(spec, given, say))
+
+
+def check_sandbox(specs: Iterable[EvaluatorSpec], given: Given) -> None:
+    """Refuse a sandbox where nothing that is named would run in it."""
+    if given.sandbox and not any(runs_code(spec) or isinstance(spec.target, WrittenTask) for spec in specs):
+        raise UsageError(
+            "--sandbox is for code of tasks in YAML and for @code_exec, and none is named",
+            hint="omit it: an evaluator of yours runs with your rights",
+        )
+
+
+def named_scorers(
+    spec: EvaluatorSpec, name: str | None, given: Given, say: Say
+) -> Iterator[tuple[EvaluatorSpec, str | None]]:
+    """Give an evaluator, or those of a task in YAML, each with its name where it was given one."""
+    for one in _scorers_of(spec, given, say):
+        yield one, None if name is None else one.name
+
+
+def _scorers_of(spec: EvaluatorSpec, given: Given, say: Say) -> Iterator[EvaluatorSpec]:
+    written = spec.target
+    if not isinstance(written, WrittenTask):
+        yield at_level(spec, given.sandbox)
+        return
+    known = written.given.over(given)
+    task = read_task(Path(spec.cwd or ".", written.path), known)
+    name = task.key if spec.name == Path(written.path).stem else spec.name
+    yield from scorers_of(task, replace(spec, name=name), known, say)
+
+
+def read_task(path: Path, given: Given) -> "TaskDefinition":
+    """Read a task with its parameters; raises DataError with all that is wrong, or whose file it is."""
+    from optimize_eval.config.sweep_files import evaluator_keys  # noqa: PLC0415  see scorers_of
+    from optimize_eval.tasks.yaml.loading import load_task  # noqa: PLC0415  it reads YAML
+
+    keys = evaluator_keys(str(path.parent))
+    try:
+        return load_task(str(path), given.config, evaluator_keys=keys, folder=given.folder)
+    except DataError as error:
+        from optimize_eval.data.other_tools import said_whose  # noqa: PLC0415  only where it is wrong
+
+        raise said_whose(error) from None
+
+
+def scorers_of(
+    task: "TaskDefinition", spec: EvaluatorSpec, given: Given, say: Say, *, are_called: bool = True
+) -> Iterator[EvaluatorSpec]:
+    """Make the evaluators of a task's scorers, named by `spec`; verdicts are about the first.
+
+    Those that are not called need no judge.
+    """
+    from optimize_eval.tasks.defined_identity import has_code  # noqa: PLC0415  see read_task
+    from optimize_eval.tasks.scored import model_keys, ranks, score_range  # noqa: PLC0415
+
+    if not task.scorers:
+        raise UsageError(f"the task {task.key} has no scorer", hint="give it one: see docs/task-files.md")
+    keyed = _keyed(task, spec, given, say, has_judges=are_called)
+    sandbox = given.sandbox if has_code((task.solver, task.scorers)) else ""
+    for scorer in sorted(task.scorers, key=lambda scorer: not ranks(scorer)):
+        program = _program_of(scorer, task.path, spec, given.sandbox)
+        target = DefinedScorer(
+            task=task,
+            scorer=scorer,
+            keyed=keyed,
+            program=program,
+            sandbox=sandbox,
+            max_turns=given.max_turns,
+        )
+        retries = SERVED_RETRIES if spec.retries is None and any(model_keys(scorer.how)) else spec.retries
+        yield replace(
+            spec,
+            target=target,
+            name=f"{spec.name}.{scorer.key}",
+            score_range=score_range(scorer.how),
+            retries=retries,
+        )
+
+
+def _program_of(scorer: "Scorer", path: str, defaults: EvaluatorSpec, sandbox: str) -> EvaluatorSpec | None:
+    """Make the evaluator that a scorer is; programs that a task names are beside it."""
+    from optimize_eval.config.sweep_files import read_evaluator, spec_of  # noqa: PLC0415  few need it
+    from optimize_eval.tasks.scored import evaluator_keys  # noqa: PLC0415
+
+    keys = evaluator_keys(scorer.how)
+    if keys is None:
+        return None
+    start = EvaluatorSpec(timeout=defaults.timeout, cwd=str(Path(path).parent), manners=defaults.manners)
+    return at_level(spec_of(read_evaluator(keys, path), start, {}), sandbox)
+
+
+def _keyed(
+    task: "TaskDefinition", spec: EvaluatorSpec, given: Given, say: Say, *, has_judges: bool
+) -> Mapping[str, EvaluatorSpec]:
+    """Make the models that a task names by keys: its solver's, and its scorers' where these are called."""
+    from optimize_eval.run.prompting import model_specs  # noqa: PLC0415  see read_task
+    from optimize_eval.tasks.defined_identity import model_keys  # noqa: PLC0415
+    from optimize_eval.tasks.definition import model_text  # noqa: PLC0415  see read_task
+
+    found = {}
+    scorers = task.scorers if has_judges else ()
+    for key in dict.fromkeys((*model_keys(task.solver), *model_keys(scorers))):
+        text, note = model_text(key, given.model_keys)
+        if note:
+            say(f"note: {note}")
+        found[key] = next(iter(model_specs([text], replace(spec, target=None), Tasks())))
+    return found
+
+
+def unranked_among(specs: Iterable[EvaluatorSpec]) -> list[str]:
+    """Name the scorers of tasks in YAML that rank nobody: quality checks, and those that give labels."""
+    scorers = {spec.name: target.scorer for spec in specs if (target := defined_of(spec))}
+    if not scorers:
+        return []
+    from optimize_eval.tasks.scored import ranks  # noqa: PLC0415  see read_task
+
+    return [name for name, scorer in scorers.items() if not ranks(scorer)]
+
+
+def check_definitions(
+    specs: Sequence[EvaluatorSpec],
+    named: Sequence[object],
+    prompting: "Prompting | None",
+    sources: Sequence[SplitSource],
+) -> None:
+    """Refuse what does not fit the tasks in YAML among evaluators."""
+    tasks = {id(one.task): one.task for one in map(defined_of, specs) if one}.values()
+    for task in tasks:
+        _check_models(task, prompting)
+        _check_candidates(task, named)
+        if not sources:
+            raise UsageError(
+                f"the task {task.key} is about rows, and none are named", hint="name them: --dataset FILE"
+            )
+    check_level(specs)
+
+
+def _check_models(task: "TaskDefinition", prompting: "Prompting | None") -> None:
+    if task.entity == "system":
+        raise UsageError(f"the task {task.key} is about no samples", hint=f"optimize-eval bench {task.path}")
+    if prompting and prompting.prompts:
+        raise UsageError(f"the task {task.key} says itself what models are sent", hint="omit --prompt")
+    calls_model = task.solver is not None and task.solver.calls_model
+    if calls_model and not prompting:
+        raise UsageError(
+            f"the task {task.key} is about a model, and none is named",
+            hint="name one with --model: cmd:./model, openai/gpt-4o-mini",
+        )
+    if prompting and not calls_model:
+        raise UsageError(f"the task {task.key} calls no model", hint="omit --model, or run it apart")
+
+
+def _check_candidates(task: "TaskDefinition", named: Sequence[object]) -> None:
+    """Refuse candidates that a task never looks at, and a task that is given none."""
+    from optimize_eval.tasks.solvers import names_candidate  # noqa: PLC0415  see read_task
+
+    is_named = task.solver is not None and names_candidate(task.solver)
+    if is_named and not named:
+        raise UsageError(
+            f"the task {task.key} holds {_CANDIDATE}, and no candidate is named",
+            hint="name what is put there: --candidate 'prompts/*.txt'",
+        )
+    if named and not is_named:
+        raise UsageError(
+            f"no text of the task {task.key} holds {_CANDIDATE}: each candidate would be the same",
+            hint=f"write {_CANDIDATE} where the candidate belongs, or rank models: optimize-eval bench",
+        )
+
+
+_WHOSE = "no row that takes part"
+
+
+def check_columns(specs: Iterable[EvaluatorSpec], sources: Sequence[SplitSource], say: Say) -> None:
+    """Refuse a task for which each sample would fail, and tell of columns that may do without.
+
+    Raises DataError with every place that names a column which no row has.
+    """
+    tasks = {id(target.task): target.task for target in map(defined_of, specs) if target}
+    if not tasks:
+        return
+    from optimize_eval.tasks.yaml.task_data import absent  # noqa: PLC0415  most runs have no task in YAML
+
+    rows = [example.value for source in sources for example in source.examples]
+    missing = [one for task in tasks.values() for one in absent(task.columns, rows, _WHOSE)]
+    if needed := [one.place for one in missing if one.is_needed]:
+        raise DataError(needed)
+    for one in missing:
+        say(f"note: {one.place}")

@@ -1,0 +1,221 @@
+"""What tasks' own code makes of a run's rows once all calls are over, written down for reports.
+
+Rules say which rows metrics leave out, and code computes metrics of the others. Neither calls a model. What
+the journal has for just these rows is not done again.
+"""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from optimize_eval.base.errors import EvaluationError
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.run.host import Say
+from optimize_eval.run.plan import Plan
+from optimize_eval.store import journal
+from optimize_eval.store.folder import JOURNAL, read_document
+from optimize_eval.store.stored import StoredRun
+from optimize_eval.tasks.defined import TASKS, defined_of
+
+if TYPE_CHECKING:  # most runs have no task in YAML
+    from optimize_eval.findings.metric_rows import Excluded, TaskRow, TaskRows
+    from optimize_eval.run.samples import Samples
+    from optimize_eval.store.layout import Cell
+    from optimize_eval.tasks.definition import Action, PythonMetric
+    from optimize_eval.tasks.kept import KeptScorer
+
+Made = dict[str, Any]  # a line for the journal
+
+_LONGEST_MESSAGE = 500
+_MOST_NAMED = 4
+
+
+def kept_in(specs: Iterable[EvaluatorSpec]) -> dict[str, Any]:
+    """Make what run.json keeps of tasks: their metrics and rules, which are no part of what is called."""
+    named = [spec for spec in specs if defined_of(spec)]
+    if not named:
+        return {}
+    from optimize_eval.tasks.kept import kept_tasks, to_dict  # noqa: PLC0415
+
+    return {TASKS: [to_dict(task) for task in kept_tasks(named)]}
+
+
+def dated_in(folder: Path, kept: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+    """Date the rules and metrics of tasks that are others than a run of this folder made scores with."""
+    document = read_document(folder) if TASKS in kept and TASKS in before else None
+    if document is None or not any(cell["scored"] for cell in document["cells"]):
+        return {}
+    from optimize_eval.tasks.kept import dated  # noqa: PLC0415  see kept_in
+
+    return {TASKS: dated(before[TASKS], kept[TASKS])}
+
+
+def rules_of(specs: Iterable[EvaluatorSpec]) -> list[Any]:
+    """Write the rules that leave rows out, by tasks that have some."""
+    tasks = next(iter(kept_in(specs).values()), ())
+    return [task["actions"] for task in tasks if "actions" in task]
+
+
+def examine(stored: StoredRun, planned: Callable[[], Plan], say: Say, *, sandbox: str = "") -> None:
+    """Apply tasks' rules, and run the code of their metrics, where that was not done; the folder is locked.
+
+    `planned` gives samples, where a rule looks at them; `sandbox` is what code runs in.
+    """
+    if "tasks" not in stored.manifest.get("settings", {}) or stored.owed:
+        return
+    from optimize_eval.run.samples import Samples  # noqa: PLC0415  see above
+
+    made: list[Made] = []
+    try:
+        with contextlib.closing(Samples(stored, planned, sandbox)) as samples:
+            for together in _Examination(stored, samples, say).made():
+                made += together
+    except KeyboardInterrupt:
+        say("note: the calls are done; the same command again applies rules and computes metrics")
+        raise
+    finally:
+        if made:
+            _write(stored, made)
+
+
+def _write(stored: StoredRun, made: list[Made]) -> None:
+    """Append to the journal, whose last line says again how the last session ended."""
+    path, ledger = stored.folder / JOURNAL, stored.ledger.ledger
+    line = journal.last_line(path)
+    last = journal.decode(line) if line else {}
+    ends: list[Made] = [
+        {key: last[key] for key in ("ended_at", "status") if key in last} or {"status": "done"}
+    ]
+    with contextlib.closing(journal.Journal(path, ledger.end)) as written:
+        written.append(b"".join(map(journal.sealed, (*made, *ends))))
+    ledger.end = written.end
+
+
+class _Examination:
+    """Goes over the rows of all tasks of a run."""
+
+    def __init__(self, stored: StoredRun, samples: "Samples", say: Say) -> None:
+        self._stored = stored
+        self._computed = stored.ledger.ledger.computed
+        self._samples = samples
+        self._say = say
+        self._faults: dict[str, list[tuple[Cell, Made]]] = {}  # of a task's rules
+
+    def made(self) -> Iterator[list[Made]]:
+        """Give what belongs together at once: the outcome of all rules, or all numbers of a metric."""
+        from optimize_eval.findings.metric_rows import excluded_in, rows_in  # noqa: PLC0415  see above
+        from optimize_eval.tasks.kept import tasks_in  # noqa: PLC0415
+
+        with self._stored.reader() as reader:
+            for task in tasks_in(self._stored.manifest["settings"]):
+                self._faults.clear()
+                for rows in rows_in(self._stored, self._stored.layout, task, reader):
+                    if (excluded := excluded_in(self._computed, rows)) is None:
+                        yield self._kept([self._applied(rows)])
+                        excluded = excluded_in(self._computed, rows)
+                    for scorer in task.scorers if excluded else ():
+                        yield from map(self._kept, self._of_code(rows, scorer, excluded))
+                for rule, faults in self._faults.items():
+                    self._say(f"note: {_told(task.key, rule, faults)}")
+
+    def _kept(self, records: list[Made]) -> list[Made]:
+        self._computed += records
+        return records
+
+    def _applied(self, rows: "TaskRows") -> Made:
+        """Find the rows that rules leave out; one that cannot be applied to a row leaves it in."""
+        where, excluded, failed = rows.where, dict[str, list[Any]](), dict[str, Made]()
+        for action in rows.task.actions:
+            excluded[action.key] = list(self._by(action, rows, failed))
+        for key, fault in failed.items():
+            self._faults.setdefault(key, []).append((where, fault))
+        return {
+            "rules": rows.task.digest,
+            "task": rows.task.key,
+            "candidate": where.candidate,
+            "model": where.task_model,
+            "split": where.split,
+            "rows": rows.digest,
+            "excluded_by": {key: places for key, places in excluded.items() if places},
+            **({"failed": failed} if failed else {}),
+        }
+
+    def _by(self, action: "Action", rows: "TaskRows", failed: dict[str, Made]) -> Iterator[list[int | None]]:
+        from optimize_eval.tasks.yaml.task_data import Actions, RuleFault  # noqa: PLC0415  see above
+
+        try:
+            rule = Actions([action])
+        except RuleFault as error:
+            first = rows.rows[0] if rows.rows else None
+            failed[action.key] = _fault(first, str(error), len(rows.rows))
+            return
+        for row in rows.rows:
+            if not (scores := row.scores):
+                continue  # it failed, and is in no metric
+            try:
+                sample, trace = self._samples.of(rows, row, action)
+                if rule.excluded_by(sample, trace, scores):
+                    yield [row.line, row.repeat]
+            except EvaluationError as error:
+                message = error.message.removeprefix(f"action {action.key}: ")
+                fault = failed.setdefault(action.key, _fault(row, message, 0))
+                fault["count"] += 1
+
+    def _of_code(
+        self, rows: "TaskRows", scorer: "KeptScorer", excluded: "Excluded | None"
+    ) -> Iterator[list[Made]]:
+        """Run the code of a scorer's metrics that was not run for the rows that count."""
+        from optimize_eval.findings.metric_rows import code_values, counted, sampled  # noqa: PLC0415
+        from optimize_eval.tasks.definition import PythonMetric, digest_of, digest_of_code  # noqa: PLC0415
+
+        metrics = [one for one in scorer.metrics or () if isinstance(one, PythonMetric)]
+        if not metrics or excluded is None or scorer.evaluator not in rows.cells:
+            return
+        said = counted(sampled(rows, scorer, excluded))
+        digest, known = digest_of(said), code_values(self._computed)
+        for metric in metrics:
+            code = digest_of_code(metric)
+            if isinstance(known.get((code, digest), ""), str):
+                about = {
+                    "metric": metric.key or "python",
+                    "task": rows.task.key,
+                    "scorer": scorer.key,
+                    "model": rows.where.task_model,
+                }
+                results = self._results(metric, said, rows)
+                yield [{**about, **result, "rows": digest, "snippet": code} for result in results]
+
+    def _results(self, metric: "PythonMetric", said: list[Any], rows: "TaskRows") -> Iterator[Made]:
+        from optimize_eval.tasks.scorers import computed  # noqa: PLC0415  see above
+
+        snippets = self._samples.snippets(rows.task.key)
+        deadline = time.monotonic() + rows.task.timeout
+        try:
+            values = computed(metric, said, snippets, deadline)
+        except EvaluationError as error:
+            message = error.message[:_LONGEST_MESSAGE]
+            self._say(f"note: {rows.task.key}: {message}")
+            yield {"name": None, "value": None, "error": message}
+            return
+        if not values:
+            yield {"name": None, "value": None}
+        for name, value in values.items():
+            yield {"name": name, "value": value, "of": len(values)}
+
+
+def _fault(row: "TaskRow | None", message: str, count: int) -> Made:
+    line, repeat = (row.line, row.repeat) if row else (None, 1)
+    return {"count": count, "line": line, "repeat": repeat, "message": message[:_LONGEST_MESSAGE]}
+
+
+def _told(task: str, rule: str, faults: Sequence[tuple["Cell", Made]]) -> str:
+    """Say once for all candidates and models to which rows a rule cannot be applied."""
+    from optimize_eval.findings.summary_shape import RuleFaults  # noqa: PLC0415  see above
+
+    first, fault = faults[0]
+    whole = RuleFaults(rule=rule, **{**fault, "count": sum(one["count"] for _, one in faults)})
+    names = dict.fromkeys(where.task_model or where.candidate for where, _ in faults)
+    whose = f" ({', '.join([*names][:_MOST_NAMED])}{', …' * (len(names) > _MOST_NAMED)})" * (len(names) > 1)
+    return f"{task}{whose}: {whole.told(first.split)}"

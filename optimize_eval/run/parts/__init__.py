@@ -1,1 +1,0 @@
-"""What of a plan goes together in a session: who is counted, who has a lane, whose program changed."""

@@ -1,0 +1,336 @@
+"""The checks themselves. CHECKS is the table of what is looked at, in which order, and what it costs.
+
+The first ones are in answers; judges are looked at otherwise, in judges.
+"""
+
+import re
+import shutil
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from optimize_eval.base.errors import EvaluationError, FailureKind
+from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.protocol import NO_CAPABILITIES, Payload
+from optimize_eval.evaluators import reproduce
+from optimize_eval.evaluators.kind import Checks
+from optimize_eval.evaluators.kinds import kind_of
+from optimize_eval.programs.codec import argv_of
+from optimize_eval.programs.command import LEAKS
+from optimize_eval.programs.worker import FAREWELL, SILENT
+from optimize_eval.run.preflight import DEFAULT_BUDGET
+from optimize_eval.run.preflight.examined import (
+    AT_ONCE,
+    BudgetSpent,
+    CallResult,
+    CheckOutcome,
+    CheckStatus,
+    Examined,
+    Material,
+    Sameness,
+    answers,
+    call,
+    in_words,
+    is_late,
+    live,
+    more_answers,
+    shown,
+)
+from optimize_eval.tasks.defined import defined_of
+
+_MOST_CALLS, _MOST_SECONDS = 12, 1.0  # that say how long a call takes; slow ones need fewer
+_LONG = 1_000_000
+_NOT_ASCII = "Zażółć gęślą jaźń, 日本語, 🙂"
+_SHIM = re.compile(r"/\.(pyenv|asdf|rbenv|nodenv)/shims/")
+_NOTABLE_START = 0.005
+_SCALES = 0.8  # so much of the ideal speed-up, and more slots help further
+_OURS = 0.0001  # seconds that a run itself spends on a call
+_STARTED_ANEW = "--no-persistent starts it for each call"
+_ROUNDS = 3  # in which one by one must stay the same before a difference is blamed on concurrency
+
+
+def examine(spec: EvaluatorSpec, material: Material, budget: float = DEFAULT_BUDGET) -> Examined:
+    """Look at one evaluator, as far as the budget of seconds goes; a failure ends it."""
+    examined = Examined(spec=spec, material=material, until=time.monotonic() + budget)
+    for name, calls, look in _table_of(spec):
+        if not examined.is_ok or (examined.seconds and not examined.affords(calls)):
+            why = "the budget is used up" if examined.is_ok else "something before it failed"
+            examined.checks.append(CheckOutcome(name, CheckStatus.SKIP, f"left out: {why}"))
+            continue
+        try:
+            for check in look(examined, name):
+                examined.checks.append(check)
+        except BudgetSpent:
+            examined.checks.append(CheckOutcome(name, CheckStatus.SKIP, "left out: the budget is used up"))
+    return examined
+
+
+def examine_all(
+    specs: Sequence[EvaluatorSpec], material: Material, budget: float = DEFAULT_BUDGET
+) -> list[Examined]:
+    """Look at evaluators, and before the scorers of a task in YAML at the models that reply."""
+    found: list[Examined] = []
+    replied: dict[int, bool] = {}  # by task
+    for spec in specs:
+        target = defined_of(spec)
+        if target and id(target.task) not in replied:
+            from optimize_eval.run.preflight.tasks_checked import examine_replies  # noqa: PLC0415  a command needs no task
+
+            models = [examine_replies(target, model, material, budget) for model in target.models]
+            replied[id(target.task)] = all(one.is_ok for one in models)
+            found += models
+        if target is None or replied[id(target.task)]:
+            found.append(examine(spec, material, budget))
+    return found
+
+
+def _table_of(spec: EvaluatorSpec) -> "CheckTable":
+    match kind_of(spec).checks:
+        case Checks.MODELS:
+            from optimize_eval.run.preflight.judges import JUDGE_CHECKS  # noqa: PLC0415  a command needs no model
+
+            return JUDGE_CHECKS
+        case Checks.TASKS:
+            from optimize_eval.run.preflight.tasks_checked import COSTLY_CHECKS, LEFT_OUT, calls_models  # noqa: PLC0415  see above
+
+            if calls_models(spec):
+                return COSTLY_CHECKS
+            return [check for check in CHECKS if check[0] not in LEFT_OUT]
+    return CHECKS
+
+
+def _repeats(on: Examined, name: str) -> Iterator[CheckOutcome]:
+    """Send the same again, and remember how much of the answers that changes."""
+    with live(on.spec, persistent=False) as evaluator:
+        again = on.ask_all(evaluator)
+    on.learn(again)
+    if on.sameness in {Sameness.OUTCOME, Sameness.NOTHING}:
+        yield _by_chance(on, name, again)
+    else:
+        yield CheckOutcome(name, CheckStatus.PASS, f"same {on.sameness}")
+
+
+def _by_chance(on: Examined, name: str, again: Sequence[CallResult]) -> CheckOutcome:
+    pairs = zip(on.sample, on.one_by_one, again, strict=True)
+    payload, before, after = next(
+        (p, a, b) for p, a, b in pairs if shown(a) != shown(b) or p is on.sample[-1]
+    )
+    message = f"it scored {shown(before)}, then {shown(after)}: such scores need --repeats"
+    return CheckOutcome(name, CheckStatus.WARN, message, reproduce.call_twice(on.spec, payload))
+
+
+def _at_once(on: Examined, name: str) -> Iterator[CheckOutcome]:
+    """Send different payloads all at once, to see whether calls get in each other's way."""
+    with live(on.spec, persistent=False) as evaluator, ThreadPoolExecutor(AT_ONCE) as slots:
+        started = time.monotonic()
+        results = list(slots.map(lambda payload: on.call(evaluator, payload), on.sample))
+        speed_up = AT_ONCE * statistics.median(on.seconds) / (time.monotonic() - started)
+        for _ in range(_ROUNDS if on.differing(results) else 0):
+            on.learn(on.ask_all(evaluator))
+    on.parallel = on.material.slots if speed_up > _SCALES * AT_ONCE else max(1.0, speed_up)
+    if differing := on.differing(results):
+        what = f"{differing} of {AT_ONCE} answers differ when called at once"
+        message = f"{what}, for instance {_first_difference(on, results)}: do calls share a file or a port?"
+        only_side_info = on.sameness is Sameness.ALL and not _differing_scores(on, results)
+        status = CheckStatus.WARN if only_side_info else CheckStatus.FAIL
+        yield CheckOutcome(name, status, message, reproduce.call_at_once(on.spec, on.sample))
+    else:
+        yield CheckOutcome(name, CheckStatus.PASS, f"{AT_ONCE} at once answer as one by one")
+
+
+def _kept_alive(on: Examined, name: str) -> Iterator[CheckOutcome]:
+    """Call a process that stays, in order and in reverse: the answers must be those of a process per call."""
+    declared = on.first.capabilities if on.first else NO_CAPABILITIES
+    if not _is_kept(on):
+        yield CheckOutcome(name, CheckStatus.SKIP, "it does not declare to be persistent")
+        return
+    if not on.one_by_one:  # these calls would be compared with others that were too dear
+        raise BudgetSpent
+    patient = min(on.spec.timeout, max(1.0, 20 * on.quantile(1)))
+    line = reproduce.call_one_process(on.spec, on.sample[:3], seconds=2)
+    with live(on.spec, timeout=patient) as evaluator:
+        call(evaluator, on.sample[0], patient)  # declares
+        pairs = list(zip(on.sample, on.one_by_one, strict=True))
+        unlike = _first_unlike(on, evaluator, patient, [*pairs, *reversed(pairs)])
+        window = declared.concurrency or 1
+        if unlike is None and window > 1:
+            unlike = _crowd(on, evaluator, patient, window)
+        elif evaluator.note and not on.is_held:  # it broke: a run soon starts it for each call
+            on.kept.clear()
+        else:
+            on.each = max(_OURS, on.typical(0.5) / _parallel(on, evaluator))
+        note, ending = evaluator.note, time.monotonic()
+    if unlike:
+        yield _changed(name, *unlike, line)
+    elif note:
+        yield _noted(name, note, line)
+    elif time.monotonic() - ending > FAREWELL:
+        yield CheckOutcome(
+            name, CheckStatus.WARN, "it does not end when its input does, and was killed", line
+        )
+    else:
+        yield CheckOutcome(
+            name,
+            CheckStatus.PASS,
+            "same answers from one process, also in reverse, and it ends with its input",
+        )
+
+
+def _changed(name: str, single: CallResult, other: CallResult, line: str) -> CheckOutcome:
+    """Say what became of an answer; side info that is another, as a pid is, spoils nothing."""
+    if shown(single) == shown(other):
+        message = "side info is not the same when it is kept alive; scores are"
+        return CheckOutcome(name, CheckStatus.WARN, message, line)
+    why = "does it flush each answer?" if is_late(other) else LEAKS
+    message = f"{shown(single)} became {shown(other)} when it was kept alive: {why} {_STARTED_ANEW}"
+    return CheckOutcome(name, CheckStatus.FAIL, message, line)
+
+
+def _noted(name: str, note: str, line: str) -> CheckOutcome:
+    """Tell what broke it; in a run the first calls would pay for what --no-persistent spares."""
+    for fault in (SILENT, LEAKS):
+        if fault in note:
+            message = f"{note.partition(fault)[0].replace(' (', ': ')}{fault}"
+            return CheckOutcome(name, CheckStatus.FAIL, f"{message} {_STARTED_ANEW}", line)
+    return CheckOutcome(name, CheckStatus.WARN, note, line)
+
+
+def _parallel(on: Examined, evaluator: Evaluator) -> int:
+    """Count the calls that a run has in flight."""
+    return min(on.material.slots, evaluator.capacity.calls or on.material.slots)
+
+
+def _is_kept(on: Examined) -> bool:
+    """Return True if a run would keep a process alive."""
+    declares = on.first is not None and on.first.capabilities.persistent
+    is_wanted = on.spec.persistent or (declares and on.spec.persistent is None)
+    return kind_of(on.spec).is_started and is_wanted
+
+
+def _first_unlike(
+    on: Examined, evaluator: Evaluator, timeout: float, pairs: Sequence[tuple[Payload, CallResult]]
+) -> tuple[CallResult, CallResult] | None:
+    """Call until a score is not what it was before, or the evaluator no longer keeps a process."""
+    unlike = None
+    for payload, single in pairs:
+        result = call(evaluator, payload, timeout, on.kept)
+        if on.key(result) != on.key(single):
+            unlike = unlike or (single, result)
+            if shown(single) != shown(result):
+                return single, result
+        if evaluator.note:
+            break
+    del on.kept[: len(on.kept) // 2]  # the first ones started it, and what came in order was proven
+    return unlike
+
+
+def _crowd(
+    on: Examined, evaluator: Evaluator, timeout: float, window: int
+) -> tuple[CallResult, CallResult] | None:
+    """Call so many at a time, as a run does with a program that declares a window."""
+    started = time.monotonic()
+    with ThreadPoolExecutor(window) as slots:
+        crowd = list(slots.map(lambda payload: call(evaluator, payload, timeout), on.sample * window))
+    on.each = (time.monotonic() - started) / len(crowd)
+    return on.first_unlike(on.one_by_one * window, crowd)
+
+
+def _batches(on: Examined, name: str) -> Iterator[CheckOutcome]:
+    """Call in batches, where the evaluator declares them."""
+    alike = on.material.alike(AT_ONCE)
+    if on.first is None or on.first.capabilities.batch == 1 or alike[0].example is None:
+        yield CheckOutcome(name, CheckStatus.SKIP, "it does not declare batches, or there are no examples")
+        return
+    with live(on.spec) as evaluator:
+        singles = [call(evaluator, payload, on.spec.timeout) for payload in alike]  # the first one declares
+        started = time.monotonic()
+        results = evaluator.call_many(alike, on.spec.timeout)
+        on.each = (time.monotonic() - started) / len(results) / _parallel(on, evaluator)
+    if unlike := on.first_unlike(singles, results):
+        single, other = map(shown, unlike)
+        message = f"answers differ in a batch of {AT_ONCE}: {single} became {other}"
+        yield CheckOutcome(name, CheckStatus.WARN, message, reproduce.call_with_batch(on.spec, alike))
+    else:
+        yield CheckOutcome(name, CheckStatus.PASS, "same answers in batches")
+
+
+def _candidates(on: Examined, name: str) -> Iterator[CheckOutcome]:
+    """Send texts at the edges; an evaluator may refuse them in band, but should not break."""
+    usual = on.sample[0]
+    odd = {"an empty": "", "a non-ASCII": _NOT_ASCII, "a 1 MB": "x" * _LONG}
+    with live(on.spec, persistent=False) as evaluator:
+        for what, text in odd.items():
+            payload = replace(usual, candidate=text)
+            result = on.call(evaluator, payload)  # which takes longer than what a run would send
+            if isinstance(result, EvaluationError) and result.kind is not FailureKind.REPORTED:
+                by = reproduce.call_with_long_candidate if len(text) == _LONG else reproduce.call_once
+                yield CheckOutcome(
+                    name,
+                    CheckStatus.WARN,
+                    f"{what} candidate: {result.kind}: {result.message}",
+                    by(on.spec, payload),
+                )
+                return
+    yield CheckOutcome(name, CheckStatus.PASS, "empty, non-ASCII and 1 MB candidates are taken")
+
+
+def _speed(on: Examined, name: str) -> Iterator[CheckOutcome]:
+    """Call until the times can be trusted, and say what a call costs and what keeping alive would save."""
+    most = 0 if _is_kept(on) else _MOST_CALLS  # a run starts one that stays a few times only
+    with live(on.spec, persistent=False) as evaluator:
+        while len(on.seconds) < most and sum(on.seconds) < _MOST_SECONDS and on.affords(1):
+            on.call(evaluator, on.sample[0], counts=True)
+    typical = f"{in_words(on.quantile(0.5))} a call (p95 {in_words(on.quantile(0.95))})"
+    if on.kept:
+        kept, started = in_words(on.typical(0.5)), in_words(on.quantile(0.5))
+        typical = f"{kept} a call while it is kept alive, {started} where it is started for one"
+    program = next(iter(argv_of(on.spec)), "")
+    found = shutil.which(program) if program else None
+    if found and (shim := _SHIM.search(found)):
+        message = f"{typical}; {program} is a shim that costs time at each start: name the program behind it"
+        yield CheckOutcome(name, CheckStatus.WARN, message, f"{shim[1]} which {program}")
+    elif on.quantile(0.95) > on.spec.timeout / 3:
+        call = reproduce.call_once(on.spec, on.sample[0])
+        line = f"time {call}" if call else ""
+        yield CheckOutcome(
+            name, CheckStatus.WARN, f"{typical} is near the timeout of {on.spec.timeout:g} s", line
+        )
+    else:
+        yield CheckOutcome(name, CheckStatus.PASS, typical + _advice(on))
+
+
+def _advice(on: Examined) -> str:
+    """Say what a process that stays would save, where starting is likely to be most of the cost."""
+    is_kept = on.first is not None and on.first.capabilities.persistent
+    is_worth_it = kind_of(on.spec).is_started and not is_kept and not on.is_held
+    if not is_worth_it or on.quantile(0.5) < _NOTABLE_START or on.estimate is None:
+        return ""
+    return (
+        f"; most of it may be the program's start: answering with "
+        f'"_capabilities": {{"persistent": true}} could save up to {in_words(on.estimate)} of the run'
+    )
+
+
+CheckTable = Sequence[tuple[str, int, Callable[[Examined, str], Iterator[CheckOutcome]]]]
+
+CHECKS: CheckTable = (
+    ("answers", 1, answers),  # name, calls that it takes, how it is looked at
+    ("more answers", AT_ONCE, more_answers),
+    ("same answer twice", AT_ONCE, _repeats),
+    ("at once", AT_ONCE, _at_once),
+    ("kept alive", 2, _kept_alive),
+    ("batches", AT_ONCE + 2, _batches),
+    ("odd candidates", 3, _candidates),
+    ("speed", 0, _speed),
+)
+
+
+def _differing_scores(on: Examined, results: Sequence[CallResult]) -> int:
+    return sum(shown(found) != shown(single) for found, single in zip(results, on.one_by_one, strict=True))
+
+
+def _first_difference(on: Examined, results: Sequence[CallResult]) -> str:
+    single, other = on.first_unlike(on.one_by_one, results) or (None, None)
+    return f"{shown(single)} became {shown(other)}"

@@ -1,0 +1,178 @@
+"""The checks of a judge: few calls, for each costs money; and what its first replies say of it."""
+
+from collections.abc import Callable, Iterator
+
+from optimize_eval.base.errors import EvaluationError, UsageError
+from optimize_eval.base.protocol import Answer, Payload, Skip
+from optimize_eval.evaluators import reproduce
+from optimize_eval.evaluators.judge import model_of
+from optimize_eval.evaluators.kinds import connect
+from optimize_eval.evaluators.rubric import judge_of
+from optimize_eval.findings.measures import MOST_OFF_SCALE
+from optimize_eval.models.judging.verdicts import off_scale
+from optimize_eval.run.preflight.examined import (
+    CallResult,
+    CheckOutcome,
+    CheckStatus,
+    Examined,
+    first_answers,
+    in_words,
+    key_check,
+    live,
+)
+
+
+def scale(on: Examined, name: str) -> Iterator[CheckOutcome]:
+    """CheckOutcome that scores were from 0 to 1, at the latest when called again."""
+    off = [words for side_info in on.side_infos if (words := off_scale(side_info))]
+    if not off:
+        yield CheckOutcome(name, CheckStatus.PASS, "scores are from 0 to 1")
+        return
+    status = CheckStatus.FAIL if len(off) > MOST_OFF_SCALE * len(on.side_infos) else CheckStatus.WARN
+    many = f"{len(off)} of {len(on.side_infos)} replies were on another scale, also when called again"
+    message = f"{many}: {off[0]}; name the scale in the objective, or score_min and score_max in a rubric"
+    yield CheckOutcome(name, status, message, _reproduced(on))
+
+
+def length(on: Examined, name: str) -> Iterator[CheckOutcome]:
+    """Warn of replies that had no room left."""
+    cut_off = sum("finish_reason" in side_info["usage"] for side_info in on.side_infos)
+    if cut_off:
+        message = f"{cut_off} of {len(on.side_infos)} replies were cut off for their length: raise max_tokens"
+        yield CheckOutcome(name, CheckStatus.WARN, message, _reproduced(on))
+    else:
+        yield CheckOutcome(name, CheckStatus.PASS, "no reply was cut off")
+
+
+def answered_by(on: Examined, name: str) -> Iterator[CheckOutcome]:
+    """Say who answered, by the replies' own word."""
+    servers = [side_info["usage"].get("answered_by") for side_info in on.side_infos]
+    names = list(dict.fromkeys(server for server in servers if server))
+    if len(names) > 1:
+        message = f"several models answered, by what they say of themselves: {', '.join(names)}"
+        yield CheckOutcome(name, CheckStatus.WARN, message, _reproduced(on))
+    else:
+        yield (
+            CheckOutcome(name, CheckStatus.PASS, names[0])
+            if names
+            else CheckOutcome(name, CheckStatus.SKIP, "replies do not say")
+        )
+
+
+def _reproduced(on: Examined) -> str:
+    return reproduce.call_once(on.spec, next(iter(on.material.splits.values()))[0])
+
+
+_NEAR = 1 / 3  # of the timeout
+
+
+def _key(on: Examined, name: str) -> Iterator[CheckOutcome]:
+    """Look for the provider and its key, without a call."""
+    try:
+        connect(on.spec).close()
+        yield key_check(name, model_of(judge_of(on.spec)))
+    except UsageError as error:
+        yield CheckOutcome(name, CheckStatus.FAIL, f"{error.message}; {error.hint}")
+
+
+def _answers(on: Examined, name: str) -> Iterator[CheckOutcome]:
+    """Send the first payloads, exactly as the run would."""
+    with live(on.spec) as judge:
+
+        def put(payload: Payload) -> CallResult:
+            result = on.call(judge, payload, counts=True)
+            if isinstance(result, Answer):
+                on.tokens.append(_tokens(result))
+                on.side_infos.append(result.side_info)
+            return result
+
+        yield from first_answers(on, name, put)
+
+
+def _answers_json(on: Examined, name: str) -> Iterator[CheckOutcome]:
+    """CheckOutcome that the first reply was usable, at once and with its reasons."""
+    if on.first is None:
+        return
+    calls = on.first.side_info["usage"]["calls"]
+    line = reproduce.call_once(on.spec, _first_payload(on))
+    if calls > 1:
+        message = f"it gave a usable answer only when called again: that is {calls} requests for a call"
+        yield CheckOutcome(name, CheckStatus.WARN, message, line)
+    elif "reasoning" not in on.first.side_info:
+        yield CheckOutcome(name, CheckStatus.WARN, "it answers without its reasoning", line)
+    else:
+        yield CheckOutcome(name, CheckStatus.PASS, "with its reasoning, at once")
+
+
+def _repeats(on: Examined, name: str) -> Iterator[CheckOutcome]:
+    """Send the first payload once more."""
+    payload = _first_payload(on)
+    with live(on.spec) as judge:
+        again = on.call(judge, payload, counts=True)
+    score = on.first.score if isinstance(on.first, Answer) else None
+    if isinstance(again, EvaluationError):
+        line = reproduce.call_twice(on.spec, payload)
+        yield CheckOutcome(name, CheckStatus.WARN, f"{again.kind} the second time: {again.message}", line)
+        return
+    if isinstance(again, Skip):  # as no judge does
+        return
+    on.tokens.append(_tokens(again))
+    on.side_infos.append(again.side_info)
+    if again.score != score:
+        advice = (
+            "a temperature of 0 may steady it" if judge_of(on.spec).temperature is None else "use --repeats"
+        )
+        message = f"it scored {score!r}, then {again.score!r}: such scores need --repeats; {advice}"
+        yield CheckOutcome(name, CheckStatus.WARN, message, reproduce.call_twice(on.spec, payload))
+    else:
+        yield CheckOutcome(name, CheckStatus.PASS, f"score {again.score:g} both times")
+
+
+def _cost(on: Examined, name: str) -> Iterator[CheckOutcome]:
+    """Estimate the tokens of the run from those of the calls so far."""
+    if on.tokens_of_run is None:
+        yield CheckOutcome(name, CheckStatus.SKIP, "the server does not report how many tokens a call takes")
+    else:
+        each = on.tokens_of_run / on.material.calls
+        yield CheckOutcome(
+            name,
+            CheckStatus.PASS,
+            f"about {on.tokens_of_run:,} for {on.material.calls:,} calls ({each:,.0f} a call)",
+        )
+
+
+def _speed(on: Examined, name: str) -> Iterator[CheckOutcome]:
+    """Say what a call takes, from the calls so far."""
+    on.parallel = on.material.slots
+    typical = f"{in_words(on.quantile(0.5))} a call"
+    if on.quantile(1) > on.spec.timeout * _NEAR:
+        message = f"{typical} is near the timeout of {on.spec.timeout:g} s: allow more with --timeout"
+        yield CheckOutcome(
+            name, CheckStatus.WARN, message, f"time {reproduce.call_once(on.spec, _first_payload(on))}"
+        )
+    else:
+        yield CheckOutcome(name, CheckStatus.PASS, typical)
+
+
+JUDGE_CHECKS: tuple[tuple[str, int, Callable[[Examined, str], Iterator[CheckOutcome]]], ...] = (
+    ("key", 0, _key),  # name, calls that it takes, how it is looked at
+    ("answers", 1, _answers),
+    ("answers JSON", 0, _answers_json),
+    ("same score twice", 1, _repeats),
+    ("scale", 0, scale),
+    ("length", 0, length),
+    ("answered by", 0, answered_by),
+    ("tokens", 0, _cost),
+    ("speed", 0, _speed),
+)
+
+
+def _first_payload(on: Examined) -> Payload:
+    return next(iter(on.material.splits.values()))[0]
+
+
+def _tokens(answer: Answer) -> int | None:
+    """Count the tokens of a call, of its second request too."""
+    usage = answer.side_info["usage"]
+    counts = usage["prompt_tokens"], usage["completion_tokens"]
+    return None if None in counts else sum(counts)

@@ -1,0 +1,271 @@
+"""Prompts and models that are called, as options name them: loaded, identified, put around evaluators.
+
+The models of tasks in YAML are called in the same way; such tasks say themselves what a model is sent.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.frozen import frozen
+from optimize_eval.config.prompts import PromptingOptions
+from optimize_eval.config.sweep_files import SUFFIX
+from optimize_eval.data.candidates import Candidate
+from optimize_eval.evaluators.kinds import named_apart
+from optimize_eval.evaluators.task_kind import check_one_base, task_spec
+from optimize_eval.models.model_kinds import Prompted, Tasks, identify_model, prompted_of, tasks_of
+from optimize_eval.programs.identity import Identity
+from optimize_eval.run.host import Say
+from optimize_eval.run.inputs import is_utf8
+from optimize_eval.run.plan import Plan
+from optimize_eval.run.replan import models_of
+from optimize_eval.run.splits import SplitSource
+from optimize_eval.store.folder import OUTPUTS
+from optimize_eval.store.manifest import Manifest
+from optimize_eval.tasks.defined import Sample, defined_of
+
+if TYPE_CHECKING:
+    from optimize_eval.config.model_tables import NamedModel
+    from optimize_eval.tasks.prompts import PromptFile
+
+
+def model_specs(
+    texts: Sequence[str],
+    how: EvaluatorSpec,
+    task: Tasks,
+    metrics: Iterable[str] = (),
+    *,
+    sandbox: str = "",
+    tables: "Mapping[str, NamedModel] | None" = None,
+) -> tuple[EvaluatorSpec, ...]:
+    """Make the models of texts; what is the same for all of them is said by `how` and `task`.
+
+    A text may be the name of one of `tables`, which are those of a sweep file.
+    """
+    known = tables or {}
+    if task.api_base:
+        check_one_base(text for text in texts if not text.endswith(SUFFIX) and text not in known)
+    scorers = tuple(metrics)
+    return named_apart(spec for text in texts for spec in _models(text, how, task, scorers, sandbox, known))
+
+
+def identified(model: EvaluatorSpec) -> EvaluatorSpec:
+    """Digest what a model is, once for all evaluators."""
+    task = tasks_of(model)
+    return replace(model, target=replace(task, known_as=identify_model(task.model, model)))
+
+
+def _models(
+    text: str,
+    how: EvaluatorSpec,
+    task: Tasks,
+    metrics: Sequence[str],
+    sandbox: str,
+    tables: "Mapping[str, NamedModel]",
+) -> Iterator[EvaluatorSpec]:
+    """Make the model of a text, or all of a file of [[model]] tables."""
+    if not text.endswith(SUFFIX) and text not in tables:
+        yield task_spec(text, metrics, how, task, sandbox=sandbox)
+        return
+    for model in [tables[text]] if text in tables else _of_file(text):
+        named = f"{model.name}={model.text}"
+        treated = replace(how, manners=model.handled(how.manners))
+        yield task_spec(named, metrics, treated, replace(task, table=model.spec), sandbox=sandbox)
+
+
+def _of_file(path: str) -> "list[NamedModel]":
+    from optimize_eval.config.model_tables import load_models  # noqa: PLC0415  it loads an HTTP client
+
+    return load_models(path)
+
+
+def identity_of(model: EvaluatorSpec) -> Identity:
+    """Give what a model was digested to be, by the name that it has here."""
+    known = tasks_of(model).known_as
+    if known is None:
+        raise UsageError(f"the model {model.name} is not known", hint="name it with --model")
+    return replace(known, name=model.name)
+
+
+def with_outputs_in(path: str, models: Iterable[EvaluatorSpec]) -> tuple[EvaluatorSpec, ...]:
+    """Let models write their replies down."""
+    return tuple(replace(model, target=replace(tasks_of(model), outputs=path)) for model in models)
+
+
+def stored_models(manifest: Manifest, folder: Path) -> tuple[EvaluatorSpec, ...]:
+    """Give the models of a run by what they replied; none of them is called, and they may be gone."""
+    outputs = str((folder / OUTPUTS).absolute())
+    return tuple(_stored(known, outputs) for known in models_of(manifest))
+
+
+def _stored(known: Identity, outputs: str) -> EvaluatorSpec:
+    target = Tasks(model=known.text, outputs=outputs, known_as=known)
+    return EvaluatorSpec(name=known.name, text=known.text, target=target)
+
+
+@frozen
+class Prompting:
+    """Prompts, if the candidates are some, and the models that reply, each with its identity."""
+
+    prompts: "tuple[PromptFile, ...]"
+    models: tuple[EvaluatorSpec, ...]
+    extract: str = ""
+    system: str | None = None
+    is_of_tasks: bool = False  # tasks in YAML say what models are sent; other evaluators score no replies
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        return tuple(prompt.candidate for prompt in self.prompts)
+
+    @property
+    def identities(self) -> tuple[Identity, ...]:
+        return tuple(map(identity_of, self.models))
+
+    def stored(self) -> dict[str, Any]:
+        """Give what run.json keeps of where prompts were, for a later command that needs them again."""
+        if not self.prompts:
+            return {}
+        paths = [prompt.path for prompt in self.prompts if is_utf8(prompt.path)]
+        system = {"system": self.system} if self.system and is_utf8(self.system) else {}
+        return {"prompts": paths, **system}
+
+    def around(self, specs: Iterable[EvaluatorSpec]) -> tuple[EvaluatorSpec, ...]:
+        """Let evaluators score what the models reply, in the time of the most patient evaluator."""
+        scorers = tuple(specs)
+        longest = max(spec.timeout for spec in scorers)
+        models = tuple(replace(model, timeout=longest) for model in self.models)
+        return tuple(self._around(spec, models) for spec in scorers)
+
+    def _around(self, spec: EvaluatorSpec, models: tuple[EvaluatorSpec, ...]) -> EvaluatorSpec:
+        if task := defined_of(spec):
+            return replace(spec, target=replace(task, models=models))
+        if self.is_of_tasks:
+            return spec
+        from optimize_eval.evaluators.prompted_kind import around  # noqa: PLC0415  most runs call no model
+
+        return around(spec, models, extract=self.extract)
+
+    def note_twice(self, say: Say) -> None:
+        """Point out models that are the same one."""
+        for name, other in _same_models(self.models).items():
+            say(f"note: {name} is the same model as {other}: its replies count for both")
+
+    def check(self, sources: Iterable[SplitSource], say: Say) -> None:
+        """Render all prompts over all examples; raises DataError with all that is wrong."""
+        from optimize_eval.tasks.prompts import Where, check_prompts  # noqa: PLC0415  see around
+        from optimize_eval.tasks.templates import hosted  # noqa: PLC0415  see around
+
+        examples = [Where(source.file, example) for source in sources for example in source.examples]
+        with hosted.held():
+            for name in check_prompts(self.prompts, examples):
+                say(f"note: the prompt {name} names no field: each example is sent the same text")
+
+
+def _same_models(models: Sequence[EvaluatorSpec]) -> Mapping[str, str]:
+    """Find models that are the same one: to compare them is to compare a model with itself."""
+    first: dict[str, str] = {}
+    names = {model.name: first.setdefault(identity_of(model).sha256, model.name) for model in models}
+    return {name: other for name, other in names.items() if name != other}
+
+
+def load_prompting(
+    prompts: Sequence[str | Candidate],
+    models: Sequence[str],
+    options: PromptingOptions,
+    how: EvaluatorSpec,
+    *,
+    api_base: str | None = None,
+    tables: "Mapping[str, NamedModel] | None" = None,
+) -> Prompting | None:
+    """Load what options name; None where no model is. `how` says how programs are called."""
+    if not models:
+        return None
+    from optimize_eval.tasks.of_replies import extraction_of  # noqa: PLC0415
+    from optimize_eval.tasks.prompts import load_prompts  # noqa: PLC0415  most runs have none
+
+    extraction_of(options.extract or "")
+    task = Tasks(
+        api_base=api_base or "",
+        temperature=options.temperature,
+        max_tokens=options.max_tokens,
+        keep_thoughts=options.keep_thoughts,
+        fails_refusals=options.refusals == "fail",
+    )
+    specs = model_specs(models, replace(how, target=None), task, tables=tables)
+    return Prompting(
+        prompts=tuple(load_prompts(prompts, options.system)) if prompts else (),
+        models=tuple(map(identified, specs)),
+        extract=options.extract or "",
+        system=options.system,
+        is_of_tasks=not prompts,
+    )
+
+
+def with_outputs(plan: Plan, folder: Path) -> Plan:
+    """Say where the models' replies are written down."""
+    return replace(plan, specs=writing_to(folder, plan.specs)) if plan.models else plan
+
+
+def writing_to(folder: Path, specs: Iterable[EvaluatorSpec]) -> tuple[EvaluatorSpec, ...]:
+    """Let the models of evaluators write their replies into a folder."""
+    path = str((folder / OUTPUTS).absolute())
+    return tuple(_with_outputs(spec, path) for spec in specs)
+
+
+def _with_outputs(spec: EvaluatorSpec, path: str) -> EvaluatorSpec:
+    target = prompted_of(spec) or defined_of(spec)
+    if target is None:
+        return spec
+    models = with_outputs_in(path, target.models)
+    if isinstance(target, Prompted):
+        return replace(spec, target=replace(target, models=models))
+    kept = with_outputs_in(path, target.keyed.values())
+    return replace(
+        spec, target=replace(target, models=models, keyed=dict(zip(target.keyed, kept, strict=True)))
+    )
+
+
+def called_in(
+    folder: Path,
+    specs: Iterable[EvaluatorSpec],
+    sources: Sequence[SplitSource],
+    prompting: Prompting | None,
+) -> tuple[EvaluatorSpec, ...]:
+    """Make evaluators as they are called, where models write their replies into a folder."""
+    sampled = with_samples(specs, sources)
+    return writing_to(folder, prompting.around(sampled) if prompting else sampled)
+
+
+def of_stored(specs: Iterable[EvaluatorSpec], manifest: Manifest, folder: Path) -> tuple[EvaluatorSpec, ...]:
+    """Let evaluators score the replies that a run has; its models are not called, and may be gone."""
+    models = stored_models(manifest, folder)
+    if not models:
+        return tuple(specs)
+    return tuple(_of_stored(spec, models, manifest["settings"]) for spec in specs)
+
+
+def _of_stored(
+    spec: EvaluatorSpec, models: tuple[EvaluatorSpec, ...], settings: Mapping[str, Any]
+) -> EvaluatorSpec:
+    """Let one score them: a task in YAML makes its traces of them, others score them as they are."""
+    if task := defined_of(spec):
+        return replace(spec, target=replace(task, models=models, is_stored=True))
+    from optimize_eval.evaluators.prompted_kind import around  # noqa: PLC0415  most runs call no model
+
+    return around(spec, models, extract=settings.get("extract", ""), is_stored=True)
+
+
+def with_samples(specs: Iterable[EvaluatorSpec], sources: Iterable[SplitSource]) -> tuple[EvaluatorSpec, ...]:
+    """Hand all samples of each split to the scorers that look at all of them."""
+    samples = {one.name: [Sample(example.line, example.raw) for example in one.examples] for one in sources}
+    return tuple(_with_samples(spec, samples) for spec in specs)
+
+
+def _with_samples(spec: EvaluatorSpec, samples: Mapping[str, Sequence[Sample]]) -> EvaluatorSpec:
+    target = defined_of(spec)
+    if target is None or not target.looks_at_all or target.samples:
+        return spec
+    return replace(spec, target=replace(target, samples=samples))

@@ -1,0 +1,300 @@
+"""What a run or bench has, scored by another evaluator, or measured by other rules without a call.
+
+That is one evaluator for each model, which reads the model's outputs in its place, and is named MODEL.SCORER.
+
+No model is called: replies are read from the run's folder.
+
+Its scores join the run's; the run's own evaluators are not called, and may be gone.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.protocol import ScoreRange
+from optimize_eval.data.candidates import Candidate
+from optimize_eval.data.datasets import ParsedFile
+from optimize_eval.evaluators.task_kind import stored_spec, task_spec
+from optimize_eval.findings.board_models import (
+    BenchedModel,
+    former_models,
+    is_of_former_layout,
+    models_scored_by,
+)
+from optimize_eval.findings.board_shapes import Board
+from optimize_eval.models.model_kinds import Tasks
+from optimize_eval.run.bench_boards import make_board, path_of
+from optimize_eval.run.bench_files import files_again, readings_of
+from optimize_eval.run.calls import CallSpan, Finished, call, off_scale, reachable, summarise
+from optimize_eval.run.host import Host, Say
+from optimize_eval.run.inputs import load_candidates_again, read_again
+from optimize_eval.run.plan import Plan
+from optimize_eval.run.prompting import of_stored, stored_models
+from optimize_eval.run.remeasuring import with_tasks_of
+from optimize_eval.run.replan import Settled, WantedEvaluator, add, humans_in, is_owed, plan_again, settle
+from optimize_eval.run.runner import SessionEnd, Status
+from optimize_eval.run.settings import Handling
+from optimize_eval.run.splits import humans_of
+from optimize_eval.store.folder import OUTPUTS, locked, refuse_foreign
+from optimize_eval.store.manifest import is_bench
+from optimize_eval.store.stored import StoredRun, keep_words, open_stored
+from optimize_eval.tasks import TaskFile
+from optimize_eval.tasks.defined import DIALECT
+
+Entry = Mapping[str, Any]  # an evaluator of run.json, which is a model
+
+
+class FormerScorers:
+    """The evaluators of the models' outputs."""
+
+    def __init__(self, run: StoredRun, scorer: EvaluatorSpec, say: Say) -> None:
+        self._models = list(_distinct_models(run.manifest["evaluators"], say))
+        self.wanted = [_rescoring(run, model, scorer) for model in self._models]
+
+    def plan(
+        self,
+        run: StoredRun,
+        specs: Sequence[EvaluatorSpec],
+        readings: Mapping[str, ParsedFile | None],
+        texts: Iterable[Candidate],
+    ) -> Plan:
+        return plan_again(specs, run.manifest, readings, texts)
+
+    def models(self, run: StoredRun, evaluators: Sequence[str]) -> tuple[BenchedModel, ...]:
+        """Give the models with the new scores, which `evaluators` gave, one for each of them."""
+        named = zip(evaluators, [model["name"] for model in self._models], strict=True)
+        return former_models(run, dict(named))
+
+
+def _distinct_models(models: Sequence[Entry], say: Say) -> Iterator[Entry]:
+    """Give each model once: the outputs of one that was given twice are stored, and scored, once."""
+    first: dict[str, str] = {}
+    for model in models:
+        name = first.setdefault(model["text"], model["name"])
+        if name == model["name"]:
+            yield model
+        else:
+            say(f"note: {model['name']} is the same model as {name}, which is scored for both")
+
+
+def _rescoring(run: StoredRun, model: Entry, scorer: EvaluatorSpec) -> WantedEvaluator:
+    outputs = (run.folder / OUTPUTS).absolute()
+    how = EvaluatorSpec(timeout=scorer.timeout, workers=scorer.workers, retries=scorer.retries)
+    task = Tasks(scorer=scorer, replayed=model.get("model_sha256", ""))
+    spec = task_spec(f"replay:{outputs}#{model['text']}", (), how, task)
+    return WantedEvaluator(spec=replace(spec, name=f"{model['name']}.{scorer.name}"), given=None)
+
+
+class Bench:
+    """A bench, and another evaluator for its models' replies."""
+
+    def __init__(
+        self,
+        run: StoredRun,
+        wanted: Sequence[WantedEvaluator],
+        say: Say,
+        files: Sequence[TaskFile] | None = None,
+    ) -> None:
+        """Take the task files, or load them from where they were."""
+        if run.manifest.get("settings", {}).get("format") == DIALECT:
+            raise UsageError(
+                f"{run.folder} is of tasks in YAML, which name their own scorers",
+                hint="give the task another scorer, and run the bench again, which calls no model for it",
+            )
+        if len(wanted) > 1:
+            raise UsageError("a bench is rescored by one evaluator at a time", hint="give -e once")
+        if wanted[0].spec.score_range is not ScoreRange.UNIT:
+            raise UsageError("a leaderboard has scores from 0 to 1", hint="omit --score-range")
+        self._manifest = run.manifest
+        self._name = wanted[0].spec.name
+        self.path = path_of(run.folder, self._name)  # of the board by the new scores
+        self._files = files or files_again(run.manifest)
+        former = is_of_former_layout(run.manifest)
+        self._scorers = (FormerScorers if former else _Scorer)(run, wanted[0].spec, say)
+        self.wanted = self._scorers.wanted
+
+    def plan(self, run: StoredRun, specs: Sequence[EvaluatorSpec], texts: Iterable[Candidate] = ()) -> Plan:
+        """Plan what the bench was about for the new evaluators."""
+        return self._scorers.plan(run, specs, readings_of(run.manifest, self._files), texts)
+
+    def board(self, run: StoredRun, evaluators: Sequence[str]) -> Board | None:
+        """Make a leaderboard by the new scores, which `evaluators` gave."""
+        settings = {**self._manifest["settings"], "scorer": self._name}
+        models = self._scorers.models(run, evaluators)
+        return make_board(run, self._files, models, self.path, settings=settings, metric=self._name)
+
+
+class _Scorer:
+    """The evaluator of what all models replied to all tasks."""
+
+    def __init__(self, run: StoredRun, scorer: EvaluatorSpec, say: Say) -> None:
+        spec = stored_spec(scorer, stored_models(run.manifest, run.folder))
+        self.wanted = [WantedEvaluator(spec=spec, given=None)]
+        first: dict[str, str] = {}
+        for model in run.manifest["models"]:
+            name = first.setdefault(model["sha256"], model["name"])
+            if name != model["name"]:
+                say(f"note: {model['name']} is the same model as {name}, which is scored for both")
+
+    def plan(
+        self,
+        run: StoredRun,
+        specs: Sequence[EvaluatorSpec],
+        readings: Mapping[str, ParsedFile | None],
+        texts: Iterable[Candidate],
+    ) -> Plan:
+        return replace(plan_again(specs, run.manifest, readings, texts), by_model=True)
+
+    def models(self, run: StoredRun, evaluators: Sequence[str]) -> tuple[BenchedModel, ...]:
+        return models_scored_by(run, evaluators[0])
+
+
+@frozen
+class Rescoring:
+    """Evaluators for a run that is there, and where what it was about is now, if it moved."""
+
+    folder: Path
+    wanted: Sequence[WantedEvaluator]
+    bench: Bench | None = None  # where the run is one
+    splits: Mapping[str, str | None] = field(default_factory=dict)
+    candidates: Sequence[str] = ()
+    lists: Sequence[str] = ()
+    has_timeout: bool = False  # one was given
+
+    def plan(self, run: StoredRun, specs: Sequence[EvaluatorSpec]) -> Plan:
+        """Plan what the run was about for other evaluators."""
+        texts = load_candidates_again(run.manifest, self.candidates, self.lists)
+        if self.bench:
+            return self.bench.plan(run, specs, texts)
+        return plan_again(specs, run.manifest, read_again(run.manifest, self.splits), texts)
+
+
+def prepare_rescoring(
+    run: str,
+    specs: Sequence[EvaluatorSpec],
+    given: Sequence[str | None],
+    say: Say,
+    *,
+    splits: Mapping[str, str | None],
+    candidates: Sequence[str] = (),
+    lists: Sequence[str] = (),
+    has_timeout: bool = False,
+) -> Rescoring:
+    """Open a run; `given` are the names that evaluators were given in so many words."""
+    opened = open_stored(run)
+    fields = [candidate["field"] for candidate in opened.manifest["candidates"] if candidate.get("field")]
+    fields += [*humans_in(opened.manifest), *humans_of(specs)]
+    has_models = not is_bench(opened.manifest) and any(opened.manifest["task_models"])
+    if not is_bench(opened.manifest):
+        specs = of_stored(specs, opened.manifest, opened.folder)
+    wanted = [
+        WantedEvaluator(spec=spec.hiding(fields, models=has_models), given=name)
+        for spec, name in zip(specs, given, strict=True)
+    ]
+    folder = opened.folder  # a folder without a run is not made one by locking it
+    refuse_foreign(folder)
+    bench = Bench(opened, wanted, say) if is_bench(opened.manifest) else None
+    return Rescoring(
+        folder=folder,
+        wanted=bench.wanted if bench else wanted,
+        bench=bench,
+        splits=splits,
+        candidates=candidates,
+        lists=lists,
+        has_timeout=has_timeout,
+    )
+
+
+def carry_out_rescoring(prepared: Rescoring, handling: Handling, host: Host) -> Finished:
+    """Call the evaluators that the run does not have, or not for all it is about."""
+    bench = prepared.bench
+    with locked(prepared.folder):
+        stored = open_stored(prepared.folder)
+        settled = settle(stored, prepared.wanted)
+        for name, other in settled.renamed.items():
+            host.say(f"note: the run has scores by another {other}; this one is called {name}")
+        planned = partial(prepared.plan, stored, settled.specs)
+        stored, called = _called(stored, settled, planned, handling, host)
+        if called.plan is None:
+            _note_done(settled, host.say)
+        stored = with_tasks_of(stored, settled.specs, planned, host.say, has_timeout=prepared.has_timeout)
+        summary = summarise(stored)
+        board = bench.board(stored, [spec.name for spec in settled.specs]) if bench else None
+    return Finished(
+        stored=stored,
+        summary=summary,
+        calls=(called,),
+        boards={"": board} if board else {},
+        off_scale=off_scale(summary, [spec.name for spec in settled.specs], stored.layout if bench else None),
+    )
+
+
+class Own(NamedTuple):
+    """What became of a bench's own metric: its board, and how the calls went."""
+
+    board: Board | None
+    called: CallSpan
+    off_scale: tuple[str, ...]  # see Finished
+
+
+def score_by(
+    metrics: Sequence[EvaluatorSpec],
+    folder: Path,
+    files: Sequence[TaskFile],
+    handling: Handling,
+    host: Host,
+) -> dict[str, Own]:
+    """Score by further evaluators what the models of a bench said, up to a stop; its folder is locked."""
+    scored: dict[str, Own] = {}
+    for metric in metrics:
+        own = scored[metric.name] = _score_by(metric, folder, files, handling, host)
+        if own.called.ended.status in {Status.INTERRUPTED, Status.OUT_OF_TIME}:
+            break
+    return scored
+
+
+def _score_by(
+    metric: EvaluatorSpec, folder: Path, files: Sequence[TaskFile], handling: Handling, host: Host
+) -> Own:
+    run = open_stored(folder)
+    bench = Bench(run, [WantedEvaluator(spec=metric, given=None)], host.say, files)
+    settled = settle(run, bench.wanted)
+    planned = partial(bench.plan, run, settled.specs)
+    run, called = _called(run, settled, planned, handling, host)
+    summary, names = summarise(run), [spec.name for spec in settled.specs]
+    return Own(bench.board(run, names), called, off_scale(summary, names, run.layout))
+
+
+def _called(
+    stored: StoredRun, settled: Settled, planned: Callable[[], Plan], handling: Handling, host: Host
+) -> tuple[StoredRun, CallSpan]:
+    """Add the evaluators to the run and call what is owed; without that no file of the run's is needed."""
+    if not is_owed(stored, settled):
+        stored = _with_words(add(stored, settled.additions), handling)
+        return stored, CallSpan(ended=_nothing_called(stored, settled))
+    plan = planned()
+    settings = handling.settings(plan)
+    with reachable(plan) as connecting:
+        stored = _with_words(add(stored, settled.additions), handling)
+        for note in stored.notes:
+            host.say(f"note: {note}")
+        return stored, call(plan, stored, settings, host, connecting=connecting)
+
+
+def _with_words(stored: StoredRun, handling: Handling) -> StoredRun:
+    return keep_words(stored, handling.note, handling.command)
+
+
+def _nothing_called(stored: StoredRun, settled: Settled) -> SessionEnd:
+    changed = tuple(name for name in settled.known if name in stored.ledger.changed)
+    return SessionEnd(status=Status.DONE, reason="", progress=(), broken=(), notes=(), changed=changed)
+
+
+def _note_done(settled: Settled, say: Say) -> None:
+    for name in settled.known:
+        say(f"note: the run already has {name}, and none of its calls is owed")

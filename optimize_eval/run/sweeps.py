@@ -1,0 +1,332 @@
+"""Candidates × evaluators × examples: a run prepared, opened, called and summarised."""
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
+from pathlib import Path
+from typing import Any
+
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.protocol import check_task_model
+from optimize_eval.config.compared import ComparisonOptions, Leaks
+from optimize_eval.data.candidates import THE_TASK, Candidate, CandidatePath
+from optimize_eval.data.selection import parse_selection
+from optimize_eval.findings.demands import NO_GATES, Demands, GateOptions, read_demands
+from optimize_eval.models.model_kinds import Tasks
+from optimize_eval.run.calls import Finished, call, off_scale, reachable, summarise
+from optimize_eval.run.defining import check_columns, check_definitions
+from optimize_eval.run.enclosing import level_of, ways_in
+from optimize_eval.run.examining import dated_in, examine, kept_in
+from optimize_eval.run.host import Host, Say
+from optimize_eval.run.inputs import (
+    Examples,
+    check_stdin,
+    load_all_candidates,
+    load_splits,
+    note_copies_in,
+    note_leaks,
+    overlaps_in,
+    stored_paths,
+)
+from optimize_eval.run.opening import folder_of, note_changes, opened
+from optimize_eval.run.plan import Plan, manifest_of, plan_run
+from optimize_eval.run.prompting import Prompting, with_outputs, with_samples
+from optimize_eval.run.resume import look_at
+from optimize_eval.run.reuse import look_for_reuse
+from optimize_eval.run.settings import Handling
+from optimize_eval.store.folder import read_document, refuse_foreign, settings_in
+from optimize_eval.store.manifest import (
+    CHOSEN_AFTER,
+    KEEP,
+    LEAKS,
+    OVERLAPS,
+    SEARCHED,
+    Manifest,
+    SearchedRun,
+    evaluator_change,
+    with_overlaps,
+)
+from optimize_eval.store.run_document import current
+from optimize_eval.store.stored import StoredRun
+from optimize_eval.tasks.defined import DefinedScorer, defined_of
+
+_IN_BRACES = re.compile(r"\{\{ ?([A-Za-z_][\w-]*) ?\}\}")
+
+
+@frozen
+class SweepInputs:
+    """What is compared, by the names of options; all of it is loaded, so another candidate is a `replace`."""
+
+    specs: tuple[EvaluatorSpec, ...]
+    candidates: tuple[Candidate, ...]
+    examples: Examples
+    named: Sequence[CandidatePath] = ()  # where candidates came from
+    task_models: Sequence[str] = ()
+    repeats: int = 1
+    baseline: str | None = None
+    seed: int = 0
+    cluster_by: str | None = None
+    group_by: Sequence[str] = ()
+    margins: Sequence[str] = ()
+    prompting: Prompting | None = None  # where models are called: which, and about which prompts
+    splits_of: Mapping[str, Sequence[str]] = field(default_factory=dict)  # of evaluators for some alone
+    leaks: str = Leaks.DROP
+
+    @property
+    def called(self) -> tuple[EvaluatorSpec, ...]:
+        """Give the evaluators as they are called: of replies, where models are called."""
+        specs = with_samples(self.specs, self.examples.sources)
+        return self.prompting.around(specs) if self.prompting else specs
+
+    def plan(self) -> Plan:
+        """Put the axes together; raises UsageError where they do not fit each other."""
+        prompting = self.prompting
+        models = prompting.identities if prompting else ()
+        names = [model.name for model in models] or self.task_models
+        plan = plan_run(
+            self.called,
+            self.candidates,
+            self.examples.sources,
+            task_models=[check_task_model(name) for name in names] or [None],
+            models=models,
+            repeats=self.repeats,
+            baseline=self.baseline,
+            seed=self.seed,
+            cluster_by=self.cluster_by,
+            group_by=self.group_by,
+            splits_of=self.splits_of,
+        )
+        return replace(plan, layout=replace(plan.layout, margins=self._margins(plan)))
+
+    def _margins(self, plan: Plan) -> dict[str, float]:
+        if not self.margins:
+            return {}
+        from optimize_eval.findings.forecast import parse_margins  # noqa: PLC0415  most runs have none
+
+        return parse_margins(self.margins, plan.layout)
+
+
+def load_comparison(
+    specs: tuple[EvaluatorSpec, ...],
+    named: Sequence[CandidatePath | Candidate],
+    fields: Sequence[str],
+    what: ComparisonOptions,
+    say: Say,
+    *,
+    margins: Sequence[str] = (),
+    out: str | None = None,
+    prompting: Prompting | None = None,
+) -> SweepInputs:
+    """Load what options name: candidates `named` or in `fields`; the run may go on in the folder `out`."""
+    check_stdin(what.files.values(), named)
+    examples = load_splits(
+        what.files,
+        say,
+        limit=what.limit,
+        sample=what.sample,
+        seed=what.seed,
+        selection=parse_selection(what.filters, what.ids),
+        out=out,
+    )
+    if prompting:
+        prompting.check(examples.sources, say)
+        prompting.note_twice(say)
+    check_definitions(specs, [*named, *fields], prompting, examples.sources)
+    check_columns(specs, examples.sources, say)
+    if prompting and prompting.prompts:
+        candidates = prompting.candidates
+    else:
+        candidates = candidates_of(specs, named, fields)
+        _note_fields(specs, candidates, examples, named, say)
+    return SweepInputs(
+        specs=specs,
+        candidates=candidates,
+        examples=examples,
+        prompting=prompting,
+        named=[one for one in named if isinstance(one, CandidatePath)],
+        seed=what.seed,
+        task_models=what.task_models,
+        repeats=what.repeats,
+        baseline=what.baseline,
+        cluster_by=what.cluster_by,
+        group_by=what.group_by,
+        margins=margins,
+        leaks=what.leaks,
+    )
+
+
+def _note_fields(
+    specs: Sequence[EvaluatorSpec],
+    candidates: Sequence[Candidate],
+    examples: Examples,
+    named: Sequence[CandidatePath | Candidate],
+    say: Say,
+) -> None:
+    """Ask whether a candidate that names a field of the data in braces is a prompt; tasks may put it in."""
+    places = [(one.name, field) for one in candidates for field in _IN_BRACES.findall(one.text)]
+    first = next((example for source in examples.sources for example in source.examples), None)
+    has_tasks = any(isinstance(spec.target, Tasks | DefinedScorer) for spec in specs)
+    if not places or first is None or has_tasks:
+        return
+    if known := next(((name, field) for name, field in places if field in first.value), None):
+        paths = [one.path for one in named if isinstance(one, CandidatePath) and not one.is_list]
+        prompts = " ".join(f"--prompt {shlex.quote(path)}" for path in paths[:3]) or "--prompt FILE"
+        say(
+            f"note: the candidate {known[0]} is given to evaluators as it is, with {{{{{known[1]}}}}}, "
+            f"a field of the data, in it: did you mean {prompts} --model MODEL?"
+        )
+
+
+def candidates_of(
+    specs: Sequence[EvaluatorSpec], named: Sequence[CandidatePath | Candidate], fields: Sequence[str]
+) -> tuple[Candidate, ...]:
+    """Load candidates; where tasks in YAML are given none, the one that stands for that."""
+    if not named and not fields and all(map(defined_of, specs)):
+        return (THE_TASK,)
+    return load_all_candidates(named, fields)
+
+
+@frozen
+class Prepared:
+    """A run before its first call: nothing is written yet."""
+
+    plan: Plan
+    folder: Path
+    manifest: Manifest
+    handling: Handling
+    demands: Demands
+
+
+def prepare(
+    comparison: SweepInputs,
+    handling: Handling,
+    say: Say,
+    *,
+    out: str | None = None,
+    stem: str = "run",
+    gates: GateOptions = NO_GATES,
+    chosen_after: str | None = None,
+    searched: SearchedRun | None = None,
+) -> Prepared:
+    """Plan a run, find its folder, and read what it has to reach.
+
+    Its examples may be `chosen_after` a run, by its results; its candidates may be what was `searched`.
+    """
+    plan = comparison.plan()
+    _note_twice(plan, say)
+    handling.check(plan)
+    folder = folder_of(stem, plan, comparison.examples.paths, out, say)
+    refuse_foreign(folder)
+    before = settings_in(folder, fresh=handling.fresh)
+    after: dict[str, Any] = {} if chosen_after is None else {CHOSEN_AFTER: chosen_after}
+    if searched or SEARCHED in before:  # a split that steered a search does not forget that
+        after[SEARCHED] = searched or {"steered_by": before[SEARCHED].get("steered_by")}
+    common = overlaps_in(plan, comparison.examples, before)
+    splits, keeps_leaks = with_overlaps(plan.layout.splits, common), comparison.leaks == KEEP
+    plan = replace(plan, layout=replace(plan.layout, splits=splits, keeps_leaks=keeps_leaks))
+    if not searched:  # of a search it was said at its start
+        note_copies_in(plan.layout, comparison.examples, say)
+        note_leaks(plan.layout, say)
+    kept = {**_kept(comparison, handling, plan, gates), **after, **ways_in(plan.specs, before, say)}
+    kept |= {**({OVERLAPS: common} if common else {}), **dated_in(folder, kept, before)}
+    manifest = manifest_of(plan, comparison.examples.names, kept)
+    plan = with_outputs(plan, folder)
+    demands = read_demands(
+        manifest,
+        folder,
+        gates.fail_under,
+        gates.max_gap,
+        gates.no_regression_against,
+        is_before_calls=True,
+    )
+    return Prepared(plan=plan, folder=folder, manifest=manifest, handling=handling, demands=demands)
+
+
+def _note_twice(plan: Plan, say: Say) -> None:
+    """Point out evaluators that are the same one, about the same splits: each is called."""
+    first: dict[tuple[str, str, tuple[str, ...]], str] = {}
+    for identity, score_range in zip(plan.identities, plan.layout.score_ranges, strict=True):
+        splits = tuple(plan.layout.splits_of.get(identity.name, ()))
+        other = first.setdefault((identity.sha256, score_range, splits), identity.name)
+        if other != identity.name:
+            say(f"note: {identity.name} is the same evaluator as {other}: each of them is called")
+
+
+def look(prepared: Prepared, say: Say) -> StoredRun:
+    """Find what is scored of a run as it is to be, with --reuse also in other runs; writes nothing."""
+    fresh, replaced = prepared.handling.fresh, prepared.handling.replace
+    run = look_at(prepared.folder, prepared.plan, prepared.manifest, fresh=fresh, replace=replaced)
+    note_changes(run, say)
+    for note in look_for_reuse(prepared.plan, run, prepared.handling.reuse):
+        say(f"note: {note}")
+    return run
+
+
+def look_as_recorded(prepared: Prepared, say: Say) -> tuple[Plan, StoredRun]:
+    """Find what a run has, by the evaluators and models that it recorded; say which are others now."""
+    document = None if prepared.handling.fresh else read_document(prepared.folder)
+    if document is None:
+        return prepared.plan, look(prepared, say)
+    known: dict[str, Any] = {
+        axis: _recorded(axis, document, prepared.manifest, say)
+        for axis in ("evaluators", "models")
+        if axis in prepared.manifest
+    }
+    digests = {model["name"]: model["sha256"] for model in known.get("models", ())}
+    models = tuple(replace(model, sha256=digests[model.name]) for model in prepared.plan.models)
+    plan = replace(prepared.plan, models=models)
+    return plan, look(replace(prepared, plan=plan, manifest={**prepared.manifest, **known}), say)
+
+
+def _recorded(axis: str, document: Manifest, manifest: Manifest, say: Say) -> list[Mapping[str, Any]]:
+    """Give evaluators or models as a run recorded them, and those that it does not have as they are."""
+    there = current(document.get(axis, ()))
+    for one in manifest[axis]:
+        old = there.setdefault(one["name"], one)
+        if old["sha256"] != one["sha256"]:
+            change = evaluator_change(old, one)
+            say(f"note: {axis[:-1]} {one['name']} {change}; what is shown was recorded before that")
+    return [there[one["name"]] for one in manifest[axis]]
+
+
+def carry_out(prepared: Prepared, host: Host, *, recheck: int | None = None) -> Finished:
+    """Call what is owed, then so many scored calls again, and summarise what the journal has."""
+    plan, handling = prepared.plan, prepared.handling
+    with (
+        reachable(plan) as connecting,
+        opened(prepared.folder, plan, prepared.manifest, handling, host.say) as stored,
+    ):
+        settings = handling.settings(plan)
+        called = call(plan, stored, settings, host, again=recheck, connecting=connecting)
+        examine(stored, lambda: plan, host.say, sandbox=level_of(plan.specs))
+        summary = summarise(stored)
+    gates = prepared.demands.judge(stored, summary)
+    off = off_scale(summary, plan.layout.evaluators)
+    return Finished(stored=stored, summary=summary, calls=(called,), gates=gates, off_scale=off)
+
+
+def _kept(comparison: SweepInputs, handling: Handling, plan: Plan, gates: GateOptions) -> dict[str, Any]:
+    """Make what run.json keeps of the command's options, none of which is part of its plan."""
+    examples, margins, prompting = comparison.examples, plan.layout.margins, comparison.prompting
+    return {
+        "concurrency": handling.concurrency,
+        "limit": examples.limit,
+        "sample": examples.sample,
+        "on_failure": handling.on_failure,
+        "paths": _paths(comparison),
+        **examples.selection.to_dict(),
+        **({"extract": prompting.extract} if prompting and prompting.extract else {}),
+        **({"margins": dict(margins)} if margins else {}),
+        **kept_in(plan.specs),
+        **gates.kept(),
+        **({LEAKS: KEEP} if plan.layout.keeps_leaks else {}),
+    }
+
+
+def _paths(comparison: SweepInputs) -> dict[str, Any]:
+    """Give where the inputs were, for a later command that needs them again."""
+    paths = stored_paths(comparison.examples.files, comparison.named)
+    prompting = comparison.prompting
+    return {**paths, **prompting.stored()} if prompting else paths

@@ -1,1 +1,0 @@
-"""Models that a session calls, and prompts that they reply to."""
