@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from optimize_eval.base.errors import FailureKind
-from optimize_eval.cli.languages import LANGUAGES
+from optimize_eval.cli.commands.new import LANGUAGES
 from optimize_eval.config.sweep_files import evaluator_keys, gate_keys, optimize_keys, run_keys
 from optimize_eval.tasks.dialects import POST_PROCESS, RULES
 from tests.front_door import Cli

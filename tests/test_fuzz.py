@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from optimize_eval.cli import app
-from optimize_eval.cli.commands import table as commands
+from optimize_eval.cli import command_table as commands
 from tests.front_door import Cli
 from tests.fuzz.cases import commands_once, faults_of
 from tests.fuzz.targets import prepare

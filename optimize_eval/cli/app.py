@@ -10,8 +10,8 @@ from typer.main import get_command
 
 from optimize_eval.base.errors import OptimizeEvalError, UsageError
 from optimize_eval.base.version import VERSION
-from optimize_eval.cli import interrupts, output, streams
-from optimize_eval.cli.commands.table import Commands
+from optimize_eval.cli import interrupts, output
+from optimize_eval.cli.command_table import Commands
 
 _PROGRAM = "optimize-eval"
 _TRACEBACK_VARIABLE = "OPTIMIZE_EVAL_TRACEBACK"
@@ -58,13 +58,13 @@ def optimize_eval(
 
 def execute() -> int:
     """Run one command and return its exit code."""
-    streams.complete()
+    output.complete()
     interrupts.end_like_ctrl_c()
     try:
         with interrupts.never_lost():
             return _carried_out()
     finally:
-        streams.release()
+        output.release()
 
 
 def _carried_out() -> int:
@@ -112,13 +112,13 @@ def _misused(error: Any) -> int:
 
 def _advice(said: str, command: str) -> str:
     if command.endswith(" optimize"):
-        from optimize_eval.cli.options.known_elsewhere import advice  # noqa: PLC0415  see below
+        from optimize_eval.cli.known_elsewhere import advice  # noqa: PLC0415  see below
 
         if here := advice(said):
             return here
     if "unexpected extra argument" not in said:
         return f"{command} --help"
-    from optimize_eval.cli.options.sweep_file import QUOTE  # noqa: PLC0415  the list of commands needs no options
+    from optimize_eval.cli.sweep_file import QUOTE  # noqa: PLC0415  the list of commands needs no options
 
     return QUOTE
 

@@ -11,9 +11,8 @@ import typer
 
 from optimize_eval.base.errors import CannotGoOn
 from optimize_eval.base.secrets import masked
-from optimize_eval.cli import output
+from optimize_eval.cli import gates, output
 from optimize_eval.cli.interrupts import Interrupted
-from optimize_eval.cli.options import gates
 from optimize_eval.findings.documents import to_dict
 from optimize_eval.findings.rows import failed_in_short
 from optimize_eval.run import ending
@@ -39,7 +38,7 @@ def show(
         document |= {
             "summary": summary.to_dict(),
             **({"recheck": rechecked[0]} if rechecked else {}),
-            **gates.to_dict(finished.gates),
+            **gates.gates_to_dict(finished.gates),
         }
         output.emit_json(document)
     elif quiet:

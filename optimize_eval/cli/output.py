@@ -1,10 +1,14 @@
-"""Writing: results to stdout, everything else to stderr, foreign text made inert."""
+"""Writing: results to stdout, everything else to stderr, foreign text made inert.
+
+Standard streams that are not there, from the start or any more: they lead nowhere instead.
+"""
 
 import contextlib
 import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from typing import Any, TypeVar
@@ -178,3 +182,28 @@ def encodable(text: str, encoding: str | None = None) -> str:
     except UnicodeEncodeError:
         return text.translate(_ASCII)
     return text
+
+
+def complete() -> None:
+    """Give a process that was started with closed standard streams ones that lead nowhere."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            with suppress(OSError):
+                _open(number, name)
+
+
+def release() -> None:
+    """Write what is left; where nobody reads it any more, that is not how a command ended."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # or the flush at exit fails once more
+
+
+def _open(number: int, name: str) -> None:
+    fd = os.open(os.devnull, os.O_RDWR)
+    if fd != number:
+        os.dup2(fd, number)
+        os.close(fd)
+    setattr(sys, name, os.fdopen(number, "r" if name == "stdin" else "w", encoding="utf-8"))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from optimize_eval.cli.commands.table import NAMES
+from optimize_eval.cli.command_table import NAMES
 from tests.front_door import Cli
 from tests.paths import PROGRAM
 from tests.tools import starts_in_any_locale

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from optimize_eval.cli.formats.table import FORMATS, FormatName
+from optimize_eval.cli.formats import FORMATS, FormatName
 from tests.findings.made import on_val
 from tests.front_door import Cli
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from optimize_eval.cli.commands.table import NAMES
+from optimize_eval.cli.command_table import NAMES
 from tests.front_door import Cli
 from tests.loading import DEAR, OF_MODELS
 from tests.paths import PROGRAMS, ROOT

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from optimize_eval.cli import app
-from optimize_eval.cli.commands import table as commands
+from optimize_eval.cli import command_table as commands
 from tests.fuzz.cases import commands_once, faults_of
 from tests.fuzz.targets import prepare
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from optimize_eval.cli.languages import LANGUAGES, PROPOSER_LANGUAGES
+from optimize_eval.cli.commands.new import LANGUAGES, PROPOSER_LANGUAGES
 from tests.front_door import Cli
 from tests.paths import ROOT
 from tests.tools import need

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from optimize_eval.cli.languages import LANGUAGES, Language
+from optimize_eval.cli.commands.new import LANGUAGES, Language
 from tests.front_door import in_this_process
 from tests.paths import PROGRAM, ROOT
 from tests.tools import need, starts_in_any_locale

@@ -6,12 +6,10 @@ from typing import Annotated
 import typer
 
 from optimize_eval.base.errors import UsageError
-from optimize_eval.cli import ending, output
+from optimize_eval.cli import ending, gates, leaderboards, output
+from optimize_eval.cli import steps as show_row
+from optimize_eval.cli import steps as show_task
 from optimize_eval.cli.host import Terminal
-from optimize_eval.cli.options import gates
-from optimize_eval.cli.printed import leaderboards
-from optimize_eval.cli.printed.shown import row as show_row
-from optimize_eval.cli.printed.shown import task as show_task
 from optimize_eval.cli.viewing import viewed
 from optimize_eval.config.calling import FolderOptions, HandlingOptions, PricedServerOptions
 from optimize_eval.config.compared import BoardGateOptions
@@ -83,13 +81,13 @@ def bench(
         _without_models(prepared, one_task, place, shown, seen)
         return
     if one_task.show is not None and _is_row(prepared, one_task.show):
-        show_row.show(
+        show_row.show_row(
             prepared.plan, look_at_bench(prepared, output.say), one_task.show, as_json=shown.as_json
         )
         return
     if one_task.show is not None:
         task = find_task([file for file in prepared.files if file.dialect != DIALECT], one_task.show)
-        show_task.show(prepared.shown(task[0]), *task, prepared.folder / OUTPUTS, as_json=shown.as_json)
+        show_task.show_task(prepared.shown(task[0]), *task, prepared.folder / OUTPUTS, as_json=shown.as_json)
         return
     host = Terminal(quiet=shown.quiet)
     with viewed(prepared.folder, is_wanted=seen.view):
@@ -100,13 +98,13 @@ def bench(
             finished.status,
             quiet=shown.quiet,
             as_json=shown.as_json,
-            beside=gates.to_dict(finished.gates),
+            beside=gates.gates_to_dict(finished.gates),
             summary=finished.summary,
         )
         if not finished.boards and not shown.as_json and finished.status is Status.DONE:  # nobody is ranked
             ending.show(finished, quiet=shown.quiet, as_json=False)
         ending.end(finished, folder=prepared.folder, out=place.out)
-        gates.end(finished.gates)
+        gates.end_with_gates(finished.gates)
 
 
 def _is_row(prepared: PreparedBench, wanted: str) -> bool:
@@ -128,7 +126,7 @@ def _check(one_task: OneTaskOptions, planned: PlanOptions, seen: ViewOptions) ->
 
 def _show_plan(prepared: Prepared | PreparedBench, shown: ShownOptions) -> None:
     """Say what would be called."""
-    from optimize_eval.cli.printed import dry_run  # noqa: PLC0415  only here
+    from optimize_eval.cli import dry_run  # noqa: PLC0415  only here
 
     if isinstance(prepared, Prepared):
         run = look(prepared, output.say)
@@ -136,7 +134,9 @@ def _show_plan(prepared: Prepared | PreparedBench, shown: ShownOptions) -> None:
         run = look_at_bench(prepared, output.say)
         if own := ", ".join(spec.name for spec in prepared.own):
             output.say(f"note: {own} will score each reply, too")
-    dry_run.show(prepared.plan, run, slots=prepared.handling.concurrency, like=None, as_json=shown.as_json)
+    dry_run.show_run(
+        prepared.plan, run, slots=prepared.handling.concurrency, like=None, as_json=shown.as_json
+    )
 
 
 def _without_models(
@@ -148,10 +148,10 @@ def _without_models(
 ) -> None:
     """Score datasets, or conversations that are recorded: nothing is ranked, so there is no board."""
     if one_task.show is not None:
-        show_row.show(prepared.plan, look(prepared, output.say), one_task.show, as_json=shown.as_json)
+        show_row.show_row(prepared.plan, look(prepared, output.say), one_task.show, as_json=shown.as_json)
         return
     with viewed(prepared.folder, is_wanted=seen.view):
         finished = carry_out(prepared, Terminal(quiet=shown.quiet))
         ending.show(finished, quiet=shown.quiet, as_json=shown.as_json)
         ending.end(finished, folder=prepared.folder, out=place.out)
-        gates.end(finished.gates)
+        gates.end_with_gates(finished.gates)

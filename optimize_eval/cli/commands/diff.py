@@ -7,11 +7,9 @@ from typing import Annotated
 import typer
 
 from optimize_eval.base.errors import UsageError
-from optimize_eval.cli import output
-from optimize_eval.cli.options import board_gates, gates
-from optimize_eval.cli.options.completion import complete_run
-from optimize_eval.cli.options.newest_run import choose_other_run
-from optimize_eval.cli.printed import page, page_of_diff
+from optimize_eval.cli import gates, output, pages
+from optimize_eval.cli.known_elsewhere import complete_run
+from optimize_eval.cli.named_runs import choose_other_run
 from optimize_eval.config.compared import RunGateOptions
 from optimize_eval.config.printing import PrintOptions
 from optimize_eval.findings import demands
@@ -75,26 +73,26 @@ def diff(
         DiffFormat | None,
         typer.Option("--format", metavar="FORMAT", help=", ".join(DiffFormat), show_default=False),
     ] = None,
-    output_: page.DiffOutput = None,
-    max_mb: page.MaxMb = None,
-    full: page.Full = False,
+    output_: pages.DiffOutput = None,
+    max_mb: pages.MaxMb = None,
+    full: pages.Full = False,
 ) -> None:
     """Say what changed from one run, or leaderboard, to another; it needs these and nothing else."""
     name = _choose(format_, as_json=printed.as_json)
-    look = page.page_options(output_, max_mb, full, is_page=name is DiffFormat.HTML)
+    look = pages.page_options(output_, max_mb, full, is_page=name is DiffFormat.HTML)
     run_a = board_demands.place_of(run_a)
     run_b = board_demands.place_of(choose_other_run(run_a, named, is_bench=is_board(run_a)))
     if is_board(run_a) or is_board(run_b):
-        board_gates.refuse_gap(demanded.max_gap)
-        board_gates.refuse_margin(demanded.margin)
+        gates.refuse_gap(demanded.max_gap)
+        gates.refuse_margin(demanded.margin)
         judged = _diff_boards(run_a, run_b, demanded, name, look, force=force)
     else:
         judged = _diff_runs(run_a, run_b, demanded, name, look, force=force)
-    gates.end(judged)
+    gates.end_with_gates(judged)
 
 
 def _diff_runs(
-    a: str, b: str, demanded: RunGateOptions, name: DiffFormat, look: page.PageOptions, *, force: bool
+    a: str, b: str, demanded: RunGateOptions, name: DiffFormat, look: pages.PageOptions, *, force: bool
 ) -> Sequence[Gate]:
     before, after = open_stored(a), open_stored(b)
     demands.set_margins(after, demanded.margin)
@@ -109,16 +107,16 @@ def _diff_runs(
     judged = wanted.judge(after, summarise_stored(after)) if wanted != demands.Demands() else ()
     match name:
         case DiffFormat.JSON:
-            output.emit_json({**comparison.to_dict(), **gates.to_dict(judged)})
+            output.emit_json({**comparison.to_dict(), **gates.gates_to_dict(judged)})
         case DiffFormat.HTML:
-            page_of_diff.write_runs(before, after, comparison, look, force=force)
+            pages.write_runs(before, after, comparison, look, force=force)
         case DiffFormat.TERMINAL:
             output.emit(report.render(output.fitted(comparison), width=output.width()))
     return judged
 
 
 def _diff_boards(
-    a: str, b: str, demanded: RunGateOptions, name: DiffFormat, look: page.PageOptions, *, force: bool
+    a: str, b: str, demanded: RunGateOptions, name: DiffFormat, look: pages.PageOptions, *, force: bool
 ) -> Sequence[Gate]:
     before, after = load_with_examples(a), load_with_examples(b)
     wanted = board_demands.read_board_demands(after, demanded.fail_under, demanded.no_regression_against)
@@ -126,9 +124,9 @@ def _diff_boards(
     judged = wanted.judge(after)
     match name:
         case DiffFormat.JSON:
-            output.emit_json({**comparison.to_dict(), **gates.to_dict(judged)})
+            output.emit_json({**comparison.to_dict(), **gates.gates_to_dict(judged)})
         case DiffFormat.HTML:
-            page_of_diff.write_boards(a, b, comparison, look, force=force)
+            pages.write_boards(a, b, comparison, look, force=force)
         case DiffFormat.TERMINAL:
             output.emit(boards_report.render(output.fitted(comparison), width=output.width()))
     return judged

@@ -10,9 +10,9 @@ import typer
 from optimize_eval.base import shipped
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.cli import groups as options
 from optimize_eval.cli import output
-from optimize_eval.cli.options import shared as options
-from optimize_eval.cli.options.completion import complete_shipped
+from optimize_eval.cli.known_elsewhere import complete_shipped
 from optimize_eval.evaluators.kinds import parse_evaluator
 from optimize_eval.programs.codec import argv_of
 from optimize_eval.reports.terminal import evaluators as report

@@ -13,16 +13,9 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.cli import output
 from optimize_eval.cli.ending import kept_command
-from optimize_eval.cli.options.evaluators import evaluators_of
-from optimize_eval.cli.options.sweep_file import (
-    SearchedCandidates,
-    SpecFile,
-    SweepOption,
-    is_flag,
-    is_said,
-    sweep_of,
-)
-from optimize_eval.cli.printed.search_ending import carry_out
+from optimize_eval.cli.named_evaluators import evaluators_of
+from optimize_eval.cli.searches import carry_out
+from optimize_eval.cli.sweep_file import SearchedCandidates, SpecFile, SweepOption, is_flag, is_said, sweep_of
 from optimize_eval.cli.viewing import viewed
 from optimize_eval.config import search
 from optimize_eval.config.calling import (
@@ -98,7 +91,7 @@ def optimize(
     _spec_file: SpecFile = None,
 ) -> None:
     """Improve a candidate: the dataset drives the search, val is opened once, at the end."""
-    from optimize_eval.cli.options.prompts import improved_of  # noqa: PLC0415  see below
+    from optimize_eval.cli.named_prompts import improved_of  # noqa: PLC0415  see below
     from optimize_eval.run.defining import scorers_among  # noqa: PLC0415
     from optimize_eval.search.choices import wanted_of  # noqa: PLC0415  a plain --help needs no search
 
@@ -156,9 +149,9 @@ def optimize(
 
 
 def _show_plan(task: "SearchTask", like: str | None, shown: ShownOptions) -> None:
-    from optimize_eval.cli.printed import dry_search  # noqa: PLC0415  only here
+    from optimize_eval.cli import dry_search  # noqa: PLC0415  only here
 
-    dry_search.show(task, task.note_leaks(output.say), like=like, as_json=shown.as_json)
+    dry_search.show_search(task, task.note_leaks(output.say), like=like, as_json=shown.as_json)
 
 
 def _judge(

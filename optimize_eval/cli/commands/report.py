@@ -7,14 +7,11 @@ from typing import Annotated
 import typer
 
 from optimize_eval.base.errors import UsageError
-from optimize_eval.cli import output
-from optimize_eval.cli.formats.reported import BenchReport, RunReport
-from optimize_eval.cli.formats.table import FORMATS, FormatName
-from optimize_eval.cli.options import board_gates, gates
-from optimize_eval.cli.options.completion import complete_run
-from optimize_eval.cli.options.newest_run import choose_run
-from optimize_eval.cli.printed import checked, page, records, searched, step_summary
-from optimize_eval.cli.printed.some_examples import find_examples
+from optimize_eval.cli import checked, formats, gates, output, pages, searches
+from optimize_eval.cli.chosen_examples import find_examples
+from optimize_eval.cli.formats import FORMATS, BenchReport, FormatName, RunReport
+from optimize_eval.cli.known_elsewhere import complete_run
+from optimize_eval.cli.named_runs import choose_run
 from optimize_eval.config.compared import ChoiceOptions, MovedSplitOptions, RunGateOptions
 from optimize_eval.config.printing import PrintOptions
 from optimize_eval.findings import demands
@@ -67,24 +64,24 @@ def report(
         FormatName | None,
         typer.Option("--format", metavar="FORMAT", help=", ".join(FormatName), show_default=False),
     ] = None,
-    output_: page.Output = None,
-    max_mb: page.MaxMb = None,
-    full: page.Full = False,
-    wide: records.Wide = False,
-    with_: records.With = None,
-    for_step: step_summary.Wanted = False,
+    output_: pages.Output = None,
+    max_mb: pages.MaxMb = None,
+    full: pages.Full = False,
+    wide: formats.Wide = False,
+    with_: formats.With = None,
+    for_step: formats.Wanted = False,
 ) -> None:
     """Print a run's result again, from its folder alone; --filter and --id also read its examples."""
     name = _choose(format_, check=check, as_json=printed.as_json)
     run = choose_run(named)
-    look = page.page_options(output_, max_mb, full, is_page=name is FormatName.HTML)
-    laid_out = records.record_layout(wide, with_, is_possible=name in {FormatName.CSV, FormatName.JSONL})
-    if searched.is_unfinished(Path(run)):
+    look = pages.page_options(output_, max_mb, full, is_page=name is FormatName.HTML)
+    laid_out = formats.record_layout(wide, with_, is_possible=name in {FormatName.CSV, FormatName.JSONL})
+    if searches.is_unfinished(Path(run)):
         _report_search(Path(run), name, look, check=check, is_plain=not (all_ or for_step))
         return
     stored = _opened(run, all_=all_, check=check)
-    searched.note_later(stored)
-    step_summary.check(for_step)
+    searches.note_later(stored)
+    formats.check(for_step)
     beside = {
         "--check": check,
         "--no-regression-against": demanded.no_regression_against,
@@ -114,10 +111,10 @@ def report(
 
 
 def _report_search(
-    folder: Path, name: FormatName, look: page.PageOptions, *, check: bool, is_plain: bool
+    folder: Path, name: FormatName, look: pages.PageOptions, *, check: bool, is_plain: bool
 ) -> None:
     """Report how far a search came that is no run yet."""
-    is_done = searched.is_done(folder)
+    is_done = searches.is_done(folder)
     if check and is_plain and is_done:
         checked.emit_search(folder, as_json=name is FormatName.JSON)
         return
@@ -129,9 +126,9 @@ def _report_search(
             hint=f"`optimize-eval report {shlex.quote(str(folder))}` or --json says {says}",
         )
     if name is FormatName.HTML:
-        page.write_page_of_search(folder, look)
+        pages.write_page_of_search(folder, look)
         return
-    searched.show_unfinished(folder, as_json=name is FormatName.JSON)
+    searches.show_unfinished(folder, as_json=name is FormatName.JSON)
 
 
 def _demands(stored: StoredRun, demanded: RunGateOptions) -> demands.Demands:
@@ -152,23 +149,23 @@ def _report_run(reported: RunReport, name: FormatName, *, check: bool, for_step:
     else:
         FORMATS[name].of_run(reported)
     if for_step:
-        step_summary.write(reported)
-    gates.end(reported.judged)
+        formats.write(reported)
+    gates.end_with_gates(reported.judged)
 
 
 def _report_bench(
     stored: StoredRun,
     name: FormatName,
     demanded: RunGateOptions,
-    look: page.PageOptions,
-    laid_out: records.RecordLayout,
+    look: pages.PageOptions,
+    laid_out: formats.RecordLayout,
     *,
     check: bool,
     for_step: bool,
 ) -> None:
     """Report the leaderboard of a bench; one that did not come to its end is reported as a run."""
-    board_gates.refuse_gap(demanded.max_gap)
-    board_gates.refuse_margin(demanded.margin)
+    gates.refuse_gap(demanded.max_gap)
+    gates.refuse_margin(demanded.margin)
     board, others = stored_board(stored), own_boards(stored)
     judged = board_demands.judged_by_options(
         stored, board, others, demanded.fail_under, demanded.no_regression_against
@@ -186,8 +183,8 @@ def _report_bench(
     else:
         _emit_bench(bench, name)
     if for_step:
-        step_summary.write_board(bench)
-    gates.end(judged)
+        formats.write_board(bench)
+    gates.end_with_gates(judged)
 
 
 def _emit_bench(bench: BenchReport, name: FormatName) -> None:

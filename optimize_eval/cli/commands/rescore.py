@@ -6,12 +6,11 @@ from typing import Annotated
 import typer
 
 from optimize_eval.base.errors import UsageError
-from optimize_eval.cli import ending, output
+from optimize_eval.cli import ending, leaderboards, output
 from optimize_eval.cli.host import Terminal
-from optimize_eval.cli.options.completion import complete_run
-from optimize_eval.cli.options.evaluators import check_meant, texts_of
-from optimize_eval.cli.options.sweep_file import is_flag
-from optimize_eval.cli.printed import leaderboards
+from optimize_eval.cli.known_elsewhere import complete_run
+from optimize_eval.cli.named_evaluators import check_meant, texts_of
+from optimize_eval.cli.sweep_file import is_flag
 from optimize_eval.config.calling import (
     CallOptions,
     NoteOptions,

@@ -8,8 +8,8 @@ import typer
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
-from optimize_eval.cli.options.evaluators import evaluators_of
-from optimize_eval.cli.options.sweep_file import SweepFile, SweepOption, sweep_of
+from optimize_eval.cli.named_evaluators import evaluators_of
+from optimize_eval.cli.sweep_file import SweepFile, SweepOption, sweep_of
 from optimize_eval.config.calling import FolderOptions, HandlingOptions, PricedServerOptions, RecheckOptions
 from optimize_eval.config.compared import ComparisonOptions, RunGateOptions
 from optimize_eval.config.evaluators import ScoringOptions, judge_of, manners_of, starting_spec
@@ -56,7 +56,7 @@ def run(
     _sweep_file: SweepOption = None,
 ) -> None:
     """Compare candidates over a dataset and a valset; an interrupted run resumes."""
-    from optimize_eval.cli.options.prompts import compared_of
+    from optimize_eval.cli.named_prompts import compared_of
     from optimize_eval.run.defining import scorers_among
     from optimize_eval.run.settings import gates_of, handling_of
     from optimize_eval.run.sweeps import load_comparison, prepare
@@ -88,7 +88,7 @@ def run(
     )
     stem, limits, after = Path(sweep.path).stem if sweep else "run", gates_of(demanded), None
     if chosen.last_failed:
-        from optimize_eval.cli.options.last_failed import only_last_failed
+        from optimize_eval.cli.last_failed_run import only_last_failed
 
         comparison, after = only_last_failed(comparison, limits)
     prepared = prepare(
@@ -100,9 +100,8 @@ def run(
     if planned.show is not None:
         _show_row(prepared, planned.show, shown)
         return
-    from optimize_eval.cli import ending
+    from optimize_eval.cli import ending, gates
     from optimize_eval.cli.host import Terminal
-    from optimize_eval.cli.options import gates
     from optimize_eval.cli.viewing import viewed
     from optimize_eval.run.sweeps import carry_out
 
@@ -110,7 +109,7 @@ def run(
         finished = carry_out(prepared, Terminal(quiet=shown.quiet), recheck=again.recheck)
         ending.show(finished, quiet=shown.quiet, as_json=shown.as_json)
         ending.end(finished, folder=prepared.folder, out=place.out)
-        gates.end(finished.gates)
+        gates.end_with_gates(finished.gates)
 
 
 def _kept(handling: "Handling") -> "Handling":
@@ -133,11 +132,11 @@ def _check(what: ComparisonOptions, place: FolderOptions, planned: RunPlanOption
 
 
 def _show_plan(prepared: "Prepared", planned: RunPlanOptions, shown: ShownOptions) -> None:
-    from optimize_eval.cli.printed import dry_run
+    from optimize_eval.cli import dry_run
     from optimize_eval.run.sweeps import look
 
     run, slots = look(prepared, output.say), prepared.handling.concurrency
-    dry_run.show(prepared.plan, run, slots=slots, like=planned.like, as_json=shown.as_json)
+    dry_run.show_run(prepared.plan, run, slots=slots, like=planned.like, as_json=shown.as_json)
 
 
 def _show_row(prepared: "Prepared", wanted: str, shown: ShownOptions) -> None:
@@ -147,8 +146,8 @@ def _show_row(prepared: "Prepared", wanted: str, shown: ShownOptions) -> None:
         raise UsageError(
             "--show is for prompts", hint="a run of candidates: optimize-eval report RUN --format jsonl"
         )
-    from optimize_eval.cli.printed.shown import row as show_row
+    from optimize_eval.cli import steps as show_row
     from optimize_eval.run.sweeps import look_as_recorded
 
     plan, recorded = look_as_recorded(prepared, output.say)
-    show_row.show(plan, recorded, wanted, as_json=shown.as_json)
+    show_row.show_row(plan, recorded, wanted, as_json=shown.as_json)

@@ -11,9 +11,9 @@ import typer
 from typer.core import TyperGroup
 
 from optimize_eval.base.errors import UsageError
+from optimize_eval.cli import groups as options
 from optimize_eval.cli import output
-from optimize_eval.cli.options import shared as options
-from optimize_eval.cli.options.completion import complete_run
+from optimize_eval.cli.known_elsewhere import complete_run
 from optimize_eval.reports.terminal import removal as removal_report
 from optimize_eval.reports.terminal import runs as report
 from optimize_eval.store.folder import Removal, plan_removals, remove

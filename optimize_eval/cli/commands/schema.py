@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from optimize_eval.cli import output
-from optimize_eval.cli.schemas.table import Document, schema_text
+from optimize_eval.cli.schemas import Document, schema_text
 
 EXAMPLES = """\b
 Examples:

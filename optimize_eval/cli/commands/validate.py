@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from optimize_eval.base.errors import SHOWN_PROBLEMS, Problem, UsageError
+from optimize_eval.cli import groups as options
 from optimize_eval.cli import output
-from optimize_eval.cli.options import shared as options
 from optimize_eval.config.sweep_files import SUFFIX
 from optimize_eval.data.other_tools import KIND as OTHER_TOOL
 from optimize_eval.reports.terminal import task_errors

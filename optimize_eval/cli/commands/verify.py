@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
+from optimize_eval.cli import groups as options
 from optimize_eval.cli import output
-from optimize_eval.cli.options import shared as options
-from optimize_eval.cli.options.completion import complete_run
+from optimize_eval.cli.known_elsewhere import complete_run
 from optimize_eval.findings.board_shapes import check_files
 from optimize_eval.findings.stored_boards import load_board
 

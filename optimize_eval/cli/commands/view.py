@@ -7,8 +7,8 @@ import typer
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
-from optimize_eval.cli.options.completion import complete_run
-from optimize_eval.cli.options.newest_run import choose_shown
+from optimize_eval.cli.known_elsewhere import complete_run
+from optimize_eval.cli.named_runs import choose_shown
 from optimize_eval.cli.viewing import in_browser, serving, until_interrupted
 from optimize_eval.store.listing import list_runs
 

@@ -8,8 +8,8 @@ import typer
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
-from optimize_eval.cli.commands.table import ORDER
-from optimize_eval.cli.options.bound import options_of
+from optimize_eval.cli.command_table import ORDER
+from optimize_eval.cli.groups import options_of
 from optimize_eval.config.compared import CandidateOptions
 from optimize_eval.config.declared import Declared, Heading
 from optimize_eval.data.candidates import CandidatePath

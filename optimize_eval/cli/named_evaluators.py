@@ -8,7 +8,7 @@ import typer
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.cli import output
-from optimize_eval.cli.options.sweep_file import is_flag, sweep_of
+from optimize_eval.cli.sweep_file import is_flag, sweep_of
 from optimize_eval.config.declared import declared
 from optimize_eval.config.evaluators import JudgeOptions, NamedEvaluatorOptions, ReachOptions
 

@@ -15,8 +15,7 @@ import typer
 from optimize_eval import audit
 from optimize_eval.base import files
 from optimize_eval.base.errors import CannotGoOn
-from optimize_eval.cli import output
-from optimize_eval.cli.options import gates
+from optimize_eval.cli import gates, output
 from optimize_eval.findings.board_models import ranks_none
 from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.gates import Gate
@@ -28,7 +27,7 @@ from optimize_eval.store.manifest import is_bench
 from optimize_eval.store.stored import StoredRun
 
 if TYPE_CHECKING:
-    from optimize_eval.cli.printed.checked_search import SearchCheck
+    from optimize_eval.cli.checked_search import SearchCheck
 
 CHECK_SCHEMA = "optimize-eval.check.v1"
 OLDER = b'"optimize-eval.summary.v1"'
@@ -103,7 +102,7 @@ def emit_search(folder: Path, *, as_json: bool) -> None:
 
 
 def _of_search(folder: Path, run: StoredRun | None, summary: Summary | None) -> "SearchCheck":
-    from optimize_eval.cli.printed.checked_search import check_search  # noqa: PLC0415  few runs are of one
+    from optimize_eval.cli.checked_search import check_search  # noqa: PLC0415  few runs are of one
 
     return check_search(folder, run, summary)
 
@@ -134,7 +133,7 @@ def _print(
     told = [*lines, textwrap.fill(f"not checked, as nothing else tells it: {', '.join(NOT_CHECKED)}", 78)]
     if as_json:
         document = {"schema": CHECK_SCHEMA, "agrees": agrees, "lines": told, **more}
-        output.emit_json({**document, **gates.to_dict(judged)})
+        output.emit_json({**document, **gates.gates_to_dict(judged)})
     else:
         output.emit("\n".join(told))
     if not agrees:

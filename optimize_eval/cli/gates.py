@@ -1,26 +1,29 @@
-"""What a command says of gates, and its exit code where one is missed."""
+"""What a command says of gates, and its exit code where one is missed.
 
+The gates of runs that leaderboards do not have.
+"""
+
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from optimize_eval.findings.gates import Gate
 
 MISSED = 1
 
 
-def to_dict(gates: "Sequence[Gate]") -> dict[str, Any]:
+def gates_to_dict(gates: "Sequence[Gate]") -> dict[str, Any]:
     """Make what --json says of gates; nothing where there are none."""
     judged = [{"name": gate.name, "met": gate.is_met, "text": gate.text} for gate in gates]
     return {"gates": judged} if judged else {}
 
 
-def end(gates: "Sequence[Gate]") -> None:
+def end_with_gates(gates: "Sequence[Gate]") -> None:
     """Say which gates were missed, and end with their exit code; or that all were met."""
     if say_missed(gates):
         raise typer.Exit(MISSED)
@@ -43,3 +46,16 @@ def say_missed(gates: "Sequence[Gate]") -> bool:
 def _on_one_line(gate: "Gate") -> str:
     """Keep a name with line breaks from looking like a gate of its own."""
     return " ".join(gate.text.splitlines())
+
+
+def refuse_gap(max_gap: float | None) -> None:
+    if max_gap is not None:
+        raise UsageError(
+            "--max-gap is between train and val, and a bench has neither",
+            hint="give --fail-under MODEL=0.8, or --no-regression-against BENCH",
+        )
+
+
+def refuse_margin(margin: Sequence[str] | None) -> None:
+    if margin:
+        raise UsageError("--margin is for the evaluators of a run, not for a bench", hint="omit it")

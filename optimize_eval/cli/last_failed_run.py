@@ -6,7 +6,7 @@ import typer
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
-from optimize_eval.cli.options.newest_run import choose_finished_run
+from optimize_eval.cli.named_runs import choose_finished_run
 from optimize_eval.findings.demands import GateOptions
 from optimize_eval.run.last_failed import choose_last_failed
 from optimize_eval.run.sweeps import SweepInputs

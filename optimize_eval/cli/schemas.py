@@ -6,7 +6,7 @@ from pathlib import Path
 
 import orjson
 
-_FOLDER = Path(__file__).resolve().parents[2] / "schema"
+_FOLDER = Path(__file__).resolve().parents[1] / "schema"
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -24,19 +24,13 @@ class Document(StrEnum):
     LEADERBOARD = "leaderboard"
 
 
-_MADE_IN = {
-    Document.SWEEP: "sweep",
-    Document.TASK: "task",
-    Document.RUBRIC: "rubric",
-    Document.SUMMARY: "documents",
-    Document.LEADERBOARD: "documents",
-}
+_MADE_HERE = {Document.SWEEP, Document.TASK, Document.RUBRIC, Document.SUMMARY, Document.LEADERBOARD}
 
 
 def schema_text(document: Document) -> str:
     """Write a document's schema."""
-    if document not in _MADE_IN:
+    if document not in _MADE_HERE:
         return (_FOLDER / f"{document}.schema.json").read_text(encoding="utf-8").rstrip()
-    module = import_module(f"optimize_eval.cli.schemas.{_MADE_IN[document]}")
+    module = import_module("optimize_eval.cli.schema_documents")
     made = getattr(module, f"{document}_schema")()
     return orjson.dumps({"$schema": _DIALECT, **made}, option=orjson.OPT_INDENT_2).decode()

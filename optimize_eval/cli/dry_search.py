@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from optimize_eval.cli import output
-from optimize_eval.cli.printed.dry_run import A_CALL, duration_words, read_like
+from optimize_eval.cli.dry_run import A_CALL, duration_words, read_like
 from optimize_eval.data.candidates import Candidate
 from optimize_eval.findings.cells import leakages_of
 from optimize_eval.findings.documents import to_dict
@@ -23,12 +23,12 @@ from optimize_eval.store.layout import SINGLE, Split
 from optimize_eval.store.manifest import KEEP
 from optimize_eval.store.stored import open_stored
 
-SCHEMA = "optimize-eval.optimize_plan.v1"
+SEARCH_PLAN = "optimize-eval.optimize_plan.v1"
 
 _SD = 0.35  # of paired differences of scores from 0 to 1, where nothing is known yet
 
 
-def show(
+def show_search(
     task: SearchTask, splits: Sequence[Split], *, like: str | None = None, as_json: bool = False
 ) -> None:
     """Print the plan; of `splits` it is known what they have in common."""
@@ -51,7 +51,7 @@ def planned(task: SearchTask, splits: Sequence[Split], like: str | None) -> dict
     least = _least(deciding, known.sd if known else _SD, task.plan.finalists)
     final, waits = final_calls(task.comparison, 1 + task.plan.finalists), _waits(task, rounds)
     return {
-        "schema": SCHEMA,
+        "schema": SEARCH_PLAN,
         "run": str(task.folder),
         "goal": task.plan.goal.name,
         "examples": {
@@ -73,7 +73,7 @@ def planned(task: SearchTask, splits: Sequence[Split], like: str | None) -> dict
             "budget": budget,
             "final": final,
         },
-        "replies": _replies(task, budget, final),
+        "replies": _replies_of_search(task, budget, final),
         "accepted_proposals": rounds,
         "slots": task.handling.concurrency,
         "seconds": None if known is None or known.seconds is None else round(waits * known.seconds, 3),
@@ -112,7 +112,7 @@ def _deciding(task: SearchTask) -> tuple[str, int]:
     return next(((name, sizes[name]) for name in ("test", "val", "train") if name in sizes), (SINGLE, 1))
 
 
-def _replies(task: SearchTask, budget: int, final: int) -> dict[str, Any] | None:
+def _replies_of_search(task: SearchTask, budget: int, final: int) -> dict[str, Any] | None:
     """Count what the model replies: once for all evaluators."""
     if task.model is None:
         return None
@@ -157,7 +157,7 @@ def _cost_in_search(folder: Path) -> float | None:
     return sum(usage["cost"] for usage in usages) / len(records) if is_known else None
 
 
-def _time(told: dict[str, Any]) -> str:
+def _time_of_search(told: dict[str, Any]) -> str:
     slots = count(told["slots"], "slot")
     if told["seconds"] is None:
         about = f"if a call takes 100 ms, {duration_words(told['seconds_at_100_ms_a_call'])}"
@@ -224,7 +224,7 @@ def _words(told: dict[str, Any]) -> list[tuple[str, str]]:
         ("search", search),
         ("final sweep", f"at most {calls['final']:,} calls more"),
         *([] if told["replies"] is None else [("replies", _reply_words(told["replies"]))]),
-        ("time", _time(told)),
+        ("time", _time_of_search(told)),
         *([] if told["cost"] is None else [("cost", _cost_words(told))]),
         ("power", power),
         ("folder", told["run"]),

@@ -1,41 +1,58 @@
-"""`--show ID`: an example step by step: prompts as sent, replies, thoughts, scores and why.
+"""`--show ID`: an example or a task step by step: prompts, replies, thoughts, scores and why.
 
 Of a task in YAML the conversation is made again of the replies that are written down; nothing is called.
 """
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Protocol
+
+import typer
 
 from optimize_eval.base import strict_json
 from optimize_eval.base.errors import EvaluationError, UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.outcome import Failed, Outcome
 from optimize_eval.base.protocol import Payload
 from optimize_eval.cli import output
-from optimize_eval.cli.printed.shown.places import Places, Told
-from optimize_eval.cli.printed.steps import block
+from optimize_eval.cli.host import owned_processes
+from optimize_eval.cli.places import Places, Told
 from optimize_eval.data.candidates import THE_PROMPT, THE_TASK
+from optimize_eval.evaluators.kinds import connect
 from optimize_eval.findings.metric_rows import left_out
 from optimize_eval.findings.side_info import fields_said, reason_of
 from optimize_eval.findings.wording import reply_marks
-from optimize_eval.models.model_kinds import prompted_of
+from optimize_eval.models.model_kinds import prompted_of, tasks_of
 from optimize_eval.models.outputs import Outputs, key_of
 from optimize_eval.models.under_test import reply_facts
+from optimize_eval.run.attempt import attempt
 from optimize_eval.run.plan import Plan, PlannedExample
-from optimize_eval.store.folder import JOURNAL, OUTPUTS
+from optimize_eval.store.folder import JOURNAL, OUTPUTS, locked
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.store.view import Reader
+from optimize_eval.tasks import Task, TaskFile
 from optimize_eval.tasks.defined import defined_of
 from optimize_eval.tasks.of_replies import extraction_of, id_of, prompt_for
 from optimize_eval.tasks.prompt import fields_of
 
-SCHEMA = "optimize-eval.row.v1"
+
+def block(head: str, text: str) -> Iterator[str]:
+    """Write a text line by line beside its heading, as it is: blanks count."""
+    for number, line in enumerate(text.split("\n")):
+        yield f"  {head if not number else '':<9} │ {line}"
+
+
+ROW_SCHEMA = "optimize-eval.row.v1"
 
 _NOT_CALLED = "not called yet"
 _NO_CANDIDATES = (THE_TASK.name, THE_PROMPT.name)
 
 
-def show(plan: Plan, run: StoredRun, wanted: str, *, as_json: bool) -> None:
+def show_row(plan: Plan, run: StoredRun, wanted: str, *, as_json: bool) -> None:
     """Go through an example with each prompt and model; nothing is called."""
     found = _examples(plan, wanted)
     if not found:
@@ -47,16 +64,19 @@ def show(plan: Plan, run: StoredRun, wanted: str, *, as_json: bool) -> None:
         has_records = (run.folder / JOURNAL).exists()
         reader = stack.enter_context(run.reader()) if has_records else None
         seen = _seen(plan, run, reader, stack)
-        told: Told = {"schema": SCHEMA, "examples": [seen.told(split, example) for split, example in found]}
+        told: Told = {
+            "schema": ROW_SCHEMA,
+            "examples": [seen.told(split, example) for split, example in found],
+        }
     if as_json:
         output.emit_json(told)
     else:
-        output.emit("\n".join(line for example in told["examples"] for line in _lines(example)))
+        output.emit("\n".join(line for example in told["examples"] for line in _lines_of_row(example)))
 
 
 def _seen(plan: Plan, run: StoredRun, reader: Reader | None, stack: ExitStack) -> "_Seen":
     if any(map(defined_of, plan.specs)):
-        from optimize_eval.cli.printed.shown.sample import SeenTask  # noqa: PLC0415  most runs have no task in YAML
+        from optimize_eval.cli.sample_steps import SeenTask  # noqa: PLC0415  most runs have no task in YAML
 
         return SeenTask(plan, reader, stack, left_out(run) if reader else {})
     outputs = Outputs(run.folder / OUTPUTS)
@@ -102,7 +122,7 @@ class _SeenPrompt:
         return {"messages": prompt.messages, **steps}
 
 
-def _lines(told: Mapping[str, Any]) -> Iterator[str]:
+def _lines_of_row(told: Mapping[str, Any]) -> Iterator[str]:
     yield f"{told['id'] or 'example'}  {told['split']}:{told['line']}"
     if task := told.get("task"):
         yield from block("task", f"{task['display_name']}: {task['description']}")
@@ -162,3 +182,83 @@ def _scored(evaluator: str, score: Mapping[str, Any], told: str | None) -> str:
 
 def _number_of(score: Mapping[str, Any]) -> str:
     return "no number" if score["score"] is None else f"{score['score']:g}"
+
+
+TASK_SCHEMA = "optimize-eval.task.v1"
+
+_FAILED = 4  # as a bench whose models all fail
+
+_OF_THE_TASK = ("thoughts", "output", "prediction", "metric")  # of the side info: told as steps of their own
+
+
+def show_task(spec: EvaluatorSpec, file: TaskFile, task: Task, outputs: Path, *, as_json: bool) -> None:
+    """Go through one task with each model of its evaluator; outputs that the run has are used."""
+    with _held(outputs) as path, owned_processes():
+        models = [(model.name, _called(spec, model, task, path)) for model in tasks_of(spec).models]
+    told = {
+        "schema": TASK_SCHEMA,
+        "task": task.id,
+        "path": file.path,
+        "line": task.line,
+        "metric_id": task.metric,
+        "post_process": task.post_process,
+        "prompt": task.prompt,
+        "targets": list(task.targets),
+        "models": [_told(name, outcome) for name, outcome in models],
+    }
+    if as_json:
+        output.emit_json(told)
+    else:
+        output.emit("\n".join(_lines_of_task(told)))
+    if all(isinstance(outcome, Failed) for _, outcome in models):
+        raise typer.Exit(_FAILED)
+
+
+@contextlib.contextmanager
+def _held(outputs: Path) -> Iterator[str]:
+    """Hold the folder of a run's outputs, if there are some, and give their path."""
+    if not outputs.exists():
+        yield ""
+        return
+    with locked(outputs.parent):
+        yield str(outputs.absolute())
+
+
+def _called(spec: EvaluatorSpec, model: EvaluatorSpec, task: Task, outputs: str) -> Outcome:
+    known = replace(model, target=replace(tasks_of(model), outputs=outputs))
+    evaluator = connect(replace(spec, target=replace(tasks_of(spec), models=(known,))))
+    try:
+        payload = Payload(candidate="", example=task.raw, line=task.line, task_model=model.name)
+        return attempt(evaluator, payload, spec.timeout, model.retries or 0)
+    finally:
+        evaluator.close()
+
+
+def _told(name: str, outcome: Outcome) -> dict[str, Any]:
+    told = outcome.to_dict()
+    side_info = told.pop("side_info", {})
+    steps = {key: side_info.pop(key, None) for key in _OF_THE_TASK}
+    del steps["metric"]
+    return {"adapter": name, **steps, **told, "side_info": side_info}
+
+
+def _lines_of_task(told: Mapping[str, Any]) -> Iterator[str]:
+    yield f"{told['task']}  {told['path']}:{told['line']}"
+    yield f"  scored by {told['metric_id']}, after the post-process {told['post_process']}"
+    yield from block("prompt", told["prompt"])
+    yield from block("targets", "\n".join(told["targets"]))
+    for model in told["models"]:
+        yield ""
+        yield model["adapter"]
+        if model["outcome"] == "failed":
+            yield f"  failed    {model['kind']}: {model['message']}"
+            yield from [f"  try       {model['hint']}"] * bool(model["hint"])
+            continue
+        if model["thoughts"] is not None:
+            yield from block("thoughts", model["thoughts"])
+        yield from block("output", model["output"])
+        yield from block("predicted", model["prediction"])
+        skipped = f"  skipped   {model.get('message')}"
+        yield skipped if model["outcome"] == "skipped" else f"  score     {model['score']:g}"
+        for key, value in model["side_info"].items():
+            yield from block(key, value if isinstance(value, str) else strict_json.dumps(value).decode())

@@ -57,7 +57,7 @@ class InOrder(TyperCommand):
 
     def format_options(self, context: Any, formatter: Any) -> None:
         """Write the options into the command's help."""
-        from optimize_eval.cli.options.headed import write_options  # noqa: PLC0415  most calls want no help
+        from optimize_eval.cli.groups import write_options  # noqa: PLC0415  most calls want no help
 
         write_options(self.get_params(context), context, formatter)
 
@@ -72,7 +72,7 @@ class Commands(TyperGroup):
     def resolve_command(self, context: Any, arguments: list[str]) -> Any:
         """Answer a word that is no command with ours."""
         if arguments and arguments[0] not in _LINES and not arguments[0].startswith("-"):
-            from optimize_eval.cli.options.known_elsewhere import unknown_command  # noqa: PLC0415  for few
+            from optimize_eval.cli.known_elsewhere import unknown_command  # noqa: PLC0415  for few
 
             raise unknown_command(*arguments[:2], names=NAMES)
         return super().resolve_command(context, arguments)
@@ -83,7 +83,7 @@ def _load(name: str) -> Any:
     module = import_module(f"optimize_eval.cli.commands.{name}")
     if name in _OF_SEVERAL:
         return get_command(module.app)
-    from optimize_eval.cli.options.bound import bound  # noqa: PLC0415  the list of commands has no options
+    from optimize_eval.cli.groups import bound  # noqa: PLC0415  the list of commands has no options
 
     alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     alone.command(name, cls=InOrder, epilog=module.EXAMPLES)(bound(getattr(module, name)))

@@ -17,14 +17,14 @@ from optimize_eval.store.layout import Layout
 from optimize_eval.store.stored import StoredRun, open_stored
 from optimize_eval.tasks.defined import defined_of
 
-SCHEMA = "optimize-eval.plan.v1"
+RUN_PLAN = "optimize-eval.plan.v1"
 
 A_CALL = 0.1  # seconds, for the example of a duration
 _MINUTE = 60
 _TWICE = 1 - 0.5**0.5
 
 
-def show(plan: Plan, run: StoredRun, *, slots: int, like: str | None, as_json: bool) -> None:
+def show_run(plan: Plan, run: StoredRun, *, slots: int, like: str | None, as_json: bool) -> None:
     """Print the plan; reads the journal if the run is begun, writes and calls nothing."""
     earlier = read_like(like, plan.layout) if like else None
     leakage, not_held_out, counted = _leakage(plan.layout)
@@ -74,7 +74,7 @@ def _plan(
     reach = found and (found.zero_one if found.graded is None else found.graded)
     seconds = None if like is None or like.seconds is None else round(calls * like.seconds / slots, 3)
     return {
-        "schema": SCHEMA,
+        "schema": RUN_PLAN,
         "run": str(run.folder),
         "plan": plan.digest,
         "candidates": list(layout.candidates),

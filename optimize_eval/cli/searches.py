@@ -1,6 +1,8 @@
-"""A search as a command carries it out: told before, shown after, its best written, its end explained."""
+"""A search as a command carries it out and reports it: told before, shown after, its end explained."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import orjson
 import typer
@@ -10,10 +12,12 @@ from optimize_eval.cli import output
 from optimize_eval.cli.destination import Destination
 from optimize_eval.cli.host import Terminal
 from optimize_eval.cli.interrupts import Interrupted
+from optimize_eval.reports.searched import result_without_run
+from optimize_eval.store.folder import MANIFEST, PROPOSALS, SEARCH, holder
+from optimize_eval.store.listing import read_search, stopped_session
+from optimize_eval.store.stored import StoredRun
 
-if TYPE_CHECKING:  # a plain --help needs no search
-    from pathlib import Path
-
+if TYPE_CHECKING:
     from optimize_eval.search.components import Texts
     from optimize_eval.search.optimizing import Optimized, SearchTask
 
@@ -132,3 +136,48 @@ def _end(done: "Optimized", task: "SearchTask", *, require_better: bool) -> None
     if require_better and not (done.result and done.result.is_better):
         output.say("no gain is shown (--require-better)")
         raise typer.Exit(_MISSED)
+
+
+def show(document: Mapping[str, Any]) -> bool:
+    """Print it; False where somebody edited it."""
+    from optimize_eval.reports.terminal import search  # noqa: PLC0415  few runs are of a search
+
+    try:
+        text = search.render(output.fitted(document), width=output.width(), paint=output.paint())
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return False
+    output.emit(text)
+    return True
+
+
+def is_unfinished(folder: Path) -> bool:
+    """Return True if a folder holds a search that has no final sweep."""
+    return (folder / PROPOSALS).is_file() and not (folder / MANIFEST).exists()
+
+
+def is_done(folder: Path) -> bool:
+    """Return True if a search without a final sweep came to its end with nothing to compare."""
+    stored = read_search(folder)
+    return bool(stored and holder(folder) is None and result_without_run(folder, stored.status))
+
+
+def show_unfinished(folder: Path, *, as_json: bool) -> None:
+    """Print what a search came to that has no final sweep: it found nothing to compare, or was stopped."""
+    from optimize_eval.search.result.so_far import search_so_far  # noqa: PLC0415  see show
+
+    document: Mapping[str, Any] = search_so_far(folder) or {}
+    document = result_without_run(folder, document["status"]) or document
+    if as_json:
+        output.emit_json(document)
+    elif not show(document):
+        raise UsageError(
+            f"{folder / SEARCH} is not as optimize wrote it", hint="run the search's command again"
+        )
+
+
+def note_later(stored: StoredRun) -> None:
+    """Say of a run that its search was continued, and stopped before another final sweep."""
+    if stopped := stopped_session(stored.folder):
+        command = f"; to resume:\n  {stopped.command}" if stopped.command else ""
+        how = stopped.sentence or "it was killed"
+        output.say(f"note: the search was continued since, and has no other result yet: {how}{command}")

@@ -1,4 +1,4 @@
-"""Where the page of a run is written to: the run's folder, or where -o points; its path is the result."""
+"""Where the page of a run or a diff is written to; its path is the result."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -11,12 +11,15 @@ from optimize_eval.base.errors import CannotGoOn, UsageError
 from optimize_eval.cli import output
 from optimize_eval.cli.destination import Destination
 from optimize_eval.findings.board_shapes import Board
+from optimize_eval.findings.diff_shapes import BoardDiff, RunDiff
 from optimize_eval.findings.summary_shape import Summary
 from optimize_eval.reports.page.benched import on_a_page
+from optimize_eval.reports.page.diff import boards_source, runs_source
 from optimize_eval.reports.page.document import MOST, pieces
 from optimize_eval.reports.page.head import commands_of
 from optimize_eval.reports.page.source import PageSource, source_of
 from optimize_eval.reports.page.unfinished import search_source
+from optimize_eval.store.beside import pair_runs
 from optimize_eval.store.folder import holder
 from optimize_eval.store.listing import read_search
 from optimize_eval.store.stored import StoredRun
@@ -118,3 +121,26 @@ def _not_written(path: Path, error: OSError) -> Exception:
         f"{path} could not be written: {error.strerror}",
         hint="make room, look at the permissions, or name another file with -o; then run it again",
     )
+
+
+def write_runs(a: StoredRun, b: StoredRun, diff: RunDiff, options: PageOptions, *, force: bool) -> None:
+    """Write the page of two runs; its usual place is beside what the second has."""
+    source = runs_source(a, b, pair_runs(a, b, force=force), diff, _given(force))
+    title = _title(a.folder, b.folder)
+    write_source(source, options, usual=b.folder / DIFF_FILE, title=title, place=str(b.folder))
+
+
+def write_boards(a: str, b: str, diff: BoardDiff, options: PageOptions, *, force: bool) -> None:
+    """Write that of two leaderboards; of one that is a file, its folder is the place."""
+    folders = [path if path.is_dir() else path.parent for path in (Path(a), Path(b))]
+    source = boards_source(a, b, diff, _given(force))
+    usual = folders[1] / DIFF_FILE
+    write_source(source, options, usual=usual, title=_title(*folders), place=str(folders[1]))
+
+
+def _given(force: bool) -> str:
+    return " --force" if force else ""
+
+
+def _title(a: Path, b: Path) -> str:
+    return f"{a.resolve().name} → {b.resolve().name}"

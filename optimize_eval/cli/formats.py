@@ -1,0 +1,427 @@
+"""The formats of `report` by their names, what a report is about, its records. A further format is a row."""
+
+import os
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from optimize_eval.base import files
+from optimize_eval.base.errors import UsageError
+from optimize_eval.cli import checked, gates, leaderboards, output, searches
+from optimize_eval.cli.pages import PageOptions, write_page
+from optimize_eval.findings import demands
+from optimize_eval.findings import demands as board_demands
+from optimize_eval.findings.board_models import name_of
+from optimize_eval.findings.board_shapes import Board
+from optimize_eval.findings.demands import Demands
+from optimize_eval.findings.gates import Gate
+from optimize_eval.findings.metric_rows import left_out, records_of
+from optimize_eval.findings.stored_summary import SomeExamples, summarise_stored
+from optimize_eval.findings.summary_shape import FailureGroup, Summary
+from optimize_eval.reports import annotations, junit, markdown, rows
+from optimize_eval.reports.board import junit as board_junit
+from optimize_eval.reports.board import markdown as board_markdown
+from optimize_eval.reports.board import rows as board_rows
+from optimize_eval.reports.searched import beside_verdict, search_of, with_notes
+from optimize_eval.reports.terminal import summary as terminal
+from optimize_eval.reports.terminal.every_cell import render as render_every_cell
+from optimize_eval.store.folder import SUMMARY
+from optimize_eval.store.records import LeftOut, RunRecord
+from optimize_eval.store.stored import StoredRun, command_of, note_of
+
+Wide = Annotated[bool, typer.Option("--wide", help="csv, jsonl: one row for each example.")]
+With = Annotated[
+    str | None,
+    typer.Option(
+        "--with", metavar="FIELD,…", help="Fields of the examples to put into --wide.", show_default=False
+    ),
+]
+
+
+Chosen = Iterable[RunRecord]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordLayout:
+    """How records are laid out."""
+
+    is_wide: bool = False
+    fields: tuple[str, ...] = ()
+
+
+def record_layout(wide: bool, fields: str | None, *, is_possible: bool) -> RecordLayout:
+    """Read the options of the table; refuse them in a report that has none."""
+    if wide and not is_possible:
+        raise UsageError("--wide belongs to --format csv or jsonl", hint="add one of them, or leave it out")
+    if fields is not None and not wide:
+        raise UsageError("--with belongs to --wide", hint="add --wide")
+    named = tuple(dict.fromkeys(field.strip() for field in (fields or "").split(",") if field.strip()))
+    if fields is not None and not named:
+        raise UsageError("--with names no field", hint="such as --with question,metadata.lang")
+    return RecordLayout(is_wide=wide, fields=named)
+
+
+def emit(
+    stored: StoredRun,
+    records: Chosen,
+    laid_out: RecordLayout,
+    *,
+    is_jsonl: bool,
+    whole: StoredRun | None = None,
+) -> None:
+    """Write a row for each, as they are read; no number is made of them.
+
+    `whole` is the run of which `stored` is a part: rules of tasks are about all its rows.
+    """
+    if laid_out.is_wide:
+        _emit_wide(stored, laid_out.fields, left_out(whole or stored), is_jsonl=is_jsonl)
+        return
+    if is_jsonl:
+        output.emit_pieces(rows.jsonl_pieces(records))
+        return
+    columns = rows.find_columns(records)
+    if columns.has_rest:
+        output.say(
+            f"note: side information beyond {rows.MOST_COLUMNS} keys, or with keys of more than "
+            f"{rows.LONGEST_NAME} letters, is in the last column, side_info, as JSON; "
+            "--format jsonl has every key"
+        )
+    output.emit_pieces(rows.csv_pieces(records, columns, ci=output.under_ci()))
+
+
+def _emit_wide(stored: StoredRun, fields: tuple[str, ...], left: LeftOut, *, is_jsonl: bool) -> None:
+    from optimize_eval.reports import wide  # noqa: PLC0415  the page's source is of no use to other reports
+    from optimize_eval.reports.page.source import source_of  # noqa: PLC0415  see above
+
+    found = wide.rows_of(source_of(stored, summary={}), stored.layout, fields, left)
+    if is_jsonl:
+        output.emit_pieces(wide.jsonl_pieces(found))
+        return
+    columns = wide.columns_of(stored.layout, fields)
+    output.emit_pieces(wide.csv_pieces(found, columns, ci=output.under_ci()))
+
+
+_LONGEST_SCHEMA = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reported:
+    """A run on disk, and how what is made of it is laid out."""
+
+    stored: StoredRun
+    page: PageOptions
+    records: RecordLayout
+
+    @property
+    def name(self) -> str:
+        """Name the folder as a shell takes it."""
+        return shlex.quote(str(self.stored.folder))
+
+    @property
+    def note(self) -> str | None:
+        return note_of(self.stored.manifest)
+
+    @property
+    def command(self) -> str:
+        """Give the words that start its last session again; empty where they are not known."""
+        return command_of(self.stored.manifest, self.stored.folder)
+
+    @property
+    def noted(self) -> dict[str, str]:
+        return {"note": self.note} if self.note else {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunReport(Reported):
+    """A run: its summary, its gates, the search that it ended."""
+
+    demands: Demands = field(default_factory=Demands)
+    some: SomeExamples | None = None
+    is_by_cell: bool = False  # its parts were not all called with the same examples
+    has_other_numbers: bool = False  # a margin, or a step's summary, is not that of summary.json
+    of_a_bench: tuple[Gate, ...] | None = None  # its gates, where it is a bench without a board
+
+    @property
+    def part(self) -> StoredRun:
+        """Give the run as if it had been about the examples that are reported."""
+        return self.some.part(self.stored) if self.some else self.stored
+
+    @property
+    def needs_no_numbers(self) -> bool:
+        return self.some is None and self.demands == Demands() and not self.has_other_numbers
+
+    @cached_property
+    def summary(self) -> Summary:
+        if self.of_a_bench is None:
+            _note_newer_rules(self.stored)
+        return self.some.summarise(self.stored) if self.some else summarise_stored(self.stored)
+
+    @cached_property
+    def judged(self) -> Sequence[Gate]:
+        """Judge the gates that were given."""
+        if self.of_a_bench is not None:
+            return self.of_a_bench
+        return () if self.demands == Demands() else self.demands.judge(self.stored, self.summary)
+
+    @property
+    def gates(self) -> Sequence[Gate]:
+        """Give these gates, else those that the run had; which are about all its examples."""
+        if self.judged or self.some or self.of_a_bench is not None:
+            return self.judged
+        return self.recalled
+
+    @property
+    def recalled(self) -> Sequence[Gate]:
+        return demands.recall_demands(self.stored, self.summary)
+
+    @property
+    def search(self) -> Mapping[str, Any] | None:
+        """Give what the search said that the run ended."""
+        if self.some or self.of_a_bench is not None:
+            return None
+        return search_of(self.stored.folder, self.summary.to_dict())
+
+    @property
+    def told(self) -> Summary:
+        """Give the summary with what a search says beside it, where one chose its candidates."""
+        return with_notes(self.summary, self.search)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchReport(Reported):
+    """A bench: its leaderboards by the names of its own metrics, its own without one, and their gates."""
+
+    boards: Mapping[str, Board] = field(default_factory=dict)
+    judged: tuple[Gate, ...] = ()
+
+    @property
+    def gates(self) -> Sequence[Gate]:
+        """Give the gates that were given, else those that the bench had."""
+        others = {**self.boards}
+        return self.judged or board_demands.recall_board_demands(self.stored, others.pop(""), others)
+
+    @cached_property
+    def summary(self) -> Summary | None:
+        """Give the summary where a task in YAML has metrics; other boards say all that there is."""
+        settings = self.stored.manifest.get("settings", {})
+        return summarise_stored(self.stored) if "tasks" in settings else None
+
+    def as_run(self) -> RunReport:
+        """Look at it as at a run, which it is while it has no board."""
+        return RunReport(stored=self.stored, page=self.page, records=self.records, of_a_bench=self.judged)
+
+
+def _note_newer_rules(stored: StoredRun) -> None:
+    """Say that the numbers are not those of the summary that an older version wrote."""
+    try:
+        with files.opened(stored.folder / SUMMARY) as stream:
+            is_older = checked.OLDER in stream.read(_LONGEST_SCHEMA)
+    except OSError:
+        return
+    if is_older:
+        output.say(
+            "note: computed by newer rules than its summary.json, from the same journal, without a call"
+        )
+
+
+class FormatName(StrEnum):
+    """What a report can be written as."""
+
+    TERMINAL = "terminal"
+    JSON = "json"
+    CSV = "csv"
+    JSONL = "jsonl"
+    MD = "md"
+    JUNIT = "junit"
+    HTML = "html"
+
+
+class ReportFormat(NamedTuple):
+    """How runs and benches are written."""
+
+    of_run: Callable[[RunReport], None]
+    of_bench: Callable[[BenchReport], None]
+
+
+def print_run(run: RunReport) -> None:
+    """For people: the verdict, its points and tables, as wide as the terminal."""
+    if run.is_by_cell and run.needs_no_numbers:
+        output.emit(render_every_cell(run.stored, fit=output.fitted, width=output.width()))
+        return
+    if run.search and searches.show({**run.search, **_as_of_now(run)}):
+        return
+    summary, note = output.fitted(run.summary), output.fitted(run.note)
+    text = terminal.render(
+        summary,
+        note=note,
+        width=output.width(),
+        run=output.fitted(run.name),
+        command=output.fitted(run.command),
+        own=[evaluator["name"] for evaluator in run.stored.manifest["evaluators"]],
+        paint=output.paint(),
+    )
+    output.emit(text)
+    if run.some and "tasks" in run.stored.manifest.get("settings", {}):
+        from optimize_eval.reports.metrics.rows import lines_of  # noqa: PLC0415  most runs have no task in YAML
+
+        chosen = map(output.fitted, run.some.records(run.stored))
+        if lines := [*lines_of(chosen, output.width())]:
+            output.emit("\n".join(lines))
+
+
+def _as_of_now(run: RunReport) -> dict[str, Any]:
+    """Give the verdict and the numbers as the journal has them, whatever the search wrote of them."""
+    told = run.told.to_dict()
+    return {"verdict": told["verdict"], "summary": told}
+
+
+def print_bench(bench: BenchReport) -> None:
+    if bench.boards:
+        leaderboards.emit(bench.boards, bench.note, bench.summary)
+    else:
+        print_run(bench.as_run())
+
+
+def write_run_as_json(run: RunReport) -> None:
+    """Write everything that is known, as one value."""
+    of_search = {"search": beside_verdict(run.search)} if run.search else {}
+    output.emit_json({**run.told.to_dict(), **of_search, **run.noted, **gates.gates_to_dict(run.gates)})
+
+
+def write_bench_as_json(bench: BenchReport) -> None:
+    if bench.boards:
+        boards = leaderboards.to_dict(bench.boards)
+        metrics = leaderboards.metrics_in(bench.summary)
+        output.emit_json({**boards, **metrics, **bench.noted, **gates.gates_to_dict(bench.gates)})
+    else:
+        write_run_as_json(bench.as_run())
+
+
+def write_run_as_csv(run: RunReport) -> None:
+    """Write the records of a run for spreadsheets."""
+    emit(run.part, _chosen(run), run.records, is_jsonl=False, whole=run.stored)
+
+
+def write_bench_as_csv(bench: BenchReport) -> None:
+    """Write the board, or with --wide the records."""
+    if bench.records.is_wide:
+        emit(bench.stored, records_of(bench.stored), bench.records, is_jsonl=False)
+    elif bench.boards:
+        output.emit_pieces(board_rows.csv_pieces(bench.boards, ci=output.under_ci(), summary=bench.summary))
+    else:
+        raise UsageError(
+            "the csv of a bench is its board, and there is none yet",
+            hint="run the bench's command again: it resumes; --format jsonl has the records",
+        )
+
+
+def write_run_as_jsonl(run: RunReport) -> None:
+    """Write the records for programs, one a line."""
+    _write_jsonl(run, run.part, _chosen(run))
+
+
+def write_bench_as_jsonl(bench: BenchReport) -> None:
+    _write_jsonl(bench, bench.stored, records_of(bench.stored))
+
+
+def _write_jsonl(reported: Reported, stored: StoredRun, chosen: Chosen) -> None:
+    emit(stored, chosen, reported.records, is_jsonl=True, whole=reported.stored)
+
+
+def _chosen(run: RunReport) -> Chosen:
+    return run.some.records(run.stored) if run.some else records_of(run.stored)
+
+
+def write_run_as_markdown(run: RunReport) -> None:
+    """Write a comment on a pull request."""
+    output.emit_document(markdown.render(run.told, run.gates, run.name, run.note))
+
+
+def write_bench_as_markdown(bench: BenchReport) -> None:
+    if bench.boards:
+        output.emit_document(
+            board_markdown.render(bench.boards, bench.gates, bench.name, bench.note, bench.summary)
+        )
+    else:
+        write_run_as_markdown(bench.as_run())
+
+
+def write_run_as_junit(run: RunReport) -> None:
+    """Write XML for systems that show test results."""
+    output.emit_document(junit.render(run.told, run.gates, run.name))
+
+
+def write_bench_as_junit(bench: BenchReport) -> None:
+    if bench.boards:
+        output.emit_document(board_junit.render(bench.boards, bench.gates, bench.name, bench.summary))
+    else:
+        write_run_as_junit(bench.as_run())
+
+
+def write_page_of_run(run: RunReport) -> None:
+    """Write the page of summary.json as it stands, unless other numbers were requested; print its path."""
+    summary = None if run.needs_no_numbers else run.summary
+    chosen = run.some.options if run.some else ""
+    write_page(run.part, run.page, summary=summary, chosen=chosen)
+
+
+def write_page_of_bench(bench: BenchReport) -> None:
+    write_page(bench.stored, bench.page, boards=bench.boards or None)
+
+
+FORMATS: Mapping[FormatName, ReportFormat] = {
+    FormatName.TERMINAL: ReportFormat(print_run, print_bench),
+    FormatName.JSON: ReportFormat(write_run_as_json, write_bench_as_json),
+    FormatName.CSV: ReportFormat(write_run_as_csv, write_bench_as_csv),
+    FormatName.JSONL: ReportFormat(write_run_as_jsonl, write_bench_as_jsonl),
+    FormatName.MD: ReportFormat(write_run_as_markdown, write_bench_as_markdown),
+    FormatName.JUNIT: ReportFormat(write_run_as_junit, write_bench_as_junit),
+    FormatName.HTML: ReportFormat(write_page_of_run, write_page_of_bench),
+}
+
+
+VARIABLE = "GITHUB_STEP_SUMMARY"
+
+Wanted = Annotated[
+    bool,
+    typer.Option("--step-summary", help="Add it and annotations to a GitHub job."),
+]
+
+
+def check(wanted: bool) -> None:
+    """Refuse where GitHub does not say where its summary is; before anything is computed."""
+    if wanted and not os.environ.get(VARIABLE):
+        raise UsageError(
+            f"--step-summary needs ${VARIABLE}, which GitHub Actions sets", hint="elsewhere: --format md"
+        )
+
+
+def write(run: RunReport) -> None:
+    """Append a run's report to the step's summary, and write the annotations to stderr."""
+    shown = run.judged or run.recalled
+    _append(markdown.render(run.told, shown, run.name, run.note))
+    output.annotate(annotations.lines(run.told, shown))
+
+
+def write_board(bench: BenchReport) -> None:
+    """Do the same for a bench; one without a board is a run."""
+    if not bench.boards:
+        write(bench.as_run())
+        return
+    _append(board_markdown.render(bench.boards, bench.gates, bench.name, bench.note, bench.summary))
+    layout = bench.stored.layout
+
+    def model(failures: FailureGroup) -> str:
+        return name_of(failures.evaluator, failures.task_model, layout)
+
+    output.annotate(annotations.lines(summarise_stored(bench.stored), bench.gates, model))
+
+
+def _append(text: str) -> None:
+    with open(os.environ[VARIABLE], "ab") as file:  # noqa: PTH123  named by the runner, appended to
+        file.write(text.encode(errors="backslashreplace") + b"\n\n")

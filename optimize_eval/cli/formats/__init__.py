@@ -1,1 +1,0 @@
-"""What a report can be written as: one module for each format, and the table of them."""

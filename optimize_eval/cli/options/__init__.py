@@ -1,1 +1,0 @@
-"""The options of commands: one name, one help line, one meaning."""

@@ -1,1 +1,0 @@
-"""What commands write for people and files."""

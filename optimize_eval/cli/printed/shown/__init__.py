@@ -1,1 +1,0 @@
-"""`--show`: one example or task step by step."""
