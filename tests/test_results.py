@@ -12,7 +12,7 @@ import pytest
 
 from optimize_eval import RunRecord, RunResults, UsageError, load_run
 from optimize_eval.findings.summary_shape import FIRST_SCHEMA, Summary, summary_from
-from optimize_eval.reports.rows import find_columns
+from optimize_eval.reports.row_formats import find_columns
 from optimize_eval.store.folder import JOURNAL, MANIFEST
 from optimize_eval.store.journal import Damaged
 from tests.findings.made import LEAD, Fails, No, Says, made, moved, noisy

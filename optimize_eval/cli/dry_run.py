@@ -10,7 +10,7 @@ from optimize_eval.data.candidates import THE_PROMPT, THE_TASK
 from optimize_eval.findings import forecast as forecasts
 from optimize_eval.findings.forecast import Forecast, Like, forecast, like_of
 from optimize_eval.findings.wording import count, percent
-from optimize_eval.reports.columns import wrapped
+from optimize_eval.reports.text import wrapped
 from optimize_eval.run.opening import reusable
 from optimize_eval.run.plan import Plan
 from optimize_eval.store.layout import Layout

@@ -13,7 +13,7 @@ from optimize_eval.findings.documents import to_dict
 from optimize_eval.findings.forecast import Like
 from optimize_eval.findings.summary_shape import Leakage
 from optimize_eval.findings.wording import count, number
-from optimize_eval.reports.columns import wrapped
+from optimize_eval.reports.text import wrapped
 from optimize_eval.search.optimizing import SearchTask
 from optimize_eval.search.result.final import final_calls
 from optimize_eval.search.scores.recorded import scored_in

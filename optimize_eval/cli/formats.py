@@ -23,13 +23,13 @@ from optimize_eval.findings.gates import Gate
 from optimize_eval.findings.metric_rows import left_out, records_of
 from optimize_eval.findings.stored_summary import SomeExamples, summarise_stored
 from optimize_eval.findings.summary_shape import FailureGroup, Summary
-from optimize_eval.reports import annotations, junit, markdown, rows
-from optimize_eval.reports.board import junit as board_junit
-from optimize_eval.reports.board import markdown as board_markdown
-from optimize_eval.reports.board import rows as board_rows
+from optimize_eval.reports import junit, markdown, row_formats
+from optimize_eval.reports import junit as board_junit
+from optimize_eval.reports import markdown as board_markdown
+from optimize_eval.reports import row_formats as board_rows
 from optimize_eval.reports.searched import beside_verdict, search_of, with_notes
 from optimize_eval.reports.terminal import summary as terminal
-from optimize_eval.reports.terminal.every_cell import render as render_every_cell
+from optimize_eval.reports.terminal.summary import render_every_cell
 from optimize_eval.store.folder import SUMMARY
 from optimize_eval.store.records import LeftOut, RunRecord
 from optimize_eval.store.stored import StoredRun, command_of, note_of
@@ -82,28 +82,28 @@ def emit(
         _emit_wide(stored, laid_out.fields, left_out(whole or stored), is_jsonl=is_jsonl)
         return
     if is_jsonl:
-        output.emit_pieces(rows.jsonl_pieces(records))
+        output.emit_pieces(row_formats.jsonl_pieces(records))
         return
-    columns = rows.find_columns(records)
+    columns = row_formats.find_columns(records)
     if columns.has_rest:
         output.say(
-            f"note: side information beyond {rows.MOST_COLUMNS} keys, or with keys of more than "
-            f"{rows.LONGEST_NAME} letters, is in the last column, side_info, as JSON; "
+            f"note: side information beyond {row_formats.MOST_COLUMNS} keys, or with keys of more than "
+            f"{row_formats.LONGEST_NAME} letters, is in the last column, side_info, as JSON; "
             "--format jsonl has every key"
         )
-    output.emit_pieces(rows.csv_pieces(records, columns, ci=output.under_ci()))
+    output.emit_pieces(row_formats.csv_pieces(records, columns, ci=output.under_ci()))
 
 
 def _emit_wide(stored: StoredRun, fields: tuple[str, ...], left: LeftOut, *, is_jsonl: bool) -> None:
-    from optimize_eval.reports import wide  # noqa: PLC0415  the page's source is of no use to other reports
-    from optimize_eval.reports.page.source import source_of  # noqa: PLC0415  see above
+    from optimize_eval.reports import row_formats  # noqa: PLC0415  the page's source is of no use to other reports
+    from optimize_eval.reports.source import source_of  # noqa: PLC0415  see above
 
-    found = wide.rows_of(source_of(stored, summary={}), stored.layout, fields, left)
+    found = row_formats.rows_of(source_of(stored, summary={}), stored.layout, fields, left)
     if is_jsonl:
-        output.emit_pieces(wide.jsonl_pieces(found))
+        output.emit_pieces(row_formats.wide_jsonl_pieces(found))
         return
-    columns = wide.columns_of(stored.layout, fields)
-    output.emit_pieces(wide.csv_pieces(found, columns, ci=output.under_ci()))
+    columns = row_formats.columns_of(stored.layout, fields)
+    output.emit_pieces(row_formats.wide_csv_pieces(found, columns, ci=output.under_ci()))
 
 
 _LONGEST_SCHEMA = 100
@@ -267,10 +267,10 @@ def print_run(run: RunReport) -> None:
     )
     output.emit(text)
     if run.some and "tasks" in run.stored.manifest.get("settings", {}):
-        from optimize_eval.reports.metrics.rows import lines_of  # noqa: PLC0415  most runs have no task in YAML
+        from optimize_eval.reports.metric_tables import lines_of_rows  # noqa: PLC0415  most runs have no task in YAML
 
         chosen = map(output.fitted, run.some.records(run.stored))
-        if lines := [*lines_of(chosen, output.width())]:
+        if lines := [*lines_of_rows(chosen, output.width())]:
             output.emit("\n".join(lines))
 
 
@@ -312,7 +312,9 @@ def write_bench_as_csv(bench: BenchReport) -> None:
     if bench.records.is_wide:
         emit(bench.stored, records_of(bench.stored), bench.records, is_jsonl=False)
     elif bench.boards:
-        output.emit_pieces(board_rows.csv_pieces(bench.boards, ci=output.under_ci(), summary=bench.summary))
+        output.emit_pieces(
+            board_rows.board_csv_pieces(bench.boards, ci=output.under_ci(), summary=bench.summary)
+        )
     else:
         raise UsageError(
             "the csv of a bench is its board, and there is none yet",
@@ -345,7 +347,7 @@ def write_run_as_markdown(run: RunReport) -> None:
 def write_bench_as_markdown(bench: BenchReport) -> None:
     if bench.boards:
         output.emit_document(
-            board_markdown.render(bench.boards, bench.gates, bench.name, bench.note, bench.summary)
+            board_markdown.render_boards(bench.boards, bench.gates, bench.name, bench.note, bench.summary)
         )
     else:
         write_run_as_markdown(bench.as_run())
@@ -358,7 +360,7 @@ def write_run_as_junit(run: RunReport) -> None:
 
 def write_bench_as_junit(bench: BenchReport) -> None:
     if bench.boards:
-        output.emit_document(board_junit.render(bench.boards, bench.gates, bench.name, bench.summary))
+        output.emit_document(board_junit.render_boards(bench.boards, bench.gates, bench.name, bench.summary))
     else:
         write_run_as_junit(bench.as_run())
 
@@ -405,7 +407,7 @@ def write(run: RunReport) -> None:
     """Append a run's report to the step's summary, and write the annotations to stderr."""
     shown = run.judged or run.recalled
     _append(markdown.render(run.told, shown, run.name, run.note))
-    output.annotate(annotations.lines(run.told, shown))
+    output.annotate(junit.lines(run.told, shown))
 
 
 def write_board(bench: BenchReport) -> None:
@@ -413,13 +415,13 @@ def write_board(bench: BenchReport) -> None:
     if not bench.boards:
         write(bench.as_run())
         return
-    _append(board_markdown.render(bench.boards, bench.gates, bench.name, bench.note, bench.summary))
+    _append(board_markdown.render_boards(bench.boards, bench.gates, bench.name, bench.note, bench.summary))
     layout = bench.stored.layout
 
     def model(failures: FailureGroup) -> str:
         return name_of(failures.evaluator, failures.task_model, layout)
 
-    output.annotate(annotations.lines(summarise_stored(bench.stored), bench.gates, model))
+    output.annotate(junit.lines(summarise_stored(bench.stored), bench.gates, model))
 
 
 def _append(text: str) -> None:

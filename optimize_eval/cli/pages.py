@@ -13,12 +13,9 @@ from optimize_eval.cli.destination import Destination
 from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.diff_shapes import BoardDiff, RunDiff
 from optimize_eval.findings.summary_shape import Summary
-from optimize_eval.reports.page.benched import on_a_page
-from optimize_eval.reports.page.diff import boards_source, runs_source
-from optimize_eval.reports.page.document import MOST, pieces
-from optimize_eval.reports.page.head import commands_of
-from optimize_eval.reports.page.source import PageSource, source_of
-from optimize_eval.reports.page.unfinished import search_source
+from optimize_eval.reports.page.comparison_page import boards_source, runs_source
+from optimize_eval.reports.page.document import MOST, commands_of, pieces
+from optimize_eval.reports.source import PageSource, bench_on_a_page, search_source, source_of
 from optimize_eval.store.beside import pair_runs
 from optimize_eval.store.folder import holder
 from optimize_eval.store.listing import read_search
@@ -82,7 +79,7 @@ def write_page(
     """Write the page of a run and say where it is; `chosen` are the options that chose some examples."""
     place = str(stored.folder)
     given = summary.to_dict() if summary else None
-    source = on_a_page(stored, source_of(stored, summary=given, boards=boards))
+    source = bench_on_a_page(stored, source_of(stored, summary=given, boards=boards))
     if chosen:
         source = replace(source, more={"commands": commands_of(source.run, place, chosen)})
     usual = stored.folder / (SOME_FILE if chosen else FILE)

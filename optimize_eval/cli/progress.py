@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 from optimize_eval.base.outcome import Progress
 from optimize_eval.cli import output
-from optimize_eval.reports.columns import cut
 from optimize_eval.reports.inert import inert
+from optimize_eval.reports.text import cut
 from optimize_eval.run.host import GRACE, Stop
 
 PAUSES = "Ctrl-C pauses; nothing is lost"

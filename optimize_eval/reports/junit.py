@@ -1,21 +1,28 @@
-"""A run's summary as JUnit XML, for systems that show test results: what a gate missed is a failure.
+"""Runs and leaderboards as JUnit XML, and what failed as annotations of GitHub Actions.
 
 Pure: summary → text. Each gate is a test case, each row of the summary one per split, with its numbers as
 properties in full. The calls that failed are there by their kind: as errors where a gate or the exit code
 says so.
+
+Pure: summary → lines. Foreign text is escaped, so that no line of it is a command of its own.
+
+Pure: boards → text. Numbers are properties in full, gates come first. Failed calls stand by
+their kind, as in runs.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from optimize_eval.findings.board_shapes import Board, ModelScores, TaskScores
 from optimize_eval.findings.gates import Gate
 from optimize_eval.findings.rows import evaluator_label
 from optimize_eval.findings.shapes import Row, SplitScores
 from optimize_eval.findings.summary_shape import FailureGroup, ScorerMetrics, SkipGroup, Summary
 from optimize_eval.findings.wording import count
-from optimize_eval.reports.cells import words_of
-from optimize_eval.reports.inert import inert_xml, shortened
+from optimize_eval.reports.cells_of_tables import candidates_of, most_frequent, words_of
+from optimize_eval.reports.inert import inert, inert_xml, shortened
 
 Property = str | float | None
 
@@ -232,3 +239,112 @@ def _count(suite: Element) -> None:
     for name, outcome in _OUTCOMES.items():
         if suite.tag == "testsuite" or name != "skipped":
             suite.set(name, str(sum(1 for _ in suite.iter(outcome))))
+
+
+MOST = 10  # of a kind that GitHub shows of a step
+
+_LONGEST = 500
+_OF_DATA = {"%": "%25", "\r": "%0D", "\n": "%0A"}
+_OF_TITLES = {**_OF_DATA, ":": "%3A", ",": "%2C"}
+
+
+def _evaluator(failures: FailureGroup) -> str:
+    return failures.evaluator
+
+
+def lines(
+    summary: Summary, gates: Sequence[Gate], who: Callable[[FailureGroup], str] = _evaluator
+) -> Iterator[str]:
+    """Write the annotations: missed gates as errors, failures as warnings, the most frequent first.
+
+    `who` names whose failures some are.
+    """
+    missed = (gate for gate in gates if not gate.is_met)
+    yield from (_command("error", "gate missed", gate.text) for gate in islice(missed, MOST))
+    for entry in most_frequent(summary)[:MOST]:
+        title = f"{who(entry.first)}: {count(entry.count, 'call')} failed ({entry.first.kind})"
+        yield _command("warning", title, f"{candidates_of(entry)}: {words_of(entry.first)}")
+
+
+def _command(kind: str, title: str, text: str) -> str:
+    r"""Write a command of a workflow.
+
+    >>> _command("error", "a: b", "100 %\n::error::no")
+    '::error title=a%3A b::100 %25%0A::error::no'
+    """
+    return f"::{kind} title={_escaped(title, _OF_TITLES)}::{_escaped(text, _OF_DATA)}"
+
+
+def _escaped(text: str, signs: Mapping[str, str]) -> str:
+    shown = inert(shortened(text, _LONGEST), ci=False)
+    return "".join(signs.get(sign, sign) for sign in shown)
+
+
+_NUMBERS = (
+    *("se", "n", "method", "metric_id", "correct", "perfect", "total", "scored", "failed"),
+    *("timeouts", "coverage", "lower_bound", "win_rate", "latency_ms"),
+)
+
+
+def render_boards(
+    boards: Mapping[str, Board], gates: Sequence[Gate], run: str, summary: Summary | None = None
+) -> str:
+    """Write the document: boards by their metrics' names, the bench's own without one."""
+    root, missed = begun(gates), [gate.name for gate in gates if not gate.is_met]
+    for metric, board in boards.items():
+        for model in board.models:
+            name = f"{model.adapter}{f'.{metric}' * bool(metric)}"
+            is_wrong = model.failed > model.scored or any(f" {name}" in gate for gate in missed)
+            _add_model(root, name, model, board, run, is_wrong=is_wrong)
+    if summary and summary.metrics:
+        suite = SubElement(root, "testsuite", name="metrics")
+        for one in summary.metrics:
+            add_metrics(suite, one)
+        is_wrong_in = too_many_failed(summary, gates)
+        for entry in summary.failures:
+            add_failures(suite, entry, is_wrong=is_wrong_in(entry))
+    return written(root)
+
+
+def _add_model(
+    root: Element, name: str, model: ModelScores, board: Board, run: str, *, is_wrong: bool
+) -> None:
+    suite = SubElement(root, "testsuite", name=inert_xml(name))
+    add_properties(suite, [("run", run)])
+    _add_score(suite, name, "overall", model)
+    for task in model.tasks:
+        _add_score(suite, name, task.task, task)
+    for kind, many in model.errors.items():
+        case = add_case(suite, name, "overall", kind)
+        add_properties(case, [("count", many)])
+        said = f"{count(many, 'call')} failed: {kind}"
+        if is_wrong:
+            add_outcome(case, "error", kind, said)
+        else:
+            add_text(case, "system-out", said)
+    if model.skipped:
+        case = add_case(suite, name, "overall", "skipped")
+        add_properties(case, [("count", model.skipped)])
+        add_outcome(case, "skipped", "", f"{count(model.skipped, 'call')} skipped")
+    verdict = board.verdict
+    lines = (verdict.text, *(f"{point.mark} {point.text}" for point in verdict.points))
+    add_text(suite, "system-out", "\n".join(lines))
+
+
+def _add_score(suite: Element, name: str, what: str, scores: ModelScores | TaskScores) -> None:
+    score = scores.overall_score if isinstance(scores, ModelScores) else scores.score
+    case = add_case(suite, name, what)
+    add_properties(case, _numbers_of_board(scores, score))
+    if score is None:
+        is_skip = scores.skipped and not scores.failed
+        why = f"every call was skipped ({scores.skipped:,})" if is_skip else "nothing was scored"
+        add_outcome(case, "skipped", "", why)
+
+
+def _numbers_of_board(
+    scores: ModelScores | TaskScores, score: float | None
+) -> Iterator[tuple[str, str | float | None]]:
+    yield "score", score
+    yield from ((name, getattr(scores, name, None)) for name in _NUMBERS)
+    yield "skipped", scores.skipped or None
+    yield from interval_properties("ci", scores.ci)

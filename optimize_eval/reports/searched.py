@@ -64,7 +64,7 @@ def beside_verdict(document: Mapping[str, Any]) -> dict[str, Any]:
     return {name: one for name, one in document.items() if name not in {"schema", "verdict", "summary"}}
 
 
-def on_a_page(folder: Path, summary: Mapping[str, Any]) -> dict[str, Any] | None:
+def search_on_a_page(folder: Path, summary: Mapping[str, Any]) -> dict[str, Any] | None:
     """Give what a page shows of the search that a run ended; None where there is none, or it was edited."""
     document = search_of(folder, summary)
     if document is None:
@@ -94,7 +94,7 @@ def unfinished_on_a_page(stored: StoredSearch, *, is_running: bool) -> dict[str,
         "calls": stored.calls,
         "budget": stored.budget,
         "goal": str(stored.about.get("goal", "")),
-        "lineage": list(_lineage(stored)),
+        "lineage": list(_lineage_of_page(stored)),
         "curve": [[one["calls"], max(means[: at + 1])] for at, one in enumerate(stored.found)],
         "candidates": [
             {
@@ -117,7 +117,7 @@ def _so_far(stored: StoredSearch, status: str) -> Verdict:
     return Verdict(text=text, points=(Point(mark="·", text=progress),), state="unfinished")
 
 
-def _lineage(stored: StoredSearch) -> Iterator[str]:
+def _lineage_of_page(stored: StoredSearch) -> Iterator[str]:
     """Walk from the seed to the best by first parents."""
     found = {str(one["name"]): one for one in stored.found}
     path = [stored.best] if stored.best else []

@@ -15,7 +15,7 @@ from optimize_eval.findings.rows import evaluator_label
 from optimize_eval.findings.summary_shape import SpendingTotal
 from optimize_eval.programs.codec import argv_of
 from optimize_eval.programs.not_started import command_meant
-from optimize_eval.reports.terminal.spending import of_total
+from optimize_eval.reports.terminal.measured import of_total
 from optimize_eval.run.calls import CallSpan, Finished
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.recheck import Rechecked

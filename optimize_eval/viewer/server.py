@@ -17,7 +17,7 @@ from urllib.parse import parse_qs
 from optimize_eval.base import strict_json
 from optimize_eval.base.errors import OptimizeEvalError
 from optimize_eval.reports.page import document
-from optimize_eval.reports.page.live import Snapshot
+from optimize_eval.reports.page.live_page import Snapshot
 from optimize_eval.serve import Limits
 from optimize_eval.serve.connections import Acceptor, listen
 from optimize_eval.serve.wire import HttpReply, HttpRequest

@@ -4,7 +4,7 @@ import threading
 from pathlib import Path
 
 from optimize_eval.findings.wording import RUNNING, how_far
-from optimize_eval.reports.page.live import REST, Live
+from optimize_eval.reports.page.live_page import REST, Live
 from optimize_eval.store.listing import ListedRun, State, StoredSearch, list_runs
 
 

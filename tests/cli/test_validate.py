@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from optimize_eval.reports.columns import columns
+from optimize_eval.reports.text import columns
 from optimize_eval.tasks.dialects import RULES
 from tests.front_door import Cli
 from tests.paths import ROOT

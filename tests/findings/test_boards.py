@@ -17,7 +17,7 @@ from optimize_eval.findings.board_shapes import check_files, differences
 from optimize_eval.findings.diff_boards import compare_boards
 from optimize_eval.findings.diff_shapes import BoardDiff
 from optimize_eval.findings.stored_boards import load_board
-from optimize_eval.reports.terminal.boards import render
+from optimize_eval.reports.terminal.leaderboard import render_comparison
 
 Board = dict[str, Any]
 
@@ -222,4 +222,4 @@ def test_an_edited_board_is_refused_in_words_or_read(
         except UsageError:
             continue
         assert orjson.dumps(found.to_dict())
-        assert render(output.fitted(found), width=80)
+        assert render_comparison(output.fitted(found), width=80)

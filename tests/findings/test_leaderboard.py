@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.boards import seen_from
 from optimize_eval.findings.measures import difference_over
-from optimize_eval.reports.board.rows import csv_pieces
+from optimize_eval.reports.row_formats import board_csv_pieces
 from optimize_eval.statistics.estimates import mean_of
 from optimize_eval.statistics.paired import difference_of
 from tests.findings.boards import Files, board, by_name, rendered
@@ -295,7 +295,7 @@ def test_a_board_of_the_first_version_is_read_and_shown_as_one_of_today() -> Non
     first = without(found, LATER)
     assert rendered(first, width=100) == rendered(found, width=100).replace("▼", "▽").replace("▲", "△")
     boards = [Board.from_dict(one) for one in (first, found)]
-    texts = ["".join(csv_pieces({"": one}, ci=False)) for one in boards]
+    texts = ["".join(board_csv_pieces({"": one}, ci=False)) for one in boards]
     assert texts[0] == texts[1]
 
 

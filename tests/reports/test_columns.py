@@ -7,7 +7,7 @@ from unicodedata import combining, east_asian_width
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from optimize_eval.reports.columns import columns, cut, cut_apart, wrapped
+from optimize_eval.reports.text import columns, cut, cut_apart, wrapped
 
 WORDS = st.lists(st.text(string.ascii_letters + ",.:-", min_size=1, max_size=60), max_size=30)
 

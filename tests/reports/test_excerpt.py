@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 import pytest
 
-from optimize_eval.reports.page.excerpt import excerpt_of
+from optimize_eval.reports.page.details import excerpt_of
 from optimize_eval.store import journal
 
 _CALL = {"key": "0" * 64, "evaluator": "e", "candidate": "c", "split": "train", "line": 1, "repeat": 1}

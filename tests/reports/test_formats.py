@@ -19,7 +19,7 @@ from optimize_eval.findings.gates import Gate
 from optimize_eval.findings.summary_shape import summary_from
 from optimize_eval.findings.wording import interval, number, signed
 from optimize_eval.reports import junit, markdown
-from optimize_eval.reports.rows import MOST_COLUMNS, csv_pieces, find_columns
+from optimize_eval.reports.row_formats import MOST_COLUMNS, csv_pieces, find_columns
 from optimize_eval.store.records import FIELDS, RunRecord
 from tests.findings.made import LEAD, Example, Fails, Made, No, Says, made, moved, noisy, on_val
 from tests.front_door import Cli

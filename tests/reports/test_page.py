@@ -13,7 +13,7 @@ import orjson
 import pytest
 
 from optimize_eval.reports.page import document
-from optimize_eval.reports.page.head import commands_of, with_texts_that_fit
+from optimize_eval.reports.page.document import commands_of, with_texts_that_fit
 from tests.cli.prompted import command, two_prompts
 from tests.findings.made import made
 from tests.front_door import Cli, in_this_process

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from optimize_eval.findings.summary_shape import FailureGroup
-from optimize_eval.reports.annotations import lines
+from optimize_eval.reports.junit import lines
 from tests.findings.made import on_val
 from tests.front_door import Cli, Result, in_this_process
 from tests.page.made import make_run

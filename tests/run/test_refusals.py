@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from optimize_eval.reports.page.excerpt import excerpt_of
+from optimize_eval.reports.page.details import excerpt_of
 from tests.cli.benches import arithmetic, board_in
 from tests.cli.prompted import command, examples, prompts
 from tests.fake_model import FakeModel, StartModel

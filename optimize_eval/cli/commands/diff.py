@@ -19,8 +19,8 @@ from optimize_eval.findings.diff_runs import compare_runs
 from optimize_eval.findings.gates import Gate
 from optimize_eval.findings.stored_boards import is_board, load_with_examples
 from optimize_eval.findings.stored_summary import summarise_stored
-from optimize_eval.reports.terminal import boards as boards_report
 from optimize_eval.reports.terminal import diff as report
+from optimize_eval.reports.terminal import leaderboard as boards_report
 from optimize_eval.store.stored import open_stored
 
 EXAMPLES = """\b
@@ -128,7 +128,7 @@ def _diff_boards(
         case DiffFormat.HTML:
             pages.write_boards(a, b, comparison, look, force=force)
         case DiffFormat.TERMINAL:
-            output.emit(boards_report.render(output.fitted(comparison), width=output.width()))
+            output.emit(boards_report.render_comparison(output.fitted(comparison), width=output.width()))
     return judged
 
 

@@ -15,8 +15,8 @@ from optimize_eval.cli import output
 from optimize_eval.cli.known_elsewhere import complete_shipped
 from optimize_eval.evaluators.kinds import parse_evaluator
 from optimize_eval.programs.codec import argv_of
-from optimize_eval.reports.terminal import evaluators as report
-from optimize_eval.reports.terminal.evaluators import ShippedEvaluator
+from optimize_eval.reports.terminal import lists as report
+from optimize_eval.reports.terminal.lists import ShippedEvaluator
 
 EXAMPLES = """\b
 Examples:
@@ -51,9 +51,9 @@ def list_(as_json: options.Json = False) -> None:
     """List the evaluators that ship and what each scores."""
     found = [_described(name, program) for name, program in sorted(shipped.programs().items())]
     if as_json:
-        output.emit_json(report.to_dict(found))
+        output.emit_json(report.evaluators_to_dict(found))
     else:
-        output.emit(report.render(found, width=output.width()))
+        output.emit(report.render_evaluators(found, width=output.width()))
 
 
 @app.command(epilog=EXAMPLES)

@@ -27,9 +27,9 @@ from optimize_eval.data.selection import parse_selection
 from optimize_eval.evaluators.addressed import check_headers
 from optimize_eval.findings.documents import from_dict
 from optimize_eval.findings.summary_shape import SpendingTotal
-from optimize_eval.reports.columns import cut, wrapped
 from optimize_eval.reports.inert import inert
-from optimize_eval.reports.terminal.spending import of_total
+from optimize_eval.reports.terminal.measured import of_total
+from optimize_eval.reports.text import cut, wrapped
 from optimize_eval.run.defining import check_columns, check_definitions, scorers_among
 from optimize_eval.run.inputs import check_stdin, load_splits, note_leaks_among
 from optimize_eval.run.opening import reusable

@@ -14,8 +14,8 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import groups as options
 from optimize_eval.cli import output
 from optimize_eval.cli.known_elsewhere import complete_run
-from optimize_eval.reports.terminal import removal as removal_report
-from optimize_eval.reports.terminal import runs as report
+from optimize_eval.reports.terminal import lists as removal_report
+from optimize_eval.reports.terminal import lists as report
 from optimize_eval.store.folder import Removal, plan_removals, remove
 from optimize_eval.store.listing import list_runs
 from optimize_eval.store.stored import write_note
@@ -74,9 +74,11 @@ def list_(
         raise UsageError(f"there is no folder {folder!r}", hint="name a folder that holds runs, or omit it")
     found = list_runs(place)
     if as_json:
-        output.emit_json(report.to_dict(found))
+        output.emit_json(report.runs_to_dict(found))
     else:
-        text = report.render(found, fit=output.fitted, folder=place, now=time.time(), width=output.width())
+        text = report.render_runs(
+            found, fit=output.fitted, folder=place, now=time.time(), width=output.width()
+        )
         output.emit(text)
 
 
@@ -104,9 +106,9 @@ def rm(
         raise typer.Exit(_KEPT)
     removed = [remove(one.folder) for one in planned]
     if as_json:
-        output.emit_json(removal_report.to_dict(removed))
+        output.emit_json(removal_report.removal_to_dict(removed))
     else:
-        output.emit(removal_report.render(removed))
+        output.emit(removal_report.render_removal(removed))
 
 
 def _is_wanted(planned: Sequence[Removal]) -> bool:

@@ -12,7 +12,7 @@ from optimize_eval.cli import groups as options
 from optimize_eval.cli import output
 from optimize_eval.config.sweep_files import SUFFIX
 from optimize_eval.data.other_tools import KIND as OTHER_TOOL
-from optimize_eval.reports.terminal import task_errors
+from optimize_eval.reports import text
 from optimize_eval.run.preflight.data_files import CheckedFile, check_data, other_tool_of
 from optimize_eval.store.layout import LeakedRow
 
@@ -147,7 +147,7 @@ def _show(one: CheckedFile) -> None:
 
 def _show_errors(one: CheckedFile) -> None:
     shown = output.fitted([error.to_dict() for error in one.errors[:SHOWN_PROBLEMS]])
-    output.emit(task_errors.render(shown, width=output.width()))
+    output.emit(text.render(shown, width=output.width()))
     if (more := len(one.errors) - SHOWN_PROBLEMS) > 0:
         output.emit(f"{one.path}: and {more:,} more problems; --json lists all")
     wrong, every = len(one.errors), len(one.errors) + one.count

@@ -7,7 +7,7 @@ import math
 import sys
 from array import array
 
-from optimize_eval.reports.page.source import PlacedRecords
+from optimize_eval.reports.source import PlacedRecords
 from optimize_eval.store.layout import Cell
 from optimize_eval.store.manifest import Manifest, evaluators_of
 

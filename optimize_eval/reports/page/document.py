@@ -1,22 +1,152 @@
-"""The file itself, piece by piece: head, program, columns, examples, blocks of details, and their index.
+"""The page itself, piece by piece: head, program, columns, examples, blocks of details, and their index.
+
+What run.json has of each example stands further below in the page, so that the head stays small.
 
 The overview stands on the screen before a browser has read the bulk. The file requests nothing: its policy
 allows the one script and the one style whose digests it names, and no request at all.
 """
 
 import hashlib
+import json
 import re
+import shlex
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from html import escape
-from pathlib import Path
+from pathlib import Path, PurePath
+from typing import Any
 
-from optimize_eval.reports.page import head
-from optimize_eval.reports.page.columns import AxisNames
-from optimize_eval.reports.page.details import BlockIndex, blocks_of, packed_text
-from optimize_eval.reports.page.priority import in_order
-from optimize_eval.reports.page.source import PageSource
+from optimize_eval.findings.documents import from_dict, to_dict
+from optimize_eval.findings.shapes import SideInfoEntry
+from optimize_eval.reports.page.columns import AxisNames, RecordColumns
+from optimize_eval.reports.page.details import (
+    BlockIndex,
+    Histograms,
+    blocks_of,
+    drifts,
+    in_order,
+    packed_text,
+)
+from optimize_eval.reports.source import PageSource
+from optimize_eval.store.manifest import Manifest, evaluators_of, kind_of
+from optimize_eval.store.stored import command_of
+
+SCHEMA = "optimize-eval.page.v1"
+
+MOST_OF_A_TEXT, MOST_OF_TEXTS = 64_000, 2_000_000  # bytes of a candidate, and of all
+
+_OF_EXAMPLES = frozenset({"lines", "sha256", "clusters", "groups", "names", "inputs"})
+
+
+def read(
+    source: PageSource, axes: AxisNames, *, title: str, place: str
+) -> tuple[RecordColumns, dict[str, Any]]:
+    """Read all records once: the columns, and the head, for which `place` is the folder as people name it."""
+    histograms = Histograms(axes, source.summary["side_info"])
+    columns = RecordColumns(axes)
+    for cell, records in source.records():
+        key = axes.key(cell)
+        columns.take(key, histograms.through(key, records))
+    head = _head_of(source, columns, title=title, place=place)
+    return columns, {**head, "histograms": histograms.to_dict()}
+
+
+def _head_of(source: PageSource, columns: RecordColumns, *, title: str, place: str) -> dict[str, Any]:
+    """Put together what the overview is made from."""
+    candidates = list(with_texts_that_fit(source.run["candidates"]))
+    return {
+        "schema": SCHEMA,
+        "title": title,
+        "run": {**without_examples(source.run), "kind": kind_of(source.run), "candidates": candidates},
+        "summary": source.summary,
+        "search": source.search and _search(source.search),
+        "boards": {name: board.to_dict() for name, board in source.boards.items()},
+        "axes": columns.axes.to_dict(),
+        "cells": columns.cells,
+        "drifts": [to_dict(drift) for drift in drifts(_side_info(source.summary))],
+        "commands": commands_of(source.run, place),
+        **source.more,
+    }
+
+
+def _search(search: Mapping[str, Any]) -> dict[str, Any]:
+    """Give what the page shows of a search beside its verdict, with the texts that fit."""
+    known = {name: one for name, one in search.items() if name != "verdict"}
+    return {**known, "candidates": list(with_texts_that_fit(search["candidates"]))}
+
+
+def _side_info(summary: Mapping[str, Any]) -> Iterator[SideInfoEntry]:
+    return (from_dict(SideInfoEntry, entry) for entry in summary["side_info"])
+
+
+def examples_of(run: Manifest) -> list[dict[str, object]]:
+    """List what run.json knows of the examples of each split: lines, names and how they begin."""
+    return [
+        {"lines": split["lines"], "names": split.get("names", []), "inputs": split.get("inputs", [])}
+        for split in run["splits"]
+    ]
+
+
+def without_examples(run: Manifest) -> dict[str, Any]:
+    splits = [
+        {key: value for key, value in split.items() if key not in _OF_EXAMPLES} for split in run["splits"]
+    ]
+    return {**run, "splits": splits}
+
+
+def with_texts_that_fit(candidates: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Omit the texts that a page has no room for; their sha256 stay."""
+    room = MOST_OF_TEXTS
+    for candidate in candidates:
+        size = len(str(candidate.get("text") or "").encode(errors="replace"))
+        if size > min(MOST_OF_A_TEXT, room):
+            yield {name: value for name, value in candidate.items() if name != "text"}
+        else:
+            room -= size
+            yield candidate
+
+
+def commands_of(run: Manifest, place: str, chosen: str = "") -> dict[str, Any]:
+    """Write the commands that a page shows, and the parts of one that calls a single example again.
+
+    `chosen` are the options that chose its examples, where it is not about all.
+    """
+    paths = (run.get("settings") or {}).get("paths") or {}
+    folder = shlex.quote(place)
+    return {
+        "run": command_of(run, Path(place)),
+        "report": f"optimize-eval report {folder}{chosen}",
+        "check": f"optimize-eval report {folder} --check",
+        "records": f"optimize-eval report {folder}{chosen} --format jsonl",
+        "full": f"optimize-eval report {folder}{chosen} --format html --full",
+        "evaluators": [shlex.quote(f"{entry['name']}={entry['text']}") for entry in evaluators_of(run)],
+        "candidates": _paths_of_candidates(run, paths.get("candidate") or []),
+        "splits": [_quoted((paths.get("splits") or {}).get(split["name"])) for split in run["splits"]],
+    }
+
+
+def _paths_of_candidates(run: Manifest, paths: list[str]) -> list[str | None]:
+    """Find the files of candidates by their names; those of a list have none."""
+    return [_quoted(next(_files_of(one["name"], paths), None)) for one in run["candidates"]]
+
+
+def _files_of(name: str, paths: list[str]) -> Iterator[str]:
+    for path in map(PurePath, paths):
+        if path.stem == "*":  # all files of a folder, as most people name them
+            yield str(path.with_stem(name))
+        elif path.stem == name:
+            yield str(path)
+
+
+def _quoted(path: str | None) -> str | None:
+    return None if path is None else shlex.quote(path)
+
+
+def to_json(value: object) -> bytes:
+    """Write JSON that can stand in HTML: ASCII, and without a sign that begins a tag."""
+    return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c").encode()
+
 
 MB = 1_000_000
 MOST = 25  # MB
@@ -54,15 +184,15 @@ _SPARE = 20_000  # bytes for the index of the blocks, beside 6 for each example
 def pieces(source: PageSource, *, title: str, place: str, most: float | None = MOST) -> Iterator[bytes]:
     """Write a page; `most` is how many MB it may have, None for any."""
     axes = AxisNames(source.run)
-    columns, overview = head.read(source, axes, title=title, place=place)
+    columns, overview = read(source, axes, title=title, place=place)
     index = BlockIndex.of(axes)
     first = b"".join(
         [
             _start(title),
-            _data("head", head.to_json(overview)),
+            _data("head", to_json(overview)),
             b"<script>%s</script>\n" % program(),
             _packed("columns", columns.to_bytes()),
-            _packed("examples", head.to_json(head.examples_of(source.run))),
+            _packed("examples", to_json(examples_of(source.run))),
         ]
     )
     yield first

@@ -1,18 +1,21 @@
-"""A leaderboard as people read it in a terminal: the verdict, the models, their categories or tasks.
+"""Leaderboards, one or two compared, as people read them in a terminal.
 
 Pure: the board → text. Numbers are never cut; columns that a narrow terminal has no room for are left out.
+
+Pure: the comparison → text. Numbers are never cut.
 """
 
 from collections.abc import Sequence
 
 from optimize_eval.findings.board_shapes import Board, ModelPair, ModelScores, TaskScores
 from optimize_eval.findings.boards import seen_from
+from optimize_eval.findings.diff_runs import with_models_apart
+from optimize_eval.findings.diff_shapes import BoardDiff, ModelDiff, PredictionOfBoard, TaskDiff
 from optimize_eval.findings.wording import count, interval, number
-from optimize_eval.reports.board.leads import lead
-from optimize_eval.reports.cells import short_interval
-from optimize_eval.reports.columns import cut_apart, wrapped
-from optimize_eval.reports.terminal import measures, spending
-from optimize_eval.reports.terminal.table import Column, layout_table, least_width, whole_width
+from optimize_eval.reports import metric_tables as metrics
+from optimize_eval.reports.cells_of_tables import lead, p_value, short_interval, signed_mark
+from optimize_eval.reports.terminal import measured
+from optimize_eval.reports.text import Column, cut_apart, layout_table, least_width, whole_width, wrapped
 
 _MOST_MODELS = 8  # beside each other
 _MOST_ROWS = 30
@@ -27,8 +30,8 @@ def render(board: Board, *, width: int) -> str:
     if wrong := len(board.task_errors):
         lines += wrapped("  ! ", f"{count(wrong, 'bad line')} left out (--allow-bad-tasks)", width)
     lines += [*layout_table(_models(board), width), *_on_tasks_like_these(board.models, width)]
-    lines += measures.of_models(board.models, width)
-    lines += spending.of_models(board.spent, width)
+    lines += measured.of_models(board.models, width)
+    lines += measured.spending_of_models(board.spent, width)
     return "\n".join([*lines, *_categories(board.models, width), *_tasks(board.models, width)])
 
 
@@ -143,3 +146,96 @@ def _score(value: float | None) -> str:
 
 def _milliseconds(model: ModelScores) -> str:
     return "" if model.latency_ms is None else f"{model.latency_ms:,.0f}"
+
+
+_MOST_CHANGED = 5
+_SHOWN_TEXT = 200
+
+
+def render_comparison(diff: BoardDiff, *, width: int) -> str:
+    """Lay out everything."""
+    diff = with_models_apart(diff)
+    lines = wrapped(" ", f"{diff.verdict.text}.", width)
+    for point in diff.verdict.points:
+        lines += wrapped(f"  {point.mark} ", point.text, width)
+    for caveat in diff.caveats:
+        lines += wrapped("  ! ", caveat, width)
+    for side, only in (("A", diff.only_in_a), ("B", diff.only_in_b)):
+        for what, names in (("models", only.models), ("tasks", only.tasks)):
+            if names:
+                lines += wrapped("  ! ", f"{what} only in {side}: {', '.join(names)}", width)
+    for model in diff.models:
+        lines += _model(model, width)
+    measured = [*metrics.lines_of_diff(diff.metrics, width)]
+    return "\n".join([*lines, *([""] if measured else []), *measured])
+
+
+def _model(model: ModelDiff, width: int) -> list[str]:
+    moved = sorted((task for task in model.tasks if task.has_moved or task.predictions_changed), key=_gain)
+    if not moved:
+        return []
+    rows = moved[:_MOST_ROWS]
+    table = [
+        Column("task", [task.name for task in rows], is_name=True),
+        Column("Δ", [_difference(task) for task in rows]),
+        Column("A → B", [f"{_score_of_both(task.a)} → {_score_of_both(task.b)}" for task in rows]),
+        Column("95 % CI", [_interval_of_moved(task) for task in rows]),
+        Column("p (Holm)", [_p_value(task) for task in rows]),
+    ]
+    if any(task.predictions_changed is not None for task in rows):
+        table.append(Column("changed", [_count(task.predictions_changed) for task in rows]))
+    lines = ["", *wrapped(" ", f"{_who(model)}: tasks that moved", width), *layout_table(table, width)]
+    if more := len(moved) - len(rows):
+        lines += wrapped(" ", f"… and {count(more, 'more task')}: see --json", width)
+    return lines + _changed(model, width)
+
+
+def _gain(task: TaskDiff) -> float:
+    diff = task.difference.diff
+    return diff if diff is not None else float("-inf")
+
+
+def _difference(task: TaskDiff) -> str:
+    d = task.difference
+    return "" if d.diff is None else signed_mark(d.mark, d.diff, is_sure=True)
+
+
+def _interval_of_moved(task: TaskDiff) -> str:
+    d = task.difference
+    return short_interval(d.ci) if d.ci and d.diff else ""
+
+
+def _p_value(task: TaskDiff) -> str:
+    return p_value(task.difference.p_holm) if task.difference.diff else ""
+
+
+def _who(model: ModelDiff) -> str:
+    before, after = model.model_in_a, model.model
+    return after if before == after else f"{after} (in A {before})"
+
+
+def _changed(model: ModelDiff, width: int) -> list[str]:
+    lines: list[str] = []
+    for one in model.changed[:_MOST_CHANGED]:
+        head = "predictions  " if not lines else " " * len("predictions  ")
+        text = f"{one.task} {one.id}: {_prediction(one.a)} → {_prediction(one.b)}"
+        lines += wrapped(f" {head}", text, width)
+    if (more := (model.predictions_changed or 0) - _MOST_CHANGED) > 0:
+        lines += wrapped(" ", f"… and {count(more, 'more changed prediction')}: see --json", width)
+    return lines
+
+
+def _prediction(side: PredictionOfBoard) -> str:
+    if side.score is None:
+        return str(side.error or "no score")
+    text = str(side.prediction)
+    shown = text if len(text) <= _SHOWN_TEXT else f"{text[: _SHOWN_TEXT - 1]}…"
+    return f"{shown!r} ({number(side.score)})"
+
+
+def _score_of_both(value: float | None) -> str:
+    return "\N{EN DASH}" if value is None else number(value)
+
+
+def _count(many: int | None) -> str:
+    return "" if many is None else f"{many:,}"

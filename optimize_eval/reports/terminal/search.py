@@ -9,13 +9,11 @@ from typing import Any
 from optimize_eval.findings.documents import from_dict
 from optimize_eval.findings.summary_shape import Point, SpendingTotals, Verdict, summary_from
 from optimize_eval.findings.wording import count, number
-from optimize_eval.reports.cells import difference, ends, short_interval
-from optimize_eval.reports.columns import wrapped
+from optimize_eval.reports.cells_of_tables import difference, ends, short_interval
 from optimize_eval.reports.inert import inert
-from optimize_eval.reports.paint import Paint, plain
-from optimize_eval.reports.terminal.spending import of_models
+from optimize_eval.reports.terminal.measured import spending_of_models
 from optimize_eval.reports.terminal.summary import verdict_lines
-from optimize_eval.reports.terminal.table import Column, layout_table
+from optimize_eval.reports.text import Column, Paint, layout_table, plain, wrapped
 
 Document = Mapping[str, Any]
 
@@ -122,7 +120,7 @@ def _spent(document: Document, width: int) -> list[str]:
     """Say what models took in the search: those that propose, and those that evaluators call."""
     if not document.get("spent"):
         return []
-    lines = [line.strip() for line in of_models(from_dict(SpendingTotals, document["spent"]), 10**6)]
+    lines = [line.strip() for line in spending_of_models(from_dict(SpendingTotals, document["spent"]), 10**6)]
     return wrapped(f" {'models':<{_HEAD - 1}}", f"in the search: {'; '.join(lines)}", width)
 
 

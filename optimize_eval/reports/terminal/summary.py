@@ -1,10 +1,15 @@
-"""A run's summary as people read it in a terminal: the verdict first, then one table per evaluator.
+"""A run's summary as people read it in a terminal: the verdict first, then a table per evaluator.
 
 Pure: summary → text, the same text for the same width at any time. Numbers are never cut.
+
+Nothing is compared here: a mean over some examples says nothing beside one over others.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
+from statistics import fmean
+from typing import NamedTuple
 
 from optimize_eval.data.candidates import THE_PROMPT
 from optimize_eval.findings.comparison import OVERFITS
@@ -12,7 +17,8 @@ from optimize_eval.findings.rows import evaluator_label
 from optimize_eval.findings.shapes import Row, ScoreDifference
 from optimize_eval.findings.summary_shape import FailureGroup, SkipGroup, Summary, Verdict
 from optimize_eval.findings.wording import MINUS, count, number, signed
-from optimize_eval.reports.cells import (
+from optimize_eval.reports import metric_tables as metrics
+from optimize_eval.reports.cells_of_tables import (
     MOST_FAILURES,
     SHOWN_TEXT,
     Alike,
@@ -38,12 +44,24 @@ from optimize_eval.reports.cells import (
     worse_rows,
     worst_of,
 )
-from optimize_eval.reports.columns import cut, has_room, wrapped
 from optimize_eval.reports.inert import shortened
-from optimize_eval.reports.metrics import terminal as metrics
-from optimize_eval.reports.paint import Paint, Style, body, of_sign, part, plain
-from optimize_eval.reports.terminal import measures, spending
-from optimize_eval.reports.terminal.table import Column, layout_table
+from optimize_eval.reports.terminal import measured
+from optimize_eval.reports.text import (
+    Column,
+    Paint,
+    Style,
+    body,
+    cut,
+    has_room,
+    layout_table,
+    of_sign,
+    part,
+    plain,
+    wrapped,
+)
+from optimize_eval.store.layout import Cell
+from optimize_eval.store.stored import StoredRun
+from optimize_eval.store.view import Reader
 
 WIDE = 110
 
@@ -81,15 +99,15 @@ def render(
     for matrix in matrices_of(summary):
         lines += _matrix(matrix, summary.decided_on, width, paint)
     if summary.metrics:
-        lines += metrics.lines_of(summary, width, paint)
+        lines += metrics.lines_of_summary(summary, width, paint)
     if tables:
         lines += _groups(tables[0][0], summary, width)
     lines += [*failures_of(summary, width, paint), *_skips(summary, width)]
     if tables:
         lines += _worst(tables[0], summary, width)
-        lines += measures.side_info_of(tables[0][0], summary, width)
-        lines += measures.of_row(tables[0][0], summary, width)
-    lines += [*spending.of_models(summary.spent, width), *spending.of_times(summary, width)]
+        lines += measured.side_info_of(tables[0][0], summary, width)
+        lines += measured.of_row(tables[0][0], summary, width)
+    lines += [*measured.spending_of_models(summary.spent, width), *measured.of_times(summary, width)]
     steps = _to_go_on(summary, run, command, own) if says_how_to_go_on else []
     return "\n".join([*lines, *_next([*steps, ("see it again", f"optimize-eval report {run}")], width)])
 
@@ -330,3 +348,52 @@ def _may_be_fixed(summary: Summary, own: Collection[str] | None) -> bool:
 
 def _head(name: str, lines: Sequence[str]) -> str:
     return f" {'' if lines else name:<{_HEAD - 1}}"
+
+
+_NOTHING = "\N{EN DASH}"
+_NOTE = "all that the run has; its parts have not all been called with the same examples, so none is compared"
+
+
+class _Row(NamedTuple):
+    cell: Cell
+    examples: int
+    scored: int
+    failed: int
+    skipped: int
+    mean: float | None
+
+
+def render_every_cell(run: StoredRun, *, fit: Callable[[str], str], width: int) -> str:
+    """Lay out a row for each cell that has a record; `fit` makes a text what it will be in the terminal."""
+    with run.reader() as reader:
+        rows = [row for cell in run.layout.cells if (row := _row(reader, cell, run.layout.repeats)).examples]
+    return "\n".join([*wrapped(" ", _NOTE, width), *layout_table(_columns(rows, fit), width)])
+
+
+def _columns(rows: Sequence[_Row], fit: Callable[[str], str]) -> list[Column]:
+    models = [fit(row.cell.task_model or _NOTHING) for row in rows]
+    return [
+        Column("evaluator", [fit(row.cell.evaluator) for row in rows], is_name=True),
+        Column("candidate", [fit(row.cell.candidate) for row in rows], is_name=True),
+        *([Column("task model", models, is_name=True)] if any(row.cell.task_model for row in rows) else []),
+        Column("split", [fit(row.cell.split) for row in rows], is_text=True),
+        Column("mean", [_NOTHING if row.mean is None else f"{row.mean:.3f}" for row in rows]),
+        Column("examples", [f"{row.examples:,}" for row in rows]),
+        Column("scored", [f"{row.scored:,}" for row in rows]),
+        Column("failed", [f"{row.failed:,}" for row in rows]),
+        *([Column("skipped", [f"{row.skipped:,}" for row in rows])] if any(r.skipped for r in rows) else []),
+    ]
+
+
+def _row(reader: Reader, cell: Cell, repeats: int) -> _Row:
+    """Count what a cell has; its mean is over examples, of each the mean of its repeats."""
+    outcomes: dict[str, int] = defaultdict(int)
+    scores: Mapping[int, list[float]] = defaultdict(list)
+    examples = set()
+    for place, record in reader.records(cell):
+        outcomes[record["outcome"]] += 1
+        examples.add(place // repeats)
+        if record["outcome"] == "scored" and record["score"] is not None:
+            scores[place // repeats].append(record["score"])
+    mean = fmean(map(fmean, scores.values())) if scores else None
+    return _Row(cell, len(examples), outcomes["scored"], outcomes["failed"], outcomes["skipped"], mean)

@@ -1,4 +1,4 @@
-"""The runs in a folder as people and programs read them: some lines for each, or one object."""
+"""Runs, runs to be removed, and evaluators that ship, as people and programs read them."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -7,14 +7,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from optimize_eval.base.frozen import frozen
 from optimize_eval.base.names import told_apart
-from optimize_eval.reports.columns import wrapped
 from optimize_eval.reports.inert import shortened
-from optimize_eval.reports.terminal.table import Column, layout_table
+from optimize_eval.reports.text import Column, layout_table, wrapped
+from optimize_eval.store.folder import Removal
 from optimize_eval.store.layout import SINGLE
 from optimize_eval.store.listing import ComparedAxes, ListedRun, State, StoredSearch
 
-SCHEMA = "optimize-eval.runs.v1"
+RUNS_SCHEMA = "optimize-eval.runs.v1"
 
 _LONGEST = 240  # letters of a verdict, a reason or a note
 _LONGEST_NAME = 30
@@ -25,7 +26,7 @@ _KILO = 1000
 _SIZES = ("bytes", "kB", "MB", "GB", "TB")
 
 
-def render(
+def render_runs(
     runs: Sequence[ListedRun], *, fit: Callable[[str], str], folder: Path, now: float, width: int
 ) -> str:
     """Lay out a table with what is known of each run below its row; `now` is the time of day in seconds.
@@ -51,8 +52,8 @@ def render(
     return "\n".join(lines)
 
 
-def to_dict(runs: Sequence[ListedRun]) -> dict[str, Any]:
-    return {"schema": SCHEMA, "runs": [_to_dict(one) for one in runs]}
+def runs_to_dict(runs: Sequence[ListedRun]) -> dict[str, Any]:
+    return {"schema": RUNS_SCHEMA, "runs": [_to_dict(one) for one in runs]}
 
 
 def age_words(seconds: float) -> str:
@@ -200,4 +201,91 @@ def _to_dict(one: ListedRun) -> dict[str, Any]:
         **({"units": dict(one.units)} if one.units else {}),
         **({"search": one.search.to_dict()} if one.search else {}),
         **(asdict(one.axes) if one.axes else {}),
+    }
+
+
+REMOVAL_SCHEMA = "optimize-eval.removed.v1"
+
+_SHOWN = 5
+
+
+def question(planned: Sequence[Removal]) -> str:
+    """Ask whether it may be done."""
+    what = "this run" if len(planned) == 1 else f"these {len(planned):,} runs"
+    return "\n".join([*(f" {_on_one_line(_line(one))}" for one in planned), f"remove {what} for good? [y/N]"])
+
+
+def render_removal(removed: Sequence[Removal]) -> str:
+    return "\n".join(f"removed {_on_one_line(_line(one))}" for one in removed)
+
+
+def removal_to_dict(removed: Sequence[Removal]) -> dict[str, Any]:
+    return {
+        "schema": REMOVAL_SCHEMA,
+        "removed": [
+            {
+                "run": str(one.folder),
+                "bytes": one.bytes,
+                "files": list(one.files),
+                "left": list(one.others),
+            }
+            for one in removed
+        ],
+    }
+
+
+def _line(one: Removal) -> str:
+    many = len(one.files)
+    return f"{one.folder}: {many:,} file{'s' * (many != 1)}, {size_words(one.bytes)}{_left(one)}"
+
+
+def _left(one: Removal) -> str:
+    if not one.others:
+        return ""
+    more = f" and {len(one.others) - _SHOWN:,} more" if len(one.others) > _SHOWN else ""
+    return f"; not of the run, and left there: {', '.join(one.others[:_SHOWN])}{more}"
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+EVALUATORS_SCHEMA = "optimize-eval.evaluators.v1"
+
+
+@frozen
+class ShippedEvaluator:
+    """What `-e @NAME` runs; `also` are the files that its file does not run without."""
+
+    name: str
+    language: str
+    summary: str
+    file: str
+    also: Sequence[str]
+    command: Sequence[str]
+
+
+def render_evaluators(evaluators: Sequence[ShippedEvaluator], *, width: int) -> str:
+    """Write what each does beside its name, or below it where there is no room."""
+    name_width = max(len(one.name) for one in evaluators)
+    language_width = max(len(one.language) for one in evaluators)
+    lines: list[str] = []
+    for one in evaluators:
+        head = f" @{one.name:<{name_width}}  {one.language:<{language_width}}  "
+        lines += wrapped(head, one.summary, width)
+    return "\n".join(lines)
+
+
+def evaluators_to_dict(evaluators: Sequence[ShippedEvaluator]) -> Mapping[str, Any]:
+    return {"schema": EVALUATORS_SCHEMA, "evaluators": [_evaluator_to_dict(one) for one in evaluators]}
+
+
+def _evaluator_to_dict(one: ShippedEvaluator) -> dict[str, Any]:
+    return {
+        "name": f"@{one.name}",
+        "language": one.language,
+        "summary": one.summary,
+        "file": one.file,
+        "also": list(one.also),
+        "command": list(one.command),
     }

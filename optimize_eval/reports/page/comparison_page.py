@@ -21,8 +21,8 @@ from optimize_eval.findings.diff_runs import (
 from optimize_eval.findings.diff_shapes import REGRESSIONS, BoardDiff, RunDiff, Standing
 from optimize_eval.findings.diff_verdict import sign
 from optimize_eval.findings.documents import to_dict
-from optimize_eval.reports.page import head
-from optimize_eval.reports.page.source import (
+from optimize_eval.reports.page import document
+from optimize_eval.reports.source import (
     PageSource,
     PlacedLine,
     PlacedRecords,
@@ -230,13 +230,13 @@ def _pair(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _commands(sides: _Sides, manifest: Manifest, diff: RunDiff, options: str) -> dict[str, object]:
     """Write the commands of the page; an example is called again as B has it."""
-    known = [head.commands_of(run.manifest, str(run.folder)) for run in sides.runs]
+    known = [document.commands_of(run.manifest, str(run.folder)) for run in sides.runs]
     paths = [
         dict(zip([one["name"] for one in run.manifest["candidates"]], of["candidates"], strict=True))
         for run, of in zip(sides.runs, known, strict=True)
     ]
     return {
-        **head.commands_of(manifest, diff.b.run),
+        **document.commands_of(manifest, diff.b.run),
         **_commands_of(diff.a.run, diff.b.run, options),
         "candidates": [paths[side][pair[side]] for pair in sides.names for side in range(2)],
         "records": [of["records"] for of in known],

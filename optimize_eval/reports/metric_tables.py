@@ -1,15 +1,21 @@
-"""The metrics of a summary as lines of tables: a table for each scorer, with what its numbers are of."""
+"""The metrics of tasks in YAML as lines of tables: of a summary, of two runs, of rows."""
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TypeVar
 
 from optimize_eval.base.frozen import frozen
-from optimize_eval.findings.diff_shapes import CountedRows, ScorerMetricsDiff
+from optimize_eval.findings.diff_shapes import CountedRows, MetricDiff, MetricOfRun, ScorerMetricsDiff
+from optimize_eval.findings.rows import evaluator_label
 from optimize_eval.findings.shapes import Row
+from optimize_eval.findings.side_info import fields_said
 from optimize_eval.findings.summary_shape import Measured, MetricsTable, ScorerMetrics, Summary
-from optimize_eval.findings.wording import count, number
+from optimize_eval.findings.wording import count, number, signed
+from optimize_eval.reports.inert import shortened
+from optimize_eval.reports.text import Column, Paint, layout_table, wrapped
+from optimize_eval.store.records import RunRecord
 
 NOT_DEFINED = "not defined"
 
@@ -204,3 +210,142 @@ def _problems(one: ScorerMetrics) -> Iterator[str]:
 def _problem(measured: Measured) -> str:
     said = measured.problem
     return said if said.startswith("metric ") else f"metric {measured.type}: {said}"
+
+
+_MOST = 30  # numbers of a scorer
+_NONE = "\N{EN DASH}"
+
+
+def lines_of_diff(diffs: Sequence[ScorerMetricsDiff], width: int) -> Iterator[str]:
+    """Lay out the metrics of scorers that have changed, and name the others; nothing for most runs."""
+    same = []
+    above = Above()
+    for place in dict.fromkeys((one.evaluator, one.split) for one in diffs):
+        entries = [one for one in diffs if (one.evaluator, one.split) == place]
+        if any(one.has_moved for one in entries):
+            shared = above.new(
+                place[1], remarks_of(entries, _of_rows_of_both), remarks_of(entries, _of_rules_of_both)
+            )
+            yield from _block_of_diff(entries, shared, width)
+        else:
+            same.append(place[0])
+    if same:
+        yield from wrapped(" ", f"no metric of {', '.join(dict.fromkeys(same))} has changed", width)
+
+
+def _block_of_diff(entries: Sequence[ScorerMetricsDiff], shared: Sequence[str], width: int) -> Iterator[str]:
+    first = entries[0]
+    title = f"{first.display_name} ({first.evaluator}): metrics on {first.split}, B against A"
+    yield from wrapped(" ", title, width)
+    lines = [(label_of(one, entries), metric) for one in entries for metric in one.metrics]
+    if lines:
+        yield from layout_table(_columns_of_diff(lines[:_MOST]), width)
+    if more := len(lines[_MOST:]):
+        yield from wrapped(" ", f"… and {count(more, 'more number')}: see --json", width)
+    for remark in [*shared, *remarks_of(entries, _of_metrics)]:
+        yield from wrapped("  · ", remark, width)
+
+
+def _columns_of_diff(lines: Sequence[tuple[str, MetricDiff]]) -> list[Column]:
+    metrics = [metric for _, metric in lines]
+    whose = [who for who, _ in lines]
+    return [
+        Column("metric", [metric.name for metric in metrics], is_name=True),
+        *([Column("of", whose, is_text=True)] if any(whose) else []),
+        Column("Δ", ["" if metric.diff is None else signed(metric.diff) for metric in metrics]),
+        Column("rows", [_both(_rows(metric.a), _rows(metric.b)) for metric in metrics]),
+        Column("A → B", [f"{_value(metric.a)} → {_value(metric.b)}" for metric in metrics]),
+    ]
+
+
+def _value(one: MetricOfRun | None) -> str:
+    if one is None:
+        return _NONE
+    return NOT_DEFINED if one.value is None else number(one.value)
+
+
+def _rows(one: MetricOfRun | None) -> str:
+    return _NONE if one is None else f"{one.n:,}"
+
+
+def _both(a: str, b: str) -> str:
+    return a if a == b else f"{a} → {b}"
+
+
+def _of_rows_of_both(one: ScorerMetricsDiff) -> Iterator[str]:
+    for side, rows, other in (("A", one.a, one.b), ("B", one.b, one.a)):
+        if rows is None:
+            yield f"{side} has no such scorer"
+        elif rows.n_excluded or rows.n_failed or (other and rows.n_total != other.n_total):
+            yield f"{side}: {of_rows(rows)}"
+
+
+def _of_rules_of_both(one: ScorerMetricsDiff) -> Iterator[str]:
+    for side, rows in (("A", one.a), ("B", one.b)):
+        yield from (f"{side}: {fault}" for fault in (rows.rule_faults if rows else ()))
+
+
+def _of_metrics(one: ScorerMetricsDiff) -> Iterator[str]:
+    for side, rows in (("A", one.a), ("B", one.b)):
+        yield from (f"{side}: {problem}" for problem in (rows.problems if rows else ()))
+    if one.a and one.b:
+        yield from _only(one.metrics, one.a, one.b)
+
+
+def _only(metrics: Sequence[MetricDiff], a: CountedRows, b: CountedRows) -> Iterator[str]:
+    """Name the metrics of one run; that no row counts in the other is told beside its rows."""
+    for side, names, other in (
+        ("A", [metric.name for metric in metrics if metric.b is None], b),
+        ("B", [metric.name for metric in metrics if metric.a is None], a),
+    ):
+        if names and other.n_scored:
+            yield f"only in {side}: {', '.join(names)}"
+
+
+_MOST_ROWS = 10
+_LONGEST = 300
+_HEAD = 12
+
+
+def lines_of_rows(records: Iterable[RunRecord], width: int) -> Iterator[str]:
+    """Show the first rows that were scored; csv and jsonl have all of them."""
+    scored = (one for one in records if one.outcome == "scored" and "scores" in one.side_info)
+    head = "rows"
+    for one in islice(scored, _MOST_ROWS):
+        yield from wrapped(f" {head:<{_HEAD - 1}}", _row(one), width)
+        head = ""
+    if next(scored, None):
+        yield from wrapped(" " * _HEAD, "… and more: see --format csv or jsonl", width)
+
+
+def _row(one: RunRecord) -> str:
+    at = one.split if one.line is None else f"{one.split} {one.line}"
+    label = evaluator_label(one.evaluator, one.task_model)
+    left = f"left out by {', '.join(one.excluded_by)} · " if one.excluded_by else ""
+    return f"{label} · {one.candidate} · {at}: {left}{shortened(fields_said(one.side_info), _LONGEST)}"
+
+
+def lines_of_summary(
+    summary: Summary, width: int, paint: Paint, *, on_board: Collection[str] | None = None
+) -> Iterator[str]:
+    """Lay out the metrics of a run's tasks; nothing for most runs."""
+    for block in blocks_of(summary, on_board=on_board):
+        yield from _table(block, width, paint)
+
+
+def _table(block: MetricsBlock, width: int, paint: Paint) -> Iterator[str]:
+    yield from wrapped(" ", block.title, width)
+    if block.lines:
+        yield from layout_table(_columns(block), width, paint)
+    if len(block.lines) > _MOST:
+        yield from wrapped(
+            " ", f"… and {count(len(block.lines) - _MOST, 'more number')}: see summary.json", width
+        )
+    for remark in block.remarks:
+        yield from wrapped("  · ", remark, width)
+
+
+def _columns(block: MetricsBlock) -> list[Column]:
+    named = Column("metric", [line.name for line in block.lines[:_MOST]], is_name=True)
+    rest = [Column(title, texts[:_MOST], is_text=title == "of") for title, texts in block.columns]
+    return [named, *rest]

@@ -13,13 +13,18 @@ from pathlib import Path
 from optimize_eval.base import strict_json
 from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.stored_boards import own_boards, stored_board
-from optimize_eval.reports.page import head
-from optimize_eval.reports.page.benched import on_a_page
+from optimize_eval.reports.page import document as head
 from optimize_eval.reports.page.columns import AxisNames
 from optimize_eval.reports.page.details import block_of
-from optimize_eval.reports.page.source import Examples, PageSource, examples_of, source_of
-from optimize_eval.reports.page.unfinished import search_source
 from optimize_eval.reports.searched import unfinished_on_a_page
+from optimize_eval.reports.source import (
+    Examples,
+    PageSource,
+    bench_on_a_page,
+    examples_of,
+    search_source,
+    source_of,
+)
 from optimize_eval.store.folder import EVALUATIONS, JOURNAL, MANIFEST, PROPOSALS, SUMMARY
 from optimize_eval.store.listing import ListedRun, State, list_runs, read_search
 from optimize_eval.store.manifest import is_bench
@@ -117,7 +122,7 @@ def _source(folder: Path, *, is_running: bool) -> PageSource:
     boards = None
     if is_bench(stored.manifest) and (board := stored_board(stored)):
         boards = {"": board, **own_boards(stored)}
-    source = on_a_page(stored, source_of(stored, boards=boards))
+    source = bench_on_a_page(stored, source_of(stored, boards=boards))
     if search and source.search is None:  # its final sweep goes on
         return replace(source, search=unfinished_on_a_page(search, is_running=True))
     return source

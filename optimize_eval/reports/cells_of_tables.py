@@ -6,6 +6,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from optimize_eval.base.frozen import frozen
 from optimize_eval.findings import comparison
+from optimize_eval.findings.board_shapes import ModelPair
 from optimize_eval.findings.rows import MARKS, evaluator_label, holds_over_all
 from optimize_eval.findings.shapes import LowScore, Row, ScoreDifference
 from optimize_eval.findings.summary_shape import FailureGroup, SkipGroup, Summary
@@ -228,3 +229,15 @@ def candidates_of(entry: Alike[FailureGroup] | Alike[SkipGroup]) -> str:
     names = entry.candidates
     more = [f"{len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else []
     return ", ".join([*names[:_MOST_NAMED], *more])
+
+
+_HINTS = {comparison.BETTER: comparison.HINT_BETTER, comparison.WORSE: comparison.HINT_WORSE}
+
+
+def lead(pair: ModelPair) -> str:
+    """Write a difference; one that failures, skips or rules could have made is marked as a hint."""
+    d = pair.difference
+    if d.diff is None:
+        return ""
+    mark = d.mark if pair.holds else _HINTS.get(d.mark, d.mark)
+    return signed_mark(mark, d.diff, is_sure=True)
