@@ -39,11 +39,9 @@ from optimize_eval.results import Run, load_run
 from optimize_eval.run.defining import scorers_among
 from optimize_eval.run.ending import COULD_NOT_GO_ON, DONE, INTERRUPTED, TOO_MANY_FAILURES, exit_code
 from optimize_eval.run.settings import handling_of
-from optimize_eval.search.callables import Function, connecting, function_spec
-from optimize_eval.search.choices import wanted_of
 from optimize_eval.search.ending import FAILED, Why
 from optimize_eval.search.optimizing import Optimized, begin_anew, optimize_task
-from optimize_eval.search.proposing.proposers import (
+from optimize_eval.search.proposers import (
     TIMEOUT,
     PlainProposer,
     ProposerSpec,
@@ -51,6 +49,7 @@ from optimize_eval.search.proposing.proposers import (
     plain_proposer,
     reflection_proposer,
 )
+from optimize_eval.search.search_task import Function, connecting, function_spec, wanted_of
 
 if TYPE_CHECKING:
     from optimize_eval.base.manners import Manners

@@ -13,7 +13,7 @@ from optimize_eval.base.errors import CannotGoOn
 from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.stored_summary import unlike_keys
 from optimize_eval.findings.summary_shape import Summary, summary_from
-from optimize_eval.search.result.again import ended_sessions, make_again
+from optimize_eval.search.result_again import ended_sessions, make_again
 from optimize_eval.store.folder import JOURNAL, PROPOSALS, SEARCH
 from optimize_eval.store.stored import StoredRun
 

@@ -66,7 +66,7 @@ def _check(file: str | None, folder: "Path", *, as_json: bool) -> None:
 
 def _tell_plan(task: "SearchTask") -> None:
     """Say before the first call what it costs, and what the budget has room for."""
-    from optimize_eval.search.result.final import final_calls  # noqa: PLC0415  see optimize
+    from optimize_eval.search.optimizing import final_calls  # noqa: PLC0415  see optimize
 
     needs = task.plan.needs
     most = final_calls(task.comparison, 1 + task.plan.finalists)
@@ -163,7 +163,7 @@ def is_done(folder: Path) -> bool:
 
 def show_unfinished(folder: Path, *, as_json: bool) -> None:
     """Print what a search came to that has no final sweep: it found nothing to compare, or was stopped."""
-    from optimize_eval.search.result.so_far import search_so_far  # noqa: PLC0415  see show
+    from optimize_eval.search.result import search_so_far  # noqa: PLC0415  see show
 
     document: Mapping[str, Any] = search_so_far(folder) or {}
     document = result_without_run(folder, document["status"]) or document

@@ -1,6 +1,20 @@
-"""How a search ends: why, in a word for programs and a sentence for people."""
+"""How a search ends: why, what budget it has, and when it has had enough.
 
+One unit is one evaluator's call about one candidate and one example; what is recorded already costs
+nothing.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
+from typing import Any
+
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.manners import Caps
+from optimize_eval.base.spent import Spending
+from optimize_eval.run.host import Stop
 
 
 class Why(StrEnum):
@@ -37,3 +51,209 @@ class OwnError(BaseException):
     def __init__(self, error: Exception) -> None:
         super().__init__(str(error))
         self.error = error
+
+
+ROUNDS = 3  # accepted proposals that the default has room for
+LEAST_DEFAULT = 100
+
+
+@frozen
+class Needs:
+    """What a search calls: the sizes of its parts, all of them counted in examples."""
+
+    evaluators: int
+    minibatch: int
+    choosing: int  # examples that every accepted candidate is scored on
+    is_apart: bool  # whether these are others than those that minibatches are of
+
+    def calls(self, rounds: int) -> int:
+        """Count the calls for the seed and so many accepted proposals."""
+        # A minibatch of examples that choose, too, is not called again for its parent and its child.
+        each = (2 * self.minibatch if self.is_apart else 0) + self.choosing
+        return self.evaluators * (self.choosing + rounds * each)
+
+    @property
+    def floor(self) -> int:
+        return self.calls(1)
+
+    @property
+    def default(self) -> int:
+        return max(LEAST_DEFAULT, self.calls(ROUNDS))
+
+    def choose(self, wanted: int | None) -> int:
+        """Take the budget that is wanted; raises UsageError where it accepts not even one proposal."""
+        if wanted is None:
+            return self.default
+        if wanted < self.floor:
+            raise UsageError(
+                f"--budget {wanted:,} is too small: one accepted proposal takes up to {self.floor:,} calls",
+                hint=f"give at least {self.floor:,}; {self._parts()}",
+            )
+        return wanted
+
+    def _parts(self) -> str:
+        batch = f"2 × {self.minibatch} for the minibatch, " if self.is_apart else ""
+        times = f", × {self.evaluators} evaluators" if self.evaluators > 1 else ""
+        return f"{self.choosing:,} for the seed, {batch}{self.choosing:,} for the proposal{times}"
+
+
+class Purse:
+    """The budget of a search: calls are taken from it before they are made, so it is never exceeded."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.spent = 0
+
+    @property
+    def left(self) -> int:
+        return self.limit - self.spent
+
+    def take(self, calls: int) -> None:
+        if calls > self.left:
+            raise Over(
+                Why.BUDGET,
+                f"the budget is spent: {self.spent:,} of {self.limit:,} calls; the next step takes {calls:,}",
+            )
+        self.spent += calls
+
+
+WINDOW = 10  # proposals
+THRESHOLD = 0.005  # of the range of scores
+ON_ABOVE = 30  # calls of the budget
+
+_LEAST = 1e-12  # a gain of rounding is none
+
+
+class Meter:
+    """What calls of models took, by whoever made them: in this session, which may have a budget, and in all.
+
+    Evaluators and proposers call from several threads.
+    """
+
+    def __init__(self, caps: Caps | None = None) -> None:
+        self.caps = caps or Caps()
+        self._lock = threading.Lock()
+        self.session, self.search = Spending(), Spending()
+
+    @property
+    def over(self) -> str:
+        """Say which cap is reached; empty where none is."""
+        return self.caps.words
+
+    def take(
+        self, name: str, usages: Iterable[Mapping[str, Any]], candidate: str = "", *, is_earlier: bool = False
+    ) -> None:
+        """Count calls of models that somebody made, in an earlier session or in this one."""
+        usages, who = list(usages), {"evaluator": name, "candidate": candidate}
+        if not usages:
+            return
+        with self._lock:
+            for spending in (self.search,) if is_earlier else (self.search, self.session):
+                spending.take(who, usages)
+
+    def check(self) -> None:
+        if self.over:
+            raise Over(Why.COST, self.over)
+
+    def to_dict(self) -> dict[str, Any] | None:
+        """Give the totals of the search; None where no model was called."""
+        totals = self.search.to_dict()
+        return totals and {**totals, "candidates": {}}  # by whom is enough
+
+
+def cut_off(stop: Stop, where: str, meter: Meter) -> Over:
+    """Say why what was in flight was not waited for: money, somebody, or the clock stops the search."""
+    if meter.over:
+        return Over(Why.COST, meter.over)
+    if stop.is_out_of_time:
+        return Over(Why.TIME, f"the time is over{where} (--max-time)")
+    return Over(Why.INTERRUPTED, f"interrupted{where}")
+
+
+@frozen
+class EarlyStop:
+    """End once the best mean grew by less than the threshold over so many proposals."""
+
+    window: int = WINDOW
+    threshold: float = THRESHOLD
+
+
+class Brakes:
+    """Looked at before every step of a search; `check` raises Over."""
+
+    def __init__(
+        self,
+        stop: Stop,
+        meter: Meter,
+        *,
+        early: EarlyStop | None = None,
+        ends_at: float | None = None,
+        final_calls: int = 0,
+        spent: Callable[[], int] = lambda: 0,
+        idle: int,
+        perfect: float | None,
+    ) -> None:
+        self._stop = stop
+        self._meter = meter
+        self._early = early
+        self._ends_at = ends_at
+        self._final_calls = final_calls
+        self._spent = spent
+        self._began = time.monotonic()
+        self._most_idle = idle
+        self._perfect = perfect
+        self._best: list[float] = []  # after each proposal that was scored
+        self._lowest = self._highest = 0.0
+        self._idle = 0
+
+    def begin(self, seed: float) -> None:
+        self._best = [seed]
+        self._lowest = self._highest = seed
+
+    def proposed(self, best: float) -> None:
+        """Note that a proposal was scored, and what the best mean is now."""
+        self._best.append(best)
+        self._highest = max(self._highest, best)
+
+    def count_request(self) -> None:
+        """Note that a proposer replied."""
+        self._idle = 0
+
+    def turned(self) -> None:
+        """Note an iteration; one in which nothing is proposed has nothing to teach."""
+        self._idle += 1
+
+    def check(self) -> None:
+        self.check_limits()
+        if self._perfect is not None and self._best and self._best[-1] >= self._perfect:
+            raise Over(Why.PERFECT, "the best candidate scores the most that is possible on every example")
+        if self._idle > self._most_idle:
+            raise Over(
+                Why.NOTHING_TO_TEACH,
+                "every example to learn from scores the most that is possible: no proposal",
+            )
+        if self._early and self._has_stalled(self._early):
+            window, gain = self._early.window, self._early.threshold
+            raise Over(
+                Why.PLATEAU,
+                f"stopped early: the last {window} proposals raised the best mean by less than {gain:g} of "
+                "the range (--early-stop-window, --no-early-stop)",
+            )
+
+    def check_limits(self) -> None:
+        if self._stop.is_requested:
+            raise cut_off(self._stop, "", self._meter)
+        self._meter.check()
+        if self._ends_at is not None and time.monotonic() + self._time_of_the_final() >= self._ends_at:
+            raise Over(Why.TIME, "the time is over, but for the final sweep (--max-time)")
+
+    def _time_of_the_final(self) -> float:
+        """Guess how long the final sweep takes, by what calls took so far."""
+        spent = self._spent()
+        return self._final_calls * (time.monotonic() - self._began) / spent if spent else 0.0
+
+    def _has_stalled(self, early: EarlyStop) -> bool:
+        if len(self._best) <= early.window:
+            return False
+        span = 1.0 if self._perfect is not None else self._highest - self._lowest
+        return self._best[-1] - self._best[-1 - early.window] < max(early.threshold * span, _LEAST)

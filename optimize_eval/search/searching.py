@@ -10,17 +10,14 @@ from dataclasses import replace
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.run.host import Stop
-from optimize_eval.search.budget import Purse
 from optimize_eval.search.components import Texts, is_plain, plain
-from optimize_eval.search.ending import PAUSED, Over, Why
-from optimize_eval.search.plan import SearchPlan
-from optimize_eval.search.proposing.panel import Panel
-from optimize_eval.search.proposing.proposals import ProposalRequest
-from optimize_eval.search.proposing.screening import WORDS, Refusal, Screen
-from optimize_eval.search.result.tree import Counts, SearchOutcome
-from optimize_eval.search.scores.scorer import Scorer
+from optimize_eval.search.ending import PAUSED, Brakes, EarlyStop, Meter, Over, Purse, Why
+from optimize_eval.search.outcomes import Scorer
+from optimize_eval.search.panel import WORDS, Panel, Refusal, Screen
+from optimize_eval.search.proposals import ProposalRequest
+from optimize_eval.search.result import Counts, SearchOutcome
+from optimize_eval.search.search_plan import SearchPlan
 from optimize_eval.search.state import SearchState
-from optimize_eval.search.stopping import Brakes, EarlyStop, Meter
 
 _LEAST_IDLE = 20  # iterations
 _CUT_SHORT = PAUSED | {Why.EVALUATOR}  # within a step, whose calls the budget had all given
@@ -83,9 +80,12 @@ def _evolved(
     screen: Screen,
     panel: Panel,
 ) -> SearchOutcome:
-    from optimize_eval.search.evolution.adapter import Adapter  # noqa: PLC0415  GEPA, for searches only
-    from optimize_eval.search.evolution.loop import Watcher, evolve  # noqa: PLC0415
-    from optimize_eval.search.evolution.reflector import Reflector  # noqa: PLC0415
+    from optimize_eval.search.evolution import (  # noqa: PLC0415
+        Adapter,
+        Reflector,
+        Watcher,
+        evolve,
+    )
 
     adapter = Adapter(scorer, plan.goal, purse, state, plan.text_of)
     reflector = Reflector(plan, panel, screen, brakes)

@@ -19,9 +19,9 @@ from optimize_eval.config.sweep_files import gate_keys, optimize_keys, run_keys
 from optimize_eval.findings.demands import NO_GATES
 from optimize_eval.run.bench import benchmark_of
 from optimize_eval.run.settings import Handling, gates_of, handling_of
-from optimize_eval.search.plan import TOP
-from optimize_eval.search.proposing.proposers import TIMEOUT
-from optimize_eval.search.stopping import EarlyStop
+from optimize_eval.search.ending import EarlyStop
+from optimize_eval.search.proposers import TIMEOUT
+from optimize_eval.search.search_plan import TOP
 from tests.front_door import Cli
 from tests.paths import ROOT
 

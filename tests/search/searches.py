@@ -9,13 +9,11 @@ from optimize_eval.base.errors import FailureKind
 from optimize_eval.base.outcome import Failed, Outcome, Scored, Skipped
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.run.host import Stop
-from optimize_eval.search.components import plain
-from optimize_eval.search.goal import make_goal
-from optimize_eval.search.plan import SearchPlan
-from optimize_eval.search.proposing.proposers import PlainProposer, plain_proposer
-from optimize_eval.search.result.tree import SearchOutcome
-from optimize_eval.search.roles import WITHOUT_EXAMPLES, Roles, SearchSplit
-from optimize_eval.search.scores.scorer import Outcomes, Trial
+from optimize_eval.search.components import make_goal, plain
+from optimize_eval.search.outcomes import Outcomes, Trial
+from optimize_eval.search.proposers import PlainProposer, plain_proposer
+from optimize_eval.search.result import SearchOutcome
+from optimize_eval.search.search_plan import WITHOUT_EXAMPLES, Roles, SearchPlan, SearchSplit
 from optimize_eval.search.searching import SearchLimits, search
 from optimize_eval.search.state import SearchState
 

@@ -12,8 +12,7 @@ from gepa.core.adapter import EvaluationBatch
 from optimize_eval.base.outcome import Outcome
 from optimize_eval.data.example import Example
 from optimize_eval.run.splits import SplitSource
-from optimize_eval.search.plan import Selection
-from optimize_eval.search.roles import RoleArguments, roles_of
+from optimize_eval.search.search_plan import RoleArguments, Selection, roles_of
 from tests.search.searches import CountingScorer, make_plan, run, scored
 
 SEED, PROPOSALS = 7, 30

@@ -11,10 +11,9 @@ from optimize_eval.base.outcome import Failed, Scored
 from optimize_eval.data.datasets import read_dataset
 from optimize_eval.evaluators.kinds import identify, parse_evaluators
 from optimize_eval.run.host import Stop
-from optimize_eval.search.ending import Over, Why
-from optimize_eval.search.scores.live import LiveScorer
-from optimize_eval.search.scores.scorer import Trial
-from optimize_eval.search.stopping import Meter
+from optimize_eval.search.ending import Meter, Over, Why
+from optimize_eval.search.outcomes import Trial
+from optimize_eval.search.scorer import LiveScorer
 from optimize_eval.store.folder import EVALUATIONS
 from tests.run.projects import Project
 

@@ -13,19 +13,17 @@ from optimize_eval.base.errors import EvaluationError, FailureKind, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.models.spec import ModelSpec
-from optimize_eval.search.components import of_json, plain, text_of
-from optimize_eval.search.goal import make_goal
-from optimize_eval.search.proposing.proposals import Proposal, ProposalRequest
-from optimize_eval.search.proposing.proposers import (
+from optimize_eval.search.components import components_as_text, make_goal, of_json, plain
+from optimize_eval.search.panel import Refusal, Screen
+from optimize_eval.search.proposals import FIELD, PROMPT, Proposal, ProposalRequest, fitted, teaching
+from optimize_eval.search.proposers import (
     ProposerSpec,
     connect_proposer,
     parse_proposer,
     plain_proposer,
     reflection_proposer,
 )
-from optimize_eval.search.proposing.records import FIELD, PROMPT, fitted, teaching
-from optimize_eval.search.proposing.reflection import between_fences, prompt_of
-from optimize_eval.search.proposing.screening import Refusal, Screen
+from optimize_eval.search.reflection import between_fences, prompt_of
 from tests.fake_model import StartModel
 from tests.faults.line_servers import listening
 from tests.json_values import OBJECTS
@@ -309,7 +307,7 @@ def test_components_may_be_proposed_in_part_but_not_invented() -> None:
     assert screen.admit(Proposal(candidate={"user": "c"}), seed) == {"system": "a", "user": "c"}
     for wrong in ({"other": "c"}, {}, {"user": 7}, "text"):
         assert screen.admit(Proposal(candidate=wrong), seed) is Refusal.OTHER_FORM
-    assert text_of(seed) == '{"system":"a","user":"b"}'
+    assert components_as_text(seed) == '{"system":"a","user":"b"}'
     for text in ("[]", "{}", '{"a": 1}', '{"candidate": "a"}', "{"):
         with pytest.raises(UsageError, match="components"):
             of_json(text, "seed.json")
@@ -323,4 +321,4 @@ def test_gepa_is_imported_in_one_place_and_only_by_searches() -> None:
         if "from gepa" in path.read_text() or "import gepa" in path.read_text()
     }
 
-    assert users == {"search/evolution"}
+    assert users == {"search"}

@@ -11,7 +11,7 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.base.outcome import Outcome
 from optimize_eval.search.components import plain
 from optimize_eval.search.ending import Why
-from optimize_eval.search.result.tree import SearchOutcome
+from optimize_eval.search.result import SearchOutcome
 from optimize_eval.search.state import SearchState
 from optimize_eval.store.journal import Damaged
 from tests.search.searches import CountingScorer, climbs, failed, make_plan, run, scored, steps

@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from optimize_eval.base.manners import Manners
     from optimize_eval.evaluators.rubric import JudgeSpec
     from optimize_eval.search.optimizing import SearchTask
-    from optimize_eval.search.proposing.proposers import ProposerSpec
-    from optimize_eval.search.task import SearchArguments
+    from optimize_eval.search.proposers import ProposerSpec
+    from optimize_eval.search.search_task import SearchArguments
 
 EXAMPLES = """\b
 Examples:
@@ -93,7 +93,7 @@ def optimize(
     """Improve a candidate: the dataset drives the search, val is opened once, at the end."""
     from optimize_eval.cli.named_prompts import improved_of  # noqa: PLC0415  see below
     from optimize_eval.run.defining import scorers_among  # noqa: PLC0415
-    from optimize_eval.search.choices import wanted_of  # noqa: PLC0415  a plain --help needs no search
+    from optimize_eval.search.search_task import wanted_of  # noqa: PLC0415  a plain --help needs no search
 
     refuse_blank("--api-base", judging.api_base)
     if planned.like is not None and not planned.dry_run:
@@ -203,7 +203,7 @@ def _proposers(
     is_named: bool,
 ) -> "tuple[ProposerSpec, ...]":
     """Make who proposes; a model that only the environment names gives way to programs."""
-    from optimize_eval.search.proposing.proposers import parse_proposer, reflection_proposer  # noqa: PLC0415
+    from optimize_eval.search.proposers import parse_proposer, reflection_proposer  # noqa: PLC0415
 
     programs = [parse_proposer(text, EvaluatorSpec(timeout=timeout)) for text in named.proposer]
     if not named.reflection_model or (programs and not is_named):

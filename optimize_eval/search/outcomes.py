@@ -1,15 +1,52 @@
-"""What is recorded of calls, read back: by searches, and by final sweeps, which call nothing of it again."""
+"""What a search needs of whoever scores: outcomes of pairs, and what is recorded of them, read back.
 
-from collections.abc import Container, Iterator, Mapping
+A search never knows how a run is stored, nor how calls are made. What is recorded is not called again, a
+recorded failure neither: inside a search it is final.
+"""
+
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from math import nan
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from optimize_eval.base.errors import FailureKind
 from optimize_eval.base.outcome import Failed, Outcome, Scored, Skipped
 from optimize_eval.store import journal
 from optimize_eval.store.ledger import is_unranked
+
+
+class Trial(NamedTuple):
+    """A candidate, as evaluators are given it, and where its example stands; None: there are no examples."""
+
+    text: str
+    split: str
+    line: int | None
+
+
+Outcomes = tuple[Outcome, ...]  # of a pair, one for each evaluator, in their order
+
+
+class Scorer(Protocol):
+    """Scores pairs by every evaluator of a search."""
+
+    @property
+    def made(self) -> int:
+        """Count the calls that were made for the search, in earlier sessions, too."""
+        ...
+
+    def owed(self, pairs: Sequence[Trial]) -> int:
+        """Count the calls that scoring these pairs would take now."""
+        ...
+
+    def reply(self, outcomes: Outcomes) -> str | None:
+        """Give what the model replied that was scored, where candidates are prompts."""
+        ...
+
+    def score(self, pairs: Sequence[Trial]) -> list[Outcomes]:
+        """Make the calls that are owed; raises Over where the search was stopped before they were made."""
+        ...
+
 
 OF_ITS_PLACE = frozenset(  # and what it took, which the search has counted
     ("key", "evaluator", "candidate", "task_model", "split", "line", "repeat", "crc", "usage", "waited")

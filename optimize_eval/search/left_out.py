@@ -14,7 +14,7 @@ from optimize_eval.base.frozen import frozen
 from optimize_eval.base.outcome import Outcome, Scored, Skipped
 from optimize_eval.run.plan import Unit
 from optimize_eval.run.samples import Looks, Seen, looks_at_rows
-from optimize_eval.search.scores.scorer import Outcomes
+from optimize_eval.search.outcomes import Outcomes
 from optimize_eval.tasks.defined import defined_of
 from optimize_eval.tasks.definition import Action
 from optimize_eval.tasks.yaml.task_data import Actions, RuleFault

@@ -12,16 +12,12 @@ from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings.documents import from_dict
 from optimize_eval.findings.summary_shape import Summary
-from optimize_eval.search.components import ONLY, Texts
+from optimize_eval.search.components import ONLY, Goal, Texts
 from optimize_eval.search.ending import PAUSED, Why
-from optimize_eval.search.goal import Goal
 from optimize_eval.search.optimizing import best_of
-from optimize_eval.search.plan import Searched
-from optimize_eval.search.result.document import document
-from optimize_eval.search.result.findings import Result, without_summary
-from optimize_eval.search.result.tree import Counts, Node, SearchOutcome
-from optimize_eval.search.roles import Roles, SearchSplit
-from optimize_eval.search.scores.recorded import scored_in
+from optimize_eval.search.outcomes import scored_in
+from optimize_eval.search.result import Counts, Node, Result, SearchOutcome, document, without_summary
+from optimize_eval.search.search_plan import Roles, Searched, SearchSplit
 from optimize_eval.store import journal
 from optimize_eval.store.folder import EVALUATIONS, JOURNAL
 from optimize_eval.store.listing import Found, StoredSearch, sessions

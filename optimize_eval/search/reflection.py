@@ -17,8 +17,7 @@ from optimize_eval.base.spent import NOTHING, Spent
 from optimize_eval.models.live import Model
 from optimize_eval.models.spec import ModelSpec, Reply
 from optimize_eval.search.components import ONLY, is_plain
-from optimize_eval.search.proposing.proposals import Proposal, ProposalRequest
-from optimize_eval.search.proposing.records import PROMPT, fitted
+from optimize_eval.search.proposals import PROMPT, Proposal, ProposalRequest, fitted
 
 RETRIES = 2
 

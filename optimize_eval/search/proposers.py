@@ -12,7 +12,7 @@ from optimize_eval.base.errors import EvaluationError, FailureKind, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.evaluators.kinds import given_name, identify, parse_evaluator, speak
-from optimize_eval.search.proposing.proposals import CONTRACT, Proposal, ProposalRequest, proposal_of
+from optimize_eval.search.proposals import CONTRACT, Proposal, ProposalRequest, proposal_of
 
 if TYPE_CHECKING:
     from optimize_eval.base.manners import Manners
@@ -83,7 +83,7 @@ def connect_proposer(spec: ProposerSpec) -> Proposer:
         return CallableProposer(spec.name, spec.plain)
     if spec.model:
         from optimize_eval.base.manners import Manners  # noqa: PLC0415  programs need no model
-        from optimize_eval.search.proposing.reflection import Reflection  # noqa: PLC0415
+        from optimize_eval.search.reflection import Reflection  # noqa: PLC0415
 
         return Reflection(spec.model, spec.manners or Manners())
     if spec.program is None:

@@ -1,40 +1,146 @@
 """An optimization as options name it, made ready: examples split, the goal chosen, the budget checked.
 
+A function is given the candidate and the example, and returns a score, `(score, side_info)`, or what a
+program would answer; where it does not apply to the example, it raises Skipped. It is the same evaluator
+next time if its name and its code are.
+
 Commands and programs that call us both come through here; nothing is called yet.
 """
 
+import hashlib
+import inspect
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
-from optimize_eval.base.errors import UsageError
-from optimize_eval.base.evaluator import EvaluatorSpec
+import orjson
+
+from optimize_eval.base.errors import EvaluationError, FailureKind, Skipped, UsageError
+from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec
 from optimize_eval.base.frozen import frozen
-from optimize_eval.base.protocol import check_task_model
+from optimize_eval.base.protocol import Answered, Payload, ScoreRange, check_task_model, judge_answer
 from optimize_eval.config.compared import Leaks
+from optimize_eval.config.search import SearchOptions
 from optimize_eval.data.candidates import Candidate
+from optimize_eval.data.selection import parse_selection
 from optimize_eval.evaluators.addressed import check_headers
-from optimize_eval.evaluators.kinds import identify, kind_of
-from optimize_eval.models.model_kinds import program_of
-from optimize_eval.run.defining import unranked_among
+from optimize_eval.evaluators.kinds import connect, identify, kind_of
+from optimize_eval.models.model_kinds import program_of, prompted_of
+from optimize_eval.programs.codec import CommandLine, argv_of, call_singly
+from optimize_eval.run.defining import check_columns, check_definitions, unranked_among
 from optimize_eval.run.examining import rules_of
-from optimize_eval.run.inputs import Examples
+from optimize_eval.run.host import Say
+from optimize_eval.run.inputs import Examples, load_splits
+from optimize_eval.run.live import Connecting
 from optimize_eval.run.prompting import Prompting
 from optimize_eval.run.settings import Handling, check_prices
 from optimize_eval.run.splits import check_labels, sighted
 from optimize_eval.run.sweeps import SweepInputs
-from optimize_eval.search.callables import is_function
-from optimize_eval.search.components import Texts, of_json, plain
-from optimize_eval.search.goal import Goal, make_goal
-from optimize_eval.search.optimizing import SearchTask
-from optimize_eval.search.plan import MINIBATCH, TOP, SearchPlan, Selection
-from optimize_eval.search.prompted import SearchedPrompt, searched_prompt, seed_texts
-from optimize_eval.search.proposing.proposers import ProposerSpec
-from optimize_eval.search.result.final import final_calls
-from optimize_eval.search.roles import RoleArguments, Roles, roles_of
+from optimize_eval.search.components import (
+    Goal,
+    SearchedPrompt,
+    Texts,
+    make_goal,
+    of_json,
+    plain,
+    searched_prompt,
+    seed_texts,
+)
+from optimize_eval.search.ending import ON_ABOVE, EarlyStop
+from optimize_eval.search.optimizing import SearchTask, final_calls
+from optimize_eval.search.proposers import ProposerSpec
+from optimize_eval.search.search_plan import (
+    MINIBATCH,
+    TOP,
+    RoleArguments,
+    Roles,
+    SearchPlan,
+    Selection,
+    roles_of,
+    selection_of,
+    with_val,
+)
 from optimize_eval.search.searching import SearchLimits, check
-from optimize_eval.search.stopping import ON_ABOVE, EarlyStop
+
+Function = Callable[..., Any]
+
+_MARK = "python function"
+
+
+class FunctionEvaluator:
+    """A function behind the methods of an evaluator."""
+
+    note = ""
+    capacity = Capacity()
+
+    def __init__(self, function: Function, score_range: ScoreRange) -> None:
+        self._function = function
+        self._score_range = score_range
+
+    def call(self, payload: Payload, _deadline: float) -> Answered:
+        example = () if payload.example is None else (orjson.loads(payload.example),)
+        try:
+            returned = self._function(payload.candidate, *example)
+        except Skipped as skipped:
+            returned = {**skipped.side_info, "skip": skipped.message}
+        except EvaluationError:
+            raise
+        except Exception as error:
+            message = f"{type(error).__name__}: {error}"
+            raise EvaluationError(FailureKind.REPORTED, message, hint="the function raised this") from error
+        return judge_answer(_answer(returned), self._score_range)
+
+    def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answered | EvaluationError]:
+        return call_singly(payloads, timeout, self.call)
+
+    def close(self) -> None:
+        """Nothing was started."""
+
+
+def function_spec(function: Function, defaults: EvaluatorSpec) -> EvaluatorSpec:
+    """Describe a function; its code is part of what it is."""
+    name = getattr(function, "__name__", type(function).__name__).strip("<>") or "function"
+    digest = hashlib.sha256(_source(function).encode()).hexdigest()
+    return replace(defaults, name=name, text=name, target=CommandLine(argv=(_MARK, name, digest)), retries=0)
+
+
+def is_function(spec: EvaluatorSpec) -> bool:
+    return argv_of(spec)[:1] == (_MARK,)
+
+
+def connecting(functions: Mapping[str, Function]) -> Connecting:
+    """Make live evaluators, functions by the names that their specifications have."""
+
+    def made(spec: EvaluatorSpec) -> Evaluator:
+        if is_function(spec):
+            return FunctionEvaluator(functions[spec.name], spec.score_range)
+        if replies := prompted_of(spec):
+            from optimize_eval.tasks.of_replies import PromptedEvaluator  # noqa: PLC0415  few searches have prompts
+
+            return PromptedEvaluator(spec, replies, made)
+        return connect(spec)
+
+    return made
+
+
+def _answer(returned: Any) -> dict[str, Any]:
+    match returned:
+        case Mapping():
+            return dict(returned)
+        case (score, Mapping() as side_info):
+            return {**side_info, "score": score}
+    return {"score": returned}
+
+
+def _source(function: Function) -> str:
+    try:
+        return inspect.getsource(function)
+    except (OSError, TypeError):  # of a class's instance, of C, or typed in
+        code = getattr(function, "__code__", None)
+        return repr((code.co_code, code.co_consts)) if code else repr(type(function))
+
 
 _OF_A_PROPOSAL = re.compile(r"p\d+")
 
@@ -241,3 +347,72 @@ def _ordered(
         ranges=tuple(goal.ranges[place] for place in places),
         weights=tuple(goal.weights[place] for place in places),
     ), ordered
+
+
+def wanted_of(
+    specs: tuple[EvaluatorSpec, ...],
+    seeds: tuple[Candidate, ...],
+    proposers: tuple[ProposerSpec, ...],
+    say: Say,
+    *,
+    what: SearchOptions,
+    from_scratch: bool,
+    task_model: str | None = None,
+    prompting: Prompting | None = None,
+) -> SearchArguments:
+    """Load the examples, and put options together; prompts that `prompting` has are the seeds."""
+    chosen = parse_selection(what.filters, what.ids)
+    examples = load_splits(what.files, say, seed=what.seed, selection=chosen)
+    examples = with_val(examples, what.val_share, what.seed, what.cluster_by)
+    check_definitions(specs, [*seeds] or [True] * from_scratch, prompting, examples.sources)
+    check_columns(specs, examples.sources, say)
+    if prompting and prompting.prompts:
+        prompting.check(examples.sources, say)
+        check_prompts_alone(seeds, what, from_scratch=from_scratch)
+        seeds = prompting.candidates
+    window = EarlyStop(window=what.early_stop_window, threshold=what.early_stop_threshold)
+    given = {one.name: getattr(what, one.name) for one in fields(SearchArguments) if hasattr(what, one.name)}
+    made = {
+        "objective": what.objective or "",
+        "background": what.background or "",
+        "goal": weights(what.goal),
+        "choose_rows": what.choose_rows or what.search_val,
+        "early_stop": window if what.early_stop else None,
+        "no_early_stop": what.early_stop is False,
+        "acceptance": str(what.acceptance),
+        "selection": selection_of(str(what.selection)),
+        "from_scratch": from_scratch,
+        "task_model": task_model,
+        "prompting": prompting,
+    }
+    parts = {"specs": specs, "seeds": seeds, "examples": examples, "proposers": proposers}
+    return SearchArguments(**{**given, **made, **parts})
+
+
+def check_prompts_alone(seeds: Sequence[Candidate], what: SearchOptions, *, from_scratch: bool) -> None:
+    """Refuse what else would say where a search of prompts begins."""
+    if seeds:
+        raise UsageError(
+            "--prompt names what is improved, and so does a candidate",
+            hint=f"omit {seeds[0].name}, or name it with --prompt",
+        )
+    if from_scratch:
+        raise UsageError("--from-scratch starts without a prompt", hint="omit it: --prompt is the start")
+    if what.components:
+        raise UsageError("a prompt's components are its messages", hint="omit --components")
+
+
+def weights(texts: Sequence[str]) -> Mapping[str, float] | None:
+    """Read --goal, which may be repeated."""
+    if not texts:
+        return None
+    read: dict[str, float] = {}
+    for text in texts:
+        name, equals, weight = text.rpartition("=")
+        try:
+            read[name] = float(weight)
+        except ValueError:
+            equals = ""
+        if not (name and equals):
+            raise UsageError(f"--goal {text!r} is not NAME=WEIGHT", hint="such as --goal judge=2")
+    return read

@@ -1,1 +1,0 @@
-"""What a search came to: the final sweep, numbers corrected for the choice, words, and the document."""
