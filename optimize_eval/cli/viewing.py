@@ -30,8 +30,10 @@ _LEADS = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" conten
 @contextmanager
 def serving(folder: Path, port: int = 0) -> Iterator[str]:
     """Serve a run, or a folder of runs, while the block goes on; give the address, with its token."""
-    from optimize_eval.viewer.server import PageServer  # noqa: PLC0415  most commands serve nothing
-    from optimize_eval.viewer.shelf import Shelf  # noqa: PLC0415  see above
+    from optimize_eval.serve.viewer import (  # noqa: PLC0415  few need it
+        PageServer,
+        Shelf,
+    )
 
     with PageServer(Shelf(folder), port) as server:
         yield server.url

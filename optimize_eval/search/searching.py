@@ -80,12 +80,7 @@ def _evolved(
     screen: Screen,
     panel: Panel,
 ) -> SearchOutcome:
-    from optimize_eval.search.evolution import (  # noqa: PLC0415
-        Adapter,
-        Reflector,
-        Watcher,
-        evolve,
-    )
+    from optimize_eval.search.evolution import Adapter, Reflector, Watcher, evolve  # noqa: PLC0415
 
     adapter = Adapter(scorer, plan.goal, purse, state, plan.text_of)
     reflector = Reflector(plan, panel, screen, brakes)

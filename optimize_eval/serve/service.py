@@ -1,22 +1,255 @@
-"""Requests → replies by calling one evaluator, so many calls at once; counts, and a log without contents."""
+"""Requests → replies by calling one evaluator: bodies read, outcomes written, counts, a log.
 
+The example's bytes are cut out of the body, never decoded and encoded again.
+
+An answer is a 200, and so is a wrong one, as it came: the client judges it by the same function. What
+never became an answer is a 500. Nothing that an evaluator did is a 502, 503, 504 or 429, because those are
+retried although nobody wants that; a 503 says that nothing was called.
+
+Where all places are taken, the connection that has been idle the longest gives way, else the one that has
+begun a request the longest ago and not ended it; while there is none, who comes waits in the system's queue,
+which does not last: service answers at once where it has too much to do. What a request means is not known
+here.
+"""
+
+import contextlib
+import errno
+import json
+import re
+import select
+import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from ipaddress import ip_address
+from typing import Any, NamedTuple
 
-from optimize_eval.base.errors import EvaluationError
+import orjson
+
+from optimize_eval.base import strict_json
+from optimize_eval.base.errors import EvaluationError, FailureKind, UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.manners import GivenUp
-from optimize_eval.base.protocol import Payload, Skip
+from optimize_eval.base.protocol import (
+    PROTOCOL_VERSION,
+    Answered,
+    Payload,
+    Skip,
+    check_task_model,
+    decode_answer,
+)
 from optimize_eval.base.version import VERSION
 from optimize_eval.run.attempt import call_with_retries
 from optimize_eval.run.host import Stop
-from optimize_eval.serve import replies
-from optimize_eval.serve.hosts import Hosts, is_of_another_site
-from optimize_eval.serve.payloads import BadPayload, parse_payload
-from optimize_eval.serve.wire import HttpReply, HttpRequest
+from optimize_eval.serve import Limits
+from optimize_eval.serve.http import (
+    AGAIN_IN,
+    BadRequest,
+    Channel,
+    Hosts,
+    HttpReply,
+    HttpRequest,
+    error_reply,
+    is_of_another_site,
+)
+
+_BLANKS = re.compile(r"[ \t\r\n]*")
+_LINE_ENDS = re.compile(r"[\r\n]")  # may only stand between tokens, where a blank does as well
+_DECODER = json.JSONDecoder()
+
+
+class BadPayload(ValueError):
+    """Why a body is not a payload; the text says where."""
+
+
+class _Member(NamedTuple):
+    """The value of a key: decoded, as it is written, and the offset where it begins."""
+
+    value: Any
+    text: str
+    offset: int
+
+
+def parse_payload(body: bytes) -> Payload:
+    r"""Read a payload or raise BadPayload.
+
+    >>> parse_payload(b'{"candidate": "Hi", "example": {"n":  1e2}}').example
+    b'{"n":  1e2}'
+    """
+    text = _decoded(body)
+    members = _members(text)
+    _check_version(text, members)
+    candidate = members.get("candidate")
+    if candidate is None:
+        raise BadPayload('the payload has no "candidate", the text to score')
+    if not isinstance(candidate.value, str):
+        raise _wrong(text, candidate, '"candidate" is not a text')
+    return Payload(
+        candidate=candidate.value,
+        example=_example(text, members.get("example")),
+        task_model=_task_model(text, members.get("task_model")),
+    )
+
+
+def _decoded(body: bytes) -> str:
+    if not body.strip():
+        raise BadPayload("the body is empty: send the payload, one JSON object, in it")
+    try:
+        return body.decode()
+    except UnicodeDecodeError as error:
+        raise BadPayload(
+            f"the body is not UTF-8: byte 0x{body[error.start]:02X} at offset {error.start}"
+        ) from None
+
+
+def _members(text: str) -> dict[str, _Member]:
+    try:
+        value = strict_json.loads(text, unique_keys=True)
+    except strict_json.JsonFault as fault:
+        raise BadPayload(f"{_place(text, fault.offset)}: {fault.reason}") from None
+    if not isinstance(value, dict):
+        raise BadPayload("the body is JSON, but not an object")
+    return dict(_walk(text))
+
+
+def _walk(text: str) -> Iterator[tuple[str, _Member]]:
+    """Find where the values of an object stand, whose text is known to be right."""
+    at = _after_blanks(text, _after_blanks(text, 0) + 1)
+    while text[at] != "}":
+        key, at = _DECODER.raw_decode(text, at)
+        start = _after_blanks(text, _after_blanks(text, at) + 1)
+        value, end = _DECODER.raw_decode(text, start)
+        yield key, _Member(value, text[start:end], start)
+        at = _after_blanks(text, end)
+        if text[at] == ",":
+            at = _after_blanks(text, at + 1)
+
+
+def _after_blanks(text: str, at: int) -> int:
+    match = _BLANKS.match(text, at)
+    return match.end() if match else at
+
+
+def _check_version(text: str, members: dict[str, _Member]) -> None:
+    version = members.get("_protocol_version")
+    if version and (isinstance(version.value, bool) or version.value != PROTOCOL_VERSION):
+        raise _wrong(text, version, f'"_protocol_version" is not {PROTOCOL_VERSION}')
+    if batch := members.get("examples"):
+        raise _wrong(text, batch, '"examples" is a batch, which is not taken here: send one "example" each')
+
+
+def _example(text: str, example: _Member | None) -> bytes | None:
+    if example is None:
+        return None
+    if not isinstance(example.value, dict):
+        raise _wrong(text, example, '"example" is not an object; leave it out where there is none')
+    return _LINE_ENDS.sub(" ", example.text).encode()
+
+
+def _task_model(text: str, named: _Member | None) -> str | None:
+    if named is None:
+        return None
+    if not isinstance(named.value, str):
+        raise _wrong(text, named, '"task_model" is not a text; leave it out where there is none')
+    try:
+        return check_task_model(named.value)
+    except UsageError as error:
+        raise _wrong(text, named, error.message) from None
+
+
+def _wrong(text: str, member: _Member, reason: str) -> BadPayload:
+    return BadPayload(f"{_place(text, member.offset)}: {reason}")
+
+
+def _place(text: str, offset: int) -> str:
+    return f"line {text.count(chr(10), 0, offset) + 1} column {offset - text.rfind(chr(10), 0, offset)}"
+
+
+CARRIED = frozenset(
+    {
+        FailureKind.NO_OUTPUT,
+        FailureKind.INVALID_UTF8,
+        FailureKind.INVALID_JSON,
+        FailureKind.NOT_AN_OBJECT,
+        FailureKind.MISSING_SCORE,
+        FailureKind.SCORE_TYPE,
+        FailureKind.SCORE_NOT_FINITE,
+        FailureKind.REPORTED,
+    }
+)
+_OBJECTS = frozenset({FailureKind.MISSING_SCORE, FailureKind.SCORE_TYPE, FailureKind.REPORTED})
+_SHOWN_HOST = 100
+
+
+def answered(answer: Answered, concurrency: int) -> HttpReply:
+    """Send an answer; declare how many requests are of use at a time, not what the program declared."""
+    told = {"skip": answer.why} if isinstance(answer, Skip) else {"score": answer.score}
+    return _object({**told, **answer.side_info}, concurrency)
+
+
+def failed(error: EvaluationError, concurrency: int) -> HttpReply:
+    """Send what was answered where that is the failure, else an error that names the kind."""
+    if error.kind not in CARRIED or error.answered is None:
+        return error_reply(500, f"{error.kind}: {error.message}", kind=str(error.kind), hint=error.hint)
+    if error.kind in _OBJECTS:
+        return _object(decode_answer(error.answered), concurrency)
+    return HttpReply(status=200, body=error.answered, content_type="application/octet-stream")
+
+
+def _object(answer: dict[str, Any], concurrency: int) -> HttpReply:
+    body = answer | {"_capabilities": {"concurrency": concurrency}}
+    return HttpReply(status=200, body=strict_json.dumps(body) + b"\n")
+
+
+def bad_payload(bad: BadPayload) -> HttpReply:
+    return error_reply(400, str(bad))
+
+
+def from_a_page() -> HttpReply:
+    return error_reply(
+        403,
+        "the request is from a web page (by Origin or Sec-Fetch-Site); pages may not run the evaluator",
+    )
+
+
+def another_host(host: str) -> HttpReply:
+    name = host[:_SHOWN_HOST]
+    return error_reply(
+        403,
+        f"the request is for the host {name!r}, which is not this server: a web page may be behind it",
+        hint="if the host is this server, start it with --allow-host NAME",
+    )
+
+
+def no_such_path() -> HttpReply:
+    return error_reply(404, "there is one path only: POST a payload to /, or GET / to see its state")
+
+
+def no_such_method() -> HttpReply:
+    return error_reply(405, "POST a payload to /, or GET / to see its state", ("Allow", "GET, HEAD, POST"))
+
+
+def busy(seconds: float) -> HttpReply:
+    return error_reply(503, f"nothing was free for {seconds:g} s; nothing was called", AGAIN_IN)
+
+
+def overloaded(waiting: int) -> HttpReply:
+    return error_reply(503, f"{waiting} requests are waiting already; nothing was called", AGAIN_IN)
+
+
+def stopping() -> HttpReply:
+    return error_reply(503, "the server is being stopped", AGAIN_IN)
+
+
+def broken() -> HttpReply:
+    return error_reply(500, "internal: a bug in optimize-eval; its stderr names it", kind="internal")
+
+
+def health(facts: dict[str, str | int]) -> HttpReply:
+    return HttpReply(status=200, body=orjson.dumps(facts, option=orjson.OPT_APPEND_NEWLINE))
+
 
 SCHEMA = "optimize-eval.serve.v1"
 
@@ -58,7 +291,7 @@ class Service:
             reply = self._route(request)
         except Exception as error:  # noqa: BLE001  one request fails, the server stays
             self._log(f"a bug in optimize-eval: {type(error).__name__}")
-            reply = replies.broken()
+            reply = broken()
         return reply
 
     def wake(self) -> None:
@@ -70,11 +303,11 @@ class Service:
         if refusal := self._refusal(request):
             return self._refused(refusal)
         if request.method in _LOOKING:
-            return replies.health(self._facts())
+            return health(self._facts())
         try:
             payload = parse_payload(request.body)
         except BadPayload as bad:
-            return self._refused(replies.bad_payload(bad))
+            return self._refused(bad_payload(bad))
         if payload.task_model is None:
             payload = replace(payload, task_model=self._task_model)
         return self._in_turn(payload)
@@ -82,27 +315,27 @@ class Service:
     def _refusal(self, request: HttpRequest) -> HttpReply | None:
         """Find what is wrong with a request before its body is read."""
         if not self._hosts.admit(host := request.headers.get("host", "")):
-            return replies.another_host(host)
+            return another_host(host)
         if is_of_another_site(request.headers):
-            return replies.from_a_page()
+            return from_a_page()
         if request.path != "/":
-            return replies.no_such_path()
+            return no_such_path()
         if request.method in _LOOKING:
             return None
         if request.method != "POST":
-            return replies.no_such_method()
-        return replies.from_a_page() if "origin" in request.headers else None  # browsers send it
+            return no_such_method()
+        return from_a_page() if "origin" in request.headers else None  # browsers send it
 
     def _in_turn(self, payload: Payload) -> HttpReply:
         """Call when it is this payload's turn; where too many wait, or it takes too long, call nothing."""
         with self._room:
             if self._is_full() and self._waiting >= _MOST_WAITING:
-                return replies.overloaded(self._waiting)
+                return overloaded(self._waiting)
             self._await_turn()
             if self._stop.is_requested:
-                return replies.stopping()
+                return stopping()
             if self._is_full():
-                return replies.busy(self._spec.timeout)
+                return busy(self._spec.timeout)
             self._in_flight += 1
         try:
             return self._call(payload)
@@ -131,20 +364,20 @@ class Service:
                 self._stop.pause,
             )
         except GivenUp:
-            return replies.stopping()
+            return stopping()
         except EvaluationError as error:
             return self._failed(error, time.monotonic() - started)
         self._count("skipped" if isinstance(answer, Skip) else "scored")
         self._tell_note()
-        return replies.answered(answer, self._capacity())
+        return answered(answer, self._capacity())
 
     def _failed(self, error: EvaluationError, seconds: float) -> HttpReply:
         if self._stop.is_over:  # it failed because it was ended
-            return replies.stopping()
+            return stopping()
         self._count("failed")
         self._log(f"failed after {seconds:.2f} s: {error.kind}")
         self._tell_note()
-        return replies.failed(error, self._capacity())
+        return failed(error, self._capacity())
 
     def _refused(self, reply: HttpReply) -> HttpReply:
         self._count("refused")
@@ -178,3 +411,169 @@ class Service:
 
     def _log(self, what: str) -> None:
         self._say(f"{time.strftime('%H:%M:%S')} {self._spec.name}: {what}")
+
+
+_QUEUE = 1024
+_OUT_OF_RESOURCES = 0.1  # seconds to wait where the system has no descriptor or thread for us
+_LOOK_EVERY = 0.05
+_LAST_WORDS = 2.0  # seconds in which connections say that they end
+_LISTEN_HINTS = {
+    errno.EADDRINUSE: "another program listens there: choose another --port, or 0 for a free one",
+    errno.EADDRNOTAVAIL: "this machine has no such address: omit --host, or give one of its own",
+    errno.EACCES: "ports below 1024 need rights of their own: choose a higher --port, or 0 for a free one",
+}
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Open the listening socket; what is in its way is a UsageError."""
+    try:
+        (family, _, _, _, address), *_ = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+    except (OSError, UnicodeError):
+        raise UsageError(f"unknown host {host!r}", hint="omit --host, or give an address") from None
+    try:
+        return socket.create_server(address[:2], family=family, backlog=_QUEUE)
+    except OSError as error:
+        reason = (error.strerror or str(error)).partition(" (while")[0].lower()
+        hint = _LISTEN_HINTS.get(error.errno or 0, "look at --host and --port")
+        raise UsageError(f"cannot listen at {host} port {port}: {reason}", hint=hint) from None
+
+
+def url_of(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+
+
+def is_loopback(listener: socket.socket) -> bool:
+    address = ip_address(listener.getsockname()[0].partition("%")[0])
+    return bool((getattr(address, "ipv4_mapped", None) or address).is_loopback)
+
+
+class Acceptor:
+    """Accepts connections and hands each request on them to `answer`, until it is stopped."""
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        answer: Callable[[HttpRequest], HttpReply],
+        limits: Limits | None = None,
+    ) -> None:
+        self._listener = listener
+        self._answer = answer
+        self._limits = limits or Limits()
+        self._changed = threading.Condition()  # guards what follows
+        self._open: dict[socket.socket, tuple[Channel, threading.Thread]] = {}
+        self._is_stopping = False
+        self._wake, self._woken = socket.socketpair()
+        self._acceptor = threading.Thread(target=self._accept_all, name="accept", daemon=True)
+        self._acceptor.start()
+
+    def stop(self) -> None:
+        """Accept and read no more; requests that have come are still answered."""
+        with self._changed:
+            self._is_stopping = True
+            channels = [channel for channel, _ in self._open.values()]
+            self._changed.notify_all()
+        self._wake.send(b".")
+        self._acceptor.join()
+        self._listener.close()
+        for channel in channels:
+            channel.hang_up()
+
+    def await_end(self, is_over: Callable[[], bool]) -> bool:
+        """Wait until every connection has ended, or it is over; tell whether they have."""
+        with self._changed:
+            while self._open and not is_over():
+                self._changed.wait(_LOOK_EVERY)
+            return not self._open
+
+    def close(self) -> None:
+        """End what is left, after a moment for last words."""
+        if not self._is_stopping:
+            self.stop()
+        until = time.monotonic() + _LAST_WORDS
+        self.await_end(lambda: time.monotonic() > until)
+        with self._changed:
+            left = list(self._open.items())
+        for connection, _ in left:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        for _, (_, thread) in left:
+            thread.join(_LAST_WORDS)
+        self._wake.close()
+        self._woken.close()
+
+    def _accept_all(self) -> None:
+        poller = select.poll()
+        for one in (self._listener, self._woken):
+            poller.register(one, select.POLLIN)
+        while True:
+            poller.poll()
+            if self._is_stopping:
+                return
+            if not self._has_room():
+                continue
+            try:
+                connection, _ = self._listener.accept()
+            except OSError as error:
+                if error.errno in {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}:
+                    self._rest()
+            else:
+                self._admit(connection)
+
+    def _has_room(self) -> bool:
+        """Return True if there is a place for who waits for one; else make one, and wait a moment."""
+        with self._changed:
+            if len(self._open) < self._limits.connections:
+                return True
+            self._send_one_away()
+            self._changed.wait(_LOOK_EVERY)
+            return False
+
+    def _send_one_away(self) -> None:
+        """Hang up on who has been idle the longest, else on who has begun a request and does not end it."""
+        pauses = {pause: one for one, _ in self._open.values() if (pause := one.pause)}
+        least = min(pauses, default=None)
+        is_over = least and time.monotonic() - least.since >= self._limits.patience
+        if least and is_over:  # else its request is about to come
+            pauses[least].send_away()
+
+    def _rest(self) -> None:
+        with self._changed:
+            self._changed.wait(_OUT_OF_RESOURCES)
+
+    def _admit(self, connection: socket.socket) -> None:
+        channel = Channel(connection, self._limits)
+        thread = threading.Thread(target=self._serve, args=(connection, channel), daemon=True)
+        with self._changed:
+            self._open[connection] = channel, thread
+        try:
+            thread.start()
+        except RuntimeError:  # the system has no thread for us
+            self._forget(connection)
+            self._rest()
+
+    def _serve(self, connection: socket.socket, channel: Channel) -> None:
+        with contextlib.suppress(OSError), contextlib.ExitStack() as ending:
+            ending.callback(self._forget, connection)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            try:
+                while (request := channel.next()) is not None and self._reply(channel, request):
+                    pass
+            except BadRequest as refused:
+                channel.send(stopping() if self._is_stopping else refused.reply, is_last=True)
+                channel.linger()
+
+    def _reply(self, channel: Channel, request: HttpRequest) -> bool:
+        """Answer a request and tell whether another may follow."""
+        reply = self._answer(request)
+        is_last = request.is_last or self._is_stopping
+        channel.send(reply, is_last=is_last, without_body=request.method == "HEAD")
+        return not is_last
+
+    def _forget(self, connection: socket.socket) -> None:
+        connection.close()
+        with self._changed:
+            self._open.pop(connection, None)
+            self._changed.notify_all()

@@ -7,7 +7,7 @@ import pytest
 
 from tests.page.browser import Browser
 from tests.page.made import make_run
-from tests.viewer.shelves import served
+from tests.serve.shelves import served
 
 
 @pytest.fixture

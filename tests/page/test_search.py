@@ -11,7 +11,7 @@ from tests.front_door import in_this_process
 from tests.page.browser import Browser
 from tests.page.looks import axe_violations, cells, errors
 from tests.page.made import make_search, report
-from tests.viewer.shelves import served
+from tests.serve.shelves import served
 
 _LINES = (
     "return [...document.querySelectorAll('.diff .line')].map(line => [line.className, line.textContent])"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from optimize_eval.base.protocol import Payload, encode
 from optimize_eval.data.datasets import make_example
-from optimize_eval.serve.payloads import BadPayload, parse_payload
+from optimize_eval.serve.service import BadPayload, parse_payload
 from tests.paths import ROOT
 
 SCHEMA = json.loads((ROOT / "optimize_eval" / "schema" / "payload.schema.json").read_text())

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from optimize_eval.base import strict_json
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.protocol import Answer, Capabilities, ScoreRange, Skip, parse_answer
-from optimize_eval.serve import replies
-from optimize_eval.serve.wire import HttpReply
+from optimize_eval.serve import service
+from optimize_eval.serve.http import HttpReply
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=5)
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | TEXTS
@@ -31,10 +31,10 @@ def outcome(raw: bytes, score_range: ScoreRange) -> Any:
 
 def bridged(raw: bytes) -> HttpReply:
     try:
-        return replies.answered(parse_answer(raw, ScoreRange.ANY), 4)
+        return service.answered(parse_answer(raw, ScoreRange.ANY), 4)
     except EvaluationError as error:
         error.answered = raw
-        return replies.failed(error, 4)
+        return service.failed(error, 4)
 
 
 @given(PRINTED, st.sampled_from(ScoreRange))
@@ -44,11 +44,11 @@ def test_what_is_printed_is_judged_the_same_behind_http(raw: bytes, score_range:
     assert outcome(reply.body, score_range) == outcome(raw, score_range)
 
 
-@pytest.mark.parametrize("kind", sorted(set(FailureKind) - replies.CARRIED))
+@pytest.mark.parametrize("kind", sorted(set(FailureKind) - service.CARRIED))
 def test_what_never_became_an_answer_is_an_error_that_is_not_asked_again(kind: FailureKind) -> None:
     error = EvaluationError(kind, "why", hint="do this", retry_after=0.0)
     error.answered = b'{"score": 1}'
-    reply = replies.failed(error, 4)
+    reply = service.failed(error, 4)
     assert reply.status == 500
     assert strict_json.loads(reply.body.decode(), unique_keys=True) == {
         "error": f"{kind}: why",
@@ -59,4 +59,4 @@ def test_what_never_became_an_answer_is_an_error_that_is_not_asked_again(kind: F
 
 def test_only_concurrency_is_declared() -> None:
     answer = Answer(score=1.0, capabilities=Capabilities(persistent=True, batch=8))
-    assert parse_answer(replies.answered(answer, 3).body).capabilities == Capabilities(concurrency=3)
+    assert parse_answer(service.answered(answer, 3).body).capabilities == Capabilities(concurrency=3)

@@ -23,9 +23,8 @@ from optimize_eval.config.evaluators import ScoringOptions, judge_of, starting_s
 from optimize_eval.evaluators.kinds import connect, kind_of
 from optimize_eval.programs.codec import Url
 from optimize_eval.run.host import Stop
-from optimize_eval.serve.connections import Acceptor, is_loopback, listen, url_of
-from optimize_eval.serve.hosts import hosts_of
-from optimize_eval.serve.service import Service
+from optimize_eval.serve.http import hosts_of
+from optimize_eval.serve.service import Acceptor, Service, is_loopback, listen, url_of
 
 EXAMPLES = """\b
 Examples:

@@ -1,4 +1,4 @@
-"""HTTP on 127.0.0.1: who has the token may read, and nobody may do anything else.
+"""Runs served to a browser on 127.0.0.1: who has the token may read, and no path comes from a browser.
 
 The page's first request brings the token in its address and gets a cookie that is good for the page alone,
 which holds no data; browsers send it to other ports of this machine, too, so it is not the token.
@@ -9,19 +9,66 @@ with a time to end its request, so that who begins many and ends none takes no d
 
 import re
 import secrets
+import threading
 from collections.abc import Callable
 from http import HTTPStatus
+from pathlib import Path
 from typing import Self
 from urllib.parse import parse_qs
 
 from optimize_eval.base import strict_json
 from optimize_eval.base.errors import OptimizeEvalError
+from optimize_eval.findings.wording import RUNNING, how_far
 from optimize_eval.reports.page import document
-from optimize_eval.reports.page.live_page import Snapshot
+from optimize_eval.reports.page.live_page import REST, Live, Snapshot
 from optimize_eval.serve import Limits
-from optimize_eval.serve.connections import Acceptor, listen
-from optimize_eval.serve.wire import HttpReply, HttpRequest
-from optimize_eval.viewer.shelf import Shelf
+from optimize_eval.serve.http import HttpReply, HttpRequest
+from optimize_eval.serve.service import Acceptor, listen
+from optimize_eval.store.listing import ListedRun, State, StoredSearch, list_runs
+
+
+class Shelf:
+    """One run, or all runs of a folder."""
+
+    def __init__(self, folder: Path, rest: float = REST) -> None:
+        self._folder = folder
+        self._rest = rest
+        self._lock = threading.Lock()
+        self._numbers: dict[Path, str] = {}
+        self._live: dict[str, Live] = {}
+
+    def to_dict(self) -> dict[str, object]:
+        """List the runs, the newest first."""
+        runs = [run for run in list_runs(self._folder) if self._may_be_seen(run.folder)]
+        is_one = [run.folder for run in runs] == [self._folder]
+        return {"isOne": is_one, "runs": [self._entry(run) for run in runs]}
+
+    def live(self, number: str) -> Live | None:
+        """Give a run that was listed before."""
+        return self._live.get(number)
+
+    def _may_be_seen(self, folder: Path) -> bool:
+        """Return False for what a symlink leads out of the folder to."""
+        return folder == self._folder or folder.resolve().parent == self._folder.resolve()
+
+    def _entry(self, run: ListedRun) -> dict[str, object]:
+        with self._lock:
+            number = self._numbers.setdefault(run.folder, str(len(self._numbers)))
+            self._live.setdefault(number, Live(run.folder, self._rest))
+        return {
+            "id": number,
+            "name": run.folder.resolve().name,
+            "state": str(run.state),
+            "verdict": run.verdict or (run.search and _progress_of(run.search, run.state)),
+            "reason": run.reason,
+            "created_at": run.created_at,
+        }
+
+
+def _progress_of(search: StoredSearch, state: State) -> str:
+    status = RUNNING if state is State.RUNNING else search.status
+    return how_far(search.calls, search.budget, status, search.sentence)
+
 
 HOST = "127.0.0.1"
 HEADER = "X-Token"

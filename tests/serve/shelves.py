@@ -3,8 +3,7 @@
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from optimize_eval.viewer.server import PageServer
-from optimize_eval.viewer.shelf import Shelf
+from optimize_eval.serve.viewer import PageServer, Shelf
 
 
 def served(folder: Path, **settings: float) -> AbstractContextManager[PageServer]:

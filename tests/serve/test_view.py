@@ -11,13 +11,13 @@ from typing import NamedTuple
 import orjson
 import pytest
 
+from optimize_eval.serve.viewer import HEADER, PageServer
 from optimize_eval.store.journal import sealed
-from optimize_eval.viewer.server import HEADER, PageServer
 from tests.cli.made_runs import ENDED, make
 from tests.front_door import Cli
 from tests.page.made import make_run
 from tests.paths import PROGRAM
-from tests.viewer.shelves import served
+from tests.serve.shelves import served
 
 
 class Said(NamedTuple):

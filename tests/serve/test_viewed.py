@@ -15,7 +15,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from optimize_eval.viewer.server import HEADER
+from optimize_eval.serve.viewer import HEADER
 from tests.front_door import Cli
 from tests.paths import PROGRAM
 from tests.tools import need
