@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from optimize_eval.fakes.model import FakeServer
-from optimize_eval.fakes.rules_file import load_rules
+from optimize_eval.fakes.rules import load_rules
 from tests.serving import serving
 
 Rule = Mapping[str, Any]

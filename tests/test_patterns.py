@@ -32,7 +32,7 @@ _MADE: dict[str, tuple[str, list[str | bytes]]] = {
     "evaluators/forbidden.py:pattern": (f"{_OF_OTHERS}; the evaluator ends in its time", []),
     r"evaluators/routing.py:f'(?<!\\w){re.escape(word)}(?!\\w)'": (_ESCAPED, [r"(?<!\w)aa(?!\w)"]),
     "optimize_eval/callables.py:pattern": (_OF_OTHERS, []),
-    "optimize_eval/fakes/rules_file.py:pattern": (_OF_OTHERS, []),
+    "optimize_eval/fakes/rules.py:pattern": (_OF_OTHERS, []),
     "optimize_eval/models/providers.py:start": ("a table", [*vars(providers)["_PROVIDERS"]]),
     r"optimize_eval/models/requests.py:f'\\b{name}\\b'": (_ESCAPED, [r"\bmax_tokens\b"]),
     r"optimize_eval/models/refusals.py:f'\\b{name}\\b'": (_ESCAPED, [r"\bmax_tokens\b"]),

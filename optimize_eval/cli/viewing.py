@@ -30,10 +30,7 @@ _LEADS = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" conten
 @contextmanager
 def serving(folder: Path, port: int = 0) -> Iterator[str]:
     """Serve a run, or a folder of runs, while the block goes on; give the address, with its token."""
-    from optimize_eval.serve.viewer import (  # noqa: PLC0415  few need it
-        PageServer,
-        Shelf,
-    )
+    from optimize_eval.serve.viewer import PageServer, Shelf  # noqa: PLC0415  few need it
 
     with PageServer(Shelf(folder), port) as server:
         yield server.url

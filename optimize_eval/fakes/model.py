@@ -20,10 +20,9 @@ from pathlib import Path
 from socketserver import StreamRequestHandler, ThreadingTCPServer
 from typing import Any, BinaryIO, NoReturn
 
-from optimize_eval.fakes import answers, rules_file
-from optimize_eval.fakes.answers import CannedReply, Hangup
-from optimize_eval.fakes.rules import CHAT, ChatRequest, Rules
-from optimize_eval.fakes.rules_file import BadRules, load_rules
+from optimize_eval.fakes import rules as answers
+from optimize_eval.fakes import rules as rules_file
+from optimize_eval.fakes.rules import CHAT, BadRules, CannedReply, ChatRequest, Hangup, Rules, load_rules
 
 _LONGEST_BODY = 64 * 1024 * 1024
 _LONGEST_LINE = 64 * 1024
