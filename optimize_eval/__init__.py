@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     )
     from optimize_eval.data.datasets import load_dataset
     from optimize_eval.programs.leftovers import adopt_orphans
-    from optimize_eval.results import Run, RunResults, load_run
+    from optimize_eval.results import Run, load_run
     from optimize_eval.store.records import RunRecord
 
 __all__ = [
@@ -41,7 +41,6 @@ __all__ = [
     "Progress",
     "Run",
     "RunRecord",
-    "RunResults",
     "ScoreRange",
     "Search",
     "Skipped",
@@ -69,7 +68,6 @@ _HOMES = {
     "Progress": "base.outcome",
     "Run": "results",
     "RunRecord": "store.records",
-    "RunResults": "results",
     "ScoreRange": "base.protocol",
     "Search": "api_search",
     "Skipped": "base.errors",

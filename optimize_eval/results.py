@@ -119,9 +119,6 @@ class Run:
         return {"": board, **own_boards(run)} if board else {}
 
 
-RunResults = Run  # its name before `sweep` returned it
-
-
 def load_run(path: str | Path) -> Run:
     """Open a run's folder for reading; raises UsageError where there is no run.
 

@@ -18,9 +18,8 @@ from tests.tools import need
 
 def test_the_public_names_are_sorted_and_all_there() -> None:
     assert optimize_eval.__all__ == sorted(optimize_eval.__all__)
-    former = {"RunResults": "Run"}
     for name in optimize_eval.__all__:
-        assert getattr(optimize_eval, name).__name__ == former.get(name, name)
+        assert getattr(optimize_eval, name).__name__ == name
     assert set(optimize_eval.__all__) < set(dir(optimize_eval))
 
 

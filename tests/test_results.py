@@ -10,7 +10,7 @@ from xml.etree.ElementTree import fromstring
 import orjson
 import pytest
 
-from optimize_eval import RunRecord, RunResults, UsageError, load_run
+from optimize_eval import Run, RunRecord, UsageError, load_run
 from optimize_eval.findings.summary_shape import FIRST_SCHEMA, Summary, summary_from
 from optimize_eval.reports.row_formats import find_columns
 from optimize_eval.store.folder import JOURNAL, MANIFEST
@@ -35,11 +35,11 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def results(folder: Path) -> RunResults:
+def results(folder: Path) -> Run:
     return load_run(folder)
 
 
-def test_the_typed_summary_is_the_document(cli: Cli, results: RunResults) -> None:
+def test_the_typed_summary_is_the_document(cli: Cli, results: Run) -> None:
     document = cli("report", "r", "--json").json
     summary = results.summary
     assert summary.document == document
@@ -47,7 +47,7 @@ def test_the_typed_summary_is_the_document(cli: Cli, results: RunResults) -> Non
     assert orjson.dumps(summary.to_dict()) == orjson.dumps(document), "keys are in their order, too"
 
 
-def test_a_summary_of_the_first_version_is_read_as_far_as_it_goes(results: RunResults) -> None:
+def test_a_summary_of_the_first_version_is_read_as_far_as_it_goes(results: Run) -> None:
     document = dict(results.summary.document)
     for name in ("selection", "score_ranges", "judges", "clusters", "replies", "not_told_apart"):
         del document[name]
@@ -62,7 +62,7 @@ def test_a_summary_of_the_first_version_is_read_as_far_as_it_goes(results: RunRe
 
 
 @pytest.mark.parametrize("missing", ["verdict", "units", "rows"])
-def test_what_is_no_summary_is_refused(results: RunResults, missing: str) -> None:
+def test_what_is_no_summary_is_refused(results: Run, missing: str) -> None:
     document = {name: value for name, value in results.summary.document.items() if name != missing}
     with pytest.raises(LookupError):
         summary_from(document)
@@ -70,7 +70,7 @@ def test_what_is_no_summary_is_refused(results: RunResults, missing: str) -> Non
         summary_from({**results.summary.document, "schema": "optimize-eval.summary.v9"})
 
 
-def test_what_was_a_mapping_before_it_had_a_type_may_be_looked_into_as_one(results: RunResults) -> None:
+def test_what_was_a_mapping_before_it_had_a_type_may_be_looked_into_as_one(results: Run) -> None:
     summary = results.summary
     assert summary.selection is not None
     assert summary.selection["k"] == summary.selection.k == 2
@@ -78,7 +78,7 @@ def test_what_was_a_mapping_before_it_had_a_type_may_be_looked_into_as_one(resul
     assert summary.verdict.by["from"] == summary.verdict.by.from_
 
 
-def test_numbers_are_there_by_name(results: RunResults) -> None:
+def test_numbers_are_there_by_name(results: Run) -> None:
     summary: Summary = results.summary
     better = next(row for row in summary.rows if row.candidate == "better")
     assert better.vs_baseline is not None
@@ -88,7 +88,7 @@ def test_numbers_are_there_by_name(results: RunResults) -> None:
     assert summary.rows[0].vs_baseline is None
 
 
-def test_records_are_typed_and_may_be_read_again_and_again(results: RunResults) -> None:
+def test_records_are_typed_and_may_be_read_again_and_again(results: Run) -> None:
     records = list(results.records)
     assert len(records) == len(results.records) == 210
     assert list(results.records) == records
@@ -122,12 +122,12 @@ def test_records_are_typed_and_may_be_read_again_and_again(results: RunResults) 
     )
 
 
-def test_two_may_read_at_the_same_time(results: RunResults) -> None:
+def test_two_may_read_at_the_same_time(results: Run) -> None:
     for one, other in zip(results.records, results.records, strict=True):
         assert one == other
 
 
-def test_a_run_and_its_records_are_short_to_look_at(folder: Path, results: RunResults) -> None:
+def test_a_run_and_its_records_are_short_to_look_at(folder: Path, results: Run) -> None:
     assert repr(results) == f"<run {str(folder)!r}: 210 of 210 calls done>"
     assert repr(results.records) == f"<210 records of {str(folder)!r}>"
 
@@ -149,7 +149,7 @@ def test_a_notebook_shows_the_verdict_and_the_tables_with_nothing_foreign_in_for
 
 
 def test_records_laid_flat_have_the_columns_of_the_table_and_the_means_of_the_summary(
-    results: RunResults,
+    results: Run,
 ) -> None:
     flat = [record.flat() for record in results.records]
     assert list(dict.fromkeys(name for row in flat for name in row)) == list(
@@ -179,7 +179,7 @@ def test_where_there_is_no_run_it_says_so(folder: Path, missing: str) -> None:
 
 @pytest.mark.parametrize("content", [b"x\n", b"", None], ids=["other", "empty", "gone"])
 def test_a_journal_that_changes_under_a_reader_is_told(
-    folder: Path, results: RunResults, content: bytes | None
+    folder: Path, results: Run, content: bytes | None
 ) -> None:
     if content is None:
         (folder / JOURNAL).unlink()
@@ -191,7 +191,7 @@ def test_a_journal_that_changes_under_a_reader_is_told(
         _ = results.summary
 
 
-def test_a_number_that_was_edited_under_a_reader_is_told(folder: Path, results: RunResults) -> None:
+def test_a_number_that_was_edited_under_a_reader_is_told(folder: Path, results: Run) -> None:
     journal = (folder / JOURNAL).read_bytes()
     assert b'"attempts":1' in journal
     (folder / JOURNAL).write_bytes(journal.replace(b'"attempts":1', b'"attempts":2'))

@@ -15,7 +15,6 @@ from xml.etree.ElementTree import fromstring
 
 import pytest
 
-import optimize_eval
 from optimize_eval import DataError, Progress, Run, UsageError, load_run, sweep
 from tests.front_door import Cli
 from tests.loading import DEAR, OF_MODELS
@@ -465,7 +464,3 @@ def test_ctrl_c_twice_ends_at_once_whatever_still_runs(made: Project) -> None:
     assert swept().status == "done"
     assert not known & made.asked().keys()
     assert summary(Path("r")) == undisturbed()
-
-
-def test_both_names_of_a_run_are_one() -> None:
-    assert optimize_eval.RunResults is optimize_eval.Run
