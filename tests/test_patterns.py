@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from optimize_eval.base import secrets, strict_yaml
+from optimize_eval.base import secrets
 from optimize_eval.data import other_tools
 from optimize_eval.models import providers
 from tests.backtracking import MOST, Pattern
@@ -39,10 +39,6 @@ _MADE: dict[str, tuple[str, list[str | bytes]]] = {
     "optimize_eval/data/other_tools.py:mark": (
         "a table",
         [f"(?m){mark}" for _, _, marks in vars(other_tools)["_TOOLS"] for mark in marks],
-    ),
-    "optimize_eval/base/strict_yaml.py:pattern": (
-        "a table",
-        [rule for rule, _ in vars(strict_yaml)["_RULES"]],
     ),
     f"optimize_eval/base/secrets.py:{_JOINED}": (_ESCAPED, [vars(secrets)["_escaped"]("&").pattern]),
     "optimize_eval/base/secrets.py:pattern": (

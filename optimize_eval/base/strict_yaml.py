@@ -1,22 +1,27 @@
 """YAML read as data alone, with a reason and a place for every error, in words for those who wrote it.
 
-A parser tells where it could not go on, in words about itself. What is meant is told by the line: a tab, a
-quote or bracket that stays open, a key without its colon, a line that begins in a column of its own.
+A parser's words are about itself, so none of them is handed on. What people get wrong most often has words of
+its own: a tab, an open quote or bracket, a missing colon, a key given twice. All else is one sentence with
+the lines that it is about.
 
 `loads` makes values of it, and takes no aliases. `compose` makes nodes, each with its place, for those who
 check more than a value; keys that are given twice are theirs to find.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import yaml
 
 from optimize_eval.base.frozen import frozen
 
-_COMMENT = re.compile(r"\s*#")
-_LONGEST = 40
+_LONGEST = 60
+_NO_YAML = "this is no YAML here"
+_KEY = re.compile(r"\s*(?:- +)*[^\s#'\"\[{&*!|>%@`-][^:]*:(?:\s|$)")
+_SPACELESS = re.compile(r"\s*(?:- +)*([\w.$-]+):([^\s/:].*)")
+
+Explained = tuple[str, Any]  # the reason, and the mark of what it is about
 
 
 @frozen
@@ -25,9 +30,8 @@ class Stop:
 
     error: yaml.MarkedYAMLError
     lines: Sequence[str]
-    last: Any = None  # the last token that has a place in what was read
+    last: Any = None  # the last token that is a text
     opened: Any = None  # the mark of the innermost collection that is still open
-    in_brackets: bool = False
 
     @property
     def at(self) -> Any:
@@ -43,279 +47,89 @@ class Stop:
     def rest(self, mark: Any) -> str:
         return self.line(mark)[mark.column :]
 
-    def begins_line(self) -> bool:
-        return not self.line(self.at)[: self.at.column].strip()
 
-    def above(self) -> tuple[int, str] | None:
-        """Find the last line above that has something on it, counted from 0."""
-        lines = [*enumerate(self.lines[: self.at.line])]
-        return next((one for one in reversed(lines) if one[1].strip() and not _COMMENT.match(one[1])), None)
-
-
-def moved(mark: Any, line: int, column: int) -> Any:
-    """Make a mark of another place in the same text, both counted from 0."""
-    return yaml.Mark(mark.name, 0, line, column, None, None)
-
-
-def indent(line: str) -> int:
-    return len(line) - len(line.lstrip(" "))
-
-
-def shortened(text: str) -> str:
-    text = text.strip()
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-
-
-Told = tuple[str, Any]  # the reason, and the mark of what it is about
-
-_DIRECTIVE = "a line that begins with % is for YAML itself: omit it"
-_QUOTE_IT = "put the whole value in quotes"
-_ELSE = "this cannot be read as YAML: check the quotes, brackets, colons and the indentation here and above"
-_KEY = re.compile(r"\s*(?:- +)*[^\s#'\"\[{&*!|>%@`-][^:]*:(?:\s|$)")
-_SPACELESS = re.compile(r"\s*(?:- +)*([\w.$-]+):([^\s/:].*)")
-_WORDS = re.compile(r"([\w.$-]{3,})\s+(\S.*)")
-
-
-def explained(stop: Stop) -> Told:
+def explained(stop: Stop) -> Explained:
     """Say what is wrong, and where that is."""
-    problem = " ".join(str(stop.error.problem or "").split())
     if type(stop.error) is yaml.MarkedYAMLError:  # of our own loader
-        return problem, stop.at
+        return str(stop.error.problem), stop.at
     if stop.at is None:
-        return _ELSE, None
-    if (tab := _tab(stop)) is not None:
-        return tab
-    for pattern, tell in _RULES:
-        if found := re.match(pattern, problem):
-            return tell(stop, found)
-    return _ELSE, stop.at
+        return _NO_YAML, None
+    rules = (_tab, _open_quote, _open_bracket, _no_colon)
+    return next((said for rule in rules if (said := rule(stop))), (_no_yaml(stop), stop.at))
 
 
-def _tab(stop: Stop) -> Told | None:
-    before = stop.line(stop.at)[: stop.at.column]
-    line = stop.line(stop.at)
+def _tab(stop: Stop) -> Explained | None:
+    line, at = stop.line(stop.at), stop.at
     indentation = line[: len(line) - len(line.lstrip())]
     if "\t" in indentation:
-        return "this line is indented with a tab: YAML takes spaces only", moved(
-            stop.at, stop.at.line, indentation.index("\t")
-        )
-    if stop.rest(stop.at).startswith("\t") and before.strip():
-        return "a tab stands before the value: write a space", stop.at
+        mark = yaml.Mark(at.name, 0, at.line, indentation.index("\t"), None, None)
+        return "this line is indented with a tab: YAML takes spaces only", mark
+    if stop.rest(at).startswith("\t") and line[: at.column].strip():
+        return "a tab stands before the value: write a space", at
     return None
 
 
-def _no_start(stop: Stop, found: re.Match[str]) -> Told:
-    return f"a value may not begin with {found[1]}: {_QUOTE_IT}", stop.at
-
-
-def _open_quote(stop: Stop, _: re.Match[str]) -> Told:
-    quote = stop.rest(stop.since)[:1]
-    return f"the text that begins here with {quote} has no closing {quote}", stop.since
-
-
-def _two_colons(stop: Stop, _: re.Match[str]) -> Told:
-    line, before = stop.line(stop.at), stop.line(stop.at)[: stop.at.column]
-    if _KEY.match(before):
-        return f"a second ': ' stands in one line: {_QUOTE_IT}", stop.at
-    above = stop.above()
-    if above and (glued := spaceless(above[1])):
-        return glued, moved(stop.at, above[0], indent(above[1]))
-    if above and indent(line) > indent(above[1]):
+def _open_quote(stop: Stop) -> Explained | None:
+    """Find a quote that nothing closes, or that closes at the next text's quote some lines below."""
+    problem, text = str(stop.error.problem), stop.last
+    if "unexpected end of stream" in problem or "unexpected document separator" in problem:
+        quote = stop.rest(stop.since)[:1]
+        return f"the text that begins here with {quote} has no closing {quote}", stop.since
+    if text and text.style in {"'", '"'} and text.start_mark.line < text.end_mark.line == stop.at.line:
         reason = (
-            f"{before.strip()}: is indented more than line {above[0] + 1}, which has a value already: "
-            "begin both in the same column"
-        )
-        return reason, moved(stop.at, stop.at.line, indent(line))
-    return f"a key and its ': ' cannot stand here: check the indentation, or {_QUOTE_IT}", stop.at
-
-
-def _no_colon(stop: Stop, _: re.Match[str]) -> Told:
-    text = stop.rest(stop.since).rstrip()
-    if re.match(r"-[^\s-]", text):
-        return f"a space is missing after the dash: - {shortened(text[1:])}", stop.since
-    if glued := spaceless(text):
-        return glued, stop.since
-    words = _WORDS.fullmatch(text)
-    meant = f" (did you mean `{words[1]}: {shortened(words[2])}`?)" if words else ""
-    reason = (
-        f"this line has no colon after its key{meant}; a text that goes on from the line above is "
-        "indented more than its key"
-    )
-    return reason, stop.since
-
-
-def _no_end(stop: Stop, found: re.Match[str]) -> Told:
-    """Tell what stands where another key, entry or the end was expected."""
-    sign = found[1]
-    if sign in "]}":
-        return f"this {sign} closes nothing: no {'[' if sign == ']' else '{'} is open", stop.at
-    if stop.begins_line():
-        return _misplaced(stop, sign)
-    if isinstance(stop.last, yaml.ScalarToken) and stop.last.style in {"'", '"'}:
-        return _after_quotes(stop, stop.last)
-    if isinstance(stop.last, yaml.FlowMappingEndToken | yaml.FlowSequenceEndToken):
-        return f"something stands after the closing bracket: {_QUOTE_IT} where it is a text", stop.at
-    return _ELSE, stop.at
-
-
-def _misplaced(stop: Stop, sign: str) -> Told:
-    """Tell what is wrong with a line that begins with what cannot follow the line above."""
-    if isinstance(stop.last, yaml.ScalarToken) and stop.last.style in {"|", ">"}:
-        reason = (
-            f"this line is indented less than the first line of the text that begins in line "
-            f"{stop.last.start_mark.line + 2}, and more than its key"
-        )
-        return reason, stop.at
-    if stop.at.column == stop.since.column:
-        if sign == "-":
-            return "an entry of a list stands among keys: a list is under a key of its own", stop.at
-        return "a key stands among the entries of a list: each entry begins with '- '", stop.at
-    above = stop.above()
-    columns = {stop.since.column, *(_columns(above[1]) if above else ())}
-    if stop.at.column in columns:
-        return "nothing can follow here: the value of the line above ends on that line", stop.at
-    could = " or ".join(str(column + 1) for column in sorted(columns))
-    reason = (
-        f"wrong indentation: this line begins in column {stop.at.column + 1}, the lines that it could "
-        f"belong to begin in column {could}"
-    )
-    return reason, stop.at
-
-
-def _columns(line: str) -> Sequence[int]:
-    """Give the columns in which a line's entry and its key begin."""
-    dashes = re.match(r" *(?:- +)*", line)
-    return indent(line), dashes.end() if dashes else 0
-
-
-def _after_quotes(stop: Stop, text: Any) -> Told:
-    quote, line = text.style, text.start_mark.line
-    if line != text.end_mark.line:
-        reason = (
-            f"the text that begins here with {quote} ends in line {text.end_mark.line + 1}, where something "
-            f"follows: is a closing {quote} missing?"
+            f"the text that begins here with {text.style} ends in line {text.end_mark.line + 1}, where "
+            f"something follows: is a closing {text.style} missing?"
         )
         return reason, text.start_mark
-    escaped = "''" if quote == "'" else '\\"'
-    return (
-        f"something stands after the closing {quote}: a {quote} inside a text is written {escaped}",
-        stop.at,
+    return None
+
+
+def _open_bracket(stop: Stop) -> Explained | None:
+    opening = stop.rest(stop.opened)[:1] if stop.opened else ""
+    if opening not in {"[", "{"}:
+        return None
+    is_at_key = stop.at.line > stop.opened.line and _KEY.match(stop.line(stop.at))
+    if is_at_key or stop.at.line >= len(stop.lines):
+        return f"the {opening} that stands here is not closed", stop.opened
+    return None
+
+
+def _no_colon(stop: Stop) -> Explained | None:
+    text = stop.rest(stop.since)
+    if "expected ':'" not in str(stop.error.problem) or text.startswith("-"):
+        return None
+    reason = (
+        "this line has no colon after its key; a text that goes on from the line above is indented more than "
+        "its key"
     )
-
-
-def _no_comma(stop: Stop, found: re.Match[str]) -> Told:
-    bracket, sign = found[1], found[2]
-    opening = "[" if bracket == "]" else "{"
-    is_later = stop.at.line > stop.since.line
-    if sign == "<stream end>" or (is_later and _KEY.match(stop.line(stop.at))):
-        return f"the {opening} that stands here is not closed: no {bracket} follows", stop.since
-    if sign == ":":
-        return "a second ': ' stands in one entry: a comma is missing, or quotes around a text", stop.at
-    return (
-        f"a comma is missing before this, or a {bracket} for the {opening} of line {stop.since.line + 1}",
-        stop.at,
-    )
-
-
-def _no_value(stop: Stop, found: re.Match[str]) -> Told:
-    if stop.in_brackets and found[1] == "<stream end>" and stop.opened:
-        return f"the {stop.rest(stop.opened)[:1]} that stands here is not closed", stop.opened
-    if stop.in_brackets:
-        return f"a value is missing before this {found[1]}", stop.at
-    return _no_start(stop, found)
-
-
-def _alias(stop: Stop, found: re.Match[str]) -> Told:
-    return (
-        f"*{found[1]} is an alias, and no &{found[1]} stands above; where it is a text, {_QUOTE_IT}",
-        stop.at,
-    )
-
-
-def _anchor_twice(stop: Stop, _: re.Match[str]) -> Told:
-    return f"this anchor is given twice, first in line {stop.since.line + 1}", stop.at
-
-
-def _special(stop: Stop, found: re.Match[str]) -> Told:
-    if "directive" in (context := stop.error.context or ""):
-        return _DIRECTIVE, stop.at
-    if "block scalar" in context:
-        return _indicator(stop, found)
-    return f"a value that begins with {stop.rest(stop.since)[:1]} is special in YAML: {_QUOTE_IT}", stop.since
-
-
-def _escape(stop: Stop, _: re.Match[str]) -> Told:
-    sign = stop.rest(stop.at)[:1]
-    return (
-        f"\\{sign} is no escape in a text between double quotes: write \\\\{sign}, or use single quotes",
-        stop.at,
-    )
-
-
-def _digits(stop: Stop, found: re.Match[str]) -> Told:
-    return f"this escape needs {found[1]} hexadecimal digits: write \\\\ for a backslash", stop.at
-
-
-def _indicator(stop: Stop, _: re.Match[str]) -> Told:
-    sign = stop.rest(stop.since)[:1]
-    return (
-        f"after {sign} the text begins on the next line; where {sign} is part of a text, {_QUOTE_IT}",
-        stop.since,
-    )
-
-
-def _entry(stop: Stop, _: re.Match[str]) -> Told:
-    if stop.begins_line():
-        return "an entry of a list cannot stand here: check the indentation, and the line above", stop.at
-    return f"a list begins on the line after its key; where '- ' is part of a text, {_QUOTE_IT}", stop.at
-
-
-def _tag(stop: Stop, found: re.Match[str]) -> Told:
-    return f"the tag {found[1]} is not taken", stop.at
-
-
-def _plainly(reason: str) -> Callable[[Stop, re.Match[str]], Told]:
-    return lambda stop, _: (reason, stop.at)
-
-
-# By PyYAML's words, in the order in which they are tried.
-_RULES: Sequence[tuple[str, Callable[[Stop, re.Match[str]], Told]]] = (
-    (r"found character '(.+)' that cannot start", _no_start),
-    (r"found unexpected (end of stream|document separator)", _open_quote),
-    (r"mapping values are not allowed", _two_colons),
-    (r"could not find expected ':'", _no_colon),
-    (r"expected <block end>, but found '(.+)'", _no_end),
-    (r"expected ',' or '([\]}])', but got '(.+)'", _no_comma),
-    (r"expected the node content, but found '(.+)'", _no_value),
-    (r"found undefined alias '(.+)'", _alias),
-    (r"second occurrence", _anchor_twice),
-    (r"found unknown escape character", _escape),
-    (r"expected escape sequence of (\d) hexadecimal", _digits),
-    (r"sequence entries are not allowed", _entry),
-    (r"but found another document", _plainly("a second document begins here: one file holds one document")),
-    (
-        r"expected '<document start>'",
-        _plainly("this stands after the end of the document: check the line above"),
-    ),
-    (r"found unhashable key", _plainly("a key must be a text")),
-    (r"could not determine a constructor for the tag '(.+)'", _tag),
-    (r"expected a mapping.* for merging", _plainly("<< merges mappings")),
-    (r"found (incompatible|duplicate) YAML", _plainly(_DIRECTIVE)),
-    (r"(expected|found) ", _special),
-)
+    return spaceless(text) or reason, stop.since
 
 
 def spaceless(text: str) -> str:
     """Say what a text may mean that is a key without a space after its colon; "" where it is none."""
-    found = _SPACELESS.match(text)
-    return f"a space is missing after the colon: {found[1]}: {shortened(found[2])}" if found else ""
+    key = _SPACELESS.match(text)
+    return f"a space is missing after the colon: {key[1]}: {_shortened(key[2])}" if key else ""
+
+
+def _no_yaml(stop: Stop) -> str:
+    """Show the line where reading ended, and the one above, which is often to blame."""
+    above = next((line for line in reversed(stop.lines[: stop.at.line]) if line.strip()), "")
+    here = stop.line(stop.at)
+    lines = " below ".join(f"`{_shortened(line)}`" for line in (here, above) if line.strip())
+    return f"{_NO_YAML}: {lines}; check quotes, brackets, colons and the indentation"
+
+
+def _shortened(text: str) -> str:
+    text = text.strip()
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 class YamlFault(ValueError):
     """Why a text is not acceptable YAML, and on which line and column, counted from 1."""
 
     def __init__(self, reason: str, line: int | None = None, column: int | None = None) -> None:
-        super().__init__(reason if line is None else f"{reason} (at line {line})")
+        at = "" if line is None else f" (at line {line}, column {column})" if column else f" (at line {line})"
+        super().__init__(reason + at)
         self.reason = reason
         self.line = line
         self.column = column
@@ -328,20 +142,16 @@ _DEEPEST = 100
 _TOO_DEEP = "nested too deeply"
 
 
-_TOLD = (yaml.ScalarToken, yaml.FlowMappingEndToken, yaml.FlowSequenceEndToken, yaml.AliasToken)
-
-
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # it has no types
     """Refuses keys that are given twice, depth, and aliases, of which few lines can make very much."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        self.text = text
-        self.last: Any = None  # token with a value or bracket, to tell what stands before a fault
+        self.last: Any = None
 
     def get_token(self) -> Any:
         token = super().get_token()
-        if isinstance(token, _TOLD):
+        if isinstance(token, yaml.ScalarToken):
             self.last = token
         return token
 
@@ -419,8 +229,8 @@ def _done(text: str, loader: type[_Loader], what: str) -> Any:
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         raise YamlFault(f"the character U+{error.character:04X} may not stand in YAML", line) from None
-    except yaml.YAMLError as error:
-        raise YamlFault(" ".join(str(error).split())) from None
+    except yaml.YAMLError:
+        raise YamlFault(_NO_YAML) from None
     except RecursionError:
         raise YamlFault(_TOO_DEEP) from None
     except ValueError as error:  # a date or a number that is none
@@ -433,5 +243,4 @@ def _stop(error: yaml.MarkedYAMLError, reader: Any, text: str) -> Stop:
         lines=text.splitlines(),
         last=reader and reader.last,
         opened=reader.marks[-1] if reader and reader.marks else None,
-        in_brackets=reader is not None and reader.flow_level > 0,
     )
