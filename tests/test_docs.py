@@ -177,6 +177,18 @@ def test_every_path_that_the_contributing_page_names_is_there() -> None:
     assert not missing
 
 
+@need("bash")
+def test_every_path_that_ci_names_is_there() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / ".ci" / "run", ROOT / ".ci" / "page")]
+    paths = [
+        path
+        for text in texts
+        for path in re.findall(r"\b(?:tests|optimize_eval)/[\w./{,}-]*\w}?[\w.]*", text)
+    ]
+    assert len(paths) > 3
+    subprocess.run(["bash", "-c", f"ls -d {' '.join(paths)}"], cwd=ROOT, check=True, capture_output=True)
+
+
 def test_the_set_up_is_two_blocks_of_one_line_each() -> None:
     section = section_of("README.md", "Set up")
     blocks = [code for language, code in _BLOCK.findall(section) if language == "sh"]

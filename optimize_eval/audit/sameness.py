@@ -1,4 +1,4 @@
-"""Rows of data files that say the same or nearly, found again by other means than rows/leaks."""
+"""Rows of data files that say the same or nearly, found again by other means than data/leaks."""
 
 import csv
 import hashlib

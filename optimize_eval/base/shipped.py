@@ -14,7 +14,7 @@ LANGUAGES = {".py": "Python", ".sh": "sh"}  # by suffix, of what `@NAME` can nam
 _PACKAGE = Path(__file__).resolve().parents[1]
 _SHARED = r"(?m)^(?:from|import) (_[a-z]\w*)\b"
 _BEFORE_WORDS = r'(?:#!.*\n)?[^\w"]*(?:r?""")?'  # the sign of a comment or of a docstring
-_SENTENCE_END = r"(?<=[.?!])\s|\n"
+_SENTENCE_END = r'(?<=[.?!])\s|\n|"""'
 _TITLE = r"^[\w ,-]+: "
 
 

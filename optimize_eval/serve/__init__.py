@@ -1,9 +1,9 @@
 """A command evaluator behind HTTP: what `optimize-eval serve` runs.
 
-connections listens and holds a bounded number of connections; wire reads requests off one and writes
-replies to it; hosts says whom a request may be for; payloads reads request bodies; replies says which
-status and body an outcome is; service calls the evaluator, so many calls at a time. Evaluators that are
-reached over HTTP are programs/servers/endpoint's business.
+http reads requests off a connection, writes replies to it and says whom a request may be for; service holds
+a bounded number of connections, reads bodies as payloads, calls the evaluator, so many calls at a time, and
+says which status and body an outcome is; viewer serves runs to a browser. Evaluators that are reached over
+HTTP are programs/served's business.
 
 The principle is that the client judges: an answer that is wrong goes back as it came, so that the client
 finds the same failure in it. What never became an answer is a 500, which is a failure to every client.

@@ -18,6 +18,17 @@ def test_in_a_checkout_it_stands_beside_the_package() -> None:
     assert shipped.metric_path("exact_match") == ROOT / "evaluators" / "exact_match.py"
 
 
+def test_the_summary_of_a_program_is_its_first_sentence(tmp_path: Path) -> None:
+    for words in (
+        '"""Title: 1 when so, else 0."""',
+        '"""Title: 1 when so, else 0. Or so."""',
+        "# 1 when so, else 0.",
+    ):
+        program = tmp_path / "metric.py"
+        program.write_text(f"#!/usr/bin/env python3\n{words}\n\nimport sys\n")
+        assert shipped.summary_of(program) == "1 when so, else 0."
+
+
 def test_a_wheel_carries_it_and_claims_no_other_top_level_name(tmp_path: Path) -> None:
     subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path],

@@ -1,4 +1,4 @@
-"""What the fields of a task file may be: tables, and (`entities`, `values`) what tables are made of.
+"""A task in YAML: its file is read (`yaml_file`), held to tables (`fields`, `*_fields`), and made plain data.
 
-`nodes` are values with their places, `context` is where problems go. What a file is, is not known here.
+`loading` puts this together, `making` makes the data. What the values mean is known to `tasks` alone.
 """
