@@ -32,80 +32,6 @@ if TYPE_CHECKING:
     from optimize_eval.tasks.prompts import PromptFile
 
 
-def model_specs(
-    texts: Sequence[str],
-    how: EvaluatorSpec,
-    task: Tasks,
-    metrics: Iterable[str] = (),
-    *,
-    sandbox: str = "",
-    tables: "Mapping[str, NamedModel] | None" = None,
-) -> tuple[EvaluatorSpec, ...]:
-    """Make the models of texts; what is the same for all of them is said by `how` and `task`.
-
-    A text may be the name of one of `tables`, which are those of a sweep file.
-    """
-    known = tables or {}
-    if task.api_base:
-        check_one_base(text for text in texts if not text.endswith(SUFFIX) and text not in known)
-    scorers = tuple(metrics)
-    return named_apart(spec for text in texts for spec in _models(text, how, task, scorers, sandbox, known))
-
-
-def identified(model: EvaluatorSpec) -> EvaluatorSpec:
-    """Digest what a model is, once for all evaluators."""
-    task = tasks_of(model)
-    return replace(model, target=replace(task, known_as=identify_model(task.model, model)))
-
-
-def _models(
-    text: str,
-    how: EvaluatorSpec,
-    task: Tasks,
-    metrics: Sequence[str],
-    sandbox: str,
-    tables: "Mapping[str, NamedModel]",
-) -> Iterator[EvaluatorSpec]:
-    """Make the model of a text, or all of a file of [[model]] tables."""
-    if not text.endswith(SUFFIX) and text not in tables:
-        yield task_spec(text, metrics, how, task, sandbox=sandbox)
-        return
-    for model in [tables[text]] if text in tables else _of_file(text):
-        named = f"{model.name}={model.text}"
-        treated = replace(how, manners=model.handled(how.manners))
-        yield task_spec(named, metrics, treated, replace(task, table=model.spec), sandbox=sandbox)
-
-
-def _of_file(path: str) -> "list[NamedModel]":
-    from optimize_eval.config.model_tables import load_models  # noqa: PLC0415  it loads an HTTP client
-
-    return load_models(path)
-
-
-def identity_of(model: EvaluatorSpec) -> Identity:
-    """Give what a model was digested to be, by the name that it has here."""
-    known = tasks_of(model).known_as
-    if known is None:
-        raise UsageError(f"the model {model.name} is not known", hint="name it with --model")
-    return replace(known, name=model.name)
-
-
-def with_outputs_in(path: str, models: Iterable[EvaluatorSpec]) -> tuple[EvaluatorSpec, ...]:
-    """Let models write their replies down."""
-    return tuple(replace(model, target=replace(tasks_of(model), outputs=path)) for model in models)
-
-
-def stored_models(manifest: Manifest, folder: Path) -> tuple[EvaluatorSpec, ...]:
-    """Give the models of a run by what they replied; none of them is called, and they may be gone."""
-    outputs = str((folder / OUTPUTS).absolute())
-    return tuple(_stored(known, outputs) for known in models_of(manifest))
-
-
-def _stored(known: Identity, outputs: str) -> EvaluatorSpec:
-    target = Tasks(model=known.text, outputs=outputs, known_as=known)
-    return EvaluatorSpec(name=known.name, text=known.text, target=target)
-
-
 @frozen
 class Prompting:
     """Prompts, if the candidates are some, and the models that reply, each with its identity."""
@@ -204,6 +130,88 @@ def load_prompting(
     )
 
 
+def model_specs(
+    texts: Sequence[str],
+    how: EvaluatorSpec,
+    task: Tasks,
+    metrics: Iterable[str] = (),
+    *,
+    sandbox: str = "",
+    tables: "Mapping[str, NamedModel] | None" = None,
+) -> tuple[EvaluatorSpec, ...]:
+    """Make the models of texts; what is the same for all of them is said by `how` and `task`.
+
+    A text may be the name of one of `tables`, which are those of a sweep file.
+    """
+    known = tables or {}
+    if task.api_base:
+        check_one_base(text for text in texts if not text.endswith(SUFFIX) and text not in known)
+    scorers = tuple(metrics)
+    return named_apart(spec for text in texts for spec in _models(text, how, task, scorers, sandbox, known))
+
+
+def _models(
+    text: str,
+    how: EvaluatorSpec,
+    task: Tasks,
+    metrics: Sequence[str],
+    sandbox: str,
+    tables: "Mapping[str, NamedModel]",
+) -> Iterator[EvaluatorSpec]:
+    """Make the model of a text, or all of a file of [[model]] tables."""
+    if not text.endswith(SUFFIX) and text not in tables:
+        yield task_spec(text, metrics, how, task, sandbox=sandbox)
+        return
+    for model in [tables[text]] if text in tables else _of_file(text):
+        named = f"{model.name}={model.text}"
+        treated = replace(how, manners=model.handled(how.manners))
+        yield task_spec(named, metrics, treated, replace(task, table=model.spec), sandbox=sandbox)
+
+
+def _of_file(path: str) -> "list[NamedModel]":
+    from optimize_eval.config.model_tables import load_models  # noqa: PLC0415  it loads an HTTP client
+
+    return load_models(path)
+
+
+def identified(model: EvaluatorSpec) -> EvaluatorSpec:
+    """Digest what a model is, once for all evaluators."""
+    task = tasks_of(model)
+    return replace(model, target=replace(task, known_as=identify_model(task.model, model)))
+
+
+def identity_of(model: EvaluatorSpec) -> Identity:
+    """Give what a model was digested to be, by the name that it has here."""
+    known = tasks_of(model).known_as
+    if known is None:
+        raise UsageError(f"the model {model.name} is not known", hint="name it with --model")
+    return replace(known, name=model.name)
+
+
+def called_in(
+    folder: Path,
+    specs: Iterable[EvaluatorSpec],
+    sources: Sequence[SplitSource],
+    prompting: Prompting | None,
+) -> tuple[EvaluatorSpec, ...]:
+    """Make evaluators as they are called, where models write their replies into a folder."""
+    sampled = with_samples(specs, sources)
+    return writing_to(folder, prompting.around(sampled) if prompting else sampled)
+
+
+def with_samples(specs: Iterable[EvaluatorSpec], sources: Iterable[SplitSource]) -> tuple[EvaluatorSpec, ...]:
+    """Hand all samples of each split to the scorers that look at all of them."""
+    samples = {one.name: [Sample(example.line, example.raw) for example in one.examples] for one in sources}
+    return tuple(_with_samples(spec, samples) for spec in specs)
+
+
+def _with_samples(spec: EvaluatorSpec, samples: Mapping[str, Sequence[Sample]]) -> EvaluatorSpec:
+    target = defined_of(spec)
+    if target is None or not target.looks_at_all or target.samples:
+        return spec
+    return replace(spec, target=replace(target, samples=samples))
+
+
 def with_outputs(plan: Plan, folder: Path) -> Plan:
     """Say where the models' replies are written down."""
     return replace(plan, specs=writing_to(folder, plan.specs)) if plan.models else plan
@@ -228,15 +236,9 @@ def _with_outputs(spec: EvaluatorSpec, path: str) -> EvaluatorSpec:
     )
 
 
-def called_in(
-    folder: Path,
-    specs: Iterable[EvaluatorSpec],
-    sources: Sequence[SplitSource],
-    prompting: Prompting | None,
-) -> tuple[EvaluatorSpec, ...]:
-    """Make evaluators as they are called, where models write their replies into a folder."""
-    sampled = with_samples(specs, sources)
-    return writing_to(folder, prompting.around(sampled) if prompting else sampled)
+def with_outputs_in(path: str, models: Iterable[EvaluatorSpec]) -> tuple[EvaluatorSpec, ...]:
+    """Let models write their replies down."""
+    return tuple(replace(model, target=replace(tasks_of(model), outputs=path)) for model in models)
 
 
 def of_stored(specs: Iterable[EvaluatorSpec], manifest: Manifest, folder: Path) -> tuple[EvaluatorSpec, ...]:
@@ -258,14 +260,12 @@ def _of_stored(
     return around(spec, models, extract=settings.get("extract", ""), is_stored=True)
 
 
-def with_samples(specs: Iterable[EvaluatorSpec], sources: Iterable[SplitSource]) -> tuple[EvaluatorSpec, ...]:
-    """Hand all samples of each split to the scorers that look at all of them."""
-    samples = {one.name: [Sample(example.line, example.raw) for example in one.examples] for one in sources}
-    return tuple(_with_samples(spec, samples) for spec in specs)
+def stored_models(manifest: Manifest, folder: Path) -> tuple[EvaluatorSpec, ...]:
+    """Give the models of a run by what they replied; none of them is called, and they may be gone."""
+    outputs = str((folder / OUTPUTS).absolute())
+    return tuple(_stored(known, outputs) for known in models_of(manifest))
 
 
-def _with_samples(spec: EvaluatorSpec, samples: Mapping[str, Sequence[Sample]]) -> EvaluatorSpec:
-    target = defined_of(spec)
-    if target is None or not target.looks_at_all or target.samples:
-        return spec
-    return replace(spec, target=replace(target, samples=samples))
+def _stored(known: Identity, outputs: str) -> EvaluatorSpec:
+    target = Tasks(model=known.text, outputs=outputs, known_as=known)
+    return EvaluatorSpec(name=known.name, text=known.text, target=target)
