@@ -43,9 +43,6 @@ With = Annotated[
 ]
 
 
-Chosen = Iterable[RunRecord]
-
-
 @dataclass(frozen=True, slots=True)
 class RecordLayout:
     """How records are laid out."""
@@ -64,49 +61,6 @@ def record_layout(wide: bool, fields: str | None, *, is_possible: bool) -> Recor
     if fields is not None and not named:
         raise UsageError("--with names no field", hint="such as --with question,metadata.lang")
     return RecordLayout(is_wide=wide, fields=named)
-
-
-def emit(
-    stored: StoredRun,
-    records: Chosen,
-    laid_out: RecordLayout,
-    *,
-    is_jsonl: bool,
-    whole: StoredRun | None = None,
-) -> None:
-    """Write a row for each, as they are read; no number is made of them.
-
-    `whole` is the run of which `stored` is a part: rules of tasks are about all its rows.
-    """
-    if laid_out.is_wide:
-        _emit_wide(stored, laid_out.fields, left_out(whole or stored), is_jsonl=is_jsonl)
-        return
-    if is_jsonl:
-        output.emit_pieces(row_formats.jsonl_pieces(records))
-        return
-    columns = row_formats.find_columns(records)
-    if columns.has_rest:
-        output.say(
-            f"note: side information beyond {row_formats.MOST_COLUMNS} keys, or with keys of more than "
-            f"{row_formats.LONGEST_NAME} letters, is in the last column, side_info, as JSON; "
-            "--format jsonl has every key"
-        )
-    output.emit_pieces(row_formats.csv_pieces(records, columns, ci=output.under_ci()))
-
-
-def _emit_wide(stored: StoredRun, fields: tuple[str, ...], left: LeftOut, *, is_jsonl: bool) -> None:
-    from optimize_eval.reports import row_formats  # noqa: PLC0415  the page's source is of no use to other reports
-    from optimize_eval.reports.source import source_of  # noqa: PLC0415  see above
-
-    found = row_formats.rows_of(source_of(stored, summary={}), stored.layout, fields, left)
-    if is_jsonl:
-        output.emit_pieces(row_formats.wide_jsonl_pieces(found))
-        return
-    columns = row_formats.columns_of(stored.layout, fields)
-    output.emit_pieces(row_formats.wide_csv_pieces(found, columns, ci=output.under_ci()))
-
-
-_LONGEST_SCHEMA = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,6 +146,22 @@ class RunReport(Reported):
         return with_notes(self.summary, self.search)
 
 
+_LONGEST_SCHEMA = 100
+
+
+def _note_newer_rules(stored: StoredRun) -> None:
+    """Say that the numbers are not those of the summary that an older version wrote."""
+    try:
+        with files.opened(stored.folder / SUMMARY) as stream:
+            is_older = checked.OLDER in stream.read(_LONGEST_SCHEMA)
+    except OSError:
+        return
+    if is_older:
+        output.say(
+            "note: computed by newer rules than its summary.json, from the same journal, without a call"
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
 class BenchReport(Reported):
     """A bench: its leaderboards by the names of its own metrics, its own without one, and their gates."""
@@ -214,19 +184,6 @@ class BenchReport(Reported):
     def as_run(self) -> RunReport:
         """Look at it as at a run, which it is while it has no board."""
         return RunReport(stored=self.stored, page=self.page, records=self.records, of_a_bench=self.judged)
-
-
-def _note_newer_rules(stored: StoredRun) -> None:
-    """Say that the numbers are not those of the summary that an older version wrote."""
-    try:
-        with files.opened(stored.folder / SUMMARY) as stream:
-            is_older = checked.OLDER in stream.read(_LONGEST_SCHEMA)
-    except OSError:
-        return
-    if is_older:
-        output.say(
-            "note: computed by newer rules than its summary.json, from the same journal, without a call"
-        )
 
 
 class FormatName(StrEnum):
@@ -302,9 +259,16 @@ def write_bench_as_json(bench: BenchReport) -> None:
         write_run_as_json(bench.as_run())
 
 
+Chosen = Iterable[RunRecord]
+
+
 def write_run_as_csv(run: RunReport) -> None:
     """Write the records of a run for spreadsheets."""
     emit(run.part, _chosen(run), run.records, is_jsonl=False, whole=run.stored)
+
+
+def _chosen(run: RunReport) -> Chosen:
+    return run.some.records(run.stored) if run.some else records_of(run.stored)
 
 
 def write_bench_as_csv(bench: BenchReport) -> None:
@@ -322,6 +286,46 @@ def write_bench_as_csv(bench: BenchReport) -> None:
         )
 
 
+def emit(
+    stored: StoredRun,
+    records: Chosen,
+    laid_out: RecordLayout,
+    *,
+    is_jsonl: bool,
+    whole: StoredRun | None = None,
+) -> None:
+    """Write a row for each, as they are read; no number is made of them.
+
+    `whole` is the run of which `stored` is a part: rules of tasks are about all its rows.
+    """
+    if laid_out.is_wide:
+        _emit_wide(stored, laid_out.fields, left_out(whole or stored), is_jsonl=is_jsonl)
+        return
+    if is_jsonl:
+        output.emit_pieces(row_formats.jsonl_pieces(records))
+        return
+    columns = row_formats.find_columns(records)
+    if columns.has_rest:
+        output.say(
+            f"note: side information beyond {row_formats.MOST_COLUMNS} keys, or with keys of more than "
+            f"{row_formats.LONGEST_NAME} letters, is in the last column, side_info, as JSON; "
+            "--format jsonl has every key"
+        )
+    output.emit_pieces(row_formats.csv_pieces(records, columns, ci=output.under_ci()))
+
+
+def _emit_wide(stored: StoredRun, fields: tuple[str, ...], left: LeftOut, *, is_jsonl: bool) -> None:
+    from optimize_eval.reports import row_formats  # noqa: PLC0415  the page's source is of no use to other reports
+    from optimize_eval.reports.source import source_of  # noqa: PLC0415  see above
+
+    found = row_formats.rows_of(source_of(stored, summary={}), stored.layout, fields, left)
+    if is_jsonl:
+        output.emit_pieces(row_formats.wide_jsonl_pieces(found))
+        return
+    columns = row_formats.columns_of(stored.layout, fields)
+    output.emit_pieces(row_formats.wide_csv_pieces(found, columns, ci=output.under_ci()))
+
+
 def write_run_as_jsonl(run: RunReport) -> None:
     """Write the records for programs, one a line."""
     _write_jsonl(run, run.part, _chosen(run))
@@ -333,10 +337,6 @@ def write_bench_as_jsonl(bench: BenchReport) -> None:
 
 def _write_jsonl(reported: Reported, stored: StoredRun, chosen: Chosen) -> None:
     emit(stored, chosen, reported.records, is_jsonl=True, whole=reported.stored)
-
-
-def _chosen(run: RunReport) -> Chosen:
-    return run.some.records(run.stored) if run.some else records_of(run.stored)
 
 
 def write_run_as_markdown(run: RunReport) -> None:
