@@ -145,29 +145,6 @@ def tolerance_of(margin: float | None, *ranges: ScoreRange) -> Tolerance | None:
     return Tolerance(margin=margin, is_unit=all(one is ScoreRange.UNIT for one in ranges))
 
 
-@frozen
-class AlsoTried:
-    """How many others comparisons are corrected for besides each other."""
-
-    others: int = 0
-    can_confirm: bool = True
-
-
-NO_OTHERS = AlsoTried()
-
-
-def corrected(family: Sequence[Comparison], also: AlsoTried = NO_OTHERS) -> list[Comparison]:
-    """Correct the p values of comparisons that were made together."""
-    known = [one.difference.p for one in family if one.difference.p is not None]
-    p_values, comparisons = iter(holm(known, also.others)), len(known) + also.others
-    return [
-        replace(one, p_holm=next(p_values), comparisons=comparisons, can_confirm=also.can_confirm)
-        if one.difference.p is not None
-        else one
-        for one in family
-    ]
-
-
 OVERFITS, PART_LOST, UNDECIDED, KEPT, NO_GAIN = "overfits", "part_lost", "undecided", "kept", "no_gain"
 SHARE_KEPT = 0.5  # of the train gain, which at least has to carry over for a ✓
 
@@ -206,6 +183,21 @@ def lost_gain(train: PairedDifference, val: PairedDifference, comparisons: int =
     return Lost(train=train, val=val, gap=gap, p=_p(gap, train), carried=carried)
 
 
+def estimate_of(d: PairedDifference) -> Estimate | None:
+    return _estimate(d.diff, d.se, d.df)
+
+
+def _estimate(value: float | None, se: float | None, df: float | None) -> Estimate | None:
+    return None if value is None or se is None or df is None else (value, se, df)
+
+
+def _p(gap: GapEstimate, train: PairedDifference) -> float | None:
+    """Give the p of a lost gain; where neither split varies, it is as sure as the gain on train."""
+    if gap.p is not None:
+        return gap.p
+    return train.p if gap.value > 0 else 1.0
+
+
 def state_of(lost: Lost, p_holm: float | None) -> str | None:
     """Say what the lost gain may be called; None where there is too little to say anything."""
     if not lost.can_be_told or lost.gap is None:
@@ -215,6 +207,13 @@ def state_of(lost: Lost, p_holm: float | None) -> str | None:
     if _is_shown(lost, p_holm):
         return PART_LOST if is_gain(lost.val) else OVERFITS
     return KEPT if is_kept(lost.carried, lost.val) else UNDECIDED
+
+
+def _is_shown(lost: Lost, p_holm: float | None) -> bool:
+    gap = lost.gap
+    if gap is None or p_holm is None or p_holm >= ALPHA:
+        return False
+    return gap.value > 0 and (gap.ci is None or gap.ci[0] > 0)
 
 
 def is_kept(carried: CarryOver | None, val: PairedDifference | None) -> bool:
@@ -231,28 +230,6 @@ def is_gain(d: PairedDifference) -> bool:
     if d.diff is None or d.diff <= 0:
         return False
     return d.ci[0] > 0 if d.ci else d.p is not None and d.p < ALPHA
-
-
-def estimate_of(d: PairedDifference) -> Estimate | None:
-    return _estimate(d.diff, d.se, d.df)
-
-
-def _is_shown(lost: Lost, p_holm: float | None) -> bool:
-    gap = lost.gap
-    if gap is None or p_holm is None or p_holm >= ALPHA:
-        return False
-    return gap.value > 0 and (gap.ci is None or gap.ci[0] > 0)
-
-
-def _p(gap: GapEstimate, train: PairedDifference) -> float | None:
-    """Give the p of a lost gain; where neither split varies, it is as sure as the gain on train."""
-    if gap.p is not None:
-        return gap.p
-    return train.p if gap.value > 0 else 1.0
-
-
-def _estimate(value: float | None, se: float | None, df: float | None) -> Estimate | None:
-    return None if value is None or se is None or df is None else (value, se, df)
 
 
 _Key = TypeVar("_Key", bound=Hashable)
@@ -281,6 +258,29 @@ def sizes_by(keys: Sequence[_Key], family: Callable[[_Key], Hashable]) -> dict[_
     """Count for each comparison how many are made together with it."""
     many = Counter(map(family, keys))
     return {key: many[family(key)] for key in keys}
+
+
+@frozen
+class AlsoTried:
+    """How many others comparisons are corrected for besides each other."""
+
+    others: int = 0
+    can_confirm: bool = True
+
+
+NO_OTHERS = AlsoTried()
+
+
+def corrected(family: Sequence[Comparison], also: AlsoTried = NO_OTHERS) -> list[Comparison]:
+    """Correct the p values of comparisons that were made together."""
+    known = [one.difference.p for one in family if one.difference.p is not None]
+    p_values, comparisons = iter(holm(known, also.others)), len(known) + also.others
+    return [
+        replace(one, p_holm=next(p_values), comparisons=comparisons, can_confirm=also.can_confirm)
+        if one.difference.p is not None
+        else one
+        for one in family
+    ]
 
 
 def corrected_by(
@@ -338,6 +338,11 @@ def notable_skips(a: Outcomes, b: Outcomes) -> int:
     return many if many > FEWEST_SKIPS * pairs else 0
 
 
+def _skips(scores: Outcomes) -> Sequence[int]:
+    """Give what the evaluator skipped of each example; rules are another thing."""
+    return [every - ruled for every, ruled in zip(scores.skipped_calls, scores.ruled_calls, strict=True)]
+
+
 def are_held_against(a: Outcomes, b: Outcomes) -> bool:
     """Return True if a lead between the two has to hold with failures, or skips of one side, as scores."""
     return bool(a.failed or b.failed or notable_skips(a, b))
@@ -353,6 +358,13 @@ def counted_as(end: float, own: Outcomes, other: Outcomes, *, is_unit: bool) -> 
         return None
     known = [numbers + failed for numbers, failed in zip(own.numbers, own.failed_calls, strict=True)]
     return array("d", map(_joined, values, known, more, [end] * len(more)))
+
+
+def _joined(value: float, known: int, more: int, end: float) -> float:
+    """Average what is known of an example with its calls that count as an end."""
+    if not more:
+        return value
+    return (value * known + end * more) / (known + more) if known else end
 
 
 def with_failures(a: Outcomes, b: Outcomes, between: Between, *, is_unit: bool) -> WithFailures:
@@ -379,18 +391,6 @@ def held_against_leader(
 def may_be_favoured(a: Outcomes, b: Outcomes) -> bool:
     """Return True if rules leave out other rows of one than of the other, or look at outcomes."""
     return a.ruled_calls != b.ruled_calls or a.is_ruled_by_outcome or b.is_ruled_by_outcome
-
-
-def _skips(scores: Outcomes) -> Sequence[int]:
-    """Give what the evaluator skipped of each example; rules are another thing."""
-    return [every - ruled for every, ruled in zip(scores.skipped_calls, scores.ruled_calls, strict=True)]
-
-
-def _joined(value: float, known: int, more: int, end: float) -> float:
-    """Average what is known of an example with its calls that count as an end."""
-    if not more:
-        return value
-    return (value * known + end * more) / (known + more) if known else end
 
 
 _HINTS = {BETTER: HINT_BETTER, WORSE: HINT_WORSE}
