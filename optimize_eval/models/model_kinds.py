@@ -156,15 +156,25 @@ def parse_model(text: str) -> ModelText:
     raise UsageError(f"unknown model {text!r}" if text else "the model is empty", hint=_hint(text))
 
 
+def _hint(text: str) -> str:
+    from optimize_eval.models.providers import PROVIDERS, provider_of
+
+    if text.startswith((".", "/")) or text.endswith((".py", ".sh")):
+        return f"a program is written cmd:{text}"
+    if text.endswith(".jsonl"):
+        return f"recorded outputs are written replay:{text}"
+    if text not in PROVIDERS and (provider := provider_of(text, PROVIDERS)):
+        return f"did you mean {provider}/{text}? {WHAT_THERE_IS}"
+    known = [CMD.rstrip(":"), REPLAY.rstrip(":"), TOY, SILENT, *PROVIDERS]
+    close = get_close_matches(text.partition(":")[0].partition("/")[0].lower(), known, n=1)
+    meant = {"cmd": "cmd:COMMAND", "replay": "replay:FILE"}.get(close[0], close[0]) if close else ""
+    meant = f"{meant}/MODEL" if meant in PROVIDERS else meant
+    return f"did you mean {meant}? {WHAT_THERE_IS}" if meant else WHAT_THERE_IS
+
+
 def retries_of(text: str) -> int:
     """Say how often a model is called again by default where that may help."""
     return _HTTP_RETRIES if text and parse_model(text).kind in {"", HTTP} else 0
-
-
-def connect_model(text: str, spec: EvaluatorSpec) -> ModelUnderTest:
-    """Make a live model; `spec` is that of the evaluator that calls it."""
-    named = parse_model(text)
-    return _KINDS[named.kind](named.rest, spec)
 
 
 def program_spec(command: str, spec: EvaluatorSpec) -> EvaluatorSpec:
@@ -220,6 +230,12 @@ def replayed(rest: str, spec: EvaluatorSpec) -> tuple[Path, str]:
     return whole, ""
 
 
+def connect_model(text: str, spec: EvaluatorSpec) -> ModelUnderTest:
+    """Make a live model; `spec` is that of the evaluator that calls it."""
+    named = parse_model(text)
+    return _KINDS[named.kind](named.rest, spec)
+
+
 def _program(command: str, spec: EvaluatorSpec) -> ModelUnderTest:
     from optimize_eval.models.program_model import CONTRACT, ProgramModel
     from optimize_eval.programs.command import Command
@@ -268,22 +284,6 @@ _KINDS: Mapping[str, Callable[[str, EvaluatorSpec], ModelUnderTest]] = {
     SILENT: _silent,
     "": _provider,
 }
-
-
-def _hint(text: str) -> str:
-    from optimize_eval.models.providers import PROVIDERS, provider_of
-
-    if text.startswith((".", "/")) or text.endswith((".py", ".sh")):
-        return f"a program is written cmd:{text}"
-    if text.endswith(".jsonl"):
-        return f"recorded outputs are written replay:{text}"
-    if text not in PROVIDERS and (provider := provider_of(text, PROVIDERS)):
-        return f"did you mean {provider}/{text}? {WHAT_THERE_IS}"
-    known = [CMD.rstrip(":"), REPLAY.rstrip(":"), TOY, SILENT, *PROVIDERS]
-    close = get_close_matches(text.partition(":")[0].partition("/")[0].lower(), known, n=1)
-    meant = {"cmd": "cmd:COMMAND", "replay": "replay:FILE"}.get(close[0], close[0]) if close else ""
-    meant = f"{meant}/MODEL" if meant in PROVIDERS else meant
-    return f"did you mean {meant}? {WHAT_THERE_IS}" if meant else WHAT_THERE_IS
 
 
 _SHOWN = 8  # of a digest
