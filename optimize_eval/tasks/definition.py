@@ -57,6 +57,14 @@ def filter_of(written: Mapping[str, Any]) -> Filter:
     return Comparison(**written) if "value" in written else Unary(**written)
 
 
+@frozen
+class Action:
+    """A rule that leaves samples out of metrics."""
+
+    key: str
+    filter: Filter
+
+
 _EXACT = 1 << 53  # up to here a number of floating point is the integer that it looks like
 
 
@@ -294,6 +302,19 @@ class Counted:
 Metric = PythonMetric | Binary | Multiclass | Number | Frequency | Counted
 
 
+_TYPES: Mapping[type, str] = {
+    PythonMetric: "python",
+    Binary: "binary-classification",
+    Multiclass: "multiclass-classification",
+    Frequency: "frequency",
+}
+_MADE: Mapping[str, type] = {
+    **{name: made for made, name in _TYPES.items()},
+    **dict.fromkeys(("mean", "max", "min", "std_dev"), Number),
+    **dict.fromkeys(("recall", "precision", "f1_score"), Counted),
+}
+
+
 def type_of(metric: Metric) -> str:
     """Give a metric's type, as tasks write it."""
     return metric.type if isinstance(metric, Number | Counted) else _TYPES[type(metric)]
@@ -342,19 +363,6 @@ def digest_of(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def digest_of_code(metric: PythonMetric) -> str:
     return sha256(metric.snippet.encode()).hexdigest()
-
-
-_TYPES: Mapping[type, str] = {
-    PythonMetric: "python",
-    Binary: "binary-classification",
-    Multiclass: "multiclass-classification",
-    Frequency: "frequency",
-}
-_MADE: Mapping[str, type] = {
-    **{name: made for made, name in _TYPES.items()},
-    **dict.fromkeys(("mean", "max", "min", "std_dev"), Number),
-    **dict.fromkeys(("recall", "precision", "f1_score"), Counted),
-}
 
 
 JUDGE_SAYS = "You are a helpful assistant and will be used to judge the output of another model."
@@ -514,14 +522,6 @@ class Entity(StrEnum):
     MODEL = "model"
     DATASET = "dataset"
     SYSTEM = "system"  # nothing but what its own snippet looks at
-
-
-@frozen
-class Action:
-    """A rule that leaves samples out of metrics."""
-
-    key: str
-    filter: Filter
 
 
 @frozen
