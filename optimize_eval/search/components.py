@@ -29,6 +29,8 @@ ONLY = "candidate"  # what the only text of a plain candidate is called
 
 Texts = Mapping[str, str]
 
+_FORM = 'write {"system": "…", "examples": "…"}'
+
 
 def plain(text: str) -> Texts:
     return {ONLY: text}
@@ -64,9 +66,6 @@ def components_as_text(texts: Texts) -> str:
 def shown(texts: Texts) -> str | dict[str, str]:
     """Give a candidate as proposers and JSON have it: a text, or an object of them."""
     return texts[ONLY] if is_plain(texts) else dict(texts)
-
-
-_FORM = 'write {"system": "…", "examples": "…"}'
 
 
 _TRAIN = "train"
