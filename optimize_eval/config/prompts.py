@@ -13,21 +13,6 @@ from optimize_eval.config.evaluators import EvaluatorOptions, JudgedByOptions, P
 if TYPE_CHECKING:
     from optimize_eval.tasks.defined import Given
 
-FLAGS = {
-    "prompts": "--prompt",
-    "models": "--model",
-    "task_models": "--task-model",
-    "system": "--system",
-    "extract": "--extract",
-    "candidates": "--candidate, --candidates and --candidate-field",
-    "how": "--prompt 'prompts/*.md' --model openai/gpt-4o-mini, or --model cmd:./model",
-}
-NAMES = {  # of arguments in Python, and of keys in a sweep file
-    **{name: name for name in FLAGS},
-    "candidates": "candidates and candidate_fields",
-    "how": 'prompts = ["prompts/*.md"], models = ["openai/gpt-4o-mini"], or models = ["cmd:./model"]',
-}
-
 
 class ModelOptions(OptionGroup):
     """The models that reply."""
@@ -85,6 +70,22 @@ class PromptingOptions(PromptOptions, ModelCallOptions):
         str | None,
         Option("Score this: letter, code, json:PATH, regex:…", "RULE", values.TEXT, RUN),
     ] = None
+
+
+FLAGS = {
+    "prompts": "--prompt",
+    "models": "--model",
+    "task_models": "--task-model",
+    "system": "--system",
+    "extract": "--extract",
+    "candidates": "--candidate, --candidates and --candidate-field",
+    "how": "--prompt 'prompts/*.md' --model openai/gpt-4o-mini, or --model cmd:./model",
+}
+NAMES = {  # of arguments in Python, and of keys in a sweep file
+    **{name: name for name in FLAGS},
+    "candidates": "candidates and candidate_fields",
+    "how": 'prompts = ["prompts/*.md"], models = ["openai/gpt-4o-mini"], or models = ["cmd:./model"]',
+}
 
 
 def check_prompting(
