@@ -27,6 +27,7 @@ class Server:
         self.requests: list[tuple[str, dict[str, str], bytes]] = []
         self.connections = 0
         self.requests_on: Counter[socket.socket] = Counter()
+        self.turn = threading.Lock()  # for the trait that answers one at a time
         self._closing = threading.Event()
         self._asked = threading.Event()
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
@@ -172,6 +173,19 @@ def _silent(server: Server, _connection: socket.socket, _body: bytes) -> bool:
     return False
 
 
+def _silent_once(server: Server, connection: socket.socket, body: bytes) -> bool:
+    return reply(connection, ANSWER) if len(server.requests) > 1 else _silent(server, connection, body)
+
+
+def _one_at_a_time(server: Server, connection: socket.socket, _body: bytes) -> bool:
+    """Declare it, and refuse a request that comes while another one is answered."""
+    if not server.turn.acquire(blocking=False):
+        return reply(connection, b"one at a time", "500 Internal Server Error")
+    server.wait(0.01)
+    server.turn.release()
+    return reply(connection, b'{"score": 0.5, "_capabilities": {"concurrency": 1}}')
+
+
 def _junk(_server: Server, connection: socket.socket, _body: bytes) -> bool:
     connection.sendall(b"SSH-2.0-OpenSSH_9.2\r\n")
     return False
@@ -278,6 +292,9 @@ TRAITS: dict[str, Callable[[Server, socket.socket, bytes], bool]] = {
     "bomb": _bomb,
     "bad-gzip": _says(b"no gzip", "200 OK", "Content-Encoding: gzip"),
     "silent": _silent,
+    "silent-once": _silent_once,
+    "one-at-a-time": _one_at_a_time,
+    "proposes": _says(b'{"candidate": "briefer"}'),
     "junk": _junk,
     "stops-for-a-while": _stops_for_a_while,
     "busy-twice": _busy_twice,

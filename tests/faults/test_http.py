@@ -8,11 +8,15 @@ import sys
 import time
 from base64 import b64encode
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from optimize_eval import EvaluationError, UsageError, http_evaluator
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.protocol import Answer, Payload
+from optimize_eval.evaluators.kinds import connect, parse_evaluator
 from tests.faults.servers import ENCODINGS, Server, served
 from tests.front_door import Cli, Result
 from tests.paths import PROGRAM, ROOT
@@ -298,6 +302,15 @@ def test_a_capability_that_says_nothing_of_concurrency_limits_nothing(server: Se
         assert evaluator._evaluator.capacity.calls is None  # noqa: SLF001  no time is asserted
 
 
+def test_calls_wait_for_each_other_where_the_server_declares_that_it_takes_one(server: Server) -> None:
+    with (
+        http_evaluator(f"{server.url}/one-at-a-time", retries=0) as evaluator,
+        ThreadPoolExecutor(4) as slots,
+    ):
+        evaluator("x")
+        assert [score for score, _ in slots.map(lambda _n: evaluator("x"), range(12))] == [0.5] * 12
+
+
 def test_ctrl_c_does_not_wait_for_a_silent_server(server: Server, tmp_path: Path) -> None:
     (tmp_path / "c.txt").touch()
     command = [str(PROGRAM), "score", f"{tmp_path}/c.txt", "-e", f"{server.url}/silent", "--timeout", "50"]
@@ -335,6 +348,16 @@ def test_a_dripping_server_ends_at_the_deadline(server: Server) -> None:
         with pytest.raises(EvaluationError, match="no answer within"):
             evaluator("x")
         assert 0.3 < time.monotonic() - started < 3
+
+
+def test_a_connection_on_which_an_answer_is_late_is_not_used_again(server: Server) -> None:
+    live = connect(parse_evaluator(f"{server.url}/silent-once", EvaluatorSpec()))
+    with pytest.raises(EvaluationError, match="no answer within"):
+        live.call(Payload(candidate="x"), time.monotonic() + 0.1)
+    answer = live.call(Payload(candidate="x"), time.monotonic() + 20)
+    assert isinstance(answer, Answer)
+    assert (answer.score, server.connections) == (0.5, 2)
+    live.close()
 
 
 def test_a_header_that_is_no_text_is_a_usage_error() -> None:
