@@ -24,7 +24,7 @@ class EvaluatorOptions(OptionGroup):
 
     evaluators: Annotated[
         tuple[str, ...],
-        Option("COMMAND, URL, unix:PATH, @METRIC, judge:…", "SPEC", flags=("-e", "--evaluator")),
+        Option("COMMAND, URL, @METRIC, judge:…", "SPEC", flags=("-e", "--evaluator")),
     ] = ()
 
 

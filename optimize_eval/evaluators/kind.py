@@ -27,7 +27,6 @@ class ShellCall(NamedTuple):
 
     reader: str
     writer: str = ""  # empty: printf, of the payload's line
-    has_identity: bool = False  # the payload has an _id, by which its answer is known
     folder: str | None = None  # where to do so, if elsewhere
 
 

@@ -37,7 +37,6 @@ KINDS = (
         "command", "command_kind", ("@",), "a command ('python3 judge.py'), a shipped one (@exact_match)"
     ),
     KindRow("url", "endpoint_kind", ("http://", "https://"), "a URL (http://…)"),
-    KindRow("unix", "unix_socket", ("unix:",), "a socket (unix:PATH)"),
     KindRow("judge", "judge_kind", ("judge:",), "a model (judge:PROVIDER/MODEL)"),
     KindRow("task", "task_kind", ("task:",), "a task file (task:tasks.jsonl)"),
     KindRow("definition", "definition_kind", (), ""),  # task:FILE.yaml
@@ -47,7 +46,7 @@ _COMMAND = KINDS[1]
 _MODULES = {row.kind: row.module for row in KINDS}
 
 _NAMED = r"(?s)([A-Za-z][A-Za-z0-9_.-]*)=(.*)"
-_SCHEME = r"([A-Za-z]+):(//)?\S"
+_SCHEME = r"([A-Za-z]{2,}):(//|[/.~])?\S"  # one letter may be a drive of Windows
 _OPTIONS = {  # what only some kinds use → its option, and for whom that is
     "cwd": ("--cwd", "programs"),
     "headers": ("--header", "URLs"),
@@ -176,7 +175,7 @@ def _row_of(target: str) -> KindRow:
 
 
 def _refuse_scheme(scheme: re.Match[str]) -> None:
-    """Refuse what looks like a kind, and is none; a Windows path or `a:b` may be a program."""
+    """Refuse what looks like a kind, and is none: before a path, or nearly one; `a:b` may be a program."""
     begins = {begin.partition(":")[0]: begin for row in KINDS for begin in row.begins if ":" in begin}
     close = get_close_matches(scheme[1].lower(), begins, n=1)
     if close or scheme[2]:

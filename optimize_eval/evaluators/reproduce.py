@@ -70,7 +70,7 @@ def call_at_once(spec: EvaluatorSpec, payloads: Sequence[Payload]) -> str:
     """Send several payloads at the same time; to be compared with the same ones sent one by one."""
 
     def each(call: ShellCall) -> str:
-        return " ".join(f"{_printed(call, payload)} | {call.reader} &" for payload in payloads)
+        return " ".join(f"{printf([encode(payload)])} | {call.reader} &" for payload in payloads)
 
     return _line(spec, payloads[0], lambda call: f"{each(call)} wait")
 
@@ -85,11 +85,7 @@ def call_one_process(spec: EvaluatorSpec, payloads: Sequence[Payload], *, second
 
 
 def _piped(call: ShellCall, payload: Payload) -> str:
-    return f"{call.writer or _printed(call, payload)} | {call.reader}"
-
-
-def _printed(call: ShellCall, payload: Payload) -> str:
-    return printf([encode(payload, "1" if call.has_identity else None)])
+    return f"{call.writer or printf([encode(payload)])} | {call.reader}"
 
 
 def _line(spec: EvaluatorSpec, payload: Payload, write: Callable[[ShellCall], str]) -> str:

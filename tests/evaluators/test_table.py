@@ -2,6 +2,7 @@
 
 import pickle
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.secrets import masked, redact
 from optimize_eval.evaluators.kinds import parse_evaluator, parse_evaluators
 from optimize_eval.programs.codec import argv_of
+from tests.front_door import Cli
 
 TEXTS = {  # text → name, argv
     "a program": ("./judge.sh", "judge", ("./judge.sh",)),
@@ -23,6 +25,8 @@ TEXTS = {  # text → name, argv
         ("python3", "-u", "lib/my_judge.py", "--n", "3"),
     ),
     "env and a script": ("env X=1 node judge.mjs", "judge", ("env", "X=1", "node", "judge.mjs")),
+    "a colon in a program's name": ("lint:all x", "lint-all", ("lint:all", "x")),
+    "a drive of Windows": ("C:/judge.exe", "judge.exe", ("C:/judge.exe",)),
     "a program with a script as argument": ("./grade rubric.py", "grade", ("./grade", "rubric.py")),
     "a shell line": ("bash -c 'jq . | tee x'", "bash", ("bash", "-c", "jq . | tee x")),
     "dots in names": ("v1.2-a=./e", "v1.2-a", ("./e",)),
@@ -68,6 +72,20 @@ def test_a_text_that_cannot_be_an_evaluator_is_refused_with_advice(text: str, sa
         parse_evaluator(text, EvaluatorSpec())
     assert said in caught.value.message
     assert caught.value.hint
+
+
+@pytest.mark.parametrize("target", ["unix:/tmp/x", "unix:./judge.sock", "unix://judge.sock"])
+@pytest.mark.parametrize("words", [("score", "a.txt"), ("run", "--candidate", "a.txt")], ids=["score", "run"])
+def test_a_kind_that_there_is_none_of_is_refused_with_those_there_are(
+    cli: Cli, tmp_path: Path, target: str, words: tuple[str, ...]
+) -> None:
+    (tmp_path / "a.txt").write_text("hello")
+    refused = cli(*words, "-e", target)
+    assert (refused.status, refused.stdout) == (2, "")
+    assert "error: no kind of evaluator is written unix:" in refused.stderr
+    assert "try: an evaluator is a command" in refused.stderr
+    assert "a URL (http://…)" in refused.stderr
+    assert not (tmp_path / "runs").exists()
 
 
 def test_a_misspelt_metric_gets_its_neighbour() -> None:

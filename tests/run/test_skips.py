@@ -3,7 +3,6 @@
 import json
 import pickle
 import shlex
-import socket
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ import pytest
 
 from optimize_eval import EvaluationError, Skipped, command_evaluator, load_run, optimize
 from tests.cli.benches import RIGHT, arithmetic, model
-from tests.faults.line_servers import TRAITS, LineServer, listening
 from tests.front_door import Cli
 from tests.paths import PROGRAMS
 from tests.reports.reading import cases_of, read_csv, read_jsonl, read_junit
@@ -77,11 +75,9 @@ def test_skips_are_reused_like_scores(cli: Cli, made: Project) -> None:
     assert told(made.folder / "t") == told(made.folder / "s")
 
 
-@pytest.mark.parametrize("mode", ["alive", "batch", "served", "unix"])
+@pytest.mark.parametrize("mode", ["alive", "batch", "served"])
 @need("perl")
-def test_the_way_of_a_call_changes_no_skip(
-    cli: Cli, made: Project, mode: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_way_of_a_call_changes_no_skip(cli: Cli, made: Project, mode: str) -> None:
     options = [*made.command[3:], "--no-preflight", "--quiet", "--out"]
     assert cli("run", "-e", f"e={shlex.join(SKIPS)}", *options, "once").status == 0
     assert outcomes(made.folder / "once") == {"scored": 16, "skipped": 8}
@@ -89,21 +85,9 @@ def test_the_way_of_a_call_changes_no_skip(
         with serve(made.folder, "-e", shlex.join(SKIPS)) as server:
             assert cli("run", "-e", f"e={server.url}", *options, "r").status == 0
             assert server.ask("GET", "/").body["skipped"] == 8
-    elif mode == "unix":
-        for candidate in ("a", "bbb"):
-            monkeypatch.setitem(TRAITS, candidate, _skips_thirds)
-        with listening(made.folder / "s.sock"):
-            assert cli("run", "-e", "e=unix:s.sock", *options, "r").status == 0
     else:
         assert cli("run", "-e", f"e={shlex.join([*SKIPS, mode])}", *options, "r").status == 0
     assert told(made.folder / "r") == told(made.folder / "once")
-
-
-def _skips_thirds(_server: LineServer, connection: socket.socket, payload: dict[str, Any]) -> bool:
-    number = payload["example"]["id"]
-    said = {"skip": f"{number} is no prime", "lang": "en"} if number % 3 == 0 else {"score": number / 100}
-    connection.sendall(json.dumps({**said, "_id": payload["_id"]}).encode() + b"\n")
-    return True
 
 
 def test_where_all_is_skipped_there_is_no_mean_and_no_failure(cli: Cli, made: Project) -> None:

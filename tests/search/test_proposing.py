@@ -25,7 +25,7 @@ from optimize_eval.search.proposers import (
 )
 from optimize_eval.search.reflection import between_fences, prompt_of
 from tests.fake_model import StartModel
-from tests.faults.line_servers import listening
+from tests.faults.servers import served
 from tests.json_values import OBJECTS
 from tests.search.searches import failed, scored
 
@@ -55,10 +55,10 @@ def script(folder: Path, body: str) -> Path:
     return path
 
 
-def test_a_server_on_a_socket_proposes_too(tmp_path: Path) -> None:
-    with listening(tmp_path / "p.sock") as server:
-        assert ask(command("unix:p.sock", tmp_path)).candidate == "briefer"
-    assert server.payloads[0]["objective"] == "brevity"
+def test_a_program_behind_a_url_proposes_too(tmp_path: Path) -> None:
+    with served() as server:
+        assert ask(command(f"{server.url}/proposes", tmp_path)).candidate == "briefer"
+    assert json.loads(server.requests[0][2])["objective"] == "brevity"
 
 
 def test_a_program_is_sent_one_line_and_replies_with_a_candidate(tmp_path: Path) -> None:

@@ -105,7 +105,6 @@ _EVALUATORS = {
     "judged": 'judge = "openai/gpt-4o-mini"\nobjective = "It helps"\ntemperature = 0.5\nseed = 7',
     "elsewhere": 'judge = "m/n@http://127.0.0.1:1/v1"\nobjective = "It helps"\nmax_tokens = 9',
     "rubric": 'judge = "openai/m"\nrubric = "rubric.toml"',
-    "socket": 'unix = "judge.sock"',
     "shipped": 'use = "@f1 --x"',
 }
 
