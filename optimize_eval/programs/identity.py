@@ -50,7 +50,7 @@ def identify_command(spec: EvaluatorSpec) -> Identity:
     """Read the files that a command names, and digest what it is."""
     argv = argv_of(spec)
     is_shipped = spec.text.startswith("@")
-    words = [portable(word) for word in (shlex.split(spec.text) if is_shipped else argv)]
+    words = [_portable(word) for word in (shlex.split(spec.text) if is_shipped else argv)]
     launched = len(argv) - is_shipped  # what runs a shipped program is ours to choose
     named = [_file_named(word, place, spec) for place, word in enumerate(argv)][-launched:]
     shared = shipped.shared_by(Path(argv[1])) if is_shipped else ()  # not named, but part of it
@@ -87,7 +87,7 @@ def identify_url(spec: EvaluatorSpec) -> Identity:
     return Identity(name=spec.name, text=text, files=(), sha256=digest_words([text, url.partition("?")[2]]))
 
 
-def portable(word: str) -> str:
+def _portable(word: str) -> str:
     """Write a word that is an absolute path as the file's name alone."""
     option, equals, value = word.partition("=") if word.startswith("-") else ("", "", word)
     is_path = value.startswith("/") and len(value.split()) == 1  # more words are a script in quotes
