@@ -177,6 +177,25 @@ def test_every_path_that_the_contributing_page_names_is_there() -> None:
     assert not missing
 
 
+def test_every_name_that_the_contributing_page_looks_for_in_a_file_is_there() -> None:
+    rows = re.findall(r"`([\w/]+\.py)`: (`\w+`(?:, `\w+`)*)", section_of("CONTRIBUTING.md", "Where is it?"))
+    named = [(path, name) for path, names in rows for name in re.findall(r"\w+", names)]
+    assert len(named) > 15
+    missing = [
+        (path, name)
+        for path, name in named
+        if not re.search(
+            rf"^(?:def |class )?{name}\b", (ROOT / "optimize_eval" / path).read_text(), re.MULTILINE
+        )
+    ]
+    assert not missing
+
+
+def test_the_contributing_page_is_short() -> None:
+    assert _read("CONTRIBUTING.md").count("\n") <= 150
+    assert section_of("CONTRIBUTING.md", "Where is it?").count("\n|") <= 2 + 25
+
+
 @need("bash")
 def test_every_path_that_ci_names_is_there() -> None:
     texts = [path.read_text(encoding="utf-8") for path in (ROOT / ".ci" / "run", ROOT / ".ci" / "page")]
