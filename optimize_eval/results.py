@@ -11,7 +11,6 @@ from typing import Any
 
 from optimize_eval.base.frozen import frozen
 from optimize_eval.findings import demands
-from optimize_eval.findings import demands as board_demands
 from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.gates import Gate
 from optimize_eval.findings.metric_rows import records_of
@@ -93,7 +92,7 @@ class Run:
             return demands.recall_demands(run, self.summary)
         boards = {**self._boards}
         board = boards.pop("", None)
-        return board_demands.recall_board_demands(run, board, boards) if board else ()
+        return demands.recall_board_demands(run, board, boards) if board else ()
 
     @property
     def notes(self) -> tuple[str, ...]:

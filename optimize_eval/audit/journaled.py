@@ -103,10 +103,8 @@ def _json(value: Any) -> bytes:
 
 _THOUGHTS = ("<think>", "<thinking>", "<|channel|>analysis")
 
-Told = dict[str, Any]
 
-
-def told_of(where: Told, records: list[Record]) -> Told | None:
+def told_of(where: Record, records: list[Record]) -> Record | None:
     """Count over the scored records of one cell; None where none of them is a reply that says anything."""
     sides = [one["side_info"] for one in records]
     replies = [one.get("replied", {}) for one in records]
@@ -136,7 +134,7 @@ def told_of(where: Told, records: list[Record]) -> Told | None:
     return {**where, **told, "answered_by": dict(counted)}
 
 
-def told_of_model(mine: list[Told]) -> Told:
+def told_of_model(mine: list[Record]) -> Record:
     """Say how many of a model's replies were cut off and who gave them, where any tell."""
     cut_off = sum(one["cut_off"] for one in mine)
     thoughts = sum(one.get("with_thoughts", 0) for one in mine)
@@ -146,7 +144,7 @@ def told_of_model(mine: list[Told]) -> Told:
     return {key: said for key, said in told.items() if said}
 
 
-def _beyond(side: Told) -> list[float]:
+def _beyond(side: Record) -> list[float]:
     changed = side.get("clamped_from")
     numbers = list(changed.values()) if isinstance(changed, dict) else []
     return [one for one in numbers if isinstance(one, int | float) and (one < -0.001 or one > 1.001)]  # noqa: PLR2004

@@ -37,7 +37,6 @@ _NULL_HINT = (
 )
 _TRUTH_HINT = 'write 1 for true and 0 for false: {"score": %d}'
 _NUMBER_HINT = 'write one number: {"score": 0.7}'
-_POINT_EXAMPLE = '{"score": 0.5}'
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?")
 _EXTRA = "extra data"  # the decoder's reason where a value is over, and the text is not
 _OF_TEXTS = frozenset({"invalid control character", "expecting ',' delimiter", "invalid \\escape"})
@@ -161,7 +160,7 @@ def _cause(text: str, fault: JsonFault) -> tuple[str, str]:
     if _ENDS_IN_DIGIT.search(before[-2:]) and here[0].isdigit():
         return (
             "a comma within a number",
-            f"write a point, {_POINT_EXAMPLE}; LC_ALL=C makes most programs do so",
+            f"write a point, {SAMPLE}; LC_ALL=C makes most programs do so",
         )
     for pattern, reason, hint in _CAUSES:
         if match := pattern.match(here):

@@ -7,8 +7,7 @@ from typing import Any
 from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
 from optimize_eval.data.candidates import THE_PROMPT, THE_TASK
-from optimize_eval.findings import forecast as forecasts
-from optimize_eval.findings.forecast import Forecast, Like, forecast, like_of
+from optimize_eval.findings.forecast import ASKED, Forecast, Like, Reach, forecast, like_of
 from optimize_eval.findings.wording import count, percent
 from optimize_eval.reports.text import wrapped
 from optimize_eval.run.opening import reusable
@@ -201,8 +200,8 @@ def _no_worse(told: dict[str, Any], like: Like | None) -> Iterator[str]:
         )
 
 
-def _found(reach: forecasts.Reach, found: Forecast, assumed: str) -> str:
-    takes = f"{forecasts.ASKED:g} takes {_units(reach.needed, found)} ({assumed})"
+def _found(reach: Reach, found: Forecast, assumed: str) -> str:
+    takes = f"{ASKED:g} takes {_units(reach.needed, found)} ({assumed})"
     if reach.found is None:
         return f"no difference would be found; {takes}"
     return f"a difference of {reach.found:.2f} would be found in 80 of 100 runs; {takes}"

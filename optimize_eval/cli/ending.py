@@ -49,7 +49,7 @@ def show(
 
 def _show_summary(finished: Finished, *, has_out: bool) -> None:
     """Print the tables, without what `end` says on stderr: who scored nothing, and how to go on."""
-    from optimize_eval.reports.terminal import summary as terminal  # noqa: PLC0415  only for people
+    from optimize_eval.reports.terminal.summary import render  # noqa: PLC0415  only for people
 
     ends = [called.ended for called in finished.calls]
     broken = {progress.name for ended in ends for progress in ended.broken}
@@ -58,7 +58,7 @@ def _show_summary(finished: Finished, *, has_out: bool) -> None:
         output.emit(" no result: nothing was scored.")
         return
     failures = tuple(entry for entry in summary.failures if entry.evaluator not in broken)
-    text = terminal.render(
+    text = render(
         output.fitted(replace(summary, failures=failures)),
         width=output.width(),
         run=output.fitted(shlex.quote(str(finished.stored.folder))),

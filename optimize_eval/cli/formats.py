@@ -15,7 +15,6 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import checked, gates, leaderboards, output, searches
 from optimize_eval.cli.pages import PageOptions, write_page
 from optimize_eval.findings import demands
-from optimize_eval.findings import demands as board_demands
 from optimize_eval.findings.board_models import name_of
 from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.demands import Demands
@@ -24,12 +23,8 @@ from optimize_eval.findings.metric_rows import left_out, records_of
 from optimize_eval.findings.stored_summary import SomeExamples, summarise_stored
 from optimize_eval.findings.summary_shape import FailureGroup, Summary
 from optimize_eval.reports import junit, markdown, row_formats
-from optimize_eval.reports import junit as board_junit
-from optimize_eval.reports import markdown as board_markdown
-from optimize_eval.reports import row_formats as board_rows
 from optimize_eval.reports.searched import beside_verdict, search_of, with_notes
-from optimize_eval.reports.terminal import summary as terminal
-from optimize_eval.reports.terminal.summary import render_every_cell
+from optimize_eval.reports.terminal.summary import render, render_every_cell
 from optimize_eval.store.folder import SUMMARY
 from optimize_eval.store.records import LeftOut, RunRecord
 from optimize_eval.store.stored import StoredRun, command_of, note_of
@@ -173,7 +168,7 @@ class BenchReport(Reported):
     def gates(self) -> Sequence[Gate]:
         """Give the gates that were given, else those that the bench had."""
         others = {**self.boards}
-        return self.judged or board_demands.recall_board_demands(self.stored, others.pop(""), others)
+        return self.judged or demands.recall_board_demands(self.stored, others.pop(""), others)
 
     @cached_property
     def summary(self) -> Summary | None:
@@ -213,7 +208,7 @@ def print_run(run: RunReport) -> None:
     if run.search and searches.show({**run.search, **_as_of_now(run)}):
         return
     summary, note = output.fitted(run.summary), output.fitted(run.note)
-    text = terminal.render(
+    text = render(
         summary,
         note=note,
         width=output.width(),
@@ -277,7 +272,7 @@ def write_bench_as_csv(bench: BenchReport) -> None:
         emit(bench.stored, records_of(bench.stored), bench.records, is_jsonl=False)
     elif bench.boards:
         output.emit_pieces(
-            board_rows.board_csv_pieces(bench.boards, ci=output.under_ci(), summary=bench.summary)
+            row_formats.board_csv_pieces(bench.boards, ci=output.under_ci(), summary=bench.summary)
         )
     else:
         raise UsageError(
@@ -315,8 +310,7 @@ def emit(
 
 
 def _emit_wide(stored: StoredRun, fields: tuple[str, ...], left: LeftOut, *, is_jsonl: bool) -> None:
-    from optimize_eval.reports import row_formats  # noqa: PLC0415  the page's source is of no use to other reports
-    from optimize_eval.reports.source import source_of  # noqa: PLC0415  see above
+    from optimize_eval.reports.source import source_of  # noqa: PLC0415  the page's source is of no use to other reports
 
     found = row_formats.rows_of(source_of(stored, summary={}), stored.layout, fields, left)
     if is_jsonl:
@@ -347,7 +341,7 @@ def write_run_as_markdown(run: RunReport) -> None:
 def write_bench_as_markdown(bench: BenchReport) -> None:
     if bench.boards:
         output.emit_document(
-            board_markdown.render_boards(bench.boards, bench.gates, bench.name, bench.note, bench.summary)
+            markdown.render_boards(bench.boards, bench.gates, bench.name, bench.note, bench.summary)
         )
     else:
         write_run_as_markdown(bench.as_run())
@@ -360,7 +354,7 @@ def write_run_as_junit(run: RunReport) -> None:
 
 def write_bench_as_junit(bench: BenchReport) -> None:
     if bench.boards:
-        output.emit_document(board_junit.render_boards(bench.boards, bench.gates, bench.name, bench.summary))
+        output.emit_document(junit.render_boards(bench.boards, bench.gates, bench.name, bench.summary))
     else:
         write_run_as_junit(bench.as_run())
 
@@ -415,7 +409,7 @@ def write_board(bench: BenchReport) -> None:
     if not bench.boards:
         write(bench.as_run())
         return
-    _append(board_markdown.render_boards(bench.boards, bench.gates, bench.name, bench.note, bench.summary))
+    _append(markdown.render_boards(bench.boards, bench.gates, bench.name, bench.note, bench.summary))
     layout = bench.stored.layout
 
     def model(failures: FailureGroup) -> str:

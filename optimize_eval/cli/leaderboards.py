@@ -10,7 +10,7 @@ from optimize_eval.findings import documents
 from optimize_eval.findings.board_shapes import SCHEMA, Board, scorers_on
 from optimize_eval.findings.rows import short_of
 from optimize_eval.findings.summary_shape import Summary
-from optimize_eval.reports import metric_tables as metrics_report
+from optimize_eval.reports import metric_tables
 from optimize_eval.reports.terminal import leaderboard
 from optimize_eval.reports.terminal.summary import failures_of, head
 
@@ -74,7 +74,7 @@ def emit(boards: Mapping[str, Board], note: str | None = None, summary: Summary 
 def _of_tasks(summary: Summary | None, on_board: Collection[str]) -> Iterator[str]:
     """Lay out what boards do not say of tasks in YAML: metrics, and what failed at which stage."""
     if summary and summary.metrics:
-        yield from metrics_report.lines_of_summary(summary, output.width(), output.paint(), on_board=on_board)
+        yield from metric_tables.lines_of_summary(summary, output.width(), output.paint(), on_board=on_board)
         yield from failures_of(summary, output.width(), output.paint())
 
 

@@ -31,8 +31,7 @@ from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.documents import places_of
 from optimize_eval.findings.summary_shape import Summary
 from optimize_eval.models.judging.form import AnswerForm
-from optimize_eval.tasks.yaml import fields as values
-from optimize_eval.tasks.yaml import task_fields
+from optimize_eval.tasks.yaml import fields, task_fields
 from optimize_eval.tasks.yaml.fields import REQUIRED, ByType, Entity, Field
 from optimize_eval.tasks.yaml.parameters import PARAMETER
 from optimize_eval.tasks.yaml.part_fields import Evaluator
@@ -184,7 +183,6 @@ def _takes(check: Callable[[Any], Any], value: Any) -> bool:
 
 
 _SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
-_WEIGHT: Schema = {"type": "number", "exclusiveMinimum": 0}
 _FIELDS: Schema = {"anyOf": [TEXT, TEXTS]}
 _LABELS: Schema = {**TEXTS, "uniqueItems": True}
 _BOOLEAN: Schema = {"type": "boolean"}
@@ -210,7 +208,7 @@ def _rubric_table(main: str, form: Schema, **more: Schema) -> Schema:
 _RUBRIC_FORMS: dict[str, Schema] = {
     "objective": {**TEXT, "description": "What the judge looks for."},
     "form": {"enum": [str(one) for one in AnswerForm]},
-    "dimensions": _rubric_table("weight", _WEIGHT, description=TEXT),
+    "dimensions": _rubric_table("weight", _ABOVE_ZERO, description=TEXT),
     "constraints": {"anyOf": [TEXTS, _rubric_table("text", TEXT)]},
     "score_min": NUMBER,
     "score_max": NUMBER,
@@ -312,15 +310,15 @@ class _Definitions:
             ByType: lambda what: self._named(what, what.noun, lambda: self._family(what)),
             Evaluator: lambda what: self._named(what, "an evaluator", lambda: [self._evaluator(what)]),
             task_fields.FilterOf: lambda what: self._named(what, "a filter", lambda: self._filters(what)),
-            values.ListOf: lambda what: _or_parameter(self._list(what)),
-            values.Choice: lambda what: {"anyOf": [self.describe(what.text), self.describe(what.other)]},
-            values.OneOf: lambda what: _or_parameter({"enum": [*what.choices]}),
-            values.Boolean: lambda _: _or_parameter({"type": "boolean"}),
-            values.Number: lambda what: _or_parameter(_number(what)),
-            values.Key: lambda _: {**_TEXT, "maxLength": values.LONGEST_KEY},
-            values.Scalar: lambda _: {"type": ["string", "number", "boolean"]},
-            values.Text: lambda _: _TEXT,
-            values.Column: lambda _: _TEXT,
+            fields.ListOf: lambda what: _or_parameter(self._list(what)),
+            fields.Choice: lambda what: {"anyOf": [self.describe(what.text), self.describe(what.other)]},
+            fields.OneOf: lambda what: _or_parameter({"enum": [*what.choices]}),
+            fields.Boolean: lambda _: _or_parameter({"type": "boolean"}),
+            fields.Number: lambda what: _or_parameter(_number(what)),
+            fields.Key: lambda _: {**_TEXT, "maxLength": fields.LONGEST_KEY},
+            fields.Scalar: lambda _: {"type": ["string", "number", "boolean"]},
+            fields.Text: lambda _: _TEXT,
+            fields.Column: lambda _: _TEXT,
         }
 
     def describe(self, what: Any) -> Schema:
@@ -339,12 +337,12 @@ class _Definitions:
             self.described[name] = {"anyOf": [*make(), _ELSEWHERE]}
         return {"$ref": f"#/$defs/{self._names[id(what)].replace(' ', '%20')}"}
 
-    def _fields(self, fields: Sequence[Field]) -> Schema:
+    def _fields(self, listed: Sequence[Field]) -> Schema:
         return {
             "type": "object",
             "additionalProperties": False,
-            "properties": {field.name: self._field(field) for field in fields},
-            "required": [field.name for field in fields if field.default is REQUIRED],
+            "properties": {field.name: self._field(field) for field in listed},
+            "required": [field.name for field in listed if field.default is REQUIRED],
         }
 
     def _field(self, field: Field) -> Schema:
@@ -370,11 +368,11 @@ class _Definitions:
     def _filters(self, what: task_fields.FilterOf) -> list[Schema]:
         return [self.entity(entity) for entity in task_fields.entities_of(what.expression).values()]
 
-    def _list(self, what: values.ListOf) -> Schema:
+    def _list(self, what: fields.ListOf) -> Schema:
         return {"type": "array", "items": self.describe(what.what), "minItems": what.least}
 
 
-def _number(what: values.Number) -> Schema:
+def _number(what: fields.Number) -> Schema:
     least = {} if what.least is None else {"minimum": what.least}
     return {"type": "integer" if what.is_whole else "number", **least}
 

@@ -46,10 +46,10 @@ def carry_out(
         failed = failed_in_short(done.finished.summary) if done.finished else ""
         output.emit(f"{document['verdict']['text']}{failed}\n{task.folder}")
     else:
-        from optimize_eval.reports.terminal import search as report  # noqa: PLC0415  only for people
+        from optimize_eval.reports.terminal.search import render  # noqa: PLC0415  only for people
 
         told = {**document, "resume": ""}  # which stderr says at the end
-        output.emit(report.render(output.fitted(told), width=output.width(), paint=output.paint()))
+        output.emit(render(output.fitted(told), width=output.width(), paint=output.paint()))
     _end(done, task, require_better=require_better)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from optimize_eval.base import files
 from optimize_eval.base.errors import DataError, Problem
 
-KIND = "other_tool"
+OTHER_TOOL = "other_tool"
 
 _HEAD = 1 << 16  # bytes, in which all of these say what they are
 _GUIDE = "docs/from-promptfoo-and-inspect.md"
@@ -44,5 +44,5 @@ def whose(path: str) -> Problem | None:
     ends = data[-_HEAD:].decode("latin-1") if head.startswith("PK") else ""  # where a zip lists its members
     for what, advice, marks in _TOOLS:
         if all(re.search(mark, head + ends, re.MULTILINE) for mark in marks):
-            return Problem(path=path, rule=KIND, reason=f"it holds {what}: {advice}")
+            return Problem(path=path, rule=OTHER_TOOL, reason=f"it holds {what}: {advice}")
     return None

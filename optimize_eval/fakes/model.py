@@ -4,7 +4,7 @@
 
 Prints its base URL and serves until it is ended. Requests are listed at GET /requests and, one JSON object a
 line, in the file of --record: everything but the value of Authorization. How rules are written is said in
-rules_file. For tests and demos: loopback only, no TLS.
+rules. For tests and demos: loopback only, no TLS.
 """
 
 import argparse
@@ -20,9 +20,19 @@ from pathlib import Path
 from socketserver import StreamRequestHandler, ThreadingTCPServer
 from typing import Any, BinaryIO, NoReturn
 
-from optimize_eval.fakes import rules as answers
-from optimize_eval.fakes import rules as rules_file
-from optimize_eval.fakes.rules import CHAT, BadRules, CannedReply, ChatRequest, Hangup, Rules, load_rules
+from optimize_eval.fakes.rules import (
+    CHAT,
+    FORMAT,
+    BadRules,
+    CannedReply,
+    ChatRequest,
+    Hangup,
+    Rules,
+    error,
+    listing,
+    load_rules,
+    of_rule,
+)
 
 _LONGEST_BODY = 64 * 1024 * 1024
 _LONGEST_LINE = 64 * 1024
@@ -90,12 +100,12 @@ class _Connection(StreamRequestHandler):
 
     def _answer(self, method: str, path: str, headers: dict[str, str], body: bytes) -> CannedReply:
         if method == "GET" and path == "/requests":
-            return answers.listing(self.server.requests())
+            return listing(self.server.requests())
         if method == "GET" and path.endswith("/models"):
             listed = [{"id": name, "object": "model"} for name in self.server.rules.models or ["fake-model"]]
-            return answers.listing({"object": "list", "data": listed})
+            return listing({"object": "list", "data": listed})
         if method != "POST":
-            return answers.error(405, f"{method} is not served here: POST to /v1{CHAT}")
+            return error(405, f"{method} is not served here: POST to /v1{CHAT}")
         return self._chat(path, headers, body)
 
     def _chat(self, path: str, headers: dict[str, str], raw: bytes) -> CannedReply:
@@ -117,17 +127,15 @@ class _Connection(StreamRequestHandler):
 def _choose(rules: Rules, request: ChatRequest) -> tuple[str | None, CannedReply]:
     """Find the rule for a request and what it answers."""
     if request.path.endswith(CHAT) and not isinstance(request.body, dict):
-        return None, answers.error(400, "the body is not a JSON object")
+        return None, error(400, "the body is not a JSON object")
     if rules.models and request.model not in rules.models:
-        return None, answers.error(404, f"the model {request.model!r} does not exist", code="model_not_found")
+        return None, error(404, f"the model {request.model!r} does not exist", code="model_not_found")
     chosen = rules.choose(request)
     if chosen is None:
         last = "".join(request.texts("user"))[:80]
-        return None, answers.error(
-            501, f"no rule of the fake model server matches: {last!r} to {request.path}"
-        )
+        return None, error(501, f"no rule of the fake model server matches: {last!r} to {request.path}")
     rule, filling = chosen
-    return rule.name, replace(answers.of_rule(rule, request, filling), delay=rule.delay)
+    return rule.name, replace(of_rule(rule, request, filling), delay=rule.delay)
 
 
 def _decoded(text: str) -> Any:
@@ -142,7 +150,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m optimize_eval.fakes.model",
         description=(__doc__ or "").partition("\n")[0],
-        epilog=rules_file.__doc__,
+        epilog=FORMAT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("rules", metavar="RULES", help="a TOML or JSON file with what to answer")

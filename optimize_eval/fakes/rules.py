@@ -1,8 +1,6 @@
 r"""Rules of a fake model server: which request gets which answer, as bytes on the wire, read from a file.
 
-How rules are written, and how they are read from a file, is in rules_file.
-
-models = ["gpt-4o-mini"]               # others are answered with 404; without this line, none is
+    models = ["gpt-4o-mini"]               # others are answered with 404; without this line, none is
     [[rule]]                               # in JSON: {"models": […], "rule": [{…}, …]}, or the list alone
     when = { user = 'greet (\w+)' }        # all of them have to be found; without `when`: always
     text = "Hello {1}"                     # what the model says
@@ -34,6 +32,7 @@ from typing import Any
 
 from optimize_eval.base.frozen import frozen
 
+FORMAT = __doc__  # how a file of rules is written, for people
 CHAT = "/chat/completions"
 
 

@@ -181,18 +181,18 @@ class BoardDemands:
 
         `others` are the boards of own metrics by their names.
         """
-        from optimize_eval.findings import regression_gates as board_gates  # noqa: PLC0415  most benches have no gates
+        from optimize_eval.findings import regression_gates  # noqa: PLC0415  most benches have no gates
         from optimize_eval.findings.diff_boards import compare_boards  # noqa: PLC0415
 
         if self == BoardDemands():
             return ()
         regressions: Iterable[Gate] = ()
         if self.before:
-            regressions = board_gates.board_regression_gates(
+            regressions = regression_gates.board_regression_gates(
                 compare_boards(self.before, board), self.before, self.against
             )
-        bounded = board_gates.bound_gates(_models(board, others), self.bounds)
-        return (*board_gates.unchanged(board, ""), *bounded, *regressions)
+        bounded = regression_gates.bound_gates(_models(board, others), self.bounds)
+        return (*regression_gates.unchanged(board, ""), *bounded, *regressions)
 
 
 def read_board_demands(

@@ -56,7 +56,7 @@ from optimize_eval.statistics.estimates import Interval, around_the_best
 from optimize_eval.statistics.power import ALPHA, can_decide
 from optimize_eval.store.layout import SINGLE, Layout
 
-BETTER, WON_NOT_SHOWN = "better", "not_shown"
+BETTER, NOT_SHOWN = "better", "not_shown"
 
 
 def won(winner: Row, summary: Summary, layout: Layout) -> Verdict:
@@ -88,7 +88,7 @@ def _on_test(winner: Row, summary: Summary, layout: Layout) -> Verdict:
     chosen = f"{name}, selected on {layout.deciding}{among},"
     if d.diff is None or d.p is None:
         text = f"{chosen} cannot be compared with {baseline} on test data: {count(d.n_pairs, 'pair')}"
-        return Verdict(text=text, state=WON_NOT_SHOWN)
+        return Verdict(text=text, state=NOT_SHOWN)
     comparisons = summary.tried.comparisons if summary.tried else 1
     ci = around_the_best(d.diff, d.se, d.units - 1, comparisons) if d.ci and d.se else d.ci
     low = ci[0] if ci else d.diff
@@ -101,7 +101,7 @@ def _on_test(winner: Row, summary: Summary, layout: Layout) -> Verdict:
     text = f"{chosen} {verb} {baseline} on test data: {signed(d.diff)} {primary_name(layout)} ({told})"
     by = WonBy(diff=d.diff, ci=ci, p=p, from_="test")
     if not is_shown:
-        return Verdict(text=text, state=WON_NOT_SHOWN, by=by)
+        return Verdict(text=text, state=NOT_SHOWN, by=by)
     return Verdict(text=text, state=BETTER, winner=name, by=by)
 
 
@@ -298,14 +298,7 @@ _INSTEAD = {
 }
 _PRAISE = {"✓", "▲"}
 
-WORSE, NO_DIFFERENCE, NOT_SHOWN, TOO_FEW, ALONE, FAILED = (
-    "worse",
-    "no_difference",
-    "not_shown",
-    "too_few",
-    "single",
-    "failed",
-)
+WORSE, NO_DIFFERENCE, TOO_FEW, ALONE, FAILED = "worse", "no_difference", "too_few", "single", "failed"
 
 
 def judge(summary: Summary, won_by: str | None, layout: Layout) -> Verdict:

@@ -22,8 +22,7 @@ from optimize_eval.base.errors import CannotGoOn, EvaluationError, FailureKind
 from optimize_eval.base.spent import is_of_reply
 from optimize_eval.models.under_test import Output, Prompt
 from optimize_eval.store import journal
-from optimize_eval.store.folder import EVALUATIONS, JOURNAL
-from optimize_eval.store.folder import OUTPUTS_SCHEMA as SCHEMA
+from optimize_eval.store.folder import EVALUATIONS, JOURNAL, OUTPUTS_SCHEMA
 
 OWN = "called_here"  # of a reply that took something in this very run
 
@@ -178,7 +177,7 @@ class Outputs:
         if self._journal is None:
             self._journal = journal.Journal(self._path, self._end)
             if not self._end:
-                self._journal.append(journal.sealed({"schema": SCHEMA}))
+                self._journal.append(journal.sealed({"schema": OUTPUTS_SCHEMA}))
             if self._reader < 0:
                 self._reader = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
         return self._journal
@@ -198,7 +197,7 @@ class Outputs:
 
     def _enter(self, entry: journal.JournalLine) -> None:
         record = _record(entry.line)
-        journal.check_schema(record, SCHEMA, f"{self._path}:{entry.number}")
+        journal.check_schema(record, OUTPUTS_SCHEMA, f"{self._path}:{entry.number}")
         if entry.number == 1 and "schema" in record:
             self._end = entry.length
             return

@@ -19,7 +19,7 @@ from optimize_eval.models.outputs import digest_of, key_of
 from optimize_eval.models.under_test import Output, Prompt, are_calls
 from optimize_eval.programs.codec import call_singly
 from optimize_eval.store import journal
-from optimize_eval.store.folder import OUTPUTS_SCHEMA as SCHEMA
+from optimize_eval.store.folder import OUTPUTS_SCHEMA
 
 _MEANT = {"task_id": "id", "text": "output", "prediction": "output", "completion": "output"}
 _SHOWN = 10
@@ -86,7 +86,9 @@ class ReplayModel:
 def _read(path: Path, chosen: str) -> Mapping[_Place, _Recorded]:
     data = files.read(path, files.DATASET)
     lines = list(read_lines(data))
-    is_ours = bool(lines) and isinstance(lines[0].value, dict) and lines[0].value.get("schema") == SCHEMA
+    is_ours = (
+        bool(lines) and isinstance(lines[0].value, dict) and lines[0].value.get("schema") == OUTPUTS_SCHEMA
+    )
     if is_ours:
         lines = _whole(lines, data)
         _check_models(path, lines, chosen)

@@ -140,7 +140,7 @@ def _table(rows: Sequence[Row], summary: Summary) -> str:
     table = layout(
         {
             "candidate": [name_cell(row.candidate) for row in shown],
-            split: [_mean(row.splits[split].mean) for row in shown],
+            split: [_score(row.splits[split].mean) for row in shown],
             "95 % CI": [interval_cell(row.splits[split].ci, number) for row in shown],
             **(_compared(shown, summary) if has_others else {}),
             "n": [f"{row.splits[split].n:,}" for row in shown],
@@ -155,7 +155,7 @@ def _table(rows: Sequence[Row], summary: Summary) -> str:
 def _matrix(matrix: Matrix, split: str) -> str:
     """Lay out means of candidates by models."""
     models = {
-        name_cell(model): [_mean(means[place]) for means in matrix.means.values()]
+        name_cell(model): [_score(means[place]) for means in matrix.means.values()]
         for place, model in enumerate(matrix.models)
     }
     table = layout({"candidate": [*map(name_cell, matrix.means)], **models})
@@ -205,10 +205,6 @@ def _compared(rows: Sequence[Row], summary: Summary) -> dict[str, list[str]]:
 
 def _overfit(row: Row) -> str:
     return f"{overfit(row)} ({signed(row.overfit.value)})" if row.overfit else overfit(row)
-
-
-def _mean(value: float | None) -> str:
-    return "" if value is None else number(value)
 
 
 def interval_cell(ci: Sequence[float] | None, write: Callable[[float], str]) -> str:

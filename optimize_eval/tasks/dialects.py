@@ -238,7 +238,6 @@ _METRICS_OF = {  # which a category may have
     "summary": ("exact_match", "f1", "bleu_4", "rouge_l"),
 }
 _ID = re.compile(r"[A-Za-z0-9_-]+")
-_CHOICE = re.compile(r"[A-E]")
 _MARKERS = ("question:", "q:", "example:")
 
 
@@ -370,7 +369,7 @@ def _illegal_pair(record: dict[str, Any]) -> Iterator[Fault]:
         yield Fault("illegal_pair", "metric_name", detail)
     if category == "mcq" and len(targets) != 1:
         yield Fault("bad_value", "targets", f"mcq takes exactly one target, these are {len(targets)}")
-    if category == "mcq" and not _CHOICE.fullmatch(targets[0]):
+    if category == "mcq" and not _LETTER.fullmatch(targets[0]):
         detail = f"a target of mcq is a letter from A to E, this is {describe(targets[0])}"
         yield Fault("bad_value", "targets", detail)
 

@@ -10,12 +10,12 @@ from optimize_eval.base import files, shipped
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.strict_json import Line, read_lines
-from optimize_eval.tasks import dialects as examples
-from optimize_eval.tasks import dialects as spec
 from optimize_eval.tasks.dialects import (
+    EXAMPLES_MARKS,
     IN_EXAMPLES,
     IN_SPEC,
     ROOT,
+    SPEC_MARKS,
     UNCHANGED,
     Fault,
     TaskError,
@@ -24,6 +24,8 @@ from optimize_eval.tasks.dialects import (
     error_of,
     evaluator_of,
     not_an_object,
+    read_examples,
+    read_spec,
     render,
     unreadable,
 )
@@ -144,7 +146,7 @@ def dialect_of(values: Iterable[Any]) -> str:
 
 
 def _shown(record: Mapping[str, Any]) -> list[str]:
-    marks = {SPEC: spec.SPEC_MARKS, EXAMPLES: examples.EXAMPLES_MARKS}
+    marks = {SPEC: SPEC_MARKS, EXAMPLES: EXAMPLES_MARKS}
     return [dialect for dialect, names in marks.items() if any(name in record for name in names)]
 
 
@@ -169,8 +171,8 @@ def _read_dataset(lines: Iterable[Line]) -> Iterator[tuple[Line, _Record] | Task
 
 
 _READERS: Mapping[str, _Read] = {
-    SPEC: spec.read_spec,
-    EXAMPLES: examples.read_examples,
+    SPEC: read_spec,
+    EXAMPLES: read_examples,
     DATASET: _read_dataset,
 }
 

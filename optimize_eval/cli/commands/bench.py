@@ -7,9 +7,8 @@ import typer
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import ending, gates, leaderboards, output
-from optimize_eval.cli import steps as show_row
-from optimize_eval.cli import steps as show_task
 from optimize_eval.cli.host import Terminal
+from optimize_eval.cli.steps import show_row, show_task
 from optimize_eval.cli.viewing import viewed
 from optimize_eval.config.calling import FolderOptions, HandlingOptions, PricedServerOptions
 from optimize_eval.config.compared import BoardGateOptions
@@ -81,13 +80,11 @@ def bench(
         _without_models(prepared, one_task, place, shown, seen)
         return
     if one_task.show is not None and _is_row(prepared, one_task.show):
-        show_row.show_row(
-            prepared.plan, look_at_bench(prepared, output.say), one_task.show, as_json=shown.as_json
-        )
+        show_row(prepared.plan, look_at_bench(prepared, output.say), one_task.show, as_json=shown.as_json)
         return
     if one_task.show is not None:
         task = find_task([file for file in prepared.files if file.dialect != DIALECT], one_task.show)
-        show_task.show_task(prepared.shown(task[0]), *task, prepared.folder / OUTPUTS, as_json=shown.as_json)
+        show_task(prepared.shown(task[0]), *task, prepared.folder / OUTPUTS, as_json=shown.as_json)
         return
     host = Terminal(quiet=shown.quiet)
     with viewed(prepared.folder, is_wanted=seen.view):
@@ -148,7 +145,7 @@ def _without_models(
 ) -> None:
     """Score datasets, or conversations that are recorded: nothing is ranked, so there is no board."""
     if one_task.show is not None:
-        show_row.show_row(prepared.plan, look(prepared, output.say), one_task.show, as_json=shown.as_json)
+        show_row(prepared.plan, look(prepared, output.say), one_task.show, as_json=shown.as_json)
         return
     with viewed(prepared.folder, is_wanted=seen.view):
         finished = carry_out(prepared, Terminal(quiet=shown.quiet))

@@ -13,14 +13,13 @@ from optimize_eval.cli.named_runs import choose_other_run
 from optimize_eval.config.compared import RunGateOptions
 from optimize_eval.config.printing import PrintOptions
 from optimize_eval.findings import demands
-from optimize_eval.findings import demands as board_demands
 from optimize_eval.findings.diff_boards import compare_boards, with_metrics
 from optimize_eval.findings.diff_runs import compare_runs
 from optimize_eval.findings.gates import Gate
 from optimize_eval.findings.stored_boards import is_board, load_with_examples
 from optimize_eval.findings.stored_summary import summarise_stored
-from optimize_eval.reports.terminal import diff as report
-from optimize_eval.reports.terminal import leaderboard as boards_report
+from optimize_eval.reports.terminal.diff import render
+from optimize_eval.reports.terminal.leaderboard import render_comparison
 from optimize_eval.store.stored import open_stored
 
 EXAMPLES = """\b
@@ -80,8 +79,8 @@ def diff(
     """Say what changed from one run, or leaderboard, to another; it needs these and nothing else."""
     name = _choose(format_, as_json=printed.as_json)
     look = pages.page_options(output_, max_mb, full, is_page=name is DiffFormat.HTML)
-    run_a = board_demands.place_of(run_a)
-    run_b = board_demands.place_of(choose_other_run(run_a, named, is_bench=is_board(run_a)))
+    run_a = demands.place_of(run_a)
+    run_b = demands.place_of(choose_other_run(run_a, named, is_bench=is_board(run_a)))
     if is_board(run_a) or is_board(run_b):
         gates.refuse_gap(demanded.max_gap)
         gates.refuse_margin(demanded.margin)
@@ -111,7 +110,7 @@ def _diff_runs(
         case DiffFormat.HTML:
             pages.write_runs(before, after, comparison, look, force=force)
         case DiffFormat.TERMINAL:
-            output.emit(report.render(output.fitted(comparison), width=output.width()))
+            output.emit(render(output.fitted(comparison), width=output.width()))
     return judged
 
 
@@ -119,7 +118,7 @@ def _diff_boards(
     a: str, b: str, demanded: RunGateOptions, name: DiffFormat, look: pages.PageOptions, *, force: bool
 ) -> Sequence[Gate]:
     before, after = load_with_examples(a), load_with_examples(b)
-    wanted = board_demands.read_board_demands(after, demanded.fail_under, demanded.no_regression_against)
+    wanted = demands.read_board_demands(after, demanded.fail_under, demanded.no_regression_against)
     comparison = with_metrics(compare_boards(before, after, force=force), a, b)
     judged = wanted.judge(after)
     match name:
@@ -128,7 +127,7 @@ def _diff_boards(
         case DiffFormat.HTML:
             pages.write_boards(a, b, comparison, look, force=force)
         case DiffFormat.TERMINAL:
-            output.emit(boards_report.render_comparison(output.fitted(comparison), width=output.width()))
+            output.emit(render_comparison(output.fitted(comparison), width=output.width()))
     return judged
 
 

@@ -10,12 +10,11 @@ import typer
 from optimize_eval.base import shipped
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.cli import groups as options
-from optimize_eval.cli import output
+from optimize_eval.cli import groups, output
 from optimize_eval.cli.known_elsewhere import complete_shipped
 from optimize_eval.evaluators.kinds import parse_evaluator
 from optimize_eval.programs.codec import argv_of
-from optimize_eval.reports.terminal import lists as report
+from optimize_eval.reports.terminal import lists
 from optimize_eval.reports.terminal.lists import ShippedEvaluator
 
 EXAMPLES = """\b
@@ -38,7 +37,7 @@ EvaluatorName = Annotated[
 
 
 @app.callback(invoke_without_command=True, epilog=EXAMPLES)
-def evaluators(context: typer.Context, as_json: options.Json = False) -> None:
+def evaluators(context: typer.Context, as_json: groups.Json = False) -> None:
     """List the evaluators that ship, show one, copy one, or print the command that runs it."""
     if context.invoked_subcommand is None:
         list_(as_json=as_json)
@@ -47,13 +46,13 @@ def evaluators(context: typer.Context, as_json: options.Json = False) -> None:
 
 
 @app.command("list", epilog=EXAMPLES)
-def list_(as_json: options.Json = False) -> None:
+def list_(as_json: groups.Json = False) -> None:
     """List the evaluators that ship and what each scores."""
     found = [_described(name, program) for name, program in sorted(shipped.programs().items())]
     if as_json:
-        output.emit_json(report.evaluators_to_dict(found))
+        output.emit_json(lists.evaluators_to_dict(found))
     else:
-        output.emit(report.render_evaluators(found, width=output.width()))
+        output.emit(lists.render_evaluators(found, width=output.width()))
 
 
 @app.command(epilog=EXAMPLES)

@@ -15,7 +15,6 @@ from optimize_eval.cli.named_runs import choose_run
 from optimize_eval.config.compared import ChoiceOptions, MovedSplitOptions, RunGateOptions
 from optimize_eval.config.printing import PrintOptions
 from optimize_eval.findings import demands
-from optimize_eval.findings import demands as board_demands
 from optimize_eval.findings.stored_boards import ANEW, own_boards, stored_board
 from optimize_eval.findings.stored_summary import summarise_stored
 from optimize_eval.store.folder import LEADERBOARD
@@ -167,7 +166,7 @@ def _report_bench(
     gates.refuse_gap(demanded.max_gap)
     gates.refuse_margin(demanded.margin)
     board, others = stored_board(stored), own_boards(stored)
-    judged = board_demands.judged_by_options(
+    judged = demands.judged_by_options(
         stored, board, others, demanded.fail_under, demanded.no_regression_against
     )
     bench = BenchReport(
@@ -199,7 +198,7 @@ def _emit_bench(bench: BenchReport, name: FormatName) -> None:
 
 def _opened(run: str, *, all_: bool, check: bool) -> StoredRun:
     """Open a run as its last command had it, or with everything that it holds."""
-    stored = open_stored(board_demands.place_of(run))
+    stored = open_stored(demands.place_of(run))
     if all_:
         stored = _with_everything(stored, check=check)
     elif left := unnamed(stored.document):

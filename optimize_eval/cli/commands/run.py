@@ -146,8 +146,8 @@ def _show_row(prepared: "Prepared", wanted: str, shown: ShownOptions) -> None:
         raise UsageError(
             "--show is for prompts", hint="a run of candidates: optimize-eval report RUN --format jsonl"
         )
-    from optimize_eval.cli import steps as show_row
+    from optimize_eval.cli.steps import show_row
     from optimize_eval.run.sweeps import look_as_recorded
 
     plan, recorded = look_as_recorded(prepared, output.say)
-    show_row.show_row(plan, recorded, wanted, as_json=shown.as_json)
+    show_row(plan, recorded, wanted, as_json=shown.as_json)

@@ -11,11 +11,9 @@ import typer
 from typer.core import TyperGroup
 
 from optimize_eval.base.errors import UsageError
-from optimize_eval.cli import groups as options
-from optimize_eval.cli import output
+from optimize_eval.cli import groups, output
 from optimize_eval.cli.known_elsewhere import complete_run
-from optimize_eval.reports.terminal import lists as removal_report
-from optimize_eval.reports.terminal import lists as report
+from optimize_eval.reports.terminal import lists
 from optimize_eval.store.folder import Removal, plan_removals, remove
 from optimize_eval.store.listing import list_runs
 from optimize_eval.store.stored import write_note
@@ -66,7 +64,7 @@ def list_(
         str | None,
         typer.Argument(metavar="DIR", help="The folder that holds runs (runs).", show_default=False),
     ] = None,
-    as_json: options.Json = False,
+    as_json: groups.Json = False,
 ) -> None:
     """List the runs in a folder, the newest first."""
     place = Path(_USUAL if folder is None else folder)
@@ -74,9 +72,9 @@ def list_(
         raise UsageError(f"there is no folder {folder!r}", hint="name a folder that holds runs, or omit it")
     found = list_runs(place)
     if as_json:
-        output.emit_json(report.runs_to_dict(found))
+        output.emit_json(lists.runs_to_dict(found))
     else:
-        text = report.render_runs(
+        text = lists.render_runs(
             found, fit=output.fitted, folder=place, now=time.time(), width=output.width()
         )
         output.emit(text)
@@ -97,7 +95,7 @@ def rm(
         list[str], typer.Argument(metavar="RUN…", help="The folders of runs.", autocompletion=complete_run)
     ],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
-    as_json: options.Json = False,
+    as_json: groups.Json = False,
 ) -> None:
     """Remove runs; what is not theirs stays in their folders."""
     planned = plan_removals(runs)
@@ -106,9 +104,9 @@ def rm(
         raise typer.Exit(_KEPT)
     removed = [remove(one.folder) for one in planned]
     if as_json:
-        output.emit_json(removal_report.removal_to_dict(removed))
+        output.emit_json(lists.removal_to_dict(removed))
     else:
-        output.emit(removal_report.render_removal(removed))
+        output.emit(lists.render_removal(removed))
 
 
 def _is_wanted(planned: Sequence[Removal]) -> bool:
@@ -118,5 +116,5 @@ def _is_wanted(planned: Sequence[Removal]) -> bool:
         raise UsageError(
             "runs are removed for good, and nobody can confirm it here", hint=f"add --yes: {words}"
         )
-    output.say(removal_report.question(planned))
+    output.say(lists.question(planned))
     return sys.stdin.readline().strip().lower() in {"y", "yes"}

@@ -8,10 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from optimize_eval.base.errors import SHOWN_PROBLEMS, Problem, UsageError
-from optimize_eval.cli import groups as options
-from optimize_eval.cli import output
+from optimize_eval.cli import groups, output
 from optimize_eval.config.sweep_files import SUFFIX
-from optimize_eval.data.other_tools import KIND as OTHER_TOOL
+from optimize_eval.data.other_tools import OTHER_TOOL
 from optimize_eval.reports import text
 from optimize_eval.run.preflight.data_files import CheckedFile, check_data, other_tool_of
 from optimize_eval.store.layout import LeakedRow
@@ -57,7 +56,7 @@ def validate(
         DataFormat | None,
         typer.Option("--format", metavar="FORMAT", help=f"One of {', '.join(DataFormat)}."),
     ] = None,
-    as_json: options.Json = False,
+    as_json: groups.Json = False,
 ) -> None:
     """Check data and task files line by line, and sweep files with what they name; all problems at once."""
     checked = [one for path, folder in _each(files) for one in _checked(path, folder, kind)]

@@ -4,8 +4,7 @@ from typing import Annotated
 
 import typer
 
-from optimize_eval.cli import groups as options
-from optimize_eval.cli import output
+from optimize_eval.cli import groups, output
 from optimize_eval.cli.known_elsewhere import complete_run
 from optimize_eval.findings.board_shapes import check_files
 from optimize_eval.findings.stored_boards import load_board
@@ -34,7 +33,7 @@ def verify(
             metavar="BOARD", help="A leaderboard.json, or its folder.", autocompletion=complete_run
         ),
     ],
-    as_json: options.Json = False,
+    as_json: groups.Json = False,
 ) -> None:
     """Compare the task files of a leaderboard with the sha256 that it has of them."""
     checked = check_files(load_board(board), board)

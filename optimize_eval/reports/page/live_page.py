@@ -13,7 +13,7 @@ from pathlib import Path
 from optimize_eval.base import strict_json
 from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.stored_boards import own_boards, stored_board
-from optimize_eval.reports.page import document as head
+from optimize_eval.reports.page import document
 from optimize_eval.reports.page.columns import AxisNames
 from optimize_eval.reports.page.details import block_of
 from optimize_eval.reports.searched import unfinished_on_a_page
@@ -99,14 +99,14 @@ def listed_run(folder: Path) -> ListedRun:
 def _snapshot(folder: Path, listed: ListedRun) -> Snapshot:
     source = _source(folder, is_running=listed.state is State.RUNNING)
     axes = AxisNames(source.run)
-    columns, document = head.read(source, axes, title=folder.resolve().name, place=str(folder))
+    columns, content = document.read(source, axes, title=folder.resolve().name, place=str(folder))
     state = {"state": str(listed.state), "changed_at": listed.changed_at}
-    text = strict_json.dumps_own({**document, "live": state})
+    text = strict_json.dumps_own({**content, "live": state})
     return Snapshot(
         tag=hashlib.sha256(text).hexdigest()[:16],
         head=text,
         columns=columns.to_bytes(),
-        examples=head.to_json(head.examples_of(source.run)),
+        examples=document.to_json(document.examples_of(source.run)),
         source=source,
         axes=axes,
         contents=examples_of(source.run),

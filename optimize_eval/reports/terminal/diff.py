@@ -10,7 +10,7 @@ from optimize_eval.findings.diff_shapes import RowDiff, RunDiff, WorseExample
 from optimize_eval.findings.diff_verdict import sign
 from optimize_eval.findings.rows import evaluator_label
 from optimize_eval.findings.wording import MINUS, count, number, signed
-from optimize_eval.reports import metric_tables as metrics
+from optimize_eval.reports import metric_tables
 from optimize_eval.reports.cells_of_tables import p_value, short_interval
 from optimize_eval.reports.inert import shortened
 from optimize_eval.reports.text import Column, columns, layout_table, wrapped
@@ -36,7 +36,7 @@ def render(diff: RunDiff, *, width: int) -> str:
     lines += wrapped(_head("B, after"), diff.b.run, width)
     for rows in _tables(diff):
         lines += _table(rows, width)
-    lines += metrics.lines_of_diff(diff.metrics, width)
+    lines += metric_tables.lines_of_diff(diff.metrics, width)
     return "\n".join([*lines, *_worst(diff, width), *_only(diff, width)])
 
 

@@ -12,7 +12,7 @@ from optimize_eval.findings.boards import seen_from
 from optimize_eval.findings.diff_runs import with_models_apart
 from optimize_eval.findings.diff_shapes import BoardDiff, ModelDiff, PredictionOfBoard, TaskDiff
 from optimize_eval.findings.wording import count, interval, number
-from optimize_eval.reports import metric_tables as metrics
+from optimize_eval.reports import metric_tables
 from optimize_eval.reports.cells_of_tables import lead, p_value, short_interval, signed_mark
 from optimize_eval.reports.terminal import measured
 from optimize_eval.reports.text import Column, cut_apart, layout_table, least_width, whole_width, wrapped
@@ -166,7 +166,7 @@ def render_comparison(diff: BoardDiff, *, width: int) -> str:
                 lines += wrapped("  ! ", f"{what} only in {side}: {', '.join(names)}", width)
     for model in diff.models:
         lines += _model(model, width)
-    measured = [*metrics.lines_of_diff(diff.metrics, width)]
+    measured = [*metric_tables.lines_of_diff(diff.metrics, width)]
     return "\n".join([*lines, *([""] if measured else []), *measured])
 
 
@@ -178,7 +178,7 @@ def _model(model: ModelDiff, width: int) -> list[str]:
     table = [
         Column("task", [task.name for task in rows], is_name=True),
         Column("Δ", [_difference(task) for task in rows]),
-        Column("A → B", [f"{_score_of_both(task.a)} → {_score_of_both(task.b)}" for task in rows]),
+        Column("A → B", [f"{_score(task.a)} → {_score(task.b)}" for task in rows]),
         Column("95 % CI", [_interval_of_moved(task) for task in rows]),
         Column("p (Holm)", [_p_value(task) for task in rows]),
     ]
@@ -231,10 +231,6 @@ def _prediction(side: PredictionOfBoard) -> str:
     text = str(side.prediction)
     shown = text if len(text) <= _SHOWN_TEXT else f"{text[: _SHOWN_TEXT - 1]}…"
     return f"{shown!r} ({number(side.score)})"
-
-
-def _score_of_both(value: float | None) -> str:
-    return "\N{EN DASH}" if value is None else number(value)
 
 
 def _count(many: int | None) -> str:

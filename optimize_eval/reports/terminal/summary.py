@@ -17,7 +17,7 @@ from optimize_eval.findings.rows import evaluator_label
 from optimize_eval.findings.shapes import Row, ScoreDifference
 from optimize_eval.findings.summary_shape import FailureGroup, SkipGroup, Summary, Verdict
 from optimize_eval.findings.wording import MINUS, count, number, signed
-from optimize_eval.reports import metric_tables as metrics
+from optimize_eval.reports import metric_tables
 from optimize_eval.reports.cells_of_tables import (
     MOST_FAILURES,
     SHOWN_TEXT,
@@ -99,7 +99,7 @@ def render(
     for matrix in matrices_of(summary):
         lines += _matrix(matrix, summary.decided_on, width, paint)
     if summary.metrics:
-        lines += metrics.lines_of_summary(summary, width, paint)
+        lines += metric_tables.lines_of_summary(summary, width, paint)
     if tables:
         lines += _groups(tables[0][0], summary, width)
     lines += [*failures_of(summary, width, paint), *_skips(summary, width)]

@@ -22,8 +22,7 @@ from optimize_eval.data.datasets import (
 from optimize_eval.data.example import Example
 from optimize_eval.data.leaks import overlaps_of
 from optimize_eval.data.likeness import find_copies
-from optimize_eval.data.other_tools import KIND as OTHER_TOOL
-from optimize_eval.data.other_tools import whose
+from optimize_eval.data.other_tools import OTHER_TOOL, whose
 from optimize_eval.findings.cells import leakages_of
 from optimize_eval.store.layout import LeakedRow, Split
 from optimize_eval.store.manifest import with_overlaps

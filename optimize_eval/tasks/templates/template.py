@@ -66,19 +66,18 @@ def task_template_of(text: str) -> Template:
 
 
 def _parsed(text: str, *, of_task: bool = False) -> Template:
-    from optimize_eval.tasks.templates import environment as jinja  # noqa: PLC0415  see above
-    from optimize_eval.tasks.templates.bounded import is_bounded  # noqa: PLC0415
-    from optimize_eval.tasks.templates.environment import check_known  # noqa: PLC0415
+    from optimize_eval.tasks.templates.bounded import is_bounded  # noqa: PLC0415  see above
+    from optimize_eval.tasks.templates.environment import check_known, compiled, parsed, rendered  # noqa: PLC0415
 
     _check_code(text)
     environment = _environment(of_task=of_task)
-    tree = jinja.parsed(environment, text)
+    tree = parsed(environment, text)
     check_known(tree, environment)
     lines = _lines(tree)
     if (pieces := _pieces(tree)) is not None:
         return Template(lines, partial(_joined, pieces, of_task=of_task), is_names=True)
     if is_bounded(tree):
-        return Template(lines, partial(jinja.rendered, jinja.compiled(environment, tree)))
+        return Template(lines, partial(rendered, compiled(environment, tree)))
     from optimize_eval.tasks.templates.hosted import render  # noqa: PLC0415  few templates have loops
 
     return Template(lines, lambda fields: render(text, fields, lines, of_task=of_task), is_bounded=False)
@@ -257,9 +256,9 @@ def _expression_in(text: str) -> str:
     """Take the braces off a text that is one expression; empty for any other text."""
     if not (text.startswith("{{") and text.endswith("}}")):
         return ""
-    from optimize_eval.tasks.templates import environment as jinja  # noqa: PLC0415  see above
+    from optimize_eval.tasks.templates.environment import made, parsed  # noqa: PLC0415  see above
 
-    if not _is_one_expression(jinja.parsed(jinja.made(), text)):
+    if not _is_one_expression(parsed(made(), text)):
         return ""
     return text[3 if text[2] in _TRIMMING else 2 : -3 if text[-3] in _TRIMMING else -2]
 

@@ -17,7 +17,6 @@ from optimize_eval.tasks.yaml.making import task_of
 from optimize_eval.tasks.yaml.parameters import read_parameters, values_of
 from optimize_eval.tasks.yaml.task_data import absent, has_dataset, rows_beside
 from optimize_eval.tasks.yaml.task_fields import MODEL, OLD_NAME, TASK, is_there
-from optimize_eval.tasks.yaml.task_fields import is_there as is_in
 from optimize_eval.tasks.yaml.yaml_file import (
     MOST,
     BadPath,
@@ -202,7 +201,7 @@ def _filled(root: Spot, config: Mapping[str, Any], context: Context) -> Node:
 def _checked(root: Spot, config: Mapping[str, Any], context: Context, folder: str) -> Mapping[str, Any]:
     definition = root.child("definition")
     said = [_said(definition), _said(root)]
-    context.has_output = is_in(definition, "solver") or MODEL in said
+    context.has_output = is_there(definition, "solver") or MODEL in said
     context.placeholders = {placeholder(name) for name, one in config.items() if isinstance(one, NotKnown)}
     values = TASK.read(root, context)
     note_what_is_old(root, context)

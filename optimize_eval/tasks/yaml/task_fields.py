@@ -25,7 +25,6 @@ from optimize_eval.tasks.yaml.fields import (
 )
 from optimize_eval.tasks.yaml.part_fields import SCORER_OF_TASK, SOLVER_OF_TASK, check_scores
 from optimize_eval.tasks.yaml.snippet_fields import ACTION, ROW, Snippet, Template
-from optimize_eval.tasks.yaml.snippet_fields import Template as TemplateOf
 
 _PATH = re.compile(r"[A-Za-z_]\w*(?:\.\w+|\[[^\[\]]*\])+")  # a.b["c"]
 _EQUALITIES = ("equals", "not_equals")
@@ -89,7 +88,7 @@ ACTION_RULE = Entity(
     fields=(
         field("key", Key()),
         field("action", OneOf(choices=("exclude_from_metrics",))),
-        field("filter", FilterOf(expression=TemplateOf(names=ACTION, least=1))),
+        field("filter", FilterOf(expression=Template(names=ACTION, least=1))),
     ),
 )
 
