@@ -105,7 +105,7 @@ class CallsModels(Protocol):
 class Target(Protocol):
     """What a specification is of: plain data of its kind, which checks itself when it is made."""
 
-    kind: ClassVar[str]  # a row's name in kinds.table
+    kind: ClassVar[str]  # a row's name in evaluators.kinds
 
 
 @runtime_checkable

@@ -1,11 +1,7 @@
 """Sweep files: TOML that says what options say; every problem at once, each at its line.
 
-A Sweep is one that can be used. How one is read, with every problem and its line, is said in reading; which
-keys there are and what each takes, in keys. What the options mean is the commands' business.
-
-The keys of [[evaluator]] are in evaluator_keys.
-
-Most common ones are options of evaluators; the others have no flag.
+A Sweep is one that can be used. What the options mean is the commands' business. Most keys of [[evaluator]]
+are options of evaluators; the others have no flag.
 """
 
 import re

@@ -1,7 +1,6 @@
 """What a judge is to do: its specification, and reading it from TOML or JSON, all problems at once.
 
-What a rubric is stands in judging.form. How one is read from a file is rubric_file's business, how it is put
-to a model prompt's.
+What a rubric is stands in models.judging.form; how it is put to a model, in judge.
 
 What the keys mean is said in rubric, how their plain values are read in rubric_values.
 """

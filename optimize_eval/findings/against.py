@@ -1,6 +1,6 @@
 """All comparisons of a run: candidates with the baseline, by split and group; pairs; models.
 
-Each p value is corrected within its family; which families there are is said in families.
+Each p value is corrected within its family; which families there are is said in comparison.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,7 @@
 """Two leaderboards against each other: which tasks moved, by how much, which predictions changed.
 
 Where both have their examples, differences are paired; else they are those of independent means, and what
-has no spread has no interval. Pure: boards in, one value out. Which examples belong together is pairing's.
+has no spread has no interval. Pure: boards in, one value out.
 
 They are of all rows that count in each run, be these in the other or not.
 """

@@ -1,7 +1,7 @@
 """Leaderboards on disk: how a file, or a folder that has one, is read, with or without examples.
 
 A board of another tool that has the fields of `leaderboard.v1` and no more is read too. Which are refused is
-decided in faults.
+decided in board_shapes.
 
 So boards without examples can be paired. An example is named by its line, which is what a journal knows
 of it. Boards alone are stored's.

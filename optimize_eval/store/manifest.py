@@ -193,7 +193,7 @@ _DOCUMENT: Mapping[str, Check] = {
 
 
 RUN, BENCH = "run", "bench"  # kinds of runs
-OVERLAPS = "overlaps"  # in settings: what splits have in common, by rows.overlap
+OVERLAPS = "overlaps"  # in settings: what splits have in common, by data.leaks
 LEFT_OUT = "left_out"  # of it: fields that are or were candidates
 LEAKS, KEEP = "leaks", "keep"  # in settings, where examples that leaked are to count
 CHOSEN_AFTER = "chosen_after"  # in settings: the run by whose results its examples were taken

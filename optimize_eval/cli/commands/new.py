@@ -1,11 +1,9 @@
 """`optimize-eval new`: files to start from, each with one line that tries it; nothing is ever overwritten.
 
-What is written are the starters that ship, under a name of one's own. The table of languages is in languages.
+What is written are the starters that ship, under a name of one's own.
+LANGUAGES are those that `new evaluator` knows, and how an evaluator in each is built and run: one table.
 
-The languages that `new evaluator` knows, and how an evaluator in each is built and run: one table.
-
-The starters themselves ship in `evaluators/starters`, one file for each suffix. Writing files is new's
-business.
+The starters themselves ship in `evaluators/starters`, one file for each suffix.
 """
 
 import re

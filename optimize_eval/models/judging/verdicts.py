@@ -7,8 +7,7 @@ It is one JSON object, also in a fence or among words, else a bare label or numb
 counts. Among words an object counts if it has every key of the form, and never where it stands in what is
 judged.
 
-Which part of a reply is the answer is decided in answer. Nothing is guessed: a label is never found inside a
-word.
+Nothing is guessed: a label is never found inside a word.
 """
 
 import json

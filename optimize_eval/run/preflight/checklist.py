@@ -1,6 +1,6 @@
 """The checks themselves. CHECKS is the table of what is looked at, in which order, and what it costs.
 
-The first ones are in answers; judges are looked at otherwise, in judges.
+Judges are looked at otherwise, in judges.
 """
 
 import re
