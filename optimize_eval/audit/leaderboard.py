@@ -210,9 +210,6 @@ class _Place:
 def _places(stored: Told, run: JournaledRun, scorer: str) -> list[_Place]:
     """Find the models in the order of the run; `scorer` is empty, or its name behind a dot."""
     names = [model["adapter"] for model in stored["models"]]
-    if run.task_models == [None]:  # an earlier version: models are evaluators
-        there = [one for one in run.evaluators if any(one == f"{name}{scorer}" for name in names)]
-        return [_former(run, one, one.removesuffix(scorer) if scorer else one) for one in there]
     if scorer and scorer[1:] not in run.evaluators:
         return []
     by_split = {
@@ -223,15 +220,8 @@ def _places(stored: Told, run: JournaledRun, scorer: str) -> list[_Place]:
     return [_place(run, model, by_split) for model in run.task_models if model in names]
 
 
-def _former(run: JournaledRun, evaluator: str, name: str) -> _Place:
-    cells = {split: run.cells[evaluator, None, split, run.candidates[0]] for split in run.splits}
-    return _Place(name, cells, {evaluator}, changed=evaluator in run.changed)
-
-
 def _left_out(run: JournaledRun) -> dict[str, tuple[str, str]]:
     """Find the splits whose scores do not all lie from 0 to 1, or are checks: the scorer of each, and why."""
-    if run.task_models == [None]:
-        return {}
     own = {
         split: next((one for one in run.evaluators if split in run.own_splits.get(one, ())), "")
         for split in run.splits

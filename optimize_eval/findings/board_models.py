@@ -1,9 +1,7 @@
 """One model's numbers on a leaderboard: which cells hold them, outcomes, tasks, categories, the score.
 
 A bench's models are its task models. Each task, a split, has scorers, evaluators that are for it alone; the
-first of them is the board's. An evaluator that was added scores the replies to all tasks once more. In
-benches of earlier versions models were evaluators, and who scored their outputs once more was named
-MODEL.SCORER.
+first of them is the board's. An evaluator that was added scores the replies to all tasks once more.
 
 An example's task is its file, or its own record where each record is a task.
 
@@ -62,8 +60,6 @@ class BenchedModel:
 
 def benched_models(run: StoredRun) -> tuple[BenchedModel, ...]:
     """List the models of a bench as they were named, with the scores of the tasks' own scorers."""
-    if is_of_former_layout(run.manifest):
-        return former_models(run, {entry["name"]: entry["name"] for entry in run.manifest["evaluators"]})
     layout = run.layout
     scorers = {
         split: name for name in reversed(layout.evaluators) for split in layout.splits_of.get(name, ())
@@ -76,11 +72,6 @@ def models_scored_by(run: StoredRun, evaluator: str) -> tuple[BenchedModel, ...]
     models = _scored_by(run, {split.name: evaluator for split in run.layout.splits_for(evaluator)})
     distinct = {entry["sha256"]: entry["name"] for entry in reversed(run.manifest["models"])}
     return tuple(model for model in models if model.name in distinct.values())
-
-
-def is_of_former_layout(manifest: Manifest) -> bool:
-    """Return True if a bench is one of an earlier version, whose models were its evaluators."""
-    return not manifest.get("models")
 
 
 def _scored_by(run: StoredRun, scorers: Mapping[str, str]) -> tuple[BenchedModel, ...]:
@@ -98,20 +89,6 @@ def _scored_by(run: StoredRun, scorers: Mapping[str, str]) -> tuple[BenchedModel
             has_changed=bool(changed) or entry["name"] in run.ledger.changed_models,
         )
         for entry in run.manifest["models"]
-    )
-
-
-def former_models(run: StoredRun, names: Mapping[str, str]) -> tuple[BenchedModel, ...]:
-    """List the models by the names of their evaluators."""
-    texts = {entry["name"]: entry["text"] for entry in run.manifest["evaluators"]}
-    return tuple(
-        BenchedModel(
-            name=name,
-            text=texts.get(name, name),
-            cells=dict(_cells_of(run.layout, evaluator)),
-            has_changed=evaluator in run.ledger.changed,
-        )
-        for evaluator, name in names.items()
     )
 
 

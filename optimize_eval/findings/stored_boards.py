@@ -27,7 +27,7 @@ from optimize_eval.findings.board_shapes import Board, BoardExample, ModelScores
 from optimize_eval.findings.metric_rows import counts_as
 from optimize_eval.store.folder import BOARDS, LEADERBOARD, MANIFEST, read_manifest
 from optimize_eval.store.layout import Layout
-from optimize_eval.store.manifest import Manifest, NotARun, is_bench
+from optimize_eval.store.manifest import BeforeRelease, Manifest, NotARun, is_bench
 from optimize_eval.store.stored import StoredRun, open_stored
 from optimize_eval.tasks.task_files import SPEC
 
@@ -115,6 +115,8 @@ def is_bench_folder(path: str) -> bool:
 def _manifest_in(path: str) -> Manifest:
     try:
         return read_manifest(Path(path)) or {}
+    except BeforeRelease:
+        raise
     except NotARun:
         return {}
 

@@ -49,7 +49,6 @@ class Tasks:
     is_stored: bool = False  # replies are read where they were written down, and no model is called
     outputs: str = ""  # where what models say is written down; empty: nowhere
     known_as: "Identity | None" = None  # the model's, where it was digested already
-    replayed: str = ""  # whose recorded outputs count, by identity, where a file has several of one name
     loaded: Mapping[tuple[int | None, bytes], object] = field(
         default_factory=dict, compare=False, repr=False
     )  # tasks by line and record, where their file was read already
@@ -254,7 +253,7 @@ def _endpoint(url: str, spec: EvaluatorSpec) -> ModelUnderTest:
 def _replay(rest: str, spec: EvaluatorSpec) -> ModelUnderTest:
     from optimize_eval.models.replay import ReplayModel
 
-    return ReplayModel(*replayed(rest, spec), version=tasks_of(spec).replayed)
+    return ReplayModel(*replayed(rest, spec))
 
 
 def _toy(_rest: str, _spec: EvaluatorSpec) -> ModelUnderTest:
@@ -305,8 +304,7 @@ def identify_model(text: str, spec: EvaluatorSpec) -> Identity:
         path, chosen = replayed(named.rest, spec)
         file = path.name, digest_of(path)
         shown = f"{REPLAY}{path.name}{f'#{chosen}' if chosen else ''}"
-        version = tasks_of(spec).replayed
-        return _identity(shown, [REPLAY, file[1], chosen, *([version] if version else [])], (file,))
+        return _identity(shown, [REPLAY, file[1], chosen], (file,))
     if named.kind:
         return _identity(named.kind, [named.kind], ())
     from optimize_eval.models.provider_model import base_around

@@ -15,7 +15,7 @@ from optimize_eval.base.errors import DataError, EvaluationError, FailureKind, P
 from optimize_eval.base.evaluator import Capacity
 from optimize_eval.base.strict_json import Line, read_lines
 from optimize_eval.base.wrong_answers import describe
-from optimize_eval.models.outputs import digest_of, key_of
+from optimize_eval.models.outputs import digest_of
 from optimize_eval.models.under_test import Output, Prompt, are_calls
 from optimize_eval.programs.codec import call_singly
 from optimize_eval.store import journal
@@ -37,7 +37,6 @@ class _Place(NamedTuple):
 class _Recorded(NamedTuple):
     line: int
     output: Output
-    versions: Mapping[str, "_Recorded"] = {}  # of a run's outputs: all that were to the same prompt, by key
 
 
 class ReplayModel:
@@ -46,20 +45,14 @@ class ReplayModel:
     note = ""
     capacity = Capacity()
 
-    def __init__(self, path: Path, chosen: str = "", version: str = "") -> None:
-        """Read the file; raises DataError telling every line that is no output.
-
-        `version` is a model's identity: its outputs alone count, where another had its name before or since.
-        """
+    def __init__(self, path: Path, chosen: str = "") -> None:
+        """Read the file; raises DataError telling every line that is no output."""
         self._name = path.name
-        self._version = version
         self._outputs = _read(path, chosen)
 
     def generate(self, prompt: Prompt, _deadline: float) -> Output:
         exactly = _Place(prompt.id, digest_of(prompt), prompt.repeat)
         found = self._outputs.get(exactly) or self._outputs.get(_Place(prompt.id, turn=prompt.turn))
-        if found and self._version:
-            found = found.versions.get(key_of(self._version, prompt).hex())
         if found is None:
             raise self._missing(prompt)
         return found.output
@@ -103,11 +96,9 @@ def _read(path: Path, chosen: str) -> Mapping[_Place, _Recorded]:
                 _place(line.value) if is_ours else _Place(line.value["id"], turn=line.value.get("turn", 1))
             )
             said = _Recorded(line.number, _output(line.value, is_ours=is_ours))
-            first = outputs.get(place, said)
             if is_ours:
-                versions = {**first.versions, str(line.value.get("key")): said}
-                outputs[place] = said._replace(versions=versions)  # the newest stands for the place
-            elif outputs.setdefault(place, said) is not said:
+                outputs[place] = said  # the newest stands for the place
+            elif (first := outputs.setdefault(place, said)) is not said:
                 reason = f"the output of {place.id!r} stands in line {first.line} already"
                 problems.append(Problem(path=str(path), line=line.number, rule="twice", reason=reason))
     if problems:

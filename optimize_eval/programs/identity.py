@@ -42,8 +42,7 @@ class Identity:
     def to_dict(self) -> dict[str, Any]:
         files = [{"name": name, "sha256": digest} for name, digest in self.files]
         judge = {"judge": dict(self.judge)} if self.judge else {}
-        model = {"model_sha256": self.model} if self.model else {}
-        return {"name": self.name, "text": self.text, "files": files, "sha256": self.sha256, **model, **judge}
+        return {"name": self.name, "text": self.text, "files": files, "sha256": self.sha256, **judge}
 
 
 def identify_command(spec: EvaluatorSpec) -> Identity:

@@ -17,7 +17,6 @@ from optimize_eval.base.errors import OptimizeEvalError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.version import VERSION
 from optimize_eval.data.datasets import read_dataset
-from optimize_eval.findings.board_models import is_of_former_layout
 from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.stored_summary import as_read, summary_of
 from optimize_eval.reports.searched import search_on_a_page, unfinished_on_a_page
@@ -169,7 +168,7 @@ _OF_CELLS = ("rows", "side_info", "failures", "skips")  # of a summary: entries 
 
 def bench_on_a_page(stored: StoredRun, source: PageSource) -> PageSource:
     """Give what the page of a run or bench is made from."""
-    if not is_bench(stored.manifest) or is_of_former_layout(stored.manifest):
+    if not is_bench(stored.manifest):
         return source
     return _Columns(stored.layout).source(source)
 

@@ -1,33 +1,26 @@
 """What a run or bench has, scored by another evaluator, or measured by other rules without a call.
 
-That is one evaluator for each model, which reads the model's outputs in its place, and is named MODEL.SCORER.
+A bench gets one evaluator, which reads what its models replied.
 
 No model is called: replies are read from the run's folder.
 
 Its scores join the run's; the run's own evaluators are not called, and may be gone.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.data.candidates import Candidate
-from optimize_eval.data.datasets import ParsedFile
-from optimize_eval.evaluators.task_kind import stored_spec, task_spec
-from optimize_eval.findings.board_models import (
-    BenchedModel,
-    former_models,
-    is_of_former_layout,
-    models_scored_by,
-)
+from optimize_eval.evaluators.task_kind import stored_spec
+from optimize_eval.findings.board_models import models_scored_by
 from optimize_eval.findings.board_shapes import Board
-from optimize_eval.models.model_kinds import Tasks
 from optimize_eval.run.bench_boards import make_board, path_of
 from optimize_eval.run.bench_files import files_again, readings_of
 from optimize_eval.run.calls import CallSpan, Finished, call, off_scale, reachable, summarise
@@ -40,54 +33,11 @@ from optimize_eval.run.replan import Settled, WantedEvaluator, add, humans_in, i
 from optimize_eval.run.runner import SessionEnd, Status
 from optimize_eval.run.settings import Handling
 from optimize_eval.run.splits import humans_of
-from optimize_eval.store.folder import OUTPUTS, locked, refuse_foreign
+from optimize_eval.store.folder import locked, refuse_foreign
 from optimize_eval.store.manifest import is_bench
 from optimize_eval.store.stored import StoredRun, keep_words, open_stored
 from optimize_eval.tasks import TaskFile
 from optimize_eval.tasks.defined import DIALECT
-
-Entry = Mapping[str, Any]  # an evaluator of run.json, which is a model
-
-
-class FormerScorers:
-    """The evaluators of the models' outputs."""
-
-    def __init__(self, run: StoredRun, scorer: EvaluatorSpec, say: Say) -> None:
-        self._models = list(_distinct_models(run.manifest["evaluators"], say))
-        self.wanted = [_rescoring(run, model, scorer) for model in self._models]
-
-    def plan(
-        self,
-        run: StoredRun,
-        specs: Sequence[EvaluatorSpec],
-        readings: Mapping[str, ParsedFile | None],
-        texts: Iterable[Candidate],
-    ) -> Plan:
-        return plan_again(specs, run.manifest, readings, texts)
-
-    def models(self, run: StoredRun, evaluators: Sequence[str]) -> tuple[BenchedModel, ...]:
-        """Give the models with the new scores, which `evaluators` gave, one for each of them."""
-        named = zip(evaluators, [model["name"] for model in self._models], strict=True)
-        return former_models(run, dict(named))
-
-
-def _distinct_models(models: Sequence[Entry], say: Say) -> Iterator[Entry]:
-    """Give each model once: the outputs of one that was given twice are stored, and scored, once."""
-    first: dict[str, str] = {}
-    for model in models:
-        name = first.setdefault(model["text"], model["name"])
-        if name == model["name"]:
-            yield model
-        else:
-            say(f"note: {model['name']} is the same model as {name}, which is scored for both")
-
-
-def _rescoring(run: StoredRun, model: Entry, scorer: EvaluatorSpec) -> WantedEvaluator:
-    outputs = (run.folder / OUTPUTS).absolute()
-    how = EvaluatorSpec(timeout=scorer.timeout, workers=scorer.workers, retries=scorer.retries)
-    task = Tasks(scorer=scorer, replayed=model.get("model_sha256", ""))
-    spec = task_spec(f"replay:{outputs}#{model['text']}", (), how, task)
-    return WantedEvaluator(spec=replace(spec, name=f"{model['name']}.{scorer.name}"), given=None)
 
 
 class Bench:
@@ -114,44 +64,29 @@ class Bench:
         self._name = wanted[0].spec.name
         self.path = path_of(run.folder, self._name)  # of the board by the new scores
         self._files = files or files_again(run.manifest)
-        former = is_of_former_layout(run.manifest)
-        self._scorers = (FormerScorers if former else _Scorer)(run, wanted[0].spec, say)
-        self.wanted = self._scorers.wanted
+        spec = stored_spec(wanted[0].spec, stored_models(run.manifest, run.folder))
+        self.wanted = [WantedEvaluator(spec=spec, given=None)]
+        _note_same_models(run, say)
 
     def plan(self, run: StoredRun, specs: Sequence[EvaluatorSpec], texts: Iterable[Candidate] = ()) -> Plan:
-        """Plan what the bench was about for the new evaluators."""
-        return self._scorers.plan(run, specs, readings_of(run.manifest, self._files), texts)
+        """Plan what the bench was about for the new evaluator."""
+        readings = readings_of(run.manifest, self._files)
+        return replace(plan_again(specs, run.manifest, readings, texts), by_model=True)
 
-    def board(self, run: StoredRun, evaluators: Sequence[str]) -> Board | None:
-        """Make a leaderboard by the new scores, which `evaluators` gave."""
+    def board(self, run: StoredRun, evaluator: str) -> Board | None:
+        """Make a leaderboard by the new scores, which `evaluator` gave."""
         settings = {**self._manifest["settings"], "scorer": self._name}
-        models = self._scorers.models(run, evaluators)
+        models = models_scored_by(run, evaluator)
         return make_board(run, self._files, models, self.path, settings=settings, metric=self._name)
 
 
-class _Scorer:
-    """The evaluator of what all models replied to all tasks."""
-
-    def __init__(self, run: StoredRun, scorer: EvaluatorSpec, say: Say) -> None:
-        spec = stored_spec(scorer, stored_models(run.manifest, run.folder))
-        self.wanted = [WantedEvaluator(spec=spec, given=None)]
-        first: dict[str, str] = {}
-        for model in run.manifest["models"]:
-            name = first.setdefault(model["sha256"], model["name"])
-            if name != model["name"]:
-                say(f"note: {model['name']} is the same model as {name}, which is scored for both")
-
-    def plan(
-        self,
-        run: StoredRun,
-        specs: Sequence[EvaluatorSpec],
-        readings: Mapping[str, ParsedFile | None],
-        texts: Iterable[Candidate],
-    ) -> Plan:
-        return replace(plan_again(specs, run.manifest, readings, texts), by_model=True)
-
-    def models(self, run: StoredRun, evaluators: Sequence[str]) -> tuple[BenchedModel, ...]:
-        return models_scored_by(run, evaluators[0])
+def _note_same_models(run: StoredRun, say: Say) -> None:
+    """Say which models were given twice: what one replied is scored once."""
+    first: dict[str, str] = {}
+    for model in run.manifest["models"]:
+        name = first.setdefault(model["sha256"], model["name"])
+        if name != model["name"]:
+            say(f"note: {model['name']} is the same model as {name}, which is scored for both")
 
 
 @frozen
@@ -224,7 +159,7 @@ def carry_out_rescoring(prepared: Rescoring, handling: Handling, host: Host) -> 
             _note_done(settled, host.say)
         stored = with_tasks_of(stored, settled.specs, planned, host.say, has_timeout=prepared.has_timeout)
         summary = summarise(stored)
-        board = bench.board(stored, [spec.name for spec in settled.specs]) if bench else None
+        board = bench.board(stored, settled.specs[0].name) if bench else None
     return Finished(
         stored=stored,
         summary=summary,
@@ -267,7 +202,7 @@ def _score_by(
     planned = partial(bench.plan, run, settled.specs)
     run, called = _called(run, settled, planned, handling, host)
     summary, names = summarise(run), [spec.name for spec in settled.specs]
-    return Own(bench.board(run, names), called, off_scale(summary, names, run.layout))
+    return Own(bench.board(run, names[0]), called, off_scale(summary, names, run.layout))
 
 
 def _called(

@@ -259,9 +259,7 @@ def check_reuse(named: Sequence[str], *, fresh: bool) -> None:
 def _models(plan: Plan, other: StoredRun) -> set[str]:
     """Name the models of a plan that the other run has, too."""
     own = {model.sha256 for model in plan.models}  # whose replies are found by what the model is
-    former = (one for one in other.document["evaluators"] if one.get("model_sha256") in own)  # of a bench
-    there = (one for one in other.document.get("models", ()) if one.get("sha256") in own)
-    return {str(model["text"]) for model in (*there, *former)}
+    return {str(model["text"]) for model in other.document.get("models", ()) if model.get("sha256") in own}
 
 
 def _is_wanted(

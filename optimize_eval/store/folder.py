@@ -24,7 +24,7 @@ from optimize_eval.base import files, strict_json
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.store.journal import has_damaged_start, no_room, sync_folder
-from optimize_eval.store.manifest import MISSHAPEN, Manifest, NotARun, edited
+from optimize_eval.store.manifest import BENCH, MISSHAPEN, BeforeRelease, Manifest, NotARun, edited
 from optimize_eval.store.run_document import FIRST_SCHEMA, SCHEMA, Document, selected, upgraded
 
 MANIFEST, JOURNAL, SUMMARY = "run.json", "journal.jsonl", "summary.json"
@@ -216,7 +216,25 @@ def read_document(folder: Path) -> Document | None:
             else "not a run of optimize-eval"
         )
         raise NotARun(f"{folder / MANIFEST} is {what}", hint="name another folder")
-    return upgraded(document)
+    document = upgraded(document)
+    if document["kind"] == BENCH and not document.get("models"):
+        raise _before_release(folder)
+    return document
+
+
+def refuse_older(folder: Path) -> None:
+    """Raise BeforeRelease for a run in a format that no release wrote; what else is wrong, a page says."""
+    try:
+        read_document(folder)
+    except BeforeRelease:
+        raise
+    except NotARun:
+        return
+
+
+def _before_release(folder: Path) -> BeforeRelease:
+    text = f"{folder / MANIFEST} was written by a version before 0.1.0"
+    return BeforeRelease(text, hint="run it again, with --fresh or in another folder")
 
 
 def write_document(folder: Path, document: Document) -> None:

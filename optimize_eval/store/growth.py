@@ -15,7 +15,7 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.store.layout import MOST_UNITS, digest_of, shown_as
 from optimize_eval.store.ledger import Ledger
-from optimize_eval.store.manifest import BENCH, evaluator_change, listed, place_word
+from optimize_eval.store.manifest import evaluator_change, listed, place_word
 from optimize_eval.store.run_document import Document, cell_name, cell_of, cells_among, current
 
 _TASK = "task:"  # what the text of an evaluator begins with that scores by a task
@@ -55,9 +55,6 @@ def _file_of(text: str) -> str:
 Entry = Mapping[str, Any]
 
 _SHOWN = 3  # lines of changed examples
-_TAKEN_OVER = (
-    "an earlier version began this bench: what its models replied is scored again, without a call of a model"
-)
 
 
 @dataclass(slots=True, kw_only=True, eq=False, repr=False)
@@ -86,8 +83,6 @@ class Growth:
             "settings": self.wanted["settings"],
         }
         _check_names(grown)
-        if self._takes_over:
-            self.notes.append(_TAKEN_OVER)
         return {**grown, "cells": self._cells(grown)}
 
     def _evaluators(self) -> list[Entry]:
@@ -103,7 +98,7 @@ class Growth:
                 if self._is_replaced(name):
                     self.notes.append(f"{name} is what the run has already: --replace calls none of it again")
                 entries[entries.index(old)] = _for_splits_of(old, evaluator)
-            elif self._is_replaced(name) or self._takes_over or self.past().is_unused(name):
+            elif self._is_replaced(name) or self.past().is_unused(name):
                 entries = self._with_evaluator(entries, old, evaluator)
             else:
                 refused[name] = f"{kind_of(evaluator)} {name} {evaluator_change(old, evaluator)}"
@@ -111,11 +106,6 @@ class Growth:
             texts = [one["text"] for one in self.wanted["evaluators"] if one["name"] in refused]
             raise contradiction(refused, texts)
         return entries
-
-    @property
-    def _takes_over(self) -> bool:
-        """Return True if a bench was begun by an earlier version, whose evaluators were its models."""
-        return self.known["kind"] == BENCH and None in self.known["selection"]["task_models"]
 
     def _is_replaced(self, name: str) -> bool:
         return name in self.replace or f"evaluator:{name}" in self.replace

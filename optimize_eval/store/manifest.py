@@ -215,6 +215,10 @@ class NotARun(UsageError):
     """A folder whose run.json is not one of ours, or cannot be understood."""
 
 
+class BeforeRelease(NotARun):
+    """A folder in a format that no release wrote."""
+
+
 def layout_of(manifest: Manifest) -> Layout:
     """Read the axes back; a report needs no more than these and the journal."""
     try:

@@ -42,7 +42,6 @@ from optimize_eval.store.growth import ExampleTexts, Growth, with_texts
 from optimize_eval.store.layout import CellName, Layout
 from optimize_eval.store.ledger import OWED, Ledger, UnitTable, is_computed
 from optimize_eval.store.manifest import (
-    BENCH,
     LEAKS,
     MISSHAPEN,
     OVERLAPS,
@@ -359,23 +358,14 @@ def with_everything(run: StoredRun) -> StoredRun:
 def unnamed(document: Document, named: Collection[str] = ()) -> str:
     """Say what the last command left out; empty where that is nothing. `named` are further evaluators."""
     every, chosen = everything(document), document["selection"]
-    former = former_evaluators(document)
-    evaluators = [one["name"] for one in evaluators_of(every) if one["name"] not in {*former, *named}]
-    models = [name for name in every["task_models"] if name is not None or not former]
+    evaluators = [one["name"] for one in evaluators_of(every) if one["name"] not in named]
     axes = {
         "evaluator": (evaluators, chosen["evaluators"]),
         "candidate": ([candidate["name"] for candidate in every["candidates"]], chosen["candidates"]),
-        "model" if every.get("models") else "task model": (models, chosen["task_models"]),
+        "model" if every.get("models") else "task model": (every["task_models"], chosen["task_models"]),
     }
     axis_notes = [_named(axis, _without(names, now)) for axis, (names, now) in axes.items()]
     return "; ".join(filter(None, [*axis_notes, *_examples(document), _repeats(document)]))
-
-
-def former_evaluators(document: Document) -> set[str]:
-    """Name the evaluators of a bench that were its models, in an earlier version that began it."""
-    if document["kind"] != BENCH or None in document["selection"]["task_models"]:
-        return set()
-    return {cell["evaluator"] for cell in document["cells"] if cell["task_model"] is None}
 
 
 def _without(names: Iterable[Any], now: Iterable[Any]) -> list[Any]:

@@ -109,7 +109,7 @@ def test_an_evaluator_is_what_it_was() -> None:
 
 @pytest.mark.usefixtures("project")
 def test_a_model_of_a_bench_is_what_it_was() -> None:
-    """By this its replies are found in outputs.jsonl, also in benches of earlier versions."""
+    """By this its replies are found in outputs.jsonl."""
     how = EvaluatorSpec(environment={"A": "1"})
     bench = Benchmark(files=(), models=list(MODELS.values()), how=how, temperature=0.5, max_tokens=9)
     models = bench.model_specs()

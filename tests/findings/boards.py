@@ -29,7 +29,12 @@ def board_and_folder(
     categories: Mapping[str, Sequence[str]] | None = None,
     **settings: Any,
 ) -> tuple[dict[str, Any], Path]:
-    run = made({name: {"none": files} for name, files in models.items()})
+    scored = {
+        (f"{file}.f1", name): {"none": {file: files[file]}}
+        for file in next(iter(models.values()))
+        for name, files in models.items()
+    }
+    run = made(scored, is_bench=True)
     told = categories or {}
     files = [_file(name, len(got), told.get(name)) for name, got in next(iter(models.values())).items()]
     stored = open_stored(run.write(folder))

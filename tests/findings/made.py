@@ -14,7 +14,8 @@ from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL, MANIFEST, write_json
 from optimize_eval.store.journal import sealed
 from optimize_eval.store.layout import SINGLE, Cell, Layout, Split
-from optimize_eval.store.run_document import FIRST_SCHEMA
+from optimize_eval.store.manifest import BENCH, RUN
+from optimize_eval.store.run_document import SCHEMA, document_of
 from optimize_eval.store.view import JournalRecord
 
 LEAD = "judge"
@@ -59,6 +60,7 @@ class Made:
 
     layout: Layout
     told: Mapping[Asked, Candidates] = field(repr=False)
+    is_bench: bool = False
     _read: dict[Cell, dict[int, dict[str, Any]]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -104,7 +106,8 @@ class Made:
         folder.mkdir()
         layout = self.layout
         manifest = {
-            "schema": FIRST_SCHEMA,
+            "schema": SCHEMA,
+            "kind": BENCH if self.is_bench else RUN,
             "plan": _PLAN,
             "evaluators": [
                 {
@@ -118,6 +121,7 @@ class Made:
             ],
             "candidates": [{"name": name} for name in layout.candidates],
             "task_models": layout.task_models,
+            **({"models": list(map(_model, layout.task_models))} if self.is_bench else {}),
             "splits": [asdict(split) for split in layout.splits],
             "repeats": layout.repeats,
             "baseline": layout.baseline,
@@ -126,7 +130,7 @@ class Made:
             "group_by": layout.group_by,
             **({"settings": {"margins": dict(layout.margins)}} if layout.margins else {}),
         }
-        write_json(folder / MANIFEST, manifest)
+        write_json(folder / MANIFEST, document_of(manifest))
         header = {"schema": journal.SCHEMA, "plan": _PLAN}
         (folder / JOURNAL).write_bytes(b"".join(map(sealed, [header, *self.every_record()])))
         return folder
@@ -142,14 +146,22 @@ def made(
     groups: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
     sha256: Mapping[str, Sequence[str]] | None = None,
     margins: Mapping[str, float] | None = None,
+    is_bench: bool = False,
 ) -> Made:
-    """Make a run of what each evaluator told of each candidate; all axes are read off it."""
+    """Make a run of what each evaluator told of each candidate; all axes are read off it.
+
+    In a bench task models are models, and each evaluator scores the tasks of some splits.
+    """
     first = next(iter(told.values()))
     candidates = tuple(first)
     every = [one[candidates[0]] for one in told.values()]
     splits = {name: len(entries) for splits in every for name, entries in splits.items()}
     asked = [key if isinstance(key, tuple) else (key, None) for key in told]
-    own = {name: tuple(one) for (name, _), one in zip(asked, every, strict=True) if len(one) < len(splits)}
+    own = {
+        name: tuple(one)
+        for (name, _), one in zip(asked, every, strict=True)
+        if is_bench or len(one) < len(splits)
+    }
     evaluators = tuple(dict.fromkeys(evaluator for evaluator, _ in asked))
     some = next(entries[0] for entries in first[candidates[0]].values() if len(entries))
     paths = tuple(next(iter(groups.values()))) if groups else ()
@@ -176,7 +188,7 @@ def made(
         splits_of=own,
         margins=margins or {},
     )
-    return Made(layout=layout, told=told)
+    return Made(layout=layout, told=told, is_bench=is_bench)
 
 
 def on_val(**candidates: Sequence[Example]) -> Made:
@@ -222,6 +234,10 @@ def moved(scores: Sequence[float], by: float, *, sd: float = 0.02, seed: int = 2
     noise = [draw.gauss(0, sd) for _ in scores]
     centre = sum(noise) / len(noise)
     return [score + by + one - centre for score, one in zip(scores, noise, strict=True)]
+
+
+def _model(name: str | None) -> dict[str, Any]:
+    return {"name": name, "text": name, "files": [], "sha256": f"of {name}"}
 
 
 def _repeats(example: Example) -> tuple[Entry, ...]:

@@ -12,7 +12,7 @@ from tests.front_door import Cli
 from tests.run.projects import COUNTS, Project, summary
 
 FIXTURES = Path(__file__).parent / "fixtures"
-RUNS = ("plain", "rescored", "stopped", "sampled", "bench", "fixed")
+RUNS = ("plain", "rescored", "stopped", "sampled", "fixed")
 CHANGED = b'optimize-eval.run.v2"'
 
 
@@ -69,23 +69,6 @@ def test_its_sample_stays_what_it_was(cli: Cli, made: Project) -> None:
         assert (done.status, made.asked().total()) == (0, 0), done.stderr
     told = orjson.loads((made.folder / "sampled" / "run.json").read_bytes())
     assert told["selection"]["splits"][0]["lines"] == lines
-
-
-def test_a_bench_goes_on_with_another_model_and_calls_none_again(cli: Cli, made: Project) -> None:
-    """Its replies are scored by the metrics of today, which are other versions than those of then."""
-    command = "bench", "tasks.jsonl", "--model", "toy", "--model", "silent", "--out", "bench", "--json"
-    done = cli(*command)
-    assert done.status == 0, done.stderr
-    assert "note: an earlier version began this bench: what its models replied is scored again" in done.stderr
-    assert {model["adapter"] for model in done.json["models"]} == {"toy", "silent"}
-    outputs = (made.folder / "bench" / "outputs.jsonl").read_bytes()
-    assert outputs.startswith((FIXTURES / "bench" / "outputs.jsonl").read_bytes())
-    assert outputs.count(b'"model":"toy"') == 4, "what the model said is kept"
-    assert cli("report", "bench", "--check").status == 0
-    less = cli("bench", "tasks.jsonl", "--model", "toy", "--out", "bench")
-    told = cli("report", "bench")
-    assert ["left out" in done.stderr for done in (less, told)] == [True, True]
-    assert "--all" not in less.stderr + told.stderr, "a board has no more than what is named"
 
 
 def test_it_can_be_rescored(cli: Cli, made: Project) -> None:

@@ -208,9 +208,9 @@ def test_what_was_written_down_is_scored_by_another_and_the_model_is_never_start
         ask(evaluator, record("say a", "A"), line=7, repeat=2, task_model="m")
     model.unlink()
     scorer = parse_evaluator("@length_limit --max 0", EvaluatorSpec())
-    former = spec_of(f"replay:{outputs}#cmd:m.sh", scorer=scorer)
+    recorded = spec_of(f"replay:{outputs}#cmd:m.sh", scorer=scorer)
     for stored, missing in (
-        (former, "no output of 'ex-8'"),
+        (recorded, "no output of 'ex-8'"),
         (stored_spec(scorer, tasks_of(spec).models), "no reply of m is stored"),
     ):
         with live(stored) as evaluator:

@@ -10,6 +10,7 @@ from optimize_eval.cli import output
 from optimize_eval.cli.known_elsewhere import complete_run
 from optimize_eval.cli.named_runs import choose_shown
 from optimize_eval.cli.viewing import in_browser, serving, until_interrupted
+from optimize_eval.store.folder import refuse_older
 from optimize_eval.store.listing import list_runs
 
 EXAMPLES = """\b
@@ -43,6 +44,7 @@ def view(
     place = Path(choose_shown(folder))
     if not place.is_dir() or folder == "":
         raise UsageError(f"there is no folder {str(place)!r}", hint="name a run, or a folder that holds runs")
+    refuse_older(place)
     if not list_runs(place):
         output.say(f"note: there is no run in {place} yet")
     with serving(place, port) as url, in_browser(url, is_wanted=open_), until_interrupted():

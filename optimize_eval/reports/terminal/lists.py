@@ -164,7 +164,7 @@ def _compares(axes: ComparedAxes) -> str:
     on = "" if [*axes.splits] == [SINGLE] else f"on {_names(sizes)}"
     models = [name for name in axes.task_models if name is not None]
     if axes.is_bench:
-        parts = [f"models {_names(models or axes.evaluators)}", on]  # an earlier version had no such axis
+        parts = [f"models {_names(models)}", on]
         models = []
     else:
         parts = [_names(axes.candidates), f"by {_names(axes.evaluators)}", on]
