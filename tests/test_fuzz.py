@@ -108,14 +108,14 @@ RECORDS = [{"attempts": None}, {"attempts": [1]}, {"seconds": 10**400}, {"score"
 def test_a_sealed_record_with_a_value_of_another_type_is_refused(
     cli: Cli, tmp_path: Path, odd: dict[str, Any]
 ) -> None:
-    from optimize_eval.store.journal import sealed
+    from optimize_eval.store.journal import seal
 
     assert cli(*started(tmp_path)).status == 0
     file = tmp_path / "r" / "journal.jsonl"
     lines = file.read_bytes().splitlines(keepends=True)
     record = json.loads(lines[1])
     del record["crc"]
-    lines[1] = sealed({**record, **odd})
+    lines[1] = seal({**record, **odd})
     file.write_bytes(b"".join(lines))
     done = cli("report", "r")
     assert done.status == 3

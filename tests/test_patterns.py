@@ -27,7 +27,7 @@ _OWN_TEXT = {
     "optimize_eval/reports/page/document.py:_COMMENTS": "read on the sources of our page alone",
     "optimize_eval/base/shipped.py:_BEFORE_WORDS": "read on the programs alone that are shipped",
 }
-_JOINED = "''.join((_any_form(char, is_first=place == 0) for place, char in enumerate(secret)))"
+_JOINED = "''.join((_any_form(char, is_first=index == 0) for index, char in enumerate(secret)))"
 _MADE: dict[str, tuple[str, list[str | bytes]]] = {
     "evaluators/forbidden.py:pattern": (f"{_OF_OTHERS}; the evaluator ends in its time", []),
     r"evaluators/routing.py:f'(?<!\\w){re.escape(word)}(?!\\w)'": (_ESCAPED, [r"(?<!\w)aa(?!\w)"]),
@@ -40,7 +40,7 @@ _MADE: dict[str, tuple[str, list[str | bytes]]] = {
         "a table",
         [f"(?m){mark}" for _, _, marks in vars(other_tools)["_TOOLS"] for mark in marks],
     ),
-    f"optimize_eval/base/secrets.py:{_JOINED}": (_ESCAPED, [vars(secrets)["_escaped"]("&").pattern]),
+    f"optimize_eval/base/secrets.py:{_JOINED}": (_ESCAPED, [vars(secrets)["_pattern_of"]("&").pattern]),
     "optimize_eval/base/secrets.py:pattern": (
         "a table",
         [pattern for pattern, _ in vars(secrets)["_IN_COMMANDS"]],

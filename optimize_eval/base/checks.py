@@ -85,7 +85,7 @@ def url(value: Any) -> str:
 
 def texts(value: Any) -> list[str]:
     _demand(isinstance(value, list) and value, 'write a list of texts: ["…", "…"]')
-    return [text(one) for one in value]
+    return [text(item) for item in value]
 
 
 def fields(value: Any) -> tuple[str, ...]:
@@ -112,11 +112,11 @@ def count(value: Any) -> int:
 def number(value: Any) -> float:
     _demand(isinstance(value, int | float) and not isinstance(value, bool), "write a number")
     try:
-        found = float(value)
+        as_float = float(value)
     except OverflowError:
-        found = math.inf
-    _demand(math.isfinite(found), "write a finite number")
-    return found
+        as_float = math.inf
+    _demand(math.isfinite(as_float), "write a finite number")
+    return as_float
 
 
 def timeout(value: Any) -> float:
@@ -143,7 +143,7 @@ def boolean(value: Any) -> bool:
 
 
 def score_range(value: Any) -> ScoreRange:
-    return ScoreRange(_one_of(value, [str(one) for one in ScoreRange]))
+    return ScoreRange(_one_of(value, [str(known) for known in ScoreRange]))
 
 
 def on_failure(value: Any) -> str:
@@ -160,8 +160,8 @@ def max_failures(value: Any) -> str:
 def ids(value: Any) -> list[str]:
     hint = 'write a list of ids: ["t-7", 12]'
     _demand(isinstance(value, list) and value, hint)
-    _demand(all(isinstance(one, str | int) and not isinstance(one, bool) for one in value), hint)
-    return [str(one) for one in value]
+    _demand(all(isinstance(item, str | int) and not isinstance(item, bool) for item in value), hint)
+    return [str(item) for item in value]
 
 
 def duration(value: Any) -> str:
@@ -199,9 +199,9 @@ def model(value: Any) -> str:
 
 
 def temperature(value: Any) -> float:
-    found = number(value)
-    _demand(0 <= found <= HOTTEST, f"write a number from 0 to {HOTTEST:g}")
-    return found
+    degrees = number(value)
+    _demand(0 <= degrees <= HOTTEST, f"write a number from 0 to {HOTTEST:g}")
+    return degrees
 
 
 def table(value: Any) -> dict[str, Any]:
@@ -244,7 +244,9 @@ def margin(value: Any) -> list[str]:
 
 
 def _is_table_of_texts(value: Any) -> bool:
-    return isinstance(value, dict) and all(isinstance(one, str) and "\0" not in one for one in value.values())
+    return isinstance(value, dict) and all(
+        isinstance(item, str) and "\0" not in item for item in value.values()
+    )
 
 
 def _one_of(value: Any, known: Sequence[str]) -> str:

@@ -80,9 +80,9 @@ class Problem:
     field: str = ""  # of a file with fields in fields: "definition.scorers[0].type"
 
     def __str__(self) -> str:
-        place = [self.path, *(str(number) for number in (self.line, self.column) if number is not None)]
+        position = [self.path, *(str(number) for number in (self.line, self.column) if number is not None)]
         field = f" {self.field}" if self.field and self.field != ROOT else ""
-        return f"{':'.join(place)}{field}: {self.reason}"
+        return f"{':'.join(position)}{field}: {self.reason}"
 
 
 class DataError(UsageError):

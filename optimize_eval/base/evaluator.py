@@ -71,7 +71,7 @@ class Waits(Protocol):
 
 def queues_of(evaluators: Sequence[Evaluator]) -> str:
     """Say which calls of these wait for servers that have no room."""
-    queues = [queue for one in evaluators if isinstance(one, Waits) for queue in one.queues]
+    queues = [queue for evaluator in evaluators if isinstance(evaluator, Waits) for queue in evaluator.queues]
     return "; ".join(map(str, {queue.who: queue for queue in queues}.values()))
 
 

@@ -49,7 +49,7 @@ OF_A_RUN = Cap("a file of a run", _GIB, "check the path")
 TABLES = frozenset({".csv", ".tsv", ".json", ".parquet"})  # all else has a record a line
 
 
-def counted(path: str | Path) -> str:
+def counted_unit(path: str | Path) -> str:
     """Say what the numbers of a dataset's examples count."""
     return "record" if Path(path).suffix.lower() in TABLES else "line"
 
@@ -80,21 +80,21 @@ def read(path: str | Path, cap: Cap) -> bytes:
 def read_stdin(cap: Cap) -> bytes:
     """Read what is piped in; too much of it is a DataError."""
     try:
-        return capped(sys.stdin.buffer, cap)
+        return read_capped(sys.stdin.buffer, cap)
     except Refused as error:
         raise DataError([Problem(path="stdin", rule="unreadable", reason=error.reason)]) from None
 
 
 def load(path: str | Path, cap: Cap) -> bytes:
     """Read a file or raise OSError."""
-    with opened(path) as stream:
+    with open_file(path) as stream:
         size = os.fstat(stream.fileno()).st_size
         if size > cap.most:
             raise _too_large(cap)
-        return capped(stream, cap, size)
+        return read_capped(stream, cap, size)
 
 
-def capped(stream: BinaryIO, cap: Cap, expected: int = 0) -> bytes:
+def read_capped(stream: BinaryIO, cap: Cap, expected: int = 0) -> bytes:
     """Read a stream to its end; more than the cap is Refused."""
     pieces: list[bytes] = []
     room = cap.most + 1
@@ -106,7 +106,7 @@ def capped(stream: BinaryIO, cap: Cap, expected: int = 0) -> bytes:
     return b"".join(pieces)
 
 
-def opened(path: str | Path) -> BinaryIO:
+def open_file(path: str | Path) -> BinaryIO:
     """Open a file for reading or raise OSError, which is Refused for anything but a file."""
     _check(Path(path).stat(), path)  # before: opening a device or a pipe is felt at its other end
     stream = open(path, "rb", opener=_open_at_once)  # noqa: SIM115  Path.open takes no opener

@@ -17,11 +17,11 @@ def distinct(names: Iterable[str]) -> list[str]:
     ['judge', 'judge-2', 'judge-2-2', 'other']
     """
     taken: set[str] = set()
-    told = []
+    unique = []
     for name in names:
-        told.append(_unused(name, taken))
-        taken.add(looks_of(told[-1]))
-    return told
+        unique.append(_unused_name(name, taken))
+        taken.add(looks_of(unique[-1]))
+    return unique
 
 
 def told_apart(names: Sequence[str]) -> list[str]:
@@ -52,10 +52,10 @@ def looks_of(name: str) -> str:
         return name.strip()
     from unicodedata import normalize  # noqa: PLC0415  most names are ASCII
 
-    return normalize("NFC", "".join(map(_seen, name))).strip()
+    return normalize("NFC", "".join(map(_seen_part, name))).strip()
 
 
-def _seen(char: str) -> str:
+def _seen_part(char: str) -> str:
     from unicodedata import category  # noqa: PLC0415  see above
 
     kind = category(char)
@@ -68,14 +68,14 @@ def _written_out(name: str) -> str:
     """Escape what is invisible, and what belongs to the letter before it."""
     from unicodedata import combining  # noqa: PLC0415  see above
 
-    return "".join(_escaped(char) if combining(char) or _seen(char) != char else char for char in name)
+    return "".join(_escape(char) if combining(char) or _seen_part(char) != char else char for char in name)
 
 
-def _escaped(char: str) -> str:
+def _escape(char: str) -> str:
     return char.encode("ascii", "backslashreplace").decode()
 
 
-def _unused(name: str, taken: Container[str]) -> str:
+def _unused_name(name: str, taken: Container[str]) -> str:
     look, number, unused = looks_of(name), 1, name
     while look in taken:
         number += 1

@@ -124,13 +124,13 @@ def encode(payload: Payload, identity: str | None = None) -> bytes:
     parts = _opening(payload)
     if payload.example is not None:
         parts += (b',"example":', payload.example)
-    return _closed(parts, payload, identity)
+    return _close(parts, payload, identity)
 
 
 def encode_batch(payloads: Sequence[Payload], identity: str | None = None) -> bytes:
     """Write payloads that differ in their example only as one line of the batch extension."""
     examples = b",".join(payload.example or b"{}" for payload in payloads)
-    return _closed([*_opening(payloads[0]), b',"examples":[', examples, b"]"], payloads[0], identity)
+    return _close([*_opening(payloads[0]), b',"examples":[', examples, b"]"], payloads[0], identity)
 
 
 def _opening(payload: Payload) -> list[bytes]:
@@ -140,7 +140,7 @@ def _opening(payload: Payload) -> list[bytes]:
     ]
 
 
-def _closed(parts: list[bytes], payload: Payload, identity: str | None) -> bytes:
+def _close(parts: list[bytes], payload: Payload, identity: str | None) -> bytes:
     if payload.task_model is not None:
         parts += (b',"task_model":', _encode_text(payload.task_model, "task model"))
     if identity is not None:

@@ -1,6 +1,6 @@
 """Secrets: ${NAME} in their place until they are used, struck out of texts; and request headers.
 
-`masked` knows what secrets look like in a command line; `redact` knows the secrets themselves. It finds one
+`mask` knows what secrets look like in a command line; `redact` knows the secrets themselves. It finds one
 as it is, escaped as JSON, URLs and HTML do it, also twice, and in base64 or hexadecimal, also as a part of
 what was encoded (`user:key`). What else a server does to it, is unknown.
 """
@@ -63,7 +63,7 @@ _MARKED = ("://", "auth", "cred", "key", "passw", "secret", "token", "-h")  # on
 _IN_QUOTES = r'([\\"`]|\$(?!\{[A-Za-z_][A-Za-z0-9_]*\}))'
 
 
-def filled(text: str, what: str) -> str:
+def fill_in(text: str, what: str) -> str:
     """Put environment variables in the place of ${NAME}; where one is missing, `what` needs it is named."""
     return VARIABLE.sub(lambda match: _look_up(match[1], what), text)
 
@@ -103,7 +103,7 @@ def is_confidential_variable(name: str, value: str) -> bool:
     return is_named or re.search(_WITH_USER, value) is not None
 
 
-def masked(command: str) -> str:
+def mask(command: str) -> str:
     """Strike out what looks like a secret in a command line.
 
     >>> masked("./judge --api-key sk-1 --max-tokens 500 http://me:pw@host/x?token=t")
@@ -140,8 +140,8 @@ def redact(text: str, hidden: Secrets) -> str:
         text = text.replace(secret, _STRUCK)
     if len(text) < _SHORTEST_SECRET:
         return text
-    if any(form in text for form in _encoded(hidden)):
-        text = _without_encoded(text, _encoded(hidden))
+    if any(form in text for form in _encoded_forms(hidden)):
+        text = _without_encoded(text, _encoded_forms(hidden))
     return text if _MARKS.isdisjoint(text) else _without_escaped(text, hidden)
 
 
@@ -157,11 +157,13 @@ def redact_values(value: Any, hidden: Secrets) -> Any:
 @lru_cache(maxsize=64)
 def _shortest_of(hidden: Secrets) -> Secrets:
     """List the secrets that hold no other one: where these are not, the others are not either."""
-    return tuple(one for one in hidden if not any(other in one for other in hidden if other != one))
+    return tuple(
+        secret for secret in hidden if not any(other in secret for other in hidden if other != secret)
+    )
 
 
 @lru_cache(maxsize=64)
-def _encoded(hidden: Secrets) -> tuple[str, ...]:
+def _encoded_forms(hidden: Secrets) -> tuple[str, ...]:
     """List what secrets look like in base64 and hexadecimal."""
     raws = dict.fromkeys(raw for secret in _shortest_of(hidden) for raw in _raws(secret))
     return tuple(
@@ -193,30 +195,33 @@ def _without_escaped(text: str, hidden: Secrets) -> str:
     if not _is_inside(text, hidden):
         return text
     for secret in hidden:
-        text = _escaped(secret).sub(_STRUCK, text)
+        text = _pattern_of(secret).sub(_STRUCK, text)
     return _STRUCK if _is_inside(text, hidden) else text
 
 
 def _is_inside(text: str, hidden: Secrets) -> bool:
-    plain = _unescaped(text)
-    return any(form in plain for form in _sought(hidden))
+    plain = _unescape(text)
+    return any(form in plain for form in _forms_to_find(hidden))
 
 
 @lru_cache(maxsize=64)
-def _sought(hidden: Secrets) -> tuple[str, ...]:
+def _forms_to_find(hidden: Secrets) -> tuple[str, ...]:
     """List what to look for in a text without escapes: what looks like one in a secret is gone there, too."""
-    plain = ((secret, _unescaped(secret)) for secret in _shortest_of(hidden))
-    return (*(less if len(less) >= _SHORTEST_SECRET else one for one, less in plain), *_encoded(hidden))
+    plain = ((secret, _unescape(secret)) for secret in _shortest_of(hidden))
+    return (
+        *(less if len(less) >= _SHORTEST_SECRET else secret for secret, less in plain),
+        *_encoded_forms(hidden),
+    )
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     """Take escapes away, also those within escapes."""
     from html import unescape  # noqa: PLC0415  with a large table of names
 
     for _ in range(_ROUNDS):
         before = text
         text = re.sub(_CODED, _characters, text).replace("\\", "")
-        text = unescape(_with_short_numbers(re.sub(_PERCENT, _decoded, text)))
+        text = unescape(_with_short_numbers(re.sub(_PERCENT, _decode_octets, text)))
         if text == before:
             break
     return text
@@ -229,7 +234,7 @@ def _with_short_numbers(text: str) -> str:
     return re.sub(_NO_CHARACTER, "\ufffd", re.sub(_ZEROS, r"\1", text))
 
 
-def _decoded(octets: re.Match[str]) -> str:
+def _decode_octets(octets: re.Match[str]) -> str:
     return bytes.fromhex(octets[0].replace("%", "")).decode("utf-8", "replace")
 
 
@@ -241,9 +246,9 @@ def _characters(escape: re.Match[str]) -> str:
 
 
 @lru_cache(maxsize=64)
-def _escaped(secret: str) -> re.Pattern[str]:
+def _pattern_of(secret: str) -> re.Pattern[str]:
     """Find a secret in a text with escapes, also those of a text in a text."""
-    return re.compile("".join(_any_form(char, is_first=place == 0) for place, char in enumerate(secret)))
+    return re.compile("".join(_any_form(char, is_first=index == 0) for index, char in enumerate(secret)))
 
 
 def _any_form(char: str, *, is_first: bool) -> str:
@@ -299,7 +304,7 @@ def expand(headers: tuple[tuple[str, str], ...]) -> dict[str, str]:
     for name, value in headers:
         if not _are_texts(name, value):
             raise UsageError(f"the header {name!r} is not a pair of texts", hint=_HINT)
-        _check(name, full := _filled(name, value))
+        _check(name, full := _fill_in_header(name, value))
         expanded = {header: text for header, text in expanded.items() if header.lower() != name.lower()}
         expanded[name] = full
     return expanded
@@ -321,7 +326,7 @@ def _confidential_parts(name: str, value: str) -> list[str]:
     variables = [os.environ.get(variable, "") for variable in VARIABLE.findall(value)]
     if not variables and not is_confidential(name):
         return []
-    full = _filled(name, value)
+    full = _fill_in_header(name, value)
     return [full, *variables, *_decoded_value(full)]
 
 
@@ -337,8 +342,8 @@ def _decoded_value(value: str) -> list[str]:
     return [pair, *pair.split(":", 1)]
 
 
-def _filled(name: str, value: str) -> str:
-    return filled(value, f"the header {name}").strip()
+def _fill_in_header(name: str, value: str) -> str:
+    return fill_in(value, f"the header {name}").strip()
 
 
 def _are_texts(*pair: object) -> bool:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
-from optimize_eval.base.frozen import changed, frozen
+from optimize_eval.base.frozen import change, frozen
 
 
 @frozen
@@ -58,7 +58,7 @@ class Spent:
     @property
     def of_reply(self) -> "Spent":
         """The same, as what a reply took that evaluators score."""
-        usages = tuple(changed(one, is_of_reply=True) for one in self.usages)
+        usages = tuple(change(usage, is_of_reply=True) for usage in self.usages)
         return Spent(waited=self.waited, usages=usages) if usages else self
 
 
@@ -71,14 +71,14 @@ def counts_of(usage: object) -> dict[str, Any]:
     >>> counts_of({"prompt_tokens": 7, "cost": 0.01})["prompt_tokens"]
     7
     """
-    told = usage if isinstance(usage, dict) else {}
-    cached = _count(told.get("prompt_tokens_details"), "cached_tokens")
+    table = usage if isinstance(usage, dict) else {}
+    cached = _count(table.get("prompt_tokens_details"), "cached_tokens")
     return {
-        "prompt_tokens": _count(told, "prompt_tokens"),
-        "completion_tokens": _count(told, "completion_tokens"),
-        "cached_tokens": _count(told, "prompt_cache_hit_tokens") if cached is None else cached,
-        "reasoning_tokens": _count(told.get("completion_tokens_details"), "reasoning_tokens"),
-        "cost": _cost(told.get("cost")),
+        "prompt_tokens": _count(table, "prompt_tokens"),
+        "completion_tokens": _count(table, "completion_tokens"),
+        "cached_tokens": _count(table, "prompt_cache_hit_tokens") if cached is None else cached,
+        "reasoning_tokens": _count(table.get("completion_tokens_details"), "reasoning_tokens"),
+        "cost": _cost(table.get("cost")),
     }
 
 
@@ -171,7 +171,7 @@ class Spending:
         """Give the totals; None where no model was called."""
         if not self._run.calls:
             return None
-        axes = {axis: self._by(place) for place, axis in enumerate(_AXES)}
+        axes = {axis: self._by(index) for index, axis in enumerate(_AXES)}
         return {"run": self._run.to_dict(), **axes}
 
     @property

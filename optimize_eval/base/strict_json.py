@@ -181,7 +181,7 @@ def _nested_before(text: str, end: int) -> JsonFault | None:
     stack: list[_Open] = []
     pieces = takewhile(lambda match: match.start() < end, _PIECE.finditer(text))
     faults = ((match.start(), _enter_or_leave(stack, match.group())) for match in pieces)
-    return next((JsonFault(place, reason) for place, reason in faults if reason), None)
+    return next((JsonFault(offset, reason) for offset, reason in faults if reason), None)
 
 
 def _enter_or_leave(stack: list[_Open], piece: str) -> str:

@@ -23,9 +23,9 @@ def loads(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        place = _PLACE.fullmatch(str(error))
+        match = _PLACE.fullmatch(str(error))
         raise (
-            TomlFault(place[1], int(place[2]), int(place[3])) if place else TomlFault(str(error))
+            TomlFault(match[1], int(match[2]), int(match[3])) if match else TomlFault(str(error))
         ) from None
     except RecursionError:
         raise TomlFault("nested too deeply") from None

@@ -125,12 +125,12 @@ def _around_the_answer(text: str, fault: JsonFault, skipped: int, source: str) -
     if rest and _is_object(first):
         number, line = next((n, line) for n, line in enumerate(rest.split("\n"), skipped + 2) if line.strip())
         if _is_object(line):
-            return f"{source} holds two answers, the second on line {number}: {_shown(line)}", _ONCE_HINT
+            return f"{source} holds two answers, the second on line {number}: {_show(line)}", _ONCE_HINT
         return f"{source} goes on after the answer, line {number}: {_quote(line)}", _NOISE_HINT
     if rest and _is_object(text.rpartition("\n")[2]):
         return f"{source} line {skipped + 1} is not JSON: {_quote(first)}", _NOISE_HINT
     if fault.reason == _EXTRA and _is_object(second := text[fault.offset :]):
-        return f"{source} holds two answers, the second is {_shown(second)}", _ONCE_HINT
+        return f"{source} holds two answers, the second is {_show(second)}", _ONCE_HINT
     return None
 
 
@@ -139,7 +139,7 @@ def _within(text: str, fault: JsonFault, skipped: int, source: str) -> tuple[str
     comma = _comma_too_many(text, fault.offset)
     reason, hint = _cause(text, fault) if comma < 0 else ("a comma too many", _COMMA_HINT)
     row, column = _place(text, fault.offset if comma < 0 else comma)
-    around = _shown(text.split("\n")[row - 1][max(0, column - _SHOWN // 2) :])
+    around = _show(text.split("\n")[row - 1][max(0, column - _SHOWN // 2) :])
     return f"{source} is not JSON: {reason}, line {row + skipped} column {column}: {around}", hint
 
 
@@ -335,7 +335,7 @@ def describe(value: Any) -> str:
     return f"a {type(value).__name__}"
 
 
-def _shown(text: str) -> str:
+def _show(text: str) -> str:
     """Show the end of a message as it is where that can be read, for a quoted quote cannot."""
     return _cut(text, _SHOWN) if text.isprintable() and '"' in text else _quote(text)
 

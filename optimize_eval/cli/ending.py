@@ -10,7 +10,7 @@ from pathlib import Path
 import typer
 
 from optimize_eval.base.errors import CannotGoOn
-from optimize_eval.base.secrets import masked
+from optimize_eval.base.secrets import mask
 from optimize_eval.cli import gates, output
 from optimize_eval.cli.interrupts import Interrupted
 from optimize_eval.findings.documents import to_dict
@@ -116,7 +116,7 @@ def same_command(*more: str, instead: Mapping[str, str] = _AS_WRITTEN) -> str:
     """
     written = (_corrected(word, instead) for word in sys.argv[1:] if word != "--fresh")
     command = shlex.join(["optimize-eval", *written, *more])
-    shown = masked(command)
+    shown = mask(command)
     return command if shown == command else f"the same command again ({shown})"
 
 

@@ -147,7 +147,7 @@ _LONGEST_SCHEMA = 100
 def _note_newer_rules(stored: StoredRun) -> None:
     """Say that the numbers are not those of the summary that an older version wrote."""
     try:
-        with files.opened(stored.folder / SUMMARY) as stream:
+        with files.open_file(stored.folder / SUMMARY) as stream:
             is_older = checked.OLDER in stream.read(_LONGEST_SCHEMA)
     except OSError:
         return

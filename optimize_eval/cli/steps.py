@@ -31,7 +31,7 @@ from optimize_eval.models.outputs import Outputs, key_of
 from optimize_eval.models.under_test import reply_facts
 from optimize_eval.run.attempt import attempt
 from optimize_eval.run.plan import Plan, PlannedExample
-from optimize_eval.store.folder import JOURNAL, OUTPUTS, locked
+from optimize_eval.store.folder import JOURNAL, OUTPUTS, hold_lock
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.store.view import Reader
 from optimize_eval.tasks import Task, TaskFile
@@ -220,7 +220,7 @@ def _held(outputs: Path) -> Iterator[str]:
     if not outputs.exists():
         yield ""
         return
-    with locked(outputs.parent):
+    with hold_lock(outputs.parent):
         yield str(outputs.absolute())
 
 

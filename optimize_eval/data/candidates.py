@@ -48,7 +48,7 @@ def load_candidates(named: Iterable[CandidatePath | Candidate]) -> tuple[Candida
 
     A file that is named again, be it by a pattern, counts where it is named first.
     """
-    loaded = [pair for one in _each_once(named) for pair in _load(one)]
+    loaded = [pair for source in _each_once(named) for pair in _load(source)]
     return named_apart([candidate for candidate, _ in loaded], [path for _, path in loaded])
 
 
@@ -72,15 +72,15 @@ def load_candidate(path: str) -> str:
 
 def _each_once(named: Iterable[CandidatePath | Candidate]) -> Iterator[CandidatePath | Candidate]:
     known: set[str] = set()
-    for one in named:
-        if isinstance(one, Candidate):
-            yield one
+    for source in named:
+        if isinstance(source, Candidate):
+            yield source
             continue
-        for path in [one.path] if one.is_list else candidate_files(one.path):
-            place = os.path.abspath(path)  # noqa: PTH100  links stay apart
-            if place not in known:
-                known.add(place)
-                yield one._replace(path=path)
+        for path in [source.path] if source.is_list else candidate_files(source.path):
+            absolute = os.path.abspath(path)  # noqa: PTH100  links stay apart
+            if absolute not in known:
+                known.add(absolute)
+                yield source._replace(path=path)
 
 
 def _load(named: CandidatePath | Candidate) -> Iterator[tuple[Candidate, str]]:
@@ -105,10 +105,12 @@ def named_apart(candidates: Sequence[Candidate], paths: Sequence[str]) -> tuple[
         raise UsageError(f"two candidates have the id {again!r}", hint="give each an id of its own")
     many = Counter(map(looks_of, names))
     for look in [look for look, count in many.items() if count > 1]:
-        alike = [place for place, name in enumerate(names) if looks_of(name) == look]
-        for place, name in zip(alike, _told_apart([(names[at], paths[at]) for at in alike]), strict=True):
-            names[place] = name
-    return tuple(replace(one, name=name) for one, name in zip(candidates, distinct(names), strict=True))
+        alike = [index for index, name in enumerate(names) if looks_of(name) == look]
+        for index, name in zip(alike, _told_apart([(names[at], paths[at]) for at in alike]), strict=True):
+            names[index] = name
+    return tuple(
+        replace(candidate, name=name) for candidate, name in zip(candidates, distinct(names), strict=True)
+    )
 
 
 def _told_apart(alike: Sequence[tuple[str, str]]) -> list[str]:

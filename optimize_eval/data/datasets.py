@@ -330,7 +330,7 @@ def copies_of(examples: Iterable[Example]) -> dict[int, int]:
 def describe_copies(copies: Mapping[int, int], examples: Sequence[Example]) -> str:
     """Say how many records are copies of others, and which is the first."""
     pair = next(iter(copies.items()))
-    copy, first = (next(_place(one) for one in examples if one.line == line) for line in pair)
+    copy, first = (next(_place(example) for example in examples if example.line == line) for line in pair)
     what = "is a copy of another" if len(copies) == 1 else "are copies of others"
     return f"{len(copies):,} of {len(examples):,} records {what}: {copy} equals {first}"
 

@@ -38,10 +38,10 @@ _SEMICOLONS_TO_JSONL = (
 def find_foreign(path: str, data: bytes) -> Problem | None:
     """Recognise by its first bytes what is no text in UTF-8."""
     if data.startswith(_PARQUET):
-        return _misnamed(path, "Parquet", ".parquet")
+        return _misnamed_file(path, "Parquet", ".parquet")
     for magic, what, conversion in _FOREIGN:
         if data.startswith(magic):
-            suffix = next((one for one in reversed(Path(path).suffixes) if one in _TABLES), ".jsonl")
+            suffix = next((ending for ending in reversed(Path(path).suffixes) if ending in _TABLES), ".jsonl")
             return _convert(path, f"the file is {what}, not text in UTF-8", conversion, suffix)
     return None
 
@@ -69,9 +69,9 @@ def find_semicolons(path: str, text: str) -> Problem | None:
 def _find_table(path: str, text: str) -> Problem | None:
     match _delimiter(text):
         case ",":
-            return _misnamed(path, "CSV", ".csv")
+            return _misnamed_file(path, "CSV", ".csv")
         case "\t":
-            return _misnamed(path, "TSV", ".tsv")
+            return _misnamed_file(path, "TSV", ".tsv")
         case ";":
             return _convert(path, "the file is a table with semicolons", _SEMICOLONS_TO_JSONL, ".jsonl")
     return None
@@ -99,7 +99,7 @@ def _delimiter(text: str) -> str:
     return ""
 
 
-def _misnamed(path: str, what: str, suffix: str) -> Problem:
+def _misnamed_file(path: str, what: str, suffix: str) -> Problem:
     reason = f"the file is {what}, which is read from files whose name ends in {suffix}"
     out = _unused_beside(Path(path), suffix)
     steps = f"mv {shlex.quote(path)} {shlex.quote(str(out))}"

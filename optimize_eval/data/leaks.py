@@ -52,17 +52,17 @@ def overlaps_of(
 
     Fields that are or were `candidates` are no part of what a row says.
     """
-    without = sorted({*candidates}.union(*(one.get(LEFT_OUT, ()) for one in known.values())))
+    without = sorted({*candidates}.union(*(overlap.get(LEFT_OUT, ()) for overlap in known.values())))
     seen: dict[str, Sequence[Example]] = {}
-    found: dict[str, Mapping[str, Any]] = {}
+    overlaps: dict[str, Mapping[str, Any]] = {}
     digest = hashlib.sha256(_RULE + "".join(f"{field}\0" for field in without).encode())
     for name, rows in splits.items():
         _add(digest, name, rows)
         of = digest.hexdigest()
         is_known = name in known and known[name].get("of") == of and "values" in known[name]
-        found[name] = known[name] if is_known else {"of": of, **_overlap(seen, rows, without)}
+        overlaps[name] = known[name] if is_known else {"of": of, **_overlap(seen, rows, without)}
         seen[name] = rows
-    return found
+    return overlaps
 
 
 def _add(digest: Any, name: str, rows: Sequence[Example]) -> None:
@@ -81,7 +81,7 @@ def _overlap(
     return {
         "leaks": [list(row) for row in leaks],
         "copies": [[*pair] for pair in copies.items()],
-        "values": [[row.line, one] for row, one in zip(rows, values, strict=True)],
+        "values": [[row.line, value] for row, value in zip(rows, values, strict=True)],
         **({LEFT_OUT: [*without]} if without else {}),
     }
 
@@ -93,8 +93,8 @@ def _leaks(
     left = rows
     for name, there in seen.items():
         leaks = find_leaks(there, left)
-        yield from ((one.line, name, one.like, one.how, one.similarity) for one in leaks)
-        lines = {one.line for one in leaks}
+        yield from ((leak.line, name, leak.like, leak.how, leak.similarity) for leak in leaks)
+        lines = {leak.line for leak in leaks}
         left = [row for row in left if row.line not in lines]
 
 
@@ -210,31 +210,31 @@ def find_leaks(there: Sequence[Example], rows: Sequence[Example]) -> list[Leak]:
     """Find the rows that are among those `there`, too."""
     if not there or not rows:
         return []
-    content = find_content(_sampled(there), _sampled(rows))
+    content = find_content(_flatten_sample(there), _flatten_sample(rows))
     near = _NearSearch(there, rows, content) if content.is_text and not content.is_code else None
     known = _Known(there, content, near)
     equal, alike = dict[int, Leak](), dict[int, Leak]()
-    for place, example in enumerate(rows):
+    for index, example in enumerate(rows):
         if same := known.same_bytes(example):
-            equal[place] = same
+            equal[index] = same
             continue
         words = content.words(fields := content.fields(example.value))
         if same := known.same_content(example, words):
-            equal[place] = same
+            equal[index] = same
         elif near and (best := near.best(fields, words)):
             like = there[best[0]].line
-            alike[place] = Leak(line=example.line, like=like, how="near", similarity=round(best[1], 3))
+            alike[index] = Leak(line=example.line, like=like, how="near", similarity=round(best[1], 3))
     if near and alike:
         least = near.least(alike.values())
-        alike = {place: leak for place, leak in alike.items() if leak.similarity >= least}
+        alike = {index: leak for index, leak in alike.items() if leak.similarity >= least}
         if near.exceeds(len(alike) / len(rows), least):
             equal |= alike
-    return [equal[place] for place in sorted(equal)]
+    return [equal[index] for index in sorted(equal)]
 
 
 def equal_lines(rows: Sequence[Example]) -> Iterator[tuple[int, int]]:
     """Give the lines of rows with that of an earlier one whose content is the same, whatever its answer."""
-    content = find_content(*[_sampled(rows)] * 2)
+    content = find_content(*[_flatten_sample(rows)] * 2)
     first: dict[bytes, int] = {}
     for row in rows:
         if words := content.words(content.fields(row.value)):
@@ -245,7 +245,7 @@ def equal_lines(rows: Sequence[Example]) -> Iterator[tuple[int, int]]:
 
 def near_lines(rows: Sequence[Example]) -> Iterator[tuple[int, int]]:
     """Give the lines of rows with that of another one that is near."""
-    content = find_content(*[_sampled(rows)] * 2)
+    content = find_content(*[_flatten_sample(rows)] * 2)
     if not content.is_text or content.is_code:
         return
     near = _NearSearch(rows, rows, content)
@@ -264,19 +264,19 @@ class _Known:
         self._of_bytes: dict[bytes, int] = {}
         self._of_content: dict[bytes, list[int]] = {}
         self._answers: dict[bytes, dict[str, int]] = {}
-        for place, example in enumerate(there):
-            self._of_bytes.setdefault(example.raw, place)
+        for index, example in enumerate(there):
+            self._of_bytes.setdefault(example.raw, index)
             words = content.words(fields := content.fields(example.value))
             if words:
-                self._of_content.setdefault(_digest(words), []).append(place)
+                self._of_content.setdefault(_digest(words), []).append(index)
             if near:
-                near.add(place, fields, words)
+                near.add(index, fields, words)
         if near:
             near.sort()
 
     def same_bytes(self, example: Example) -> Leak | None:
-        place = self._of_bytes.get(example.raw)
-        return None if place is None else Leak(line=example.line, like=self._there[place].line, how="bytes")
+        index = self._of_bytes.get(example.raw)
+        return None if index is None else Leak(line=example.line, like=self._there[index].line, how="bytes")
 
     def same_content(self, example: Example, words: Sequence[str]) -> Leak | None:
         """Find a row of the same content; another answer to it is a contradiction."""
@@ -285,11 +285,11 @@ class _Known:
         if not places:
             return None
         if digest not in self._answers:
-            answers = {self._answer(self._there[place]): place for place in reversed(places)}
+            answers = {self._answer(self._there[index]): index for index in reversed(places)}
             self._answers[digest] = answers
-        place = self._answers[digest].get(self._answer(example))
-        like = self._there[places[0] if place is None else place].line
-        return Leak(line=example.line, like=like, how="contradiction" if place is None else "normalised")
+        index = self._answers[digest].get(self._answer(example))
+        like = self._there[places[0] if index is None else index].line
+        return Leak(line=example.line, like=like, how="contradiction" if index is None else "normalised")
 
     def _answer(self, example: Example) -> str:
         return self._content.answer(flatten(example.value))
@@ -305,7 +305,9 @@ class _NearSearch:
 
     def __init__(self, there: Sequence[Example], rows: Sequence[Example], content: Content) -> None:
         self._there, self._content = there, content
-        counted = [[content.fields(one.value) for one in _counted(split)] for split in (there, rows)]
+        counted = [
+            [content.fields(example.value) for example in _choose_counted(split)] for split in (there, rows)
+        ]
         self._vocabulary = count_words(content.words(fields) for split in counted for fields in split)
         self._frames_there, self._frames = frames_of(
             *(each[:: _step(len(each), _FRAMED)] for each in counted)
@@ -331,14 +333,14 @@ class _NearSearch:
         parts, best = None, None
         if frames := self._frames_there if is_there else self._frames:
             words = self._content.words(fields := frames.without(fields))
-        for place in self._candidates(words):
-            others = self._frames_there.without(self._content.fields(self._there[place].value))
+        for index in self._candidates(words):
+            others = self._frames_there.without(self._content.fields(self._there[index].value))
             if is_there and self._content.words(others) == words:
                 continue
             parts = parts or [take_apart(text) for text in fields]
             like = self._likeness(parts, [take_apart(text) for text in others])
             if like >= NEAR_BESIDE_OTHERS and (best is None or like > best[1]):
-                best = place, like
+                best = index, like
         return best
 
     def least(self, alike: Iterable[Leak]) -> float:
@@ -349,7 +351,7 @@ class _NearSearch:
     def exceeds(self, share: float, least: float) -> bool:
         """Return True if a share of near rows is more than rows of this kind have among themselves."""
         tried = self._there[:: _step(len(self._there), _TRIED)]
-        near = sum(self._is_near_another(one, least) for one in tried)
+        near = sum(self._is_near_another(example, least) for example in tried)
         rate = near / len(tried) if near >= _PAIRS_THAT_COUNT else 0.0
         return rate <= _OF_ITSELF or share > _MANY_TIMES * rate + _MORE
 
@@ -375,25 +377,25 @@ class _NearSearch:
         shared = Counter(rows)
         if len(rows) - len(shared) < least - 1:
             return []
-        enough = [place for place, many in shared.items() if many >= least]
+        enough = [index for index, many in shared.items() if many >= least]
         return sorted(enough, key=lambda place: (-shared[place], place))[:_COMPARED]
 
     def _likeness(self, first: Sequence[Text], second: Sequence[Text]) -> float:
         """Take the least of all fields: a shared passage with another question is another example."""
-        found = 1.0
-        for one, other in zip(first, second, strict=True):
-            if one.words or other.words:
-                found = min(found, likeness(one, other, self._vocabulary))
-            if found < NEAR_BESIDE_OTHERS:
+        least = 1.0
+        for text, other in zip(first, second, strict=True):
+            if text.words or other.words:
+                least = min(least, likeness(text, other, self._vocabulary))
+            if least < NEAR_BESIDE_OTHERS:
                 break
-        return found
+        return least
 
 
-def _sampled(examples: Sequence[Example]) -> list[Flat]:
+def _flatten_sample(examples: Sequence[Example]) -> list[Flat]:
     return [flatten(example.value) for example in examples[:: _step(len(examples), _SAMPLED)]]
 
 
-def _counted(examples: Sequence[Example]) -> Sequence[Example]:
+def _choose_counted(examples: Sequence[Example]) -> Sequence[Example]:
     return examples[:: _step(len(examples), _COUNTED // 2)]
 
 
@@ -422,10 +424,10 @@ class _Groups:
 
     def join(self, line: int, other: int, *, most: float = float("inf")) -> None:
         """Put the groups of two rows together, unless these get too many."""
-        one, another = self.of[line], self.of[other]
-        if one == another or len(self._rows[one]) + len(self._rows[another]) > most:
+        own, another = self.of[line], self.of[other]
+        if own == another or len(self._rows[own]) + len(self._rows[another]) > most:
             return
-        kept, moved = sorted((one, another), key=lambda group: -len(self._rows[group]))
+        kept, moved = sorted((own, another), key=lambda group: -len(self._rows[group]))
         lines = self._rows.pop(moved)
         self._rows[kept] += lines
         self.of.update(dict.fromkeys(lines, kept))

@@ -43,7 +43,7 @@ _ENOUGH_LETTERS = re.compile(r"(?:[\W\d_]*[^\W\d_]){8}")
 _DEEPEST = 8  # layers that are taken off
 
 
-def undecorated(text: str) -> str:
+def strip_decoration(text: str) -> str:
     """Give a text without what stands around the whole of it."""
     if text[:1].isalpha():
         return text
@@ -139,7 +139,7 @@ class Content:
         return MARK.join(" ".join(self._words(flat.get(path, ""))) for path in self.answers)
 
     def _words(self, text: str) -> list[str]:
-        return text.split() if self.is_code else split_words(undecorated(text))
+        return text.split() if self.is_code else split_words(strip_decoration(text))
 
 
 def find_content(first: Sequence[Flat], second: Sequence[Flat]) -> Content:
@@ -164,9 +164,9 @@ def find_content(first: Sequence[Flat], second: Sequence[Flat]) -> Content:
 
 def flatten(value: Mapping[str, Any]) -> Flat:
     """Write an example as texts by dotted paths; what stands in lists stands together."""
-    found: dict[str, list[str]] = {}
-    _flatten(value, "", found)
-    return {path: texts[0] if len(texts) == 1 else MARK.join(texts) for path, texts in found.items()}
+    by_path: dict[str, list[str]] = {}
+    _flatten(value, "", by_path)
+    return {path: texts[0] if len(texts) == 1 else MARK.join(texts) for path, texts in by_path.items()}
 
 
 def normalise(text: str) -> str:
@@ -232,7 +232,7 @@ def _labels(paths: Sequence[str], texts: Sequence[str]) -> tuple[str, ...]:
 
 def _is_code(known: Sequence[Flat], paths: Sequence[str]) -> bool:
     rows = [flat for flat in known if any(path in flat for path in paths)]
-    code = sum(any(_CODE.search(undecorated(flat.get(path, ""))) for path in paths) for flat in rows)
+    code = sum(any(_CODE.search(strip_decoration(flat.get(path, ""))) for path in paths) for flat in rows)
     return bool(rows) and code >= _LEAST_CODE * len(rows)
 
 
@@ -289,11 +289,11 @@ def _value(flat: Flat, *, is_text: bool) -> str:
     digest = blake2b(digest_size=_DIGEST)
     for path in sorted(flat):
         if not (is_text and is_apart(path)):
-            digest.update(f"{path}{MARK}".encode("utf-8", "surrogatepass") + _squeezed(flat[path]) + b"\0")
+            digest.update(f"{path}{MARK}".encode("utf-8", "surrogatepass") + _squeeze(flat[path]) + b"\0")
     return digest.hexdigest()
 
 
-def _squeezed(text: str) -> bytes:
+def _squeeze(text: str) -> bytes:
     if text.isascii():
         return text.encode().translate(_LOWER, _GAPS)
     return normalise(text).replace(" ", "").encode("utf-8", "surrogatepass")
@@ -372,7 +372,7 @@ def count_words(rows: Iterable[Iterable[str]]) -> Vocabulary:
 
 def take_apart(text: str) -> Text:
     """Take a text apart."""
-    text = undecorated(visible(text))
+    text = strip_decoration(visible(text))
     words = tuple(split_words(text))
     names = frozenset(normalise(name) for name in _NAMES.findall(text) if name.istitle())
     return Text(
@@ -399,11 +399,11 @@ def likeness(first: Text, second: Text, known: Vocabulary) -> float:
     if _in_order(first, rare) != _in_order(second, rare):
         return 0.0
     if min(len(first.words), len(second.words)) > _LONG:
-        uncommon = [{word for word in one.counted if not known.is_common(word)} for one in (first, second)]
+        uncommon = [{word for word in text.counted if not known.is_common(word)} for text in (first, second)]
         either = uncommon[0] | uncommon[1]
         if either and len(uncommon[0] & uncommon[1]) / len(either) >= _ALIKE_LONG:
             return 1.0
-    return _weighed(first, second, known)
+    return _weigh(first, second, known)
 
 
 def _in_order(text: Text, rare: set[str]) -> list[str]:
@@ -414,7 +414,7 @@ def _is_once(word: str, *texts: Text) -> bool:
     return all(text.words.count(word) == 1 for text in texts)
 
 
-def _weighed(first: Text, second: Text, known: Vocabulary) -> float:
+def _weigh(first: Text, second: Text, known: Vocabulary) -> float:
     weights = {word: known.weight(word) for word in first.counted | second.counted}
     pairs = _neighbours(first), _neighbours(second)
     common = first.counted & second.counted

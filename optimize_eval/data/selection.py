@@ -145,16 +145,16 @@ def _values(paths: Iterable[str], examples: Sequence[Example]) -> str:
     lines = []
     for path in paths:
         texts = [text for example in examples if (text := _text_at(example.value, path)) is not None]
-        lines.append(f"{path} is {_listed(Counter(texts), with_counts=True)}")
+        lines.append(f"{path} is {_list_texts(Counter(texts), with_counts=True)}")
     return "; ".join(lines)
 
 
 def _near(word: str, candidates: Counter[str], what: str) -> str:
     close = get_close_matches(word, candidates, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"{what}: {_listed(candidates)}"
+    return f"did you mean {close[0]!r}?" if close else f"{what}: {_list_texts(candidates)}"
 
 
-def _listed(texts: Counter[str], *, with_counts: bool = False) -> str:
+def _list_texts(texts: Counter[str], *, with_counts: bool = False) -> str:
     starts = [
         f"{text[:_LONGEST]}{'…' * (len(text) > _LONGEST)}{f' ({many:,})' * with_counts}"
         for text, many in texts.most_common(_SHOWN)

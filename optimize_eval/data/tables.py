@@ -135,12 +135,12 @@ def _in_header(path: str, row: _Row) -> Iterator[Problem]:
         elif _ESCAPED_BYTE.search(name):
             yield _problem(path, row, column, "bad_utf8", f"the header is not UTF-8: {_byte_in(name)}")
         elif (first := row.cells.index(name) + 1) < column:
-            reason = f"the name {_shown(name)} is that of column {first}, too"
+            reason = f"the name {_quote_name(name)} is that of column {first}, too"
             yield _problem(path, row, column, "bad_header", reason)
 
 
 def _examples(path: str, header: Sequence[str], rows: Sequence[_Row]) -> Iterator[Example | Problem]:
-    wrong = {row.number: found for row in rows if (found := [*_in_row(path, header, row)])}
+    wrong = {row.number: faults for row in rows if (faults := [*_in_row(path, header, row)])}
     sound = (row.cells for row in rows if row.number not in wrong)
     reads = [reader_of(column) for column in zip(*sound, strict=True)]
     fields = [*zip(header, reads, strict=False)]  # without a sound row, none is read
@@ -164,7 +164,9 @@ def _in_row(path: str, header: Sequence[str], row: _Row) -> Iterator[Problem]:
         return
     for column, (name, cell) in enumerate(zip(header, row.cells, strict=False), 1):
         if _ESCAPED_BYTE.search(cell):
-            yield _problem(path, row, column, "bad_utf8", f"{_shown(name)} is not UTF-8: {_byte_in(cell)}")
+            yield _problem(
+                path, row, column, "bad_utf8", f"{_quote_name(name)} is not UTF-8: {_byte_in(cell)}"
+            )
 
 
 def _problem(path: str, row: _Row, column: int | None, rule: str, reason: str) -> Problem:
@@ -178,7 +180,7 @@ def _byte_in(text: str) -> str:
     return f"byte 0x{ord(escaped[0]) - 0xDC00:02X}" if escaped else ""
 
 
-def _shown(name: str) -> str:
+def _quote_name(name: str) -> str:
     return repr(name if len(name) <= _SHOWN else name[: _SHOWN - 1] + "…")
 
 
@@ -229,7 +231,7 @@ def _odd_type(types: Any, type_: Any) -> str:
     if types.is_list(type_) or types.is_large_list(type_) or types.is_fixed_size_list(type_):
         return _odd_type(types, type_.value_type)
     if types.is_struct(type_):
-        inner = (_odd_type(types, type_.field(place).type) for place in range(type_.num_fields))
+        inner = (_odd_type(types, type_.field(index).type) for index in range(type_.num_fields))
         return next(filter(None, inner), "")
     if types.is_map(type_) and types.is_string(type_.key_type):
         return _odd_type(types, type_.item_type)

@@ -19,7 +19,7 @@ from optimize_eval.base import shipped
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.protocol import TASK_MODEL_VARIABLE, Payload
-from optimize_eval.base.secrets import for_shell, masked
+from optimize_eval.base.secrets import for_shell, mask
 from optimize_eval.evaluators.kind import Kind, ShellCall, TargetKey, as_name
 from optimize_eval.programs.codec import CommandLine, argv_of, evaluating, is_ours, split_command
 from optimize_eval.programs.not_started import (
@@ -152,9 +152,9 @@ def _has_changed(spec: EvaluatorSpec, known: "Identity") -> bool:
 def _shell(spec: EvaluatorSpec, payload: Payload) -> ShellCall:
     """Write the program with its environment, which reads the payload."""
     model = [] if payload.task_model is None else [(TASK_MODEL_VARIABLE, payload.task_model)]
-    variables = [masked(f"{name}={for_shell(value)}") for name, value in spec.environment.items()]
+    variables = [mask(f"{name}={for_shell(value)}") for name, value in spec.environment.items()]
     variables += [f"{name}={shlex.quote(value)}" for name, value in model]
-    program = masked(shlex.join(argv_of(spec)))
+    program = mask(shlex.join(argv_of(spec)))
     return ShellCall(" ".join([*(["env", *variables] if variables else []), program]), folder=spec.cwd)
 
 

@@ -11,13 +11,13 @@ import orjson
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.protocol import Payload
-from optimize_eval.base.secrets import masked
+from optimize_eval.base.secrets import mask
 from optimize_eval.evaluators.judge import instructions, model_of
 from optimize_eval.evaluators.kind import Checks, Kind, ShellCall, TargetKey, as_name, served_retries
 from optimize_eval.evaluators.reproduce import as_format, plain
 from optimize_eval.evaluators.rubric import JudgeSpec, check_judge, judge_of
 from optimize_eval.models.provider_model import base_around, essence
-from optimize_eval.programs.http_client import shown
+from optimize_eval.programs.http_client import show_url
 from optimize_eval.programs.identity import Identity
 
 if TYPE_CHECKING:
@@ -177,12 +177,12 @@ def identify(name: str, judge: JudgeSpec) -> Identity:
     for key in ("shows", "hides", "shows_prompt", "shows_model", "hides_model"):
         if not known[key]:
             del known[key]  # so that a judge that is shown all is the one that it was in older runs
-    known["api_base"] = shown(judge.api_base) if judge.api_base else ""
+    known["api_base"] = show_url(judge.api_base) if judge.api_base else ""
     document = {**known, "rubric": {key: value for key, value in known["rubric"].items() if value}}
     document |= {"human": judge.human} if judge.human else {}
     table = essence(judge.table)  # without it a judge is the one that it was in older runs
     parts = [known, instructions(judge), *([table] if table else []), *base_around(model_of(judge))]
     digest = hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS))
     return Identity(
-        name=name, text=masked(f"judge:{judge.model}"), files=(), sha256=digest.hexdigest(), judge=document
+        name=name, text=mask(f"judge:{judge.model}"), files=(), sha256=digest.hexdigest(), judge=document
     )

@@ -41,7 +41,7 @@ from optimize_eval.findings.shapes import (
 from optimize_eval.findings.summary_shape import Summary
 from optimize_eval.findings.wording import percent
 from optimize_eval.statistics.estimates import Clusters, Interval, Mean, around, mean_of, wilson_effective
-from optimize_eval.statistics.paired import PairedDifference, Stratified, difference_of, stratified
+from optimize_eval.statistics.paired import PairedDifference, Stratified, difference_of, estimate_stratified
 from optimize_eval.statistics.rates import (
     LENGTH,
     Answer,
@@ -51,7 +51,7 @@ from optimize_eval.statistics.rates import (
     any_of,
     calibration_of,
     corpus_bleu,
-    listed,
+    list_k,
     with_enough,
 )
 from optimize_eval.store.manifest import Manifest, evaluators_of
@@ -69,7 +69,7 @@ def mean_over(tasks: Sequence[Sequence[float]]) -> Mean:
     """Estimate the mean of these tasks' means, of scores from 0 to 1; empty tasks do not count."""
     there = [scores for scores in tasks if scores]
     n = sum(map(len, there))
-    estimate = stratified(there)
+    estimate = estimate_stratified(there)
     if estimate is None:
         return replace(mean_of(_centres(there)), se=None, ci=None, method=None, n=n, df=None)
     ci = wilson_effective(estimate.mean, estimate.se, units=round(estimate.worth), df=estimate.df)
@@ -113,7 +113,7 @@ def difference_over(
     there = [pairs for pairs in tasks if pairs]
     every = [pair for pairs in there for pair in pairs]
     plain = _compared(every)  # for its counts
-    estimate = stratified([[b - a for a, b in pairs] for pairs in there])
+    estimate = estimate_stratified([[b - a for a, b in pairs] for pairs in there])
     if estimate is None:
         whole = compared([_centre(pairs) for pairs in there])
     else:
@@ -467,7 +467,7 @@ def passes_of(examples: Sequence[Repeats], clusters: Clusters) -> tuple[PassRate
         PassRates(
             k=k, any_=_passes(k, examples, clusters, any_of), all_=_passes(k, examples, clusters, all_of)
         )
-        for k in listed(_most(examples))
+        for k in list_k(_most(examples))
     )
 
 
@@ -476,7 +476,7 @@ def passes_over(tasks: Sequence[Sequence[Repeats]]) -> tuple[PassRates, ...]:
     there = [examples for examples in tasks if _most(examples)]
     return tuple(
         PassRates(k=k, any_=_over(k, there, any_of), all_=_over(k, there, all_of))
-        for k in listed(min(map(_most, there), default=0))
+        for k in list_k(min(map(_most, there), default=0))
     )
 
 

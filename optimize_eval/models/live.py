@@ -23,7 +23,7 @@ from optimize_eval.models.reply import counts_in, parse_reply
 from optimize_eval.models.requests import Fields, ReplyForm
 from optimize_eval.models.spec import ModelSpec, Reply
 from optimize_eval.models.turns import NoRoom, Turns, known_prices, priced
-from optimize_eval.programs.http_client import SUCCESS, Connections, Response, is_loopback, shown
+from optimize_eval.programs.http_client import SUCCESS, Connections, Response, is_loopback, show_url
 
 _ANSWER_CAP = 8 * 1024 * 1024
 _COUNTS = ("prompt_tokens", "completion_tokens", "cost")
@@ -236,7 +236,7 @@ class _OverHttp:
         self.callee = Callee(
             name=spec.name,
             model=place.model,
-            base=shown(place.url).removesuffix(providers.PATH).removesuffix(anthropic.PATH),
+            base=show_url(place.url).removesuffix(providers.PATH).removesuffix(anthropic.PATH),
             key_variable=place.key_variable,
             sent_key=bool(place.key),
             fields=requests.given(spec),

@@ -43,7 +43,7 @@ def as_copied(line: bytes) -> bytes:
     if OWN.encode() not in line:
         return line
     record = journal.decode(line)
-    return journal.sealed({key: value for key, value in record.items() if key not in {OWN, "crc"}})
+    return journal.seal({key: value for key, value in record.items() if key not in {OWN, "crc"}})
 
 
 def _records(path: Path, having: str) -> Iterator[Mapping[str, Any]]:
@@ -155,7 +155,7 @@ class Outputs:
             **({"in_vain": output.in_vain} if output.in_vain else {}),
             **({OWN: True} if output.usage or output.in_vain else {}),
         }
-        line = journal.sealed(record)
+        line = journal.seal(record)
         with self._lock:
             if self._is_closed:
                 raise EvaluationError(FailureKind.INTERNAL, "the outputs were closed")
@@ -177,7 +177,7 @@ class Outputs:
         if self._journal is None:
             self._journal = journal.Journal(self._path, self._end)
             if not self._end:
-                self._journal.append(journal.sealed({"schema": OUTPUTS_SCHEMA}))
+                self._journal.append(journal.seal({"schema": OUTPUTS_SCHEMA}))
             if self._reader < 0:
                 self._reader = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
         return self._journal

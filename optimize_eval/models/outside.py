@@ -22,7 +22,7 @@ from optimize_eval.models import providers, requests
 from optimize_eval.models.providers import imported, knows
 from optimize_eval.models.refusals import Callee, failed
 from optimize_eval.models.spec import ModelSpec
-from optimize_eval.programs.http_client import Response, is_loopback, shown
+from optimize_eval.programs.http_client import Response, is_loopback, show_url
 
 _WRAPPERS = re.compile(r"^(litellm\.)?(\w+Error: )*(\w+Exception - )?")
 _INSTALL = f"{shlex.quote(sys.executable)} -m pip install 'litellm>=1.84'"
@@ -40,7 +40,7 @@ class ThroughLitellm:
         base, variable = spec.api_base, spec.key_variable
         is_open = bool(base) and urlsplit(base).scheme != "https" and not is_loopback(base)
         key = providers.key_in(variable, spec, is_needed=True) if variable else ""
-        self.note = f"the key of {provider} is not sent to {shown(base)}, which is not https" * is_open
+        self.note = f"the key of {provider} is not sent to {show_url(base)}, which is not https" * is_open
         self._options = _given(api_base=base, api_key="none" if is_open else key, extra_headers=headers)
         self._litellm = imported()
         if not knows(spec.name):

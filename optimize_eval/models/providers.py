@@ -18,7 +18,7 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.models.anthropic import messages_url
 from optimize_eval.models.spec import ModelSpec
-from optimize_eval.programs.http_client import check_url, is_loopback, shown
+from optimize_eval.programs.http_client import check_url, is_loopback, show_url
 
 _PROVIDERS = {  # the start of a model's name → who serves it, or a server of one's own where many do
     "gpt": "openai",
@@ -158,7 +158,7 @@ def find(spec: ModelSpec) -> Address | None:
     key = key_in(variable, spec, is_needed=is_needed)
     is_native = name == "anthropic" and not urlsplit(base).path.endswith(PATH)
     is_safe = urlsplit(base).scheme == "https" or is_loopback(base)
-    withheld = f"the key in {variable} is not sent to {shown(base)}, which is not https"
+    withheld = f"the key in {variable} is not sent to {show_url(base)}, which is not https"
     return Address(
         provider=name,
         model=model,

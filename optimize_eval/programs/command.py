@@ -23,7 +23,7 @@ from optimize_eval.base import strict_json
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import Capacity, EvaluatorSpec
 from optimize_eval.base.protocol import NO_CAPABILITIES, TASK_MODEL_VARIABLE, Capabilities, decode_answer
-from optimize_eval.base.secrets import filled
+from optimize_eval.base.secrets import fill_in
 from optimize_eval.programs import exits, leftovers, not_started, one_shot, process
 from optimize_eval.programs.codec import (
     AnswerT,
@@ -111,7 +111,7 @@ class Command(Generic[QuestionT, AnswerT]):
         self._size = spec.workers or os.cpu_count() or 1  # of each pool
         self._is_closed = False
         self._chosen = {
-            name: filled(said, f"the variable {name} of {spec.name}")
+            name: fill_in(said, f"the variable {name} of {spec.name}")
             for name, said in spec.environment.items()
         }
         self._be_of_this_process()
@@ -183,7 +183,7 @@ class Command(Generic[QuestionT, AnswerT]):
     def _call_once(self, payload: QuestionT, deadline: float) -> AnswerT:
         ended = self._run(self._contract.encode(payload, None), payload.task_model, deadline)
         if ended.status != 0:
-            raise exits.failed(ended, self._spec, self._find_program(), self._contract, payload)
+            raise exits.explain_failure(ended, self._spec, self._find_program(), self._contract, payload)
         answer = self._judged(
             ended.stderr,
             lambda: self._contract.parse(ended.stdout),
@@ -371,7 +371,7 @@ def _start_worker(
     *,
     trusted: int,
 ) -> WorkerLike:
-    child = process.started(program, f"{tag}.{next(starts)}", variables)
+    child = process.start_program(program, f"{tag}.{next(starts)}", variables)
     return Worker(child, trusted=trusted) if window == 1 else Window(child, trusted=trusted)
 
 

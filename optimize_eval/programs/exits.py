@@ -109,7 +109,7 @@ _LOST_HINT = "this process ignores SIGCHLD, or something else in it waits for ou
 _CRASH_HINT = "it crashed: run it by hand on the same payload, a debugger or its own log may tell more"
 
 
-def failed(
+def explain_failure(
     ended: one_shot.Exit,
     spec: EvaluatorSpec,
     program: Program,
@@ -123,7 +123,7 @@ def failed(
             FailureKind.INTERNAL, "its exit status was lost", detail=stderr, hint=_LOST_HINT
         )
     if ended.status < 0:
-        return _killed(_signal_name(-ended.status), stderr, contract.fix(question, stderr))
+        return _explain_kill(_signal_name(-ended.status), stderr, contract.fix(question, stderr))
     words = telling_line(stderr) or _first_line(text_of(ended.stdout)) or "it said nothing"
     return EvaluationError(
         FailureKind.EXIT_CODE,
@@ -137,7 +137,7 @@ def failed(
     )
 
 
-def _killed(name: str, stderr: str, fix: str) -> EvaluationError:
+def _explain_kill(name: str, stderr: str, fix: str) -> EvaluationError:
     """Explain an end by a signal; a program that aborts, as assert does, has said why."""
     why = telling_line(stderr) if name == "SIGABRT" else ""
     message = f"ended by {name}: {why}" if why else f"ended by {name}"

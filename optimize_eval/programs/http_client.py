@@ -85,12 +85,12 @@ class Connections:
         if pooled is None:
             raise EvaluationError(FailureKind.INTERNAL, "the evaluator was closed")
         try:
-            return _attended(partial(self._send, pooled, url, body, deadline, cap))
+            return _attend(partial(self._send, pooled, url, body, deadline, cap))
         except PyreqwestError as error:
             if not (self._has_kept and _is_unanswered(error)):
                 raise _explain(error, url) from error
         try:
-            return _attended(partial(self._send, self._unpooled(), url, body, deadline, cap))
+            return _attend(partial(self._send, self._unpooled(), url, body, deadline, cap))
         except PyreqwestError as error:
             raise _explain(error, url) from error
 
@@ -124,12 +124,12 @@ def check_url(url: str) -> str:
         Url(url)
     except ValueError as error:
         raise UsageError(
-            f"{shown(url)} is not a URL: {error}", hint="write it as http://HOST:PORT/PATH"
+            f"{show_url(url)} is not a URL: {error}", hint="write it as http://HOST:PORT/PATH"
         ) from None
     return url
 
 
-def shown(url: str) -> str:
+def show_url(url: str) -> str:
     """Write a URL without user, password and query."""
     with contextlib.suppress(ValueError):
         parts = urlsplit(url)
@@ -157,7 +157,7 @@ def seconds_to_wait(header: str | None) -> float:
         return 0.0
 
 
-def redirected(url: str, location: str) -> str:
+def follow_redirect(url: str, location: str) -> str:
     """Give the URL that a redirect leads to; what cannot be read as one stays as it is."""
     with contextlib.suppress(ValueError):
         return urljoin(url, location)
@@ -182,14 +182,14 @@ def _build_client(url: str, headers: Mapping[str, str], *, idle: int) -> SyncCli
     builder = SyncClientBuilder().follow_redirects(enable=False).referer(enable=False)
     builder = builder.pool_max_idle_per_host(idle).default_headers(headers)
     if not is_loopback(url):
-        return _built(builder)
+        return _build(builder)
     builder = builder.no_proxy()  # a proxy from the environment cannot reach our own loopback
     if url.startswith("http:"):  # none is looked at, and a bare machine has none to check it by
         builder = builder.danger_accept_invalid_certs(True)  # noqa: FBT003
-    return _built(builder)
+    return _build(builder)
 
 
-def _built(builder: SyncClientBuilder) -> SyncClient:
+def _build(builder: SyncClientBuilder) -> SyncClient:
     try:
         return builder.build()
     except BuilderError as error:
@@ -218,7 +218,7 @@ def _target(url: str, response: Response) -> str | None:
     return None
 
 
-def _attended(work: Callable[[], Response]) -> Response:
+def _attend(work: Callable[[], Response]) -> Response:
     """Do the work; in the main thread in a way that Ctrl-C can interrupt, as the client itself cannot."""
     if os.getpid() not in _RUNTIME_OF:
         raise EvaluationError(
@@ -295,13 +295,13 @@ def _explain(error: PyreqwestError, url: str) -> EvaluationError:
     if any("(Connect)" in cause for cause in causes):
         return EvaluationError(
             FailureKind.HTTP_CONNECT,
-            f"no connection to {shown(url)}: {reason}",
+            f"no connection to {show_url(url)}: {reason}",
             hint=_connection_hint(reason),
             retry_after=0.0,
         )
     return EvaluationError(
         FailureKind.HTTP_PROTOCOL,
-        f"no complete HTTP answer from {shown(url)}: {reason}",
+        f"no complete HTTP answer from {show_url(url)}: {reason}",
         hint="look at the server's log: it broke off, or speaks https or something else on this port",
     )
 

@@ -19,7 +19,7 @@ from optimize_eval.base import files, shipped
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
-from optimize_eval.base.secrets import masked
+from optimize_eval.base.secrets import mask
 from optimize_eval.programs.codec import argv_of, url_of
 from optimize_eval.programs.not_started import INTERPRETERS
 
@@ -51,10 +51,10 @@ def identify_command(spec: EvaluatorSpec) -> Identity:
     is_shipped = spec.text.startswith("@")
     words = [_portable(word) for word in (shlex.split(spec.text) if is_shipped else argv)]
     launched = len(argv) - is_shipped  # what runs a shipped program is ours to choose
-    named = [_file_named(word, place, spec) for place, word in enumerate(argv)][-launched:]
+    named = [_file_named(word, index, spec) for index, word in enumerate(argv)][-launched:]
     shared = shipped.shared_by(Path(argv[1])) if is_shipped else ()  # not named, but part of it
     files = tuple((_text(file.name), digest_of(file)) for file in (*named, *shared) if file)
-    text = masked(_text(shlex.join(words)))
+    text = mask(_text(shlex.join(words)))
     chosen = [sorted(spec.environment.items())] if spec.environment else []
     return Identity(name=spec.name, text=text, files=files, sha256=digest_words([words, files, *chosen]))
 
@@ -79,10 +79,10 @@ def has_other_programs(known: Identity, now: Collection[tuple[str, str]], spec: 
 
 def identify_url(spec: EvaluatorSpec) -> Identity:
     """Digest what an endpoint is: its URL without a user and a password."""
-    from optimize_eval.programs.http_client import shown  # noqa: PLC0415  runs of commands load no HTTP client
+    from optimize_eval.programs.http_client import show_url  # noqa: PLC0415  runs of commands load no HTTP client
 
     url = url_of(spec)
-    text = shown(url)
+    text = show_url(url)
     return Identity(name=spec.name, text=text, files=(), sha256=digest_words([text, url.partition("?")[2]]))
 
 
@@ -107,7 +107,7 @@ def _file_named(word: str, place: int, spec: EvaluatorSpec) -> Path | None:
 def digest_of(file: Path) -> str:
     digest = hashlib.sha256()
     try:
-        with files.opened(file) as stream:
+        with files.open_file(file) as stream:
             while chunk := stream.read(_CHUNK):
                 digest.update(chunk)
     except files.Refused as error:

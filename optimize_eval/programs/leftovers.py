@@ -162,10 +162,10 @@ def _with_descendants(roots: list[Process], table: Iterable[Process]) -> list[Pr
     children: dict[int, list[Process]] = {}
     for process in table:
         children.setdefault(process.parent, []).append(process)
-    found = [*roots]
-    for process in found:  # grows while it is walked
-        found.extend(children.get(process.pid, []))
-    return found
+    family = [*roots]
+    for process in family:  # grows while it is walked
+        family.extend(children.get(process.pid, []))
+    return family
 
 
 def _processes() -> Iterator[Process]:
@@ -225,13 +225,13 @@ def _kill(process: Process) -> None:
         with contextlib.suppress(OSError):
             os.kill(process.pid, signal.SIGKILL)
         return
-    with _held(process) as handle, contextlib.suppress(OSError):  # not ours to kill
+    with _hold(process) as handle, contextlib.suppress(OSError):  # not ours to kill
         if handle is not None:
             signal.pidfd_send_signal(handle, signal.SIGKILL)
 
 
 def _see_gone(process: Process) -> None:
-    with _held(process) as handle:
+    with _hold(process) as handle:
         if handle is not None:
             is_readable(handle, STUCK)
             with contextlib.suppress(OSError):  # not a child of ours
@@ -239,7 +239,7 @@ def _see_gone(process: Process) -> None:
 
 
 @contextlib.contextmanager
-def _held(process: Process) -> Iterator[int | None]:
+def _hold(process: Process) -> Iterator[int | None]:
     """Hold a handle of exactly this process; None where it is gone."""
     try:
         handle = _patiently(partial(os.pidfd_open, process.pid))
@@ -249,8 +249,8 @@ def _held(process: Process) -> Iterator[int | None]:
         yield None
         return
     try:
-        found = _look_up(process.pid)
-        yield handle if found and found.started == process.started else None  # the parent may have changed
+        now = _look_up(process.pid)
+        yield handle if now and now.started == process.started else None  # the parent may have changed
     finally:
         os.close(handle)
 

@@ -47,7 +47,7 @@ _MOST_BLANKS = 10
 _HEAD = 256
 
 
-def quoted(command: str) -> str:
+def quote(command: str) -> str:
     """Write a command as one word of a shell, with double quotes where it has single ones."""
     return f'"{command}"' if "'" in command and not _SIGNS & set(command) else shlex.quote(command)
 
@@ -59,7 +59,7 @@ def working_command(spec: EvaluatorSpec, search: str | None) -> str:
         return f"http://{shlex.join(argv)}"
     if spec.name.isupper():
         return f"env {spec.name}={spec.text}"
-    if words := expanded(argv) or with_blanks(argv, here):
+    if words := expand(argv) or with_blanks(argv, here):
         return shlex.join(words)
     words = how_to_run(argv[0], here)
     if not words and argv[0] in shipped.programs():
@@ -71,7 +71,7 @@ def working_command(spec: EvaluatorSpec, search: str | None) -> str:
 def working_script(spec: EvaluatorSpec, place: int) -> str:
     """Give the command that was meant by one whose script, its word at a place, is not there."""
     argv, here = argv_of(spec), Path(spec.cwd or ".")
-    if words := expanded(argv) or with_blanks(argv, here):
+    if words := expand(argv) or with_blanks(argv, here):
         return shlex.join(words)
     folder, name = os.path.split(argv[place])
     pool = [other for other in names_in(here / folder) if Path(other).suffix == Path(name).suffix]
@@ -80,7 +80,7 @@ def working_script(spec: EvaluatorSpec, place: int) -> str:
     return ""
 
 
-def expanded(argv: Sequence[str]) -> Sequence[str]:
+def expand(argv: Sequence[str]) -> Sequence[str]:
     """Put the home folder in the place of ~, which a shell would have done; nothing where there is no ~."""
     words = [os.path.expanduser(word) for word in argv]  # noqa: PTH111  never raises
     return words if words != [*argv] else ()
@@ -189,10 +189,10 @@ def explain_missing(spec: EvaluatorSpec, search: str | None) -> EvaluationError:
     name = argv_of(spec)[0]
     if fault := explain_folder(spec.cwd):
         return fault
-    if (found := _unusable_on_path(name, search)) is not None:
-        message = f"{found} is not executable"
-        return EvaluationError(FailureKind.START_FAILED, message, hint=_mode_hint(found, str(found)))
-    where = "" if name.startswith("/") else f" in {_shown(spec.cwd)}" if "/" in name else " on PATH"
+    if (program := _unusable_on_path(name, search)) is not None:
+        message = f"{program} is not executable"
+        return EvaluationError(FailureKind.START_FAILED, message, hint=_mode_hint(program, str(program)))
+    where = "" if name.startswith("/") else f" in {_show_folder(spec.cwd)}" if "/" in name else " on PATH"
     return EvaluationError(
         FailureKind.NOT_FOUND,
         f"no program {name}{where}",
@@ -205,9 +205,9 @@ def command_meant(spec: EvaluatorSpec) -> str:
     argv = argv_of(spec)
     if not argv or is_ours(spec) or spec.name.isupper() or shell_hint(spec.text):
         return ""
-    missing = (place for place, word in enumerate(argv) if place and _is_missing_script(spec, place, word))
-    if place := next(missing, 0):
-        return working_script(spec, place)
+    missing = (index for index, word in enumerate(argv) if index and _is_missing_script(spec, index, word))
+    if index := next(missing, 0):
+        return working_script(spec, index)
     command = working_command(spec, {**os.environ, **spec.environment}.get("PATH"))
     return command if command != shlex.join(argv) else ""
 
@@ -252,22 +252,22 @@ def shell_hint(text: str) -> str:
 def _variable_in(text: str) -> str:
     """Find a variable of the environment as a shell would put it in; one in quotes is for another program."""
     words = (word for word in shlex.split(text, posix=False) if not {"'", '"'} & set(word))
-    found = next(filter(None, map(_VARIABLE.search, words)), None)
-    return found.group() if found else ""
+    match = next(filter(None, map(_VARIABLE.search, words)), None)
+    return match.group() if match else ""
 
 
 def script_hint(spec: EvaluatorSpec) -> str:
     """Look in a command that started, but failed, for what an interpreter or a shell would have needed."""
     argv = argv_of(spec)
-    for place, word in enumerate(argv[1:], 1):
-        if not _is_missing_script(spec, place, word):
+    for index, word in enumerate(argv[1:], 1):
+        if not _is_missing_script(spec, index, word):
             continue
         if shell := shell_hint(spec.text):
             return f"there is no file {word}: {shell}"
-        meant = working_script(spec, place)
+        meant = working_script(spec, index)
         tilde = ": no shell expands ~ here" if word.startswith("~") else ""
-        where = tilde or f" in {_shown(spec.cwd)}"
-        return f"there is no file {word}{where}" + (f"; did you mean {quoted(meant)}?" if meant else "")
+        where = tilde or f" in {_show_folder(spec.cwd)}"
+        return f"there is no file {word}{where}" + (f"; did you mean {quote(meant)}?" if meant else "")
     return shell_hint(spec.text)
 
 
@@ -383,7 +383,7 @@ def _unusable_on_path(name: str, search: str | None) -> Path | None:
     if "/" in name:
         return None
     places = (Path(folder, name) for folder in os.get_exec_path(_environment(search)))
-    return next((place for place in places if exists(place) and not is_folder(place)), None)
+    return next((path for path in places if exists(path) and not is_folder(path)), None)
 
 
 def _environment(search: str | None) -> Mapping[str, str] | None:
@@ -398,10 +398,10 @@ def _meant_instead(spec: EvaluatorSpec, search: str | None) -> str:
         return f"{name} is a link that leads nowhere"
     command = working_command(spec, search)
     tilde = "no shell expands ~ here: " if name.startswith("~") else ""
-    return f"{tilde}did you mean {quoted(command)}?" if command else ""
+    return f"{tilde}did you mean {quote(command)}?" if command else ""
 
 
-def _shown(cwd: str | None) -> str:
+def _show_folder(cwd: str | None) -> str:
     try:
         return str(Path(cwd or ".").absolute())
     except OSError:

@@ -284,7 +284,7 @@ class Child:
             os.close(self._theirs.pop()) if self._theirs[-1] >= 0 else self._theirs.pop()
 
 
-def started(program: Program, tag: str, variables: Mapping[bytes, bytes]) -> Child:
+def start_program(program: Program, tag: str, variables: Mapping[bytes, bytes]) -> Child:
     """Start a program that stays; Ctrl-C meanwhile leaves nothing of it. Raises NotStarted."""
     child = Child(tag)
     try:

@@ -21,8 +21,8 @@ from optimize_eval.programs.http_client import (
     SUCCESS,
     Connections,
     Response,
+    follow_redirect,
     is_of_one_origin,
-    redirected,
     seconds_to_wait,
 )
 
@@ -183,7 +183,7 @@ def _status_hint(response: Response, url: str) -> str:
 
 
 def _redirect_hint(status: int, url: str, location: str) -> str:
-    target = redirected(url, location)
+    target = follow_redirect(url, location)
     if target == url:
         return "it redirects to itself: nothing answers a POST there, so look at the server's set-up"
     if status in REPEAT_AT and is_of_one_origin(url, target):  # else it would have been followed

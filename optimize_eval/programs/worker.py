@@ -156,7 +156,7 @@ class Worker:
         try:
             self._write(make_line(identity), deadline)
             while (line := self._lines.next()) is None:
-                self._lines.fill(_left(deadline))
+                self._lines.fill(_seconds_left(deadline))
             return self._reply(answer_to(line, identity))
         except DeadlinePassed:
             broken = WorkerBroken(SILENT) if self._asked <= self._trusted else None
@@ -204,7 +204,7 @@ class Worker:
             try:
                 rest = rest[os.write(self._child.stdin, rest) :]
             except BlockingIOError:
-                self._lines.fill(_left(deadline), or_room=True)
+                self._lines.fill(_seconds_left(deadline), or_room=True)
             except OSError as error:
                 raise WorkerBroken("it ended") from error
 
@@ -219,7 +219,7 @@ class Worker:
         self._child.close()
 
 
-def identified(line: bytes) -> tuple[str, dict[str, Any]]:
+def identify(line: bytes) -> tuple[str, dict[str, Any]]:
     """Read a worker's line: whose answer it is, and the answer; noise is WorkerBroken."""
     try:
         answer = decode_answer(line, source="a line on stdout")
@@ -232,13 +232,13 @@ def identified(line: bytes) -> tuple[str, dict[str, Any]]:
 
 
 def answer_to(line: bytes, identity: str) -> dict[str, Any]:
-    echoed, answer = identified(line)
+    echoed, answer = identify(line)
     if echoed != identity:
         raise WorkerBroken(f"it answered {echoed!r} when {identity!r} was sent")
     return answer
 
 
-def _left(deadline: float) -> float:
+def _seconds_left(deadline: float) -> float:
     seconds = deadline - time.monotonic()
     if seconds <= 0:
         raise DeadlinePassed
@@ -386,7 +386,7 @@ class Window:
         try:
             while True:
                 while (line := self._lines.next()) is not None:
-                    self._hand_over(*identified(line))
+                    self._hand_over(*identify(line))
                 self._lines.fill(_AWHILE)
         except WorkerBroken as broken:
             self._end(str(broken))

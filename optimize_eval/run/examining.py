@@ -89,7 +89,7 @@ def _write(stored: StoredRun, made: list[Made]) -> None:
         {key: last[key] for key in ("ended_at", "status") if key in last} or {"status": "done"}
     ]
     with contextlib.closing(journal.Journal(path, ledger.end)) as written:
-        written.append(b"".join(map(journal.sealed, (*made, *ends))))
+        written.append(b"".join(map(journal.seal, (*made, *ends))))
     ledger.end = written.end
 
 

@@ -11,10 +11,10 @@ from optimize_eval.run.plan import Plan
 from optimize_eval.run.resume import default_folder, former_folder, open_run
 from optimize_eval.run.reuse import reuse
 from optimize_eval.run.settings import Handling
-from optimize_eval.store.folder import locked
+from optimize_eval.store.folder import hold_lock
 from optimize_eval.store.manifest import Manifest, is_bench
 from optimize_eval.store.reusable import known_elsewhere
-from optimize_eval.store.stored import StoredRun, keep_words, unnamed
+from optimize_eval.store.stored import StoredRun, keep_words, say_unnamed
 
 
 def folder_of(stem: str, plan: Plan, paths: Iterable[str | None], out: str | None, say: Say) -> Path:
@@ -42,7 +42,7 @@ def opened(
     metrics: Collection[str] = (),
 ) -> Iterator[StoredRun]:
     """Hold a run's folder, as it is ready for calls; `metrics` of a bench's own will follow."""
-    with locked(folder):
+    with hold_lock(folder):
         run = open_run(folder, plan, manifest, fresh=handling.fresh, replace=handling.replace)
         note_changes(run, say, metrics)
         run = _take_over(plan, run, handling.reuse, say)
@@ -82,7 +82,7 @@ def note_changes(run: StoredRun, say: Say, metrics: Collection[str] = ()) -> Non
     """Say what a command has changed in a run by what it names, and by what it does not."""
     for note in run.notes:
         say(f"note: {note}")
-    if left := unnamed(run.document, metrics):
+    if left := say_unnamed(run.document, metrics):
         report = f"; `optimize-eval report {shlex.quote(str(run.folder))} --all` shows it"
         advice = "" if is_bench(run.manifest) else report  # a board has what is named, and nothing else
         say(f"note: left out, as this command does not name it: {left}{advice}")

@@ -167,7 +167,7 @@ def _note(run: StoredRun, result: Rechecked, usages: Sequence[Mapping[str, Any]]
     """Write it down, with each call of a model as records have them, and the cell that it was for."""
     ledger = run.ledger.ledger
     with contextlib.closing(journal.Journal(run.folder / JOURNAL, ledger.end)) as noted:
-        noted.append(journal.sealed({"recheck": result.to_dict(), **({"usage": usages} if usages else {})}))
+        noted.append(journal.seal({"recheck": result.to_dict(), **({"usage": usages} if usages else {})}))
     ledger.end = noted.end
     for usage in usages:
         ledger.spending.take(usage, [usage])

@@ -21,7 +21,7 @@ from optimize_eval.run.inputs import load_candidates_again, read_again
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.prompting import of_stored
 from optimize_eval.run.replan import plan_again
-from optimize_eval.store.folder import LEADERBOARD, locked, refuse_foreign, write_document
+from optimize_eval.store.folder import LEADERBOARD, hold_lock, refuse_foreign, write_document
 from optimize_eval.store.manifest import evaluators_of, is_bench
 from optimize_eval.store.stored import StoredRun, open_stored
 from optimize_eval.tasks.defined import TASKS, Given, defined_of
@@ -63,7 +63,7 @@ def remeasure(
     """
     folder = open_stored(run).folder  # a folder without a run is not made one by locking it
     refuse_foreign(folder)
-    with locked(folder):
+    with hold_lock(folder):
         stored = open_stored(folder)
         known = _known(stored, _named_as_in(stored, specs, say), say)
         moved = {**splits, **_moved(known, data)}

@@ -33,7 +33,7 @@ from optimize_eval.run.replan import Settled, WantedEvaluator, add, humans_in, i
 from optimize_eval.run.runner import SessionEnd, Status
 from optimize_eval.run.settings import Handling
 from optimize_eval.run.splits import humans_of
-from optimize_eval.store.folder import locked, refuse_foreign
+from optimize_eval.store.folder import hold_lock, refuse_foreign
 from optimize_eval.store.manifest import is_bench
 from optimize_eval.store.stored import StoredRun, keep_words, open_stored
 from optimize_eval.tasks import TaskFile
@@ -148,7 +148,7 @@ def prepare_rescoring(
 def carry_out_rescoring(prepared: Rescoring, handling: Handling, host: Host) -> Finished:
     """Call the evaluators that the run does not have, or not for all it is about."""
     bench = prepared.bench
-    with locked(prepared.folder):
+    with hold_lock(prepared.folder):
         stored = open_stored(prepared.folder)
         settled = settle(stored, prepared.wanted)
         for name, other in settled.renamed.items():

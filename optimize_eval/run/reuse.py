@@ -100,14 +100,14 @@ class _Reuse:
         written = journal.Journal(self.run.folder / JOURNAL, view.ledger.end)
         try:
             header = {"schema": journal.SCHEMA, "plan": self.run.document["id"], "started_at": clock.now()}
-            written.append(journal.sealed(header))
+            written.append(journal.seal(header))
             for lines in _batches(self._lines()):
                 offset = written.append(b"".join(line for *_, line in lines))
                 for number, outcome, line in lines:
                     view.enter(number, outcome, offset, len(line))
                     offset += len(line)
             status = "interrupted" if view.count(OWED, range(view.layout.size)) else "done"
-            written.append(journal.sealed({"ended_at": clock.now(), "status": status}))
+            written.append(journal.seal({"ended_at": clock.now(), "status": status}))
         finally:
             written.close()
         view.ledger.end = written.end
@@ -166,7 +166,7 @@ class _Reuse:
             **unit.coordinates,
             **{key: record[key] for key in _COPIED if key in record},
         }
-        return journal.sealed({**fields, "reused_from": self.found[number].run.folder.name})
+        return journal.seal({**fields, "reused_from": self.found[number].run.folder.name})
 
     def _copy_replies(self, other: StoredRun) -> None:
         """Copy what the same models replied there, so that another evaluator can score it here, too."""

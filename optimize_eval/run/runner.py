@@ -144,7 +144,7 @@ def record_of(unit: Unit, outcome: Outcome, started_at: str) -> Record:
         fields["waited"] = round(outcome.spent.waited, 6)
     fields["attempts"] = outcome.attempts
     fields["started_at"] = started_at
-    return Record(unit, outcome, journal.sealed(fields), usages)
+    return Record(unit, outcome, journal.seal(fields), usages)
 
 
 def outcome_name(outcome: Outcome) -> str:
@@ -256,7 +256,7 @@ class Runner:
             return self._ended(Status.DONE, ())
         with contextlib.closing(journal.Journal(path, self._ledger.end)) as self._journal:
             with contextlib.closing(Scribe(self._write, self._settings.slots)) as self._scribe, self._live:
-                self._journal.append(journal.sealed(self._header()))
+                self._journal.append(journal.seal(self._header()))
                 if self._settings.probe:
                     self._probe()
                 self._call(everyone, [self._owed(place) for place in everyone])
@@ -264,7 +264,7 @@ class Runner:
             self._watch(self._progress)  # the last look was before the last calls ended
             status = self._status()
             broken_off = self._note_broken_off()
-            self._journal.append(journal.sealed(self._footer(status)))
+            self._journal.append(journal.seal(self._footer(status)))
         self._ledger.end = self._journal.end
         notes = [*self._live.notes, *filter(None, [self._engine.note, broken_off])]
         return self._ended(status, tuple(notes))
@@ -274,7 +274,7 @@ class Runner:
         usages = [usage for one in self._live.broken_off for usage in one.usages]
         if not usages:
             return ""
-        self._journal.append(journal.sealed({"broken_off": len(self._live.broken_off), "usage": usages}))
+        self._journal.append(journal.seal({"broken_off": len(self._live.broken_off), "usage": usages}))
         for usage in usages:
             self._ledger.spending.take(usage, [usage])
         calls = f"{len(usages):,} model call{'s' * (len(usages) != 1)}"

@@ -58,7 +58,7 @@ from optimize_eval.store.folder import (
     PROPOSALS,
     SEARCH,
     SUMMARY,
-    locked,
+    hold_lock,
     refuse_foreign,
     settings_in,
     write_json,
@@ -136,9 +136,9 @@ def _plant(stored: StoredRun, plan: Plan, evaluations: Path) -> None:
     if not planted:
         return
     with closing(journal.Journal(stored.folder / JOURNAL, view.ledger.end)) as written:
-        written.append(journal.sealed(journal.header(view.ledger.table.run, Clock().now())))
+        written.append(journal.seal(journal.header(view.ledger.table.run, Clock().now())))
         for unit in planted:
-            line = journal.sealed({"key": unit.key, **unit.coordinates, **_record_of(records[unit.key])})
+            line = journal.seal({"key": unit.key, **unit.coordinates, **_record_of(records[unit.key])})
             view.enter(unit.number, records[unit.key]["outcome"], written.append(line), len(line))
     view.ledger.end = written.end
 
@@ -232,7 +232,7 @@ def _search(task: SearchTask, host: Host, connecting: Connecting, meter: Meter) 
     specs = writing_to(task.folder, task.comparison.called)
     identities = [identify(spec) for spec in specs]
     elsewhere = Elsewhere(task.folder, task.handling.reuse, specs, identities)
-    with locked(task.folder), host.calling(), host.watching(is_recheck=False) as watch:
+    with hold_lock(task.folder), host.calling(), host.watching(is_recheck=False) as watch:
         _remake_headers(task, host)
         if task.model:
             elsewhere.copy_replies(task.model.text)
@@ -272,7 +272,7 @@ def _forget_failures(folder: Path) -> None:
 
 
 def _rewrite(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
-    kept = [journal.sealed({key: one for key, one in record.items() if key != "crc"}) for record in records]
+    kept = [journal.seal({key: one for key, one in record.items() if key != "crc"}) for record in records]
     draft = path.with_name(f".{path.name}")
     draft.write_bytes(b"".join(kept))
     draft.replace(path)
@@ -380,7 +380,7 @@ def _remake_headers(task: SearchTask, host: Host) -> None:
 def begin_anew(folder: Path) -> None:
     """Delete a search and its final run, so that the next one starts over; nothing of somebody else."""
     refuse_foreign(folder)
-    with locked(folder):
+    with hold_lock(folder):
         keep_tried(folder)
         for name in (PROPOSALS, EVALUATIONS, SEARCH, MANIFEST, JOURNAL, SUMMARY, OUTPUTS):
             (folder / name).unlink(missing_ok=True)

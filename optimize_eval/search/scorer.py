@@ -261,7 +261,7 @@ class LiveScorer:
             return False
         kept = {name: one for name, one in record.items() if name not in OF_ITS_PLACE}
         if self._journal:
-            self._journal.append(journal.sealed({"key": unit.key, **unit.coordinates, **kept}))
+            self._journal.append(journal.seal({"key": unit.key, **unit.coordinates, **kept}))
         self._known[unit.key] = outcome_of(record)
         return True
 

@@ -111,7 +111,7 @@ class SearchState:
 
     def _write(self, record: Mapping[str, Any]) -> None:
         if self._journal:
-            self._journal.append(journal.sealed(record))
+            self._journal.append(journal.seal(record))
 
     def _read(self, settings: Mapping[str, Any]) -> int:
         end = 0

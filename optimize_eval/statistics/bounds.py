@@ -45,7 +45,7 @@ def typical_bound(mean: float, sd: float, n: int) -> float:
     """Say which bound n numbers would have, about, that lie by `sd` above or below their mean."""
     low, high = max(0.0, (1 + mean - sd) / 2), min(1.0, (1 + mean + sd) / 2)
     variance = (high - low) ** 2 / 4
-    stakes = [(_stake(n, t, 0.25 + (t - 1) * variance), times) for t, times in _sampled(n)]
+    stakes = [(_stake(n, t, 0.25 + (t - 1) * variance), times) for t, times in _sample_sizes(n)]
 
     def excess(m: float) -> float:
         most = _MOST / max(m, _LEAST)
@@ -56,7 +56,7 @@ def typical_bound(mean: float, sd: float, n: int) -> float:
     return 2 * _root(excess) - 1
 
 
-def _sampled(n: int) -> list[tuple[float, int]]:
+def _sample_sizes(n: int) -> list[tuple[float, int]]:
     """Stand for the numbers from 1 to n by those where much changes, and how many each stands for."""
     edges = sorted({*range(1, min(n, _EACH) + 2), *(round(n ** (k / _EACH)) for k in range(_EACH)), n + 1})
     return [((start + end - 1) / 2, end - start) for start, end in pairwise(edges)]
@@ -77,10 +77,10 @@ def _stakes(shares: Sequence[float]) -> list[Bet]:
     n = len(shares)
     total, squares = 0.5, 0.25
     bets = []
-    for place, share in enumerate(shares, 1):
-        bets.append((share, _stake(n, place, squares)))
+    for position, share in enumerate(shares, 1):
+        bets.append((share, _stake(n, position, squares)))
         total += share
-        squares += (share - total / (place + 1)) ** 2
+        squares += (share - total / (position + 1)) ** 2
     return bets
 
 
@@ -92,7 +92,7 @@ def _excess(bets: Sequence[Sequence[Bet]], mean: float) -> float:
     """Compute the logarithm of the average final capital over 20; it falls as the mean rises."""
     logs = [_log_capital(order, mean) for order in bets]
     most = max(logs)
-    return most + math.log(math.fsum([math.exp(one - most) for one in logs]) / len(logs) * LEVEL)
+    return most + math.log(math.fsum([math.exp(log - most) for log in logs]) / len(logs) * LEVEL)
 
 
 def _log_capital(order: Sequence[Bet], mean: float) -> float:

@@ -57,7 +57,7 @@ def unit_sums(values: Sequence[float], clusters: Clusters) -> list[float]:
     """Sum by cluster; without clusters each value is a unit of its own."""
     if clusters is None:
         return list(values)
-    order = {cluster: place for place, cluster in enumerate(dict.fromkeys(clusters))}
+    order = {cluster: number for number, cluster in enumerate(dict.fromkeys(clusters))}
     rows = sorted(
         zip((order[cluster] for cluster in clusters), values, strict=True), key=operator.itemgetter(0)
     )
@@ -132,9 +132,9 @@ def _fraction(a: float, b: float, x: float) -> float:
     c, d = 1.0, 1 / (d if abs(d) > _TINY else _TINY)
     value = d
     for m in range(1, _MOST_TERMS):
-        place = a + 2 * m
-        even = m * (b - m) * x / ((place - 1) * place)
-        odd = -(a + m) * (a + b + m) * x / (place * (place + 1))
+        shifted = a + 2 * m
+        even = m * (b - m) * x / ((shifted - 1) * shifted)
+        odd = -(a + m) * (a + b + m) * x / (shifted * (shifted + 1))
         for term in (even, odd):
             d = 1 + term * d
             d = 1 / (d if d > _TINY or d < -_TINY else _TINY)

@@ -102,7 +102,7 @@ def _columns_of_signs(size: int, draw: random.Random, flips: int) -> Iterator[li
     for start in range(0, flips, step):
         rows = min(step, flips - start)
         drawn = draw.getrandbits(8 * width * rows).to_bytes(width * rows, "little")
-        yield [drawn[place::width] for place in places]
+        yield [drawn[column::width] for column in places]
 
 
 def _least(units: Sequence[float]) -> float:
@@ -173,10 +173,10 @@ def difference_of(
         "losses": _negative(pairs),
     }
     diff = centre(pairs)
-    found = None if diff is None else spread(pairs, diff, clusters)
-    if diff is None or found is None:
+    se_and_df = None if diff is None else spread(pairs, diff, clusters)
+    if diff is None or se_and_df is None:
         return PairedDifference(diff=diff, se=None, ci=None, df=None, p=None, test=None, **counts)
-    se, df = found
+    se, df = se_and_df
     may_flip = may_flip and unit_count(n, clusters) <= _most_flipped(comparisons)
     p, test = _test(
         (*first, *second), pairs, clusters, (diff, se, df), draws=(seed, comparisons) if may_flip else None
@@ -316,18 +316,18 @@ class Stratified:
     worth: float
 
 
-def stratified(tasks: Sequence[Sequence[float]]) -> Stratified | None:
+def estimate_stratified(tasks: Sequence[Sequence[float]]) -> Stratified | None:
     """Estimate the mean of task means; None where a task has too few scores to tell how they vary."""
     if not tasks or any(len(scores) < FEWEST for scores in tasks):
         return None
     try:
-        estimate = _estimated(tasks)
+        estimate = _estimate_stratified(tasks)
     except OverflowError:  # numbers near the end of what a float holds
         return None
     return estimate if math.isfinite(estimate.se) else None
 
 
-def _estimated(tasks: Sequence[Sequence[float]]) -> Stratified:
+def _estimate_stratified(tasks: Sequence[Sequence[float]]) -> Stratified:
     sizes = [len(scores) for scores in tasks]
     means = [math.fsum(scores) / len(scores) for scores in tasks]
     errors = [_squared_error(scores, mean) for scores, mean in zip(tasks, means, strict=True)]

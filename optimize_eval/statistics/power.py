@@ -32,9 +32,9 @@ def holm(p_values: Sequence[float], others: int = 0) -> list[float]:
     """
     corrected = [0.0] * len(p_values)
     worst = 0.0
-    for rank, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
-        worst = max(worst, min(1.0, (len(p_values) + others - rank) * p_values[place]))
-        corrected[place] = worst
+    for rank, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        worst = max(worst, min(1.0, (len(p_values) + others - rank) * p_values[index]))
+        corrected[index] = worst
     return corrected
 
 
@@ -65,11 +65,11 @@ _STEPS = 12
 def shift(units: int, comparisons: int) -> float:
     """Give the mean in standard deviations of a unit at which flips find it in 80 of 100 draws."""
     known = SIMULATED.get(units, ())
-    return known[comparisons - 1] if 0 < comparisons <= len(known) else simulated(units, comparisons)
+    return known[comparisons - 1] if 0 < comparisons <= len(known) else simulate(units, comparisons)
 
 
 @lru_cache(maxsize=256)
-def simulated(units: int, comparisons: int) -> float:
+def simulate(units: int, comparisons: int) -> float:
     """Simulate: the mean in standard deviations of a unit at which flips find it in 80 of 100 draws.
 
     For each draw the smallest such shift is enclosed ever more closely; those that are seen to be smaller or
@@ -80,14 +80,14 @@ def simulated(units: int, comparisons: int) -> float:
     draw = Random(units)  # noqa: S311  a simulation, no secret
     draws = [[draw.gauss(0, 1) for _ in range(units)] for _ in range(_DRAWS)]
     enclosed = [(0.0, 2 + max(map(abs, noise)), noise) for noise in draws]
-    place = math.ceil(POWER * _DRAWS) - 1
+    rank = math.ceil(POWER * _DRAWS) - 1
     for _ in range(_STEPS):
-        enclosed = [_closer(*one, comparisons) for one in enclosed]
-        lowest = sorted(low for low, _, _ in enclosed)[place]
-        highest = sorted(high for _, high, _ in enclosed)[place]
-        place -= sum(high < lowest for _, high, _ in enclosed)
-        enclosed = [one for one in enclosed if one[1] >= lowest and one[0] <= highest]
-    return sorted(high for _, high, _ in enclosed)[place]
+        enclosed = [_closer(*bracket, comparisons) for bracket in enclosed]
+        lowest = sorted(low for low, _, _ in enclosed)[rank]
+        highest = sorted(high for _, high, _ in enclosed)[rank]
+        rank -= sum(high < lowest for _, high, _ in enclosed)
+        enclosed = [bracket for bracket in enclosed if bracket[1] >= lowest and bracket[0] <= highest]
+    return sorted(high for _, high, _ in enclosed)[rank]
 
 
 def _closer(
@@ -118,10 +118,10 @@ def _count_up_to(sizes: list[float], room: float, most: int) -> int:
     while waiting and count <= most:
         start, total = waiting.pop()
         count += 1
-        for place in range(start, len(sizes)):
-            if total + sizes[place] > room:
+        for index in range(start, len(sizes)):
+            if total + sizes[index] > room:
                 break
-            waiting.append((place + 1, total + sizes[place]))
+            waiting.append((index + 1, total + sizes[index]))
     return count
 
 

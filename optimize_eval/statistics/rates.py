@@ -53,7 +53,7 @@ def calibration_of(answers: Sequence[Answer]) -> Calibration | None:
     by_bin: list[list[Answer]] = [[] for _ in range(BINS)]
     for answer in answers:
         by_bin[min(BINS - 1, int(answer[0] * BINS))].append(answer)  # 1.0 belongs to the last
-    bins = [_bin(place, inside) for place, inside in enumerate(by_bin) if inside]
+    bins = [_bin(index, inside) for index, inside in enumerate(by_bin) if inside]
     n = len(answers)
     return Calibration(
         n=n,
@@ -92,14 +92,14 @@ def corpus_bleu(sentences: Iterable[Counts]) -> float | None:
     if not pooled:
         return None
     output, reference, *counts = pooled
-    precisions = _smoothed(counts[:ORDERS], counts[ORDERS:])
+    precisions = _smooth(counts[:ORDERS], counts[ORDERS:])
     if output == 0 or not all(precisions):
         return 0.0
     brevity = 1.0 if output >= reference else math.exp(1 - reference / output)
     return min(1.0, brevity * math.exp(math.fsum(map(math.log, precisions)) / ORDERS))
 
 
-def _smoothed(matched: Counts, total: Counts) -> list[float]:
+def _smooth(matched: Counts, total: Counts) -> list[float]:
     """Give each order its precision; of those without a match the first counts as ½ match, the next as ¼."""
     precisions = []
     smoothing = 1.0
@@ -131,7 +131,7 @@ def all_of(k: int, repeats: Repeats) -> float:
     return math.comb(repeats.passed, k) / math.comb(repeats.scored, k)
 
 
-def listed(most: int) -> list[int]:
+def list_k(most: int) -> list[int]:
     """Choose the k that are worth a line."""
     if most <= MOST_LISTED:
         return list(range(1, most + 1))
@@ -141,4 +141,4 @@ def listed(most: int) -> list[int]:
 
 def with_enough(k: int, examples: Sequence[Repeats]) -> list[int]:
     """List the examples, by their place, that have at least k scored repeats."""
-    return [place for place, repeats in enumerate(examples) if repeats.scored >= k]
+    return [index for index, repeats in enumerate(examples) if repeats.scored >= k]

@@ -20,7 +20,7 @@ from optimize_eval.store.manifest import (
     changed_splits,
     differences,
     layout_of,
-    listed,
+    list_differences,
 )
 from optimize_eval.store.stored import StoredRun
 
@@ -113,7 +113,7 @@ def pair_runs(a: StoredRun, b: StoredRun, *, force: bool) -> Paired:
             f"{a.folder} and {b.folder} have no example in common",
             hint="compare runs over the same data",
         )
-    only = [_only(run, common, candidates, splits, place) for place, run in enumerate((a, b))]
+    only = [_only(run, common, candidates, splits, index) for index, run in enumerate((a, b))]
     return Paired(
         evaluators=common["evaluators"],
         candidates=candidates,
@@ -135,7 +135,7 @@ def check_comparable(a: StoredRun, manifest: Manifest, folder: Path) -> None:
     """Refuse a run over other inputs or by other evaluators than the manifest's, or sharing nothing."""
     evaluators, examples = _differences(a.manifest, manifest)
     if evaluators or examples:
-        differences = listed([*evaluators, *examples])
+        differences = list_differences([*evaluators, *examples])
         raise UsageError(
             "\n".join(
                 [f"{a.folder} and {folder} were not run on the same inputs; in the second:", *differences]
@@ -149,14 +149,14 @@ def of_same_bytes(a: Manifest, b: Manifest) -> frozenset[TextOfModel]:
     """Name the candidates, each with the models, that are the same bytes in both."""
     candidates = _same_entries(a["candidates"], b["candidates"], ("sha256", "field"))
     models = _same_entries(a.get("models", ()), b.get("models", ()), ("sha256",))
-    called = {one["name"] for run in (a, b) for one in run.get("models", ())}
+    called = {model["name"] for run in (a, b) for model in run.get("models", ())}
     names = {name for name in b["task_models"] if name in a["task_models"]}
     return frozenset(product(candidates, (names - called) | (names & models)))
 
 
 def _same_entries(a: Iterable[Manifest], b: Iterable[Manifest], keys: Sequence[str]) -> set[str]:
     """Name the entries of both that have equal values at these keys, of which one at least is known."""
-    known = [{one["name"]: [one.get(key) for key in keys] for one in entries} for entries in (a, b)]
+    known = [{entry["name"]: [entry.get(key) for key in keys] for entry in entries} for entries in (a, b)]
     return {name for name, values in known[1].items() if any(values) and known[0].get(name) == values}
 
 
@@ -229,17 +229,17 @@ def _same_places(a: Sequence[str], b: Sequence[str]) -> tuple[Sequence[int], Seq
     if a == b:
         return range(len(a)), range(len(b))
     unmatched: dict[str, list[int]] = {}
-    for place in reversed(range(len(a))):
-        unmatched.setdefault(a[place], []).append(place)
-    matched = [(unmatched[digest].pop(), place) for place, digest in enumerate(b) if unmatched.get(digest)]
-    return array("I", (one for one, _ in matched)), array("I", (other for _, other in matched))
+    for index in reversed(range(len(a))):
+        unmatched.setdefault(a[index], []).append(index)
+    matched = [(unmatched[digest].pop(), index) for index, digest in enumerate(b) if unmatched.get(digest)]
+    return array("I", (index for index, _ in matched)), array("I", (other for _, other in matched))
 
 
 def _clusters(a: Split, b: Split, places: tuple[Sequence[int], Sequence[int]]) -> tuple[Label, ...] | None:
     """Take the clusters of the second run; where it has none, those of the first."""
     if b.clusters is not None:
-        return tuple(b.clusters[place] for place in places[1])
-    return None if a.clusters is None else tuple(a.clusters[place] for place in places[0])
+        return tuple(b.clusters[index] for index in places[1])
+    return None if a.clusters is None else tuple(a.clusters[index] for index in places[0])
 
 
 def _only(

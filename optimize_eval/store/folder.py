@@ -24,7 +24,7 @@ from optimize_eval.base import files, strict_json
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.store.journal import has_damaged_start, no_room, sync_folder
-from optimize_eval.store.manifest import BENCH, MISSHAPEN, BeforeRelease, Manifest, NotARun, edited
+from optimize_eval.store.manifest import BENCH, MISSHAPEN, BeforeRelease, Manifest, NotARun, say_edited
 from optimize_eval.store.run_document import FIRST_SCHEMA, SCHEMA, Document, selected, upgraded
 
 MANIFEST, JOURNAL, SUMMARY = "run.json", "journal.jsonl", "summary.json"
@@ -50,7 +50,7 @@ _GLANCE = 200  # bytes at the start of each of our files that say whose it is
 
 
 @contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def hold_lock(folder: Path) -> Iterator[None]:
     """Hold a run's folder, made if it is missing; another process that holds it is named.
 
     The folder itself is locked, too, where that is possible: the file in it can be deleted by hand.
@@ -153,7 +153,7 @@ def _take(lock: int) -> None:
 
 def write_json(path: Path, value: Any) -> None:
     """Write a document beside its place, then put it there: the old or the new one stands, always."""
-    _put(path, _indented(value))
+    _put(path, _indent(value))
 
 
 def _put(path: Path, text: bytes) -> None:
@@ -173,7 +173,7 @@ def _put(path: Path, text: bytes) -> None:
     sync_folder(path.parent)
 
 
-def _indented(value: Any) -> bytes:
+def _indent(value: Any) -> bytes:
     try:
         return orjson.dumps(value, option=orjson.OPT_INDENT_2)
     except TypeError:  # an integer beyond 64 bits, or the name of a file that is not UTF-8
@@ -186,7 +186,7 @@ def read_manifest(folder: Path) -> Manifest | None:
     try:
         return None if document is None else selected(document)
     except MISSHAPEN as error:
-        raise edited(error) from None
+        raise say_edited(error) from None
 
 
 def settings_in(folder: Path, *, fresh: bool) -> Mapping[str, Any]:
@@ -248,10 +248,10 @@ def write_document(folder: Path, document: Document) -> None:
 
 def write_manifest(folder: Path, document: Document) -> None:
     """Write run.json as it is, of any version."""
-    _put(folder / MANIFEST, _written(document))
+    _put(folder / MANIFEST, _write_for_people(document))
 
 
-def _written(document: Document) -> bytes:
+def _write_for_people(document: Document) -> bytes:
     """Write a document for people, but each long list on one line."""
     mark, long = os.urandom(8).hex(), []
 
@@ -265,7 +265,7 @@ def _written(document: Document) -> bytes:
         long.append(strict_json.dumps_own(value))
         return f"{mark}{len(long) - 1}"
 
-    text = _indented(shortened(document))
+    text = _indent(shortened(document))
     return re.sub(rb'"%s(\d+)"' % mark.encode(), lambda match: long[int(match[1])], text)
 
 
@@ -296,7 +296,7 @@ def is_of_ours(folder: Path) -> bool:
 
 
 def _glance(path: Path) -> bytes:
-    with files.opened(path) as stream:
+    with files.open_file(path) as stream:
         return stream.read(_GLANCE)
 
 
@@ -344,14 +344,14 @@ class Removal:
 
 def plan_removals(runs: Iterable[str]) -> list[Removal]:
     """List what would be removed; raises UsageError for the first that is no run or is being worked on."""
-    planned = [(_planned(Path(run)), Path(run).resolve()) for run in runs if _is_named(run)]
-    return list({place: removal for removal, place in planned}.values())
+    planned = [(_plan_removal(Path(run)), Path(run).resolve()) for run in runs if _is_named(run)]
+    return list({path: removal for removal, path in planned}.values())
 
 
 def remove(folder: Path) -> Removal:
     """Remove a run; raises UsageError where it cannot be."""
-    with locked(folder):
-        removal = _planned(folder, is_held=True)
+    with hold_lock(folder):
+        removal = _plan_removal(folder, is_held=True)
         for name in removal.files:
             (folder / name).unlink(missing_ok=True)
     if not removal.others:
@@ -366,7 +366,7 @@ def _is_named(run: str) -> bool:
     return True
 
 
-def _planned(folder: Path, *, is_held: bool = False) -> Removal:
+def _plan_removal(folder: Path, *, is_held: bool = False) -> Removal:
     """List what is there of a run; `is_held` by ourselves."""
     if folder.is_symlink():
         raise UsageError(f"{folder} is a link", hint=f"name the folder that it leads to: {folder.readlink()}")

@@ -15,7 +15,7 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.store.layout import MOST_UNITS, digest_of, shown_as
 from optimize_eval.store.ledger import Ledger
-from optimize_eval.store.manifest import evaluator_change, listed, place_word
+from optimize_eval.store.manifest import evaluator_change, list_differences, place_word
 from optimize_eval.store.run_document import Document, cell_name, cell_of, cells_among, current
 
 _TASK = "task:"  # what the text of an evaluator begins with that scores by a task
@@ -31,7 +31,7 @@ def contradiction(changes: Mapping[str, str], texts: Iterable[str]) -> UsageErro
     options = " ".join(f"--replace {shlex.quote(name)}" for name in changes)
     head, call = _words(list(texts))
     return UsageError(
-        "\n".join([head, *listed([*changes.values()])]),
+        "\n".join([head, *list_differences([*changes.values()])]),
         hint=f"{call} {options}, choose another folder with --out, or start over with --fresh",
     )
 
@@ -103,7 +103,7 @@ class Growth:
             else:
                 refused[name] = f"{kind_of(evaluator)} {name} {evaluator_change(old, evaluator)}"
         if refused:
-            texts = [one["text"] for one in self.wanted["evaluators"] if one["name"] in refused]
+            texts = [entry["text"] for entry in self.wanted["evaluators"] if entry["name"] in refused]
             raise contradiction(refused, texts)
         return entries
 
@@ -140,12 +140,12 @@ class Growth:
             (candidate["name"], digest_of(candidate)): candidate for candidate in self.known["candidates"]
         }
         now = current(self.known["candidates"])
-        for one in self.wanted["candidates"]:
-            old = now.get(one["name"])
+        for entry in self.wanted["candidates"]:
+            old = now.get(entry["name"])
             if old is None:
-                entries[one["name"], digest_of(one)] = one
-            elif digest_of(old) != digest_of(one):
-                self._supersede(entries, old, one)
+                entries[entry["name"], digest_of(entry)] = entry
+            elif digest_of(old) != digest_of(entry):
+                self._supersede(entries, old, entry)
         return [*entries.values()]
 
     def _supersede(
@@ -171,17 +171,17 @@ class Growth:
         """Let other models of the same name take the place of those that are there, where that is wanted."""
         entries = {(model["name"], model["sha256"]): model for model in self.known.get("models", ())}
         now, refused = current(self.known.get("models", ())), dict[str, str]()
-        for one in self.wanted.get("models", ()):
-            old = now.get(one["name"])
+        for entry in self.wanted.get("models", ()):
+            old = now.get(entry["name"])
             if old is None:
-                entries[one["name"], one["sha256"]] = one
-            elif old["sha256"] == one["sha256"]:
-                if self._is_model_replaced(one["name"]):
-                    entries[one["name"], one["sha256"]] = {**old, **self._sound_again(one["name"])}
-            elif self._is_model_replaced(one["name"]) or not self.past().is_scored(one["name"]):
-                self._supersede(entries, old, {**one, **self._sound_again(one["name"])}, "task_model")
+                entries[entry["name"], entry["sha256"]] = entry
+            elif old["sha256"] == entry["sha256"]:
+                if self._is_model_replaced(entry["name"]):
+                    entries[entry["name"], entry["sha256"]] = {**old, **self._sound_again(entry["name"])}
+            elif self._is_model_replaced(entry["name"]) or not self.past().is_scored(entry["name"]):
+                self._supersede(entries, old, {**entry, **self._sound_again(entry["name"])}, "task_model")
             else:
-                refused[f"model:{one['name']}"] = f"model {one['name']} {evaluator_change(old, one)}"
+                refused[f"model:{entry['name']}"] = f"model {entry['name']} {evaluator_change(old, entry)}"
         if refused:
             raise contradiction(refused, [])
         return {"models": [*entries.values()]} if entries else {}
@@ -195,27 +195,27 @@ class Growth:
 
     def _splits(self) -> list[Entry]:
         splits = {split["name"]: split for split in self.known["splits"]}
-        for one in self.wanted["splits"]:
-            old = splits.get(one["name"])
-            is_known = old and old["lines"] == one["lines"] and old["sha256"] == one["sha256"]
+        for entry in self.wanted["splits"]:
+            old = splits.get(entry["name"])
+            is_known = old and old["lines"] == entry["lines"] and old["sha256"] == entry["sha256"]
             if not is_known:
-                splits[one["name"]] = self._with_lines(old, one) if old else one
+                splits[entry["name"]] = self._with_lines(old, entry) if old else entry
         return list(splits.values())
 
     def _with_lines(self, old: Entry, one: Entry) -> Entry:
         lines, digests = list(old["lines"]), list(old["sha256"])
-        places = {line: place for place, line in enumerate(lines)}
+        places = {line: index for index, line in enumerate(lines)}
         former = dict.fromkeys(map(tuple, old.get("superseded", ())))
         changed = []
         for line, digest in zip(one["lines"], one["sha256"], strict=True):
-            place = places.get(line)
-            if place is None:
+            index = places.get(line)
+            if index is None:
                 lines.append(line)
                 digests.append(digest)
-            elif digests[place] != digest:
-                former[line, digests[place]] = None
+            elif digests[index] != digest:
+                former[line, digests[index]] = None
                 former.pop((line, digest), None)
-                digests[place] = digest
+                digests[index] = digest
                 changed.append(line)
         if changed:
             self.notes.append(_about_lines(old["name"], place_word(self.wanted, old["name"]), changed))
@@ -319,7 +319,7 @@ def with_texts(
         return document
     if known and _has_all_texts(known, document):
         pairs = zip(chosen["splits"], known["selection"]["splits"], strict=True)
-        splits = [{**one, "names": old["names"], "inputs": old["inputs"]} for one, old in pairs]
+        splits = [{**split, "names": old["names"], "inputs": old["inputs"]} for split, old in pairs]
         return {**document, "selection": {**chosen, "splits": splits}}
     texts = describe()
     splits = [

@@ -54,7 +54,7 @@ class JournalLine(NamedTuple):
     line: bytes
 
 
-def sealed(record: Mapping[str, Any]) -> bytes:
+def seal(record: Mapping[str, Any]) -> bytes:
     """Write a record as a line that ends with its checksum."""
     body = strict_json.dumps_own(record)[:-1]
     return b'%s%s%08x"}\n' % (body, _CRC, crc32(body))
@@ -66,7 +66,7 @@ def entries(path: Path, first: str = _DELETE) -> Iterator[JournalLine]:
     `first` says what to do where that is the first one.
     """
     offset = 0
-    with _opened(path) as stream:
+    with _open(path) as stream:
         for number, line in enumerate(iter(partial(stream.readline, _LONGEST_LINE), b""), 1):
             if not line.endswith(b"\n") and len(line) < _LONGEST_LINE:
                 return  # torn: it never counted
@@ -92,16 +92,16 @@ def remake_header(path: Path, made: Mapping[str, Any]) -> bool:
     """
     if not path.exists():
         return False
-    with _opened(path) as stream:
+    with _open(path) as stream:
         damaged = stream.readline(_LONGEST_LINE)
         if not damaged.endswith(b"\n") or is_sound(damaged):
             return False
-        new = sealed(made)
+        new = seal(made)
         while (line := stream.readline(_LONGEST_LINE)) and len(damaged) < len(new) and not is_sound(line):
             damaged += line
         if not _is_of_ours(damaged, line, stream):
             return False
-    new = _padded(new, len(damaged))
+    new = _pad(new, len(damaged))
     if len(new) == len(damaged):
         _overwrite(path, new)
     else:
@@ -111,7 +111,7 @@ def remake_header(path: Path, made: Mapping[str, Any]) -> bool:
 
 def has_damaged_start(path: Path) -> bool:
     """Return True if the first line of a file is not as it was written, and others show that it is ours."""
-    with _opened(path) as stream:
+    with _open(path) as stream:
         lines = iter(partial(stream.readline, _LONGEST_LINE), b"")
         return not is_sound(next(lines, b"")) and any(map(is_sound, lines))
 
@@ -122,7 +122,7 @@ def _is_of_ours(damaged: bytes, line: bytes, stream: BinaryIO) -> bool:
     return SCHEMA.encode() in damaged or is_sound(line) or any(map(is_sound, rest))
 
 
-def _padded(line: bytes, length: int) -> bytes:
+def _pad(line: bytes, length: int) -> bytes:
     """Make a sealed line longer by blanks before its checksum."""
     body = line[: -_TAIL - 1].ljust(length - _TAIL - 1)
     return b'%s%s%08x"}\n' % (body, _CRC, crc32(body))
@@ -157,7 +157,7 @@ def _replace(path: Path, end: int, line: bytes) -> None:
 
 def last_line(path: Path) -> bytes | None:
     """Read the last whole line from the file's end; None where it is longer than any footer."""
-    with _opened(path) as stream:
+    with _open(path) as stream:
         start = max(0, stream.seek(0, os.SEEK_END) - _LONGEST_FOOTER)
         stream.seek(start)
         before, _, _torn = stream.read().rpartition(b"\n")
@@ -172,9 +172,9 @@ def last_line(path: Path) -> bytes | None:
     return line
 
 
-def _opened(path: Path) -> BinaryIO:
+def _open(path: Path) -> BinaryIO:
     try:
-        return files.opened(path)
+        return files.open_file(path)
     except files.Refused as error:
         hint = "restore the file, or start over with --fresh"
         raise Damaged(f"{path}: {error.strerror}", hint=hint) from None

@@ -74,7 +74,7 @@ class Split:
         """Give the split of the examples at some places alone."""
 
         def of(values: Sequence[Any]) -> tuple[Any, ...]:
-            return tuple(values[place] for place in places) if values else ()
+            return tuple(values[index] for index in places) if values else ()
 
         lines = of(self.lines)
         there = {*lines}

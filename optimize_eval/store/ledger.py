@@ -145,11 +145,11 @@ class Ledger:
                 record.get("task_model"),
                 record["split"],
             )
-            place = table.lines[record["split"]][record.get("line")]
+            index = table.lines[record["split"]][record.get("line")]
             repeat = record["repeat"]
             if table.versions and table.versions.concern(record):
-                found = table.versions.find(record)  # which nobody may have named since it is current again
-                cell = found if found in self._starts else None
+                current = table.versions.find(record)  # which nobody may have named since it is current again
+                cell = current if current in self._starts else None
             start = self._starts[cell] if cell else _FORMER
         except (KeyError, TypeError):
             return None
@@ -157,7 +157,7 @@ class Ledger:
             return None
         if cell is None or offset < table.since.get(cell[0], 0):
             return _FORMER
-        return start + place * table.repeats + repeat - 1
+        return start + index * table.repeats + repeat - 1
 
     def _enter_line(self, path: Path, entry: journal.JournalLine) -> None:
         try:
@@ -225,7 +225,7 @@ def is_computed(note: Mapping[str, Any]) -> bool:
         case {"rules": str(), "rows": str(), "excluded_by": dict(excluded)}:
             listed = [places for places in excluded.values() if isinstance(places, list)]
             is_whole = all(
-                isinstance(one, list) and len(one) == _OF_A_ROW for places in listed for one in places
+                isinstance(row, list) and len(row) == _OF_A_ROW for places in listed for row in places
             )
             return is_whole and len(listed) == len(excluded)
         case {"metric": str(), "snippet": str(), "rows": str()}:
@@ -271,10 +271,10 @@ def _is_usage(listed: Any) -> bool:
     return listed == () or (
         type(listed) is list
         and all(
-            type(one) is dict
-            and type(one.get("model")) is str
-            and all(_is_number(value) for key, value in one.items() if key not in _NAMES)
-            for one in listed
+            type(row) is dict
+            and type(row.get("model")) is str
+            and all(_is_number(value) for key, value in row.items() if key not in _NAMES)
+            for row in listed
         )
     )
 

@@ -265,8 +265,8 @@ def list_runs(folder: Path) -> list[ListedRun]:
         raise UsageError(
             f"{folder} cannot be listed: {error.strerror}", hint="name a folder that holds runs"
         ) from None
-    runs = [run for path in paths if (run := _listed(path))]
-    if not runs and (itself := _listed(folder)):
+    runs = [run for path in paths if (run := _list_run(path))]
+    if not runs and (itself := _list_run(folder)):
         return [itself]
     return sorted(runs, key=lambda run: -run.changed_at)
 
@@ -279,7 +279,7 @@ def state_of(folder: Path) -> State:
     return _stands(_state(_footer(folder)), manifest, layout_of(manifest))
 
 
-def _listed(folder: Path) -> ListedRun | None:
+def _list_run(folder: Path) -> ListedRun | None:
     try:
         (folder / MANIFEST).lstat()
         read: Callable[[Path], ListedRun | None] = _read if has_our_files(folder) else _nothing
@@ -322,9 +322,9 @@ def _read(folder: Path) -> ListedRun:
     layout = layout_of(manifest)
     state = State.RUNNING if held_by is not None else _stands(_state(footer), manifest, layout)
     summary = _summary(folder, state, manifest)
-    board = _stored(folder / LEADERBOARD) if summary and is_bench(manifest) else {}
+    board = _read_stored(folder / LEADERBOARD) if summary and is_bench(manifest) else {}
     stopped = stopped_session(folder)
-    verdict = _object((board or _searched(folder, summary) or summary).get("verdict"))
+    verdict = _object((board or _read_search_of(folder, summary) or summary).get("verdict"))
     return replace(
         _bare(folder, state, held_by, verdict),
         winner=_text(verdict.get("winner")),
@@ -334,7 +334,7 @@ def _read(folder: Path) -> ListedRun:
         axes=_axes(layout, is_bench=is_bench(manifest)),
         created_at=_text(manifest.get("created_at")),
         ended_at=_text(footer.get("ended_at")) if state in _ENDED else None,
-        units=_counts(summary) or _known(manifest, layout, state) | _owed_of_search(folder, state),
+        units=_counts(summary) or _count_known(manifest, layout, state) | _owed_of_search(folder, state),
     )
 
 
@@ -350,7 +350,7 @@ def _read_search(folder: Path) -> ListedRun | None:
     held_by = holder(folder)
     state = State.RUNNING if held_by is not None else _SEARCHED.get(search.status, State.DONE)
     is_done = state is State.DONE
-    verdict = _object(_stored(folder / SEARCH).get("verdict")) if is_done else {}
+    verdict = _object(_read_stored(folder / SEARCH).get("verdict")) if is_done else {}
     return replace(
         _bare(folder, state, held_by, verdict),
         command="" if is_done else search.command,
@@ -403,10 +403,10 @@ def _stands(state: State, manifest: Manifest, layout: Layout) -> State:
     if state in _ENDED and manifest.get("ended_at", "") is None:
         return State.UNFINISHED  # it broke off before its first call
     is_short = state in {State.INTERRUPTED, State.OUT_OF_TIME}
-    return State.DONE if is_short and _known(manifest, layout, state).get("owed") == 0 else state
+    return State.DONE if is_short and _count_known(manifest, layout, state).get("owed") == 0 else state
 
 
-def _stored(path: Path) -> dict[str, Any]:
+def _read_stored(path: Path) -> dict[str, Any]:
     """Read a summary or a board; a run without a readable one has no verdict, and is a run all the same."""
     try:
         return _object(strict_json.loads_own(files.load(path, files.OF_A_RUN))) if path.is_file() else {}
@@ -416,21 +416,21 @@ def _stored(path: Path) -> dict[str, Any]:
 
 def _summary(folder: Path, state: State, manifest: Manifest) -> dict[str, Any]:
     """Read the summary where it is of all that the run has; a killed session may have written none."""
-    summary = _stored(folder / SUMMARY) if state in _ENDED else {}
+    summary = _read_stored(folder / SUMMARY) if state in _ENDED else {}
     return summary if fits(summary, folder, manifest) else {}
 
 
-def _searched(folder: Path, summary: Mapping[str, Any]) -> dict[str, Any]:
+def _read_search_of(folder: Path, summary: Mapping[str, Any]) -> dict[str, Any]:
     """Read what the search said that a run ended, which knows among how many candidates it chose."""
     if not summary or not (folder / SEARCH).is_file():
         return {}
-    document = _stored(folder / SEARCH)
+    document = _read_stored(folder / SEARCH)
     rows, present = _object(document.get("summary")).get("rows"), summary.get("rows")
     is_of_it = isinstance(rows, list) and isinstance(present, list) and all(row in present for row in rows)
     return document if is_of_it else {}
 
 
-def _known(manifest: Manifest, layout: Layout, state: State) -> dict[str, int]:
+def _count_known(manifest: Manifest, layout: Layout, state: State) -> dict[str, int]:
     """Count the calls and, where a last session wrote down what it left, those that are owed."""
     if state not in _ENDED or "ended_at" not in manifest:
         return {"total": layout.size}

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from optimize_eval.base.errors import UsageError
-from optimize_eval.base.files import counted
+from optimize_eval.base.files import counted_unit
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.store.layout import MOST_UNITS, Layout, LeakedRow, Split
 
@@ -28,7 +28,9 @@ def check_document(document: Mapping[str, Any]) -> None:
         if not check(document[key]):
             raise TypeError(f"in its {key!r}")
     for axis in ("evaluators", "candidates", "splits"):
-        current = [one["name"] for one in document[axis] if axis == "splits" or not one.get("superseded")]
+        current = [
+            entry["name"] for entry in document[axis] if axis == "splits" or not entry.get("superseded")
+        ]
         if len(set(current)) < len(current):
             raise ValueError(f"two of its {axis} have the same name")
     if not _list_of(_EVALUATOR)(document.get("models", [])):
@@ -245,7 +247,7 @@ def layout_of(manifest: Manifest) -> Layout:
         )
         _check_layout(layout)
     except MISSHAPEN as error:
-        raise edited(error) from None
+        raise say_edited(error) from None
     return layout
 
 
@@ -285,7 +287,7 @@ def additions_of(manifest: Manifest) -> list[dict[str, Any]]:
     return added
 
 
-def edited(error: Exception) -> NotARun:
+def say_edited(error: Exception) -> NotARun:
     """Say that a run.json is not as it was written."""
     return NotARun(
         f"run.json is not a run of optimize-eval, or was edited: {type(error).__name__} {error}",
@@ -301,7 +303,9 @@ def _check_layout(layout: Layout) -> None:
     labels = [labels for split in layout.splits for labels in (split.clusters, *split.groups.values())]
     sizes = {len(split.lines) for split in layout.splits}
     names = layout.evaluators, layout.candidates, layout.task_models, [split.name for split in layout.splits]
-    distinct = [len({*one}) for one in (*names, *labels) if one is not None]  # raises where one has no hash
+    distinct = [
+        len({*axis}) for axis in (*names, *labels) if axis is not None
+    ]  # raises where one has no hash
     is_sound = (
         distinct[: len(names)] == [*map(len, names)]
         and all(isinstance(text, str) for text in texts)
@@ -321,19 +325,19 @@ def _check_layout(layout: Layout) -> None:
 
 def changed_evaluators(old: Manifest, new: Manifest) -> list[str]:
     """Say which evaluators of both are not the same, one line each; also of those that were added."""
-    before, after = ({"evaluators": evaluators_of(one)} for one in (old, new))
-    return list(_changed("evaluator", before, after, evaluator_change))
+    before, after = ({"evaluators": evaluators_of(manifest)} for manifest in (old, new))
+    return list(_say_changed("evaluator", before, after, evaluator_change))
 
 
 def changed_splits(old: Manifest, new: Manifest) -> list[str]:
     """Say which splits of both have not the same examples, one line each."""
-    return list(_changed("split", old, new, partial(_split_change, new)))
+    return list(_say_changed("split", old, new, partial(_split_change, new)))
 
 
 def place_word(manifest: Manifest, split: str) -> str:
     """Say what the numbers of a split's examples count: lines of JSONL, records of a table."""
     paths = (manifest["settings"].get("paths") or {}).get("splits") or {}
-    return counted(paths.get(split) or "")
+    return counted_unit(paths.get(split) or "")
 
 
 def differences(find: Differences, old: Manifest, new: Manifest) -> list[str]:
@@ -344,7 +348,7 @@ def differences(find: Differences, old: Manifest, new: Manifest) -> list[str]:
         return [EDITED]
 
 
-def listed(differences: Sequence[str]) -> list[str]:
+def list_differences(differences: Sequence[str]) -> list[str]:
     """Lay out differences for an error's text; of a great many the first."""
     lines = [f"  {line}" for line in differences[:_MOST_DIFFERENCES]]
     if len(differences) > _MOST_DIFFERENCES:
@@ -360,7 +364,7 @@ def _overlaps(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def left_out_of(manifest: Mapping[str, Any]) -> list[str]:
     """Name the fields that are no part of what rows say: those that are or were candidates."""
-    return sorted({field for one in _overlaps(manifest).values() for field in one.get(LEFT_OUT, ())})
+    return sorted({field for overlap in _overlaps(manifest).values() for field in overlap.get(LEFT_OUT, ())})
 
 
 def with_overlaps(splits: Sequence[Split], overlaps: Mapping[str, Any]) -> tuple[Split, ...]:
@@ -396,15 +400,15 @@ def read_split(split: Mapping[str, Any], manifest: Mapping[str, Any]) -> Split:
     )
 
 
-def _changed(what: str, old: Manifest, new: Manifest, change: Any) -> Iterable[str]:
+def _say_changed(what: str, old: Manifest, new: Manifest, change: Any) -> Iterable[str]:
     before, after = _by_name(what, old), _by_name(what, new)
-    for name, one in before.items():
-        if name in after and _essence(one) != _essence(after[name]):
-            yield f"{what} {name} {change(one, after[name])}"
+    for name, entry in before.items():
+        if name in after and _essence(entry) != _essence(after[name]):
+            yield f"{what} {name} {change(entry, after[name])}"
 
 
 def _by_name(what: str, manifest: Manifest) -> dict[str, Mapping[str, Any]]:
-    return {one["name"]: one for one in manifest.get(f"{what}s", ())}
+    return {entry["name"]: entry for entry in manifest.get(f"{what}s", ())}
 
 
 def _essence(one: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -474,9 +478,9 @@ def _words(kept: Any) -> list[str]:
 
 def _with_out(words: list[str], folder: str) -> list[str]:
     end = words.index("--") if "--" in words else len(words)
-    for place, word in enumerate(words[:end]):
+    for index, word in enumerate(words[:end]):
         if word == _OUT:
-            return [*words[: place + 1], folder, *words[place + 2 :]]
+            return [*words[: index + 1], folder, *words[index + 2 :]]
         if word.startswith(f"{_OUT}="):
-            return [*words[:place], _OUT, folder, *words[place + 1 :]]
+            return [*words[:index], _OUT, folder, *words[index + 1 :]]
     return [*words[:end], _OUT, folder, *words[end:]]

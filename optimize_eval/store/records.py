@@ -32,10 +32,10 @@ class StoredReplies:
 
     def text(self, key: str | None) -> str | None:
         """Read what a model replied; None where it is not there."""
-        place = self._places.get(key or "")
-        if place is None:
+        stretch = self._places.get(key or "")
+        if stretch is None:
             return None
-        text = journal.decode(os.pread(self._descriptor, *place)).get("output")
+        text = journal.decode(os.pread(self._descriptor, *stretch)).get("output")
         return text if isinstance(text, str) else None
 
 
@@ -168,7 +168,7 @@ class Records:
                 for _, record in reader.records(cell):
                     reply = replies.text(record.get("output")) if replies else None
                     rules = left_out.get(unit_of(record), ()) if left_out else ()
-                    yield _typed(record, reply, rules, ids.get((record["split"], record.get("line"))))
+                    yield _type_record(record, reply, rules, ids.get((record["split"], record.get("line"))))
 
 
 def unit_of(record: Mapping[str, Any]) -> Unit:
@@ -183,7 +183,9 @@ def unit_of(record: Mapping[str, Any]) -> Unit:
     )
 
 
-def _typed(record: JournalRecord, reply: str | None, rules: Sequence[str], name: str | None) -> RunRecord:
+def _type_record(
+    record: JournalRecord, reply: str | None, rules: Sequence[str], name: str | None
+) -> RunRecord:
     return RunRecord(
         evaluator=record["evaluator"],
         candidate=record["candidate"],
@@ -210,9 +212,9 @@ def _typed(record: JournalRecord, reply: str | None, rules: Sequence[str], name:
 
 def _facts(replied: object) -> dict[str, Any]:
     """Read what is to be known of a reply; what was edited by hand counts as not told."""
-    told = replied if isinstance(replied, dict) else {}
-    names = {key: told[key] for key in ("finish_reason", "answered_by") if isinstance(told.get(key), str)}
-    return {**names, "refused": told.get("refused") is True}
+    reply = replied if isinstance(replied, dict) else {}
+    names = {key: reply[key] for key in ("finish_reason", "answered_by") if isinstance(reply.get(key), str)}
+    return {**names, "refused": reply.get("refused") is True}
 
 
 def _flatten(value: Mapping[str, Any], name: str, flat: dict[str, Any]) -> None:
@@ -223,11 +225,11 @@ def _flatten(value: Mapping[str, Any], name: str, flat: dict[str, Any]) -> None:
             _flatten(item, path, flat)
             continue
         if path in flat:
-            path = _unused(path, flat)
+            path = _unused_path(path, flat)
         flat[path] = strict_json.dumps(item).decode() if kind is list or kind is dict else item
 
 
-def _unused(path: str, flat: Mapping[str, Any]) -> str:
+def _unused_path(path: str, flat: Mapping[str, Any]) -> str:
     """Tell apart what is spelled alike: {"a.b": 1, "a": {"b": 2}}."""
     number = 2
     while f"{path}-{number}" in flat:

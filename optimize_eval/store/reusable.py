@@ -66,7 +66,7 @@ def known_elsewhere(own: Path, document: Document, owed: Callable[[], Owed]) -> 
     if not documents:
         return None
     wanted = list(_by_content(document, owed()))
-    others = [Elsewhere(folder, *_known(there, document, wanted)) for folder, there in documents]
+    others = [Elsewhere(folder, *_count_known(there, document, wanted)) for folder, there in documents]
     best = max(others, key=lambda other: other.calls)
     return best if best.calls else None
 
@@ -97,12 +97,12 @@ def _by_content(document: Document, owed: Owed) -> Iterator[OwedCell]:
         yield OwedCell(_content(*what, split), split, lines)
 
 
-def _known(there: Document, here: Document, owed: Sequence[OwedCell]) -> tuple[int, int]:
+def _count_known(there: Document, here: Document, owed: Sequence[OwedCell]) -> tuple[int, int]:
     """Count calls that are scored there and owed here: at least and at most."""
     try:
-        scored = _scored(there)
+        scored = _count_scored(there)
         both = [cell for cell in owed if cell.content in scored]
-        shared, repeats = _shared(there, here) if both else {}, there["repeats"]
+        shared, repeats = _find_shared(there, here) if both else {}, there["repeats"]
         sizes = {split["name"]: len(split["lines"]) * repeats for split in there["splits"]}
         least = most = 0
         for content, split, needed in both:
@@ -114,7 +114,7 @@ def _known(there: Document, here: Document, owed: Sequence[OwedCell]) -> tuple[i
     return least, most
 
 
-def _scored(document: Document) -> dict[Content, int]:
+def _count_scored(document: Document) -> dict[Content, int]:
     """Count what is scored or skipped of each cell, by what it is, not by the names of what is in it."""
     evaluators = {name_in_cells(evaluator): evaluator for evaluator in document["evaluators"]}
     candidates = {name_in_cells(candidate): candidate for candidate in document["candidates"]}
@@ -142,7 +142,7 @@ def _content(
     return evaluator.get("sha256"), evaluator["score_range"], digest_of(candidate), model, split
 
 
-def _shared(there: Document, here: Document) -> dict[str, set[int | None]]:
+def _find_shared(there: Document, here: Document) -> dict[str, set[int | None]]:
     """Find the lines of examples that are the same in both."""
     others = {split["name"]: split for split in there["splits"]}
     return {split["name"]: _shared_lines(split, others.get(split["name"])) for split in here["splits"]}

@@ -11,7 +11,7 @@ from typing import Any
 
 from optimize_eval.store.layout import CellName, name_in_cells, versions_of
 from optimize_eval.store.ledger import UnitTable
-from optimize_eval.store.manifest import MISSHAPEN, Manifest, check_document, check_shape, edited, kind_of
+from optimize_eval.store.manifest import MISSHAPEN, Manifest, check_document, check_shape, kind_of, say_edited
 
 SCHEMA = "optimize-eval.run.v2"
 FIRST_SCHEMA = "optimize-eval.run.v1"
@@ -136,7 +136,7 @@ def upgraded(document: Document) -> Document:
             document = {**document_of(document), "upgraded": True}
         check_document(document)
     except MISSHAPEN as error:
-        raise edited(error) from None
+        raise say_edited(error) from None
     return document
 
 

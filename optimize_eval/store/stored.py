@@ -32,7 +32,7 @@ from optimize_eval.store.folder import (
     PROPOSALS,
     SUMMARY,
     hint_for_missing,
-    locked,
+    hold_lock,
     read_document,
     read_manifest,
     write_document,
@@ -47,10 +47,10 @@ from optimize_eval.store.manifest import (
     OVERLAPS,
     Manifest,
     NotARun,
-    edited,
     evaluators_of,
     layout_of,
     resume_line,
+    say_edited,
 )
 from optimize_eval.store.run_document import (
     Document,
@@ -111,8 +111,8 @@ class StoredRun:
         lines, repeats = {split.name: split.lines for split in self.layout.splits}, self.layout.repeats
         return {
             cell[:4]: [
-                (lines[cell.split][place // repeats], place % repeats + 1)
-                for place in self.ledger.never_called(range(cell.start, cell.start + cell.size))
+                (lines[cell.split][number // repeats], number % repeats + 1)
+                for number in self.ledger.never_called(range(cell.start, cell.start + cell.size))
             ]
             for cell in self.layout.cells
         }
@@ -163,7 +163,7 @@ def _run(
     try:
         manifest, table = selected(document), table_of(document)
     except MISSHAPEN as error:
-        raise edited(error) from None
+        raise say_edited(error) from None
     view = View(read(table), layout_of(manifest))
     return StoredRun(folder=folder, manifest=manifest, ledger=view, document=document, notes=notes)
 
@@ -222,7 +222,7 @@ def look(
     except UsageError:
         raise
     except MISSHAPEN as error:
-        raise edited(error) from None
+        raise say_edited(error) from None
     return read_run(folder, document, tuple(growth.notes))
 
 
@@ -266,7 +266,7 @@ def _about(manifest: Manifest) -> list[Any]:
 
 def _last_that_counts(path: Path) -> tuple[int, str]:
     """Look from the journal's end, further back where a line is long."""
-    with files.opened(path) as stream:
+    with files.open_file(path) as stream:
         size, look = path.stat().st_size, _FIRST_LOOK
         while True:
             start = max(0, size - look)
@@ -309,7 +309,7 @@ def write_note(run: str, text: str) -> None:
     folder = Path(run).parent if Path(run).name == MANIFEST else Path(run)
     if read_manifest(folder) is None:  # a folder without a run is not made one by locking it
         raise UsageError(f"there is no run in {run!r}", hint=hint_for_missing(run))
-    with locked(folder):
+    with hold_lock(folder):
         _write(folder, {_NOTE: text})
 
 
@@ -355,16 +355,16 @@ def with_everything(run: StoredRun) -> StoredRun:
     return replace(run, manifest=manifest, ledger=run.ledger.of(layout_of(manifest)))
 
 
-def unnamed(document: Document, named: Collection[str] = ()) -> str:
+def say_unnamed(document: Document, named: Collection[str] = ()) -> str:
     """Say what the last command left out; empty where that is nothing. `named` are further evaluators."""
     every, chosen = everything(document), document["selection"]
-    evaluators = [one["name"] for one in evaluators_of(every) if one["name"] not in named]
+    evaluators = [entry["name"] for entry in evaluators_of(every) if entry["name"] not in named]
     axes = {
         "evaluator": (evaluators, chosen["evaluators"]),
         "candidate": ([candidate["name"] for candidate in every["candidates"]], chosen["candidates"]),
         "model" if every.get("models") else "task model": (every["task_models"], chosen["task_models"]),
     }
-    axis_notes = [_named(axis, _without(names, now)) for axis, (names, now) in axes.items()]
+    axis_notes = [_say_names(axis, _without(names, now)) for axis, (names, now) in axes.items()]
     return "; ".join(filter(None, [*axis_notes, *_examples(document), _repeats(document)]))
 
 
@@ -373,7 +373,7 @@ def _without(names: Iterable[Any], now: Iterable[Any]) -> list[Any]:
     return [name for name in names if name not in chosen]
 
 
-def _named(axis: str, names: list[Any]) -> str:
+def _say_names(axis: str, names: list[Any]) -> str:
     some = [str(name or "none") for name in names[:_SHOWN]]
     more = [f"{len(names) - _SHOWN:,} more"] if len(names) > _SHOWN else []
     return f"{axis}{'s' * (len(names) > 1)} {', '.join([*some, *more])}" if names else ""

@@ -44,21 +44,21 @@ def texts_in(
     document: Mapping[str, Any], split: str, lines: Sequence[int | None], values: Sequence[str]
 ) -> dict[str, Texts]:
     """Give by candidate what some examples of a split have in its field."""
-    every = next((one["lines"] for one in document["splits"] if one["name"] == split), ())
+    every = next((entry["lines"] for entry in document["splits"] if entry["name"] == split), ())
     value_of = dict(zip(lines, values, strict=True))
     found: dict[str, Texts] = {}
-    for one in document["candidates"]:
-        digests = (one.get("texts") or {}).get(split, ()) if one.get("field") else ()
+    for candidate in document["candidates"]:
+        digests = (candidate.get("texts") or {}).get(split, ()) if candidate.get("field") else ()
         texts: dict[str, set[str]] = {}
         for line, digest in zip(every, digests, strict=False):
             if digest and line in value_of:
                 texts.setdefault(value_of[line], set()).add(str(digest)[:_SHORT])
         if texts:
-            found[digest_of(one)[:_SHORT]] = texts
+            found[digest_of(candidate)[:_SHORT]] = texts
     return found
 
 
-def joined(parts: Iterable[Mapping[str, Texts]]) -> dict[str, Texts]:
+def join_splits(parts: Iterable[Mapping[str, Texts]]) -> dict[str, Texts]:
     """Put together what splits have."""
     whole: dict[str, dict[str, set[str]]] = {}
     for part in parts:
@@ -70,13 +70,13 @@ def joined(parts: Iterable[Mapping[str, Texts]]) -> dict[str, Texts]:
 
 def in_entry(entry: Mapping[str, Any], fields: Mapping[str, Texts]) -> dict[str, Any]:
     """Call candidates of an entry by their texts, and keep these."""
-    kept = {name: _kept(entry["examples"], texts) for name, texts in fields.items()}
+    kept = {name: _keep_texts(entry["examples"], texts) for name, texts in fields.items()}
     names = {name: _version(name, texts) for name, texts in kept.items()}
     texts = {names[name]: [name, texts] for name, texts in kept.items() if name in entry["candidates"]}
-    return _renamed(entry, names) | ({TEXTS: texts} if texts else {})
+    return _rename(entry, names) | ({TEXTS: texts} if texts else {})
 
 
-def resolved(entries: Sequence[Mapping[str, Any]], now: Mapping[str, Texts]) -> list[dict[str, Any]]:
+def resolve_versions(entries: Sequence[Mapping[str, Any]], now: Mapping[str, Texts]) -> list[dict[str, Any]]:
     """Call versions that are the same by one name; those that are what is there now, by that of the field."""
     known = [(name, name, texts) for name, texts in now.items()]
     names: dict[str, str] = {}
@@ -85,7 +85,7 @@ def resolved(entries: Sequence[Mapping[str, Any]], now: Mapping[str, Texts]) -> 
             alike = (name for name, other, those in known if other == field and _agree(texts, those))
             names.setdefault(version, next(alike, version))
             known.append((names[version], field, texts))
-    return [_renamed(entry, names) for entry in entries]
+    return [_rename(entry, names) for entry in entries]
 
 
 def has_sound_texts(entry: Mapping[str, Any]) -> bool:
@@ -103,7 +103,7 @@ def _versions_in(entry: Mapping[str, Any]) -> Iterator[tuple[str, str, Texts]]:
         yield version, field, dict(zip(entry["examples"], map(set, texts), strict=False))
 
 
-def _kept(values: Iterable[str], texts: Texts) -> list[list[str]]:
+def _keep_texts(values: Iterable[str], texts: Texts) -> list[list[str]]:
     return [sorted(texts.get(value, ()))[:_MOST_TEXTS] for value in values]
 
 
@@ -117,10 +117,10 @@ def _agree(texts: Texts, others: Texts) -> bool:
     return bool(pairs) and all(some <= more or more <= some for some, more in pairs)
 
 
-def _renamed(entry: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+def _rename(entry: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     return {
         **entry,
-        **{key: sorted({names.get(str(one), str(one)) for one in entry.get(key, ())}) for key in _LISTED},
+        **{key: sorted({names.get(str(name), str(name)) for name in entry.get(key, ())}) for key in _LISTED},
     }
 
 
@@ -157,7 +157,7 @@ class Examples:
     def of(cls, split: Split) -> Self:
         """Take those of a split; of what nothing was found out, bytes are all that is known."""
         values = split.values or ("",) * len(split.lines)
-        shown = [one or digest[:_SHORT] for one, digest in zip(values, split.sha256, strict=True)]
+        shown = [value or digest[:_SHORT] for value, digest in zip(values, split.sha256, strict=True)]
         return cls(lines=split.lines, values=shown)
 
 
@@ -190,22 +190,24 @@ class History(Remembers):
     @cached_property
     def digests(self) -> dict[str, str]:
         """Give by their names in cells what candidates are."""
-        return {name_in_cells(one): short(one) for one in self.run.document["candidates"]}
+        return {name_in_cells(candidate): short(candidate) for candidate in self.run.document["candidates"]}
 
     @cached_property
     def programs(self) -> dict[str, str]:
         evaluators = self.run.document["evaluators"]
-        return {name_in_cells(one): str(one.get("sha256", ""))[:_SHORT] for one in evaluators}
+        return {
+            name_in_cells(evaluator): str(evaluator.get("sha256", ""))[:_SHORT] for evaluator in evaluators
+        }
 
     @cached_property
     def entries(self) -> list[dict[str, Any]]:
-        return resolved(_entries(self.run.folder), _texts_of(self.run.document))
+        return resolve_versions(_entries(self.run.folder), _texts_of(self.run.document))
 
     def candidates_of(self, entry: Mapping[str, Any], there: Mapping[str, Any]) -> set[str]:
         """Name candidates of an entry about another run as they are named here."""
         here, entries = _texts_of(self.run.document), _entries(self.run.folder)
         own = in_entry(entry, _texts_of(there))
-        return {*resolved([own, *entries], here)[0]["candidates"]}
+        return {*resolve_versions([own, *entries], here)[0]["candidates"]}
 
     @cached_property
     def shown(self) -> list[Shown]:
@@ -228,21 +230,21 @@ class History(Remembers):
 
     def tried(self, where: Family, examples: Examples) -> Tried:
         """Put together what is known of a family and some examples."""
-        entries = [one for one in self.entries if self._concerns(one, where, examples)]
-        shown = [one.note for one in self.shown if about(one.note) == self.about(where)]
+        entries = [entry for entry in self.entries if self._concerns(entry, where, examples)]
+        shown = [line.note for line in self.shown if about(line.note) == self.about(where)]
         first = self._first_scores(where, examples)
 
         def every(key: str, listed: str) -> frozenset[str]:
-            own = {str(one[key]) for one in shown if one.get(key)}
-            return frozenset(own.union(*(map(str, one.get(listed, ())) for one in entries)))
+            own = {str(entry[key]) for entry in shown if entry.get(key)}
+            return frozenset(own.union(*(map(str, entry.get(listed, ())) for entry in entries)))
 
         return Tried(
-            candidates=frozenset(first.keys()).union(*(one["candidates"] for one in entries)),
+            candidates=frozenset(first.keys()).union(*(entry["candidates"] for entry in entries)),
             steps=self._steps(where, examples, first, entries),
             looks=every("decided", "looks"),
             baselines=every("baseline", "baselines"),
             confirmed=every("confirmed", "confirmed"),
-            was_shown=bool(shown) or any(one.get("shown") for one in entries),
+            was_shown=bool(shown) or any(entry.get("shown") for entry in entries),
         )
 
     def _concerns(self, entry: Mapping[str, Any], where: Family, examples: Examples) -> bool:
@@ -268,9 +270,11 @@ class History(Remembers):
         entries: Sequence[Mapping[str, Any]],
     ) -> frozenset[str]:
         """Find who came after results were shown of at least half of these examples."""
-        known = {str(digest) for one in entries for digest in one["candidates"]}
-        before = [one for one in entries if one.get("shown") and 2 * share_of(one, examples.digests) >= 1]
-        steps = {str(digest) for one in before for digest in one.get("steps", ())}
+        known = {str(digest) for entry in entries for digest in entry["candidates"]}
+        before = [
+            entry for entry in entries if entry.get("shown") and 2 * share_of(entry, examples.digests) >= 1
+        ]
+        steps = {str(digest) for entry in before for digest in entry.get("steps", ())}
         since = -1 if before else self._shown_from(where, examples, first)
         if since is not None:
             steps |= {digest for digest, offset in first.items() if offset > since} - known
@@ -278,7 +282,7 @@ class History(Remembers):
 
     def _shown_from(self, where: Family, examples: Examples, first: Mapping[str, int]) -> int | None:
         """Find the first session that showed results of at least half of these examples."""
-        shown = [one.offset for one in self.shown if about(one.note) == self.about(where)]
+        shown = [line.offset for line in self.shown if about(line.note) == self.about(where)]
         if not shown or all(offset < shown[0] for offset in first.values()):
             return None
         rows: dict[int, int] = {}
@@ -286,7 +290,7 @@ class History(Remembers):
             for row, offset in self._scores(where, name, examples):
                 rows[row] = min(offset, rows.get(row, offset))
         half = len(examples.lines) / 2
-        return next((at for at in shown if sum(one < at for one in rows.values()) >= half), None)
+        return next((at for at in shown if sum(scored < at for scored in rows.values()) >= half), None)
 
     def _scores(self, where: Family, name: str, examples: Examples) -> Iterator[tuple[int, int]]:
         """Give the scores of a cell on these examples: each one's example, and where it stands."""
@@ -295,10 +299,10 @@ class History(Remembers):
         if not ledger.has(cell):
             return
         start, repeats = ledger.start(cell), ledger.table.repeats
-        for place, number in enumerate(ledger.places(where.split, examples.lines, repeats)):
+        for index, number in enumerate(ledger.places(where.split, examples.lines, repeats)):
             stretch = ledger.stretch(start + number)
             if stretch and ledger.states[start + number] == SCORED:
-                yield place // repeats, stretch[1]
+                yield index // repeats, stretch[1]
 
 
 def short(entry: Mapping[str, Any]) -> str:
@@ -318,7 +322,7 @@ def rows_of(lines: Sequence[int | None]) -> str:
 
 def share_of(entry: Mapping[str, Any], digests: set[str]) -> float:
     """Estimate the share of some examples that an entry is about, by the smallest of its digests."""
-    listed = {str(one) for one in entry["examples"]}
+    listed = {str(digest) for digest in entry["examples"]}
     largest = max(listed, default="") if entry["n"] > len(listed) else _LAST
     comparable = {digest for digest in digests if digest <= largest}
     return len(comparable & listed) / len(comparable) if comparable else 0.0
@@ -326,7 +330,7 @@ def share_of(entry: Mapping[str, Any], digests: set[str]) -> float:
 
 def note_shown(run: StoredRun, notes: Iterable[Mapping[str, Any]]) -> None:
     """Write down what a session is about to show, where the last one did not show the same."""
-    last = {about(one.note): one.note for one in History(run=run).shown}
+    last = {about(line.note): line.note for line in History(run=run).shown}
     for note in notes:
         if last.get(about(note)) != note:
             _append(run, {"judged": note, "shown_at": datetime.now(UTC).isoformat(timespec="seconds")})
@@ -361,17 +365,19 @@ def _others_in(there: Mapping[str, Any], own: History) -> int:
     examples = Examples.of(layout.split(layout.deciding))
     digests, program = examples.digests, own.programs[layout.evaluators[0]]
     decides = own.about(Family(layout.evaluators[0], layout.task_models[0], layout.deciding))
-    kept = [one["candidates"] for one in own.entries if about(one) == decides]
+    kept = [entry["candidates"] for entry in own.entries if about(entry) == decides]
     with suppress(AttributeError, KeyError, TypeError, ValueError):
         programs = {
-            name_in_cells(one) for one in there["evaluators"] if str(one.get("sha256"))[:_SHORT] == program
+            name_in_cells(evaluator)
+            for evaluator in there["evaluators"]
+            if str(evaluator.get("sha256"))[:_SHORT] == program
         }
         splits = {
             split["name"]
             for split in there["splits"]
             if 2 * len(digests & _examples(there, split).digests) >= len(digests)
         }
-        candidates = {name_in_cells(one): short(one) for one in there["candidates"]}
+        candidates = {name_in_cells(candidate): short(candidate) for candidate in there["candidates"]}
         found = {
             candidates[cell["candidate"]]
             for cell in there["cells"]
@@ -385,7 +391,7 @@ def _others_in(there: Mapping[str, Any], own: History) -> int:
 def _texts_of(document: Mapping[str, Any]) -> dict[str, Texts]:
     """Give what candidates that are fields have in a run's examples."""
     parts = [(split["name"], _examples(document, split)) for split in document["splits"]]
-    return joined(texts_in(document, name, one.lines, one.values) for name, one in parts)
+    return join_splits(texts_in(document, name, split.lines, split.values) for name, split in parts)
 
 
 def _append(run: StoredRun, record: Mapping[str, Any]) -> None:
@@ -397,14 +403,14 @@ def _append(run: StoredRun, record: Mapping[str, Any]) -> None:
     last = journal.decode(line) if line else {}
     record = {**{key: last[key] for key in _FOOTER if key in last}, **record}
     with closing(journal.Journal(path, _end_of(path))) as written:
-        ledger.judged.append((written.append(journal.sealed(record)), record))
+        ledger.judged.append((written.append(journal.seal(record)), record))
     ledger.end = written.end
 
 
 def _begin(path: Path, run: str) -> int:
     with closing(journal.Journal(path, 0)) as written:
         written.append(
-            journal.sealed(journal.header(run, datetime.now(UTC).isoformat(timespec="milliseconds")))
+            journal.seal(journal.header(run, datetime.now(UTC).isoformat(timespec="milliseconds")))
         )
         return written.end
 
@@ -474,7 +480,7 @@ def keep_tried_elsewhere(run: StoredRun, other: StoredRun) -> None:
 
 def _keep(folder: Path, entries: Iterable[dict[str, Any]]) -> None:
     there = _entries(folder)
-    new = [one for one in entries if one["candidates"] and one not in there]
+    new = [entry for entry in entries if entry["candidates"] and entry not in there]
     if new:
         write_json(folder / TRIED, {"schema": SCHEMA, "entries": [*there, *new]})
 
@@ -482,7 +488,7 @@ def _keep(folder: Path, entries: Iterable[dict[str, Any]]) -> None:
 def _entries(folder: Path) -> list[dict[str, Any]]:
     with suppress(OSError, ValueError, KeyError, TypeError):
         document = orjson.loads(files.load(folder / TRIED, files.OF_A_RUN))
-        return [one for one in document["entries"] if _is_whole(one)]
+        return [entry for entry in document["entries"] if _is_whole(entry)]
     return []
 
 
@@ -521,7 +527,7 @@ def _entries_there(own: History, other: History) -> Iterator[dict[str, Any]]:
                 about_mine = own.about(Family(name, model, split["name"]))
                 where = Family(program, model, there["name"])
                 entry = _entry(other, where, (examples, examples), about_mine, other.run.folder.name)
-                searched = _searched(other.run.folder, other.digests, there["name"], program)
+                searched = _read_searched(other.run.folder, other.digests, there["name"], program)
                 yield entry | {"candidates": sorted({*entry["candidates"], *searched})}
 
 
@@ -549,16 +555,16 @@ def _entry(
     return in_entry(entry, texts)
 
 
-def _searched(folder: Path, digests: Mapping[str, str], split: str, evaluator: str) -> set[str]:
+def _read_searched(folder: Path, digests: Mapping[str, str], split: str, evaluator: str) -> set[str]:
     """Give the candidates that a search scored on a split and that its run does not have."""
     if not (folder / EVALUATIONS).is_file():
         return set()
     keys = {
         str(record["key"]): digests.get(str(record["candidate"]), "")
-        for record in _scored(folder / JOURNAL, split, evaluator)
+        for record in _scored_records(folder / JOURNAL, split, evaluator)
     }
     searched: dict[str, str] = {}
-    for record in _scored(folder / EVALUATIONS, split, evaluator):
+    for record in _scored_records(folder / EVALUATIONS, split, evaluator):
         name = f"{folder.name}/{record['candidate']}"
         searched[name] = searched.get(name) or keys.get(str(record["key"]), "")
     return {digest or name for name, digest in searched.items()}
@@ -570,7 +576,7 @@ def _sound_entries(path: Path) -> Iterator[journal.JournalLine]:
         yield from journal.entries(path)
 
 
-def _scored(path: Path, split: str, evaluator: str) -> Iterator[Mapping[str, Any]]:
+def _scored_records(path: Path, split: str, evaluator: str) -> Iterator[Mapping[str, Any]]:
     for entry in _sound_entries(path):
         record = journal.glance(entry.line)
         is_there = (record.get("evaluator"), record.get("split")) == (evaluator, split)

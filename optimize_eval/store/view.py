@@ -91,7 +91,7 @@ class View:
 
     def never_called(self, units: range) -> list[int]:
         """List by their places among some units those that have no record."""
-        return [place for place, state in enumerate(self._states(units)) if state == OWED]
+        return [index for index, state in enumerate(self._states(units)) if state == OWED]
 
     def scored(self, units: range) -> "array[int]":
         """List the units that have a score."""
@@ -108,7 +108,7 @@ class View:
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
-            raise _changed(path) from None
+            raise _say_changed(path) from None
         try:
             yield Reader(self, path, descriptor, counts_as)
         finally:
@@ -155,21 +155,21 @@ class Reader:
     def records(self, cell: Cell, places: Iterable[int] | None = None) -> Iterator[tuple[int, JournalRecord]]:
         """Read the newest records of a cell's units, in their order, each with its place in the cell."""
         counts_as = self._counts_as
-        for place, line in self.lines(cell, places):
+        for index, line in self.lines(cell, places):
             record = self._read(line, journal.decode)
-            yield place, counts_as(record) if counts_as else record
+            yield index, counts_as(record) if counts_as else record
 
     def glances(self, cell: Cell) -> Iterator[tuple[int, JournalRecord]]:
         """Read the same in less time, for numbers alone: integers beyond 64 bits come as floats."""
-        for place, line in self.lines(cell):
-            yield place, self._read(line, journal.glance)
+        for index, line in self.lines(cell):
+            yield index, self._read(line, journal.glance)
 
     def lines(self, cell: Cell, places: Iterable[int] | None = None) -> Iterator[tuple[int, bytes]]:
         """Read the lines of these records as they stand in the journal."""
         start = self._view.layout.start(cell)
-        for place in range(cell.size) if places is None else places:
-            if stretch := self._view.stretch(start + place):
-                yield place, self._line(stretch)
+        for index in range(cell.size) if places is None else places:
+            if stretch := self._view.stretch(start + index):
+                yield index, self._line(stretch)
 
     def record(self, number: int) -> JournalRecord | None:
         """Read the newest record of one unit; None where it is owed."""
@@ -180,16 +180,16 @@ class Reader:
         """Read the line that has this length and offset; raises Damaged where none stands there."""
         line = os.pread(self._descriptor, *stretch)
         if not journal.is_sound(line):
-            raise _changed(self._path)
+            raise _say_changed(self._path)
         return line
 
     def _read(self, line: bytes, decode: Callable[[bytes], dict[str, Any]]) -> JournalRecord:
         """Read a line's record; raises Damaged where it has none any more."""
         record = decode(line)
         if "outcome" not in record:
-            raise _changed(self._path)
+            raise _say_changed(self._path)
         return cast("JournalRecord", record)
 
 
-def _changed(path: Path) -> journal.Damaged:
+def _say_changed(path: Path) -> journal.Damaged:
     return journal.Damaged(f"{path} was changed while it was read", hint="read it again")

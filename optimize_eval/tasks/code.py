@@ -166,7 +166,7 @@ class Starter:
     def start(self, tag: str) -> tuple[process.Child, bytes]:
         """Start a process, and give what its stdin begins with; raises NotStarted."""
         how = hosting(self._level)
-        start = partial(process.started, how.program, tag, self._variables(how))
+        start = partial(process.start_program, how.program, tag, self._variables(how))
         return (_started_by(self._thread, start) if self._thread else start()), how.first
 
     def close(self) -> None:

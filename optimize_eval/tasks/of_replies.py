@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from optimize_eval.base import strict_json
 from optimize_eval.base.errors import EvaluationError, FailureKind, UsageError
 from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec
-from optimize_eval.base.frozen import changed
+from optimize_eval.base.frozen import change
 from optimize_eval.base.manners import Caps, GivenUp
 from optimize_eval.base.protocol import Answer, Answered, Payload, Skip
 from optimize_eval.base.spent import NOTHING
@@ -270,7 +270,7 @@ class PromptedEvaluator:
             given_up.spent, given_up.output = output.spent + given_up.spent, key.hex()
             raise
         spent = output.spent if answer.spent is NOTHING else output.spent + answer.spent
-        return with_facts(changed(answer, spent=spent, output=key.hex()), reply_facts(output))
+        return with_facts(change(answer, spent=spent, output=key.hex()), reply_facts(output))
 
     def has_reply(self, payload: Payload) -> bool:
         """Return True if no model is called for a payload any more."""
@@ -300,7 +300,7 @@ class PromptedEvaluator:
             self._held.close()
 
     def _scored(self, scorer: Evaluator, payload: Payload, output: Output) -> Answered:
-        question = changed(payload, candidate=self._extract(output.text))
+        question = change(payload, candidate=self._extract(output.text))
         return scorer.call(question, time.monotonic() + self._timeout)
 
     def _model(self, name: str) -> SharedModel:
@@ -321,7 +321,7 @@ def with_facts(answer: Answered, facts: Mapping[str, Any]) -> Answered:
     if not facts or isinstance(answer, Skip):
         return answer
     refused = {"refused": True} if "refused" in facts else {}
-    return changed(answer, reply=facts, side_info={**answer.side_info, **refused})
+    return change(answer, reply=facts, side_info={**answer.side_info, **refused})
 
 
 def prompt_for(payload: Payload) -> Prompt:

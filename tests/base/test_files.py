@@ -73,7 +73,7 @@ def test_what_is_too_large_is_refused_before_it_is_read(
 def test_of_a_stream_no_more_than_the_cap_is_read(folder: Path) -> None:
     small = files.Cap("a test", 3 << 20, "stop")
     with Path("/dev/zero").open("rb") as endless, pytest.raises(files.Refused, match="larger than 3 MiB"):
-        files.capped(endless, small)
+        files.read_capped(endless, small)
     (folder / "full").write_bytes(b"x" * small.most)
     assert len(files.read(folder / "full", small)) == small.most
 

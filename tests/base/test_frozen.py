@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from optimize_eval.base.frozen import Remembers, changed, frozen
+from optimize_eval.base.frozen import Remembers, change, frozen
 
 SLOW = dataclass(frozen=True, slots=True, kw_only=True)
 
@@ -165,7 +165,7 @@ def test_one_within_itself_is_shown() -> None:
 
 def test_a_changed_one_is_what_replace_makes() -> None:
     one = Larger(name="a", sizes=(1,))
-    assert changed(one, weight=2.0) == replace(one, weight=2.0) != one
-    assert changed(one) == one
+    assert change(one, weight=2.0) == replace(one, weight=2.0) != one
+    assert change(one) == one
     with pytest.raises(TypeError, match="wait"):
-        changed(one, wait=2.0)
+        change(one, wait=2.0)

@@ -16,7 +16,7 @@ from optimize_eval.run.prompting import identified, with_outputs_in
 from optimize_eval.run.resume import open_run
 from optimize_eval.run.runner import Runner, Settings
 from optimize_eval.run.splits import SplitSource
-from optimize_eval.store.folder import JOURNAL, OUTPUTS, locked
+from optimize_eval.store.folder import JOURNAL, OUTPUTS, hold_lock
 from optimize_eval.tasks import load_tasks
 from tests.benchmarks.measure import PROGRAMS, Row, median_of, own_cpu
 from tests.benchmarks.whole import Spent, spend
@@ -78,7 +78,7 @@ def _run(folder: Path, path: Path) -> None:
     (examples,) = load_examples([path])
     source = SplitSource(name=tasks.name, file=path.name, examples=examples)
     plan = bench_plan({tasks.name: [scorer]}, models, [source], repeats=1, seed=0)
-    with locked(folder):
+    with hold_lock(folder):
         stored = open_run(folder, plan, manifest_of(plan, {}, {}), fresh=False)
         runner = Runner(plan, stored.ledger, Settings(slots=8), stop=Stop(), watch=lambda _progress: None)
         ended = runner.run(folder / JOURNAL)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import orjson
 
-from optimize_eval.store.journal import sealed
+from optimize_eval.store.journal import seal
 from optimize_eval.store.stored import journal_end, open_stored
 from tests.findings.made import on_val
 
@@ -16,7 +16,7 @@ ENDED = "2026-01-02T03:04:05.678+00:00"
 def make(folder: Path, *, status: str | None = "done", age: int = 0, verdict: str = "v scores 0.5") -> Path:
     """Write a run whose last session ended so; without a status it was killed."""
     on_val(v=[0.5]).write(folder)
-    footer = sealed({"ended_at": ENDED, "status": status}) if status else b""
+    footer = seal({"ended_at": ENDED, "status": status}) if status else b""
     with (folder / "journal.jsonl").open("ab") as stream:
         stream.write(footer)
     units = {"total": 1, "scored": 1, "failed": 0, "skipped": 0, "owed": 0}

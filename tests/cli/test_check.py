@@ -205,7 +205,7 @@ def _rewrite(path: Path, change: Any) -> None:
     for record in records:
         record.pop("crc")
         change(record)
-    path.write_bytes(b"".join(map(journal.sealed, records)))
+    path.write_bytes(b"".join(map(journal.seal, records)))
 
 
 def _lift(record: dict[str, Any]) -> None:

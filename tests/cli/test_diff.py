@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from optimize_eval.store.journal import sealed
+from optimize_eval.store.journal import seal
 from tests.front_door import Cli, Result, in_this_process
 from tests.tools import write_program
 
@@ -127,7 +127,7 @@ def test_a_journal_that_is_not_finished_is_compared(cli: Cli, project: Path) -> 
 
 def test_a_program_that_changed_while_it_was_asked_is_told(cli: Cli, project: Path) -> None:
     with (project / "runs" / "before" / "journal.jsonl").open("ab") as stream:
-        stream.write(sealed({"changed": ["e"]}))
+        stream.write(seal({"changed": ["e"]}))
     told = "e changed while being called in A: its scores come from different programs"
     run(cli, "after")
     assert cli("diff", "runs/before", "runs/after", "--json").json["caveats"] == [told]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from optimize_eval.store.folder import locked
+from optimize_eval.store.folder import hold_lock
 from tests.cli.made_runs import make
 from tests.front_door import Cli
 from tests.reports.looks import HOSTILE, measured
@@ -91,7 +91,7 @@ def test_a_bench_has_notes_too(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_the_note_of_a_run_that_is_being_worked_on_waits(cli: Cli, tmp_path: Path) -> None:
-    with locked(make(tmp_path / "r")):
+    with hold_lock(make(tmp_path / "r")):
         done = cli("runs", "note", "r", "text")
     assert done.status == 2
     assert f"in use by process {os.getpid()}" in done.stderr

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from optimize_eval.store.journal import sealed
+from optimize_eval.store.journal import seal
 from tests.cli.searches import COMMAND, EVALUATE, PROPOSE, TRAIN, VAL, WITH_VAL, project
 from tests.fake_model import StartModel
 from tests.front_door import Cli, Result, in_this_process
@@ -987,7 +987,7 @@ def test_of_several_scores_of_a_call_a_search_takes_the_newest(tmp_path: Path) -
         if record.pop("crc") and record.get("split") == "train":
             later = {**record, "score": 1.0, "started_at": "2999-01-01T00:00:00.000+00:00"}
             with journal.open("ab") as file:
-                file.write(sealed(later))
+                file.write(seal(later))
 
     done = cli(*WITH_VAL[:-1], "s", "--budget", "31", "--reuse", "r", "--json")
     assert done.status == 0, done.stderr

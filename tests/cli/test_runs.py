@@ -10,8 +10,8 @@ from typing import Any
 import orjson
 import pytest
 
-from optimize_eval.store.folder import holder, locked
-from optimize_eval.store.journal import sealed
+from optimize_eval.store.folder import hold_lock, holder
+from optimize_eval.store.journal import seal
 from tests.cli.made_runs import ENDED, make, write_summary
 from tests.findings.made import No, on_val
 from tests.front_door import Cli
@@ -93,7 +93,7 @@ def test_a_bench_names_its_models_and_tasks(cli: Cli, tmp_path: Path) -> None:
 def test_an_interrupted_run_says_what_is_owed(cli: Cli, runs: Path) -> None:
     """Of 4 calls 3 are owed, as its summary says; without one it says at least how many there are."""
     on_val(v=[0.5, No.OWED, No.OWED, No.OWED]).write(runs / "r")
-    footer = sealed({"ended_at": ENDED, "status": "interrupted"})
+    footer = seal({"ended_at": ENDED, "status": "interrupted"})
     with (runs / "r" / "journal.jsonl").open("ab") as stream:
         stream.write(footer)
     assert " of 4 " in shown(cli)
@@ -228,7 +228,7 @@ def test_a_run_that_was_killed_is_unfinished_whatever_an_earlier_session_said(cl
 
 def test_a_run_whose_last_record_is_large_is_unfinished(cli: Cli, runs: Path) -> None:
     with (make(runs / "r") / "journal.jsonl").open("ab") as stream:
-        stream.write(sealed({"outcome": "scored", "text": "x" * 200_000}))
+        stream.write(seal({"outcome": "scored", "text": "x" * 200_000}))
     assert listed(cli)["r"]["state"] == "unfinished"
 
 
@@ -241,7 +241,7 @@ def test_a_run_without_a_journal_yet_is_unfinished(cli: Cli, runs: Path) -> None
 
 
 def test_a_run_that_is_held_is_running_and_its_process_is_named(cli: Cli, runs: Path) -> None:
-    with locked(make(runs / "r")):
+    with hold_lock(make(runs / "r")):
         one = listed(cli)["r"]
         assert (one["state"], one["pid"], one["verdict"]) == ("running", os.getpid(), None)
         assert (one["ended_at"], one["units"]) == (None, {"total": 1})  # an earlier session's are not its own
@@ -257,7 +257,7 @@ def test_somebody_who_only_looks_does_not_keep_a_run_from_starting(
     look = lock.open("rb")
     fcntl.flock(look, fcntl.LOCK_SH)
     monkeypatch.setattr("optimize_eval.store.folder.time.sleep", lambda _: look.close())
-    with locked(runs / "r"):
+    with hold_lock(runs / "r"):
         assert holder(runs / "r") == str(os.getpid())
 
 

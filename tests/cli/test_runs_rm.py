@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from optimize_eval.base.errors import UsageError
-from optimize_eval.store.folder import locked
+from optimize_eval.store.folder import hold_lock
 from tests.cli.made_runs import make
 from tests.front_door import Cli
 from tests.paths import PROGRAM
@@ -169,7 +169,7 @@ def test_what_cannot_go_is_refused_and_then_nothing_goes(cli: Cli, runs: Path, p
 
 def test_a_run_that_is_being_worked_on_is_refused_by_its_process(cli: Cli, runs: Path) -> None:
     make(runs / "r")
-    with locked(runs / "r"):
+    with hold_lock(runs / "r"):
         done = cli("runs", "rm", "runs/r", "--yes")
         assert done.status == 2
         assert f"the run runs/r is in use by process {os.getpid()}" in done.stderr
@@ -190,14 +190,14 @@ def test_who_waited_for_a_run_that_was_removed_does_not_work_on_in_it(
 ) -> None:
     """Its lock would be one that nobody else can see."""
     removal = ExitStack()
-    removal.enter_context(locked(make(runs / "r")))
+    removal.enter_context(hold_lock(make(runs / "r")))
 
     def end_of_the_removal(_seconds: float) -> None:
         (runs / "r" / "lock").unlink()
         removal.close()
 
     monkeypatch.setattr("optimize_eval.store.folder.time.sleep", end_of_the_removal)
-    with pytest.raises(UsageError, match="was removed just now"), locked(runs / "r"):
+    with pytest.raises(UsageError, match="was removed just now"), hold_lock(runs / "r"):
         pass
 
 

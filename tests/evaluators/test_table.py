@@ -8,7 +8,7 @@ import pytest
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.base.secrets import masked, redact
+from optimize_eval.base.secrets import mask, redact
 from optimize_eval.evaluators.kinds import parse_evaluator, parse_evaluators
 from optimize_eval.programs.codec import argv_of
 from tests.front_door import Cli
@@ -118,7 +118,7 @@ def test_a_specification_travels_between_processes() -> None:
     ],
 )
 def test_a_secret_in_a_command_line_is_struck_out_however_it_is_named(command: str) -> None:
-    assert "sk-1" not in masked(command)
+    assert "sk-1" not in mask(command)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_a_secret_in_a_command_line_is_struck_out_however_it_is_named(command: s
     ids=["a word", "URLs", "options", "a header", "quotes"],
 )
 def test_a_command_line_of_any_length_is_read_once(command: str) -> None:
-    assert "sk-" not in masked(f"{command} --token sk-1 http://me:sk-2@h/")
+    assert "sk-" not in mask(f"{command} --token sk-1 http://me:sk-2@h/")
 
 
 def test_numbers_of_characters_may_have_any_number_of_digits() -> None:

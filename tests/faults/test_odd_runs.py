@@ -15,7 +15,7 @@ import pytest
 
 from optimize_eval.base.errors import CannotGoOn
 from optimize_eval.run.host import Stop
-from optimize_eval.store.journal import Journal, sealed
+from optimize_eval.store.journal import Journal, seal
 from tests.front_door import Cli, in_this_process
 from tests.paths import PROGRAM
 from tests.tools import need, write_program
@@ -131,7 +131,7 @@ RECORDS: dict[str, dict[str, Any]] = {
 def test_sealed_lines_that_are_no_records_are_refused(cli: Cli, done: Path, record: dict[str, Any]) -> None:
     place = {"evaluator": "ok", "candidate": "a", "split": "train", "line": 1, "repeat": 1}
     with (done / "r" / "journal.jsonl").open("ab") as stream:
-        stream.write(sealed(place | record))
+        stream.write(seal(place | record))
     report = cli("report", "r")
     assert report.status == 3, report.stderr
     assert "the line belongs to another run" in report.stderr
@@ -176,7 +176,7 @@ def test_the_check_agrees_on_scores_that_only_rounding_tells_apart(cli: Cli, fol
 
 
 def test_of_lines_written_together_those_that_fit_stay(tmp_path: Path) -> None:
-    lines = [sealed({"outcome": "scored", "n": n, "text": "x" * 50}) for n in range(5)]
+    lines = [seal({"outcome": "scored", "n": n, "text": "x" * 50}) for n in range(5)]
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     former = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     writer = Journal(tmp_path / "j", 0)

@@ -12,7 +12,7 @@ from optimize_eval.findings import summary_shape as findings
 from optimize_eval.findings.summary import summarise
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL, MANIFEST, write_json
-from optimize_eval.store.journal import sealed
+from optimize_eval.store.journal import seal
 from optimize_eval.store.layout import SINGLE, Cell, Layout, Split
 from optimize_eval.store.manifest import BENCH, RUN
 from optimize_eval.store.run_document import SCHEMA, document_of
@@ -132,7 +132,7 @@ class Made:
         }
         write_json(folder / MANIFEST, document_of(manifest))
         header = {"schema": journal.SCHEMA, "plan": _PLAN}
-        (folder / JOURNAL).write_bytes(b"".join(map(sealed, [header, *self.every_record()])))
+        (folder / JOURNAL).write_bytes(b"".join(map(seal, [header, *self.every_record()])))
         return folder
 
 

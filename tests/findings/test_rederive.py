@@ -29,7 +29,7 @@ from optimize_eval.findings.stored_summary import summarise_stored
 from optimize_eval.run.plan import Plan, manifest_of, plan_run
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.store.folder import JOURNAL, LEADERBOARD, MANIFEST, SUMMARY, write_json
-from optimize_eval.store.journal import Journal, sealed
+from optimize_eval.store.journal import Journal, seal
 from optimize_eval.store.run_document import document_of
 from optimize_eval.store.stored import open_stored
 from tests.findings.boards import board_and_folder
@@ -101,14 +101,14 @@ def _plan(tmp_path: Path) -> Plan:
 def _write_journal(path: Path, plan: Plan) -> None:
     draw = random.Random(5)
     journal = Journal(path, 0)
-    journal.append(sealed({"schema": "optimize-eval.journal.v1", "plan": plan.digest}))
+    journal.append(seal({"schema": "optimize-eval.journal.v1", "plan": plan.digest}))
     numbers = list(range(plan.layout.size))
     draw.shuffle(numbers)
     for number in [*numbers, *numbers[:100]]:
         unit = plan.unit(number)
         outcome = _outcome(draw)
-        journal.append(sealed({"key": unit.key, **unit.coordinates, **outcome, "seconds": 0.1}))
-    journal.append(sealed({"footer": "done"}))
+        journal.append(seal({"key": unit.key, **unit.coordinates, **outcome, "seconds": 0.1}))
+    journal.append(seal({"footer": "done"}))
     journal.close()
     with path.open("ab") as stream:
         stream.write(b'{"key":"torn')

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from optimize_eval.findings.documents import to_dict
 from optimize_eval.findings.shapes import MeasuredCell
 from optimize_eval.findings.side_info import LONGEST_SHORT, MOST_PATHS, WORST_KEPT, SideInfo, quantile
-from optimize_eval.store.journal import decode, sealed
+from optimize_eval.store.journal import decode, seal
 from tests.findings.made import Example, Says, made, on_val, saying
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def test_integers_of_any_size_are_no_error(number: int) -> None:
         "side_info": {"x": number, "y": [number], "z": {"x": number}},
     }
     side_info = SideInfo()
-    side_info.take(cast("JournalRecord", decode(sealed(record))), 1)
+    side_info.take(cast("JournalRecord", decode(seal(record))), 1)
     found = to_dict(side_info.entry(CELL))
     assert found["keys"]["x"]["n"] == 1
     orjson.dumps(found)

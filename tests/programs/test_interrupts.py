@@ -99,7 +99,7 @@ def test_a_call_that_is_interrupted_anywhere_leaves_nothing() -> None:
 
 def test_a_start_that_is_interrupted_anywhere_leaves_nothing() -> None:
     def start(tag: str) -> None:
-        child = process.started(HANGS, tag, {})
+        child = process.start_program(HANGS, tag, {})
         child.kill()
         child.close()
 

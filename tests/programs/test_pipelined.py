@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from optimize_eval.programs.process import Program, started
+from optimize_eval.programs.process import Program, start_program
 from optimize_eval.programs.worker import Window, WorkerBroken
 
 NOISE = "read -r line; echo progress; read -r line"
@@ -14,7 +14,7 @@ NOISE = "read -r line; echo progress; read -r line"
 def test_who_writes_to_a_program_that_just_broke_is_told_what_broke_it() -> None:
     environment = {b"PATH": os.environb[b"PATH"]}
     program = Program(argv=("sh", "-c", NOISE), executable="/bin/sh", cwd=None, environment=environment)
-    window = Window(started(program, "tests", {}))
+    window = Window(start_program(program, "tests", {}))
     deadline = time.monotonic() + 30
 
     def write_when_it_is_broken(_identity: str) -> bytes:

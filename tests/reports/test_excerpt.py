@@ -14,7 +14,7 @@ _TRAP = {"seconds": {"x": 1}, "a": {"seconds": 0.5}, "outcome": "scored", "score
 
 
 def excerpt(record: dict[str, Any], reply: str | None = None) -> Any:
-    return orjson.loads(excerpt_of(journal.sealed(record), reply))
+    return orjson.loads(excerpt_of(journal.seal(record), reply))
 
 
 @pytest.mark.parametrize(
@@ -51,5 +51,5 @@ def test_a_line_is_shown_as_its_record_would_be(more: dict[str, Any]) -> None:
 
 
 def test_an_integer_of_any_size_keeps_its_digits() -> None:
-    line = journal.sealed({**_CALL, "outcome": "scored", "score": 1, "side_info": {"big": 10**30}, **_END})
+    line = journal.seal({**_CALL, "outcome": "scored", "score": 1, "side_info": {"big": 10**30}, **_END})
     assert excerpt_of(line, None) == b'{"side_info":{"big":1' + b"0" * 30 + b"}}"

@@ -102,7 +102,7 @@ def test_a_journal_with_other_side_info_than_an_object_is_refused(done: Cli, fol
     lines = (folder / "r" / "journal.jsonl").read_bytes().splitlines()
     records = [{k: v for k, v in orjson.loads(line).items() if k != "crc"} for line in lines]
     records = [one | ({"side_info": [1]} if one.get("line") == 3 else {}) for one in records]
-    (copy / "journal.jsonl").write_bytes(b"".join(map(journal.sealed, records)))
+    (copy / "journal.jsonl").write_bytes(b"".join(map(journal.seal, records)))
     refused = done("report", "copy")
     assert (refused.status, refused.stdout) == (3, "")
 

@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from optimize_eval.serve.viewer import HEADER, PageServer
-from optimize_eval.store.journal import sealed
+from optimize_eval.store.journal import seal
 from tests.cli.made_runs import ENDED, make
 from tests.front_door import Cli
 from tests.page.made import make_run
@@ -182,7 +182,7 @@ def test_without_a_run_it_shows_the_one_that_ended_last(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
     make(tmp_path / "runs" / "first")
     with (make(tmp_path / "runs" / "last") / "journal.jsonl").open("ab") as journal:
-        journal.write(sealed({"ended_at": f"{ENDED[:3]}7{ENDED[4:]}", "status": "done"}))
+        journal.write(seal({"ended_at": f"{ENDED[:3]}7{ENDED[4:]}", "status": "done"}))
     with subprocess.Popen(
         [PROGRAM, "view"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:

@@ -82,9 +82,9 @@ def test_what_was_simulated_beforehand_is_what_the_simulation_gives() -> None:
     }
     for units, known in power.SIMULATED.items():
         for comparisons in range(1, len(known) + 1) if units < 10 else (len(known),):
-            assert known[comparisons - 1] == pytest.approx(power.simulated(units, comparisons), rel=1e-12)
+            assert known[comparisons - 1] == pytest.approx(power.simulate(units, comparisons), rel=1e-12)
     assert power.shift(8, 1) == power.SIMULATED[8][0]
-    assert power.shift(14, 11) == power.simulated(14, 11), "of more comparisons nothing is known beforehand"
+    assert power.shift(14, 11) == power.simulate(14, 11), "of more comparisons nothing is known beforehand"
 
 
 def test_the_number_of_examples_is_where_the_difference_is_found() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from optimize_eval.statistics.estimates import components_of
-from optimize_eval.statistics.rates import Repeats, all_of, any_of, listed, with_enough
+from optimize_eval.statistics.rates import Repeats, all_of, any_of, list_k, with_enough
 
 outcomes = st.lists(st.booleans(), min_size=1, max_size=7)
 
@@ -24,10 +24,10 @@ def test_pass_at_k_is_the_share_of_all_choices_of_k_repeats(passed: list[bool], 
 
 
 def test_which_k_are_listed() -> None:
-    assert listed(1) == [1]
-    assert listed(5) == [1, 2, 3, 4, 5]
-    assert listed(20) == [1, 2, 4, 8, 16, 20]
-    assert listed(32) == [1, 2, 4, 8, 16, 32]
+    assert list_k(1) == [1]
+    assert list_k(5) == [1, 2, 3, 4, 5]
+    assert list_k(20) == [1, 2, 4, 8, 16, 20]
+    assert list_k(32) == [1, 2, 4, 8, 16, 32]
     assert with_enough(2, [Repeats(2, 0), Repeats(1, 1), Repeats(3, 3)]) == [0, 2]
 
 

@@ -5,11 +5,11 @@ import random
 
 import pytest
 
-from optimize_eval.statistics.paired import stratified
+from optimize_eval.statistics.paired import estimate_stratified
 
 
 def test_error_and_degrees_of_freedom_by_hand() -> None:
-    found = stratified([[0.0, 1.0], [0.2, 0.4, 0.6]])
+    found = estimate_stratified([[0.0, 1.0], [0.2, 0.4, 0.6]])
     assert found is not None
     a, b = 0.5 / 2, 0.04 / 3
     assert found.mean == pytest.approx((0.5 + 0.4) / 2)
@@ -19,15 +19,15 @@ def test_error_and_degrees_of_freedom_by_hand() -> None:
 
 
 def test_that_tasks_differ_is_no_error() -> None:
-    found = stratified([[1.0] * 5, [0.0] * 5])
+    found = estimate_stratified([[1.0] * 5, [0.0] * 5])
     assert found is not None
     assert (found.mean, found.se, found.worth) == (0.5, 0.0, 10)
     assert found.df == pytest.approx(8)
 
 
 def test_a_task_with_one_score_leaves_no_error_to_tell() -> None:
-    assert stratified([[1.0, 0.0], [1.0]]) is None
-    assert stratified([]) is None
+    assert estimate_stratified([[1.0, 0.0], [1.0]]) is None
+    assert estimate_stratified([]) is None
 
 
 def test_intervals_over_fixed_tasks_cover() -> None:
@@ -38,11 +38,11 @@ def test_intervals_over_fixed_tasks_cover() -> None:
     truth = [0.1, 0.3, 0.5, 0.7, 0.9]
     covered = 0
     for _ in range(400):
-        found = stratified([[draw.gauss(mean, 0.1) for _ in range(8)] for mean in truth])
+        found = estimate_stratified([[draw.gauss(mean, 0.1) for _ in range(8)] for mean in truth])
         assert found is not None
         covered += abs(found.mean - 0.5) <= estimates.quantile(0.975, found.df) * found.se
     assert 0.92 <= covered / 400 <= 0.98
 
 
 def test_numbers_beyond_what_a_float_can_square_have_no_estimate() -> None:
-    assert stratified([[1e308, 0.0, 1e308], [0.5, 0.5]]) is None
+    assert estimate_stratified([[1e308, 0.0, 1e308], [0.5, 0.5]]) is None

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from optimize_eval.base.errors import CannotGoOn
-from optimize_eval.store.journal import Damaged, Journal, decode, entries, sealed
+from optimize_eval.store.journal import Damaged, Journal, decode, entries, seal
 from tests.front_door import Cli
 from tests.run.projects import Project, copied, finished, project, records, scored, summary
 
@@ -159,7 +159,7 @@ def test_a_file_of_others_in_place_of_the_journal_stays_as_it_is(cli: Cli, done:
 def of_another_version(data: bytes, number: int, schema: str) -> bytes:
     lines = data.splitlines(keepends=True)
     told = {key: value for key, value in json.loads(lines[number - 1]).items() if key != "crc"}
-    lines[number - 1] = sealed(told | {"schema": schema})
+    lines[number - 1] = seal(told | {"schema": schema})
     return b"".join(lines)
 
 
@@ -313,7 +313,7 @@ def test_records_hold_what_was_asked_and_what_came_of_it(cli: Cli, tmp_path: Pat
 
 @given(record=RECORDS)
 def test_a_sealed_record_reads_as_it_was(record: dict[str, Any]) -> None:
-    line = sealed(record)
+    line = seal(record)
     assert line.endswith(b"\n")
     assert line.count(b"\n") == 1
     read = decode(line)
@@ -328,7 +328,7 @@ def test_entries_are_the_whole_lines_with_their_places(
     tmp_path_factory: pytest.TempPathFactory, written: list[dict[str, Any]], torn: bytes
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "laws.jsonl"
-    lines = [sealed(record) for record in written]
+    lines = [seal(record) for record in written]
     path.write_bytes(b"".join(lines) + torn)
     found = list(entries(path))
     assert [entry.line for entry in found] == lines
@@ -344,9 +344,9 @@ def test_any_changed_byte_is_noticed(
 ) -> None:
     """A changed line end makes the last line a torn one, which does not count either."""
     path = tmp_path_factory.getbasetemp() / "changed.jsonl"
-    first, line = sealed({"first": 1}), bytearray(sealed(record))
+    first, line = seal({"first": 1}), bytearray(seal(record))
     line[int(at * len(line))] ^= other
-    path.write_bytes(first + line + sealed({"last": 1}))
+    path.write_bytes(first + line + seal({"last": 1}))
     found: list[object] = []
     with pytest.raises(Damaged, match=r"changed\.jsonl:2: "):
         found.extend(entries(path))
@@ -359,7 +359,7 @@ def test_any_changed_byte_is_noticed(
 
 def test_after_close_nothing_is_written(tmp_path: Path) -> None:
     written = Journal(tmp_path / "j", 0)
-    assert [written.append(sealed({"n": n})) for n in range(2)] == [0, len(sealed({"n": 0}))]
+    assert [written.append(seal({"n": n})) for n in range(2)] == [0, len(seal({"n": 0}))]
     written.close()
     with pytest.raises(CannotGoOn):
         written.append(b"x\n")
@@ -370,4 +370,4 @@ def test_integers_of_any_size_read_back_exactly_also_deep_inside() -> None:
     value: object = 2**100 + 1
     for _ in range(200):
         value = [value]
-    assert decode(sealed({"side_info": {"x": value}}))["side_info"] == {"x": value}
+    assert decode(seal({"side_info": {"x": value}}))["side_info"] == {"x": value}

@@ -107,7 +107,7 @@ def carry_out(folder: Path, command: Command, most: int | None = None) -> list[s
     lines = [called(unit) for unit in owed]
     with (folder / JOURNAL).open("ab") as file:
         file.truncate(run.ledger.ledger.end)
-        file.write(journal.sealed({"schema": journal.SCHEMA, "plan": run.document["id"]}))
+        file.write(journal.seal({"schema": journal.SCHEMA, "plan": run.document["id"]}))
         file.write(b"".join(lines) + (b"" if most is None else b'{"key":"torn'))
     if most is None:
         open_stored(folder).note_counts()

@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from optimize_eval import sweep
-from optimize_eval.store.journal import sealed
+from optimize_eval.store.journal import seal
 from tests.cli.benches import OFTEN_WRONG, arithmetic, model
 from tests.faults.servers import served
 from tests.front_door import Cli
@@ -73,7 +73,7 @@ def test_a_score_outside_the_range_is_not_reused_and_not_counted(cli: Cli, done:
     later = {**record, "score": 7.0, "started_at": "2999-01-01T00:00:00.000+00:00"}
     del later["crc"]
     with journal.open("ab") as file:
-        file.write(sealed(later))
+        file.write(seal(later))
     reused = cli(*done.command, "--out", "new", "--reuse", "r", env=done.env())
     assert (reused.status, "note: 19 scored calls of r reused\n" in reused.stderr) == (0, True), reused.stderr
     assert done.asked().total() == 11

@@ -14,7 +14,7 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.models.model_kinds import connect_model
 from optimize_eval.models.outputs import Outputs, close_outputs, key_of, open_outputs
 from optimize_eval.models.under_test import Output, Prompt
-from optimize_eval.store.journal import Damaged, sealed
+from optimize_eval.store.journal import Damaged, seal
 
 ODD = 'a "b"\n\u2028 zoë 🙂 \x00'
 
@@ -109,7 +109,7 @@ def test_files_of_others_are_refused(tmp_path: Path) -> None:
     path.write_text('{"id": "a", "output": "4"}\n')
     with pytest.raises(CannotGoOn):
         Outputs(path)
-    path.write_bytes(sealed({"schema": "optimize-eval.outputs.v9"}))
+    path.write_bytes(seal({"schema": "optimize-eval.outputs.v9"}))
     with pytest.raises(CannotGoOn, match=r"jsonl:1: its schema is 'optimize-eval\.outputs\.v9'"):
         Outputs(path)
     path.unlink()

@@ -150,7 +150,7 @@ def test_each_reply_of_a_conversation_is_paid_for_once(fake_model: StartModel, t
             spent.append(solved(solver, {}, models).spent.usages)
         if len(spent) == 2:  # a kill came before the first record; then one says what both replies took
             usage = [one.to_dict() for one in spent[-1]]
-            (tmp_path / JOURNAL).write_bytes(journal.sealed({"outcome": "scored", "usage": usage}))
+            (tmp_path / JOURNAL).write_bytes(journal.seal({"outcome": "scored", "usage": usage}))
     assert [len(usages) for usages in spent] == [2, 2, 0]
     assert len(server.requests()) == 2
 

@@ -19,7 +19,7 @@ from optimize_eval.findings.stored_boards import ANEW, own_boards, stored_board
 from optimize_eval.findings.stored_summary import summarise_stored
 from optimize_eval.store.folder import LEADERBOARD
 from optimize_eval.store.manifest import is_bench
-from optimize_eval.store.stored import StoredRun, open_stored, unnamed, with_everything
+from optimize_eval.store.stored import StoredRun, open_stored, say_unnamed, with_everything
 
 EXAMPLES = """\b
 Examples:
@@ -201,7 +201,7 @@ def _opened(run: str, *, all_: bool, check: bool) -> StoredRun:
     stored = open_stored(demands.place_of(run))
     if all_:
         stored = _with_everything(stored, check=check)
-    elif left := unnamed(stored.document):
+    elif left := say_unnamed(stored.document):
         shown = "" if is_bench(stored.manifest) else "; --all shows it"
         output.say(f"note: left out, as the run's last command did not name it: {left}{shown}")
     return stored
