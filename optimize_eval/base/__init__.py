@@ -1,1 +1,1 @@
-"""What people hand us, read strictly: files opened safely, JSON and TOML with every problem at its place."""
+"""What all rests on: errors, the contract with evaluators, strict reading, secrets, what a call took."""

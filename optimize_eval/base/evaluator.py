@@ -1,7 +1,8 @@
 """What an evaluator is: the Evaluator protocol, and the specification that one is made from.
 
-Which kinds there are, and what each makes of its target, is said in kinds. No evaluator schedules, retries
-or journals; each is blocking code that answers one payload before a deadline or raises EvaluationError.
+Which kinds there are, and what each makes of its target, is said in evaluators.kinds. No evaluator schedules,
+retries or journals; each is blocking code that answers one payload before a deadline or raises
+EvaluationError.
 """
 
 import os

@@ -2,7 +2,7 @@
 
 Pure: bytes in, values out, no I/O. `parse_answer` is the one rule for runs, preflight and the public
 API; its parts `decode_answer` and `judge_answer` serve where answers come many in one text. The words for
-what is wrong are in wrong_answers; evaluators are called in kinds and programs, outcomes made in run.
+what is wrong are in wrong_answers; evaluators are called in evaluators and programs, outcomes made in run.
 """
 
 import math

@@ -1,10 +1,8 @@
 """Datasets: a file → examples, or all that is wrong with it; the end of its name says which reader it has.
 
-What an example means is the evaluator's business, so its bytes are kept as the line had them.
-
-A record is known by its number; the reason of a problem says at which line and column of the file it is.
-
-Knows no evaluator, no model and no network; what an example means is the evaluator's business.
+JSON lines and lists are read here, tables in tables. A record is known by its number; the reason of a problem
+says at which line and column of the file it is. An example's bytes are kept as its line had them: what it
+means is the evaluator's business.
 """
 
 import json

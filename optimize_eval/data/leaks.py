@@ -1,13 +1,11 @@
 """Examples of a split that others hold, too: the same ones, near ones, ones inside a prompt or frame.
 
-Made of all lines of the files, whatever part of them a run takes: a run that grows decides as it did.
+How like two rows are is said in likeness. All lines of the files are looked at, whatever part of them a run
+takes: a run that grows decides as it did. Deterministic: ties go to the earlier line.
 
-A frame is made of neighbouring words, so the same words inside of what it stands around are left alone.
-
-Rows of one kind are alike by nature (templates, spam), so near ones count only where a split holds more of
-them than its other holds among its own rows. Deterministic: ties go to the earlier line.
-
-Where rows are alike by nature, near ones would chain all into one; so only few of them go together.
+A frame is a text of neighbouring words that many rows share, so what it stands around is compared without it.
+Rows of one kind are alike by nature (templates, spam): near ones count only where a split holds more of them
+than its other holds among its own rows, and only few go together, for near ones would chain all into one.
 """
 
 import hashlib

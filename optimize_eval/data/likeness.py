@@ -1,15 +1,11 @@
 """How like rows are: which of their fields are content, which rows are the same, and which are near.
 
-A formula keeps its signs, and what has few letters all it has: "- 3 + 4" is no item of a list.
+Two examples are the same where their content and what is expected are, after what a copy may change without
+becoming another question: case, blanks, punctuation, forms of a letter, the order of keys, what stands around
+the whole. Formulas keep their signs. Ids and dates tell rows apart only where there is no text that does.
 
-Two examples are the same where their content is, after what a copy may change without becoming another
-question: case, blanks, punctuation, forms of a letter, the order of keys, what stands around the whole.
-Brackets and operators inside stay.
-
-Ids and dates tell rows apart only where there is no text that does. What is expected has to be the same, too.
-
-Words that many rows have say nothing, so templates and long frames around a question cost nothing and match
-nothing. Other numbers, operators, names, "not" or an order turned round make another question of it.
+For nearness words that many rows have say nothing, so templates cost nothing and match nothing. Other
+numbers, operators, names, "not" or an order turned round make another question of it.
 """
 
 import math

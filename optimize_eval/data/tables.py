@@ -1,13 +1,11 @@
 """Tables → examples: CSV, TSV and Parquet, whose cells have the types of their columns.
 
-A number that begins with a zero that counts for nothing, such as a postcode, is a text; so is a column with
-one such cell. An empty cell is null, and in a column of texts the empty text.
+In CSV and TSV a column has the type that all of its cells have: a number that begins with a zero that counts
+for nothing, such as a postcode, is a text, and so is its column. An empty cell is null, in a column of texts
+the empty text. Columns of Parquet whose type JSON has no value for are refused before any record is read.
 
-A row is known by the number of its record and a cell by the number of its column; the reason of a problem
-says on which line of the file that is.
-
-A record is known by its number, and a value by the number of its column. Types that JSON has no value for are
-refused by column, before any record is read.
+A record is known by its number and a value by the number of its column; where the file has lines, the reason
+of a problem says on which one that is.
 """
 
 import csv

@@ -1,8 +1,8 @@
 """What `--model` takes, as one table: specifications of models, their identity, and live ones.
 
-cmd:COMMAND     a program (see program)          toy       knows the answers of what ships
-replay:FILE     recorded outputs (see replay)    silent    always says nothing
-http(s)://…     a program behind HTTP            PROVIDER/MODEL  a provider's model (see models)
+cmd:COMMAND     a program (program_model)           toy       knows the answers of what ships
+replay:FILE     recorded outputs (see replay)       silent    always says nothing
+http(s)://…     a program behind HTTP               PROVIDER/MODEL  a provider's model (provider_model)
 
 A model is its program's files, its recorded outputs, or its name and settings; never a timeout or a key. How
 a scorer is identified is handed in, for it may be of any kind.

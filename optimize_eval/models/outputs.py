@@ -1,11 +1,11 @@
 """What models replied, written down apart from scores, in lines that are sealed as a journal's are.
 
-A kill between a reply and its first score leaves such ones. The first record that takes one over then says
-it, so that each is counted once. Replies of other runs are none: what they took is counted there.
-
 So a resume and a rescore call no model again for what is there already. An output is found by what it depends
 on: the model's identity, the prompt, the task's id and the repeat; a failed call is not written down. In
 memory is only where each line stands.
+
+What a reply took is counted once: the first record that takes it over says so, also after a kill between the
+two. Replies of other runs took nothing here; it is counted there.
 """
 
 import hashlib

@@ -1,8 +1,8 @@
 """What is sent to a program or an endpoint, one question or several, and how its replies are read.
 
-Evaluators are given payloads and answer with scores; models under test, whose contract stands in tasks, are
-given prompts and answer with texts. How a program is started, kept alive, limited and ended is the same for
-both, and command's business.
+A Contract says it for evaluators, which are given payloads and answer with scores (here), and for models,
+which are given prompts and answer with texts (models.program_model). How a program is started, kept alive,
+limited and ended is the same for both, and command's business.
 
 A batch leaves no trace: each element is judged by the rules for single answers, and a batch without a
 usable answer is called again one by one. What may go together is said by the contract.

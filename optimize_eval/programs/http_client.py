@@ -1,7 +1,7 @@
 """POST over pooled connections, with one total deadline and a cap on the body.
 
 The only module that knows the HTTP client (pyreqwest). What a status or a body means is said by those
-who call: served for evaluators, models for models.
+who call: served for evaluators and programs as models, models.live for providers.
 """
 
 import contextlib

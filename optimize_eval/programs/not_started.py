@@ -1,7 +1,5 @@
 """Why a program did not start, what to do about it, and the command that would work in its place.
 
-Looks at files only; whatever cannot be looked at is not suggested.
-
 Looks at files only, and never fails itself: whatever cannot be looked at is taken for missing.
 """
 

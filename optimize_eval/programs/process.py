@@ -1,15 +1,14 @@
 """Other people's programs as processes: a start with three pipes, and an end that leaves nothing behind.
 
-Popen encodes the whole environment again for each process and does more that a call does not need: a quarter
-of what a call costs us. The function under it is private. Where Python is not one of those that it is known
-of, and whenever it refuses, Popen starts the program, or says why it does not start.
+What goes through the pipes is for one_shot and worker, what a status or an output *means* is said in exits,
+why a program did not start at all in not_started. A program runs in its own session, so that its process
+group can be killed as one; what leaves the group is found and ended by leftovers.
 
-The only user of spawn, which starts it. What goes through the pipes is one_shot's and worker's business, what
-a status or an output *means* is said in exits, why a program did not start at all in not_started.
-A program runs in its own session, so that its process group can be killed as one; what leaves the group
-is found and ended by leftovers.
+It is started by the function under Popen, which is private: Popen encodes the whole environment again for
+each process and does more that a call does not need, a quarter of what a call costs us. Where Python is not
+one of those that it is known of, and whenever it refuses, Popen starts the program, or says why it cannot.
 
-Only kill -9 needs it. The shell starts in a millisecond, once for a command, and costs no call anything;
+After kill -9 a watchdog ends what was started: a shell that starts in a millisecond, once for a command.
 PR_SET_PDEATHSIG would be tied to the thread that started a program, and would have to be set after the fork.
 """
 

@@ -1,7 +1,7 @@
 """A program behind HTTP: what it is sent as the body of a POST, its answer as the body of the reply.
 
-An evaluator or a model under test, as the contract says.
-Says what a status and a body mean; connections and deadlines are http's business, retrying is run's.
+An evaluator or a model under test, as the contract says. What a status and a body mean is said here;
+connections and deadlines are http_client's business, retrying is run's.
 """
 
 import threading

@@ -1,14 +1,12 @@
 """Programs kept alive between calls: lines in, lines out, one at a time or several, handed to slots.
 
-A Worker gets one call at a time, from the slot that holds it. A program that declares a window is called
-through pipelined instead, and pool hands workers of either kind to slots. Whatever does not answer what was
-sent breaks the worker; what to do then is decided by command.
+A Worker gets one call at a time, from the slot that holds it; a Window is a program that takes several: slots
+write their lines and wait, and a reader thread hands each its answer. The Pool hands out either kind.
+Whatever does not answer what was sent breaks the worker; what to do then is decided by command. A deadline
+that passes while several answers are owed blames nobody: it breaks the worker, and all are called again.
 
-Slots write their lines and wait; a reader thread hands each answer to its slot. A deadline that passes while
-several answers are owed blames nobody: it breaks the worker, and all are called again.
-
-The second one is started a moment after calls found the first one busy: many runs are over by then. One that
-has not answered yet may still be loading libraries, as long as many calls take, and is given more time.
+The second worker is started a moment after calls found the first one busy: many runs are over by then. One
+that has not answered yet may still be loading libraries, as long as many calls take, and is given more time.
 """
 
 import os

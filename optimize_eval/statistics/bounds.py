@@ -1,13 +1,13 @@
 """Bounds: no worse than a margin, no different by more; by betting for any score, by Tango for 0 and 1.
 
+Differences of scores of 0 and 1 have Tango's score interval (Tango 1998), all other scores from 0 to 1 the
+betting bound, which holds for losses that are rare and large, too: Student's t is far too sure of those. It
+is left to scores without a range, of which nothing holds at any n.
+
 Whoever starts with 1 and bets, number by number, that the mean is above m ends with 20 in at most 5 of 100
 draws if it is not, whatever the numbers are like. Each bet is made of the numbers before it alone, so the
 order of the numbers is one that the data did not choose. The final capitals of several orders may be
 averaged (their highest ones on the way may not). The bound is the m at which this average is 20.
-
-Differences of scores of 0 and 1 have Tango's score interval (Tango 1998), all other scores from 0 to 1 the
-betting bound, which holds for losses that are rare and large, too: Student's t is far too sure of those. It
-is left to scores without a range, of which nothing holds at any n.
 """
 
 import math

@@ -1,16 +1,13 @@
 """Estimates: units, Student's t, means with their intervals, and what an interval is wide from.
 
-The standard library has the normal distribution only, and importing scipy costs over a second.
-
-Wilson 1927. Where scores are no plain zeros and ones, or come in clusters, n is the number of zeros and ones
-that would have the same standard error, so that no interval leaves the range.
-
 The unit of analysis is the example: repeats are averaged before anything here sees them. Clusters are
 groups of examples that belong together (one document, say); they widen intervals. Miller 2024
-(arXiv 2411.00640), Bowyer et al. 2025 (arXiv 2503.01747).
+(arXiv 2411.00640), Bowyer et al. 2025 (arXiv 2503.01747). Repeats average an example's noise away and nothing
+else: the most that any number of them can gain is known before they are made.
 
-Repeats of an example average the noise away and nothing else; more examples narrow an interval whatever it
-is wide from. So the most that any number of repeats can gain is known before they are made.
+Means of zeros and ones have Wilson's interval (1927). Where scores are no plain zeros and ones, or come in
+clusters, its n is the number of zeros and ones that would have the same standard error, so that no interval
+leaves the range. Student's t is computed here: importing scipy costs over a second.
 """
 
 import math

@@ -1,7 +1,8 @@
-"""Differences: candidates on the same examples, exact tests, gaps between splits, families corrected.
+"""Differences: candidates on the same examples, exact tests, gaps between splits, means over tasks.
 
-The tasks are fixed: only which examples they have is chance, so that a task's scores vary around the task's
-own mean. What would come out on other tasks is a mean of task means, which needs nothing of its own.
+Over tasks, the tasks are fixed: only which examples they have is chance, so that a task's scores vary around
+the task's own mean. What would come out on other tasks is a mean of task means, which needs nothing of its
+own.
 """
 
 import math

@@ -1,19 +1,17 @@
 """Power: which difference is found in 80 of 100 runs, and how many examples a difference takes.
 
-It is simulated, always by the same draws. What most runs need was simulated beforehand, since that
-takes up to a fifth of a second; a test holds the table to the simulation.
-
-Planning uses a guess of the standard deviation, a verdict with the standard error that was observed.
 "Found" means: called better by the two-sided test at `ALPHA`, after Holm's correction for `comparisons` that
-are made together (the first step of Holm, so never too hopeful). Three tests, three ways of computing:
+are made together (the first step of Holm, so never too hopeful). Planning uses a guess of the standard
+deviation, a verdict the standard error that was observed. Three tests, three ways of computing:
 
 * `detectable`: paired scores of any kind. From 15 units on (examples, or clusters) by t quantiles; up to 14,
   where all sign flips are counted, by simulated flips of normal draws. None where nothing can ever be found.
 * `detectable_share`: scores of 0 and 1, no clusters: exact McNemar by binomial sums.
 * `examples_needed`, `examples_needed_for_shares`: the same the other way round.
 
-`families.can_decide` and `families.fewest_units` say where the answer is "never", and what it takes.
-All results are on the scale of the scores, for the mean difference of two candidates on the same examples.
+`can_decide` and `fewest_units` say where the answer is "never", and what it takes. Simulations always use the
+same draws; what most runs need stands in a table, since it takes a fifth of a second, and a test holds the
+table to the simulation. All results are on the scale of the scores.
 """
 
 import math

@@ -1,15 +1,14 @@
 """What is counted over repeats or pooled: pass@k, pass^k, calibration, corpus BLEU.
 
-Of all answers that are stated with a confidence of .8, four of five should be right. The Brier score is the
-mean squared difference of confidence and score; the expected calibration error (ECE) is the mean distance
-between them over ten bins of equal width, weighted by how many answers each has. Both are 0 at best.
+For an example with n repeats of which c passed, pass@k and pass^k are the share of the ways to choose k of
+the n: unbiased for every k up to n (Chen et al. 2021, arXiv 2107.03374; Yao et al. 2024, arXiv 2406.12045).
 
-Equal to sacrebleu's corpus_score at its defaults: one to four words, no effective order, exponential
-smoothing of orders without a match. The counts of a sentence are ten numbers: length of the output, length
-of the reference, matched n-grams of each order, n-grams of each order.
+The Brier score is the mean squared difference of confidence and score; the expected calibration error (ECE)
+is the mean distance between them over ten bins of equal width, weighted by how many answers each has.
 
-For an example with n repeats of which c passed, both are the share of the ways to choose k of the n: this is
-unbiased for every k up to n (Chen et al. 2021, arXiv 2107.03374; Yao et al. 2024, arXiv 2406.12045).
+Corpus BLEU equals sacrebleu's corpus_score at its defaults: one to four words, no effective order,
+exponential smoothing of orders without a match. The counts of a sentence are ten numbers: length of the
+output, length of the reference, matched n-grams of each order, n-grams of each order.
 """
 
 import math

@@ -1,7 +1,7 @@
 """A run's folder: made, locked against a second process, written whole or not at all, and removed.
 
-What is not of the run stays. The manifest goes last, so that what a kill leaves is still known as a run, and
-goes with the same command. Whether people want it is confirmed elsewhere.
+Of a removed run, what is not its own stays; run.json goes last, so that what a kill leaves is still known as
+a run, and goes with the same command. Whether people want it is confirmed elsewhere.
 """
 
 import contextlib

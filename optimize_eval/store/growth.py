@@ -1,9 +1,8 @@
 """A run that grows: what a command names joins what the run has; only what contradicts it is refused.
 
 Nothing is taken away: what a command no longer names, and versions that others have superseded, keep their
-records. Whether an evaluator has scored is a question to the ledger.
-
-Names and starts of inputs are for people; the digests of candidates that are fields of examples are for keys.
+records. Whether an evaluator has scored is a question to the ledger. Inputs have names and starts for people;
+candidates that are fields of examples have digests, for keys.
 """
 
 import shlex

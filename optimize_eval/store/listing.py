@@ -1,9 +1,7 @@
-"""What is in a folder of runs and searches, each at a glance, without reading its journal.
+"""What is in a folder of runs and searches, each at a glance, without reading more of a journal than its end.
 
-What leads a search, and what it means that it ended so, is not known here.
-
-Reads no journal but its end, but for searches, and reports what cannot be read as a
-problem of that run alone. The numbers behind a verdict are not known here.
+Only a search's journal of proposals is read. What cannot be read is a problem of that run alone. Who leads,
+what it means that a search ended so, and the numbers behind a verdict are not known here.
 """
 
 import json

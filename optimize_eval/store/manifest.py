@@ -1,10 +1,11 @@
 """What a run is about, as its last command named it in run.json, and the line that resumes it.
 
-Keys that are not there are for their readers to miss, an evaluator's files for who compares them; whether
-axes fit each other is manifest's.
+Its shape is checked when it is read, and that its axes fit each other; then two can be compared. An optional
+key is for its reader to miss, an evaluator's files are for who compares them.
 
-A folder may have been renamed, or come from somebody else: so what is kept is read as words, of which each
-is quoted again, it starts nothing but a command of ours, and the folder is the one that was read.
+A folder may have been renamed, or come from somebody else: so what is kept of a command is read as words,
+each of which is quoted again, it starts nothing but a command of ours, and the folder is the one that was
+read.
 """
 
 import shlex

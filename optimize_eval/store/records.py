@@ -1,9 +1,8 @@
 """The newest record of each unit of a run on disk, typed, in the order of units; and replies they name.
 
-In memory is only where each line stands. Who calls models, and writes the file, is tasks' business.
-
-Read again by each iteration, one after the other, so 100,000 take as little memory as one. What
-numbers are made of them is up to findings.
+Read again by each iteration, one after the other, so 100,000 take as little memory as one; of replies, too,
+only where each stands is in memory. Replies are written by models.outputs; what numbers are made of records
+is up to findings.
 """
 
 import os

@@ -1,8 +1,8 @@
-"""Task files in JSONL: reading and checking them, rendering prompts, post-processing what a model says.
+"""One task: read, solved, scored; and the names that users of task files in JSONL import.
 
-Two dialects (in one of them a record is a task, in the other a file is one and a line an example) become one
-thing, a Task, that says what to send and who scores it. Models are called and replies scored elsewhere. The
-names that users of the format know; each is imported from its module when it is first used.
+Task files in JSONL (two dialects), prompts and tasks in YAML say what is sent to a model and who scores the
+reply. Files are read in `task_files`, `prompts` and `yaml`, texts are rendered in `templates`; `solvers` and
+`scorers` do the rest. Each name of the public ones is imported from its module when it is first used.
 """
 
 from importlib import import_module

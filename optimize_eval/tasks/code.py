@@ -1,11 +1,11 @@
 """Code that tasks bring along, as its callers see it: what it runs in, and its failures in words.
 
-The sandbox is a program that stands alone, beside the shipped evaluators. It tries once what this machine
-has, and says how processes are started in it. Which process runs which code is not said here.
+It runs in processes that are kept alive, and end with those that hold them. They have no secrets of our
+environment, no more memory than `inside` says, and until the deadline of each call. Else they run with the
+user's rights, or enclosed, without these: then code of one task is in no process with another's.
 
-They are kept alive, and end with those that hold them. They have no secrets of our environment, no more
-memory than inside says, and until the deadline of each call; else they run with the user's rights, or
-enclosed, without these (see hosting): then code of one task is in no process with another's.
+The sandbox is a program that stands alone, beside the shipped evaluators. It tries once what this machine
+has, and says how processes are started in it.
 """
 
 import base64

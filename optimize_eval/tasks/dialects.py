@@ -1,10 +1,11 @@
 """The two dialects of task files in JSONL: what a line may say, what is wrong with it, what is sent.
 
-A check yields the faults of one value, worst first; a caller takes the first and goes no further, so that
-each check may rely on those before it.
+In one a record is a task, in the other a file is one and a line an example. A check yields the faults of one
+value, worst first; a caller takes the first and goes no further, so that each check may rely on those before.
 
-A further metric is an evaluator in evaluators/ and a line here. An id names one definition for good: it is
-what `-e @ID` runs, it stands in every result, and boards that differ in it are not compared.
+A metric is an evaluator in evaluators/ and a line here, a rule of post-processing a function. An id names one
+definition for good: it is what `-e @ID` runs, it stands in every result, and boards that differ in it are not
+compared.
 """
 
 import re

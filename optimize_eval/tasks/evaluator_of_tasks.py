@@ -2,7 +2,7 @@
 
 The example is a record of a task file, the candidate a text that stands before the prompt. The task model is
 a model, or the name of one of those that all evaluators of a bench share. Which metric scores is said by the
-record; making its evaluator live is connect's, which is handed in.
+record; what makes its evaluator live is handed in.
 """
 
 import time

@@ -1,6 +1,6 @@
 """The program that runs code of tasks: a line of JSON in, a line of JSON out. It imports nothing of ours.
 
-It runs with the user's rights, and so does the code, unless it was started enclosed (see hosting). Then what
+It runs with the user's rights, and so does the code, unless it was started enclosed (see code). Then what
 it writes is hostile data: code can reach these pipes, and say whatever it likes as its own answer.
 
 {"code": "…", "digest": "…", "function": "…", "arguments": {…}, "_id": "…"}

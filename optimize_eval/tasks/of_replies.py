@@ -1,14 +1,14 @@
 """Evaluators of models' replies: prompt → model → extract → score; and what a reply took, as a score.
 
-A reply without it is scored as an empty text: a wrong answer and no failure, for failures are left out of a
-mean, and a model would gain by replies that nobody can read. A pattern that takes longer than a second is a
-failure, the pattern's.
-
-Less is better, and of scores more is: so each is a number below zero, by which comparisons and gates are
-right as they are. The plain number is side information.
-
 The candidate is the prompt and the task model the name of a model; the reply is what is scored, and what the
 evaluator says of it stands as it is. Making that evaluator live is handed in.
+
+A reply in which nothing is found to extract is scored as an empty text: a wrong answer and no failure, for
+failures are left out of a mean, and a model would gain by replies that nobody can read. A pattern that takes
+longer than a second is a failure, the pattern's.
+
+Of what a reply took less is better, and of scores more is: so each measure is a number below zero, by which
+comparisons and gates are right as they are. The plain number is side information.
 """
 
 import re

@@ -1,10 +1,8 @@
 """Retrieval scored claim by claim: what the judge is asked, and the eleven scores of what it says.
 
-What it is shown is one JSON object, which is data. Replies are objects, too: claims, or a verdict for each of
-the claims. Only Entailment counts as support.
-
-A row of flags is one claim's, with a flag for each passage. A passage is relevant if it supports a claim of
-the target.
+The judge is shown one JSON object, which is data, and replies with one: claims, or a verdict for each claim.
+Only Entailment counts as support. A row of flags is one claim's, with a flag for each passage; a passage is
+relevant if it supports a claim of the target.
 """
 
 import threading

@@ -1,7 +1,7 @@
 """Scorers made live, as one table: code of the task, systems that it looks at, models that judge.
 
-A structured output is held to a schema, and nothing is added to the prompts. Otherwise the system prompt ends
-with one line, which says what to answer with.
+Where a judge's output is structured, it is held to a schema, and nothing is added to the prompts. Otherwise
+the system prompt ends with one line, which says what to answer with.
 """
 
 import threading

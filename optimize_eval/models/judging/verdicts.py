@@ -1,13 +1,11 @@
 """What a judge's reply means: which part is its answer, and a score with side info or why not; pure.
 
-What is wrong with JSON is overlooked where nothing is guessed by it: a raw line feed or an odd escape in a
-text, a comma before the end. It is never overlooked inside the values that decide.
+The answer is one JSON object, also in a fence or among words, else a bare label or number. Among words an
+object counts if it has every key of the form, and never where it stands in what is judged. Of two answers
+neither counts, and a label is never looked for inside a word: nothing is guessed.
 
-It is one JSON object, also in a fence or among words, else a bare label or number. Of two answers neither
-counts. Among words an object counts if it has every key of the form, and never where it stands in what is
-judged.
-
-Nothing is guessed: a label is never found inside a word.
+What is wrong with JSON is overlooked where nothing is guessed by it (a raw line feed or an odd escape in a
+text, a comma before the end), but never inside the values that decide.
 """
 
 import json

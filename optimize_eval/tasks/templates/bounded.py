@@ -1,14 +1,13 @@
-"""Which templates may be rendered in our own process: time and room that they take go with their fields.
+"""Which templates may be rendered in our own process, and which names one takes from outside.
 
 A template says what it does before it is compiled, which would already work out its constants. Loops,
 assignments, calls, arguments of filters and whatever takes a width, compares each with each or repeats a
 text may take any time: such a template is rendered by the host. So is one that does many things, each of
 which may go through a whole field or copy it. What grows (as JSON in JSON does) may be done three times.
 
-Which names a template takes from outside: what it sets within a loop is gone after the loop, as in Jinja.
-
-Jinja's own way to find them would work out constants of a template, which may be endless. Within one scope
-the order does not matter here: a name that is set further down is taken for its own.
+Names are found without Jinja's own way, which would work out constants as well. What a loop sets is gone
+after it; within one scope the order does not matter here: a name that is set further down is taken for its
+own.
 """
 
 from collections.abc import Iterable, Iterator

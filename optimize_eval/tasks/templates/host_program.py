@@ -4,7 +4,7 @@
     →  {"text": "…"} or {"fault": "…", "name": "…", "is_missing": …}
 {"pattern": "…", "within": "…", "_id": "…"}  →  {"text": "…"}, what is found
 
-A "conversation" beside the fields becomes more of them, see there.
+A "conversation" beside the fields becomes more of them, as in hosted.
 """
 
 import json

@@ -1,12 +1,11 @@
-"""The host, as those who render and search see it: one process, started when it is needed, for all of them.
+"""The host, as those who render and search see it; and what templates see of a conversation.
 
-It has a second for each text; one that takes longer is ended with its process, and is a fault. The process
-lives as long as somebody holds it.
+One process, started when it is needed, serves all of them, and lives as long as somebody holds it. It has a
+second for each text; one that takes longer is ended with its process, and is a fault.
 
-What templates see of a conversation: views of {"items": […], "completion": {…}}, which is plain JSON.
-
-An item is a message, a function_call or a function_call_output; the completion is the last reply as its
-server sent it. Our own process and the host make the same views of the same JSON.
+A conversation is plain JSON, {"items": […], "completion": {…}}, of which our own process and the host make
+the same views. An item is a message, a function_call or a function_call_output; the completion is the last
+reply as its server sent it.
 """
 
 import sys

@@ -1,4 +1,5 @@
-"""A task in YAML: its file is read (`yaml_file`), held to tables (`fields`, `*_fields`), and made plain data.
+"""Task files in YAML: a file becomes nodes with their places, then checked values, then a task as plain data.
 
-`loading` puts this together, `making` makes the data. What the values mean is known to `tasks` alone.
+`yaml_file` reads it, `parameters` are put in; what it may say is in tables (`task_fields`, `part_fields`) of
+what `fields` and `snippet_fields` can read. `making` makes the task; `loading` does all of it in order.
 """

@@ -1,9 +1,8 @@
 """A task file → nodes: scalars, `!include`, `$ref`, parameters in texts, and where all of it stands.
 
-Of a task in a folder that was named, this is that folder.
-
 `!include FILE` is the text of a file, stripped; a mapping with `$ref: FILE` is the mapping in that file and
-what stands beside. Both are relative to the file they stand in, and never leave the task's folder.
+what stands beside. Both are relative to the file they stand in, and never leave the task's folder: the file's
+own, or the folder that was named.
 
 A parameter without a value makes a text that is nothing else unknown, and leaves a name in any other, so that
 all that does not depend on it can be checked.
