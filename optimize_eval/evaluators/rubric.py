@@ -1,8 +1,6 @@
 """What a judge is to do: its specification, and reading it from TOML or JSON, all problems at once.
 
 What a rubric is stands in models.judging.form; how it is put to a model, in judge.
-
-What the keys mean is said in rubric, how their plain values are read in rubric_values.
 """
 
 import math

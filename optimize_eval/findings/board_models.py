@@ -3,10 +3,8 @@
 A bench's models are its task models. Each task, a split, has scorers, evaluators that are for it alone; the
 first of them is the board's. An evaluator that was added scores the replies to all tasks once more.
 
-An example's task is its file, or its own record where each record is a task.
-
-Tasks count alike, however many examples they have. What a model did is outcomes', how models compare is
-document's.
+An example's task is its file, or its own record where each record is a task. Tasks count alike, however many
+examples they have. How models compare is said in boards.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """A run of task files → `leaderboard.v1`: models in their order, compared in pairs, and the verdict.
 
 Failures stay apart: a model that did not run all tasks never stands above one that did, and a failure never
-lifts a model. A model's own numbers are models', what it all amounts to in words is verdict's.
+lifts a model. A model's own numbers are made in board_models.
 """
 
 import math

@@ -1,6 +1,6 @@
 """The cells of a run, each read once, in the order of units, without examples that leaked.
 
-Their calls are made and recorded like all others, so another decision needs no new call.
+Calls of examples that leaked are made and recorded like all others, so another decision needs no new call.
 """
 
 from collections import Counter

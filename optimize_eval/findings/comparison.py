@@ -8,8 +8,9 @@ all others on that split are one; so is each other split, each grouping field by
 Pairs of candidates are a family within one evaluator, task model and split. Models that reply to the same
 prompts are compared apart from the prompts, in families of the same kind.
 
-So could what an evaluator skipped for one of the two alone, where that is more than one pair of a hundred:
-else a candidate would lead by having its bad examples skipped.
+A lead has to hold with failures counted against it, and with what an evaluator skipped for one of the two
+alone, where that is more than one pair of a hundred: else a candidate would lead by having its bad examples
+fail or skipped.
 """
 
 from array import array

@@ -1,9 +1,8 @@
 """Two leaderboards against each other: which tasks moved, by how much, which predictions changed.
 
 Where both have their examples, differences are paired; else they are those of independent means, and what
-has no spread has no interval. Pure: boards in, one value out.
-
-They are of all rows that count in each run, be these in the other or not.
+has no spread has no interval. Metrics are of all rows that count in each run, be these in the other or not.
+Pure: boards in, one value out.
 """
 
 import math

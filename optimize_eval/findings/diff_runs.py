@@ -1,14 +1,10 @@
 """Two runs against each other, cell by cell, from their journals, and what only one of them has.
 
-Reads cell by cell, so that only the scores of one pair of cells are held at a time. Which cells and examples
-belong together is store.paired's.
-
-Only of what both runs have: failures, side information and the means of each cell, as in a run's own summary.
+Only the scores of one pair of cells are held at a time. Which cells and examples belong together is said in
+store.beside; failures, side information and means are those of what both runs have.
 
 A run's own summary says nothing is better where what was seen made what is compared, or where leaks are in
-it; no more does a comparison with it. Gates count nothing of this.
-
-How two cells compare is cells', what the numbers are called in words verdict's.
+it; no more does a comparison with it. Gates count nothing of this. The words are diff_verdict's.
 """
 
 import heapq

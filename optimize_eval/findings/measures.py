@@ -1,15 +1,13 @@
 """What is measured besides a mean: pass@k, calibration, BLEU, tasks that count alike, models' replies.
 
-The tasks are fixed: an interval says how far other examples of the same tasks could move the mean. Where a
-task has too few scores to tell that, a mean has no interval, and a difference takes the task as its unit.
-What other tasks could make of it is a question of its own, answered where there are tasks enough.
-
-Read from what judges leave in a score's side information (`usage`, `clamped_from`) and models under test at
-`model`; in words it is what a reader has to know before believing a score.
-
 Each is made of one cell's scored records, and only where these have what it needs: scores of 0 and 1 and
-repeats; a number from 0 to 1 at `confidence` in the side information; the counts that `@bleu` leaves there.
-What models' replies say of themselves is replies'.
+repeats; a number from 0 to 1 at `confidence` in the side information; the counts that `@bleu` leaves there;
+what judges (`usage`, `clamped_from`) and models under test (`model`) leave. In words, the last is what a
+reader has to know before believing a score.
+
+Over tasks, these are fixed: an interval says how far other examples of the same tasks could move the mean.
+Where a task has too few scores to tell that, a mean has no interval, and a difference takes the task as its
+unit. What other tasks could make of it is told apart, where there are tasks enough.
 """
 
 import math

@@ -4,7 +4,7 @@ Without a margin it is missed where a one-sided test at 5 % shows a loss; with o
 is shown to stay below the margin. Units are examples or clusters. What they cannot decide is missed.
 
 Pure: boards and their comparison in, gates out. What a gate is, and how a mean is held against a bound, is
-summary.gates'; how two boards compare is diff.boards'.
+said in gates; how two boards compare, in diff_boards.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -1,9 +1,8 @@
 """The summary of a run: everything that reports are made from, from the journal's records alone.
 
-They are left out as a whole, so that what was known before stays what it was.
-
 Reads each cell once, in the order of units, and puts the numbers of the other modules into the shape that
-others rely on. What the numbers are called in words is verdict's.
+others rely on. An addition that is not complete, or whose files changed, is left out as a whole, so that what
+was known before stays what it was. What the numbers are called in words is verdict's.
 """
 
 from collections import defaultdict

@@ -5,7 +5,7 @@ among several, the interval's lower end holds for all of them; where there is a 
 
 Computed once, stored in summary.json, and used word for word by every report. Nothing is called better
 without a corrected p value, nothing said to carry over for want of evidence, nothing at all while a run is
-not complete. Who won is claims', what a winner's sentence is won's.
+not complete. Who won is decided in winner.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
