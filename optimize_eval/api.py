@@ -311,7 +311,6 @@ def sweep(
         what,
         host.say,
         margins=given.group(RunGateOptions).margin,
-        out=None if handling.fresh else given.get("out"),
         prompting=prompting_of(
             given,
             prompts,

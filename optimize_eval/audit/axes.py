@@ -13,8 +13,6 @@ Record = dict[str, Any]
 def read_axes(path: Path) -> dict[str, Any]:
     """Give what the last command was about; evaluators that were added after it stand apart."""
     told: dict[str, Any] = json.loads(path.read_bytes())
-    if "selection" not in told:
-        return {**told, "additions": told.get("additions", [])}
     chosen = told["selection"]
     evaluators, candidates = (
         {one["name"]: one for one in told[axis] if not one.get("superseded")}

@@ -274,7 +274,7 @@ def prepare_bench(
     scored = _loaded(benchmark, say)
     plan = _planned(benchmark, scored)
     handling.check(plan)
-    folder = folder_of("bench", plan, benchmark.files, out, say)
+    folder = folder_of("bench", plan, benchmark.files, out)
     paths = {source.name: source.file for source in scored.sources}
     kept = {**benchmark.settings, "paths": stored_paths(paths, ()), **gates.kept()}
     refuse_foreign(folder)

@@ -168,7 +168,7 @@ def _prepare_models(
     sources = [*_sources(tasks), *beside.sources]
     plan = bench_plan(scorers, models, sources, repeats=benchmark.repeats, seed=benchmark.seed)
     handling.check(plan)
-    folder = folder_of("bench", plan, benchmark.files, out, say)
+    folder = folder_of("bench", plan, benchmark.files, out)
     plan = replace(plan, specs=writing_to(folder, plan.specs))
     paths = {source.name: source.file for source in sources}
     settings = {**benchmark.settings, "format": DIALECT}

@@ -21,7 +21,6 @@ from optimize_eval.data.selection import EVERYTHING, Selection
 from optimize_eval.run.host import Say
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.replan import OPTIONS
-from optimize_eval.run.resume import recorded_sample
 from optimize_eval.run.splits import SplitSource, choose
 from optimize_eval.store.layout import Layout, Split
 from optimize_eval.store.manifest import OVERLAPS, Manifest, with_overlaps
@@ -79,12 +78,8 @@ def load_splits(
     sample: int | None = None,
     seed: int = 0,
     selection: Selection = EVERYTHING,
-    out: str | None = None,
 ) -> Examples:
-    """Load the files of the splits that are named; all their problems are listed at once.
-
-    `out` is the folder that the run may go on in: what it sampled by an older rule stays.
-    """
+    """Load the files of the splits that are named; all their problems are listed at once."""
     files = {split: path for split, path in named.items() if path is not None}
     check_stdin(files.values())
     is_whole = limit is sample is None and not selection
@@ -94,13 +89,12 @@ def load_splits(
     selected = selection.of(every)
     for note in selection.notes(files, every, selected):
         say(f"note: {note}")
-    recorded = recorded_sample(None if out is None else Path(out), limit, sample, seed)
     take = partial(choose, limit=limit, sample=sample, seed=seed)
     sources = tuple(
         SplitSource(
             name=split,
             file=files[split],
-            examples=take(there, split=split, recorded=recorded.get(split, ())),
+            examples=take(there, split=split),
         )
         for split, there in selected.items()
         if there

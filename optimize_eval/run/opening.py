@@ -8,7 +8,7 @@ from pathlib import Path
 from optimize_eval.run.enclosing import with_ways_of
 from optimize_eval.run.host import Say
 from optimize_eval.run.plan import Plan
-from optimize_eval.run.resume import default_folder, former_folder, open_run
+from optimize_eval.run.resume import default_folder, open_run
 from optimize_eval.run.reuse import reuse
 from optimize_eval.run.settings import Handling
 from optimize_eval.store.folder import hold_lock
@@ -17,18 +17,14 @@ from optimize_eval.store.reusable import known_elsewhere
 from optimize_eval.store.stored import StoredRun, keep_words, say_unnamed
 
 
-def folder_of(stem: str, plan: Plan, paths: Iterable[str | None], out: str | None, say: Say) -> Path:
-    """Choose a run's folder; one that an earlier version named in another way is found, and named.
+def folder_of(stem: str, plan: Plan, paths: Iterable[str | None], out: str | None) -> Path:
+    """Choose a run's folder.
 
     A bench's is named after its files alone: the models are what it compares, and they come and go.
     """
     texts = [] if plan.by_model else [spec.text for spec in plan.specs]
     texts += ["--prompt"] if plan.models and not plan.by_model else []  # which and whose come and go
-    folder = default_folder(stem, texts, paths) if out is None else Path(out)
-    former = former_folder(stem, plan) if out is None and not folder.exists() else None
-    if former:
-        say(f"note: {former} has this run, named by an older rule; resuming it, as with --out {former}")
-    return former or folder
+    return default_folder(stem, texts, paths) if out is None else Path(out)
 
 
 @contextmanager

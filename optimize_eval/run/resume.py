@@ -1,41 +1,21 @@
 """A run begun, continued, extended or started over by a plan: what the folder holds decides."""
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.run.plan import Plan
-from optimize_eval.store.folder import MANIFEST, read_document
+from optimize_eval.store.folder import read_document
 from optimize_eval.store.manifest import Manifest
 from optimize_eval.store.stored import StoredRun, extend, look
 from optimize_eval.store.tried import keep_tried, keep_tried_of_edited
-
-Lines = Mapping[str, Collection[int | None]]
 
 
 def default_folder(stem: str, evaluators: Iterable[str], paths: Iterable[str | None]) -> Path:
     """Name a run's folder after what stays when it grows, as it is written: its evaluators and its data."""
     named = repr((list(evaluators), list(paths))).encode()
     return Path("runs", f"{stem}-{hashlib.sha256(named).hexdigest()[:8]}")
-
-
-def former_folder(stem: str, plan: Plan) -> Path | None:
-    """Find the folder of the same plan that earlier versions named after all of its contents."""
-    folder = Path("runs", f"{stem}-{plan.digest[:8]}")
-    return folder if (folder / MANIFEST).exists() else None
-
-
-def recorded_sample(folder: Path | None, limit: int | None, sample: int | None, seed: int) -> Lines:
-    """Give the lines of the same sample in a run that began with an earlier version, by split."""
-    if folder is None or sample is None or not (document := read_document(folder)):
-        return {}
-    settings, chosen = document.get("settings", {}), document["selection"]
-    is_same = (settings.get("limit"), settings.get("sample"), chosen["seed"]) == (limit, sample, seed)
-    is_of_first = document.get("upgraded") or (folder / f"{MANIFEST}.v1").exists()
-    return (
-        {split["name"]: set(split["lines"]) for split in chosen["splits"]} if is_same and is_of_first else {}
-    )
 
 
 def open_run(

@@ -5,7 +5,7 @@ What cannot be found is refused with its line, before anything is called.
 
 import hashlib
 import heapq
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from optimize_eval.base import strict_json
@@ -249,16 +249,12 @@ def choose(
     limit: int | None,
     sample: int | None,
     seed: int,
-    recorded: Collection[int | None] = (),
 ) -> tuple[Example, ...]:
     """Take the first `limit` examples, then `sample` of them by a seed, in the file's order.
 
-    A smaller sample is a part of a larger one, so a run that grows calls no example twice. Earlier
-    versions chose otherwise: `recorded` are the lines of such a run's very same sample, which stay.
+    A smaller sample is a part of a larger one, so a run that grows calls no example twice.
     """
     taken = examples[:limit]
-    if recorded:
-        return tuple(example for example in taken if example.line in recorded)
     if sample is None or sample >= len(taken):
         return tuple(taken)
     texts = {example.line: f"{seed} {split} {example.line}" for example in taken}

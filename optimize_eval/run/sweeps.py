@@ -116,10 +116,9 @@ def load_comparison(
     say: Say,
     *,
     margins: Sequence[str] = (),
-    out: str | None = None,
     prompting: Prompting | None = None,
 ) -> SweepInputs:
-    """Load what options name: candidates `named` or in `fields`; the run may go on in the folder `out`."""
+    """Load what options name: candidates `named` or in `fields`."""
     check_stdin(what.files.values(), named)
     examples = load_splits(
         what.files,
@@ -128,7 +127,6 @@ def load_comparison(
         sample=what.sample,
         seed=what.seed,
         selection=parse_selection(what.filters, what.ids),
-        out=out,
     )
     if prompting:
         prompting.check(examples.sources, say)
@@ -217,7 +215,7 @@ def prepare(
     plan = comparison.plan()
     _note_twice(plan, say)
     handling.check(plan)
-    folder = folder_of(stem, plan, comparison.examples.paths, out, say)
+    folder = folder_of(stem, plan, comparison.examples.paths, out)
     refuse_foreign(folder)
     before = settings_in(folder, fresh=handling.fresh)
     after: dict[str, Any] = {} if chosen_after is None else {CHOSEN_AFTER: chosen_after}

@@ -24,8 +24,16 @@ from optimize_eval.base import files, strict_json
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.store.journal import has_damaged_start, no_room, sync_folder
-from optimize_eval.store.manifest import BENCH, MISSHAPEN, BeforeRelease, Manifest, NotARun, say_edited
-from optimize_eval.store.run_document import FIRST_SCHEMA, SCHEMA, Document, selected, upgraded
+from optimize_eval.store.manifest import (
+    BENCH,
+    MISSHAPEN,
+    BeforeRelease,
+    Manifest,
+    NotARun,
+    check_document,
+    say_edited,
+)
+from optimize_eval.store.run_document import SCHEMA, Document, selected
 
 MANIFEST, JOURNAL, SUMMARY = "run.json", "journal.jsonl", "summary.json"
 LEADERBOARD = "leaderboard.json"  # of a bench
@@ -34,9 +42,7 @@ LOCK = "lock"
 TRIED = "tried.json"  # what was tried before --fresh, or where --reuse took scores from
 SEARCH, PROPOSALS, EVALUATIONS = "search.json", "search.jsonl", "evaluations.jsonl"  # of a search
 BOARDS = "leaderboard*.json"  # made from a run of tasks, and made again at its end
-_OWN = frozenset(
-    {MANIFEST, f"{MANIFEST}.v1", JOURNAL, SUMMARY, OUTPUTS, LOCK, SEARCH, PROPOSALS, EVALUATIONS, TRIED}
-)
+_OWN = frozenset({MANIFEST, JOURNAL, SUMMARY, OUTPUTS, LOCK, SEARCH, PROPOSALS, EVALUATIONS, TRIED})
 
 _USUAL = "runs"  # where commands make the folders of runs
 _LONG = 20  # items of a list that stand on a line each
@@ -45,6 +51,7 @@ _HELD = frozenset({errno.EWOULDBLOCK, errno.EACCES})
 _A_LOOK = 0.05  # seconds, a thousand times as long as one takes
 OUTPUTS_SCHEMA = "optimize-eval.outputs.v1"
 _OURS = "optimize-eval."
+_OLDER = "optimize-eval.run.v1"
 _OURS_AT = b'{"schema":"optimize-eval.'
 _GLANCE = 200  # bytes at the start of each of our files that say whose it is
 
@@ -197,7 +204,7 @@ def settings_in(folder: Path, *, fresh: bool) -> Mapping[str, Any]:
 
 
 def read_document(folder: Path) -> Document | None:
-    """Read run.json, of this version or the first; None where there is none."""
+    """Read run.json; None where there is none."""
     try:
         document = strict_json.loads_own(files.load(folder / MANIFEST, files.OF_A_RUN))
     except (FileNotFoundError, NotADirectoryError):
@@ -208,18 +215,23 @@ def read_document(folder: Path) -> Document | None:
             f"{folder / MANIFEST} cannot be read: {reason}",
             hint="put back the run.json that it had, or name another folder",
         ) from None
-    if not isinstance(document, dict) or document.get("schema") not in (SCHEMA, FIRST_SCHEMA):
-        schema = document.get("schema") if isinstance(document, dict) else None
+    schema = document.get("schema") if isinstance(document, dict) else None
+    if schema == _OLDER:
+        raise _before_release(folder)
+    if schema != SCHEMA:
         what = (
             f"of another version ({schema})"
             if str(schema).startswith(_OURS)
             else "not a run of optimize-eval"
         )
         raise NotARun(f"{folder / MANIFEST} is {what}", hint="name another folder")
-    document = upgraded(document)
+    try:
+        check_document(document)
+    except MISSHAPEN as error:
+        raise say_edited(error) from None
     if document["kind"] == BENCH and not document.get("models"):
         raise _before_release(folder)
-    return document
+    return dict(document)
 
 
 def refuse_older(folder: Path) -> None:
@@ -238,16 +250,6 @@ def _before_release(folder: Path) -> BeforeRelease:
 
 
 def write_document(folder: Path, document: Document) -> None:
-    """Write run.json; one of the first version is kept beside it."""
-    path = folder / MANIFEST
-    first = path.with_name(f"{MANIFEST}.v1")
-    if document.pop("upgraded", False) and path.exists() and not first.exists():
-        _put(first, path.read_bytes().removesuffix(b"\n"))  # no link: not every file system has them
-    write_manifest(folder, document)
-
-
-def write_manifest(folder: Path, document: Document) -> None:
-    """Write run.json as it is, of any version."""
     _put(folder / MANIFEST, _write_for_people(document))
 
 
@@ -324,7 +326,7 @@ def refuse_foreign(folder: Path) -> None:
 
 _NAMES = (  # in the order in which they go
     *(SUMMARY, "report.html", "some.html", "diff.html", OUTPUTS, SEARCH, EVALUATIONS, PROPOSALS),
-    *(TRIED, JOURNAL, f"{MANIFEST}.v1", MANIFEST, LOCK),
+    *(TRIED, JOURNAL, MANIFEST, LOCK),
 )
 _PATTERNS = (
     BOARDS,

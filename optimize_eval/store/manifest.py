@@ -269,10 +269,8 @@ def is_bench(manifest: Manifest) -> bool:
 
 
 def kind_of(manifest: Manifest) -> str:
-    """Say which command made a run; the first version of run.json had that among the settings."""
-    settings = manifest.get("settings")
-    was_bench = isinstance(settings, dict) and settings.get("bench")
-    return str(manifest.get("kind", BENCH if was_bench else RUN))
+    """Say which command made a run."""
+    return str(manifest.get("kind", RUN))
 
 
 def additions_of(manifest: Manifest) -> list[dict[str, Any]]:
@@ -396,8 +394,8 @@ def read_split(split: Mapping[str, Any], manifest: Mapping[str, Any]) -> Split:
         sha256=tuple(split["sha256"]),
         clusters=None if split["clusters"] is None else tuple(split["clusters"]),
         groups={path: tuple(labels) for path, labels in split["groups"].items()},
-        names=tuple(split.get("names", ())),  # an older run has neither these
-        inputs=tuple(split.get("inputs", ())),  # nor these
+        names=tuple(split.get("names", ())),
+        inputs=tuple(split.get("inputs", ())),
     )
 
 

@@ -11,10 +11,9 @@ from typing import Any
 
 from optimize_eval.store.layout import CellName, name_in_cells, versions_of
 from optimize_eval.store.ledger import UnitTable
-from optimize_eval.store.manifest import MISSHAPEN, Manifest, check_document, check_shape, kind_of, say_edited
+from optimize_eval.store.manifest import Manifest
 
 SCHEMA = "optimize-eval.run.v2"
-FIRST_SCHEMA = "optimize-eval.run.v1"
 
 Document = dict[str, Any]
 
@@ -128,20 +127,8 @@ def cells_among(
         )
 
 
-def upgraded(document: Document) -> Document:
-    """Read run.json of the first version as one of this; raises NotARun where it is not as it was written."""
-    try:
-        if document["schema"] != SCHEMA:
-            check_shape(document)
-            document = {**document_of(document), "upgraded": True}
-        check_document(document)
-    except MISSHAPEN as error:
-        raise say_edited(error) from None
-    return document
-
-
 def document_of(first: Manifest) -> Document:
-    """Make the document of a run that has just what a manifest says, which may be of the first version."""
+    """Make the document of a run that has just what a manifest says."""
     added = [*first.get("additions", ())]
     evaluators = [*first["evaluators"], *added]
     names = [evaluator["name"] for evaluator in evaluators]
@@ -154,8 +141,7 @@ def document_of(first: Manifest) -> Document:
     return {
         "schema": SCHEMA,
         **{key: first[key] for key in _KEPT if key in first},
-        "kind": kind_of(first),
-        "id": first.get("journal_plan", first["plan"]),
+        "id": first["plan"],
         "evaluators": evaluators,
         "candidates": first["candidates"],
         "task_models": models,

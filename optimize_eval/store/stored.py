@@ -36,7 +36,6 @@ from optimize_eval.store.folder import (
     read_document,
     read_manifest,
     write_document,
-    write_manifest,
 )
 from optimize_eval.store.growth import ExampleTexts, Growth, with_texts
 from optimize_eval.store.layout import CellName, Layout
@@ -179,7 +178,7 @@ def extend(
     """Make a locked folder ready for a session of what a manifest says, and say what of it is known."""
     if fresh:
         made = folder.glob(BOARDS)
-        old = SUMMARY, OUTPUTS, JOURNAL, MANIFEST, f"{MANIFEST}.v1"
+        old = SUMMARY, OUTPUTS, JOURNAL, MANIFEST
         for path in (*made, *(folder / name for name in old)):
             path.unlink(missing_ok=True)
     known = read_document(folder)
@@ -315,8 +314,7 @@ def write_note(run: str, text: str) -> None:
 
 def keep_words(run: StoredRun, note: str | None, command: str) -> StoredRun:
     """Note a text of a run whose folder is held, and who works on it; None leaves the note that it has."""
-    words = {} if run.document.get("upgraded") else {_COMMAND: command}  # a first version stays what it was
-    words |= {} if note is None else {_NOTE: note}
+    words = {_COMMAND: command, **({} if note is None else {_NOTE: note})}
     if _with(run.document, words) == run.document:
         return run
     _write(run.folder, words)
@@ -335,9 +333,9 @@ def check_note(text: str | None) -> str | None:
 
 
 def _write(folder: Path, words: Mapping[str, str]) -> None:
-    """Change these words in run.json, of any version, and nothing else."""
+    """Change these words in run.json, and nothing else."""
     document = strict_json.loads_own(files.load(folder / MANIFEST, files.OF_A_RUN))
-    write_manifest(folder, _with(document, words))
+    write_document(folder, _with(document, words))
 
 
 def _with(manifest: Manifest, words: Mapping[str, str]) -> Manifest:

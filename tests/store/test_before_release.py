@@ -17,14 +17,17 @@ REFUSED = (
 )
 
 
-@pytest.fixture
-def old(cli: Cli, tmp_path: Path) -> Path:
-    """Give a bench whose models are no axis of its own, beside one of today."""
+@pytest.fixture(params=["run.json of version 1", "models as evaluators"])
+def old(cli: Cli, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """Give a bench in an older format beside one of today."""
     for name in ("old", "now"):
         done = cli(*BENCH, "--out", name)
         assert done.status == 0, done.stderr
     document: dict[str, Any] = orjson.loads((tmp_path / "old" / "run.json").read_bytes())
-    del document["models"]
+    if request.param == "models as evaluators":
+        del document["models"]
+    else:
+        document = {"schema": "optimize-eval.run.v1", "plan": document["id"]}
     (tmp_path / "old" / "run.json").write_bytes(orjson.dumps(document))
     return tmp_path / "old"
 

@@ -83,7 +83,6 @@ def run(
         what,
         output.say,
         margins=demanded.margin,
-        out=None if handling.fresh else place.out,
         prompting=prompting,
     )
     stem, limits, after = Path(sweep.path).stem if sweep else "run", gates_of(demanded), None

@@ -85,7 +85,7 @@ def _examples(options: Mapping[str, Any], sources: Iterable[SplitSource]) -> lis
         Where(every[name].file, example)
         for name, examples in selected.items()
         if examples
-        for example in choose(examples, split=name, recorded=(), **how)
+        for example in choose(examples, split=name, **how)
     ]
 
 
