@@ -229,8 +229,9 @@ def test_a_prompt_file_that_is_no_prompt_is_refused_by_its_place(cli: Cli, tmp_p
         "a.json": ('[{"role": "users", "content": "x"}]', "message 1: the role 'users' is none of system"),
         "b.json": ('[{"role": "user", "content": [{"type": "image_url"}]}]', "images and other parts"),
         "c.yaml": ("user: x\nuser: y\n", "the key 'user' is given twice"),
-        "deep.yaml": ("[" * 25_000, "nested too deeply (at line 1)"),
-        "steps.yaml": ("- " * 25_000, "nested too deeply (at line 1)"),
+        "d.yaml": ("user: a: b\n", "this is no YAML here: `user: a: b`; check"),
+        "deep.yaml": ("[" * 25_000, "nested too deeply (at line 1, column "),
+        "steps.yaml": ("- " * 25_000, "nested too deeply (at line 1, column "),
         "d.toml": ("user = ,", "d.toml:1"),
         "e.json": ("{}", "there are no messages in it"),
         "f.md": (
