@@ -111,7 +111,7 @@ def _evaluator(given: object, called: str, defaults: EvaluatorSpec) -> Evaluator
 
 def candidates_of(given: OneCandidate | Iterable[OneCandidate]) -> list[CandidatePath | Candidate]:
     """Read candidates: a text is a file, a glob or a JSONL list; a mapping has texts by their names."""
-    return [found for one in listed_as("candidate", given) for found in _candidates(one)]
+    return [candidate for one in listed_as("candidate", given) for candidate in _candidates(one)]
 
 
 def _candidates(given: object) -> list[CandidatePath | Candidate]:
@@ -127,7 +127,7 @@ def _candidates(given: object) -> list[CandidatePath | Candidate]:
 
 def prompts_of(given: OnePrompt | Iterable[OnePrompt]) -> list[str | Candidate]:
     """Read prompts: a text is a file or a glob; a mapping has texts or messages by their names."""
-    named = [found for one in listed_as("prompt", given) for found in _candidates(_with_texts(one))]
+    named = [candidate for one in listed_as("prompt", given) for candidate in _candidates(_with_texts(one))]
     return [one.path if isinstance(one, CandidatePath) else one for one in named]
 
 

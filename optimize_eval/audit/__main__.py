@@ -105,9 +105,9 @@ def differences(
         case list() | tuple() if isinstance(stored, list):
             if len(stored) != len(again):
                 yield f"the length of {path}", len(stored), len(again)
-            for place, (one, other) in enumerate(zip(stored, again, strict=False)):
+            for index, (one, other) in enumerate(zip(stored, again, strict=False)):
                 inner = "" if isinstance(other, dict) else kind
-                yield from differences(one, other, kinds, f"{path}[{place}]", inner, is_older=is_older)
+                yield from differences(one, other, kinds, f"{path}[{index}]", inner, is_older=is_older)
         case dict() if path == "leakage" and is_older:  # as earlier versions counted
             many = sum(len(one["rows"]) for one in again.values())
             yield from differences(stored, many, kinds, path, kind, is_older=is_older)

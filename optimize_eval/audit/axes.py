@@ -25,8 +25,8 @@ def read_axes(path: Path) -> dict[str, Any]:
         "additions": [evaluators[name] for name in chosen["added"]],
         "candidates": [candidates[name] for name in chosen["candidates"]],
         "splits": [
-            {**one, "sha256": [digests[one["name"]][line] for line in one["lines"]]}
-            for one in chosen["splits"]
+            {**split, "sha256": [digests[split["name"]][line] for line in split["lines"]]}
+            for split in chosen["splits"]
         ],
         "settings": told["settings"],
         "models": told.get("models", []),
@@ -101,9 +101,9 @@ def newest_records(
     counts: Callable[[dict[str, Any]], bool] | None,
 ) -> NewestRecords:
     """Read a journal; a record counts from where its evaluator, as it is now, begins."""
-    since = {one["name"]: one.get("since", 0) for one in entries}
-    sound = {one["name"]: max(one.get("since", 0), one.get("sound_since", 0)) for one in entries}
-    sound_models = {one["name"]: one.get("sound_since", 0) for one in models}
+    since = {entry["name"]: entry.get("since", 0) for entry in entries}
+    sound = {entry["name"]: max(entry.get("since", 0), entry.get("sound_since", 0)) for entry in entries}
+    sound_models = {model["name"]: model.get("sound_since", 0) for model in models}
     found = NewestRecords()
     for offset, length, record in _lines(path):
         if _COUNTING.intersection(record):

@@ -198,8 +198,8 @@ def _alike(rows: Sequence[Told], winner: Told, pairs: Sequence[Told], run: Journ
     name, split = winner["candidate"], run.deciding
     marks = {frozenset((d["a"], d["b"])): d["mark"] for d in pairs}
     if not pairs:
-        others = [one for one in run.candidates if one not in {name, run.baseline}]
-        cells = {one: run.cells[*run.primary, split, one] for one in run.candidates}
+        others = [candidate for candidate in run.candidates if candidate not in {name, run.baseline}]
+        cells = {candidate: run.cells[*run.primary, split, candidate] for candidate in run.candidates}
         also = run.also_tried([(*run.primary, split)])
         found = held_differences(
             {one: compare(cells[one].means, cells[name].means, run, split) for one in others},

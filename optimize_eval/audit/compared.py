@@ -23,7 +23,7 @@ _FEWEST = 10  # units of a hint, examples of a flagged gap
 
 def mean_of(values: Values, labels: numerics.Labels, *, is_clustered: bool, is_unit: bool) -> Told:
     """Estimate the mean of the examples that have a score."""
-    at = [place for place, value in enumerate(values) if value is not None]
+    at = [index for index, value in enumerate(values) if value is not None]
     there = [value for value in values if value is not None]
     mean = numerics.average(there)
     told: Told = {"mean": mean, "se": None, "ci": None, "method": None, "n": len(at), "df": None}

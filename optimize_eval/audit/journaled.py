@@ -40,23 +40,23 @@ def _skip(
     records: RecordsByUnit, manifest: Record, task: Record, applied: dict[str, Record], of_outcomes: set[str]
 ) -> bool:
     waits = False
-    keys = {one["evaluator"]: one["key"] for one in task["scorers"]}
+    keys = {scorer["evaluator"]: scorer["key"] for scorer in task["scorers"]}
     entries = [*manifest["evaluators"], *manifest["additions"]]
     for split in manifest["splits"]:
         for candidate in manifest["candidates"]:
             for model in manifest["task_models"]:
                 scorers = [
-                    one
-                    for one in entries
-                    if one["name"] in keys and split["name"] in one.get("splits", [split["name"]])
+                    entry
+                    for entry in entries
+                    if entry["name"] in keys and split["name"] in entry.get("splits", [split["name"]])
                 ]
                 where = (model, split["name"], candidate["name"])
                 digest = _digest(records, where, split, manifest["repeats"], scorers, keys)
                 waits = waits or bool(scorers and digest not in applied)
                 for rule, places in applied.get(digest, {}).get("excluded_by", {}).items():
                     for line, repeat in places:
-                        for one in scorers:
-                            record = records.get((one["name"], *where, line, repeat), {})
+                        for scorer in scorers:
+                            record = records.get((scorer["name"], *where, line, repeat), {})
                             _turn(record, rule)
                             record["by_outcome"] = record.get("by_outcome", False) or rule in of_outcomes
     return waits
@@ -79,7 +79,7 @@ def _digest(
     keys: dict[str, str],
 ) -> str:
     model, name, candidate = where
-    about = [candidate, model, name, [[keys[one["name"]], one.get("sha256")] for one in scorers]]
+    about = [candidate, model, name, [[keys[scorer["name"]], scorer.get("sha256")] for scorer in scorers]]
     digest = hashlib.sha256(_json([about, split["sha256"]]))
     for line in split["lines"]:
         for repeat in range(1, repeats + 1):
@@ -92,9 +92,9 @@ def _digest(
 def _told(
     records: RecordsByUnit, unit: tuple[Any, ...], scorers: list[Record], keys: dict[str, str]
 ) -> Iterator[tuple[str, Any]]:
-    for one in scorers:
-        if record := records.get((one["name"], *unit)):
-            yield keys[one["name"]], [record["outcome"], record.get("output"), record.get("side_info")]
+    for scorer in scorers:
+        if record := records.get((scorer["name"], *unit)):
+            yield keys[scorer["name"]], [record["outcome"], record.get("output"), record.get("side_info")]
 
 
 def _json(value: Any) -> bytes:
@@ -106,8 +106,8 @@ _THOUGHTS = ("<think>", "<thinking>", "<|channel|>analysis")
 
 def told_of(where: Record, records: list[Record]) -> Record | None:
     """Count over the scored records of one cell; None where none of them is a reply that says anything."""
-    sides = [one["side_info"] for one in records]
-    replies = [one.get("replied", {}) for one in records]
+    sides = [record["side_info"] for record in records]
+    replies = [record.get("replied", {}) for record in records]
     tables = [
         [one for one in (side.get("usage"), reply, side.get("model")) if isinstance(one, dict) and one]
         for side, reply in zip(sides, replies, strict=True)
@@ -118,10 +118,10 @@ def told_of(where: Record, records: list[Record]) -> Record | None:
         if (many := sum(reply.get(key) is True for reply in replies))
     }
     names = [
-        next((one["answered_by"] for one in found if isinstance(one.get("answered_by"), str)), None)
-        for found in tables
+        next((one["answered_by"] for one in table if isinstance(one.get("answered_by"), str)), None)
+        for table in tables
     ]
-    cut_off = [any(one.get("finish_reason") == "length" for one in found) for found in tables]
+    cut_off = [any(one.get("finish_reason") == "length" for one in table) for table in tables]
     off = [_beyond(side) for side in sides if isinstance(side.get("usage"), dict)]
     thoughts = [str(side.get("output", "")).strip().lower().startswith(_THOUGHTS) for side in sides]
     counted = Counter(name for name in names if name is not None)
@@ -172,7 +172,7 @@ class CellRecords:
 
     @property
     def means(self) -> Values:
-        return [average(one) for one in self.scores]
+        return [average(score) for score in self.scores]
 
     @property
     def failed(self) -> int:
@@ -199,7 +199,7 @@ class CellRecords:
         """Give what a board tells of repeats, their scores; where some failed, which ones is not known."""
         parts = zip(self.scores, self.failures, self.skips, strict=True)
         return [
-            {"predictions": [{"score": one} for one in scores]}
+            {"predictions": [{"score": score} for score in scores]}
             if len(scores) > 1 and not failures and not skips
             else {}
             for scores, failures, skips in parts
@@ -207,7 +207,7 @@ class CellRecords:
 
     def skipped_beside(self, other: "CellRecords") -> list[int]:
         """Count what was skipped more than for the other, by example; nothing where that is hardly ever."""
-        own, its = ([sum(not rules for _, rules in one) for one in cell.skips] for cell in (self, other))
+        own, its = ([sum(not rules for _, rules in skip) for skip in cell.skips] for cell in (self, other))
         pairs = sum(bool(a and b) for a, b in zip(self.scores, other.scores, strict=True))
         if sum(a != b for a, b in zip(own, its, strict=True)) * 100 <= pairs:
             return [0] * len(own)
@@ -384,7 +384,7 @@ def read(folder: Path) -> JournaledRun:
     """Read a run; additions that are not complete, or that changed, are left out."""
     manifest = read_axes(folder / "run.json")
     entries = [*manifest["evaluators"], *manifest["additions"]]
-    models = [one for one in manifest.get("models", ()) if not one.get("superseded")]
+    models = [model for model in manifest.get("models", ()) if not model.get("superseded")]
     found = newest_records(folder / "journal.jsonl", entries, models, manifest.get("counts"))
     waits = skip_excluded(found.records, manifest, found.rules)
     settings = manifest.get("settings", {})
@@ -397,19 +397,19 @@ def read(folder: Path) -> JournaledRun:
         one["name"]: _split(one, counting(one, leaks.get(one["name"])), settings)
         for one in manifest["splits"]
     }
-    own_splits = {one["name"]: one["splits"] for one in entries if "splits" in one}
+    own_splits = {entry["name"]: entry["splits"] for entry in entries if "splits" in entry}
     done, shares = _standing(manifest, every, entries, found.records)
     of_scores = {key: one for key, one in found.records.items() if one["outcome"] == "scored"}
     scored, _ = _standing(manifest, every, entries, of_scores)
     whole = {name for name in done if done[name] == shares.get(name)} - found.changed
-    added = {one["name"] for one in manifest["additions"]}
-    kept = [one for one in entries if one["name"] not in added or one["name"] in whole]
+    added = {addition["name"] for addition in manifest["additions"]}
+    kept = [entry for entry in entries if entry["name"] not in added or entry["name"] in whole]
     names = [one["name"] for one in kept]
     changed_models = found.changed_models.intersection(manifest["task_models"])
     run = JournaledRun(
         evaluators=names,
         ranges={one["name"]: one["score_range"] for one in kept},
-        candidates=[one["name"] for one in manifest["candidates"]],
+        candidates=[candidate["name"] for candidate in manifest["candidates"]],
         task_models=manifest["task_models"],
         compares_models=bool(manifest.get("models")) and not own_splits,
         splits=splits,
@@ -445,7 +445,7 @@ def read(folder: Path) -> JournaledRun:
                 "scored": scored[name],
                 "changed": name in found.changed,
             }
-            for name in (one["name"] for one in entries if one not in kept)
+            for name in (entry["name"] for entry in entries if entry not in kept)
         ],
         tries=tried_in(folder, manifest, found.lines),
     )
@@ -475,12 +475,12 @@ def _standing(
     """Count by evaluator what is recorded of the last command's units, and how many these are."""
     repeats = manifest["repeats"]
     axes = (
-        {one["name"] for one in manifest["candidates"]},
+        {candidate["name"] for candidate in manifest["candidates"]},
         set(manifest["task_models"]),
         {(split.name, line) for split in splits.values() for line in split.lines},
     )
     done = Counter(key[0] for key in records if _is_named(key, axes, repeats))
-    return done, {one["name"]: _share(axes, one.get("splits")) * repeats for one in entries}
+    return done, {entry["name"]: _share(axes, entry.get("splits")) * repeats for entry in entries}
 
 
 def _split(entry: dict[str, Any], places: list[int], settings: dict[str, Any]) -> JournaledSplit:
@@ -499,7 +499,7 @@ def _count_apart(run: JournaledRun, every: dict[str, JournaledSplit], records: R
         for line in set(every[where[2]].lines).difference(run.splits[where[2]].lines):
             units = product(run.candidates, [line], range(1, run.repeats + 1))
             outcomes = (records.get((*where, *unit), {}).get("outcome") for unit in units)
-            run.apart.update(one for one in outcomes if one)
+            run.apart.update(outcome for outcome in outcomes if outcome)
 
 
 def _share(axes: tuple[set[Any], ...], own: list[str] | None) -> int:

@@ -123,7 +123,7 @@ def _units(tasks: Sequence[Pairs], *, is_fixed: bool) -> Pairs:
 def _test(units: Pairs, se: float, seed: int, *, may_flip: bool) -> tuple[float, str]:
     moves = [y - x for x, y in units]
     if {score for pair in units for score in pair} <= {0, 1}:
-        return numerics.mcnemar(sum(one > 0 for one in moves), sum(one < 0 for one in moves)), "mcnemar"
+        return numerics.mcnemar(sum(move > 0 for move in moves), sum(move < 0 for move in moves)), "mcnemar"
     mean = sum(moves) / len(moves)
     if not se:
         return (2.0 ** (1 - len(moves)) if mean else 1.0), "flip_exact"
@@ -323,9 +323,9 @@ def _model(run: JournaledRun, place: _Place, tasks: Sequence[BoardTask]) -> Told
 def _joined(cells: Sequence[CellRecords]) -> CellRecords:
     """Put a model's cells one after the other; scores on a board are from 0 to 1."""
     return CellRecords(
-        scores=[one for cell in cells for one in cell.scores],
-        failures=[one if cell.is_unit else [] for cell in cells for one in cell.failures],
-        skips=[one for cell in cells for one in cell.skips],
+        scores=[score for cell in cells for score in cell.scores],
+        failures=[failure if cell.is_unit else [] for cell in cells for failure in cell.failures],
+        skips=[skip for cell in cells for skip in cell.skips],
         is_unit=True,
         whole=[one for cell in cells for one in cell.whole],
         ruled=[one for cell in cells for one in cell.ruled],
@@ -335,9 +335,9 @@ def _joined(cells: Sequence[CellRecords]) -> CellRecords:
 
 def _replies(run: JournaledRun, place: _Place) -> list[Told]:
     return [
-        one
-        for one in run.replies
-        if one["evaluator"] in place.evaluators and one["task_model"] in {None, place.name}
+        reply
+        for reply in run.replies
+        if reply["evaluator"] in place.evaluators and reply["task_model"] in {None, place.name}
     ]
 
 

@@ -22,9 +22,9 @@ def leaked_in(manifest: Told, settings: Told) -> dict[str, Told]:
         return {}  # tasks
     overlaps, keeps = settings.get("overlaps", {}), settings.get("leaks") == "keep"
     told = {}
-    for place, split in enumerate(manifest["splits"]):
+    for index, split in enumerate(manifest["splits"]):
         known = overlaps.get(split["name"])
-        rows = _of_bytes(manifest["splits"][:place], split)
+        rows = _of_bytes(manifest["splits"][:index], split)
         if known is not None:  # what run.json has, and equal lines that it should have
             listed = {row[0] for row in known["leaks"]}
             rows = [*known["leaks"], *(row for row in rows if row[0] not in listed)]
@@ -98,9 +98,9 @@ def overlaps_again(settings: Told) -> dict[str, Told]:
     """Find leaks, copies and values of each split whose file, and those before it, are as they were."""
     files = rows_as_recorded(settings)
     found: dict[str, Told] = {}
-    for place, (name, rows) in enumerate(files.items()):
+    for index, (name, rows) in enumerate(files.items()):
         leaks: list[list[Any]] = []
-        for before in list(files)[:place]:
+        for before in list(files)[:index]:
             gone = {row[0] for row in leaks}
             left = [row for row in rows if row.line not in gone]
             leaks += [[line, before, *like] for line, *like in leaks_again(files[before], left)]

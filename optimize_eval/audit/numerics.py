@@ -171,10 +171,10 @@ def bet_low(values: Sequence[float], seed: int) -> float:
 def _stakes(shares: Sequence[float]) -> list[float]:
     n, squares, stakes = len(shares), [0.25], []
     sums = list(accumulate(shares, initial=0.5))
-    for place, share in enumerate(shares):
-        variance = squares[-1] / (place + 1)
+    for index, share in enumerate(shares):
+        variance = squares[-1] / (index + 1)
         stakes.append(math.sqrt(2 * math.log(20) / n / variance))
-        squares.append(squares[-1] + (share - sums[place + 1] / (place + 2)) ** 2)
+        squares.append(squares[-1] + (share - sums[index + 1] / (index + 2)) ** 2)
     return stakes
 
 
@@ -230,7 +230,7 @@ def holm(p_values: Sequence[float], others: int = 0) -> list[float]:
     ranked = sorted(range(len(p_values)), key=lambda place: p_values[place])
     steps = [min(1.0, p_values[place] * (len(ranked) + others - rank)) for rank, place in enumerate(ranked)]
     corrected = dict(zip(ranked, accumulate(steps, max), strict=True))
-    return [corrected[place] for place in range(len(p_values))]
+    return [corrected[index] for index in range(len(p_values))]
 
 
 def is_decidable(units: int, comparisons: int) -> bool:

@@ -30,7 +30,7 @@ def passes_of(
 
 def repeats_of(cell: CellRecords, places: Any) -> list[list[float]]:
     scores = cell.scores[places]
-    is_graded = any(not {*one} <= {0, 1} for one in scores) or any(cell.unranked_at[places])
+    is_graded = any(not {*score} <= {0, 1} for score in scores) or any(cell.unranked_at[places])
     return scores if cell.repeats > 1 and cell.is_unit and not is_graded else []
 
 
@@ -69,13 +69,13 @@ def failures_of(cell: CellRecords, split: JournaledSplit) -> list[Document]:
     """Group the failures of a cell by kind and stage, in the order of their first."""
     groups: dict[tuple[str, str], Document] = {}
     for line, records in zip(split.lines, cell.records, strict=True):
-        for one in records:
-            if one["outcome"] != "failed":
+        for record in records:
+            if record["outcome"] != "failed":
                 continue
-            stage = one.get("stage", "")
-            first = {"kind": one["kind"], "count": 0, "first_message": one["message"], "lines": []}
+            stage = record.get("stage", "")
+            first = {"kind": record["kind"], "count": 0, "first_message": record["message"], "lines": []}
             first |= {"stage": stage} if stage else {}
-            group = groups.setdefault((one["kind"], stage), first)
+            group = groups.setdefault((record["kind"], stage), first)
             group["count"] += 1
             if line not in group["lines"] and len(group["lines"]) < _MOST_LINES:
                 group["lines"].append(line)
@@ -85,8 +85,8 @@ def failures_of(cell: CellRecords, split: JournaledSplit) -> list[Document]:
 def worst_of(cell: CellRecords, baseline: CellRecords, split: JournaledSplit) -> list[Document]:
     """List who lost most against the baseline; of the baseline itself its lowest scores."""
     pairs = [
-        (place, own, base)
-        for place, (own, base) in enumerate(zip(cell.means, baseline.means, strict=True))
+        (index, own, base)
+        for index, (own, base) in enumerate(zip(cell.means, baseline.means, strict=True))
         if own is not None
     ]
     if cell is baseline:
@@ -129,7 +129,7 @@ def calibration_of(cell: CellRecords) -> Document | None:
 def corpus_bleu_of(cell: CellRecords) -> Document | None:
     """Pool the counts of sentences: lengths of output and reference, matches and n-grams of each order."""
     sentences = [one["side_info"].get("bleu_counts") for one in _scored(cell)]
-    counts = [one for one in sentences if _are_counts(one)]
+    counts = [sentence for sentence in sentences if _are_counts(sentence)]
     if not counts:
         return None
     output, reference, *pooled = (sum(column) for column in zip(*counts, strict=True))
@@ -160,11 +160,11 @@ def metrics_of(run: JournaledRun) -> Iterator[Document]:
 
 
 def _table(cell: CellRecords, scorer: Document, *, is_whole: bool) -> Document:
-    every = [one for records in cell.records for one in records]
+    every = [record for records in cell.records for record in records]
     samples = [one for one in every if one["outcome"] != "skipped" or one.get("excluded_by")]
-    failed = sum(one["outcome"] == "failed" for one in samples)
-    rules = Counter(rule for one in samples for rule in one.get("excluded_by", ()))
-    rows = [one["side_info"].get("scores", {}) for one in samples if one["outcome"] == "scored"]
+    failed = sum(sample["outcome"] == "failed" for sample in samples)
+    rules = Counter(rule for sample in samples for rule in sample.get("excluded_by", ()))
+    rows = [sample["side_info"].get("scores", {}) for sample in samples if sample["outcome"] == "scored"]
     excluded = len(samples) - failed - len(rows)
     told: Document = {"n_total": len(samples), "n_scored": len(rows)}
     told |= {key: many for key, many in (("n_excluded", excluded), ("n_failed", failed)) if many}
@@ -185,7 +185,7 @@ def _usual(rows: list[Document], *, is_evidence: bool) -> Iterator[Document]:
 
 
 def _scored(cell: CellRecords) -> Iterator[Record]:
-    return (one for records in cell.records for one in records if one["outcome"] == "scored")
+    return (record for records in cell.records for record in records if record["outcome"] == "scored")
 
 
 def _means(pairs: Iterable[tuple[float, float]]) -> Document:

@@ -135,9 +135,9 @@ def without(text: str, around: list[set[Pair]]) -> str:
     """Give a text without what stands around it."""
     for pairs in around:
         words = ["", *text.split(), ""]
-        gone = {place for place, pair in enumerate(pairwise(words)) if pair in pairs}
+        gone = {index for index, pair in enumerate(pairwise(words)) if pair in pairs}
         if gone:
-            kept = [word for place, word in enumerate(words) if not gone & {place - 1, place}]
+            kept = [word for index, word in enumerate(words) if not gone & {index - 1, index}]
             text = " ".join(filter(None, kept))
     return text
 
@@ -430,9 +430,9 @@ class NearRows:
         texts = [[fields.texts(row) for row in every_so_many(split, _FRAMED)] for split in counted]
         self.around = {True: surroundings(*texts), False: surroundings(*reversed(texts))}
         self.places: dict[int, list[int]] = {}
-        for place, row in enumerate(there):
+        for index, row in enumerate(there):
             for code in {_code(word) for word in self.counts.rarest(self._words(row))}:
-                self.places.setdefault(code, []).append(place)
+                self.places.setdefault(code, []).append(index)
 
     def nearest(self, row: DataRow, *, is_there: bool = False) -> tuple[int, float] | None:
         """Find the row that is most like this one; for one that is there, another one."""

@@ -58,9 +58,9 @@ def expected_end(folder: Path, run: JournaledRun, summary: Record, calls: Record
         return {}
     told: Record = {"summary": summary}
     told |= {"verdict": summary["verdict"]} if summary["verdict"]["state"] is not None else {}
-    known = {one["key"] for one in _lines(folder / "evaluations.jsonl") if _is_final(one)}
-    records = [one for one in _lines(folder / "journal.jsonl") if "key" in one]
-    there = [one for one in records if one["candidate"] in run.candidates]
+    known = {line["key"] for line in _lines(folder / "evaluations.jsonl") if _is_final(line)}
+    records = [line for line in _lines(folder / "journal.jsonl") if "key" in line]
+    there = [record for record in records if record["candidate"] in run.candidates]
     known |= {one["key"] for one in there if "reused_from" in one and _is_final(one)}
     final = run.size - len(known.intersection(one["key"] for one in there))
     return told | {"calls": {**calls, "final": final}}
@@ -80,7 +80,7 @@ def _lines(path: Path) -> Iterator[Record]:
 def _read(path: Path, stored: Record) -> SearchJournal:
     """Read up to the last end that the result is of, else up to the last."""
     records = [*_lines(path)]
-    ends = [place for place, one in enumerate(records) if "ended_at" in one]
+    ends = [index for index, one in enumerate(records) if "ended_at" in one]
     of_it = [place for place in ends if records[place]["sentence"] == stored.get("ended")]
     search = SearchJournal()
     for record in records[: (of_it or ends or [-1])[-1] + 1]:
@@ -103,12 +103,12 @@ def _enter(search: SearchJournal, record: Record) -> None:
 
 
 def _told(search: SearchJournal, evaluations: list[Record]) -> Record:
-    made = sum("reused_from" not in one for one in evaluations)
+    made = sum("reused_from" not in evaluation for evaluation in evaluations)
     is_cut_short = search.end["status"] in _CUT_SHORT
     calls = made if is_cut_short else sum(step["calls"] for step in search.steps)
     budget = search.about["budget"]
     candidates = _candidates(search, evaluations)
-    means = [one["search_mean"] for one in candidates]
+    means = [candidate["search_mean"] for candidate in candidates]
     return {
         "status": search.end["status"],
         "ended": search.end["sentence"],
@@ -118,7 +118,7 @@ def _told(search: SearchJournal, evaluations: list[Record]) -> Record:
         "budget_utilization": calls / budget,
         "candidates": candidates,
         "curve": [
-            {"calls": one["calls"], "best": max(means[: place + 1])} for place, one in enumerate(candidates)
+            {"calls": one["calls"], "best": max(means[: index + 1])} for index, one in enumerate(candidates)
         ],
         "score_summary": _scores(means),
         "proposals": {"accepted": _accepted(search, evaluations), **_proposals(search)},
@@ -142,9 +142,9 @@ def _plateau(search: SearchJournal) -> Record:
 def _accepted(search: SearchJournal, evaluations: list[Record]) -> int:
     """Count the candidates that were better on the minibatch they were kept for; not known counts."""
     recorded: dict[tuple[Any, ...], dict[str, Record]] = {}
-    for one in evaluations:
-        pair = (one["candidate"], one.get("split"), one.get("line"))
-        recorded.setdefault(pair, {}).setdefault(one["evaluator"], one)
+    for evaluation in evaluations:
+        pair = (evaluation["candidate"], evaluation.get("split"), evaluation.get("line"))
+        recorded.setdefault(pair, {}).setdefault(evaluation["evaluator"], evaluation)
     return sum(_is_kept(found, search, recorded) for found in search.found[1:])
 
 
@@ -182,7 +182,7 @@ def _proposals(search: SearchJournal) -> Record:
     if search.sessions > 1 or search.settings.get("further candidates") != _NONE_GIVEN:
         return {}
     is_from_scratch = search.settings.get("seed candidate") == "from scratch"
-    answered = [one for one in search.replies if "candidate" in one]
+    answered = [reply for reply in search.replies if "candidate" in reply]
     told = {
         "calls": len(search.replies),
         "failed": len(search.replies) - len(answered),
@@ -220,7 +220,7 @@ def _number(name: str) -> int:
 def _candidates(search: SearchJournal, evaluations: list[Record]) -> list[Record]:
     """List the candidates with their means as evaluations have them, and the calls as steps have them."""
     means = dict(_means(search, evaluations))
-    spent = {sum(step["calls"] for step in search.steps[: place + 1]) for place in range(len(search.steps))}
+    spent = {sum(step["calls"] for step in search.steps[: index + 1]) for index in range(len(search.steps))}
     told = []
     for number, found in enumerate(search.found):
         told.append(
@@ -313,6 +313,6 @@ def _digest(text: str) -> str:
 def _pairs(text: str, split: str, lines: list[Any]) -> str:
     """Write down as the search does what was scored together."""
     told = b"".join(
-        f"{split}:{line}\0".encode() + (b"" if place else text.encode()) for place, line in enumerate(lines)
+        f"{split}:{line}\0".encode() + (b"" if index else text.encode()) for index, line in enumerate(lines)
     )
     return hashlib.sha256(told).hexdigest()[:16]

@@ -418,7 +418,7 @@ def _groups(run: JournaledRun, means: dict[Where, dict[str, Values]]) -> dict[An
         is_unit = run.ranges[where[0]] == "unit"
         for path in run.group_by:
             for label in sorted({one for other in run.splits.values() for one in other.groups[path]}):
-                places = [place for place, one in enumerate(split.groups[path]) if one == label]
+                places = [index for index, one in enumerate(split.groups[path]) if one == label]
                 for name, values in of_candidates.items():
                     own: Values = [None] * len(values)
                     for place in places:

@@ -64,11 +64,11 @@ class JournaledTries:
 
     def _all(self, where: Where) -> set[str]:
         own = {digest for _, digest, _ in self.scored.get(where, ())}
-        return own.union(*(one["candidates"] for one in self._entries(where)))
+        return own.union(*(entry["candidates"] for entry in self._entries(where)))
 
     def _each(self, where: Where, key: str, listed: str) -> set[str]:
         own = {note[key] for _, note in self._shown(where) if note.get(key)}
-        return own.union(*(one[listed] for one in self._entries(where)))
+        return own.union(*(entry[listed] for entry in self._entries(where)))
 
     def _shown(self, where: Where) -> list[tuple[int, Note]]:
         about = self.programs[where[0]], *where[1:]
@@ -161,8 +161,8 @@ def tried_in(folder: Path, manifest: dict[str, Any], lines: Iterable[tuple[int, 
         is_run=document.get("kind", "run") == "run" and not settings.get("bench"),
         digests=digests,
         baseline=digests[manifest["baseline"]],
-        programs={one["name"]: one.get("sha256", "")[:16] for one in names},
-        lines={one["name"]: _values(one, settings) for one in manifest["splits"]},
+        programs={entry["name"]: entry.get("sha256", "")[:16] for entry in names},
+        lines={split["name"]: _values(split, settings) for split in manifest["splits"]},
         now={
             "evaluator": first,
             "cluster_by": manifest["cluster_by"],
@@ -170,8 +170,8 @@ def tried_in(folder: Path, manifest: dict[str, Any], lines: Iterable[tuple[int, 
             "margin": settings.get("margins", {}).get(first),
         },
     )
-    since = {one["name"]: one.get("since", 0) for one in names}
-    version_of = _versions(document, {one["name"]: one for one in names})
+    since = {entry["name"]: entry.get("since", 0) for entry in names}
+    version_of = _versions(document, {entry["name"]: entry for entry in names})
     newest: dict[tuple[Any, ...], tuple[int, bool]] = {}
     for offset, record in lines:
         if {"judged", "finalists", "beside"}.intersection(record):
@@ -250,11 +250,11 @@ def _versions(document: Note, evaluators: dict[str, Note]) -> Callable[[Note], s
     former = {one["name"] for one in axes if one.get("superseded") or "sound_since" in one}
     models = {one["name"]: one["sha256"] for one in document.get("models", ()) if not one.get("superseded")}
     rows = {
-        one["name"]: {
+        split["name"]: {
             line: (n, digest)
-            for n, (line, digest) in enumerate(zip(one["lines"], one["sha256"], strict=True))
+            for n, (line, digest) in enumerate(zip(split["lines"], split["sha256"], strict=True))
         }
-        for one in document["splits"]
+        for split in document["splits"]
     }
 
     def version_of(record: Note) -> str | None:

@@ -91,8 +91,8 @@ def _unlike(told: Any, made: Any, path: str) -> Iterator[str]:
                 inner = f"{path}.{key}" if path else str(key)
                 yield from _unlike(told.get(key, _MISSING), made.get(key, _MISSING), inner)
         case list(), list():
-            for place, (one, other) in enumerate(zip_longest(told, made, fillvalue=_MISSING)):
-                yield from _unlike(one, other, f"{path}[{place}]")
+            for index, (one, other) in enumerate(zip_longest(told, made, fillvalue=_MISSING)):
+                yield from _unlike(one, other, f"{path}[{index}]")
         case _ if type(told) is not type(made) or told != made:
             yield path
 

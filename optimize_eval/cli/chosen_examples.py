@@ -41,7 +41,7 @@ def find_examples(
     chosen = selection.of({source.name: source.examples for source in sources})
     lines = {name: {example.line for example in examples} for name, examples in chosen.items()}
     places = {
-        split.name: [place for place, line in enumerate(split.lines) if line in lines.get(split.name, ())]
+        split.name: [index for index, line in enumerate(split.lines) if line in lines.get(split.name, ())]
         for split in run.layout.splits
     }
     some = SomeExamples(

@@ -103,11 +103,11 @@ def _lines(plan: Plan, told: dict[str, Any], like: Like | None, power: Iterable[
     parts = [
         ("evaluators", ", ".join(f"{one.name}: {one.text}" for one in plan.identities)),
         ("candidates", f"{', '.join(told['candidates'])} (baseline {told['baseline']})" * _compares(plan)),
-        ("models", ", ".join(f"{one.name}: {one.text}" for one in plan.models)),
+        ("models", ", ".join(f"{model.name}: {model.text}" for model in plan.models)),
         ("data", splits),
         ("cost", f"{told['calls']:,} calls{left}"),
-        *(("power" * (not place), text) for place, text in enumerate(power)),
-        *(("margin" * (not place), text) for place, text in enumerate(_no_worse(told, like))),
+        *(("power" * (not index), text) for index, text in enumerate(power)),
+        *(("margin" * (not index), text) for index, text in enumerate(_no_worse(told, like))),
         ("reuse", told["reuse"] or ""),
         ("replies", f"{_replies(plan)}: each is made once, for all evaluators" * bool(plan.models)),
     ]
@@ -189,14 +189,14 @@ def _margins(layout: Layout, like: Like | None) -> dict[str, Any]:
 
 
 def _no_worse(told: dict[str, Any], like: Like | None) -> Iterator[str]:
-    for one in told.get("margins", ()):
-        what = "cluster" if one["is_clustered"] else "example"
-        equal = f"{count(one['if_equal'], what)} with equal scores, " if one["if_equal"] else ""
-        source = f"as in {like.run}" if like and like.evaluator == one["evaluator"] else "a guess"
-        takes = f"{equal}about {one['needed']:,} if differences have standard deviation {one['sd']:.2g}"
+    for margin in told.get("margins", ()):
+        what = "cluster" if margin["is_clustered"] else "example"
+        equal = f"{count(margin['if_equal'], what)} with equal scores, " if margin["if_equal"] else ""
+        source = f"as in {like.run}" if like and like.evaluator == margin["evaluator"] else "a guess"
+        takes = f"{equal}about {margin['needed']:,} if differences have standard deviation {margin['sd']:.2g}"
         yield (
-            f"{told['decided_on']} has {count(one['units'], what)}; to be shown no worse by "
-            f"{one['margin']:g} {one['evaluator']} takes {takes} ({source})"
+            f"{told['decided_on']} has {count(margin['units'], what)}; to be shown no worse by "
+            f"{margin['margin']:g} {margin['evaluator']} takes {takes} ({source})"
         )
 
 

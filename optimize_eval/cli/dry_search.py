@@ -64,7 +64,7 @@ def planned(task: SearchTask, splits: Sequence[Split], like: str | None) -> dict
             "leaks": _told(leakage.get(split), split),
         },
         "minibatch": task.plan.minibatch,
-        "proposers": [one.name for one in task.plan.proposers],
+        "proposers": [proposer.name for proposer in task.plan.proposers],
         "calls": {
             "seed": needs.calls(0),
             "per_accepted_proposal": needs.calls(1) - needs.calls(0),

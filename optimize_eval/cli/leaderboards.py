@@ -54,8 +54,8 @@ def metrics_in(summary: Summary | None) -> dict[str, Any]:
     """Give what JSON has of the metrics of tasks, and of failures by stage; most benches have none."""
     if summary is None or not summary.metrics:
         return {}
-    metrics = [documents.to_dict(one) for one in summary.metrics]
-    failures = [documents.to_dict(one) for one in summary.failures]
+    metrics = [documents.to_dict(metric) for metric in summary.metrics]
+    failures = [documents.to_dict(failure) for failure in summary.failures]
     return {"metrics": metrics, **({"failures": failures} if failures else {})}
 
 

@@ -118,7 +118,7 @@ def _fitted(value: Any, shown: Callable[[str], str]) -> Any:
         case tuple():
             return tuple(_fitted(item, shown) for item in value)
     if is_dataclass(value) and not isinstance(value, type):
-        made = {one.name: _fitted(getattr(value, one.name), shown) for one in fields(value)}
+        made = {field.name: _fitted(getattr(value, field.name), shown) for field in fields(value)}
         return replace(value, **made)
     return value
 

@@ -57,11 +57,11 @@ def _beside(folder: str, value: Any) -> str:
 
 
 def _all_beside(folder: str, value: Any) -> list[str]:
-    return [_beside(folder, one) for one in checks.texts(value)]
+    return [_beside(folder, text) for text in checks.texts(value)]
 
 
 def _runs(folder: str, value: Any) -> list[str]:
-    return [one if one == "auto" else _beside(folder, one) for one in checks.texts(value)]
+    return [text if text == "auto" else _beside(folder, text) for text in checks.texts(value)]
 
 
 def _bounds(value: Any) -> list[str]:

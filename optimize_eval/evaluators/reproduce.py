@@ -37,7 +37,7 @@ def plain(line: bytes) -> str:
 
 def _escaped(match: re.Match[str]) -> str:
     units = match.group().encode("utf-16-be")
-    return "".join(f"\\u{units[place]:02x}{units[place + 1]:02x}" for place in range(0, len(units), 2))
+    return "".join(f"\\u{units[index]:02x}{units[index + 1]:02x}" for index in range(0, len(units), 2))
 
 
 _HERE = "@@candidate@@"

@@ -377,7 +377,7 @@ def _scored_labels(value: Any, key: str, complain: Complain) -> tuple[tuple[str,
     if not isinstance(value, Mapping):
         return tuple((label, 1.0) for label in read_labels(value, key, complain))
     labels = read_labels([*value], key, complain)
-    return tuple((one, read_between(value[one], at(key, one), complain, most=1)) for one in labels)
+    return tuple((label, read_between(value[label], at(key, label), complain, most=1)) for label in labels)
 
 
 _CHECKS: Mapping[str, FieldCheck] = {

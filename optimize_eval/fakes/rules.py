@@ -124,8 +124,8 @@ class Rules:
 
     def choose(self, request: ChatRequest) -> tuple[Rule, dict[str, str]] | None:
         """Take the first rule that matches and is not used up, with what stands for its {…}."""
-        for place, rule in enumerate(self._rules):
-            if (groups := rule.groups(request)) is not None and (count := self._take(place, rule)):
+        for index, rule in enumerate(self._rules):
+            if (groups := rule.groups(request)) is not None and (count := self._take(index, rule)):
                 sent = {"model": request.model, "authorization": request.headers.get("authorization", "")}
                 return rule, {"count": str(count), **sent, **groups}
         return None

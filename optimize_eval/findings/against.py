@@ -199,7 +199,7 @@ class Against(Remembers):
             labels = sorted({label for one in self.splits.values() for label in one.groups[path]})
             here = self.splits[split].groups[path]
             for label in labels:
-                yield path, label, [place for place, other in enumerate(here) if other == label]
+                yield path, label, [index for index, other in enumerate(here) if other == label]
 
     def _pairs(self, where: CellFamily) -> list[tuple[str, str, Held]]:
         """Correct them for all pairs of what was tried."""

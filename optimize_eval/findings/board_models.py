@@ -129,7 +129,9 @@ def _quality_checks(run: StoredRun) -> Collection[str]:
         return ()
     from optimize_eval.tasks.kept import tasks_in  # noqa: PLC0415  most benches have none
 
-    return {one.evaluator for task in tasks_in(settings) for one in task.scorers if one.purpose == "qa"}
+    return {
+        scorer.evaluator for task in tasks_in(settings) for scorer in task.scorers if scorer.purpose == "qa"
+    }
 
 
 def ranks_none(run: StoredRun) -> bool:
@@ -250,8 +252,8 @@ def tasks_of(
         if split.name in left_out:
             continue
         if file.dialect == SPEC:  # a record is a task
-            for place, item in enumerate(file.tasks):
-                places = slice(place, place + 1)
+            for index, item in enumerate(file.tasks):
+                places = slice(index, index + 1)
                 yield CountedTask(name=item.id, file=file, split=split.name, places=places)
         else:
             yield CountedTask(name=file.name, file=file, split=split.name, places=slice(0, len(file.tasks)))
@@ -481,7 +483,7 @@ def _categories(values: ByExample, tasks: Sequence[CountedTask]) -> Iterator[Cat
     """Average each category's tasks; files of examples have none."""
     apart = by_task(values, tasks)
     for category in dict.fromkeys(task.items[0].category for task in tasks if task.items[0].category):
-        own = [apart[place] for place, task in enumerate(tasks) if task.items[0].category == category]
+        own = [apart[index] for index, task in enumerate(tasks) if task.items[0].category == category]
         mean = mean_over(own)
         yield CategoryScores(
             category=category,

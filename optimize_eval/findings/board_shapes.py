@@ -57,7 +57,7 @@ class BoardExample:
     @property
     def is_skipped(self) -> bool:
         """Return True if its metric skipped it, in each call."""
-        return self.score is None and all(one.skip for one in self.repeats)
+        return self.score is None and all(repeat.skip for repeat in self.repeats)
 
 
 @frozen
@@ -271,7 +271,7 @@ def _as_of_today(board: Mapping[str, Any]) -> Mapping[str, Any]:
         {
             **_LATER_OF_A_MODEL,
             **model,
-            "categories": [{**_LATER_OF_A_CATEGORY, **one} for one in model["categories"]],
+            "categories": [{**_LATER_OF_A_CATEGORY, **category} for category in model["categories"]],
         }
         for model in board["models"]
     ]
@@ -302,8 +302,8 @@ def _faults(board: Mapping[str, Any]) -> Iterator[str]:
             yield from _wrong_fields(task, OF_A_TASK, "a task")
             for example in task.get("per_example") or ():
                 yield from _wrong_fields(example, OF_AN_EXAMPLE, "an example")
-                for one in example.get("predictions") or ():
-                    yield from _wrong_fields(one, OF_A_PREDICTION, "a prediction")
+                for prediction in example.get("predictions") or ():
+                    yield from _wrong_fields(prediction, OF_A_PREDICTION, "a prediction")
     yield from _unlike(board.get("files") or [], "files", _is_list_of_objects)
     yield from _unlike(board.get("changed") or [], "changed", _is_list_of_texts)
     for file in board.get("files") or ():

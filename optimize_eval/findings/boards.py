@@ -338,14 +338,14 @@ def _pairs(models: Sequence[RankedModel], tasks: Sequence[CountedTask], seed: in
     drawn = partial(between, seed=seed, may_flip=many <= MOST_FLIPPED_PAIRS)
     plain = [drawn(a.outcomes.means, b.outcomes.means) for a, b in couples]
     whole = {
-        place: drawn(a.outcomes.over_all_rows, b.outcomes.over_all_rows)
-        for place, (a, b) in enumerate(couples)
+        index: drawn(a.outcomes.over_all_rows, b.outcomes.over_all_rows)
+        for index, (a, b) in enumerate(couples)
         if may_be_favoured(a.outcomes, b.outcomes)
     }
-    over_all = corrected([whole.get(place, one) for place, one in enumerate(plain)])
+    over_all = corrected([whole.get(index, one) for index, one in enumerate(plain)])
     return [
-        _pair(a, b, one, over_all[place] if place in whole else None, partial(between, may_flip=False))
-        for place, ((a, b), one) in enumerate(zip(couples, corrected(plain), strict=True))
+        _pair(a, b, one, over_all[index] if index in whole else None, partial(between, may_flip=False))
+        for index, ((a, b), one) in enumerate(zip(couples, corrected(plain), strict=True))
     ]
 
 

@@ -128,7 +128,7 @@ def _outcome(repeat: Prediction | BoardExample) -> str:
 
 
 def _with_failures_as(end: float, example: BoardExample) -> float:
-    scores = [end if one.score is None else one.score for one in example.repeats if not one.skip]
+    scores = [end if repeat.score is None else repeat.score for repeat in example.repeats if not repeat.skip]
     return math.fsum(scores) / len(scores) if scores else math.nan
 
 
@@ -386,7 +386,7 @@ def with_metrics(diff: BoardDiff, a: str, b: str) -> BoardDiff:
     if not (is_bench_folder(a) and is_bench_folder(b)):
         return diff
     before, after = open_stored(a), open_stored(b)
-    models: dict[str | None, str | None] = {one.model: one.model_in_a for one in diff.models}
+    models: dict[str | None, str | None] = {model.model: model.model_in_a for model in diff.models}
     names = Names(candidates={name: name for name in after.layout.candidates}, models=models)
     return replace(diff, metrics=metrics_between(before, after, names))
 

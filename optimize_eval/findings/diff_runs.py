@@ -150,7 +150,7 @@ def compare_cells(
 
     comparison, lows = against(*means), _lows(scores, *ranges)
     low = comparison if lows else None
-    if lows and any(one.failed for one in scores):
+    if lows and any(score.failed for score in scores):
         low = against(_at(lows[0], examples.a), _at(lows[1], examples.b))
     is_unit = all(one is ScoreRange.UNIT for one in ranges)
     both = ComparedSides(
@@ -456,8 +456,8 @@ class BothTried:
     def also(self, split: str) -> AlsoTried:
         """Take the larger of what the two tried on a split besides what is compared."""
         return AlsoTried(
-            others=max(one.others(self.rows[split]) for one in self.sides),
-            can_confirm=not any(True for one in self.sides for _ in one.doubts(split)),
+            others=max(side.others(self.rows[split]) for side in self.sides),
+            can_confirm=not any(True for side in self.sides for _ in side.doubts(split)),
         )
 
     def comparisons(self, split: str) -> int:
@@ -469,8 +469,8 @@ class BothTried:
         told = (
             text
             for split, rows in self.rows.items()
-            for one in self.sides
-            for text in (*one.doubts(split), *one.corrected(split, rows))
+            for side in self.sides
+            for text in (*side.doubts(split), *side.corrected(split, rows))
         )
         yield from dict.fromkeys(told)
 
@@ -510,8 +510,8 @@ def compare_runs(a: StoredRun, b: StoredRun, *, force: bool) -> RunDiff:
         may_flip = len(pairs) <= MOST_FLIPPED_PAIRS
         many = {split: tried.comparisons(split) for split in tried.rows}
         cells = [
-            compare_cells(sides[0], sides[1], one, may_flip=may_flip, comparisons=many[one.examples.name])
-            for one in pairs
+            compare_cells(sides[0], sides[1], pair, may_flip=may_flip, comparisons=many[pair.examples.name])
+            for pair in pairs
         ]
     rows = _rows(cells, tried)
     names = [split.name for split in paired.splits]
@@ -567,7 +567,7 @@ def _rows(cells: Sequence[ComparedCells], tried: BothTried) -> list[RowDiff]:
     """Correct the p values of each split's comparisons together, and put everything into rows."""
     rows: dict[int, RowDiff] = {}
     for split in tried.rows:
-        places = [place for place, one in enumerate(cells) if one.cells.examples.name == split]
+        places = [index for index, one in enumerate(cells) if one.cells.examples.name == split]
         together = [cells[place] for place in places]
         rows.update(zip(places, _rows_of(together, tried.also(split)), strict=True))
     return [rows[place] for place in sorted(rows)]
@@ -587,7 +587,7 @@ def _compared(cells: Sequence[ComparedCells], also: AlsoTried) -> list[Corrected
     def correct(found: Mapping[int, Comparison]) -> dict[int, Comparison]:
         return dict(zip(found, corrected(list(found.values()), also), strict=True))
 
-    held = corrected_held(dict(enumerate(one.held for one in cells)), correct)
+    held = corrected_held(dict(enumerate(cell.held for cell in cells)), correct)
     lows = correct({n: one.low for n, one in enumerate(cells) if one.low})
     return [CorrectedCells(held=held[n], low=lows.get(n)) for n in range(len(cells))]
 

@@ -88,7 +88,7 @@ def _doubtful(summary: Summary, layout: Layout) -> Iterator[str]:
         splits = [s for r in summary.rows if r.evaluator == evaluator for s in r.splits.values()]
         scored = sum(s.scored for s in splits)
         if errors:
-            with_error = sum(one.n for one in errors)
+            with_error = sum(error.n for error in errors)
             first = errors[0].first[:_SHOWN_ERROR]
             yield f"{evaluator}: {with_error:,} of {scored:,} scored replies carry error: {first}"
         if scored > 1 and all(_is_zero(s) for s in splits if s.scored):
@@ -331,7 +331,7 @@ def points_about_skips(
 
 def _differing(cells: list[Scores]) -> int:
     """Count the examples of which not every candidate has as many skipped calls."""
-    return sum(len(set(skipped)) > 1 for skipped in zip(*(one.skipped_calls for one in cells), strict=True))
+    return sum(len(set(skipped)) > 1 for skipped in zip(*(cell.skipped_calls for cell in cells), strict=True))
 
 
 def _unlike(family: CellFamily, told: Mapping[str, Scores], differing: int) -> str:

@@ -336,7 +336,7 @@ def task_bound(
 ) -> TaskBound | None:
     """Read EVALUATOR.METRIC[@CANDIDATE][@MODEL]=LEAST, of a bench also EVALUATOR[@MODEL]; else None."""
     name, _, said = text.rpartition("=")
-    scorers = {one.evaluator: one for task in tasks_in(settings) for one in task.scorers}
+    scorers = {scorer.evaluator: scorer for task in tasks_in(settings) for scorer in task.scorers}
     if not scorers or not _is_number(said):
         return None
     whole, model = _apart(name, [*filter(None, layout.task_models)])
@@ -384,14 +384,14 @@ def _of_scorer(rows: Sequence[Row], bound: ScorerBound) -> Iterator[Gate]:
 
 def _of_metric(metrics: Sequence[ScorerMetrics], decided_on: str, bound: MetricBound) -> Iterator[Gate]:
     """Hold a metric against its bound on the split that decides; of a scorer that is for others, on these."""
-    rows = [one for one in metrics if _concerns(bound, one)]
-    rows = [one for one in rows if one.split == decided_on] or rows
+    rows = [metric for metric in metrics if _concerns(bound, metric)]
+    rows = [row for row in rows if row.split == decided_on] or rows
     if not rows:
         where = f"{bound.evaluator}.{bound.metric}, {decided_on}"
         yield _gate(where, None, "its value cannot be known", bound.least)
-    for one in rows:
-        value, what = _metric_value(one, bound.metric)
-        yield _gate(_metric_place(one, bound.metric), value, what, bound.least)
+    for row in rows:
+        value, what = _metric_value(row, bound.metric)
+        yield _gate(_metric_place(row, bound.metric), value, what, bound.least)
 
 
 def _gate(where: str, value: float | None, what: str, least: float) -> Gate:
@@ -459,7 +459,7 @@ def _apart(name: str, known: Sequence[str]) -> tuple[str, str | None]:
 def _check_scorer(name: str, scorers: Iterable[str], layout: Layout) -> None:
     """Refuse a scorer that a task of a bench does not have, unless models may be meant."""
     task, dot, rest = name.partition(".")
-    own = [one for one in scorers if one.startswith(f"{task}.")]
+    own = [scorer for scorer in scorers if scorer.startswith(f"{task}.")]
     models = [*filter(None, layout.task_models)]
     if not dot or not own or any(model.partition(".")[0] == task for model in models):
         return

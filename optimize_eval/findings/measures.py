@@ -500,7 +500,7 @@ def of_cells(measured: Sequence[tuple[MeasuredCell, Measures, Clusters]]) -> Mea
 
 
 def _most(examples: Sequence[Repeats]) -> int:
-    return max((one.scored for one in examples), default=0)
+    return max((example.scored for example in examples), default=0)
 
 
 def _passes(k: int, examples: Sequence[Repeats], clusters: Clusters, way: Passes) -> Estimate:

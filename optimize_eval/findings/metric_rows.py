@@ -221,7 +221,7 @@ def with_excluded_skipped(run: StoredRun) -> CountsAs | None:
 def _rules_of_outcomes(run: StoredRun) -> frozenset[str]:
     """Name the rules that look at scores or replies."""
     actions = (action for task in tasks_in(run.manifest["settings"]) for action in task.actions)
-    return frozenset(one.key for one in actions if _OUTCOMES.search(str(filter_to_dict(one.filter))))
+    return frozenset(action.key for action in actions if _OUTCOMES.search(str(filter_to_dict(action.filter))))
 
 
 def units_left_out(run: StoredRun) -> LeftOut:

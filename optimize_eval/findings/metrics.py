@@ -177,7 +177,7 @@ def ratio(part: float, whole: float) -> float | None:
 
 def _answer(value: Any, answers: Iterable[str]) -> str | None:
     """Find which answer a value is."""
-    return next((one for one in answers if is_text_of(one, value)), None)
+    return next((answer for answer in answers if is_text_of(answer, value)), None)
 
 
 Values = Mapping[str, float | None]

@@ -68,10 +68,10 @@ def failed_in_short(summary: Summary) -> str:
     failed = {
         f"{evaluator_label(row.evaluator, row.task_model)} on {row.candidate}": many
         for row in summary.rows
-        if (many := sum(one.failed for one in row.splits.values()))
+        if (many := sum(split.failed for split in row.splits.values()))
     }
     return short_of(
-        failed, sum(one.scored + one.failed for row in summary.rows for one in row.splits.values())
+        failed, sum(split.scored + split.failed for row in summary.rows for split in row.splits.values())
     )
 
 

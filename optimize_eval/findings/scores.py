@@ -95,17 +95,17 @@ class Outcomes:
 def joined_outcomes(parts: Sequence[Outcomes]) -> Outcomes:
     """Put examples of several cells, whose scores are from 0 to 1, one after the other."""
     return Outcomes(
-        means=_joined(one.means for one in parts),
-        lows=_joined(one.means if one.lows is None else one.lows for one in parts),
-        highs=_joined(one.means if one.highs is None else one.highs for one in parts),
-        failed=sum(one.failed for one in parts),
-        skipped=sum(one.skipped for one in parts),
-        numbers=_joined(one.numbers for one in parts),
-        failed_calls=_joined(one.failed_calls for one in parts),
-        skipped_calls=_joined(one.skipped_calls for one in parts),
-        ruled_calls=_joined(one.ruled_calls for one in parts),
-        whole=_joined(one.over_all_rows for one in parts),
-        is_ruled_by_outcome=any(one.is_ruled_by_outcome for one in parts),
+        means=_joined(part.means for part in parts),
+        lows=_joined(part.means if part.lows is None else part.lows for part in parts),
+        highs=_joined(part.means if part.highs is None else part.highs for part in parts),
+        failed=sum(part.failed for part in parts),
+        skipped=sum(part.skipped for part in parts),
+        numbers=_joined(part.numbers for part in parts),
+        failed_calls=_joined(part.failed_calls for part in parts),
+        skipped_calls=_joined(part.skipped_calls for part in parts),
+        ruled_calls=_joined(part.ruled_calls for part in parts),
+        whole=_joined(part.over_all_rows for part in parts),
+        is_ruled_by_outcome=any(part.is_ruled_by_outcome for part in parts),
     )
 
 

@@ -151,7 +151,7 @@ def unlike_keys(stored: Mapping[str, Any], made: "Summary | Board", *, is_older:
     again = orjson.loads(orjson.dumps(made.to_dict()))
     if is_older and isinstance(made, Summary):  # earlier versions made no such point
         points = again["verdict"]["points"]
-        again["verdict"]["points"] = [one for one in points if not one["text"].endswith(LOSE_MUCH)]
+        again["verdict"]["points"] = [point for point in points if not point["text"].endswith(LOSE_MUCH)]
     keys = dict.fromkeys([*again, *stored])
     return [key for key in keys if _is_unlike(key, stored, again, is_older=is_older)]
 
@@ -230,7 +230,7 @@ class SomeExamples:
 def _without_claims(summary: Summary) -> Verdict | None:
     """Say nothing of who is better; that nothing was scored, or one mean, is no such claim."""
     rows = [row.splits.get(summary.decided_on) for row in summary.rows]
-    if summary.verdict.state in {None, "single"} or not any(one and one.mean is not None for one in rows):
+    if summary.verdict.state in {None, "single"} or not any(row and row.mean is not None for row in rows):
         return None
     return numbers_only(summary, *_CHOSEN)
 

@@ -221,7 +221,7 @@ class Model:
 def _letters(messages: Sequence[Mapping[str, Any]]) -> int:
     """Count the characters of messages, whose content may be a list of parts."""
     contents = [message.get("content") or "" for message in messages]
-    return sum(len(one) if isinstance(one, str) else len(repr(one)) for one in contents)
+    return sum(len(content) if isinstance(content, str) else len(repr(content)) for content in contents)
 
 
 class _OverHttp:

@@ -222,7 +222,7 @@ def without_base(name: str) -> str:
 def replayed(rest: str, spec: EvaluatorSpec) -> tuple[Path, str]:
     """Find the file of a `replay:` model, and which model's outputs were chosen in it."""
     whole = Path(spec.cwd or ".", rest)
-    marks = [] if whole.exists() else [place for place, letter in enumerate(rest) if letter == "#"]
+    marks = [] if whole.exists() else [index for index, letter in enumerate(rest) if letter == "#"]
     for place in marks:  # a model's command may have one, too
         if (path := Path(spec.cwd or ".", rest[:place])).is_file():
             return path, rest[place + 1 :]

@@ -89,7 +89,7 @@ def essence(spec: ModelSpec | None) -> dict[str, Any]:
     if spec is None:
         return {}
     usual = ModelSpec(name=spec.name)
-    names = [one.name for one in fields(ModelSpec) if one.name not in _BY_ITSELF]
+    names = [field.name for field in fields(ModelSpec) if field.name not in _BY_ITSELF]
     return {key: getattr(spec, key) for key in names if getattr(spec, key) != getattr(usual, key)}
 
 

@@ -370,7 +370,7 @@ def tool_calls_of(message: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
     """List the calls of a message that name a function."""
     listed = message.get("tool_calls") or [{"function": message.get("function_call")}]
     calls = listed if isinstance(listed, list) else []
-    return tuple(_call(one) for one in calls if isinstance(one, dict) and _is_named(one.get("function")))
+    return tuple(_call(call) for call in calls if isinstance(call, dict) and _is_named(call.get("function")))
 
 
 def _call(call: Mapping[str, Any]) -> dict[str, Any]:

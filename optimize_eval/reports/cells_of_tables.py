@@ -83,14 +83,14 @@ def _tables(summary: Summary) -> Iterator[list[Row]]:
 def title_of(row: Row, summary: Summary) -> str:
     """Name the evaluator of a table; a scorer of a task in YAML as people do, then as gates do."""
     label = evaluator_label(row.evaluator, row.task_model)
-    names = (one.display_name for one in summary.metrics if one.evaluator == row.evaluator)
+    names = (metric.display_name for metric in summary.metrics if metric.evaluator == row.evaluator)
     name = next(names, "")
     return f"{name} ({label})" if name else label
 
 
 def shown_rows(rows: Sequence[Row], summary: Summary) -> list[Row]:
     """Choose the rows that there is room for; the baseline is never left out."""
-    return [row for place, row in enumerate(rows) if place < MOST_ROWS or is_baseline(row, summary)]
+    return [row for index, row in enumerate(rows) if index < MOST_ROWS or is_baseline(row, summary)]
 
 
 def mean_of(row: Row, summary: Summary) -> float:
@@ -203,7 +203,7 @@ def most_skipped(summary: Summary) -> list[Alike[SkipGroup]]:
 
 def why_skipped(entry: Alike[SkipGroup]) -> str:
     """Give the rules that left rows out, each with its rows of all members, or the first reason."""
-    rules = sum((Counter(one.excluded_by) for one in entry.members), Counter[str]())
+    rules = sum((Counter(member.excluded_by) for member in entry.members), Counter[str]())
     return left_out_by(rules) if rules else entry.first.first_message
 
 

@@ -47,7 +47,7 @@ def too_many_failed(summary: Summary, gates: Sequence[Gate]) -> IsWrong:
     counts: Counter[tuple[str, ...]] = Counter()  # failed minus scored
     for row in summary.rows:
         for name in _wholes(row):
-            counts[name] += sum(one.failed - one.scored for one in row.splits.values())
+            counts[name] += sum(split.failed - split.scored for split in row.splits.values())
 
     def is_wrong(entry: FailureGroup) -> bool:
         wheres = [f" {entry.evaluator} on {who}" for who in (entry.candidate, entry.task_model)]

@@ -155,8 +155,8 @@ def _table(rows: Sequence[Row], summary: Summary) -> str:
 def _matrix(matrix: Matrix, split: str) -> str:
     """Lay out means of candidates by models."""
     models = {
-        name_cell(model): [_score(means[place]) for means in matrix.means.values()]
-        for place, model in enumerate(matrix.models)
+        name_cell(model): [_score(means[index]) for means in matrix.means.values()]
+        for index, model in enumerate(matrix.models)
     }
     table = layout({"candidate": [*map(name_cell, matrix.means)], **models})
     where = inert_markdown(matrix.evaluator, SENTENCE)

@@ -76,10 +76,10 @@ def blocks_of(summary: Summary, *, on_board: Collection[str] | None = None) -> l
     `on_board`.
     """
     found: dict[tuple[str, str], list[ScorerMetrics]] = {}
-    deciding = {one.evaluator for one in summary.metrics if one.split == summary.decided_on}
-    for one in summary.metrics:
-        if one.split == summary.decided_on or one.evaluator not in deciding:
-            found.setdefault((one.evaluator, one.split), []).append(one)
+    deciding = {metric.evaluator for metric in summary.metrics if metric.split == summary.decided_on}
+    for metric in summary.metrics:
+        if metric.split == summary.decided_on or metric.evaluator not in deciding:
+            found.setdefault((metric.evaluator, metric.split), []).append(metric)
     means = {(row.evaluator, row.candidate, row.task_model): row for row in summary.rows}
 
     def is_known(one: ScorerMetrics) -> bool:
@@ -128,9 +128,9 @@ def _is_mean(one: ScorerMetrics, row: Row) -> bool:
 def remarks_of(entries: Sequence[_Scorer], remarks: Callable[[_Scorer], Iterable[str]]) -> list[str]:
     """Put remarks together: what is the same of several stands once, with their names, or for all of them."""
     of_whom: dict[str, list[_Scorer]] = {}
-    for one in entries:
-        for remark in remarks(one):
-            of_whom.setdefault(remark, []).append(one)
+    for entry in entries:
+        for remark in remarks(entry):
+            of_whom.setdefault(remark, []).append(entry)
     told = []
     for remark, whom in of_whom.items():
         names = "" if len(whom) == len(entries) else ", ".join(label_of(one, entries) for one in whom)
@@ -150,7 +150,7 @@ class Above:
         """Give what does not stand above."""
         is_same = task == self.task
         new_rows = [] if is_same and rows == self.rows else rows
-        new_rules = [one for one in rules if not (is_same and one in self.rules)]
+        new_rules = [rule for rule in rules if not (is_same and rule in self.rules)]
         self.rules = [*self.rules, *new_rules] if is_same else rules
         self.task, self.rows = task, rows
         return [*new_rows, *new_rules]
@@ -172,7 +172,7 @@ def _block(entries: Sequence[ScorerMetrics], shared: Sequence[str]) -> MetricsBl
         evaluator=first.evaluator,
         display_name=first.display_name,
         split=first.split,
-        lines=[line for one in entries for line in _lines(one, label_of(one, entries))],
+        lines=[line for entry in entries for line in _lines(entry, label_of(entry, entries))],
         remarks=[*shared, *remarks_of(entries, _problems)],
     )
 
@@ -220,9 +220,9 @@ def lines_of_diff(diffs: Sequence[ScorerMetricsDiff], width: int) -> Iterator[st
     """Lay out the metrics of scorers that have changed, and name the others; nothing for most runs."""
     same = []
     above = Above()
-    for place in dict.fromkeys((one.evaluator, one.split) for one in diffs):
-        entries = [one for one in diffs if (one.evaluator, one.split) == place]
-        if any(one.has_moved for one in entries):
+    for place in dict.fromkeys((diff.evaluator, diff.split) for diff in diffs):
+        entries = [diff for diff in diffs if (diff.evaluator, diff.split) == place]
+        if any(entry.has_moved for entry in entries):
             shared = above.new(
                 place[1], remarks_of(entries, _of_rows_of_both), remarks_of(entries, _of_rules_of_both)
             )
@@ -237,7 +237,7 @@ def _block_of_diff(entries: Sequence[ScorerMetricsDiff], shared: Sequence[str], 
     first = entries[0]
     title = f"{first.display_name} ({first.evaluator}): metrics on {first.split}, B against A"
     yield from wrapped(" ", title, width)
-    lines = [(label_of(one, entries), metric) for one in entries for metric in one.metrics]
+    lines = [(label_of(entry, entries), metric) for entry in entries for metric in entry.metrics]
     if lines:
         yield from layout_table(_columns_of_diff(lines[:_MOST]), width)
     if more := len(lines[_MOST:]):
@@ -309,10 +309,10 @@ _HEAD = 12
 
 def lines_of_rows(records: Iterable[RunRecord], width: int) -> Iterator[str]:
     """Show the first rows that were scored; csv and jsonl have all of them."""
-    scored = (one for one in records if one.outcome == "scored" and "scores" in one.side_info)
+    scored = (record for record in records if record.outcome == "scored" and "scores" in record.side_info)
     head = "rows"
-    for one in islice(scored, _MOST_ROWS):
-        yield from wrapped(f" {head:<{_HEAD - 1}}", _row(one), width)
+    for row in islice(scored, _MOST_ROWS):
+        yield from wrapped(f" {head:<{_HEAD - 1}}", _row(row), width)
         head = ""
     if next(scored, None):
         yield from wrapped(" " * _HEAD, "… and more: see --format csv or jsonl", width)

@@ -49,7 +49,7 @@ def _models(board: Board) -> str:
     has_skips = any(model.skipped for model in board.models)
     titles = ["model", "overall", "95 % CI", *tasks, "failed", *["skipped"] * has_skips]
     cells = [[*_model_cells(model), *[f"{model.skipped:,}"] * has_skips] for model in board.models]
-    lines = [_line("th", titles), *(_line("td", one) for one in cells)]
+    lines = [_line("th", titles), *(_line("td", cell) for cell in cells)]
     return f"<table>{''.join(lines)}</table>"
 
 
@@ -72,7 +72,7 @@ def _table(rows: Sequence[Row], summary: Summary) -> str:
     has_skips = any(map(skipped, shown))
     titles = ["candidate", split, "95 % CI", f"Δ {split}", "failed", *["skipped"] * has_skips]
     cells = [[*_cells(row, summary), *[f"{skipped(row):,}"] * has_skips] for row in shown]
-    lines = [_line("th", titles), *(_line("td", one) for one in cells)]
+    lines = [_line("th", titles), *(_line("td", cell) for cell in cells)]
     return f"<table><caption>{caption}</caption>{''.join(lines)}</table>"
 
 

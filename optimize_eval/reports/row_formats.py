@@ -68,7 +68,7 @@ def csv_pieces(records: Iterable[RunRecord], columns: TableColumns, *, ci: bool)
     names = columns.names
     write = Cells(ci)
     header = [*names, SIDE_INFO] if columns.has_rest else names
-    return gathered(chain([write.line(header)], (write.line(_row(one, columns)) for one in records)))
+    return gathered(chain([write.line(header)], (write.line(_row(record, columns)) for record in records)))
 
 
 def jsonl_pieces(records: Iterable[RunRecord]) -> Iterator[str]:
@@ -209,7 +209,7 @@ def _prompts(run: Manifest, fields: Mapping[str, Any] | None) -> Row:
     """Write the prompts as models were sent them; several messages as JSON."""
     if fields is None or not run.get("models"):
         return {}
-    sent = {one["name"]: sent_of(one.get("text"), fields) for one in run["candidates"]}
+    sent = {candidate["name"]: sent_of(candidate.get("text"), fields) for candidate in run["candidates"]}
     return {_prompt(name): text_of(messages) for name, messages in sent.items() if messages}
 
 

@@ -78,7 +78,7 @@ def search_on_a_page(folder: Path, summary: Mapping[str, Any]) -> dict[str, Any]
             "goal": " + ".join(document["goal"]),
             "lineage": [str(name) for name in document["lineage"]],
             "curve": [[int(one["calls"]), float(one["best"])] for one in document["curve"]],
-            "candidates": [_found(one) for one in document["candidates"]],
+            "candidates": [_found(candidate) for candidate in document["candidates"]],
         }
     except _EDITED:
         return None

@@ -123,8 +123,8 @@ def _same_examples(split: Mapping[str, Any], path: str | None) -> Examples:
     except (OptimizeEvalError, OSError):
         return {}
     return {
-        place: at[line].value
-        for place, (line, digest) in enumerate(zip(split["lines"], split["sha256"], strict=True))
+        index: at[line].value
+        for index, (line, digest) in enumerate(zip(split["lines"], split["sha256"], strict=True))
         if line in at and hashlib.sha256(at[line].raw).hexdigest() == digest
     }
 
@@ -214,7 +214,7 @@ class _Columns:
         return {**run, "evaluators": entries, "additions": [], "task_models": [None]}
 
     def _entries(self, entries: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        return [{**one, "evaluator": self._of_entry(one), "task_model": None} for one in entries]
+        return [{**entry, "evaluator": self._of_entry(entry), "task_model": None} for entry in entries]
 
     def _of_entry(self, one: Mapping[str, Any]) -> str:
         split = one["split"] if "split" in one else next(iter(one["splits"]), "")

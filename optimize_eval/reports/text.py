@@ -277,7 +277,7 @@ _BELOW = " " * 6
 def render(errors: Sequence[Mapping[str, Any]], *, width: int) -> str:
     """Lay out errors; where there is no room beside the rest, the detail stands below it."""
     rows = [_TITLES, *((f"{one['line_number']}", one["rule"], _shown(one["field"])) for one in errors)]
-    number, rule, field = (max(columns(row[place]) for row in rows) for place in range(3))
+    number, rule, field = (max(columns(row[index]) for row in rows) for index in range(3))
     field = min(field, _WIDEST_FIELD, width - number - rule - 2 * len(_BESIDE) - 1)
     heads = [f" {row[0]:>{number}}{_BESIDE}{row[1]:<{rule}}{_BESIDE}{padded(row[2], field)}" for row in rows]
     has_room = columns(heads[0]) + len(_BESIDE) + _NARROWEST_DETAIL <= width

@@ -62,20 +62,20 @@ def attempt_many(
         return [given_up, *(GivenUp() for _ in payloads[1:])]
     seconds = (time.monotonic() - started) / len(payloads)
     outcomes: list[Outcome | GivenUp] = [_outcome(answer, seconds, 1) for answer in answers]
-    for place, answer in enumerate(answers):
+    for index, answer in enumerate(answers):
         wait = answer.retry_after if isinstance(answer, EvaluationError) and retries else None
         if wait is not None and wait < timeout:
             try:
                 pause(max(FIRST_PAUSE, wait))
                 left = max(FIRST_PAUSE, timeout - seconds - wait)  # as if it had been called singly
-                again = attempt(evaluator, payloads[place], left, retries - 1, pause)
+                again = attempt(evaluator, payloads[index], left, retries - 1, pause)
             except GivenUp as given_up:
                 given_up.spent = answer.spent + given_up.spent
-                outcomes[place] = given_up
+                outcomes[index] = given_up
             else:
                 spent = seconds + wait + again.seconds
                 whole = answer.spent + again.spent
-                outcomes[place] = replace(again, attempts=again.attempts + 1, seconds=spent, spent=whole)
+                outcomes[index] = replace(again, attempts=again.attempts + 1, seconds=spent, spent=whole)
     return outcomes
 
 

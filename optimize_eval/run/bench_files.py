@@ -195,7 +195,7 @@ def _in(path: str, say: Say) -> Iterator[FoundTask]:
         say(
             f"note: {path} has tasks in JSONL, too, which are left out unless they are named: {_names(apart)}"
         )
-    yield from (FoundTask(str(one), path) for one in tasks)
+    yield from (FoundTask(str(task), path) for task in tasks)
 
 
 def _tell_left(folder: str, left: Sequence[Path], say: Say) -> None:

@@ -34,8 +34,8 @@ _MOST_TAGS = 10
 def read_suite(files: Sequence[FoundTask], given: Given, tags: Sequence[str]) -> list[TaskDefinition]:
     """Read tasks, or those that have one of the tags; raises DataError with all faults."""
     if not tags and (len(files) == 1 or not given.config):
-        return _read([(one.path, replace(given, folder=one.folder)) for one in files])
-    checked = {one: _checked(one) for one in files}
+        return _read([(file.path, replace(given, folder=file.folder)) for file in files])
+    checked = {file: _checked(file) for file in files}
     if wrong := [problem for one in checked.values() for problem in one.problems]:
         raise DataError(wrong)
     _check_tags(tags, checked.values())

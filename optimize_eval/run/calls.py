@@ -79,9 +79,9 @@ def reachable(plan: Plan, connecting: Connecting = connect) -> Iterator[Connecti
 def _handed_over(
     made: list[tuple[EvaluatorSpec, Evaluator]], connecting: Connecting, spec: EvaluatorSpec
 ) -> Evaluator:
-    for place, (known, evaluator) in enumerate(made):
+    for index, (known, evaluator) in enumerate(made):
         if known == spec:
-            del made[place]
+            del made[index]
             return evaluator
     return connecting(spec)
 

@@ -172,8 +172,8 @@ def changed_evaluators(plan: Plan, specs: Sequence[EvaluatorSpec], called: Colle
     known = zip(specs, plan.identities, strict=True)
     return [
         spec.name
-        for place, (spec, identity) in enumerate(known)
-        if place in called and has_changed(spec, identity)
+        for index, (spec, identity) in enumerate(known)
+        if index in called and has_changed(spec, identity)
     ]
 
 

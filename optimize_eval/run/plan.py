@@ -137,7 +137,7 @@ class Plan(Remembers):
     def _places(self) -> tuple[Mapping[str, int], ...]:
         layout = self.layout
         axes = layout.evaluators, layout.candidates, [split.name for split in layout.splits]
-        return tuple({name: place for place, name in enumerate(names)} for names in axes)
+        return tuple({name: index for index, name in enumerate(names)} for names in axes)
 
     def _cell(self, cell: Cell) -> "_CellContents":
         names = cell.evaluator, cell.candidate, cell.split

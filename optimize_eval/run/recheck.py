@@ -125,7 +125,7 @@ def _call_again(
 
     with LiveEvaluators(plan.specs, stop, caps=settings.caps) as live:
         lanes = [
-            Lane(units=units, capacity=partial(live.capacity, place)) for place, units in enumerate(chosen)
+            Lane(units=units, capacity=partial(live.capacity, index)) for index, units in enumerate(chosen)
         ]
         LocalEngine(settings.slots, tick).run(
             lanes,

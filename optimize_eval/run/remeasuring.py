@@ -127,9 +127,9 @@ def _named_as_in(stored: StoredRun, specs: Sequence[EvaluatorSpec], say: Say) ->
                 f"{path} as {task.display_name}" for path, task in zip(files, there, strict=True)
             )
             say(f"note: the run has {len(there)} tasks called {key}, which are taken in its order: {order}")
-        for place, own in enumerate(files.values()):
+        for index, own in enumerate(files.values()):
             elsewhere = f"{own[0].text}: " if len(there) > 1 else f"{key}."
-            found += _named_as(there[place], own, elsewhere) if there else own
+            found += _named_as(there[index], own, elsewhere) if there else own
     return found
 
 

@@ -109,7 +109,7 @@ class Scribe:
 
     def _write_all(self) -> None:
         try:
-            if records := [self._waiting[place] for place in range(len(self._waiting))]:  # it grows meanwhile
+            if records := [self._waiting[index] for index in range(len(self._waiting))]:  # it grows meanwhile
                 self._write(records)
                 for _ in records:  # only now: until they are written, they count as waiting
                     self._waiting.popleft()
@@ -351,7 +351,7 @@ class Runner:
 
     def _unproven(self) -> list[int]:
         """List the evaluators that have scored and skipped nothing yet."""
-        return [place for place, one in enumerate(self._progress) if one.done == one.failed]
+        return [index for index, one in enumerate(self._progress) if one.done == one.failed]
 
     def _broken(self) -> tuple[Progress, ...]:
         """List the evaluators that failed and scored nothing; a skip is neither."""

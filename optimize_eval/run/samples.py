@@ -76,7 +76,7 @@ class Samples:
         if not looks_at_rows(action):
             return {}, None
         plan = self._plan
-        where = next((one for one in rows.cells.values() if one.evaluator in plan.layout.evaluators), None)
+        where = next((cell for cell in rows.cells.values() if cell.evaluator in plan.layout.evaluators), None)
         if where is None:
             message = "its samples are not at hand: run the command of the run again"
             raise EvaluationError(FailureKind.REPORTED, message)

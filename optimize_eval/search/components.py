@@ -173,12 +173,12 @@ class Goal:
 
     @property
     def climbed(self) -> tuple[int, ...]:
-        return tuple(place for place, weight in enumerate(self.weights) if weight)
+        return tuple(index for index, weight in enumerate(self.weights) if weight)
 
     @property
     def objectives(self) -> tuple[int, ...]:
         """Give those by which a candidate may stay in the race."""
-        return tuple(place for place, name in enumerate(self.names) if name not in self.unranked)
+        return tuple(index for index, name in enumerate(self.names) if name not in self.unranked)
 
     @property
     def name(self) -> str:

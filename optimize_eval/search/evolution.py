@@ -162,10 +162,10 @@ class Adapter:
         recorded = self._state.failed(step)
         if recorded is None:
             failed = [
-                {"pair": place, "evaluator": name, "kind": str(one.kind), "message": one.message}
+                {"pair": index, "evaluator": name, "kind": str(one.kind), "message": one.message}
                 | {"stderr": one.stderr, "side_info": dict(one.side_info)}
                 | ({"output": one.output} if one.output else {})
-                for place, pair in enumerate(pairs)
+                for index, pair in enumerate(pairs)
                 for name, one in enumerate(scored[pair])
                 if isinstance(one, Failed)
             ]
@@ -180,8 +180,8 @@ class Adapter:
 
     def _refuse_broken(self, scored: Mapping[Trial, Outcomes]) -> None:
         """End where an evaluator has scored none of its first calls."""
-        for place, name in enumerate(self._goal.names):
-            outcomes = [outcomes[place] for outcomes in scored.values()]
+        for index, name in enumerate(self._goal.names):
+            outcomes = [outcomes[index] for outcomes in scored.values()]
             failed = [outcome for outcome in outcomes if isinstance(outcome, Failed)]
             if failed and len(failed) == len(outcomes):
                 calls = f"its first {len(failed)} calls" if len(failed) > 1 else "its first call"
@@ -210,7 +210,7 @@ class Adapter:
             scores=scores,
             trajectories=self._teach(items, outcomes) if teaches else None,
             objective_scores=[
-                {name: numbers[place] for name, numbers in objectives.items()} for place in range(len(items))
+                {name: numbers[index] for name, numbers in objectives.items()} for index in range(len(items))
             ],
             num_metric_calls=len(items),  # 0, where all is recorded, would never end GEPA's own count
         )

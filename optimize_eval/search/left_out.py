@@ -42,7 +42,7 @@ class LeftOut:
             if rules := self._rules(task, units, outcomes):
                 why = f"left out by {', '.join(rules)}"
                 outcomes = tuple(
-                    _skipped(one, why) if place in task.keys else one for place, one in enumerate(outcomes)
+                    _skipped(one, why) if index in task.keys else one for index, one in enumerate(outcomes)
                 )
         return outcomes
 
@@ -74,10 +74,10 @@ class LeftOut:
 def _ruled(specs: Sequence[EvaluatorSpec]) -> Iterator[_RuledTask]:
     keys: dict[int, dict[int, str]] = {}
     tasks = {}
-    for place, spec in enumerate(specs):
+    for index, spec in enumerate(specs):
         target = defined_of(spec)
         if target and target.task.actions:
-            keys.setdefault(id(target.task), {})[place] = target.scorer.key
+            keys.setdefault(id(target.task), {})[index] = target.scorer.key
             tasks[id(target.task)] = target.task
     for known, task in tasks.items():
         yield _RuledTask(keys=keys[known], rules=list(_ready(task.actions)))

@@ -183,7 +183,7 @@ class SearchTask:
             "evaluators": list(self.plan.goal.names),
             "programs": {spec.name: (identify(spec).sha256, spec.score_range) for spec in specs},
             "note": self.handling.note,
-            "splits": {one.name: len(one.examples) for one in self.comparison.examples.sources},
+            "splits": {source.name: len(source.examples) for source in self.comparison.examples.sources},
             **self.plan.about(),
         }
 

@@ -477,7 +477,7 @@ def _document(stored: StoredSearch, *, is_running: bool) -> dict[str, Any]:
         "candidates": [{**one, "name": name} for one, name in zip(stored.found, names, strict=True)],
         "lineage": [],
         "curve": [
-            {"calls": one["calls"], "best": max(means[: place + 1])} for place, one in enumerate(stored.found)
+            {"calls": one["calls"], "best": max(means[: index + 1])} for index, one in enumerate(stored.found)
         ],
         "diff": unified_diff(nodes[0], best, stored.seed) if best and best.number else "",
         "summary": None,

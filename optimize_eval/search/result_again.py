@@ -34,7 +34,7 @@ class _Aim:
 
 def ended_sessions(folder: Path) -> list[StoredSearch]:
     """List a search as it was at each of its ends; earlier versions told too little there."""
-    return [one for one in sessions(folder) if "counts" in one.ending and "plan" in one.about]
+    return [session for session in sessions(folder) if "counts" in session.ending and "plan" in session.about]
 
 
 def make_again(
@@ -115,7 +115,7 @@ def _split(told: tuple[str, int], start: int) -> SearchSplit:
     """Make a part of as many examples as there were; which ones it were does not matter here."""
     split, many = told
     return SearchSplit(
-        name=split, split=split, examples=tuple((start + place, None) for place in range(many))
+        name=split, split=split, examples=tuple((start + index, None) for index in range(many))
     )
 
 

@@ -237,7 +237,7 @@ class LiveScorer:
         return [*map(rules.applied, planned, outcomes)] if rules else outcomes
 
     def reply(self, outcomes: Outcomes) -> str | None:
-        key = next((one.output for one in outcomes if one.output), "")
+        key = next((outcome.output for outcome in outcomes if outcome.output), "")
         output = self._outputs.find(bytes.fromhex(key)) if key and self._outputs else None
         return output.text if output else None
 
@@ -267,7 +267,7 @@ class LiveScorer:
 
     def _planned(self, pairs: Sequence[Trial]) -> list[list[Unit]]:
         return [
-            [self._unit(place * len(pairs) + number, place, pair) for place in range(len(self._specs))]
+            [self._unit(index * len(pairs) + number, index, pair) for index in range(len(self._specs))]
             for number, pair in enumerate(pairs)
         ]
 
@@ -301,11 +301,11 @@ class LiveScorer:
         self._fresh = {}
         lanes = [
             Lane(
-                units=[unit.number for unit in owed if unit.evaluator == place],
-                capacity=partial(self._live.capacity, place),
+                units=[unit.number for unit in owed if unit.evaluator == index],
+                capacity=partial(self._live.capacity, index),
                 weight=spec.weight,
             )
-            for place, spec in enumerate(self._specs)
+            for index, spec in enumerate(self._specs)
         ]
         self._engine.run(
             lanes,

@@ -301,7 +301,7 @@ def _refuse_missing(
     specs: Sequence[EvaluatorSpec], proposers: Sequence[ProposerSpec], models: Sequence[EvaluatorSpec]
 ) -> None:
     """Refuse programs that are not there: a search would find that out only after its first calls."""
-    programs = [one.program for one in proposers if one.program]
+    programs = [proposer.program for proposer in proposers if proposer.program]
     named = [*(("--proposer", one) for one in programs), *(("-e", one) for one in specs)]
     named += [("--model", one) for one in map(program_of, models) if one]
     for option, spec in named:

@@ -92,7 +92,7 @@ class Scoring:
 
 
 def _places(samples: Sequence[Sample]) -> Mapping[int | None, int]:
-    return {sample.line: place for place, sample in enumerate(samples)}
+    return {sample.line: index for index, sample in enumerate(samples)}
 
 
 def _samples(samples: Sequence[Sample]) -> Sequence[Mapping[str, Any]]:

@@ -47,15 +47,15 @@ def has_code(part: Any) -> bool:
 def _values(part: Any, names: Sequence[str]) -> Iterator[str]:
     """Find the values of the fields of these names."""
     if is_dataclass(part) and not isinstance(part, type):
-        for one in fields(part):
-            value = getattr(part, one.name)
-            if one.name in names:
+        for field in fields(part):
+            value = getattr(part, field.name)
+            if field.name in names:
                 yield value
             else:
                 yield from _values(value, names)
     elif isinstance(part, list | tuple):
-        for one in part:
-            yield from _values(one, names)
+        for field in part:
+            yield from _values(field, names)
 
 
 def _default(one: Any) -> Any:

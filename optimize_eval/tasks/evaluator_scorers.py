@@ -111,7 +111,7 @@ def _choices_of(choices: Sequence[str] | str) -> Callable[[Case], Sequence[str] 
     """Render each choice, or the text that is a list of them."""
     if isinstance(choices, str):
         return partial(_offered, native_of(choices, is_needed=True))
-    each = [text_of(one) for one in choices]
+    each = [text_of(choice) for choice in choices]
     return lambda case: [text(case) for text in each]
 
 

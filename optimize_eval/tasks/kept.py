@@ -44,7 +44,7 @@ class KeptTask:
     @property
     def digest(self) -> str:
         """Digest the rules, by which it is known which rows were examined by them."""
-        written = json.dumps([_of_action(one) for one in self.actions], separators=(",", ":"))
+        written = json.dumps([_of_action(action) for action in self.actions], separators=(",", ":"))
         return sha256(written.encode()).hexdigest()
 
 
@@ -72,7 +72,7 @@ def to_dict(task: KeptTask) -> dict[str, Any]:
         "display_name": task.display_name,
         **({"description": task.description} if task.description else {}),
         "scorers": [_of_scorer(scorer) for scorer in task.scorers],
-        **({"actions": [_of_action(one) for one in task.actions]} if task.actions else {}),
+        **({"actions": [_of_action(action) for action in task.actions]} if task.actions else {}),
         **({"timeout": task.timeout} if task.timeout != DEFAULT_TIMEOUT else {}),
     }
 
@@ -126,10 +126,10 @@ def _as_read(written: Any) -> Any:
 def _place_of(one: Mapping[str, Any], tasks: Sequence[Mapping[str, Any]]) -> int:
     """Find the task that has some of the same scorers, else the only one of the same key; else the end."""
     own = {scorer["evaluator"] for scorer in one["scorers"]}
-    for place, task in enumerate(tasks):
+    for index, task in enumerate(tasks):
         if own.intersection(scorer["evaluator"] for scorer in task["scorers"]):
-            return place
-    alike = [place for place, task in enumerate(tasks) if task["key"] == one["key"]]
+            return index
+    alike = [index for index, task in enumerate(tasks) if task["key"] == one["key"]]
     return alike[0] if len(alike) == 1 else len(tasks)
 
 
@@ -177,10 +177,10 @@ def _read(written: Mapping[str, Any]) -> KeptTask:
         key=written["key"],
         display_name=written["display_name"],
         description=written.get("description", ""),
-        scorers=[_read_scorer(one) for one in written["scorers"]],
+        scorers=[_read_scorer(scorer) for scorer in written["scorers"]],
         actions=[
-            Action(key=one["key"], filter=definition.filter_of(one["filter"]))
-            for one in written.get("actions", ())
+            Action(key=action["key"], filter=definition.filter_of(action["filter"]))
+            for action in written.get("actions", ())
         ],
         timeout=float(written.get("timeout", DEFAULT_TIMEOUT)),
     )

@@ -345,7 +345,7 @@ def _passages(how: RagChecker, case: Case) -> tuple[str, ...]:
     value = case.sample.get(how.context_column) or []
     listed = value if isinstance(value, list) else [value]
     texts = [one.get("content") if isinstance(one, Mapping) else one for one in listed]
-    passages = tuple(one for one in texts if isinstance(one, str))
+    passages = tuple(text for text in texts if isinstance(text, str))
     if len(passages) < len(texts):
         raise unusable(f"the column {how.context_column!r} holds what is no text")
     return passages

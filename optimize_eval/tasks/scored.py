@@ -126,7 +126,7 @@ class ChatUnderTest:
     ) -> Reply:
         """Reply before `deadline`, or raise EvaluationError."""
         del schema
-        several = tuple(Said(one["role"], one["content"]) for one in messages)
+        several = tuple(Said(message["role"], message["content"]) for message in messages)
         output = self._model.generate(Prompt(text=joined(several), several=several), deadline)
         return Reply(
             text=output.text,

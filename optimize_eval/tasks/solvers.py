@@ -212,7 +212,7 @@ def parsed(text: str) -> Template:
 
 
 def rendered_all(messages: Sequence[Said], fields: Mapping[str, Any]) -> list[dict[str, str]]:
-    return [{"role": one.role, "content": rendered(one.content, fields)} for one in messages]
+    return [{"role": message.role, "content": rendered(message.content, fields)} for message in messages]
 
 
 def names_candidate(solver: Solver) -> bool:
@@ -226,7 +226,7 @@ def texts_of(solver: Solver) -> Iterator[str]:
         case SingleTurn(builder=Generic(template=template)):
             yield template
         case SingleTurn(builder=ChatCompletion(messages=messages)):
-            yield from (one.content for one in messages)
+            yield from (message.content for message in messages)
         case MultiTurn(builders=builders):
             yield from _texts_in(builders)
         case PassThrough() | PythonSolver():
@@ -239,7 +239,7 @@ def _texts_in(builders: Sequence[Builder]) -> Iterator[str]:
             case ChatMessage(said=said):
                 yield said.content
             case GenerateMessage(messages=messages):
-                yield from (one.content for one in messages)
+                yield from (message.content for message in messages)
             case Loop(builders=inner):
                 yield from _texts_in(inner)
             case Generate():
@@ -345,7 +345,7 @@ class Conversation:
 
     def _drop(self, begins: int) -> None:
         del self.items[begins:]
-        self._completions = [one for one in self._completions if one[0] < begins]
+        self._completions = [completion for completion in self._completions if completion[0] < begins]
 
     def _count(self) -> None:
         self._steps += 1
@@ -429,7 +429,7 @@ def _made(
 def _single(builder: Generic | ChatCompletion, fields: Mapping[str, Any], calls: Calls) -> _Made:
     if isinstance(builder, ChatCompletion):
         messages, options = rendered_all(builder.messages, fields), _NO_OPTIONS
-        items = [said(one["role"], one["content"]) for one in messages]
+        items = [said(message["role"], message["content"]) for message in messages]
     else:
         messages, options = _input(rendered(builder.template, fields))
         items = _read(messages, "what the input builder makes")

@@ -104,7 +104,7 @@ def items_of(recorded: object) -> list[Item]:
             raise TraceFault('an object needs "messages" or "items", a list')
         case _:
             raise TraceFault(f"a conversation is a list or an object, this is {describe(recorded)}")
-    return [item for place, one in enumerate(listed) for item in _items(one, place)]
+    return [item for index, one in enumerate(listed) for item in _items(one, index)]
 
 
 def _parsed(text: str) -> Any:

@@ -343,21 +343,21 @@ def _material(
     payloads = {
         split: tuple(
             Payload(
-                candidate=_text(one, example),
+                candidate=_text(candidate, example),
                 example=example.raw,
                 task_model=model,
                 line=example.line,
                 split=split,
             )
-            for place, example in enumerate(examples[:first])
-            for one in candidates or [_PLACEHOLDERS[place % len(_PLACEHOLDERS)]]
+            for index, example in enumerate(examples[:first])
+            for candidate in candidates or [_PLACEHOLDERS[index % len(_PLACEHOLDERS)]]
             for model in task_models
         )
         for split, examples in splits.items()
     } or {
         "single": tuple(
-            Payload(candidate=one.text, task_model=model)
-            for one in candidates or _PLACEHOLDERS
+            Payload(candidate=candidate.text, task_model=model)
+            for candidate in candidates or _PLACEHOLDERS
             for model in task_models
         )
     }

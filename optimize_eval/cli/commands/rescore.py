@@ -85,7 +85,7 @@ def rescore(
     specs = check_meant([parse_evaluator(text, defaults) for text in texts], defaults)
     named = [*zip(specs, map(given_name, texts), strict=True)]
     check_sandbox(specs, tasks)
-    wanted = [one for spec, name in named for one in named_scorers(spec, name, tasks, output.say)]
+    wanted = [scorer for spec, name in named for scorer in named_scorers(spec, name, tasks, output.say)]
     prepared = prepare_rescoring(
         run,
         [spec for spec, _ in wanted],

@@ -80,7 +80,7 @@ def schema_of(rubric: Rubric) -> dict[str, Any]:
         case AnswerForm.LABELER:
             keys["label"] = _one_of(rubric.known_labels) if rubric.labels else _TEXT
         case AnswerForm.SCORE if rubric.dimensions:
-            keys["dimensions"] = _object({one.name: _SHARE for one in rubric.dimensions})
+            keys["dimensions"] = _object({dimension.name: _SHARE for dimension in rubric.dimensions})
         case _:
             ends = {"minimum": _plain(rubric.score_min), "maximum": _plain(rubric.score_max)}
             keys["score"] = {"type": "number", **ends}

@@ -413,7 +413,7 @@ def _constrained(verdict: Judgement, said: Mapping[str, Any], rubric: Rubric) ->
 
 def _violated(given: Any, rubric: Rubric) -> Constraint:
     """Find a constraint by its name, else by its whole text."""
-    texts = {one.text.strip().casefold(): one for one in rubric.constraints}
+    texts = {constraint.text.strip().casefold(): constraint for constraint in rubric.constraints}
     keyed = rubric.keyed_constraints
     said = given.strip().casefold() if isinstance(given, str) else ""
     if said in texts and said not in map(str.casefold, keyed):

@@ -29,7 +29,7 @@ class AxisNames:
         self.lines: list[list[int | None]] = [list(split["lines"]) for split in run["splits"]]
         self.repeats = int(run["repeats"])
         self._places = [
-            {name: place for place, name in enumerate(names)}
+            {name: index for index, name in enumerate(names)}
             for names in (self.evaluators, self.candidates, self.task_models, self.splits)
         ]
 

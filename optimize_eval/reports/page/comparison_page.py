@@ -115,7 +115,7 @@ def runs_source(a: StoredRun, b: StoredRun, paired: Paired, diff: RunDiff, optio
         summary=_summary(diff, sides, beside),
         records=sides.records,
         lines_of=sides.lines_of,
-        against=[place - place % 2 for place in range(len(sides.candidates))],
+        against=[index - index % 2 for index in range(len(sides.candidates))],
         more={"diff": _told(diff), "commands": _commands(sides, manifest, diff, options)},
     )
 

@@ -51,7 +51,7 @@ def in_order(columns: RecordColumns, *, against: Sequence[int], seed: int) -> li
                 ranks[example] = min(rank, ranks.get(example, _KEPT))
     failed = set(_failed(columns))
     everything = (
-        (split, place) for split, lines in enumerate(columns.axes.lines) for place in range(len(lines))
+        (split, index) for split, lines in enumerate(columns.axes.lines) for index in range(len(lines))
     )
     return sorted(everything, key=lambda one: (one not in failed, ranks.get(one, _KEPT), _chance(seed, *one)))
 
@@ -74,10 +74,10 @@ def _telling(columns: RecordColumns, key: CellPlaces, other: int) -> Iterator[li
     if key == against or against not in columns.cells:
         return
     changes = [
-        (place, mean - before)
-        for place, (mean, before) in enumerate(zip(means, columns.means(against), strict=True))
+        (index, mean - before)
+        for index, (mean, before) in enumerate(zip(means, columns.means(against), strict=True))
     ]
-    yield _lowest([one for one in changes if one[1] < 0])
+    yield _lowest([change for change in changes if change[1] < 0])
     yield _lowest([(place, -change) for place, change in changes if change > 0])
 
 
@@ -216,8 +216,8 @@ def _prompts(run: Manifest, example: Any) -> bytes:
         return b""
     return b',"prompts":%s' % strict_json.dumps(
         [
-            None if messages is None else [(one.role, one.content) for one in messages]
-            for messages in (sent_of(one.get("text"), example) for one in run["candidates"])
+            None if messages is None else [(message.role, message.content) for message in messages]
+            for messages in (sent_of(candidate.get("text"), example) for candidate in run["candidates"])
         ]
     )
 

@@ -128,7 +128,7 @@ def commands_of(run: Manifest, place: str, chosen: str = "") -> dict[str, Any]:
 
 def _paths_of_candidates(run: Manifest, paths: list[str]) -> list[str | None]:
     """Find the files of candidates by their names; those of a list have none."""
-    return [_quoted(next(_files_of(one["name"], paths), None)) for one in run["candidates"]]
+    return [_quoted(next(_files_of(candidate["name"], paths), None)) for candidate in run["candidates"]]
 
 
 def _files_of(name: str, paths: list[str]) -> Iterator[str]:

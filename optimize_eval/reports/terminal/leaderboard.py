@@ -87,8 +87,8 @@ def _interval(pair: ModelPair) -> str:
 def _categories(models: Sequence[ModelScores], width: int) -> list[str]:
     """Lay out a row for each category with each model's score."""
     categories = models[0].categories
-    names = Column("category", [one.category for one in categories[:_MOST_ROWS]], is_name=True)
-    scores = [[one.score for one in model.categories] for model in models]
+    names = Column("category", [category.category for category in categories[:_MOST_ROWS]], is_name=True)
+    scores = [[category.score for category in model.categories] for model in models]
     return ["", *_beside_each_other([names], scores, models, width)] if categories else []
 
 

@@ -38,12 +38,12 @@ def render_runs(
         text = f"no runs in {place}: `optimize-eval run` makes them, in runs/ unless --out names a folder"
         return "\n".join(wrapped(" ", text, width))
     columns = [
-        Column("run", [fit(name) for name in told_apart([one.folder.name for one in runs])], is_name=True),
-        Column("state", [_state(one) for one in runs], is_text=True),
-        Column("calls", [_calls(one.units) for one in runs]),
-        Column("size", [size_words(one.bytes) for one in runs]),
-        Column("made", [_ago(now, _seconds(one.created_at)) for one in runs]),
-        Column("worked on", [_ago(now, one.changed_at) for one in runs]),
+        Column("run", [fit(name) for name in told_apart([run.folder.name for run in runs])], is_name=True),
+        Column("state", [_state(run) for run in runs], is_text=True),
+        Column("calls", [_calls(run.units) for run in runs]),
+        Column("size", [size_words(run.bytes) for run in runs]),
+        Column("made", [_ago(now, _seconds(run.created_at)) for run in runs]),
+        Column("worked on", [_ago(now, run.changed_at) for run in runs]),
     ]
     head, rule, *rows = layout_table(columns, width)
     lines = [head, rule]
@@ -53,7 +53,7 @@ def render_runs(
 
 
 def runs_to_dict(runs: Sequence[ListedRun]) -> dict[str, Any]:
-    return {"schema": RUNS_SCHEMA, "runs": [_to_dict(one) for one in runs]}
+    return {"schema": RUNS_SCHEMA, "runs": [_to_dict(run) for run in runs]}
 
 
 def age_words(seconds: float) -> str:
@@ -267,12 +267,12 @@ class ShippedEvaluator:
 
 def render_evaluators(evaluators: Sequence[ShippedEvaluator], *, width: int) -> str:
     """Write what each does beside its name, or below it where there is no room."""
-    name_width = max(len(one.name) for one in evaluators)
-    language_width = max(len(one.language) for one in evaluators)
+    name_width = max(len(evaluator.name) for evaluator in evaluators)
+    language_width = max(len(evaluator.language) for evaluator in evaluators)
     lines: list[str] = []
-    for one in evaluators:
-        head = f" @{one.name:<{name_width}}  {one.language:<{language_width}}  "
-        lines += wrapped(head, one.summary, width)
+    for evaluator in evaluators:
+        head = f" @{evaluator.name:<{name_width}}  {evaluator.language:<{language_width}}  "
+        lines += wrapped(head, evaluator.summary, width)
     return "\n".join(lines)
 
 

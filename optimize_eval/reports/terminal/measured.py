@@ -141,7 +141,7 @@ def of_times(summary: Summary, width: int) -> list[str]:
     """Tell how long a call of each evaluator that called models took."""
     names = summary.spent.evaluators if summary.spent else ()
     entries = [one for one in summary.latency if one.evaluator in names]
-    return [line for one in entries[:_MOST_SPENDERS] for line in wrapped(" ", _time(one), width)]
+    return [line for entry in entries[:_MOST_SPENDERS] for line in wrapped(" ", _time(entry), width)]
 
 
 def _time(one: LatencyEntry) -> str:

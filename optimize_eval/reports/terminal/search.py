@@ -26,7 +26,7 @@ _SHADES = " ▁▂▃▄▅▆▇█"
 def render(document: Document, *, width: int, paint: Paint = plain) -> str:
     """Lay out everything."""
     told = document["verdict"]
-    points = tuple(Point(mark=one["mark"], text=one["text"]) for one in told["points"])
+    points = tuple(Point(mark=point["mark"], text=point["text"]) for point in told["points"])
     verdict = Verdict(text=told["text"], points=points, state=told.get("state"))
     lines = verdict_lines(verdict, width, paint)
     if document["summary"] and told.get("state") != "unfinished":
@@ -43,7 +43,7 @@ def _finalists(document: Document, width: int) -> list[str]:
     primary = next(iter(document["goal"]))
     rows = [row for row in summary.rows if row.evaluator == primary]
     rows = sorted(rows, key=lambda row: -(row.splits[split].mean or 0.0))
-    found = {one["name"]: one for one in document["candidates"]}
+    found = {candidate["name"]: candidate for candidate in document["candidates"]}
     against = [row.against_baseline(split) for row in rows]
     train = [row.splits["train"].mean if "train" in row.splits else None for row in rows]
     columns = [
@@ -69,7 +69,7 @@ def _curve(steps: Sequence[Mapping[str, Any]], width: int) -> list[str]:
         return []
     room = min(_WIDEST, width - _HEAD - 10)
     last = steps[-1]["calls"] or 1
-    bests = [_best_at(steps, last * (place + 1) / room) for place in range(room)]
+    bests = [_best_at(steps, last * (index + 1) / room) for index in range(room)]
     low, high = min(bests), max(bests)
     span = (high - low) or 1.0
     blocks = "".join(_SHADES[1 + round(7 * (best - low) / span)] for best in bests)
@@ -89,7 +89,7 @@ def _best_at(steps: Sequence[Mapping[str, Any]], calls: float) -> float:
 def _lineage(document: Document, width: int) -> list[str]:
     if len(document["lineage"]) < 2:  # noqa: PLR2004  the seed alone
         return []
-    found = {one["name"]: one for one in document["candidates"]}
+    found = {candidate["name"]: candidate for candidate in document["candidates"]}
     path = " → ".join(f"{name} {number(found[name]['search_mean'])}" for name in document["lineage"])
     return wrapped(f" {'lineage':<{_HEAD - 1}}", path, width)
 

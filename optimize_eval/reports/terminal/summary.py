@@ -155,8 +155,8 @@ def _matrix(matrix: Matrix, split: str, width: int, paint: Paint) -> list[str]:
     columns = [
         Column("candidate", [*matrix.means], is_name=True),
         *(
-            Column(cut(model, _LONGEST_MODEL), [_or_none(means[place]) for means in matrix.means.values()])
-            for place, model in enumerate(matrix.models)
+            Column(cut(model, _LONGEST_MODEL), [_or_none(means[index]) for means in matrix.means.values()])
+            for index, model in enumerate(matrix.models)
         ),
     ]
     title = f"{matrix.evaluator}: {split}, means of candidates by models"

@@ -75,7 +75,7 @@ def check_data(path: str, kind: str | None = None) -> CheckedFile:
     file = parse_task_file(path, data, format=kind)
     if kind is None and (file.dialect == DATASET or _has_bad_json(file)):
         dataset = parse_dataset(path, data)
-        if file.dialect == DATASET or any(one.rule == NOT_JSONL for one in dataset.problems):
+        if file.dialect == DATASET or any(problem.rule == NOT_JSONL for problem in dataset.problems):
             return of_reading(dataset)
     return _of_tasks(file)
 

@@ -74,7 +74,7 @@ class Material:
             (_where(split, model if len(models) > 1 else None), first)
             for split, payloads in self.splits.items()
             for model in models
-            for first in [next(one for one in payloads if one.task_model == model)]
+            for first in [next(payload for payload in payloads if payload.task_model == model)]
         ]
 
     def alike(self, wanted: int) -> list[Payload]:

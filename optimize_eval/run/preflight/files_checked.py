@@ -165,7 +165,7 @@ def check_sweep(path: str) -> list[CheckedFile]:
     most = None if {"limit", "sample"} & sweep.options.keys() else MAX_RECORDS
     readings = {key: read_dataset(sweep.options[key], most=most) for key in SPLITS if key in sweep.options}
     sources = [_source(SPLITS[key], reading) for key, reading in readings.items()]
-    listed = [_loaded(one) for one in sweep.candidates]
+    listed = [_loaded(candidate) for candidate in sweep.candidates]
     prompted = check_prompted(sweep, sources)
     candidates, wrong = _together(sweep, listed)
     problems += [
@@ -202,7 +202,7 @@ def _together(
 ) -> tuple[list[Candidate], tuple[Problem, ...]]:
     """Load all candidates as a run does, which gives them their names."""
     if any(problems for *_, problems in listed):
-        return [one for _, candidates, _ in listed for one in candidates], ()
+        return [candidate for _, candidates, _ in listed for candidate in candidates], ()
     try:
         return [*load_candidates(sweep.candidates)], ()
     except UsageError as error:

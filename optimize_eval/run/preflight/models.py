@@ -112,7 +112,7 @@ def _of_replies(spec: EvaluatorSpec, material: Material, replies: Mapping[str | 
         return replace(payload, candidate=replies[payload.task_model], prompt=prompt)
 
     splits = {
-        split: tuple(dict.fromkeys(about(one) for one in payloads if one.task_model in replies))
+        split: tuple(dict.fromkeys(about(payload) for payload in payloads if payload.task_model in replies))
         for split, payloads in material.splits.items()
     }
     return replace(material, splits=splits, sentinel=None)

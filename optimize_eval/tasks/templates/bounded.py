@@ -91,7 +91,7 @@ def _is_bounded(node: nodes.Node) -> bool:
 
 def _is_bounded_filter(node: nodes.Filter) -> bool:
     arguments = [*node.args, *[one.value for one in node.kwargs], node.dyn_args, node.dyn_kwargs]
-    given = [one for one in arguments if one is not None]
+    given = [argument for argument in arguments if argument is not None]
     if node.name == _MERGE and len(given) > len(node.args):
         return False
     if node.name in _WITH_ARGUMENTS or not given:

@@ -85,7 +85,7 @@ def with_conversation(fields: Mapping[str, Any], conversation: Plain) -> Fields:
     """Put the views of a conversation beside other fields."""
     trace = Trace(conversation)
     messages = trace.messages
-    outputs = [_output(one["content"], {}) for one in messages if one["role"] == ASSISTANT]
+    outputs = [_output(message["content"], {}) for message in messages if message["role"] == ASSISTANT]
     last = _output(outputs[-1] if outputs else "", conversation.get("completion") or {})
     outputs[-1:] = [last] * bool(outputs)
     views = Fields(

@@ -154,7 +154,7 @@ class ListOf:
         if len(spot.node.value) < self.least:
             context.wrong(Rule.BAD_VALUE, spot.path, spot.mark, "must not be empty")
             return NOT_KNOWN
-        return [self.what.read(one, context) for one in spot.items()]
+        return [self.what.read(item, context) for item in spot.items()]
 
 
 @frozen

@@ -123,7 +123,7 @@ def check_task(path: str, *, evaluator_keys: Keys | None = None, folder: str = "
     context = Context(evaluator_keys=evaluator_keys)
     values, config = _read(path, None, context, folder)
     key, tags = values.get("key"), values.get("tags")
-    wrong = {one.field for one in context.problems}
+    wrong = {problem.field for problem in context.problems}
     return Checked(
         problems=_in_order(path, context.problems),
         notes=[one for one in _in_order(path, context.notes) if one.field not in wrong],

@@ -43,8 +43,8 @@ def _of_benchmark(values: Values, body: Values) -> dict[str, Any]:
         "solver": _solver(solver) if solver else None,
         "scorers": _scorers(body["scorers"]),
         "actions": [
-            definition.Action(key=one["key"], filter=filter_of(one["filter"]))
-            for one in body["actions"] or ()
+            definition.Action(key=action["key"], filter=filter_of(action["filter"]))
+            for action in body["actions"] or ()
         ],
     }
 
@@ -194,5 +194,5 @@ def _metric(values: Values) -> definition.Metric:
             return definition.Frequency(field=values["field"], key=key)
         case _ if kind in NUMBERS:
             return definition.Number(type=kind, field=values["field"], name=name, key=key)
-    counts = {one: values[one] or "" for one in values if one.startswith("num_")}
+    counts = {value: values[value] or "" for value in values if value.startswith("num_")}
     return definition.Counted(type=kind, **counts, name=name, key=key)

@@ -466,7 +466,7 @@ def _unused(name: str, taken: set[str]) -> str:
 def check_scores(values: dict[str, Any], spot: Spot, context: Context) -> None:
     """Note where actions name scorers that there are not, or what these do not give."""
     scorers, actions = values["scorers"], spot.child("actions")
-    if isinstance(scorers, NotKnown) or actions is None or any(not _is_whole(one) for one in scorers):
+    if isinstance(scorers, NotKnown) or actions is None or any(not _is_whole(scorer) for scorer in scorers):
         return
     given = dict(zip(keys_of(scorers), map(emitted, scorers), strict=True))
     for expression in _expressions(values["actions"], actions):

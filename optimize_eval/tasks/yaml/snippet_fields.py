@@ -44,11 +44,11 @@ class Snippet:
             close = get_close_matches(self.function, defined, n=1)
             beside = f", this defines {close[0]}" if close else ""
             context.wrong(Rule.BAD_SNIPPET, spot.path, spot.mark, f"must define {kind} {wanted}{beside}")
-        for found in _functions(tree, self.function):
-            mark = _at(spot, found.lineno, found.col_offset + 1)
-            if not any(_takes(found.args, len(way)) for way in ways):
+        for function in _functions(tree, self.function):
+            mark = _at(spot, function.lineno, function.col_offset + 1)
+            if not any(_takes(function.args, len(way)) for way in ways):
                 context.wrong(Rule.BAD_SNIPPET, spot.path, mark, f"cannot be called as {wanted}")
-            elif self.is_async and not isinstance(found, ast.AsyncFunctionDef):
+            elif self.is_async and not isinstance(function, ast.AsyncFunctionDef):
                 context.wrong(Rule.BAD_SNIPPET, spot.path, mark, f"must be async def {self.function}")
 
 
@@ -98,16 +98,16 @@ def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 def _functions(tree: ast.Module, name: str) -> list[Function]:
     """Find the function, the last one where there are several."""
     found = [
-        one
-        for one in _statements(tree.body)
-        if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef) and one.name == name
+        statement
+        for statement in _statements(tree.body)
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef) and statement.name == name
     ]
     return found[-1:]
 
 
 def _is_named(tree: ast.Module, name: str) -> bool:
     """Return True if the module has such a name, however it came by it."""
-    return any(name in _names(one) for one in _statements(tree.body))
+    return any(name in _names(statement) for statement in _statements(tree.body))
 
 
 def _names(one: ast.stmt) -> set[str]:

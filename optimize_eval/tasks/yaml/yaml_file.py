@@ -83,7 +83,7 @@ def _unresolved(root: Path, path: str) -> Path:
     whole = Path(os.path.abspath(path))  # noqa: PTH100  links stay
     if whole.is_relative_to(root):
         return root
-    return next((one for one in whole.parents if one.resolve() == root), root)
+    return next((parent for parent in whole.parents if parent.resolve() == root), root)
 
 
 def read_text(path: str) -> str:
@@ -327,7 +327,7 @@ class _Document:
                 self._merge(entries, value, path)
         is_short = _REFERENCE in entries and not self._refer(entries, path)
         node = Node(Kind.MAPPING, entries, self._mark(found), is_short=is_short)
-        return _whole(node, [one.node for one in entries.values()])
+        return _whole(node, [entry.node for entry in entries.values()])
 
     def _add(self, entries: dict[str, Entry], key: Any, value: Any, path: str) -> None:
         if not isinstance(key, yaml.ScalarNode) or _NOT_IN_KEY.search(key.value):
@@ -407,8 +407,8 @@ class _Document:
 
 
 def _whole(node: Node, parts: list[Node]) -> Node:
-    node.size = 1 + sum(one.size for one in parts)
-    node.depth = 1 + max((one.depth for one in parts), default=0)
+    node.size = 1 + sum(part.size for part in parts)
+    node.depth = 1 + max((part.depth for part in parts), default=0)
     return node
 
 
@@ -454,7 +454,7 @@ def substituted(spot: Spot, values: Mapping[str, Any], context: Context) -> Node
             return Node(Kind.UNKNOWN, (), node.mark)  # that is told, and enough
         return _text(spot, values, context) if "<<" in node.value else node
     if node.kind is Kind.LIST:
-        return _like(node, [substituted(one, values, context) for one in spot.items()])
+        return _like(node, [substituted(item, values, context) for item in spot.items()])
     if node.kind is Kind.MAPPING:
         entries = {
             name: Entry(entry.mark, substituted(Spot(node=entry.node, path=spot.of(name)), values, context))
