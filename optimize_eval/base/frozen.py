@@ -51,6 +51,8 @@ def _init_of(made: Any) -> Callable[..., None]:
     given = [slot for slot in fields(made) if slot.init]
     known: dict[str, Any] = {"MISSING": MISSING}
     lines = ["self.__post_init__()" if hasattr(made, "__post_init__") else "pass"]
+    # By the slots' own descriptors, since __setattr__ refuses. What is inserted at 0 comes in reverse: so
+    # fields are set in their order, and __post_init__ sees them all.
     for slot in reversed(given):
         known |= {
             f"set_{slot.name}": getattr(made, slot.name).__set__,

@@ -229,6 +229,8 @@ def _attend(work: Callable[[], Response]) -> Response:
     if threading.current_thread() is not threading.main_thread():
         return work()
     outcomes: SimpleQueue[Response | Exception] = SimpleQueue()
+    # A daemon: after Ctrl-C the request still waits for its server, and the interpreter's end
+    # must not wait for it.
     threading.Thread(target=_put_outcome, args=(work, outcomes), daemon=True).start()
     outcome = outcomes.get()
     if isinstance(outcome, Exception):

@@ -249,6 +249,8 @@ def _hold(process: Process) -> Iterator[int | None]:
         yield None
         return
     try:
+        # After the handle was opened, not before: between the two the number could pass to another process,
+        # and the handle would be of that one.
         now = _look_up(process.pid)
         yield handle if now and now.started == process.started else None  # the parent may have changed
     finally:

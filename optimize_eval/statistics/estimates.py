@@ -132,6 +132,8 @@ def _fraction(a: float, b: float, x: float) -> float:
         shifted = a + 2 * m
         even = m * (b - m) * x / ((shifted - 1) * shifted)
         odd = -(a + m) * (a + b + m) * x / (shifted * (shifted + 1))
+        # Lentz's way of a continued fraction: c and d divide in the next step, so what cancels to 0
+        # becomes tiny instead, which goes out again in their product.
         for term in (even, odd):
             d = 1 + term * d
             d = 1 / (d if d > _TINY or d < -_TINY else _TINY)

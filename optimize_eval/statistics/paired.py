@@ -102,6 +102,8 @@ def _columns_of_signs(size: int, draw: random.Random, flips: int) -> Iterator[li
     step = max(1, _MOST_BYTES // width)
     for start in range(0, flips, step):
         rows = min(step, flips - start)
+        # As randbytes does it, the lowest byte first: in another order of bytes, every p that is drawn
+        # would be another number for the same seed.
         drawn = draw.getrandbits(8 * width * rows).to_bytes(width * rows, "little")
         yield [drawn[column::width] for column in places]
 
