@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from optimize_eval import Run, RunRecord, UsageError, load_run
-from optimize_eval.findings.summary_shape import FIRST_SCHEMA, Summary, summary_from
+from optimize_eval.findings.summary_shape import Summary, summary_from
 from optimize_eval.reports.row_formats import find_columns
 from optimize_eval.store.folder import JOURNAL, MANIFEST
 from optimize_eval.store.journal import Damaged
@@ -47,26 +47,12 @@ def test_the_typed_summary_is_the_document(cli: Cli, results: Run) -> None:
     assert orjson.dumps(summary.to_dict()) == orjson.dumps(document), "keys are in their order, too"
 
 
-def test_a_summary_of_the_first_version_is_read_as_far_as_it_goes(results: Run) -> None:
-    document = dict(results.summary.document)
-    for name in ("selection", "score_ranges", "judges", "clusters", "replies", "not_told_apart"):
-        del document[name]
-    old = {**document, "schema": FIRST_SCHEMA, "verdict": {"text": "so it is", "points": []}}
-    for row in old["rows"]:
-        for low in row["worst"]:
-            del low["name"], low["input"]
-    summary = summary_from(old)
-    assert (summary.verdict.text, summary.verdict.state, summary.selection) == ("so it is", None, None)
-    assert (summary.clusters, summary.replies, summary.rows[0].worst[0].name) == ({}, (), "")
-    assert summary.rows[1].vs_baseline == results.summary.rows[1].vs_baseline
-
-
 @pytest.mark.parametrize("missing", ["verdict", "units", "rows"])
 def test_what_is_no_summary_is_refused(results: Run, missing: str) -> None:
     document = {name: value for name, value in results.summary.document.items() if name != missing}
     with pytest.raises(LookupError):
         summary_from(document)
-    with pytest.raises(LookupError):
+    with pytest.raises(ValueError, match="schema"):
         summary_from({**results.summary.document, "schema": "optimize-eval.summary.v9"})
 
 

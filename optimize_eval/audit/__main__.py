@@ -17,12 +17,6 @@ from optimize_eval.audit.summary import expected
 _MISSING = object()
 # of which every field is derived
 _CLOSED = {"failures", "errors", "duplicates", "clusters", "chosen", "leakage"}
-_NEWER = (
-    ".skipped_examples",
-    "journal",
-    "tried",
-    "largest_gain",
-)  # documents of earlier versions have none of these
 _KINDS = {
     **dict.fromkeys(("mean", "score", "overall_score"), "means"),
     "se": "standard errors",
@@ -44,11 +38,10 @@ def main(folder: Path) -> int:
     run = read(folder) if (folder / "run.json").exists() else None
     documents = _documents(folder, run)
     stored = {name: json.loads((folder / name).read_bytes()) for name in documents}
-    is_older = run is not None and is_of_earlier_version(run, stored["summary.json"])
     kinds: Counter[str] = Counter()
     wrong = []
     for name, again in documents.items():
-        for path, value, derived in differences(stored[name], again, kinds, is_older=is_older):
+        for path, value, derived in differences(stored[name], again, kinds):
             wrong.append(f"{name}: {path} is {_shown(value)}, the journal gives {_shown(derived)}")
     print("\n".join([*wrong, *_not_read(run), *_not_derived(folder), *_told(kinds)]))  # noqa: T201  a script's output
     numbers = f"{kinds.total():,} fields recomputed from the journal"
@@ -69,11 +62,6 @@ def _documents(folder: Path, run: JournaledRun | None) -> dict[str, Any]:
     return {"summary.json": summary, **overlaps, **expected_boards(folder, run), **searched}
 
 
-def is_of_earlier_version(run: JournaledRun, summary: dict[str, Any]) -> bool:
-    """Return True if a summary only counts what leaked, and no later version had a hand in its run."""
-    return isinstance(summary.get("leakage"), int) and not run.overlaps and not run.tries.notes
-
-
 def _not_read(run: JournaledRun | None) -> Iterator[str]:
     """Say of which splits leaks and copies are as run.json has them."""
     names = [name for name in run.overlaps if name not in run.overlaps_again] if run else []
@@ -92,7 +80,7 @@ def _not_derived(folder: Path) -> Iterator[str]:
 
 
 def differences(
-    stored: Any, again: Any, kinds: Counter[str], path: str = "", kind: str = "", *, is_older: bool = False
+    stored: Any, again: Any, kinds: Counter[str], path: str = "", kind: str = ""
 ) -> Iterator[tuple[str, Any, Any]]:
     """Walk what was derived and give each field that is stored otherwise; lists have to be as long."""
     match again:
@@ -101,17 +89,14 @@ def differences(
             for key, value in [*again.items(), *((key, _MISSING) for key in more)]:
                 where = f"{path}.{key}" if path else key
                 inner = stored.get(key, _MISSING)
-                yield from differences(inner, value, kinds, where, key, is_older=is_older)
+                yield from differences(inner, value, kinds, where, key)
         case list() | tuple() if isinstance(stored, list):
             if len(stored) != len(again):
                 yield f"the length of {path}", len(stored), len(again)
             for index, (one, other) in enumerate(zip(stored, again, strict=False)):
                 inner = "" if isinstance(other, dict) else kind
-                yield from differences(one, other, kinds, f"{path}[{index}]", inner, is_older=is_older)
-        case dict() if path == "leakage" and is_older:  # as earlier versions counted
-            many = sum(len(one["rows"]) for one in again.values())
-            yield from differences(stored, many, kinds, path, kind, is_older=is_older)
-        case _ if not (is_older and stored is _MISSING and _is_of_later(path, again)):
+                yield from differences(one, other, kinds, f"{path}[{index}]", inner)
+        case _:
             kinds[_KINDS.get(kind, _OTHER)] += 1
             if not agree(stored, again):
                 yield path, stored, again
@@ -124,11 +109,6 @@ def agree(stored: Any, again: Any) -> bool:
     if isinstance(stored, int | float) and isinstance(again, int | float):
         return math.isclose(stored, again, rel_tol=1e-7, abs_tol=1e-10)
     return bool(stored == again)
-
-
-def _is_of_later(path: str, again: Any) -> bool:
-    """Return True if earlier versions had no such part, or omitted it where it is nothing."""
-    return path.endswith(_NEWER) or again in (None, {}, [])
 
 
 def _told(kinds: Counter[str]) -> Iterator[str]:

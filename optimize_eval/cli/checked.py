@@ -9,17 +9,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import orjson
 import typer
 
 from optimize_eval import audit
 from optimize_eval.base import files
-from optimize_eval.base.errors import CannotGoOn
+from optimize_eval.base.errors import CannotGoOn, UsageError
 from optimize_eval.cli import gates, output
 from optimize_eval.findings.board_models import ranks_none
 from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.gates import Gate
-from optimize_eval.findings.stored_summary import NEWER, unlike_keys
+from optimize_eval.findings.stored_summary import unlike_keys
 from optimize_eval.findings.summary_shape import Summary
 from optimize_eval.run.bench_boards import compute_again
 from optimize_eval.store.folder import LEADERBOARD, PROPOSALS, SUMMARY, holder
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from optimize_eval.cli.checked_search import SearchCheck
 
 CHECK_SCHEMA = "optimize-eval.check.v1"
-OLDER = b'"optimize-eval.summary.v1"'
+_OLDER = "optimize-eval.summary.v1"
 
 NOT_CHECKED = (
     *("names and times of models", "timestamp", "settings", "started_at", "ended_at", "command", "note"),
@@ -54,18 +53,13 @@ def _unfinished(run: StoredRun) -> str:
     return f"the run is not finished: {run.owed:,} of {run.layout.size:,} calls were not made{by}"
 
 
-def _is_of_earlier_version(summary: Mapping[str, Any]) -> bool:
-    """Return True if a summary only counts what leaked; the script holds that against the journal."""
-    return isinstance(summary.get("leakage"), int) and not NEWER.intersection(summary)
-
-
-def _of_board(run: StoredRun, board: Board | None, *, is_older: bool) -> list[str]:
+def _of_board(run: StoredRun, board: Board | None) -> list[str]:
     """Name what a leaderboard says otherwise than the journal, its sentences included."""
     if board is None and is_bench(run.manifest) and not _unfinished(run) and not ranks_none(run):
         return ["all of it is gone"]
     again = compute_again(run, board) if board else None
     stored = json.loads(files.load(run.folder / LEADERBOARD, files.OF_A_RUN)) if again else {}
-    return unlike_keys(stored, again, is_older=is_older) if again else []
+    return unlike_keys(stored, again) if again else []
 
 
 def emit(
@@ -80,19 +74,18 @@ def emit(
         raise CannotGoOn(f"{there_is_none}{unfinished and f': {unfinished}'}", hint=_AGAIN) from None
     except (OSError, ValueError, TypeError, RecursionError) as error:
         raise CannotGoOn(f"{folder / SUMMARY} cannot be read: {error}", hint=_AGAIN) from None
+    if stored.get("schema") == _OLDER:
+        raise UsageError(f"{folder / SUMMARY} was written by a version before 0.1.0", hint=_AGAIN)
     if unfinished:
         output.say(f"note: {unfinished}; what it has is checked")
-    is_earlier = _is_of_earlier_version(stored)
-    unlike = unlike_keys(stored, summary, is_older=is_earlier)
-    of_board = _of_board(run, board, is_older=is_earlier)
+    unlike = unlike_keys(stored, summary)
+    of_board = _of_board(run, board)
     lines = [f"{key}: {SUMMARY} is not what the journal gives" for key in unlike]
     lines += [f"{key}: {LEADERBOARD} is not what the journal gives" for key in of_board]
-    older = "summary.json was made by older rules: run the run's own command again to update it"
-    is_older = OLDER in orjson.dumps(stored.get("schema"))
     more = {"unfinished": unfinished} if unfinished else {}
     search = _of_search(folder, run, summary) if (folder / PROPOSALS).is_file() else None
     agrees, told = _compared_by_script(folder, lines, search)
-    _print([older] if is_older else told, judged, more, agrees=agrees, as_json=as_json)
+    _print(told, judged, more, agrees=agrees, as_json=as_json)
 
 
 def emit_search(folder: Path, *, as_json: bool) -> None:

@@ -10,9 +10,8 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from optimize_eval.base import files
 from optimize_eval.base.errors import UsageError
-from optimize_eval.cli import checked, gates, leaderboards, output, searches
+from optimize_eval.cli import gates, leaderboards, output, searches
 from optimize_eval.cli.pages import PageOptions, write_page
 from optimize_eval.findings import demands
 from optimize_eval.findings.board_models import name_of
@@ -25,7 +24,6 @@ from optimize_eval.findings.summary_shape import FailureGroup, Summary
 from optimize_eval.reports import junit, markdown, row_formats
 from optimize_eval.reports.searched import beside_verdict, search_of, with_notes
 from optimize_eval.reports.terminal.summary import render, render_every_cell
-from optimize_eval.store.folder import SUMMARY
 from optimize_eval.store.records import LeftOut, RunRecord
 from optimize_eval.store.stored import StoredRun, command_of, note_of
 
@@ -106,8 +104,6 @@ class RunReport(Reported):
 
     @cached_property
     def summary(self) -> Summary:
-        if self.of_a_bench is None:
-            _note_newer_rules(self.stored)
         return self.some.summarise(self.stored) if self.some else summarise_stored(self.stored)
 
     @cached_property
@@ -139,22 +135,6 @@ class RunReport(Reported):
     def told(self) -> Summary:
         """Give the summary with what a search says beside it, where one chose its candidates."""
         return with_notes(self.summary, self.search)
-
-
-_LONGEST_SCHEMA = 100
-
-
-def _note_newer_rules(stored: StoredRun) -> None:
-    """Say that the numbers are not those of the summary that an older version wrote."""
-    try:
-        with files.open_file(stored.folder / SUMMARY) as stream:
-            is_older = checked.OLDER in stream.read(_LONGEST_SCHEMA)
-    except OSError:
-        return
-    if is_older:
-        output.say(
-            "note: computed by newer rules than its summary.json, from the same journal, without a call"
-        )
 
 
 @dataclass(frozen=True, kw_only=True)

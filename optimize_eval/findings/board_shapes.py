@@ -1,6 +1,6 @@
 """`leaderboard.v1`: its documents, what makes a value none, whether two compare, whose files they are.
 
-How a file is read that another tool wrote, or an earlier version, is stored's.
+How a file is read that another tool wrote is stored's.
 """
 
 import math
@@ -236,15 +236,15 @@ class Board:
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> "Board":
-        """Read what `bench` wrote, today or earlier; raises as documents.from_dict does for all else."""
-        board = from_dict(cls, {**_as_of_today(value), "tasks": ()})
+        """Read what `bench` wrote; raises as documents.from_dict does for all else."""
+        board = from_dict(cls, {**value, "tasks": ()})
         first = next((model for model in board.models if model.adapter == board.adapter), None)
         return replace(board, tasks=first.tasks if first else ())
 
     @classmethod
     def of_what_is_known(cls, value: Mapping[str, Any]) -> "Board":
         """Read what there is of a board: fields that it has not are empty."""
-        return from_dict(cls, {"verdict": _NO_VERDICT, **value}, is_older=True)
+        return from_dict(cls, {"verdict": _NO_VERDICT, **value}, is_partial=True)
 
 
 def scorers_on(boards: Mapping[str, Board]) -> set[str]:
@@ -257,26 +257,6 @@ _NO_VERDICT: Mapping[str, Any] = {"text": "", "points": ()}
 
 def _first_named(models: Sequence[Mapping[str, Any]], name: str) -> Mapping[str, Any]:
     return next((model for model in models if model["adapter"] == name), {"tasks": []})
-
-
-# What boards of earlier versions lack, and what it is where it was not told.
-_LATER_ON_A_BOARD = {"changed": (), "spent": None}
-_LATER_OF_A_MODEL = {"df": None, "on_tasks_like_these": None}
-_LATER_OF_A_CATEGORY = {"on_tasks_like_these": None}
-_LATER_OF_A_PAIR = {"comparisons": 1, "at_most": None, "skew": None, "holds_at_worst": None}
-
-
-def _as_of_today(board: Mapping[str, Any]) -> Mapping[str, Any]:
-    models = [
-        {
-            **_LATER_OF_A_MODEL,
-            **model,
-            "categories": [{**_LATER_OF_A_CATEGORY, **category} for category in model["categories"]],
-        }
-        for model in board["models"]
-    ]
-    pairs = [{**_LATER_OF_A_PAIR, "units": pair["n_pairs"], **pair} for pair in board["pairs"]]
-    return {**_LATER_ON_A_BOARD, **board, "models": models, "pairs": pairs}
 
 
 _LONG = 60

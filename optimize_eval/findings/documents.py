@@ -67,24 +67,24 @@ def value_at(document: "DataclassInstance", key: str) -> Any:
     return to_dict(document)[key]
 
 
-def from_dict(kind: type[_Document], value: Mapping[str, Any], *, is_older: bool = False) -> _Document:
-    """Read a document; one of an older version may lack fields, which are then empty.
+def from_dict(kind: type[_Document], value: Mapping[str, Any], *, is_partial: bool = False) -> _Document:
+    """Read a document; one that is partial may lack fields, which are then empty.
 
     Raises LookupError, TypeError, ValueError or AttributeError where it is no such document.
     """
-    return kind(**dict(_read_fields(kind, value, is_older=is_older)))
+    return kind(**dict(_read_fields(kind, value, is_partial=is_partial)))
 
 
-def _read_fields(kind: Any, value: Mapping[str, Any], *, is_older: bool) -> Iterator[tuple[str, Any]]:
+def _read_fields(kind: Any, value: Mapping[str, Any], *, is_partial: bool) -> Iterator[tuple[str, Any]]:
     for place in places_of(kind):
         if place.is_flat:
             inner = _kinds(place.hint)[0]
             is_there = NoneType not in _kinds(place.hint) or places_of(inner)[0].key in value
-            yield place.name, from_dict(inner, value, is_older=is_older) if is_there else None
+            yield place.name, from_dict(inner, value, is_partial=is_partial) if is_there else None
         elif place.key in value:
-            yield place.name, _reader(place.hint, is_older)(value[place.key])
+            yield place.name, _reader(place.hint, is_partial)(value[place.key])
         elif not place.is_optional:
-            yield place.name, _empty(place.hint) if is_older else value[place.key]
+            yield place.name, _empty(place.hint) if is_partial else value[place.key]
 
 
 @cache
@@ -115,16 +115,16 @@ def _plain(value: Any) -> Any:
 
 
 @cache
-def _reader(hint: Any, is_older: bool) -> _Read:  # noqa: FBT001  a cache counts it as it does the hint
+def _reader(hint: Any, is_partial: bool) -> _Read:  # noqa: FBT001  a cache counts it as it does the hint
     """Choose how a value of a type is read."""
     kind: Any = _kinds(hint)[0]
     read: _Read
     if isinstance(kind, type) and is_dataclass(kind):
-        read = partial(from_dict, kind, is_older=is_older)
+        read = partial(from_dict, kind, is_partial=is_partial)
     elif get_origin(kind) is tuple:
-        read = partial(_read_tuple, _reader(get_args(kind)[0], is_older))
+        read = partial(_read_tuple, _reader(get_args(kind)[0], is_partial))
     elif get_origin(kind) is Mapping:
-        read = partial(_read_mapping, _reader(get_args(kind)[1], is_older))
+        read = partial(_read_mapping, _reader(get_args(kind)[1], is_partial))
     else:
         return _as_it_is
     return partial(_read_if_any, read) if NoneType in _kinds(hint) else read

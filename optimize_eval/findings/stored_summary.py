@@ -20,7 +20,7 @@ from optimize_eval.findings.metric_rows import counts_as, metrics_of, records_of
 from optimize_eval.findings.summary import additions_left_out, summarise, without
 from optimize_eval.findings.summary_shape import SCHEMA, Point, Selected, SpendingTotals, Summary, Verdict
 from optimize_eval.findings.tried import Corrections, corrections_in
-from optimize_eval.findings.verdict import LOSE_MUCH, after_search
+from optimize_eval.findings.verdict import after_search
 from optimize_eval.store.folder import JOURNAL, PROPOSALS, SUMMARY
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.manifest import CHOSEN_AFTER, SEARCHED, Manifest, SearchedRun
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 _DATED = {RULES_SINCE: "the rules of {task} that leave rows out", METRICS_SINCE: "the metrics of {task}"}
 
 _TOLD_ALONE = {"timestamp", "settings", "files", "task_errors"}  # of a board
-NEWER = {"journal", "tried", "largest_gain"}  # a summary of an earlier version does not name where it ends
 
 
 def summarise_stored(run: StoredRun) -> Summary:
@@ -146,21 +145,16 @@ def _named(way: Mapping[str, Any]) -> str:
     return f"{way.get('sandbox')}: {', '.join(way.get('layers', ())) or 'no layer'}"
 
 
-def unlike_keys(stored: Mapping[str, Any], made: "Summary | Board", *, is_older: bool = False) -> list[str]:
+def unlike_keys(stored: Mapping[str, Any], made: "Summary | Board") -> list[str]:
     """Name what a stored document says otherwise than one that was made again, and what it lacks."""
     again = orjson.loads(orjson.dumps(made.to_dict()))
-    if is_older and isinstance(made, Summary):  # earlier versions made no such point
-        points = again["verdict"]["points"]
-        again["verdict"]["points"] = [point for point in points if not point["text"].endswith(LOSE_MUCH)]
     keys = dict.fromkeys([*again, *stored])
-    return [key for key in keys if _is_unlike(key, stored, again, is_older=is_older)]
+    return [key for key in keys if _is_unlike(key, stored, again)]
 
 
-def _is_unlike(key: str, stored: Mapping[str, Any], again: Mapping[str, Any], *, is_older: bool) -> bool:
-    if key in stored and key in again and (key in _TOLD_ALONE or (is_older and key == "leakage")):
+def _is_unlike(key: str, stored: Mapping[str, Any], again: Mapping[str, Any]) -> bool:
+    if key in stored and key in again and key in _TOLD_ALONE:
         return False
-    if is_older and key not in stored:
-        return bool(again[key] and key not in NEWER)
     return key not in stored or key not in again or bool(stored[key] != again[key])
 
 

@@ -218,7 +218,6 @@ class ScorerMetrics:
 
 
 SCHEMA = "optimize-eval.summary.v2"
-FIRST_SCHEMA = "optimize-eval.summary.v1"
 
 
 @frozen
@@ -488,25 +487,10 @@ class Summary:
 
 
 def summary_from(document: Mapping[str, Any]) -> Summary:
-    """Read a summary of any version; raises as from_dict does where it is none."""
-    return _READERS[document["schema"]](document)
-
-
-def _first(document: Mapping[str, Any]) -> Summary:
-    """Read version 1, which knew less: fields that it lacks are empty, and its schema says so."""
-    return from_dict(Summary, _with_leakage(document), is_older=True)
-
-
-def _second(document: Mapping[str, Any]) -> Summary:
-    return from_dict(Summary, {"spent": None, **_with_leakage(document)})
-
-
-def _with_leakage(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Read a summary that only counted what leaked as one that does not know which these are."""
-    return {**document, "leakage": {}} if isinstance(document.get("leakage"), int) else document
-
-
-_READERS = {FIRST_SCHEMA: _first, SCHEMA: _second}
+    """Read a summary; raises as from_dict does where it is none."""
+    if document["schema"] != SCHEMA:
+        raise ValueError(f"its schema is not {SCHEMA}")
+    return from_dict(Summary, {"spent": None, **document})
 
 
 @frozen

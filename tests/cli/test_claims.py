@@ -265,18 +265,6 @@ def test_a_diff_with_a_margin_says_that_nothing_has_changed_by_more(scene: Scene
     )
 
 
-def test_a_summary_by_older_rules_is_told_beside_the_newer_numbers(scene: Scene) -> None:
-    scene.run({"val": {"base": noisy(12)}})
-    path = scene.folder / "out" / "summary.json"
-    assert scene.cli("report", "out").stderr == ""
-    path.write_text(path.read_text().replace("summary.v2", "summary.v1"))
-    done = scene.cli("report", "out")
-    assert (done.status, "95 % CI" in done.stdout) == (0, True)
-    assert done.stderr.startswith(
-        "note: computed by newer rules than its summary.json, from the same journal"
-    )
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [

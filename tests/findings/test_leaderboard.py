@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import orjson
 import pytest
@@ -12,7 +11,6 @@ from hypothesis import strategies as st
 from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.boards import seen_from
 from optimize_eval.findings.measures import difference_over
-from optimize_eval.reports.row_formats import board_csv_pieces
 from optimize_eval.statistics.estimates import mean_of
 from optimize_eval.statistics.paired import difference_of
 from tests.findings.boards import Files, board, by_name, rendered
@@ -288,24 +286,3 @@ def test_a_board_is_read_as_it_was_written_in_the_same_order() -> None:
     assert orjson.dumps(Board.from_dict(orjson.loads(orjson.dumps(found))).to_dict()) == orjson.dumps(found)
     assert list(found["models"][0])[-3:] == ["categories", "tasks", "win_rate"]
     assert list(found["pairs"][0])[:3] == ["a", "b", "diff"]
-
-
-def test_a_board_of_the_first_version_is_read_and_shown_as_one_of_today() -> None:
-    found = board(REPEATED, categories={"a": ["mcq", "mcq", "sum"]})
-    first = without(found, LATER)
-    assert rendered(first, width=100) == rendered(found, width=100).replace("▼", "▽").replace("▲", "△")
-    boards = [Board.from_dict(one) for one in (first, found)]
-    texts = ["".join(board_csv_pieces({"": one}, ci=False)) for one in boards]
-    assert texts[0] == texts[1]
-
-
-LATER = {"df", "on_tasks_like_these", "holds_at_worst", "units", "comparisons", "at_most", "skew", "spent"}
-
-
-def without(value: Any, names: set[str]) -> Any:
-    match value:
-        case dict():
-            return {key: without(item, names) for key, item in value.items() if key not in names}
-        case list():
-            return [without(item, names) for item in value]
-    return value
