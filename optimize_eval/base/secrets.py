@@ -106,9 +106,9 @@ def is_confidential_variable(name: str, value: str) -> bool:
 def mask(command: str) -> str:
     """Strike out what looks like a secret in a command line.
 
-    >>> masked("./judge --api-key sk-1 --max-tokens 500 http://me:pw@host/x?token=t")
+    >>> mask("./judge --api-key sk-1 --max-tokens 500 http://me:pw@host/x?token=t")
     './judge --api-key *** --max-tokens 500 http://***@host/x?***'
-    >>> masked("./judge --header 'Authorization: Bearer ${TOKEN}'")
+    >>> mask("./judge --header 'Authorization: Bearer ${TOKEN}'")
     "./judge --header 'Authorization: Bearer ${TOKEN}'"
     >>> masked("bench t.yaml --model-key judge=cmd:./judge --key sk-1")
     'bench t.yaml --model-key judge=cmd:./judge --key ***'

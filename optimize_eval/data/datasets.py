@@ -205,7 +205,7 @@ __all__ = [
 def load_dataset(path: str | Path) -> list[dict[str, Any]]:
     """Load a dataset as plain dictionaries; raises DataError naming every bad line.
 
-    >>> from optimize_eval import shipped
+    >>> from optimize_eval.base import shipped
     >>> load_dataset(shipped.path("datasets/greetings.jsonl"))[0]["input"]
     'Ada'
     """

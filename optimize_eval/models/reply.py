@@ -53,7 +53,7 @@ class SplitText(NamedTuple):
 def split_thoughts(text: str) -> SplitText:
     r"""Take the thoughts off the start of a text.
 
-    >>> split("<think>Option A? No.</think>\n\nB")
+    >>> split_thoughts("<think>Option A? No.</think>\n\nB")
     SplitText(thoughts='Option A? No.', answer='B', is_open=False)
     """
     if "<" not in text:

@@ -194,12 +194,14 @@ def test_a_search_that_was_killed_in_its_final_sweep_is_listed_with_what_was_cal
     killed = subprocess.run(command, cwd=folder, capture_output=True, check=False, env=os.environ)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     report, listed = in_this_process(folder)("report", "r"), in_this_process(folder)("runs", ".")
-    assert "23 of 54 calls done" in joined(report)
-    assert re.search(r" r +unfinished +23/54 ", listed.stdout)
-    assert "31 calls are owed" in listed.stdout
+    done = re.search(r"(2[23]) of 54 calls done", joined(report))  # the last one may not be written down yet
+    assert done, report
+    owed = 54 - int(done[1])
+    assert re.search(rf" r +unfinished +{done[1]}/54 ", listed.stdout)
+    assert f"{owed} calls are owed" in listed.stdout
     assert in_this_process(folder)("runs", ".", "--json").json["runs"][0]["units"] == {
         "total": 54,
-        "owed": 31,
+        "owed": owed,
     }
 
 
