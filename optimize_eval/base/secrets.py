@@ -110,7 +110,7 @@ def mask(command: str) -> str:
     './judge --api-key *** --max-tokens 500 http://***@host/x?***'
     >>> mask("./judge --header 'Authorization: Bearer ${TOKEN}'")
     "./judge --header 'Authorization: Bearer ${TOKEN}'"
-    >>> masked("bench t.yaml --model-key judge=cmd:./judge --key sk-1")
+    >>> mask("bench t.yaml --model-key judge=cmd:./judge --key sk-1")
     'bench t.yaml --model-key judge=cmd:./judge --key ***'
     """
     folded = command.casefold()

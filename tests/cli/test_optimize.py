@@ -187,7 +187,7 @@ def test_a_search_that_was_killed_in_its_final_sweep_is_listed_with_what_was_cal
     folder = project(tmp_path)
     kill = (
         "    if len(open('called').readlines()) == 24:  # more than the budget: it is the final sweep\n"
-        "        import os, signal; os.kill(os.getppid(), signal.SIGKILL)\n    score ="
+        "        import os, signal; os.kill(os.getppid(), signal.SIGKILL); os._exit(0)\n    score ="
     )
     (folder / "evaluate.py").write_text(EVALUATE.replace("    score =", kill))
     command = [str(PROGRAM), *WITH_VAL, "--budget", "20", "--concurrency", "1"]
