@@ -1,5 +1,6 @@
 """`optimize-eval optimize`, through the front door: programs as evaluators and proposers, files as data."""
 
+import fcntl
 import json
 import os
 import re
@@ -187,12 +188,15 @@ def test_a_search_that_was_killed_in_its_final_sweep_is_listed_with_what_was_cal
     folder = project(tmp_path)
     kill = (
         "    if len(open('called').readlines()) == 24:  # more than the budget: it is the final sweep\n"
-        "        import os, signal; os.kill(os.getppid(), signal.SIGKILL); os._exit(0)\n    score ="
+        "        import fcntl, os, signal; held = open('held', 'w'); fcntl.flock(held, fcntl.LOCK_EX)\n"
+        "        os.kill(os.getppid(), signal.SIGKILL); os._exit(0)\n    score ="
     )
     (folder / "evaluate.py").write_text(EVALUATE.replace("    score =", kill))
     command = [str(PROGRAM), *WITH_VAL, "--budget", "20", "--concurrency", "1"]
     killed = subprocess.run(command, cwd=folder, capture_output=True, check=False, env=os.environ)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
+    with (folder / "held").open() as held:  # until the evaluator is gone, too
+        fcntl.flock(held, fcntl.LOCK_EX)
     report, listed = in_this_process(folder)("report", "r"), in_this_process(folder)("runs", ".")
     done = re.search(r"(2[23]) of 54 calls done", joined(report))  # the last one may not be written down yet
     assert done, report
