@@ -24,12 +24,6 @@ def total(values: Iterable[float]) -> float:
         return math.inf
 
 
-def signed_total(values: Sequence[float]) -> float:
-    """Add up without rounding; what leaves the floats is infinite on its side, or no number."""
-    there = total(values)
-    return there if math.isfinite(there) else sum(values)
-
-
 def average(values: Sequence[float]) -> float | None:
     mean = total(values) / len(values) if values else math.inf
     return mean if math.isfinite(mean) else None

@@ -164,10 +164,6 @@ def name_of(evaluator: str, task_model: str | None, layout: Layout) -> str:
     return task_model if evaluator in layout.splits_of else f"{task_model}.{evaluator}"
 
 
-def _cells_of(layout: Layout, evaluator: str) -> Iterator[tuple[str, Cell]]:
-    return ((cell.split, cell) for cell in layout.cells if cell.evaluator == evaluator)
-
-
 @frozen
 class KnownTasks:
     """Names of tasks by their keys; by evaluators those of scorers, and digests of what these measure."""

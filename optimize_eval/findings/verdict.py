@@ -293,7 +293,7 @@ _LONGEST_SAID = 300
 STEERED = "steered"
 
 _INSTEAD = {
-    "val": "give --testset, or leave --val-chooses away",
+    "val": "give --testset, or omit --val-chooses",
     "train": "give --valset, or --val-share",
 }
 _PRAISE = {"✓", "▲"}

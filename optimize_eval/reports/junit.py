@@ -1,13 +1,8 @@
 """Runs and leaderboards as JUnit XML, and what failed as annotations of GitHub Actions.
 
-Pure: summary → text. Each gate is a test case, each row of the summary one per split, with its numbers as
-properties in full. The calls that failed are there by their kind: as errors where a gate or the exit code
-says so.
-
-Pure: summary → lines. Foreign text is escaped, so that no line of it is a command of its own.
-
-Pure: boards → text. Numbers are properties in full, gates come first. Failed calls stand by
-their kind, as in runs.
+Pure. Each gate is a test case, and so is each row of a summary, one per split, or of a board, with its
+numbers as properties in full. The calls that failed are there by their kind: as errors where a gate or the
+exit code says so. Foreign text in annotations is escaped, so that no line of it is a command of its own.
 """
 
 from collections import Counter

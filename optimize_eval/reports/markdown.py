@@ -1,9 +1,7 @@
 """Runs and leaderboards as a comment on a pull request, in GitHub's Markdown: the verdict first.
 
-Pure: summary → text. Foreign text is escaped, so that nothing in it is markup, a mention or a link; what does
-not fit into a comment is left out and said to be.
-
-Pure: boards → text. How foreign text is made inert, and what fits into a comment, is reports.markdown's.
+Pure. Foreign text is escaped, so that nothing in it is markup, a mention or a link; what does not fit into a
+comment is left out and said to be.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

@@ -59,8 +59,6 @@ class Trace:
 
 ASSISTANT, TOOL = "assistant", "tool"
 
-_IGNORED = "reasoning"  # which some servers list among the items
-
 
 class TraceFault(ValueError):
     """Why something is no conversation; its text is for people."""
@@ -122,7 +120,7 @@ def _items(one: Any, place: int) -> list[Item]:
             ]
         case {"type": "function_call_output"}:
             return [_with_id({"type": RETURNED, "output": _written(one.get("output"))}, one)]
-        case {"type": "reasoning"}:
+        case {"type": "reasoning"}:  # which some servers list among the items
             return []
         case {"role": "tool"}:
             given = {"call_id": one.get("tool_call_id")}

@@ -321,7 +321,7 @@ def test_val_that_chose_shows_nothing_and_a_later_run_does_not_forget_that(tmp_p
 
     done = cli(*WITH_VAL, "--val-chooses", "--budget", "200", "--require-better", "-o", "best.txt", "--json")
 
-    words = "val steered this search: give --testset, or leave --val-chooses away"
+    words = "val steered this search: give --testset, or omit --val-chooses"
     assert (done.status, done.json["verdict"]["state"], done.json["verdict"]["winner"]) == (
         1,
         "steered",

@@ -1,8 +1,6 @@
 """Leaderboards, one or two compared, as people read them in a terminal.
 
-Pure: the board → text. Numbers are never cut; columns that a narrow terminal has no room for are left out.
-
-Pure: the comparison → text. Numbers are never cut.
+Pure. Numbers are never cut; columns that a narrow terminal has no room for are left out.
 """
 
 from collections.abc import Sequence
