@@ -127,7 +127,7 @@ def _quality_checks(run: StoredRun) -> Collection[str]:
     settings = run.manifest["settings"]
     if TASKS not in settings:
         return ()
-    from optimize_eval.tasks.kept import tasks_in  # noqa: PLC0415  most benches have none
+    from optimize_eval.tasks.stored_tasks import tasks_in  # noqa: PLC0415  most benches have none
 
     return {
         scorer.evaluator for task in tasks_in(settings) for scorer in task.scorers if scorer.purpose == "qa"
@@ -186,7 +186,7 @@ def known_tasks(manifest: Manifest, layout: Layout) -> KnownTasks:
     settings = manifest.get("settings", {})
     if "tasks" not in settings:
         return NONE_KNOWN
-    from optimize_eval.tasks.kept import tasks_in  # noqa: PLC0415  most benches have none
+    from optimize_eval.tasks.stored_tasks import tasks_in  # noqa: PLC0415  most benches have none
 
     kept = tasks_in(settings)
     return KnownTasks(

@@ -22,7 +22,7 @@ from optimize_eval.findings.wording import MINUS, count, interval, number, signe
 from optimize_eval.statistics.estimates import Interval
 from optimize_eval.store.layout import Layout
 from optimize_eval.tasks.definition import Frequency, Multiclass, PythonMetric, known_results, qualified
-from optimize_eval.tasks.kept import KeptScorer, tasks_in
+from optimize_eval.tasks.stored_tasks import KeptScorer, tasks_in
 
 _SHOWN = 20
 _LEAST_GAP, _LARGEST_GAP = -1, 1  # of means from 0 to 1

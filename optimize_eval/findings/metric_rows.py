@@ -22,7 +22,7 @@ from optimize_eval.store.records import LeftOut, Unit, unit_of
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.store.view import CountsAs, JournalRecord, Reader
 from optimize_eval.tasks.definition import PythonMetric, digest_of, digest_of_code, filter_to_dict
-from optimize_eval.tasks.kept import KeptScorer, KeptTask, tasks_in
+from optimize_eval.tasks.stored_tasks import KeptScorer, KeptTask, tasks_in
 
 if TYPE_CHECKING:
     from optimize_eval.store.records import Records

@@ -27,7 +27,7 @@ from optimize_eval.store.manifest import CHOSEN_AFTER, SEARCHED, Manifest, Searc
 from optimize_eval.store.records import Records, RunRecord
 from optimize_eval.store.stored import JournalEnd, StoredRun, fits, journal_end
 from optimize_eval.tasks.defined import TASKS, ways_kept
-from optimize_eval.tasks.kept import METRICS_SINCE, RULES_SINCE
+from optimize_eval.tasks.stored_tasks import METRICS_SINCE, RULES_SINCE
 
 if TYPE_CHECKING:
     from optimize_eval.findings.board_shapes import Board

@@ -109,7 +109,7 @@ def _files_of(board: Board, stored: StoredRun) -> Iterator[TaskFile]:
 
 def _left_out_before(board: Board, stored: StoredRun) -> Iterator[tuple[str, str]]:
     """Name the scorers of tasks that were not on a board, and may be now."""
-    from optimize_eval.tasks.kept import tasks_in  # noqa: PLC0415  most benches have none
+    from optimize_eval.tasks.stored_tasks import tasks_in  # noqa: PLC0415  most benches have none
 
     scorers = [scorer for task in tasks_in(stored.manifest["settings"]) for scorer in task.scorers]
     keys = {scorer.evaluator: scorer.key for scorer in scorers}

@@ -92,7 +92,7 @@ def scorers_of(
     Those that are not called need no judge.
     """
     from optimize_eval.tasks.defined_identity import has_code  # noqa: PLC0415  see read_task
-    from optimize_eval.tasks.scored import model_keys, ranks, score_range  # noqa: PLC0415
+    from optimize_eval.tasks.scorer_parts import model_keys, ranks, score_range  # noqa: PLC0415
 
     if not task.scorers:
         raise UsageError(f"the task {task.key} has no scorer", hint="give it one: see docs/task-files.md")
@@ -121,7 +121,7 @@ def scorers_of(
 def _program_of(scorer: "Scorer", path: str, defaults: EvaluatorSpec, sandbox: str) -> EvaluatorSpec | None:
     """Make the evaluator that a scorer is; programs that a task names are beside it."""
     from optimize_eval.config.sweep_files import read_evaluator, spec_of  # noqa: PLC0415  few need it
-    from optimize_eval.tasks.scored import evaluator_keys  # noqa: PLC0415
+    from optimize_eval.tasks.scorer_parts import evaluator_keys  # noqa: PLC0415
 
     keys = evaluator_keys(scorer.how)
     if keys is None:
@@ -153,7 +153,7 @@ def unranked_among(specs: Iterable[EvaluatorSpec]) -> list[str]:
     scorers = {spec.name: target.scorer for spec in specs if (target := defined_of(spec))}
     if not scorers:
         return []
-    from optimize_eval.tasks.scored import ranks  # noqa: PLC0415  see read_task
+    from optimize_eval.tasks.scorer_parts import ranks  # noqa: PLC0415  see read_task
 
     return [name for name, scorer in scorers.items() if not ranks(scorer)]
 

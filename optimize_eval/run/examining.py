@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # most runs have no task in YAML
     from optimize_eval.run.samples import Samples
     from optimize_eval.store.layout import Cell
     from optimize_eval.tasks.definition import Action, PythonMetric
-    from optimize_eval.tasks.kept import KeptScorer
+    from optimize_eval.tasks.stored_tasks import KeptScorer
 
 Made = dict[str, Any]  # a line for the journal
 
@@ -37,7 +37,7 @@ def kept_in(specs: Iterable[EvaluatorSpec]) -> dict[str, Any]:
     named = [spec for spec in specs if defined_of(spec)]
     if not named:
         return {}
-    from optimize_eval.tasks.kept import kept_tasks, to_dict  # noqa: PLC0415
+    from optimize_eval.tasks.stored_tasks import kept_tasks, to_dict  # noqa: PLC0415
 
     return {TASKS: [to_dict(task) for task in kept_tasks(named)]}
 
@@ -47,7 +47,7 @@ def dated_in(folder: Path, kept: Mapping[str, Any], before: Mapping[str, Any]) -
     document = read_document(folder) if TASKS in kept and TASKS in before else None
     if document is None or not any(cell["scored"] for cell in document["cells"]):
         return {}
-    from optimize_eval.tasks.kept import dated  # noqa: PLC0415  see kept_in
+    from optimize_eval.tasks.stored_tasks import dated  # noqa: PLC0415  see kept_in
 
     return {TASKS: dated(before[TASKS], kept[TASKS])}
 
@@ -106,7 +106,7 @@ class _Examination:
     def made(self) -> Iterator[list[Made]]:
         """Give what belongs together at once: the outcome of all rules, or all numbers of a metric."""
         from optimize_eval.findings.metric_rows import excluded_in, rows_in  # noqa: PLC0415  see above
-        from optimize_eval.tasks.kept import tasks_in  # noqa: PLC0415
+        from optimize_eval.tasks.stored_tasks import tasks_in  # noqa: PLC0415
 
         with self._stored.reader() as reader:
             for task in tasks_in(self._stored.manifest["settings"]):

@@ -26,7 +26,7 @@ from optimize_eval.store.manifest import evaluators_of, is_bench
 from optimize_eval.store.stored import StoredRun, open_stored
 from optimize_eval.tasks.defined import TASKS, Given, defined_of
 from optimize_eval.tasks.defined_identity import model_keys
-from optimize_eval.tasks.kept import KeptTask, joined, tasks_in
+from optimize_eval.tasks.stored_tasks import KeptTask, joined, tasks_in
 
 
 def scorers_in(paths: Sequence[str], how: EvaluatorSpec, given: Given, say: Say) -> tuple[EvaluatorSpec, ...]:

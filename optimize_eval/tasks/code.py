@@ -1,8 +1,8 @@
 """Code that tasks bring along, as its callers see it: what it runs in, and its failures in words.
 
 It runs in processes that are kept alive, and end with those that hold them. They have no secrets of our
-environment, no more memory than `inside` says, and until the deadline of each call. Else they run with the
-user's rights, or enclosed, without these: then code of one task is in no process with another's.
+environment, no more memory than `code_program` says, and until the deadline of each call. Else they run
+with the user's rights, or enclosed, without these: then code of one task is in no process with another's.
 
 The sandbox is a program that stands alone, beside the shipped evaluators. It tries once what this machine
 has, and says how processes are started in it.
@@ -124,7 +124,7 @@ def _hint_of(fault: str) -> str:
 NONE = "none"  # the level without a sandbox
 
 _BESIDE = Path(__file__)
-_INSIDE, _PROMISED = _BESIDE.with_name("inside.py"), _BESIDE.with_name("promised.py")
+_PROGRAM, _ARGUMENTS = _BESIDE.with_name("code_program.py"), _BESIDE.with_name("code_arguments.py")
 _HOSTING = "evaluators/_hosting.py"
 _TO_TRY = 60.0  # seconds, of which it takes one
 
@@ -190,7 +190,7 @@ def hosting(level: str) -> Hosting:
     if level != NONE:
         return enclosed(level)
     # P: it stands beside modules of ours; u: prints come now
-    return Hosting(level=level, program=_program((sys.executable, "-Pu", str(_INSIDE)), _harmless()))
+    return Hosting(level=level, program=_program((sys.executable, "-Pu", str(_PROGRAM)), _harmless()))
 
 
 @cache
@@ -233,7 +233,7 @@ def _end(started: "Future[process.Child]") -> None:
 
 def _tried(level: str) -> Mapping[str, Any]:
     """Let the sandbox say what it has."""
-    argv = (sys.executable, str(shipped.path(_HOSTING)), level, str(_INSIDE), str(_PROMISED))
+    argv = (sys.executable, str(shipped.path(_HOSTING)), level, str(_PROGRAM), str(_ARGUMENTS))
     tag, deadline = os.urandom(6).hex(), time.monotonic() + _TO_TRY
     try:
         ended = one_shot.run(_program(argv, _harmless()), b"", tag=tag, variables={}, deadline=deadline)

@@ -25,7 +25,7 @@ from optimize_eval.tasks.definition import Solver
 from optimize_eval.tasks.lives import Lives
 from optimize_eval.tasks.of_replies import id_of, with_facts
 from optimize_eval.tasks.prompt import fields_of
-from optimize_eval.tasks.scored import Keys, Scored, Tools, chat_of
+from optimize_eval.tasks.scorer_parts import Keys, Scored, Tools, chat_of
 from optimize_eval.tasks.scorers import LiveScorer
 from optimize_eval.tasks.solvers import SharedModels, digest_of, solve
 from optimize_eval.tasks.templates import hosted

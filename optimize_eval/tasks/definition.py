@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
-from optimize_eval.tasks.problems import NamedColumn
+from optimize_eval.tasks.yaml_problems import NamedColumn
 
 Scalar = str | int | float | bool
 

@@ -9,7 +9,7 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import Evaluator
 from optimize_eval.base.protocol import Answer, Payload, Skip
 from optimize_eval.tasks.definition import COVERAGE, Bleu, ChoiceEquals, FunctionCalls, Program, StringEquals
-from optimize_eval.tasks.scored import Case, Scored, Tools, evaluator_keys, unusable
+from optimize_eval.tasks.scorer_parts import Case, Scored, Tools, evaluator_keys, unusable
 from optimize_eval.tasks.templates.template import Native, native_of, task_template_of
 
 Scoring = Callable[[Case, float], Scored | Skip]

@@ -29,7 +29,7 @@ from optimize_eval.tasks.definition import (
 )
 from optimize_eval.tasks.evaluator_scorers import Scoring, text_of
 from optimize_eval.tasks.rag import rag_checker
-from optimize_eval.tasks.scored import (
+from optimize_eval.tasks.scorer_parts import (
     Case,
     Scored,
     Tools,

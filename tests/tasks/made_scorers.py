@@ -12,7 +12,7 @@ from optimize_eval.models.judging.asking import Chat
 from optimize_eval.models.model_kinds import connect_model
 from optimize_eval.tasks.code import Snippets
 from optimize_eval.tasks.definition import How, Scorer
-from optimize_eval.tasks.scored import Scored, Tools, chat_of
+from optimize_eval.tasks.scorer_parts import Scored, Tools, chat_of
 from optimize_eval.tasks.scorers import LiveScorer
 from optimize_eval.tasks.trace import CALL, MESSAGE, Trace
 

@@ -17,7 +17,7 @@ from optimize_eval.tasks.definition import (
     digest_of,
     digest_of_code,
 )
-from optimize_eval.tasks.scored import scored_by_code
+from optimize_eval.tasks.scorer_parts import scored_by_code
 from optimize_eval.tasks.scorers import computed, computed_evidence
 from tests.tasks.made_scorers import failure, live, scored, trace
 

@@ -17,7 +17,7 @@ from optimize_eval.models.judging.asking import Message
 from optimize_eval.models.spec import Reply
 from optimize_eval.tasks.definition import RagChecker, Scorer
 from optimize_eval.tasks.rag import SCORES
-from optimize_eval.tasks.scored import Scored, Tools
+from optimize_eval.tasks.scorer_parts import Scored, Tools
 from optimize_eval.tasks.scorers import LiveScorer
 from optimize_eval.tasks.trace import MESSAGE, Trace
 from tests.fake_model import StartModel

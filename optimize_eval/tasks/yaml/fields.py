@@ -10,7 +10,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from optimize_eval.base.frozen import frozen
-from optimize_eval.tasks.problems import NOT_KNOWN, Context, Kind, Node, NotKnown, Rule, Spot, meant, plain
+from optimize_eval.tasks.yaml_problems import (
+    NOT_KNOWN,
+    Context,
+    Kind,
+    Node,
+    NotKnown,
+    Rule,
+    Spot,
+    meant,
+    plain,
+)
 
 Values = Mapping[str, Any]
 

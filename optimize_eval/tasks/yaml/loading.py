@@ -12,7 +12,6 @@ from optimize_eval.base.errors import DataError, Problem
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.strict_yaml import spaceless
 from optimize_eval.tasks.definition import TaskDefinition
-from optimize_eval.tasks.problems import Context, Entry, Kind, Mark, Node, NotKnown, Rule, Spot, texts_of
 from optimize_eval.tasks.yaml.making import task_of
 from optimize_eval.tasks.yaml.parameters import read_parameters, values_of
 from optimize_eval.tasks.yaml.task_data import absent, has_dataset, rows_beside
@@ -28,6 +27,7 @@ from optimize_eval.tasks.yaml.yaml_file import (
     read_document,
     substituted,
 )
+from optimize_eval.tasks.yaml_problems import Context, Entry, Kind, Mark, Node, NotKnown, Rule, Spot, texts_of
 
 _VARIABLE = re.compile(r"(?<![\w$])\$(?:\{[A-Z_][A-Z0-9_]*\}|[A-Z_][A-Z0-9_]+)")
 

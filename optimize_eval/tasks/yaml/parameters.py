@@ -8,7 +8,6 @@ from typing import Any
 from optimize_eval.base import files, strict_json, strict_toml
 from optimize_eval.base.errors import DataError, Problem
 from optimize_eval.base.frozen import frozen
-from optimize_eval.tasks.problems import NOT_KNOWN, Context, Kind, Mark, NotKnown, Rule, Spot, meant, node_of
 from optimize_eval.tasks.yaml.fields import (
     Anything,
     Between,
@@ -28,6 +27,17 @@ from optimize_eval.tasks.yaml.fields import (
     type_field,
 )
 from optimize_eval.tasks.yaml.task_fields import check_keys
+from optimize_eval.tasks.yaml_problems import (
+    NOT_KNOWN,
+    Context,
+    Kind,
+    Mark,
+    NotKnown,
+    Rule,
+    Spot,
+    meant,
+    node_of,
+)
 
 _DTYPES: Mapping[str, What] = {
     "string": Text(),

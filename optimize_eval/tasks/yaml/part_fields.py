@@ -6,7 +6,6 @@ from typing import Any
 from optimize_eval.base.checks import Check
 from optimize_eval.base.frozen import frozen
 from optimize_eval.tasks.definition import COVERAGE, JUDGE_SAYS, LABELER_SAYS
-from optimize_eval.tasks.problems import NOT_KNOWN, Context, Kind, NotKnown, Rule, Spot, meant, plain
 from optimize_eval.tasks.rag import SCORES
 from optimize_eval.tasks.templates.template import paths_within
 from optimize_eval.tasks.yaml.fields import (
@@ -31,6 +30,7 @@ from optimize_eval.tasks.yaml.fields import (
     type_field,
 )
 from optimize_eval.tasks.yaml.snippet_fields import MESSAGE, SCORER, SOLVER, ListText, Snippet, Template
+from optimize_eval.tasks.yaml_problems import NOT_KNOWN, Context, Kind, NotKnown, Rule, Spot, meant, plain
 
 ROLES = ("system", "user", "assistant")
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 
 from optimize_eval.base.frozen import frozen
-from optimize_eval.tasks.problems import NOT_KNOWN, Context, Mark, NotKnown, Rule, Spot, meant
 from optimize_eval.tasks.templates.fault import TemplateFault
 from optimize_eval.tasks.templates.template import code_length, places_within, task_template_of
 from optimize_eval.tasks.yaml.fields import Text, bad_type
+from optimize_eval.tasks.yaml_problems import NOT_KNOWN, Context, Mark, NotKnown, Rule, Spot, meant
 
 MOST = 1 << 18  # letters, which take a second to compile
 

@@ -24,8 +24,7 @@ from optimize_eval.tasks.definition import (
     are_alike,
     text_of,
 )
-from optimize_eval.tasks.problems import Context, Mark, NamedColumn, NotKnown, Rule, Spot, meant
-from optimize_eval.tasks.scored import variables
+from optimize_eval.tasks.scorer_parts import variables
 from optimize_eval.tasks.templates.fault import RULE, TemplateFault
 from optimize_eval.tasks.templates.template import NOT_THERE, native_of
 from optimize_eval.tasks.trace import Trace
@@ -40,6 +39,7 @@ from optimize_eval.tasks.yaml.yaml_file import (
     decoded,
     read_document,
 )
+from optimize_eval.tasks.yaml_problems import Context, Mark, NamedColumn, NotKnown, Rule, Spot, meant
 
 _OF_ANY_ROW = frozenset(dir(dict))  # {{ sample.items }} is no column
 

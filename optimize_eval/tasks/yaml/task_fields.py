@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from optimize_eval.base.frozen import frozen
-from optimize_eval.tasks.problems import NOT_KNOWN, Context, Kind, NotKnown, Rule, Spot, meant
 from optimize_eval.tasks.yaml.fields import (
     Anything,
     ByType,
@@ -25,6 +24,7 @@ from optimize_eval.tasks.yaml.fields import (
 )
 from optimize_eval.tasks.yaml.part_fields import SCORER_OF_TASK, SOLVER_OF_TASK, check_scores
 from optimize_eval.tasks.yaml.snippet_fields import ACTION, ROW, Snippet, Template
+from optimize_eval.tasks.yaml_problems import NOT_KNOWN, Context, Kind, NotKnown, Rule, Spot, meant
 
 _PATH = re.compile(r"[A-Za-z_]\w*(?:\.\w+|\[[^\[\]]*\])+")  # a.b["c"]
 _EQUALITIES = ("equals", "not_equals")

@@ -20,7 +20,7 @@ import yaml
 
 from optimize_eval.base import files, strict_yaml
 from optimize_eval.base.frozen import frozen
-from optimize_eval.tasks.problems import (
+from optimize_eval.tasks.yaml_problems import (
     Context,
     Entry,
     Kind,

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from optimize_eval.tasks.problems import Rule
 from optimize_eval.tasks.yaml.parameters import PARAMETER
 from optimize_eval.tasks.yaml.part_fields import (
     INPUT_BUILDER,
@@ -16,6 +15,7 @@ from optimize_eval.tasks.yaml.part_fields import (
     SOLVER_OF_TASK,
 )
 from optimize_eval.tasks.yaml.task_fields import COMPARISONS, MEMBERSHIPS, OPERATORS, UNARIES
+from optimize_eval.tasks.yaml_problems import Rule
 from tests.paths import ROOT
 from tests.tasks.yaml.pages import written
 

@@ -1,4 +1,4 @@
-"""What code of tasks is promised: the objects that arguments become. It imports nothing that costs."""
+"""What code of tasks is given: the objects that arguments become. It imports nothing that costs."""
 
 from __future__ import annotations
 

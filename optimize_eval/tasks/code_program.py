@@ -8,7 +8,7 @@ it writes is hostile data: code can reach these pipes, and say whatever it likes
 
 Code that ran is known by its digest from then on. A solver may want replies of a model: {"_ask": {…}} is
 answered by {"_reply": {"text", "items", "raw_output"}}, or by {"_error": "why"}. What code prints goes to
-stderr. Arguments become what `promised` makes of them, whose names `latticeflow.core.dtypes` has. It is
+stderr. Arguments become what `code_arguments` makes of them, whose names `latticeflow.core.dtypes` has. It is
 started for few samples, too, so that it loads little: no typing, and inspect for odd functions only.
 """
 
@@ -51,7 +51,7 @@ class _Stub:
 
     def exec_module(self, module: types.ModuleType) -> None:
         if module.__name__ == self.names[-1]:
-            vars(module).update(_promised.NAMED)
+            vars(module).update(_arguments.NAMED)
 
 
 def _beside(name: str) -> types.ModuleType:
@@ -62,7 +62,7 @@ def _beside(name: str) -> types.ModuleType:
     return module
 
 
-_promised = _beside("promised")
+_arguments = _beside("code_arguments")
 
 
 class _Refused(Exception):
@@ -151,7 +151,7 @@ def _levels(value: Any) -> int:
 
 def _plain(value: Any) -> Any:
     """Write traces, and the numbers and arrays of libraries."""
-    if isinstance(value, _promised.Trace):
+    if isinstance(value, _arguments.Trace):
         return {"items": value.items, "completion": value.completion}
     for method in ("tolist", "model_dump"):
         if callable(made := getattr(value, method, None)):
@@ -188,17 +188,17 @@ def _loaded(digest: str, code: str) -> types.ModuleType:
 def _names_of_annotations(code: str) -> Mapping[str, Any]:
     """Give what the documented signatures name, which are written without an import."""
     if "Any" not in code:
-        return _promised.NAMED  # type: ignore[no-any-return]
+        return _arguments.NAMED  # type: ignore[no-any-return]
     from typing import Any  # noqa: PLC0415  see the top
 
-    return {**_promised.NAMED, "Any": Any}
+    return {**_arguments.NAMED, "Any": Any}
 
 
 def _taken(function: Callable[..., Any], given: Mapping[str, Any]) -> list[Any]:
     """Choose a function's arguments: by name where all names are known, else in order."""
-    made = {name: _promised.MADE.get(name, _same)(value) for name, value in given.items()}
+    made = {name: _arguments.MADE.get(name, _same)(value) for name, value in given.items()}
     if "model" in made:
-        made["model"] = _promised.Model(_asked)
+        made["model"] = _arguments.Model(_asked)
     names = _names(function)
     if names is None:
         return list(made.values())
