@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -300,7 +300,7 @@ class JournaledRun:
     was_chosen: bool  # by results of an earlier run: such examples decide nothing
     searched: dict[str, Any]  # what is known of a search that it ended
     leaks: dict[str, dict[str, Any]]  # by split
-    overlaps: dict[str, Any]  # what splits have in common, as run.json has it; of earlier versions nothing
+    overlaps: dict[str, Any]  # what splits have in common, as run.json has it
     overlaps_again: dict[str, Any]  # the same of data files that are there
     apart: Counter[str]  # the outcomes of rows that are in no number
     checks: set[str]  # scorers of tasks that rank nobody, as these say
@@ -419,7 +419,7 @@ def read(folder: Path) -> JournaledRun:
         group_by=manifest["group_by"],
         margins=manifest.get("settings", {}).get("margins", {}),
         was_chosen=manifest.get("settings", {}).get("chosen_after") is not None,
-        searched=_searched(folder, manifest, splits),
+        searched=manifest.get("settings", {}).get("searched") or {},
         cells={},
         replies=[],
         judges={one["name"]: one["judge"]["model"] for one in kept if one.get("judge")},
@@ -452,13 +452,6 @@ def read(folder: Path) -> JournaledRun:
     _fill(run, found.records)
     _count_apart(run, every, found.records)
     return run
-
-
-def _searched(folder: Path, manifest: dict[str, Any], splits: Iterable[str]) -> dict[str, Any]:
-    searched: dict[str, Any] | None = manifest.get("settings", {}).get("searched")
-    if searched is None and (folder / "search.jsonl").is_file():  # of an earlier version, where all chose
-        return {"steered_by": "val" if "val" in splits else next(iter(splits))}
-    return searched or {}
 
 
 def _checks(settings: dict[str, Any]) -> set[str]:

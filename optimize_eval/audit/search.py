@@ -30,12 +30,12 @@ class SearchJournal:
 
 
 def expected_search(folder: Path) -> dict[str, Any]:
-    """Compute what search.json has to say; nothing where there is none, or an earlier version wrote it."""
+    """Compute what search.json has to say; nothing where there is none."""
     if not (folder / "search.json").exists() or not (folder / "search.jsonl").exists():
         return {}
     stored = json.loads((folder / "search.json").read_bytes())
     search = _read(folder / "search.jsonl", stored)
-    if "plan" not in search.about or not search.end:
+    if not search.end:
         return {}
     evaluations = [*_lines(folder / "evaluations.jsonl")]
     return {"search.json": {**_told(search, evaluations), **_best(stored, search)}}

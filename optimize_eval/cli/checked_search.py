@@ -13,8 +13,9 @@ from optimize_eval.base.errors import CannotGoOn
 from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.stored_summary import unlike_keys
 from optimize_eval.findings.summary_shape import Summary, summary_from
-from optimize_eval.search.result_again import ended_sessions, make_again
+from optimize_eval.search.result_again import make_again
 from optimize_eval.store.folder import JOURNAL, PROPOSALS, SEARCH
+from optimize_eval.store.listing import sessions
 from optimize_eval.store.stored import StoredRun
 
 _OF_LATER = frozenset({"calls.final"})
@@ -50,15 +51,11 @@ def check_search(folder: Path, stored: StoredRun | None, summary: Summary | None
 def _compare(
     folder: Path, told: Mapping[str, Any], stored: StoredRun | None, summary: Summary | None
 ) -> SearchCheck:
-    ended = ended_sessions(folder)
-    if not ended:
-        older = f"{SEARCH} was made by older rules: run the search's own command again to update it"
-        return SearchCheck(notes=(older,))
     is_older = _is_before(folder, told["summary"], summary)
     if is_older:
         stored, summary = (stored, summary_from(told["summary"])) if told["summary"] else (None, None)
     made = []
-    for search in ended:
+    for search in sessions(folder):
         with suppress(LookupError):  # what a session found after it has no name in it
             made.append(make_again(search, stored, summary, str(told.get("run_dir"))))
     paths = min(([*unlike_paths(told, again, summary)] for again in made), key=len)

@@ -21,7 +21,7 @@ from optimize_eval.findings.summary import additions_left_out, summarise, withou
 from optimize_eval.findings.summary_shape import SCHEMA, Point, Selected, SpendingTotals, Summary, Verdict
 from optimize_eval.findings.tried import Corrections, corrections_in
 from optimize_eval.findings.verdict import after_search
-from optimize_eval.store.folder import JOURNAL, PROPOSALS, SUMMARY
+from optimize_eval.store.folder import JOURNAL, SUMMARY
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.manifest import CHOSEN_AFTER, SEARCHED, Manifest, SearchedRun
 from optimize_eval.store.records import Records, RunRecord
@@ -113,10 +113,8 @@ def numbers_only(summary: Summary, why: str, advice: str) -> Verdict | None:
 
 
 def search_of(run: StoredRun) -> SearchedRun | None:
-    """Give what is known of the search that a run ended; in earlier versions what decides chose, too."""
+    """Give what is known of the search that a run ended."""
     searched: SearchedRun | None = run.manifest.get("settings", {}).get(SEARCHED)
-    if searched is None and (run.folder / PROPOSALS).is_file():
-        return {"steered_by": run.layout.deciding}
     return searched
 
 

@@ -20,7 +20,7 @@ from optimize_eval.search.result import Counts, Node, Result, SearchOutcome, doc
 from optimize_eval.search.search_plan import Roles, Searched, SearchSplit
 from optimize_eval.store import journal
 from optimize_eval.store.folder import EVALUATIONS, JOURNAL
-from optimize_eval.store.listing import Found, StoredSearch, sessions
+from optimize_eval.store.listing import Found, StoredSearch
 from optimize_eval.store.stored import StoredRun
 
 
@@ -30,11 +30,6 @@ class _Aim:
 
     goal: Goal
     roles: Roles
-
-
-def ended_sessions(folder: Path) -> list[StoredSearch]:
-    """List a search as it was at each of its ends; earlier versions told too little there."""
-    return [session for session in sessions(folder) if "counts" in session.ending and "plan" in session.about]
 
 
 def make_again(

@@ -38,7 +38,6 @@ from optimize_eval.store.stored import command_of, fits, note_of, read_run
 
 SEARCH_SCHEMA = "optimize-eval.search.v1"
 KILLED = "killed"  # the last session says nothing of its end, and nobody holds the folder
-UNKNOWN = "unknown"  # an earlier version wrote no ends
 _TIME = "time"  # which mostly leaves enough for the final sweep
 STOPPED = frozenset({KILLED, "interrupted", "cost", "evaluator", "proposer"})  # before its final sweep
 
@@ -111,7 +110,7 @@ def _read_proposals(folder: Path, *, is_whole: bool) -> Iterator[StoredSearch]:
     for entry in journal.entries(folder / PROPOSALS, journal.AGAIN):
         match record := journal.decode(entry.line):
             case {"schema": str()}:
-                journal.check_schema(record, SEARCH_SCHEMA, f"{folder / PROPOSALS}:{entry.number}")
+                _check_header(record, f"{folder / PROPOSALS}:{entry.number}")
                 header, footer = record, {}
             case {"found": int(number)}:
                 found[number:] = [record]
@@ -123,10 +122,22 @@ def _read_proposals(folder: Path, *, is_whole: bool) -> Iterator[StoredSearch]:
         yield _search(folder, header, footer, found)
 
 
+def _check_header(record: Found, where: str) -> None:
+    """Refuse the first line of a session that another version wrote."""
+    journal.check_schema(record, SEARCH_SCHEMA, where)
+    match record:
+        case {"about": {"plan": dict()}}:
+            return
+    raise journal.UnknownSchema(
+        f"{where}: a version before 0.1.0 wrote it, and said less of the search",
+        hint="start the search over: its own command with --fresh",
+    )
+
+
 def _search(folder: Path, header: Found, footer: Found, found: Sequence[dict[str, Any]]) -> StoredSearch:
     return StoredSearch(
         folder=folder,
-        status=str(footer.get("status", KILLED if "started_at" in header else UNKNOWN)),
+        status=str(footer.get("status", KILLED)),
         sentence=str(footer.get("sentence", "")),
         calls=_calls(folder / EVALUATIONS),
         about=header.get("about", {}),
@@ -241,7 +252,6 @@ _UNITS = ("total", "scored", "failed", "skipped", "owed")
 
 _SEARCHED = {  # how a search ended that came to no final sweep → its state; any other is a good end
     KILLED: State.UNFINISHED,
-    UNKNOWN: State.UNFINISHED,
     "interrupted": State.INTERRUPTED,
     "time": State.OUT_OF_TIME,
     "cost": State.OVER_BUDGET,

@@ -20,9 +20,10 @@ from optimize_eval.cli.checked_search import unlike_paths
 from optimize_eval.findings.stored_boards import load_own_board
 from optimize_eval.findings.stored_summary import summarise_stored, unlike_keys
 from optimize_eval.run.bench_boards import compute_again
-from optimize_eval.search.result_again import ended_sessions, make_again
+from optimize_eval.search.result_again import make_again
 from optimize_eval.store import journal
 from optimize_eval.store.folder import LEADERBOARD, SUMMARY
+from optimize_eval.store.listing import sessions
 from optimize_eval.store.stored import open_stored
 from tests.cli import defined
 from tests.cli.benches import model
@@ -189,7 +190,7 @@ def test_every_leaf_of_a_search_is_checked(searched: Path) -> None:
     document = orjson.loads((searched / "r" / "search.json").read_bytes())
     stored = open_stored(searched / "r")
     summary = summarise_stored(stored)
-    (ended,) = ended_sessions(searched / "r")
+    (ended,) = sessions(searched / "r")
     again = make_again(ended, stored, summary, document["run_dir"])
     assert [*unlike_paths(document, again, summary)] == []
     document["summary"]["verdict"]["text"] = "p1 beats seed"
@@ -320,6 +321,17 @@ def test_a_search_that_went_on_agrees_and_so_does_one_whose_run_did(searched: Pa
     (folder / "r" / "search.json").write_text(json.dumps(document))
     forged = cli("report", "r", "--check")
     assert (forged.status, "best: search.json is not what the journals give" in forged.stdout) == (1, True)
+
+
+def test_the_journal_of_a_search_that_says_too_little_is_refused(searched: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(searched, folder)
+    _rewrite(folder / "r" / "search.jsonl", lambda record: record.get("about", {}).pop("plan", None))
+    refused = in_this_process(folder)("report", "r", "--check")
+    assert (refused.status, refused.stderr.splitlines()[0]) == (
+        3,
+        "error: r/search.jsonl:1: a version before 0.1.0 wrote it, and said less of the search",
+    )
 
 
 def test_means_of_a_search_with_skips_and_failures_are_derived(tmp_path: Path) -> None:
