@@ -215,8 +215,8 @@ def _proposers(
     ]
     names = [models] if isinstance(models, str) else [*models]
     if names:
-        from optimize_eval.models.spec import ModelSpec  # noqa: PLC0415  programs need none
+        from optimize_eval.models.chat import ChatSpec  # noqa: PLC0415  programs need none
 
-        specs = [ModelSpec(name=name, api_base=api_base or "") for name in names]
+        specs = [ChatSpec(name=name, api_base=api_base or "") for name in names]
         proposers += [reflection_proposer(spec, manners=manners) for spec in specs]
     return tuple(proposers)

@@ -13,8 +13,8 @@ from optimize_eval.base.errors import DataError, Problem, UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.manners import Manners
 from optimize_eval.config.values import price_of, prices_of
+from optimize_eval.models.chat import ChatSpec
 from optimize_eval.models.providers import apart
-from optimize_eval.models.spec import ModelSpec
 
 _MANNERS = ("rpm", "tpm", "concurrency")
 
@@ -24,7 +24,7 @@ class NamedModel:
     """A model of a table; its price counts with those of [prices]."""
 
     name: str
-    spec: ModelSpec
+    spec: ChatSpec
     manners: Mapping[str, Any] = field(default_factory=dict)
     prices: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
@@ -69,8 +69,8 @@ def named_model(checked: Mapping[str, Any]) -> NamedModel:
     if not {"name", "model"} <= checked.keys():
         raise UsageError("a model has a name and a model", hint='name = "mine", model = "openai/gpt-4o-mini"')
     called, base = apart(checked["model"])
-    own = {one.name for one in fields(ModelSpec)} - {"name"}
-    spec = ModelSpec(
+    own = {one.name for one in fields(ChatSpec)} - {"name"}
+    spec = ChatSpec(
         name=called,
         api_base=checked.get("base", base),
         **{key: value for key, value in checked.items() if key in own},

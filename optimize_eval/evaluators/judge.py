@@ -21,11 +21,11 @@ from optimize_eval.base.evaluator import Capacity, EvaluatorSpec
 from optimize_eval.base.manners import Queue
 from optimize_eval.base.protocol import Answer, Answered, Payload, encode
 from optimize_eval.evaluators.rubric import JudgeSpec, check_judge, judge_of
+from optimize_eval.models.chat import ChatSpec
 from optimize_eval.models.judging.asking import Question, ask, usage_of
 from optimize_eval.models.judging.form import AnswerForm, Rubric, schema_of
 from optimize_eval.models.judging.verdicts import parse_reply
 from optimize_eval.models.provider_model import live_model, with_options
-from optimize_eval.models.spec import ModelSpec
 from optimize_eval.programs.codec import call_singly
 
 Message = dict[str, str]
@@ -220,7 +220,7 @@ class JudgeEvaluator:
         self._model.close()
 
 
-def model_of(judge: JudgeSpec) -> ModelSpec:
+def model_of(judge: JudgeSpec) -> ChatSpec:
     """Describe the model that a judge calls."""
     return with_options(
         judge.table,

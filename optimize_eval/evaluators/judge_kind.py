@@ -23,7 +23,7 @@ from optimize_eval.programs.identity import Identity
 if TYPE_CHECKING:
     from optimize_eval.base.checks import Keys
     from optimize_eval.base.manners import Manners
-    from optimize_eval.models.spec import ModelSpec
+    from optimize_eval.models.chat import ChatSpec
 
 _BEGINS = "judge:"
 
@@ -34,7 +34,7 @@ class ModelTable(Protocol):
     @property
     def text(self) -> str: ...
     @property
-    def spec(self) -> "ModelSpec": ...
+    def spec(self) -> "ChatSpec": ...
     def handled(self, manners: "Manners | None") -> "Manners | None": ...
 
 

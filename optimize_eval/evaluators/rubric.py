@@ -19,7 +19,7 @@ from optimize_eval.base.frozen import frozen
 from optimize_eval.models.judging.form import AnswerForm, Constraint, Dimension, Rubric
 
 if TYPE_CHECKING:
-    from optimize_eval.models.spec import ModelSpec
+    from optimize_eval.models.chat import ChatSpec
 
 
 @frozen
@@ -35,7 +35,7 @@ class JudgeSpec:
     temperature: float | None = None
     max_tokens: int | None = None
     seed: int | None = None
-    table: "ModelSpec | None" = None  # what a table [[model]] says of the model
+    table: "ChatSpec | None" = None  # what a table [[model]] says of the model
     shows: tuple[str, ...] = ()  # fields of examples that it is shown alone, by dotted paths; none: all
     hides: tuple[str, ...] = ()  # fields that it is not shown, also among those
     human: tuple[str, ...] = ()  # fields with what people say, which no judge is shown

@@ -18,10 +18,10 @@ from optimize_eval.base.manners import LETTERS, PATIENCE, Caps, Manners, Queue, 
 from optimize_eval.base.secrets import Secrets, redact, to_hide
 from optimize_eval.base.spent import Spent, Usage, counts_of
 from optimize_eval.models import anthropic, providers, requests
+from optimize_eval.models.chat import ChatSpec, Reply
 from optimize_eval.models.refusals import Callee, failed, wrong_scheme
 from optimize_eval.models.reply import counts_in, parse_reply
 from optimize_eval.models.requests import Fields, ReplyForm
-from optimize_eval.models.spec import ModelSpec, Reply
 from optimize_eval.models.turns import NoRoom, Turns, known_prices, priced
 from optimize_eval.programs.http_client import SUCCESS, Connections, Response, is_loopback, show_url
 
@@ -56,7 +56,7 @@ class Model:
 
     def __init__(
         self,
-        spec: ModelSpec,
+        spec: ChatSpec,
         manners: Manners = _POLITE,
         *,
         headers: Mapping[str, str] = MappingProxyType({}),
@@ -85,7 +85,7 @@ class Model:
         return f"Model({self.spec!r})"
 
     def __reduce__(self) -> Never:
-        raise TypeError("a Model has connections and a key: send its ModelSpec, and make another Model of it")
+        raise TypeError("a Model has connections and a key: send its ChatSpec, and make another Model of it")
 
     def chat(
         self,
@@ -228,7 +228,7 @@ class _OverHttp:
     """The way to a provider of the table."""
 
     def __init__(
-        self, spec: ModelSpec, place: providers.Address, headers: Mapping[str, str], hidden: Secrets
+        self, spec: ChatSpec, place: providers.Address, headers: Mapping[str, str], hidden: Secrets
     ) -> None:
         self.note = place.note
         self._is_native = place.is_native
@@ -260,7 +260,7 @@ def _headers_of(place: providers.Address, given: Mapping[str, str]) -> dict[str,
     return headers | ({"Authorization": f"Bearer {place.key}"} if place.key else {})
 
 
-def _outside(spec: ModelSpec, headers: Mapping[str, str], hidden: Secrets) -> Way:
+def _outside(spec: ChatSpec, headers: Mapping[str, str], hidden: Secrets) -> Way:
     from optimize_eval.models.outside import ThroughLitellm  # noqa: PLC0415  needs the extra
 
     return ThroughLitellm(spec, headers, hidden)
@@ -303,7 +303,7 @@ def _explained(error: EvaluationError, callee: Callee) -> EvaluationError:
 
 def chat(
     messages: Sequence[Mapping[str, str]],
-    model: str | ModelSpec,
+    model: str | ChatSpec,
     *,
     timeout: float = 60.0,
     retries: int = 2,
@@ -321,7 +321,7 @@ def chat(
     """
     options = {"api_base": api_base, "temperature": temperature, "max_tokens": max_tokens, "seed": seed}
     given: dict[str, Any] = {name: value for name, value in options.items() if value not in {None, ""}}
-    spec = replace(model if isinstance(model, ModelSpec) else ModelSpec(name=model), **given)
+    spec = replace(model if isinstance(model, ChatSpec) else ChatSpec(name=model), **given)
     deadline = time.monotonic() + timeout
     with closing(Model(spec, Manners(patience=patience))) as live:
         reply, in_vain = until_answered(

@@ -31,7 +31,7 @@ from optimize_eval.programs.identity import (
 )
 
 if TYPE_CHECKING:
-    from optimize_eval.models.spec import ModelSpec
+    from optimize_eval.models.chat import ChatSpec
 
 
 @frozen
@@ -57,7 +57,7 @@ class Tasks:
     temperature: float | None = None
     max_tokens: int | None = None
     seed: int | None = None
-    table: "ModelSpec | None" = None  # what a table [[model]] says of the model
+    table: "ChatSpec | None" = None  # what a table [[model]] says of the model
     keep_thoughts: bool = False  # score a model's text as it came, thoughts included
     fails_refusals: bool = False  # a model's refusal is a failure, not a reply
     tells_thoughts: bool = False  # as side info of each score; otherwise they are with the outputs alone
@@ -195,7 +195,7 @@ def endpoint_spec(url: str, spec: EvaluatorSpec) -> EvaluatorSpec:
     return replace(spec, text=url, target=Url(url=url))
 
 
-def model_spec(name: str, task: Tasks) -> "ModelSpec":
+def model_spec(name: str, task: Tasks) -> "ChatSpec":
     """Describe a provider's model."""
     from optimize_eval.models.provider_model import with_options
     from optimize_eval.models.providers import apart

@@ -19,9 +19,9 @@ import orjson
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.secrets import Secrets, is_confidential, to_hide
 from optimize_eval.models import providers, requests
+from optimize_eval.models.chat import ChatSpec
 from optimize_eval.models.providers import imported, knows
 from optimize_eval.models.refusals import Callee, failed
-from optimize_eval.models.spec import ModelSpec
 from optimize_eval.programs.http_client import Response, is_loopback, show_url
 
 _WRAPPERS = re.compile(r"^(litellm\.)?(\w+Error: )*(\w+Exception - )?")
@@ -32,7 +32,7 @@ _SHORTEST_SECRET = 12  # of any variable with such a name: shorter values are wo
 class ThroughLitellm:
     """The way to a provider that litellm knows."""
 
-    def __init__(self, spec: ModelSpec, headers: Mapping[str, str], hidden: Secrets) -> None:
+    def __init__(self, spec: ChatSpec, headers: Mapping[str, str], hidden: Secrets) -> None:
         provider, model = providers.split(spec.name)
         if find_spec("litellm") is None:
             raise providers.unknown(spec.name, f"for other providers: {_INSTALL}")

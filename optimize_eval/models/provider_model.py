@@ -9,9 +9,9 @@ from optimize_eval.base import secrets
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import Capacity
 from optimize_eval.base.manners import Manners, Queue
+from optimize_eval.models.chat import ChatSpec
 from optimize_eval.models.live import Model
 from optimize_eval.models.providers import base_of_variable, split
-from optimize_eval.models.spec import ModelSpec
 from optimize_eval.models.under_test import Output, Prompt
 from optimize_eval.programs.codec import call_singly
 
@@ -72,28 +72,28 @@ class ProviderModel:
 _BY_ITSELF = frozenset({"name", "api_base", "temperature", "max_tokens", "seed", "keep_thoughts"})
 
 
-def live_model(spec: ModelSpec, manners: Manners | None, known_as: str = "") -> Model:
+def live_model(spec: ChatSpec, manners: Manners | None, known_as: str = "") -> Model:
     expanded = secrets.expand(spec.headers) if spec.headers else {}
     hidden = secrets.secrets(spec.headers, "") if spec.headers else ()
     return Model(spec, manners or Manners(), headers=expanded, hidden=hidden, known_as=known_as)
 
 
-def with_options(spec: ModelSpec | None, name: str, **options: Any) -> ModelSpec:
+def with_options(spec: ChatSpec | None, name: str, **options: Any) -> ChatSpec:
     """Give a model of a table, or one by its name alone, the options that are said elsewhere, which win."""
     given = {key: value for key, value in options.items() if value is not None and value != ""}
-    return replace(spec or ModelSpec(name=name), name=name, **given)
+    return replace(spec or ChatSpec(name=name), name=name, **given)
 
 
-def essence(spec: ModelSpec | None) -> dict[str, Any]:
+def essence(spec: ChatSpec | None) -> dict[str, Any]:
     """Give what a table says that makes a model another one, beyond what all models have."""
     if spec is None:
         return {}
-    usual = ModelSpec(name=spec.name)
-    names = [field.name for field in fields(ModelSpec) if field.name not in _BY_ITSELF]
+    usual = ChatSpec(name=spec.name)
+    names = [field.name for field in fields(ChatSpec) if field.name not in _BY_ITSELF]
     return {key: getattr(spec, key) for key in names if getattr(spec, key) != getattr(usual, key)}
 
 
-def base_around(spec: ModelSpec) -> list[dict[str, str]]:
+def base_around(spec: ChatSpec) -> list[dict[str, str]]:
     """Give the base that the environment alone names; without one a model is the one that it was before."""
     base = "" if spec.api_base else base_of_variable(split(spec.name)[0])
     return [{"base": base}] if base else []

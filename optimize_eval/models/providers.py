@@ -17,7 +17,7 @@ from urllib.parse import urlsplit, urlunsplit
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.models.anthropic import messages_url
-from optimize_eval.models.spec import ModelSpec
+from optimize_eval.models.chat import ChatSpec
 from optimize_eval.programs.http_client import check_url, is_loopback, show_url
 
 _PROVIDERS = {  # the start of a model's name → who serves it, or a server of one's own where many do
@@ -143,7 +143,7 @@ def split(name: str) -> tuple[str, str]:
     raise UsageError(f"{name!r} is not PROVIDER/MODEL{_meant(name.strip('/'))}", hint=_LISTED)
 
 
-def find(spec: ModelSpec) -> Address | None:
+def find(spec: ChatSpec) -> Address | None:
     """Find where a model is called, with the key of the environment; None: not one that we know."""
     name, model = split(spec.name)
     provider = PROVIDERS.get(name) or _of_the_user(name, spec)
@@ -170,7 +170,7 @@ def find(spec: ModelSpec) -> Address | None:
     )
 
 
-def _of_the_user(name: str, spec: ModelSpec) -> Provider | None:
+def _of_the_user(name: str, spec: ChatSpec) -> Provider | None:
     """Make a provider of a name that is not in the table, where the user says where it is."""
     variable = f"{_as_variable(name)}_API_KEY"
     if os.environ.get(f"{_as_variable(name)}_BASE_URL") or (spec.api_base and not _litellm_knows(spec)):
@@ -178,7 +178,7 @@ def _of_the_user(name: str, spec: ModelSpec) -> Provider | None:
     return None
 
 
-def _litellm_knows(spec: ModelSpec) -> bool:
+def _litellm_knows(spec: ChatSpec) -> bool:
     if find_spec("litellm") is None:
         return False
 
@@ -245,7 +245,7 @@ def _chat_url(base: str) -> str:
     return urlunsplit(parts._replace(path=path))
 
 
-def key_in(variable: str, spec: ModelSpec, *, is_needed: bool) -> str:
+def key_in(variable: str, spec: ChatSpec, *, is_needed: bool) -> str:
     """Read a model's key from the environment; raises UsageError where it lacks or could not be sent."""
     key = os.environ.get(variable, "").strip()
     if not _SENDABLE.fullmatch(key):

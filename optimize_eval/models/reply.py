@@ -16,8 +16,8 @@ from optimize_eval.base import strict_json
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.secrets import redact
 from optimize_eval.base.spent import counts_of
+from optimize_eval.models.chat import CUT_OFF, Reply
 from optimize_eval.models.refusals import Callee, cut, error_inside, failed, refused
-from optimize_eval.models.spec import CUT_OFF, Reply
 from optimize_eval.programs.http_client import SUCCESS, Response
 
 

@@ -6,7 +6,7 @@ from enum import IntEnum
 from http import HTTPStatus
 from typing import Any
 
-from optimize_eval.models.spec import ModelSpec
+from optimize_eval.models.chat import ChatSpec
 from optimize_eval.programs.http_client import Response
 
 NEWER_LIMIT = "max_completion_tokens"  # as OpenAI's models that reason call max_tokens
@@ -121,7 +121,7 @@ def is_refused(response: Response) -> bool:
     return response.status == HTTPStatus.BAD_REQUEST and not any(word in text for word in _OTHER_FIELDS)
 
 
-def given(spec: ModelSpec) -> frozenset[str]:
+def given(spec: ChatSpec) -> frozenset[str]:
     """Name the options of a model that a server may refuse."""
     names = {"temperature": spec.temperature, "seed": spec.seed, "max_tokens": spec.max_tokens}
     options = {name for name, value in names.items() if value is not None}

@@ -16,7 +16,7 @@ from optimize_eval.search.proposals import CONTRACT, Proposal, ProposalRequest, 
 
 if TYPE_CHECKING:
     from optimize_eval.base.manners import Manners
-    from optimize_eval.models.spec import ModelSpec
+    from optimize_eval.models.chat import ChatSpec
 
 TIMEOUT = 300.0  # seconds
 
@@ -45,7 +45,7 @@ class ProposerSpec:
     name: str
     identity: str
     program: EvaluatorSpec | None = None
-    model: "ModelSpec | None" = None
+    model: "ChatSpec | None" = None
     manners: "Manners | None" = None  # with a model's server
     plain: PlainProposer | None = None
     timeout: float = TIMEOUT
@@ -64,7 +64,7 @@ def parse_proposer(text: str, defaults: EvaluatorSpec) -> ProposerSpec:
 
 
 def reflection_proposer(
-    spec: "ModelSpec", timeout: float = TIMEOUT, manners: "Manners | None" = None
+    spec: "ChatSpec", timeout: float = TIMEOUT, manners: "Manners | None" = None
 ) -> ProposerSpec:
     """Describe a language model that proposes; a missing provider is an error where it is connected."""
     identity = sha256(repr(spec).encode()).hexdigest()

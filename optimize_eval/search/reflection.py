@@ -14,8 +14,8 @@ from typing import Any
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.manners import GivenUp, Manners, until_answered
 from optimize_eval.base.spent import NOTHING, Spent
+from optimize_eval.models.chat import ChatSpec, Reply
 from optimize_eval.models.live import Model
-from optimize_eval.models.spec import ModelSpec, Reply
 from optimize_eval.search.components import ONLY, is_plain
 from optimize_eval.search.proposals import PROMPT, Proposal, ProposalRequest, fitted
 
@@ -30,7 +30,7 @@ _CUT_OFF = "length"
 class Reflection:
     """Calls a model for a better text."""
 
-    def __init__(self, spec: ModelSpec, manners: Manners) -> None:
+    def __init__(self, spec: ChatSpec, manners: Manners) -> None:
         self.name = spec.name
         self._model = Model(spec, manners)
         self.meter = self._model.meter

@@ -22,7 +22,7 @@ from optimize_eval.tasks.scorer_parts import Case, Scored, Tools, kind, unusable
 from optimize_eval.tasks.trace import Trace
 
 if TYPE_CHECKING:
-    from optimize_eval.models.spec import Reply
+    from optimize_eval.models.chat import Reply
 
 Read = TypeVar("Read")
 

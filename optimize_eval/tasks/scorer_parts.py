@@ -13,8 +13,8 @@ from optimize_eval.base.evaluator import Evaluator
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.base.spent import NOTHING, Spent
+from optimize_eval.models.chat import Reply
 from optimize_eval.models.judging.asking import Chat, Message
-from optimize_eval.models.spec import Reply
 from optimize_eval.models.under_test import ASSISTANT, ModelUnderTest, Prompt, joined
 from optimize_eval.models.under_test import Message as Said
 from optimize_eval.tasks import definition

@@ -10,8 +10,8 @@ import pytest
 from optimize_eval import EvaluationError
 from optimize_eval.base.manners import Manners
 from optimize_eval.models.anthropic import messages_url
+from optimize_eval.models.chat import ChatSpec, Reply
 from optimize_eval.models.live import Model
-from optimize_eval.models.spec import ModelSpec, Reply
 from tests.fake_model import FakeModel, StartModel
 from tests.front_door import Cli
 
@@ -27,7 +27,7 @@ def message(*blocks: dict[str, Any], stop_reason: str = "end_turn", **usage: int
 
 
 def ask(server: FakeModel, **options: Any) -> Reply:
-    spec = ModelSpec(name="anthropic/claude-x", api_base=server.base, **options)
+    spec = ChatSpec(name="anthropic/claude-x", api_base=server.base, **options)
     with closing(Model(spec, Manners(patience=0))) as live:
         return live.chat(ASKED, time.monotonic() + 30)
 

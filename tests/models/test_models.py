@@ -21,9 +21,9 @@ import pytest
 
 from optimize_eval import EvaluationError, FailureKind, UsageError
 from optimize_eval.base.manners import Manners
+from optimize_eval.models.chat import ChatSpec, Reply
 from optimize_eval.models.live import Model, chat
 from optimize_eval.models.providers import PROVIDERS
-from optimize_eval.models.spec import ModelSpec, Reply
 from tests.fake_model import FakeModel, StartModel, served_model
 from tests.front_door import Cli
 
@@ -93,7 +93,7 @@ def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ask(server: FakeModel, model: str, seconds: float = 30.0, **options: Any) -> Reply:
-    spec = ModelSpec(name=f"openai/{model}", api_base=server.base, **options)
+    spec = ChatSpec(name=f"openai/{model}", api_base=server.base, **options)
     with closing(Model(spec, Manners(patience=0))) as live:
         return live.chat(ASKED, time.monotonic() + seconds)
 
@@ -214,7 +214,7 @@ def test_an_option_that_a_model_does_not_support_is_left_out_and_noted(
     field = next(iter(options))
     refusal = next(rule for rule in RULES if rule["when"]["model"] == f"^{model}$")
     server = fake_model([{**refusal, "when": {"body": f'"{field}"'}}, {"text": "fine"}])
-    with closing(Model(ModelSpec(name=f"openai/{model}", api_base=server.base, **options))) as live:
+    with closing(Model(ChatSpec(name=f"openai/{model}", api_base=server.base, **options))) as live:
         assert live.note == ""
         said = [live.chat(ASKED, time.monotonic() + 30).text for _ in range(2)]
         assert live.note == f"openai/{model}: it does not take {field}, and was called without"
@@ -235,7 +235,7 @@ def test_the_request_holds_what_was_given_and_nothing_else(fake_model: StartMode
     server = fake_model('[[rule]]\ntext = "x"')
     chat(ASKED, "vllm/org/name", api_base=f"{server.base}/")
     chat(ASKED, "vllm/m", api_base=f"{server.base}/chat/completions", temperature=0.0, max_tokens=5, seed=1)
-    spec = ModelSpec(name="vllm/m", api_base=server.base, temperature=1, seed=2)
+    spec = ChatSpec(name="vllm/m", api_base=server.base, temperature=1, seed=2)
     chat(ASKED, spec, temperature=0.5)
     assert server.bodies() == [
         {"model": "org/name", "messages": ASKED},
@@ -254,7 +254,7 @@ def test_a_query_of_the_base_url_stays_behind_the_path(fake_model: StartModel) -
 def test_a_model_that_wants_the_limit_by_its_newer_name_gets_it_from_then_on(fake_model: StartModel) -> None:
     told = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
     server = fake_model([{"when": {"body": '"max_tokens"'}, "status": 400, "text": told}, {"text": "x"}])
-    with closing(Model(ModelSpec(name="openai/o1", api_base=server.base, max_tokens=9))) as model:
+    with closing(Model(ChatSpec(name="openai/o1", api_base=server.base, max_tokens=9))) as model:
         for _ in range(2):
             assert model.chat(ASKED, time.monotonic() + 30).text == "x"
     assert [sorted({*body} - {"model", "messages"}) for body in server.bodies()] == [
@@ -299,7 +299,7 @@ def test_what_a_server_refuses_of_formats_is_tried_once(
     fake_model: StartModel, rules: list[dict[str, Any]], asked: list[str | None]
 ) -> None:
     server = fake_model([*rules, {"text": "{}"}])
-    with closing(Model(ModelSpec(name="vllm/m", api_base=server.base))) as model:
+    with closing(Model(ChatSpec(name="vllm/m", api_base=server.base))) as model:
         for _ in range(2):
             assert model.chat(ASKED, time.monotonic() + 30, schema=SCHEMA).text == "{}"
         assert model.chat(ASKED, time.monotonic() + 30).text == "{}"
@@ -315,7 +315,7 @@ def test_a_refusal_of_something_else_changes_no_format(fake_model: StartModel) -
             {"text": "{}"},
         ]
     )
-    with closing(Model(ModelSpec(name="vllm/m", api_base=server.base))) as model:
+    with closing(Model(ChatSpec(name="vllm/m", api_base=server.base))) as model:
         for message in (told, "bad request"):
             with pytest.raises(EvaluationError, match=message):
                 model.chat(ASKED, time.monotonic() + 30, schema=SCHEMA)
@@ -333,7 +333,7 @@ def test_a_refusal_of_something_else_changes_no_format(fake_model: StartModel) -
 def test_bounds_that_a_server_refuses_are_left_out_of_the_schema(fake_model: StartModel, told: str) -> None:
     bounded = {"type": "object", "properties": {"score": {"type": "number", "minimum": 0, "maximum": 1}}}
     server = fake_model([{"when": {"body": "minimum"}, "status": 400, "text": told}, {"text": "{}"}])
-    with closing(Model(ModelSpec(name="vllm/m", api_base=server.base))) as model:
+    with closing(Model(ChatSpec(name="vllm/m", api_base=server.base))) as model:
         for _ in range(2):
             assert model.chat(ASKED, time.monotonic() + 30, schema=bounded).text == "{}"
     sent = [body["response_format"]["json_schema"]["schema"] for body in server.bodies()]
@@ -345,7 +345,7 @@ def test_many_threads_share_a_model_and_what_it_learnt(fake_model: StartModel) -
     refuse = {"refuse_response_format": ["json_schema"]}
     echo = {"when": {"user": "^(.*)$"}, "text": "said {1}"}
     server = fake_model([refuse, echo])
-    with closing(Model(ModelSpec(name="vllm/m", api_base=server.base))) as model:
+    with closing(Model(ChatSpec(name="vllm/m", api_base=server.base))) as model:
 
         def say(number: int) -> str:
             messages = [{"role": "user", "content": str(number)}]
@@ -398,7 +398,7 @@ def test_chat_does_not_wait_beyond_its_patience(fake_model: StartModel) -> None:
 )
 def test_a_name_that_is_none_lists_the_providers(name: str, message: str) -> None:
     with pytest.raises(UsageError) as caught:
-        Model(ModelSpec(name=name))
+        Model(ChatSpec(name=name))
     assert caught.value.message == message
     assert all(provider in caught.value.hint for provider in PROVIDERS)
     if "unknown" in message and find_spec("litellm") is None:
@@ -411,10 +411,10 @@ def test_a_key_that_is_not_there_is_named(provider: str) -> None:
     row, name = PROVIDERS[provider], f"{provider}/m"
     if row.needs_key and row.base:
         with pytest.raises(UsageError, match=f"{row.key_variable} is not set") as caught:
-            Model(ModelSpec(name=name))
+            Model(ChatSpec(name=name))
         assert caught.value.hint == f"export {row.key_variable}=…"
     for base in ("http://localhost:1/v1", "https://models.example/v1"):
-        Model(ModelSpec(name=name, api_base=base)).close()
+        Model(ChatSpec(name=name, api_base=base)).close()
 
 
 def test_the_key_is_sent_where_it_is_set(fake_model: StartModel, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -434,7 +434,7 @@ def test_a_key_that_no_header_can_hold_is_refused_without_being_shown(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", key)
     with pytest.raises(UsageError, match="OPENAI_API_KEY holds a character") as caught:
-        Model(ModelSpec(name="openai/m"))
+        Model(ChatSpec(name="openai/m"))
     assert key not in str(caught.value)
 
 
@@ -451,7 +451,7 @@ def test_a_key_that_no_header_can_hold_is_refused_without_being_shown(
 )
 def test_a_base_url_that_is_none_or_hides_a_secret_is_refused(base: str, message: str) -> None:
     with pytest.raises(UsageError, match=message) as caught:
-        ModelSpec(name="vllm/m", api_base=base)
+        ChatSpec(name="vllm/m", api_base=base)
     assert "secret@" not in str(caught.value)
     assert "=secret" not in str(caught.value)
 
@@ -461,14 +461,14 @@ def test_a_base_url_that_is_none_or_hides_a_secret_is_refused(base: str, message
 )
 def test_options_that_make_no_sense_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
-        ModelSpec(name="vllm/m", **options)
+        ChatSpec(name="vllm/m", **options)
 
 
 def test_a_key_is_nowhere_in_errors_replies_representations_and_pickles(
     server: FakeModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    spec = ModelSpec(name="openai/m", api_base=server.base)
+    spec = ChatSpec(name="openai/m", api_base=server.base)
     with closing(Model(spec)) as model:
         seen = [repr(model), str(model), repr(spec), pickle.dumps(spec).decode("latin-1")]
         with pytest.raises(TypeError) as caught:
@@ -543,7 +543,7 @@ def test_other_providers_are_asked_through_litellm(fake_model: StartModel) -> No
     code = (
         "import sys\n"
         "from optimize_eval import EvaluationError, UsageError\n"
-        "from optimize_eval.models.live import chat\nfrom optimize_eval.models.spec import ModelSpec\n"
+        "from optimize_eval.models.live import chat\nfrom optimize_eval.models.chat import ChatSpec\n"
         "for name in ('good', '401', '429', 'null', 'untold'):\n"
         "    name = 'sambanova/' + name\n"
         "    asked = [{'role': 'user', 'content': 'x'}]\n"

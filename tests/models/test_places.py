@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from optimize_eval import UsageError
+from optimize_eval.models.chat import ChatSpec
 from optimize_eval.models.live import chat
 from optimize_eval.models.providers import PROVIDERS, apart, find
-from optimize_eval.models.spec import ModelSpec
 from tests.fake_model import StartModel
 from tests.front_door import Cli
 
@@ -82,9 +82,9 @@ def test_what_the_user_gives_wins_over_the_variable(
     assert chat(ASKED, "vllm/m", api_base=fake_model([{"text": "here"}]).base).text == "here"
     monkeypatch.setenv("VLLM_BASE_URL", "gpu:8000")
     with pytest.raises(UsageError, match="the value of VLLM_BASE_URL is not a base URL"):
-        find(ModelSpec(name="vllm/m"))
+        find(ChatSpec(name="vllm/m"))
     with pytest.raises(UsageError) as caught:
-        find(ModelSpec(name="azure/m"))
+        find(ChatSpec(name="azure/m"))
     assert caught.value.hint == "export AZURE_OPENAI_ENDPOINT=https://…"
 
 
@@ -107,7 +107,7 @@ def test_a_key_goes_to_its_base_over_https_or_within_this_machine_only(
     provider = name.partition("/")[0]
     variable = PROVIDERS[provider].key_variable if provider in PROVIDERS else "MINE_API_KEY"
     monkeypatch.setenv(variable, KEY)
-    place = find(ModelSpec(name=name, api_base=base))
+    place = find(ChatSpec(name=name, api_base=base))
     assert place is not None
     assert place.key == sent
     assert (variable in place.note) is not bool(sent)
@@ -117,10 +117,10 @@ def test_a_key_goes_to_its_base_over_https_or_within_this_machine_only(
 def test_a_base_of_ones_own_needs_no_key_but_a_variable_that_is_named_does(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    place = find(ModelSpec(name="openai/m", api_base="https://gateway.example/v1"))
+    place = find(ChatSpec(name="openai/m", api_base="https://gateway.example/v1"))
     assert place is not None
     assert (place.key, place.note) == ("", "")
-    named = ModelSpec(name="openai/m", api_base="https://gateway.example/v1", key_variable="GATEWAY")
+    named = ChatSpec(name="openai/m", api_base="https://gateway.example/v1", key_variable="GATEWAY")
     with pytest.raises(UsageError, match="the environment variable GATEWAY is not set"):
         find(named)
     monkeypatch.setenv("OPENAI_API_KEY", "of-another")

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from optimize_eval import EvaluationError, FailureKind
 from optimize_eval.models import reply as streamed
+from optimize_eval.models.chat import ChatSpec, Reply
 from optimize_eval.models.live import Model
 from optimize_eval.models.reply import split_thoughts, tool_calls_of
-from optimize_eval.models.spec import ModelSpec, Reply
 from tests.cli.benches import arithmetic
 from tests.fake_model import FakeModel, StartModel, served_model
 from tests.front_door import Cli
@@ -100,7 +100,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeModel]:
 
 
 def ask(server: FakeModel, model: str, **options: Any) -> Reply:
-    with closing(Model(ModelSpec(name=f"openai/{model}", api_base=server.base, **options))) as live:
+    with closing(Model(ChatSpec(name=f"openai/{model}", api_base=server.base, **options))) as live:
         return live.chat(ASKED, time.monotonic() + 30)
 
 

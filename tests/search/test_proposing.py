@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from optimize_eval.base.errors import EvaluationError, FailureKind, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.protocol import ScoreRange
-from optimize_eval.models.spec import ModelSpec
+from optimize_eval.models.chat import ChatSpec
 from optimize_eval.search.components import components_as_text, make_goal, of_json, plain
 from optimize_eval.search.panel import Refusal, Screen
 from optimize_eval.search.proposals import FIELD, PROMPT, Proposal, ProposalRequest, fitted, teaching
@@ -143,7 +143,7 @@ def test_a_model_writes_between_fences_and_one_that_was_cut_off_is_told(fake_mod
     )
 
     good, half = (
-        ask(reflection_proposer(ModelSpec(name=f"openai/{name}", api_base=server.base)))
+        ask(reflection_proposer(ChatSpec(name=f"openai/{name}", api_base=server.base)))
         for name in ("good", "half")
     )
 
@@ -171,7 +171,7 @@ def test_a_reply_without_one_text_between_fences_is_asked_for_once_more(
         ]
     )
 
-    made = ask(reflection_proposer(ModelSpec(name="openai/m", api_base=server.base)))
+    made = ask(reflection_proposer(ChatSpec(name="openai/m", api_base=server.base)))
 
     assert (made.candidate, made.unfenced) == ("be brief:\n```\ncode\n```", 1)
     asked, said, again = server.bodies()[1]["messages"]
@@ -185,7 +185,7 @@ def test_a_reply_without_one_text_between_fences_is_asked_for_once_more(
 def test_a_refusal_never_becomes_a_candidate(fake_model: StartModel) -> None:
     server = fake_model([{"text": SORRY}])
 
-    made = ask(reflection_proposer(ModelSpec(name="openai/m", api_base=server.base)))
+    made = ask(reflection_proposer(ChatSpec(name="openai/m", api_base=server.base)))
 
     screen = Screen({"candidate": "0"})
     assert (made.candidate, len(server.bodies())) == ("", 2)

@@ -11,11 +11,11 @@ import pytest
 from optimize_eval.base.errors import DataError, EvaluationError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.manners import Manners
+from optimize_eval.models.chat import ChatSpec
 from optimize_eval.models.live import Model
 from optimize_eval.models.model_kinds import Tasks, connect_model
 from optimize_eval.models.outputs import close_outputs, key_of, open_outputs
 from optimize_eval.models.program_model import encode_prompt, encode_prompts, parse_output
-from optimize_eval.models.spec import ModelSpec
 from optimize_eval.models.under_test import Output, Prompt, prompt_of_messages
 from tests.fake_model import StartModel
 
@@ -111,7 +111,7 @@ def test_anthropics_own_way_has_tools_in_its_own_form(
     body = {"type": "message", "role": "assistant", "model": "claude-x", "content": [use]}
     said = json.dumps({**body, "stop_reason": "tool_use", "usage": {"input_tokens": 1, "output_tokens": 1}})
     server = fake_model([{"when": {"path": "/messages$"}, "body": said}])
-    spec = ModelSpec(name="anthropic/claude-x", api_base=server.base)
+    spec = ChatSpec(name="anthropic/claude-x", api_base=server.base)
     with closing(Model(spec, Manners(patience=0))) as live:
         options = {"tools": TOOLS, "tool_choice": "required"}
         reply = live.chat([USER, CALLED, BACK, BACK], time.monotonic() + 30, options=options)

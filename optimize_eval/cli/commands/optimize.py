@@ -208,9 +208,9 @@ def _proposers(
     programs = [parse_proposer(text, EvaluatorSpec(timeout=timeout)) for text in named.proposer]
     if not named.reflection_model or (programs and not is_named):
         return tuple(programs)
-    from optimize_eval.models.spec import ModelSpec  # noqa: PLC0415  programs need none
+    from optimize_eval.models.chat import ChatSpec  # noqa: PLC0415  programs need none
 
-    models = [ModelSpec(name=name, api_base=api_base or "") for name in named.reflection_model]
+    models = [ChatSpec(name=name, api_base=api_base or "") for name in named.reflection_model]
     return (*programs, *(reflection_proposer(model, timeout, manners) for model in models))
 
 

@@ -7,8 +7,8 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.manners import GivenUp
 from optimize_eval.base.spent import Spent
+from optimize_eval.models.chat import Reply
 from optimize_eval.models.judging.verdicts import Unusable
-from optimize_eval.models.spec import Reply
 
 Message = Mapping[str, str]
 Read = TypeVar("Read")

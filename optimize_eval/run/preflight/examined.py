@@ -20,7 +20,7 @@ from optimize_eval.evaluators import reproduce
 from optimize_eval.evaluators.kinds import connect
 
 if TYPE_CHECKING:
-    from optimize_eval.models.spec import ModelSpec
+    from optimize_eval.models.chat import ChatSpec
 
 SENTINEL = "__optimize_anything_preflight__"
 AT_ONCE = 2 * (os.cpu_count() or 1)
@@ -352,7 +352,7 @@ def _error_with_score(on: Examined, pairs: Sequence[tuple[Payload, CallResult]])
         yield CheckOutcome(_BOTH, CheckStatus.WARN, message, reproduce.call_once(on.spec, payload))
 
 
-def key_check(name: str, model: "ModelSpec") -> CheckOutcome:
+def key_check(name: str, model: "ChatSpec") -> CheckOutcome:
     """Look for a model's key, which may be missing where its provider needs none."""
     from optimize_eval.models import providers  # noqa: PLC0415  most evaluators call no model
 

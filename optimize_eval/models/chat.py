@@ -1,4 +1,4 @@
-"""What a model is, as plain data, and what it replied: nothing here is secret, live or slow to import."""
+"""A provider's model as it is asked, and its replies, as plain data: nothing is secret or slow to import."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
@@ -17,8 +17,8 @@ _NO_SUCH_BASE = "write it as http://HOST:PORT/v1"
 
 
 @frozen
-class ModelSpec:
-    """A model and how to call it; keys are read from the environment where a Model is made of it."""
+class ChatSpec:
+    """A provider's model and how it is asked; keys are read from the environment by what is made of it."""
 
     name: str  # provider/model, such as "openai/gpt-4o-mini"
     api_base: str = ""  # instead of the base URL of the provider's row
