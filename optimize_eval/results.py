@@ -18,8 +18,8 @@ from optimize_eval.findings.stored_summary import summarise_stored
 from optimize_eval.findings.summary_shape import Summary
 from optimize_eval.store.listing import State, state_of
 from optimize_eval.store.manifest import is_bench
+from optimize_eval.store.opened_run import note_of, open_stored
 from optimize_eval.store.records import Records
-from optimize_eval.store.stored import note_of, open_stored
 
 _MISSED = 1
 _EXIT_CODES: Mapping[str, int] = {

@@ -23,7 +23,7 @@ from optimize_eval.findings.summary_shape import Summary
 from optimize_eval.run.bench_boards import compute_again
 from optimize_eval.store.folder import LEADERBOARD, PROPOSALS, SUMMARY, holder
 from optimize_eval.store.manifest import is_bench
-from optimize_eval.store.stored import StoredRun
+from optimize_eval.store.opened_run import StoredRun
 
 if TYPE_CHECKING:
     from optimize_eval.cli.checked_search import SearchCheck

@@ -16,7 +16,7 @@ from optimize_eval.findings.summary_shape import Summary, summary_from
 from optimize_eval.search.result_again import make_again
 from optimize_eval.store.folder import JOURNAL, PROPOSALS, SEARCH
 from optimize_eval.store.listing import sessions
-from optimize_eval.store.stored import StoredRun
+from optimize_eval.store.opened_run import StoredRun
 
 _OF_LATER = frozenset({"calls.final"})
 _MISSING = object()

@@ -10,7 +10,7 @@ from optimize_eval.findings.stored_summary import SomeExamples
 from optimize_eval.run.inputs import read_again
 from optimize_eval.run.replan import examples_again
 from optimize_eval.store.manifest import is_bench
-from optimize_eval.store.stored import StoredRun
+from optimize_eval.store.opened_run import StoredRun
 
 
 def find_examples(

@@ -13,7 +13,7 @@ from optimize_eval.reports.text import wrapped
 from optimize_eval.run.opening import reusable
 from optimize_eval.run.plan import Plan
 from optimize_eval.store.layout import Layout
-from optimize_eval.store.stored import StoredRun, open_stored
+from optimize_eval.store.opened_run import StoredRun, open_stored
 from optimize_eval.tasks.defined import defined_of
 
 RUN_PLAN = "optimize-eval.plan.v1"

@@ -24,8 +24,8 @@ from optimize_eval.findings.summary_shape import FailureGroup, Summary
 from optimize_eval.reports import junit, markdown, row_formats
 from optimize_eval.reports.searched import beside_verdict, search_of, with_notes
 from optimize_eval.reports.terminal.summary import render, render_every_cell
+from optimize_eval.store.opened_run import StoredRun, command_of, note_of
 from optimize_eval.store.records import LeftOut, RunRecord
-from optimize_eval.store.stored import StoredRun, command_of, note_of
 
 Wide = Annotated[bool, typer.Option("--wide", help="csv, jsonl: one row for each example.")]
 With = Annotated[

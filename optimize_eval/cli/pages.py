@@ -19,7 +19,7 @@ from optimize_eval.reports.source import PageSource, bench_on_a_page, search_sou
 from optimize_eval.store.beside import pair_runs
 from optimize_eval.store.folder import holder
 from optimize_eval.store.listing import read_search
-from optimize_eval.store.stored import StoredRun
+from optimize_eval.store.opened_run import StoredRun
 
 FILE, SOME_FILE, DIFF_FILE = "report.html", "some.html", "diff.html"
 LEAST = 1.0  # MB

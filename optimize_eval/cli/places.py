@@ -8,8 +8,8 @@ from typing import Any
 from optimize_eval.base.protocol import Payload
 from optimize_eval.data.candidates import Candidate
 from optimize_eval.run.plan import Plan, PlannedExample
+from optimize_eval.store.command_units import JournalRecord, Reader
 from optimize_eval.store.records import LeftOut, unit_of
-from optimize_eval.store.view import JournalRecord, Reader
 from optimize_eval.tasks.of_replies import id_of
 from optimize_eval.tasks.prompt import fields_of
 

@@ -10,8 +10,8 @@ from optimize_eval.base.protocol import Payload
 from optimize_eval.cli.places import Places, Told
 from optimize_eval.models.under_test import ASSISTANT
 from optimize_eval.run.plan import Plan, PlannedExample
+from optimize_eval.store.command_units import Reader
 from optimize_eval.store.records import LeftOut
-from optimize_eval.store.view import Reader
 from optimize_eval.tasks.defined import DefinedScorer, defined_of
 from optimize_eval.tasks.defined_evaluator import Solving
 from optimize_eval.tasks.definition import Solver

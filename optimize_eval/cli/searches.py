@@ -15,7 +15,7 @@ from optimize_eval.cli.interrupts import Interrupted
 from optimize_eval.reports.searched import result_without_run
 from optimize_eval.store.folder import MANIFEST, PROPOSALS, SEARCH, holder
 from optimize_eval.store.listing import read_search, stopped_session
-from optimize_eval.store.stored import StoredRun
+from optimize_eval.store.opened_run import StoredRun
 
 if TYPE_CHECKING:
     from optimize_eval.search.components import Texts

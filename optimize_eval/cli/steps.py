@@ -31,9 +31,9 @@ from optimize_eval.models.outputs import Outputs, key_of
 from optimize_eval.models.under_test import reply_facts
 from optimize_eval.run.attempt import attempt
 from optimize_eval.run.plan import Plan, PlannedExample
+from optimize_eval.store.command_units import Reader
 from optimize_eval.store.folder import JOURNAL, OUTPUTS, hold_lock
-from optimize_eval.store.stored import StoredRun
-from optimize_eval.store.view import Reader
+from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.tasks import Task, TaskFile
 from optimize_eval.tasks.defined import defined_of
 from optimize_eval.tasks.of_replies import extraction_of, id_of, prompt_for

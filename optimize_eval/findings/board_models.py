@@ -32,11 +32,11 @@ from optimize_eval.findings.metric_rows import counts_as
 from optimize_eval.findings.scores import CellReading, Outcomes, Scores, joined_outcomes
 from optimize_eval.findings.shapes import PassRates
 from optimize_eval.statistics.estimates import mean_of
+from optimize_eval.store.command_units import JournalRecord, Reader
 from optimize_eval.store.layout import Cell, Layout
 from optimize_eval.store.ledger import OWED
 from optimize_eval.store.manifest import Manifest, evaluators_of
-from optimize_eval.store.stored import StoredRun
-from optimize_eval.store.view import JournalRecord, Reader
+from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.tasks import Task, TaskFile
 from optimize_eval.tasks.defined import TASKS
 from optimize_eval.tasks.task_files import SPEC

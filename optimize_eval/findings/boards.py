@@ -49,7 +49,7 @@ from optimize_eval.findings.wording import count, interval, number, p_value, per
 from optimize_eval.statistics.paired import PairedDifference
 from optimize_eval.statistics.power import ALPHA
 from optimize_eval.store.layout import Layout
-from optimize_eval.store.stored import StoredRun
+from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.tasks import TaskFile
 
 _MANY_FAILURES = 0.01

@@ -16,8 +16,8 @@ from optimize_eval.findings.scores import CellReading, Scores, with_copies_joine
 from optimize_eval.findings.shapes import SideInfoEntry
 from optimize_eval.findings.side_info import Latency, SideInfo
 from optimize_eval.findings.summary_shape import KEPT, LEAKED, PART, RECORDED, Leakage, LeakedExample, Like
+from optimize_eval.store.command_units import JournalRecord
 from optimize_eval.store.layout import Cell, Layout, LeakedRow, Split
-from optimize_eval.store.view import JournalRecord
 
 
 class RecordsByCell(Protocol):

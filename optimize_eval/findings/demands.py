@@ -15,7 +15,7 @@ from optimize_eval.findings.wording import count
 from optimize_eval.store.folder import LEADERBOARD, MANIFEST
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.manifest import CHOSEN_AFTER, Manifest, additions_of, is_bench, layout_of
-from optimize_eval.store.stored import StoredRun, open_stored
+from optimize_eval.store.opened_run import StoredRun, open_stored
 
 if TYPE_CHECKING:
     from optimize_eval.findings.board_shapes import Board, ModelScores

@@ -54,7 +54,7 @@ from optimize_eval.findings.shapes import ScoreDifference
 from optimize_eval.findings.stored_boards import is_bench_folder
 from optimize_eval.findings.summary_shape import ScorerMetrics
 from optimize_eval.statistics.paired import Estimate, gap_of
-from optimize_eval.store.stored import StoredRun, open_stored
+from optimize_eval.store.opened_run import StoredRun, open_stored
 
 ExamplePair = tuple[BoardExample, BoardExample]  # before and after
 

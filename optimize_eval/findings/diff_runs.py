@@ -62,10 +62,10 @@ from optimize_eval.findings.summary_shape import FailureGroup, TriedCandidates, 
 from optimize_eval.findings.tried import Corrections, corrections_in, is_steered
 from optimize_eval.findings.wording import count
 from optimize_eval.store.beside import OnlyIn, Paired, PairedCells, PairedSplit, pair_runs
+from optimize_eval.store.command_units import Reader
 from optimize_eval.store.layout import SINGLE, Cell, Layout
 from optimize_eval.store.manifest import CHOSEN_AFTER
-from optimize_eval.store.stored import StoredRun
-from optimize_eval.store.view import Reader
+from optimize_eval.store.opened_run import StoredRun
 
 _WORST_SHOWN = 5
 _Number = TypeVar("_Number", int, float)

@@ -52,8 +52,8 @@ from optimize_eval.statistics.rates import (
     list_k,
     with_enough,
 )
+from optimize_eval.store.command_units import JournalRecord
 from optimize_eval.store.manifest import Manifest, evaluators_of
-from optimize_eval.store.view import JournalRecord
 
 if TYPE_CHECKING:
     from optimize_eval.findings.board_shapes import ModelScores

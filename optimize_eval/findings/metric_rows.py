@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, cast
 from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.metrics import Values, tabulate
 from optimize_eval.findings.summary_shape import MetricFault, RuleFaults, Sampled, ScorerMetrics
+from optimize_eval.store.command_units import CountsAs, JournalRecord, Reader
 from optimize_eval.store.layout import Cell, Layout
 from optimize_eval.store.manifest import evaluators_of
+from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.records import LeftOut, Unit, unit_of
-from optimize_eval.store.stored import StoredRun
-from optimize_eval.store.view import CountsAs, JournalRecord, Reader
 from optimize_eval.tasks.definition import PythonMetric, digest_of, digest_of_code, filter_to_dict
 from optimize_eval.tasks.stored_tasks import KeptScorer, KeptTask, tasks_in
 

@@ -16,8 +16,8 @@ from optimize_eval.base import strict_json
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.statistics.estimates import within_sd
+from optimize_eval.store.command_units import JournalRecord
 from optimize_eval.store.layout import Cell, Label, Split
-from optimize_eval.store.view import JournalRecord
 
 UNKNOWN = math.nan
 WORST_SHOWN = 5

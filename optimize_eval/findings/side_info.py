@@ -28,8 +28,8 @@ from optimize_eval.findings.shapes import (
     Truths,
     ValuesAtPath,
 )
+from optimize_eval.store.command_units import JournalRecord
 from optimize_eval.store.layout import Cell
-from optimize_eval.store.view import JournalRecord
 
 LONGEST_SHORT = 80  # characters up to which a text is counted
 MOST_PATHS = 100

@@ -28,7 +28,7 @@ from optimize_eval.findings.metric_rows import counts_as
 from optimize_eval.store.folder import BOARDS, LEADERBOARD, MANIFEST, read_manifest
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.manifest import BeforeRelease, Manifest, NotARun, is_bench
-from optimize_eval.store.stored import StoredRun, open_stored
+from optimize_eval.store.opened_run import StoredRun, open_stored
 from optimize_eval.tasks.task_files import SPEC
 
 ANEW = "run the bench's command again: it writes the board again, and repeats no call"

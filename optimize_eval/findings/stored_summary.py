@@ -24,8 +24,8 @@ from optimize_eval.findings.verdict import after_search
 from optimize_eval.store.folder import JOURNAL, SUMMARY
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.manifest import CHOSEN_AFTER, SEARCHED, Manifest, SearchedRun
+from optimize_eval.store.opened_run import JournalEnd, StoredRun, fits, journal_end
 from optimize_eval.store.records import Records, RunRecord
-from optimize_eval.store.stored import JournalEnd, StoredRun, fits, journal_end
 from optimize_eval.tasks.defined import TASKS, ways_kept
 from optimize_eval.tasks.stored_tasks import METRICS_SINCE, RULES_SINCE
 

@@ -57,7 +57,7 @@ from optimize_eval.statistics.estimates import Mean, mean_of
 from optimize_eval.store.layout import Cell, Layout
 from optimize_eval.store.ledger import OWED, SCORED
 from optimize_eval.store.manifest import additions_of
-from optimize_eval.store.stored import StoredRun
+from optimize_eval.store.opened_run import StoredRun
 
 
 def additions_left_out(run: StoredRun) -> list[LeftOut]:

@@ -14,7 +14,7 @@ from optimize_eval.findings.summary_shape import Beside, Point, SettingBefore, S
 from optimize_eval.findings.wording import count
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.manifest import SEARCHED, is_bench
-from optimize_eval.store.stored import StoredRun
+from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.tried import SEVERAL, Examples, Family, History, Tried, rows_of
 
 MOST_STEPS = 5  # edits that inherit from what was seen, which counting still makes up for

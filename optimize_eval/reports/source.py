@@ -21,13 +21,13 @@ from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.stored_summary import as_read, summary_of
 from optimize_eval.reports.searched import search_on_a_page, unfinished_on_a_page
 from optimize_eval.store import journal
+from optimize_eval.store.command_units import JournalRecord
 from optimize_eval.store.folder import OUTPUTS
 from optimize_eval.store.layout import Cell, Layout
 from optimize_eval.store.listing import StoredSearch
 from optimize_eval.store.manifest import Manifest, is_bench
+from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.records import index_of, replies_in
-from optimize_eval.store.stored import StoredRun
-from optimize_eval.store.view import JournalRecord
 
 Places = Sequence[int]
 PlacedRecords = Iterable[tuple[int, JournalRecord]]  # places in a cell, and the newest record at each

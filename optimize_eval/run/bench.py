@@ -41,7 +41,7 @@ from optimize_eval.run.settings import Handling
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.store.folder import LEADERBOARD, OUTPUTS, refuse_foreign
 from optimize_eval.store.manifest import BENCH, Manifest
-from optimize_eval.store.stored import StoredRun
+from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.tasks import TaskFile
 from optimize_eval.tasks.defined import NOTHING_GIVEN, Given, defined_of
 from optimize_eval.tasks.dialects import OWN

@@ -11,7 +11,7 @@ from optimize_eval.findings.stored_boards import STEM
 from optimize_eval.run.host import Say
 from optimize_eval.store.folder import BOARDS, LEADERBOARD, OUTPUTS, write_json
 from optimize_eval.store.layout import Split
-from optimize_eval.store.stored import StoredRun
+from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.tasks import Task, TaskFile
 from optimize_eval.tasks.defined import DIALECT
 from optimize_eval.tasks.task_files import SPEC

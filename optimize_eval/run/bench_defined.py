@@ -11,6 +11,7 @@ from optimize_eval.data.candidates import THE_TASK
 from optimize_eval.findings.board_models import known_tasks
 from optimize_eval.findings.boards import expected_board
 from optimize_eval.findings.demands import NO_GATES, GateOptions, read_before_calls, task_bounds
+from optimize_eval.run.begin_or_resume import look_at
 from optimize_eval.run.bench import (
     NO_FILES,
     Benchmark,
@@ -29,13 +30,12 @@ from optimize_eval.run.inputs import Examples, stored_paths
 from optimize_eval.run.opening import folder_of, note_changes
 from optimize_eval.run.plan import manifest_of
 from optimize_eval.run.prompting import writing_to
-from optimize_eval.run.resume import look_at
 from optimize_eval.run.settings import Handling
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.run.sweeps import Prepared, SweepInputs, prepare
 from optimize_eval.store.folder import refuse_foreign, settings_in
 from optimize_eval.store.manifest import BENCH
-from optimize_eval.store.stored import StoredRun
+from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.tasks import TaskFile
 from optimize_eval.tasks.defined import DIALECT, defined_of
 

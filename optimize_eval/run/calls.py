@@ -19,7 +19,7 @@ from optimize_eval.run.recheck import Rechecked, recheck
 from optimize_eval.run.runner import Runner, SessionEnd, Settings, Status
 from optimize_eval.store.folder import JOURNAL, SUMMARY, write_json
 from optimize_eval.store.layout import Layout
-from optimize_eval.store.stored import StoredRun
+from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.tried import note_beside, note_shown
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from optimize_eval.evaluators import command_kind
 from optimize_eval.models.model_kinds import Tasks
 from optimize_eval.run.host import Say
 from optimize_eval.store.folder import write_document
-from optimize_eval.store.stored import StoredRun
+from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.tasks.defined import CODE, TASKS, defined_of, ways_kept
 
 _RIGHTS: Mapping[str, Any] = {"sandbox": "none"}  # of who starts it

@@ -16,7 +16,7 @@ from optimize_eval.run.host import Say
 from optimize_eval.run.plan import Plan
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL, read_document
-from optimize_eval.store.stored import StoredRun
+from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.tasks.defined import TASKS, defined_of
 
 if TYPE_CHECKING:  # most runs have no task in YAML

@@ -14,8 +14,8 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.run.sweeps import SweepInputs
+from optimize_eval.store.opened_run import open_stored
 from optimize_eval.store.records import Records, RunRecord
-from optimize_eval.store.stored import open_stored
 
 _Place = tuple[str, int | None]  # a split, and a line of it
 

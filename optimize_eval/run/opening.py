@@ -5,16 +5,16 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from optimize_eval.run.begin_or_resume import default_folder, open_run
 from optimize_eval.run.enclosing import with_ways_of
 from optimize_eval.run.host import Say
 from optimize_eval.run.plan import Plan
-from optimize_eval.run.resume import default_folder, open_run
 from optimize_eval.run.reuse import reuse
 from optimize_eval.run.settings import Handling
 from optimize_eval.store.folder import hold_lock
 from optimize_eval.store.manifest import Manifest, is_bench
+from optimize_eval.store.opened_run import StoredRun, keep_words, say_unnamed
 from optimize_eval.store.reusable import known_elsewhere
-from optimize_eval.store.stored import StoredRun, keep_words, say_unnamed
 
 
 def folder_of(stem: str, plan: Plan, paths: Iterable[str | None], out: str | None) -> Path:

@@ -20,10 +20,10 @@ from optimize_eval.run.live import BrokenOff, LiveEvaluators, crowded_out, usage
 from optimize_eval.run.plan import Plan, Unit
 from optimize_eval.run.runner import Settings
 from optimize_eval.store import journal
+from optimize_eval.store.command_units import View
 from optimize_eval.store.folder import JOURNAL
 from optimize_eval.store.layout import Layout
-from optimize_eval.store.stored import StoredRun
-from optimize_eval.store.view import View
+from optimize_eval.store.opened_run import StoredRun
 
 Answer = tuple[Unit, Outcome]
 

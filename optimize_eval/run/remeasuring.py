@@ -23,7 +23,7 @@ from optimize_eval.run.prompting import of_stored
 from optimize_eval.run.replan import plan_again
 from optimize_eval.store.folder import LEADERBOARD, hold_lock, refuse_foreign, write_document
 from optimize_eval.store.manifest import evaluators_of, is_bench
-from optimize_eval.store.stored import StoredRun, open_stored
+from optimize_eval.store.opened_run import StoredRun, open_stored
 from optimize_eval.tasks.defined import TASKS, Given, defined_of
 from optimize_eval.tasks.defined_identity import model_keys
 from optimize_eval.tasks.stored_tasks import KeptTask, joined, tasks_in

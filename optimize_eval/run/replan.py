@@ -22,8 +22,8 @@ from optimize_eval.programs.identity import Identity
 from optimize_eval.run.plan import Plan, entry_of, plan_run
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.store.manifest import Manifest, additions_of, evaluators_of, layout_of
+from optimize_eval.store.opened_run import StoredRun, extend
 from optimize_eval.store.run_document import current
-from optimize_eval.store.stored import StoredRun, extend
 
 if TYPE_CHECKING:
     from optimize_eval.data.example import Example

@@ -35,7 +35,7 @@ from optimize_eval.run.settings import Handling
 from optimize_eval.run.splits import humans_of
 from optimize_eval.store.folder import hold_lock, refuse_foreign
 from optimize_eval.store.manifest import is_bench
-from optimize_eval.store.stored import StoredRun, keep_words, open_stored
+from optimize_eval.store.opened_run import StoredRun, keep_words, open_stored
 from optimize_eval.tasks import TaskFile
 from optimize_eval.tasks.defined import DIALECT
 

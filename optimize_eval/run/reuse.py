@@ -23,8 +23,8 @@ from optimize_eval.run.runner import Clock
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL, OUTPUTS, PROPOSALS
 from optimize_eval.store.ledger import OWED, is_unranked
+from optimize_eval.store.opened_run import StoredRun, open_stored
 from optimize_eval.store.reusable import AUTO, damage_noted, folders_of, opened_for_reuse, programs_of
-from optimize_eval.store.stored import StoredRun, open_stored
 from optimize_eval.store.tried import keep_tried_elsewhere
 
 _MANY = 500  # lines that are written at once

@@ -41,8 +41,8 @@ from optimize_eval.run.parts import (
 )
 from optimize_eval.run.plan import Plan, Unit
 from optimize_eval.store import journal
+from optimize_eval.store.command_units import View
 from optimize_eval.store.ledger import SCORED, SKIPPED
-from optimize_eval.store.view import View
 
 _GATHERING = 0.001  # seconds for which records may wait for others
 _LONGEST_MESSAGE = 2048

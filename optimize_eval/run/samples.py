@@ -15,7 +15,7 @@ from optimize_eval.base.protocol import Payload
 from optimize_eval.findings.metric_rows import TaskRow, TaskRows
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.prompting import of_stored, writing_to
-from optimize_eval.store.stored import StoredRun
+from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.tasks.code import HostedSnippets, close_snippets, open_snippets
 from optimize_eval.tasks.defined import defined_of
 from optimize_eval.tasks.defined_evaluator import Solving

@@ -15,6 +15,7 @@ from optimize_eval.data.candidates import THE_TASK, Candidate, CandidatePath
 from optimize_eval.data.selection import parse_selection
 from optimize_eval.findings.demands import NO_GATES, Demands, GateOptions, read_demands
 from optimize_eval.models.model_kinds import Tasks
+from optimize_eval.run.begin_or_resume import look_at
 from optimize_eval.run.calls import Finished, call, off_scale, reachable, summarise
 from optimize_eval.run.defining import check_columns, check_definitions
 from optimize_eval.run.enclosing import level_of, ways_in
@@ -33,7 +34,6 @@ from optimize_eval.run.inputs import (
 from optimize_eval.run.opening import folder_of, note_changes, opened
 from optimize_eval.run.plan import Plan, manifest_of, plan_run
 from optimize_eval.run.prompting import Prompting, with_outputs, with_samples
-from optimize_eval.run.resume import look_at
 from optimize_eval.run.reuse import look_for_reuse
 from optimize_eval.run.settings import Handling
 from optimize_eval.store.folder import read_document, refuse_foreign, settings_in
@@ -48,8 +48,8 @@ from optimize_eval.store.manifest import (
     evaluator_change,
     with_overlaps,
 )
+from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.run_document import current
-from optimize_eval.store.stored import StoredRun
 from optimize_eval.tasks.defined import DefinedScorer, defined_of
 
 _IN_BRACES = re.compile(r"\{\{ ?([A-Za-z_][\w-]*) ?\}\}")

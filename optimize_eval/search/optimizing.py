@@ -65,8 +65,8 @@ from optimize_eval.store.folder import (
 )
 from optimize_eval.store.layout import SINGLE, Split
 from optimize_eval.store.manifest import KEEP, SearchedRun
+from optimize_eval.store.opened_run import StoredRun, open_stored
 from optimize_eval.store.reusable import AUTO, folders_of
-from optimize_eval.store.stored import StoredRun, open_stored
 from optimize_eval.store.tried import keep_tried, keep_tried_elsewhere, note_finalists
 
 

@@ -21,7 +21,7 @@ from optimize_eval.search.search_plan import Roles, Searched, SearchSplit
 from optimize_eval.store import journal
 from optimize_eval.store.folder import EVALUATIONS, JOURNAL
 from optimize_eval.store.listing import Found, StoredSearch
-from optimize_eval.store.stored import StoredRun
+from optimize_eval.store.opened_run import StoredRun
 
 
 @frozen

@@ -22,7 +22,7 @@ from optimize_eval.store.manifest import (
     layout_of,
     list_differences,
 )
-from optimize_eval.store.stored import StoredRun
+from optimize_eval.store.opened_run import StoredRun
 
 _AXES = ("evaluators", "candidates", "task_models", "splits")
 _NAMED = 5

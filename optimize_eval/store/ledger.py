@@ -1,7 +1,7 @@
 """Where each unit of a run stands: owed, or in the journal as scored, failed or skipped, and at which place.
 
 A few bytes a unit, however large its record, so that a run of 200,000 units fits into little memory. What a
-command is about is a part of a run: view.
+command is about is a part of a run: command_units.
 """
 
 from array import array

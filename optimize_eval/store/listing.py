@@ -33,8 +33,8 @@ from optimize_eval.store.folder import (
 from optimize_eval.store.journal import SCHEMA, check_schema, decode, last_line
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.manifest import Manifest, is_bench, layout_of, resume_line
+from optimize_eval.store.opened_run import command_of, fits, note_of, read_run
 from optimize_eval.store.run_document import cell_name
-from optimize_eval.store.stored import command_of, fits, note_of, read_run
 
 SEARCH_SCHEMA = "optimize-eval.search.v1"
 KILLED = "killed"  # the last session says nothing of its end, and nobody holds the folder

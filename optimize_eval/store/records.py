@@ -15,9 +15,9 @@ from typing import Any, Literal
 from optimize_eval.base import strict_json
 from optimize_eval.base.frozen import frozen
 from optimize_eval.store import journal
+from optimize_eval.store.command_units import JournalRecord
 from optimize_eval.store.folder import OUTPUTS
-from optimize_eval.store.stored import StoredRun
-from optimize_eval.store.view import JournalRecord
+from optimize_eval.store.opened_run import StoredRun
 
 ReplyIndex = dict[str, tuple[int, int]]  # a line's length and offset, by the reply's key
 

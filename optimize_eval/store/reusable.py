@@ -15,8 +15,8 @@ from optimize_eval.base import files
 from optimize_eval.base.errors import OptimizeEvalError
 from optimize_eval.store.folder import JOURNAL, MANIFEST, holder
 from optimize_eval.store.layout import CellName, digest_of, name_in_cells
+from optimize_eval.store.opened_run import StoredRun, open_stored
 from optimize_eval.store.run_document import SCHEMA, Document, current
-from optimize_eval.store.stored import StoredRun, open_stored
 
 AUTO = "auto"
 

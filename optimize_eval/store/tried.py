@@ -28,8 +28,8 @@ from optimize_eval.store.folder import EVALUATIONS, JOURNAL, MANIFEST, TRIED, re
 from optimize_eval.store.layout import TRIMMED, Split, digest_of, name_in_cells
 from optimize_eval.store.ledger import SCORED
 from optimize_eval.store.manifest import is_bench, left_out_of, read_split
+from optimize_eval.store.opened_run import StoredRun, open_stored
 from optimize_eval.store.reusable import documents_beside
-from optimize_eval.store.stored import StoredRun, open_stored
 
 TEXTS = "texts"  # of an entry of tried.json: by version the texts of each of its examples, as digests
 

@@ -9,11 +9,11 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.data.datasets import load_examples
 from optimize_eval.evaluators.task_kind import scorer_spec, task_spec
 from optimize_eval.models.model_kinds import Tasks
+from optimize_eval.run.begin_or_resume import open_run
 from optimize_eval.run.bench import bench_plan
 from optimize_eval.run.host import Stop
 from optimize_eval.run.plan import manifest_of
 from optimize_eval.run.prompting import identified, with_outputs_in
-from optimize_eval.run.resume import open_run
 from optimize_eval.run.runner import Runner, Settings
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.store.folder import JOURNAL, OUTPUTS, hold_lock

@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 
 from optimize_eval.store.journal import seal
-from optimize_eval.store.stored import journal_end, open_stored
+from optimize_eval.store.opened_run import journal_end, open_stored
 from tests.findings.made import on_val
 
 ENDED = "2026-01-02T03:04:05.678+00:00"

@@ -24,7 +24,7 @@ from optimize_eval.search.result_again import make_again
 from optimize_eval.store import journal
 from optimize_eval.store.folder import LEADERBOARD, SUMMARY
 from optimize_eval.store.listing import sessions
-from optimize_eval.store.stored import open_stored
+from optimize_eval.store.opened_run import open_stored
 from tests.cli import defined
 from tests.cli.benches import model
 from tests.cli.defined import TASK

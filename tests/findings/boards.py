@@ -9,7 +9,7 @@ from optimize_eval.findings.board_models import benched_models
 from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.boards import board_of
 from optimize_eval.reports.terminal.leaderboard import render
-from optimize_eval.store.stored import open_stored
+from optimize_eval.store.opened_run import open_stored
 from optimize_eval.tasks import Task, TaskFile
 from tests.findings.made import Example, made
 

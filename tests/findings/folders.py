@@ -8,11 +8,11 @@ from typing import Any
 from optimize_eval.findings.summary import summarise
 from optimize_eval.findings.summary_shape import Summary
 from optimize_eval.findings.tried import corrections_in, shown_by
+from optimize_eval.store.command_units import View
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.ledger import Ledger, UnitTable
-from optimize_eval.store.stored import StoredRun
+from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.tried import keep_tried_elsewhere
-from optimize_eval.store.view import View
 from tests.findings.made import LEAD, Made, made
 
 Scores = Mapping[str, Mapping[str, Sequence[float]]]  # by candidate and split

@@ -11,12 +11,12 @@ from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings import summary_shape as findings
 from optimize_eval.findings.summary import summarise
 from optimize_eval.store import journal
+from optimize_eval.store.command_units import JournalRecord
 from optimize_eval.store.folder import JOURNAL, MANIFEST, write_json
 from optimize_eval.store.journal import seal
 from optimize_eval.store.layout import SINGLE, Cell, Layout, Split
 from optimize_eval.store.manifest import BENCH, RUN
 from optimize_eval.store.run_document import SCHEMA, document_of
-from optimize_eval.store.view import JournalRecord
 
 LEAD = "judge"
 

@@ -30,8 +30,8 @@ from optimize_eval.run.plan import Plan, manifest_of, plan_run
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.store.folder import JOURNAL, LEADERBOARD, MANIFEST, SUMMARY, write_json
 from optimize_eval.store.journal import Journal, seal
+from optimize_eval.store.opened_run import open_stored
 from optimize_eval.store.run_document import document_of
-from optimize_eval.store.stored import open_stored
 from tests.findings.boards import board_and_folder
 from tests.findings.made import LEAD, Example, Fails, Made, No, made, moved, noisy, on_val
 from tests.front_door import Cli

@@ -14,7 +14,7 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings.comparison import compare
 from optimize_eval.findings.diff_runs import compare_runs
-from optimize_eval.store.stored import open_stored
+from optimize_eval.store.opened_run import open_stored
 from tests.findings.made import (
     LEAD,
     Candidates,

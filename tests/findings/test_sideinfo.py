@@ -16,7 +16,7 @@ from optimize_eval.store.journal import decode, seal
 from tests.findings.made import Example, Says, made, on_val, saying
 
 if TYPE_CHECKING:
-    from optimize_eval.store.view import JournalRecord
+    from optimize_eval.store.command_units import JournalRecord
 
 LONG = "because " * 20
 HUGE = 10**400

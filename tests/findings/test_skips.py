@@ -21,7 +21,7 @@ from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.diff_boards import compare_boards
 from optimize_eval.findings.diff_runs import compare_runs
 from optimize_eval.findings.stored_summary import summarise_stored
-from optimize_eval.store.stored import open_stored
+from optimize_eval.store.opened_run import open_stored
 from tests.findings.boards import board, board_and_folder, by_name, rendered
 from tests.findings.made import Example, Fails, No, Summary, headline, made, moved, noisy, on_val, saying
 

@@ -8,7 +8,7 @@ import pytest
 from optimize_eval.findings.diff_runs import compare_runs
 from optimize_eval.findings.diff_shapes import RunDiff
 from optimize_eval.reports.terminal import diff
-from optimize_eval.store.stored import open_stored
+from optimize_eval.store.opened_run import open_stored
 from tests.findings.made import Example, Fails, Made, Says, made, moved
 from tests.front_door import Cli
 from tests.reports.looks import HOSTILE, WIDTHS, measured, rich, said

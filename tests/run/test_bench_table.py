@@ -12,16 +12,16 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.evaluators.task_kind import scorer_spec
 from optimize_eval.findings.board_models import benched_models
 from optimize_eval.models.model_kinds import Tasks
+from optimize_eval.run.begin_or_resume import open_run
 from optimize_eval.run.bench import bench_plan
 from optimize_eval.run.bench_files import chosen, load_task_files
 from optimize_eval.run.host import Stop
 from optimize_eval.run.plan import Plan, manifest_of
 from optimize_eval.run.prompting import identified, model_specs, with_outputs_in
-from optimize_eval.run.resume import open_run
 from optimize_eval.run.runner import Runner, SessionEnd, Settings
 from optimize_eval.store.folder import JOURNAL, OUTPUTS
 from optimize_eval.store.manifest import BENCH
-from optimize_eval.store.stored import StoredRun, open_stored
+from optimize_eval.store.opened_run import StoredRun, open_stored
 from tests.cli.benches import OFTEN_WRONG, RIGHT, arithmetic, model
 from tests.front_door import Cli
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.run.ending import render
 from optimize_eval.run.recheck import Rechecked, chosen_again
+from optimize_eval.store.command_units import View
 from optimize_eval.store.layout import Layout, Split
 from optimize_eval.store.ledger import Ledger, UnitTable
-from optimize_eval.store.view import View
 from tests.front_door import Cli
 from tests.run.projects import await_that, finished, project, records, summary
 from tests.tools import write_program

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from optimize_eval.base.protocol import ScoreRange
+from optimize_eval.store.command_units import View
 from optimize_eval.store.layout import Layout, Split
 from optimize_eval.store.ledger import Ledger, UnitTable
-from optimize_eval.store.view import View
 from tests.front_door import Cli
 from tests.processes import MARK, processes_with
 from tests.run.projects import (

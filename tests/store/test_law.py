@@ -27,13 +27,13 @@ from optimize_eval.data.datasets import make_example
 from optimize_eval.data.example import Example
 from optimize_eval.evaluators.kinds import parse_evaluators
 from optimize_eval.findings.stored_summary import summarise_stored
+from optimize_eval.run.begin_or_resume import open_run
 from optimize_eval.run.plan import Plan, Unit, manifest_of, plan_run
-from optimize_eval.run.resume import open_run
 from optimize_eval.run.runner import record_of
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL
-from optimize_eval.store.stored import StoredRun, open_stored
+from optimize_eval.store.opened_run import StoredRun, open_stored
 from tests.run.projects import without_history
 
 

@@ -20,7 +20,7 @@ from optimize_eval.findings.stored_boards import is_board, load_with_examples
 from optimize_eval.findings.stored_summary import summarise_stored
 from optimize_eval.reports.terminal.diff import render
 from optimize_eval.reports.terminal.leaderboard import render_comparison
-from optimize_eval.store.stored import open_stored
+from optimize_eval.store.opened_run import open_stored
 
 EXAMPLES = """\b
 Examples:

@@ -30,6 +30,7 @@ from optimize_eval.findings.summary_shape import SpendingTotal
 from optimize_eval.reports.inert import inert
 from optimize_eval.reports.terminal.measured import of_total
 from optimize_eval.reports.text import cut, wrapped
+from optimize_eval.run.begin_or_resume import look_at
 from optimize_eval.run.defining import check_columns, check_definitions, scorers_among
 from optimize_eval.run.inputs import check_stdin, load_splits, note_leaks_among
 from optimize_eval.run.opening import reusable
@@ -45,7 +46,6 @@ from optimize_eval.run.preflight.examined import (
     score_of,
 )
 from optimize_eval.run.prompting import Prompting, called_in
-from optimize_eval.run.resume import look_at
 from optimize_eval.run.splits import SplitSource, check_fields, check_sight, humans_of, output_of
 from optimize_eval.run.sweeps import candidates_of
 from optimize_eval.store.layout import Split

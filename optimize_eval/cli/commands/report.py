@@ -19,7 +19,7 @@ from optimize_eval.findings.stored_boards import ANEW, own_boards, stored_board
 from optimize_eval.findings.stored_summary import summarise_stored
 from optimize_eval.store.folder import LEADERBOARD
 from optimize_eval.store.manifest import is_bench
-from optimize_eval.store.stored import StoredRun, open_stored, say_unnamed, with_everything
+from optimize_eval.store.opened_run import StoredRun, open_stored, say_unnamed, with_everything
 
 EXAMPLES = """\b
 Examples:

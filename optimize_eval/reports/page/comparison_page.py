@@ -33,7 +33,7 @@ from optimize_eval.reports.source import (
 from optimize_eval.store.beside import Paired
 from optimize_eval.store.layout import Cell
 from optimize_eval.store.manifest import Manifest, evaluators_of
-from optimize_eval.store.stored import StoredRun
+from optimize_eval.store.opened_run import StoredRun
 
 RUNS, BOARDS = "diff", "board-diff"  # kinds of pages
 

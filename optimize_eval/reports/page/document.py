@@ -30,7 +30,7 @@ from optimize_eval.reports.page.details import (
 )
 from optimize_eval.reports.source import PageSource
 from optimize_eval.store.manifest import Manifest, evaluators_of, kind_of
-from optimize_eval.store.stored import command_of
+from optimize_eval.store.opened_run import command_of
 
 SCHEMA = "optimize-eval.page.v1"
 

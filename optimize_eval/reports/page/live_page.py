@@ -28,7 +28,7 @@ from optimize_eval.reports.source import (
 from optimize_eval.store.folder import EVALUATIONS, JOURNAL, MANIFEST, PROPOSALS, SUMMARY
 from optimize_eval.store.listing import ListedRun, State, list_runs, read_search
 from optimize_eval.store.manifest import is_bench
-from optimize_eval.store.stored import open_stored
+from optimize_eval.store.opened_run import open_stored
 
 REST = 10.0  # times as long as reading took
 

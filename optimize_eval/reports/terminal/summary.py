@@ -59,9 +59,9 @@ from optimize_eval.reports.text import (
     plain,
     wrapped,
 )
+from optimize_eval.store.command_units import Reader
 from optimize_eval.store.layout import Cell
-from optimize_eval.store.stored import StoredRun
-from optimize_eval.store.view import Reader
+from optimize_eval.store.opened_run import StoredRun
 
 WIDE = 110
 

@@ -10,7 +10,7 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.findings.diff_runs import compare_runs
 from optimize_eval.findings.regression_gates import check_can_decide, regression_gates
 from optimize_eval.store.folder import MANIFEST
-from optimize_eval.store.stored import StoredRun, open_stored
+from optimize_eval.store.opened_run import StoredRun, open_stored
 from tests.benchmarks.truth.scenes import Draw, Scene
 from tests.findings.made import LEAD, made
 

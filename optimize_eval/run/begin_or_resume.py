@@ -8,7 +8,7 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.run.plan import Plan
 from optimize_eval.store.folder import read_document
 from optimize_eval.store.manifest import Manifest
-from optimize_eval.store.stored import StoredRun, extend, look
+from optimize_eval.store.opened_run import StoredRun, extend, look
 from optimize_eval.store.tried import keep_tried, keep_tried_of_edited
 
 

@@ -23,6 +23,7 @@ from optimize_eval.base import files, strict_json
 from optimize_eval.base.errors import OptimizeEvalError, UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.store import journal
+from optimize_eval.store.command_units import CountsAs, Reader, View
 from optimize_eval.store.folder import (
     BOARDS,
     JOURNAL,
@@ -60,7 +61,6 @@ from optimize_eval.store.run_document import (
     selected,
     table_of,
 )
-from optimize_eval.store.view import CountsAs, Reader, View
 
 
 @frozen
