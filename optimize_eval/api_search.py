@@ -21,6 +21,7 @@ from optimize_eval.api import (
     evaluators_of,
     prompting_of,
 )
+from optimize_eval.base import endings
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.names import distinct
 from optimize_eval.config import search
@@ -37,9 +38,8 @@ from optimize_eval.config.prompts import DefinitionOptions, PromptingOptions, gi
 from optimize_eval.data.candidates import Candidate, CandidatePath, load_candidates
 from optimize_eval.results import Run, load_run
 from optimize_eval.run.defining import scorers_among
-from optimize_eval.run.ending import COULD_NOT_GO_ON, DONE, INTERRUPTED, TOO_MANY_FAILURES, exit_code
+from optimize_eval.run.ending import exit_code
 from optimize_eval.run.settings import handling_of
-from optimize_eval.search.ending import FAILED, Why
 from optimize_eval.search.optimizing import Optimized, begin_anew, optimize_task
 from optimize_eval.search.proposers import (
     TIMEOUT,
@@ -161,13 +161,8 @@ def _starting(given: Given, evaluators: Sequence[Any], manners: "Manners | None"
 
 
 def _exit_code(done: Optimized) -> int:
-    if done.found.why in FAILED or (done.found.why is Why.TIME and not done.finished):
-        return TOO_MANY_FAILURES
-    if done.found.why is Why.COST:
-        return COULD_NOT_GO_ON
-    if done.found.why is Why.INTERRUPTED:
-        return INTERRUPTED
-    return exit_code(done.finished) if done.finished else DONE
+    of_search = endings.of_search(done.found.why, has_sweep=bool(done.finished))
+    return of_search or (exit_code(done.finished) if done.finished else endings.DONE)
 
 
 def _listed(given: Any) -> list[Any]:

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from optimize_eval.base import endings
 from optimize_eval.base.frozen import frozen
 from optimize_eval.findings import demands
 from optimize_eval.findings.board_shapes import Board
@@ -16,18 +17,10 @@ from optimize_eval.findings.gates import Gate
 from optimize_eval.findings.metric_rows import records_of
 from optimize_eval.findings.stored_summary import summarise_stored
 from optimize_eval.findings.summary_shape import Summary
-from optimize_eval.store.listing import State, state_of
+from optimize_eval.store.listing import state_of
 from optimize_eval.store.manifest import is_bench
 from optimize_eval.store.opened_run import note_of, open_stored
 from optimize_eval.store.records import Records
-
-_MISSED = 1
-_EXIT_CODES: Mapping[str, int] = {
-    State.DONE: 0,
-    State.TOO_MANY_FAILURES: 4,
-    State.OUT_OF_TIME: 4,
-    State.INTERRUPTED: 130,
-}
 
 
 @frozen
@@ -79,8 +72,10 @@ class Run:
         """Give what the command exits with that ends so; None where it has not ended."""
         if self.ending:
             return self.ending.exit_code
-        code = _EXIT_CODES.get(self.status)
-        return code or _MISSED if code is not None and not all(gate.is_met for gate in self.gates) else code
+        state = state_of(self.folder)
+        if state not in endings.OF_A_STATE:
+            return None
+        return endings.OF_A_STATE[state] or endings.MISSED * any(not gate.is_met for gate in self.gates)
 
     @cached_property
     def gates(self) -> tuple[Gate, ...]:

@@ -11,7 +11,7 @@
     └── EvaluationError     an evaluator was called and gave no usable answer; has a FailureKind
 
 Exceptions carry facts as attributes; `str()` of one is the text for people. What a command does with
-them (exit code, layout) is decided in cli. Of ours this module imports only what answers spend.
+them is decided in cli and, of the exit code, in endings. Of ours this module imports only what answers spend.
 """
 
 from collections.abc import Mapping, Sequence

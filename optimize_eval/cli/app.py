@@ -1,4 +1,4 @@
-"""The program `optimize-eval`: its commands, and what each way of ending means for the exit code."""
+"""The program `optimize-eval`: its commands, and what becomes of an error that ends one."""
 
 import os
 import traceback
@@ -8,14 +8,14 @@ from typing import Annotated, Any
 import typer
 from typer.main import get_command
 
-from optimize_eval.base.errors import OptimizeEvalError, UsageError
+from optimize_eval.base import endings
+from optimize_eval.base.errors import OptimizeEvalError
 from optimize_eval.base.version import VERSION
 from optimize_eval.cli import interrupts, output
 from optimize_eval.cli.command_table import Commands
 
 _PROGRAM = "optimize-eval"
 _TRACEBACK_VARIABLE = "OPTIMIZE_EVAL_TRACEBACK"
-_USAGE, _COULD_NOT_GO_ON, _INTERRUPTED = 2, 3, 130
 _Misuse: Any = typer.BadParameter.__mro__[2]  # click's ClickException, which typer has within since 0.26
 
 app = typer.Typer(
@@ -74,13 +74,13 @@ def _carried_out() -> int:
         return _misused(error)
     except OptimizeEvalError as error:
         output.say_error(error)
-        return _USAGE if isinstance(error, UsageError) else _COULD_NOT_GO_ON
+        return endings.of_error(error)
     except SystemExit as ending:  # typer's way when the reader of the help went away
         return ending.code if isinstance(ending.code, int) else 0
     except OSError as error:
         output.say(f"error: {f'{error.filename}: ' if error.filename else ''}{error.strerror or error}")
         output.say("  try: make room, or look at the permissions; then run the command again")
-        return _COULD_NOT_GO_ON
+        return endings.COULD_NOT_GO_ON
     except Exception as error:  # noqa: BLE001  the last resort: people get a line, not a traceback
         return _broken(error)
 
@@ -94,8 +94,8 @@ def _call() -> int:
     try:
         status: int = _command()(prog_name=_PROGRAM, standalone_mode=False) or 0
     except interrupts.Interrupted:
-        return _INTERRUPTED
-    if status == _INTERRUPTED:  # typer makes this of Ctrl-C
+        return endings.INTERRUPTED
+    if status == endings.INTERRUPTED:  # typer makes this of Ctrl-C
         output.say("interrupted")
     return status
 
@@ -107,7 +107,7 @@ def _misused(error: Any) -> int:
     output.say(said if asks_for_help else f"error: {said}")
     if context and not asks_for_help:
         output.say(f"  try: {_advice(said, context.command_path)}")
-    return _USAGE
+    return endings.USAGE
 
 
 def _advice(said: str, command: str) -> str:
@@ -129,4 +129,4 @@ def _broken(error: Exception) -> int:
     else:
         output.say(f"error: this is a bug in optimize-eval: {type(error).__name__}: {error}")
         output.say(f"  try: {_TRACEBACK_VARIABLE}=1 shows where it happened; please report it")
-    return _COULD_NOT_GO_ON
+    return endings.COULD_NOT_GO_ON

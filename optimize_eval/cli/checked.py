@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from optimize_eval import audit
-from optimize_eval.base import files
+from optimize_eval.base import endings, files
 from optimize_eval.base.errors import CannotGoOn, UsageError
 from optimize_eval.cli import gates, output
 from optimize_eval.findings.board_models import ranks_none
@@ -37,7 +37,6 @@ NOT_CHECKED = (
     *("counts and dates in run.json", "sentences of boards by other metrics"),
 )
 
-_DIFFERS = 1
 _AGAIN = "run the run's own command again: it writes the file"
 
 
@@ -110,7 +109,7 @@ def _compared_by_script(
         text=True,
         check=False,
     )
-    if done.returncode not in {0, _DIFFERS} or not done.stdout:  # it says what it found, or broke off
+    if done.returncode not in {0, endings.MISSED} or not done.stdout:  # it says what it found, or broke off
         raise CannotGoOn(
             f"the check broke off: {done.stderr.strip()[-200:]}",
             hint=f"see where: python -I -m {audit.__name__} {shlex.quote(str(folder))}; please report it",
@@ -130,4 +129,4 @@ def _print(
     else:
         output.emit("\n".join(told))
     if not agrees:
-        raise typer.Exit(_DIFFERS)
+        raise typer.Exit(endings.MISSED)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import typer
 
+from optimize_eval.base import endings
 from optimize_eval.base.errors import CannotGoOn
 from optimize_eval.base.secrets import mask
 from optimize_eval.cli import gates, output
@@ -17,7 +18,6 @@ from optimize_eval.findings.documents import to_dict
 from optimize_eval.findings.rows import failed_in_short
 from optimize_eval.run import ending
 from optimize_eval.run.calls import Finished
-from optimize_eval.run.runner import Status
 
 _AS_WRITTEN: Mapping[str, str] = {}
 _OF_THIS_MACHINE = re.compile(r"(?:^|[\s=:'\"])/[^/\s]")  # an absolute path
@@ -76,7 +76,7 @@ def end(
     out: str | None = None,
     again: str = "",
 ) -> None:
-    """Say what happened besides the result; exit with the code of what did not finish.
+    """Say what happened besides the result, gates last; exit with the code of what did not finish.
 
     `folder` is that of the run where the command has --out, `out` the value of --out, `again` how to call a
     changed evaluator again where --replace is not the way.
@@ -87,21 +87,25 @@ def end(
     ends = [called.ended for called in finished.calls]
     if any(ended.mostly_failed or (ended.broken and not ended.reason) for ended in ends):
         gates.say_missed(finished.gates)
-    for called in finished.calls:
-        if called.ended.changed:
-            options = " ".join(f"--replace {shlex.quote(name)}" for name in called.ended.changed)
-            raise CannotGoOn(
-                ending.changed(called.ended),
-                hint=f"leave its files as they are, then {again or f'call it again with {options}'}",
-            )
-        if called.ended.status is Status.INTERRUPTED:
-            raise Interrupted
-        if code := ending.OF_A_STATUS[called.ended.status]:
-            raise typer.Exit(code)
-    for words in finished.off_scale:
+    bad = next((ended for ended in ends if endings.of_calls(ended)), None)
+    if bad and bad.changed:
+        options = " ".join(f"--replace {shlex.quote(name)}" for name in bad.changed)
+        raise CannotGoOn(
+            ending.changed(bad),
+            hint=f"leave its files as they are, then {again or f'call it again with {options}'}",
+        )
+    for words in () if bad else finished.off_scale:
         output.say(f"error: {words}")
-    if finished.off_scale:
-        raise typer.Exit(ending.TOO_MANY_FAILURES)
+    leave(endings.of_session(ends, is_off_scale=bool(finished.off_scale)))
+    gates.end_with_gates(finished.gates)
+
+
+def leave(code: int) -> None:
+    """End the command with its code, if that is none of a good end; what there is to say was said."""
+    if code == endings.INTERRUPTED:
+        raise Interrupted
+    if code:
+        raise typer.Exit(code)
 
 
 def kept_command() -> str:

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from optimize_eval.base import endings
 from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
 
 if TYPE_CHECKING:
     from optimize_eval.findings.gates import Gate
-
-MISSED = 1
 
 
 def gates_to_dict(gates: "Sequence[Gate]") -> dict[str, Any]:
@@ -26,7 +25,7 @@ def gates_to_dict(gates: "Sequence[Gate]") -> dict[str, Any]:
 def end_with_gates(gates: "Sequence[Gate]") -> None:
     """Say which gates were missed, and end with their exit code; or that all were met."""
     if say_missed(gates):
-        raise typer.Exit(MISSED)
+        raise typer.Exit(endings.MISSED)
     if gates:
         output.say(
             f"gates: {len(gates):,} of {len(gates):,} met"

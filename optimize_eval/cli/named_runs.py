@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
+from optimize_eval.base.endings import State
 from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
-from optimize_eval.store.listing import ListedRun, State, list_runs
+from optimize_eval.store.listing import ListedRun, list_runs
 
 _USUAL = Path("runs")  # where commands make them
 

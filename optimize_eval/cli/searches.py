@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import typer
 
+from optimize_eval.base import endings
+from optimize_eval.base.endings import State
 from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
 from optimize_eval.cli.destination import Destination
 from optimize_eval.cli.host import Terminal
-from optimize_eval.cli.interrupts import Interrupted
 from optimize_eval.reports.searched import result_without_run
 from optimize_eval.store.folder import MANIFEST, PROPOSALS, SEARCH, holder
 from optimize_eval.store.listing import read_search, stopped_session
@@ -20,8 +21,7 @@ from optimize_eval.store.opened_run import StoredRun
 if TYPE_CHECKING:
     from optimize_eval.search.components import Texts
     from optimize_eval.search.optimizing import Optimized, SearchTask
-
-_MISSED, _COULD_NOT, _FAILED = 1, 3, 4
+    from optimize_eval.search.result import SearchOutcome
 
 
 def carry_out(
@@ -114,28 +114,29 @@ def _write_file(destination: Destination, data: bytes) -> None:
 
 
 def _end(done: "Optimized", task: "SearchTask", *, require_better: bool) -> None:
-    from optimize_eval.cli.ending import end, same_command  # noqa: PLC0415  see optimize
-    from optimize_eval.search.ending import FAILED, Why  # noqa: PLC0415
+    from optimize_eval.cli.ending import end, leave, same_command  # noqa: PLC0415  see optimize
 
-    so_far = f"{done.found.counts.calls:,} of at most {done.found.counts.budget:,} calls are done"
-    if done.found.why is Why.INTERRUPTED:
-        output.say(f"interrupted: {so_far}; to resume:\n  {same_command()}")
-        raise Interrupted
-    if done.found.why is Why.COST:
-        output.say(f"over budget: {done.found.sentence}; {so_far}; to resume:\n  {same_command()}")
-        raise typer.Exit(_COULD_NOT)
-    if done.found.why in FAILED:
-        output.say(f"error: {done.found.sentence}")
-        output.say(f"  after fixing it, run:\n  {same_command()}")
-        raise typer.Exit(_FAILED)
-    if done.found.why is Why.TIME and not done.finished:
-        output.say(f"out of time (--max-time): {so_far}; to resume:\n  {same_command()}")
-        raise typer.Exit(_FAILED)
+    if code := endings.of_search(done.found.why, has_sweep=bool(done.finished)):
+        output.say(f"{_why(done.found)}\n  {same_command()}")
+        leave(code)
     if done.finished:
         end(done.finished, folder=task.folder, out=str(task.folder))
     if require_better and not (done.result and done.result.is_better):
         output.say("no gain is shown (--require-better)")
-        raise typer.Exit(_MISSED)
+        raise typer.Exit(endings.MISSED)
+
+
+def _why(found: "SearchOutcome") -> str:
+    """Say why a search did not come to its end, up to the command that goes on."""
+    so_far = f"{found.counts.calls:,} of at most {found.counts.budget:,} calls are done; to resume:"
+    match endings.SEARCH_STATES[found.why]:
+        case State.INTERRUPTED:
+            return f"interrupted: {so_far}"
+        case State.OVER_BUDGET:
+            return f"over budget: {found.sentence}; {so_far}"
+        case State.OUT_OF_TIME:
+            return f"out of time (--max-time): {so_far}"
+    return f"error: {found.sentence}\n  after fixing it, run:"
 
 
 def show(document: Mapping[str, Any]) -> bool:

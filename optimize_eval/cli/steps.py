@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import typer
 
-from optimize_eval.base import strict_json
+from optimize_eval.base import endings, strict_json
 from optimize_eval.base.errors import EvaluationError, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.outcome import Failed, Outcome
@@ -186,8 +186,6 @@ def _number_of(score: Mapping[str, Any]) -> str:
 
 TASK_SCHEMA = "optimize-eval.task.v1"
 
-_FAILED = 4  # as a bench whose models all fail
-
 _OF_THE_TASK = ("thoughts", "output", "prediction", "metric")  # of the side info: told as steps of their own
 
 
@@ -211,7 +209,7 @@ def show_task(spec: EvaluatorSpec, file: TaskFile, task: Task, outputs: Path, *,
     else:
         output.emit("\n".join(_lines_of_task(told)))
     if all(isinstance(outcome, Failed) for _, outcome in models):
-        raise typer.Exit(_FAILED)
+        raise typer.Exit(endings.TOO_MANY_FAILURES)
 
 
 @contextlib.contextmanager

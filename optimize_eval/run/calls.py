@@ -9,6 +9,7 @@ from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from optimize_eval.base.endings import State
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.evaluators.kinds import connect
@@ -16,7 +17,7 @@ from optimize_eval.run.host import Host
 from optimize_eval.run.live import Connecting
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.recheck import Rechecked, recheck
-from optimize_eval.run.runner import Runner, SessionEnd, Settings, Status
+from optimize_eval.run.runner import Runner, SessionEnd, Settings
 from optimize_eval.store.folder import JOURNAL, SUMMARY, write_json
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.opened_run import StoredRun
@@ -54,10 +55,10 @@ class Finished:
     off_scale: tuple[str, ...] = ()  # words for judges whose scores were on another scale too often
 
     @property
-    def status(self) -> Status:
+    def status(self) -> State:
         """Say how it ended: the first span that did not come to its end speaks for all."""
         ends = (called.ended.status for called in self.calls)
-        return next((status for status in ends if status is not Status.DONE), Status.DONE)
+        return next((status for status in ends if status is not State.DONE), State.DONE)
 
 
 @contextmanager
@@ -105,7 +106,7 @@ def call(
         called = CallSpan(ended=ended, plan=plan, scored_models=scored)
         if again is None:
             return called
-        if ended.status is not Status.DONE:
+        if ended.status is not State.DONE:
             host.say("recheck: skipped; it calls again once a run is done")
             return called
         with host.watching(is_recheck=True) as watch:

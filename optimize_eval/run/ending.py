@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from optimize_eval.base import endings
+from optimize_eval.base.endings import State
 from optimize_eval.base.errors import FailureKind
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.outcome import Failed, Progress
@@ -19,9 +21,7 @@ from optimize_eval.reports.terminal.measured import of_total
 from optimize_eval.run.calls import CallSpan, Finished
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.recheck import Rechecked
-from optimize_eval.run.runner import SessionEnd, Status
-
-DONE, MISSED, COULD_NOT_GO_ON, TOO_MANY_FAILURES, INTERRUPTED = 0, 1, 3, 4, 130
+from optimize_eval.run.runner import SessionEnd
 
 
 class Again(Protocol):
@@ -30,26 +30,18 @@ class Again(Protocol):
     def __call__(self, *more: str, instead: Mapping[str, str] = ...) -> str: ...
 
 
-OF_A_STATUS = {
-    Status.DONE: DONE,
-    Status.TOO_MANY_FAILURES: TOO_MANY_FAILURES,
-    Status.OVER_BUDGET: COULD_NOT_GO_ON,
-    Status.OUT_OF_TIME: TOO_MANY_FAILURES,
-    Status.INTERRUPTED: INTERRUPTED,
-}
 _NOT_STARTED = (FailureKind.NOT_FOUND, FailureKind.START_FAILED)
 _LONGEST_LINE = 2000
 _LONG = "with the candidate, -e and --example FILE:LINE"
 
 
 def exit_code(finished: Finished) -> int:
-    """Give the code of the first span of calls that did not end well; then gates may be missed."""
-    codes = [
-        COULD_NOT_GO_ON if call.ended.changed else OF_A_STATUS[call.ended.status] for call in finished.calls
-    ]
-    codes.append(TOO_MANY_FAILURES if finished.off_scale else DONE)
-    codes.append(DONE if all(gate.is_met for gate in finished.gates) else MISSED)
-    return next(filter(None, codes), DONE)
+    """Give what a command exits with that ends so."""
+    return endings.of_session(
+        (called.ended for called in finished.calls),
+        is_off_scale=bool(finished.off_scale),
+        misses_gate=not all(gate.is_met for gate in finished.gates),
+    )
 
 
 def changed(ended: SessionEnd) -> str:
@@ -78,11 +70,11 @@ def _end(called: CallSpan, plan: Plan, again: Again, folder: Path | None, out: s
     yield from map(_mostly_failed, _each_at_fault(ended.mostly_failed))
     done = sum(progress.done for progress in ended.progress)
     so_far = f"{done:,} of {plan.layout.size:,} calls are done"
-    if ended.status is Status.INTERRUPTED:
+    if ended.status is State.INTERRUPTED:
         yield f"interrupted: {so_far}; to resume:\n  {again()}"
-    elif ended.status is Status.OVER_BUDGET:
+    elif ended.status is State.OVER_BUDGET:
         yield from _over(ended, so_far, again)
-    elif ended.status is Status.OUT_OF_TIME:
+    elif ended.status is State.OUT_OF_TIME:
         yield f"out of time (--max-time): {so_far}; to resume:\n  {again()}"
     elif (ended.reason and done < plan.layout.size) or ended.broken:
         yield from _to_go_on(called, plan, again, folder, out)

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from optimize_eval.base.endings import State
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
@@ -30,7 +31,7 @@ from optimize_eval.run.plan import Plan
 from optimize_eval.run.prompting import of_stored, stored_models
 from optimize_eval.run.remeasuring import with_tasks_of
 from optimize_eval.run.replan import Settled, WantedEvaluator, add, humans_in, is_owed, plan_again, settle
-from optimize_eval.run.runner import SessionEnd, Status
+from optimize_eval.run.runner import SessionEnd
 from optimize_eval.run.settings import Handling
 from optimize_eval.run.splits import humans_of
 from optimize_eval.store.folder import hold_lock, refuse_foreign
@@ -188,7 +189,7 @@ def score_by(
     scored: dict[str, Own] = {}
     for metric in metrics:
         own = scored[metric.name] = _score_by(metric, folder, files, handling, host)
-        if own.called.ended.status in {Status.INTERRUPTED, Status.OUT_OF_TIME}:
+        if own.called.ended.status in {State.INTERRUPTED, State.OUT_OF_TIME}:
             break
     return scored
 
@@ -227,7 +228,7 @@ def _with_words(stored: StoredRun, handling: Handling) -> StoredRun:
 
 def _nothing_called(stored: StoredRun, settled: Settled) -> SessionEnd:
     changed = tuple(name for name in settled.known if name in stored.ledger.changed)
-    return SessionEnd(status=Status.DONE, reason="", progress=(), broken=(), notes=(), changed=changed)
+    return SessionEnd(status=State.DONE, reason="", progress=(), broken=(), notes=(), changed=changed)
 
 
 def _note_done(settled: Settled, say: Say) -> None:

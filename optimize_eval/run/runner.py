@@ -15,13 +15,13 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import UTC, datetime
-from enum import StrEnum
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from optimize_eval.base.endings import State
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.manners import Caps
 from optimize_eval.base.outcome import Failed, Outcome, Progress, Scored
@@ -171,16 +171,6 @@ class Clock:
 PROBES = 3  # units of each split that may fail before an evaluator is taken for broken
 
 
-class Status(StrEnum):
-    """How a run ended."""
-
-    DONE = "done"
-    INTERRUPTED = "interrupted"
-    TOO_MANY_FAILURES = "too_many_failures"
-    OVER_BUDGET = "over_budget"
-    OUT_OF_TIME = "out_of_time"
-
-
 @frozen
 class Settings:
     """How a plan is carried out: what may change from one session to the next."""
@@ -203,7 +193,7 @@ class Settings:
 class SessionEnd:
     """What became of a session; `broken` are evaluators that have scored nothing at all."""
 
-    status: Status
+    status: State
     reason: str  # why it stopped before its end; empty if it did not
     progress: tuple[Progress, ...]
     broken: tuple[Progress, ...]
@@ -253,7 +243,7 @@ class Runner:
         """Call until nothing is owed or there is a reason to stop; `path` is the journal."""
         everyone = range(len(self._shares))
         if not any(len(self._owed(place)) for place in everyone):
-            return self._ended(Status.DONE, ())
+            return self._ended(State.DONE, ())
         with contextlib.closing(journal.Journal(path, self._ledger.end)) as self._journal:
             with contextlib.closing(Scribe(self._write, self._settings.slots)) as self._scribe, self._live:
                 self._journal.append(journal.seal(self._header()))
@@ -280,7 +270,7 @@ class Runner:
         calls = f"{len(usages):,} model call{'s' * (len(usages) != 1)}"
         return f"{calls} of examples that were broken off are in the totals; their replies are kept"
 
-    def _ended(self, status: Status, notes: tuple[str, ...]) -> SessionEnd:
+    def _ended(self, status: State, notes: tuple[str, ...]) -> SessionEnd:
         parts = self._failing_parts()
         changed = tuple(name for name in self._plan.layout.evaluators if name in self._ledger.changed)
         changed += tuple(one.name for one in self._plan.models if one.name in self._ledger.changed_models)
@@ -297,7 +287,7 @@ class Runner:
             is_unproven=self._is_unproven,
         )
 
-    def _footer(self, status: Status) -> dict[str, Any]:
+    def _footer(self, status: State) -> dict[str, Any]:
         """Say how the session ended, and which evaluators' files changed meanwhile."""
         pairs = zip(self._shares, self._progress, strict=True)
         changed = changed_evaluators(self._plan, self._specs, self._called)
@@ -450,16 +440,16 @@ class Runner:
     def _is_to_end(self) -> bool:
         return bool(self._reason) or self._stop.is_requested
 
-    def _status(self) -> Status:
+    def _status(self) -> State:
         if self._reason:
-            return Status.TOO_MANY_FAILURES
+            return State.TOO_MANY_FAILURES
         asked_all = all(progress.done == progress.total for progress in self._progress)
         if not (asked_all and self._part.is_complete):
             if self._caps.is_over:
-                return Status.OVER_BUDGET
-            return Status.OUT_OF_TIME if self._stop.is_out_of_time else Status.INTERRUPTED
+                return State.OVER_BUDGET
+            return State.OUT_OF_TIME if self._stop.is_out_of_time else State.INTERRUPTED
         failed = self._broken() or self._mostly_failed() or any(self._failing_parts())
-        return Status.TOO_MANY_FAILURES if failed else Status.DONE
+        return State.TOO_MANY_FAILURES if failed else State.DONE
 
     def _begin(self, share: Share) -> Progress:
         skipped = self._count(SKIPPED, share)

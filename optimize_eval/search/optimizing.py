@@ -13,6 +13,7 @@ from math import fsum
 from pathlib import Path
 from typing import Any
 
+from optimize_eval.base.endings import State
 from optimize_eval.base.errors import OptimizeEvalError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.outcome import Progress
@@ -29,7 +30,7 @@ from optimize_eval.run.live import Connecting
 from optimize_eval.run.opening import opened
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.prompting import writing_to
-from optimize_eval.run.runner import Clock, Status
+from optimize_eval.run.runner import Clock
 from optimize_eval.run.settings import Handling
 from optimize_eval.run.sweeps import SweepInputs, prepare
 from optimize_eval.search.components import Goal
@@ -319,7 +320,7 @@ def _searched(plan: SearchPlan, outcome: SearchOutcome, seed: str) -> SearchedRu
 def _result(task: SearchTask, outcome: SearchOutcome, finished: Finished | None) -> Result | None:
     if not outcome.nodes:
         return None
-    if finished is None or finished.status is not Status.DONE:
+    if finished is None or finished.status is not State.DONE:
         is_cut_short = finished is not None or outcome.why in PAUSED
         verdict = without_summary(outcome, task.plan.goal, task.seed_name, is_cut_short=is_cut_short)
         return Result(best=outcome.best, verdict=verdict)

@@ -17,6 +17,7 @@ from typing import Self
 from urllib.parse import parse_qs
 
 from optimize_eval.base import strict_json
+from optimize_eval.base.endings import State
 from optimize_eval.base.errors import OptimizeEvalError
 from optimize_eval.findings.wording import RUNNING, how_far
 from optimize_eval.reports.page import document
@@ -24,7 +25,7 @@ from optimize_eval.reports.page.live_page import REST, Live, Snapshot
 from optimize_eval.serve import Limits
 from optimize_eval.serve.http import HttpReply, HttpRequest
 from optimize_eval.serve.service import Acceptor, listen
-from optimize_eval.store.listing import ListedRun, State, StoredSearch, list_runs
+from optimize_eval.store.listing import ListedRun, StoredSearch, list_runs
 
 
 class Shelf:

@@ -9,11 +9,11 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from optimize_eval.base import files, strict_json
+from optimize_eval.base.endings import OF_A_STATE, SEARCH_STATES, State
 from optimize_eval.base.errors import OptimizeEvalError, UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.store import journal
@@ -176,19 +176,6 @@ def _calls(path: Path) -> int:
     return 0
 
 
-class State(StrEnum):
-    """What is known of how a run stands."""
-
-    RUNNING = "running"
-    DONE = "done"
-    INTERRUPTED = "interrupted"
-    TOO_MANY_FAILURES = "too_many_failures"
-    OVER_BUDGET = "over_budget"
-    OUT_OF_TIME = "out_of_time"
-    UNFINISHED = "unfinished"  # its last session said nothing of how it ended: it was killed
-    DAMAGED = "damaged"
-
-
 @frozen
 class ComparedAxes:
     """What a run compares, and by what."""
@@ -252,15 +239,8 @@ _UNITS = ("total", "scored", "failed", "skipped", "owed")
 
 _SEARCHED = {  # how a search ended that came to no final sweep → its state; any other is a good end
     KILLED: State.UNFINISHED,
-    "interrupted": State.INTERRUPTED,
-    "time": State.OUT_OF_TIME,
-    "cost": State.OVER_BUDGET,
-    "evaluator": State.TOO_MANY_FAILURES,
-    "proposer": State.TOO_MANY_FAILURES,
+    **SEARCH_STATES,
 }
-_ENDED = frozenset(
-    {State.DONE, State.INTERRUPTED, State.TOO_MANY_FAILURES, State.OVER_BUDGET, State.OUT_OF_TIME}
-)
 
 
 def list_runs(folder: Path) -> list[ListedRun]:
@@ -341,7 +321,7 @@ def _read(folder: Path) -> ListedRun:
         command=stopped.command if stopped else command_of(manifest, folder),
         axes=_axes(layout, is_bench=is_bench(manifest)),
         created_at=_text(manifest.get("created_at")),
-        ended_at=_text(footer.get("ended_at")) if state in _ENDED else None,
+        ended_at=_text(footer.get("ended_at")) if state in OF_A_STATE else None,
         units=_counts(summary) or _count_known(manifest, layout, state) | _owed_of_search(folder, state),
     )
 
@@ -402,13 +382,13 @@ def _footer(folder: Path) -> dict[str, Any]:
 def _state(footer: Mapping[str, Any]) -> State:
     if "recheck" in footer:  # which follows on the end of a run
         return State.DONE
-    status = footer.get("status")
-    return next((state for state in _ENDED if state == status), State.UNFINISHED)
+    status = footer.get("status")  # which may be anything: somebody may have edited it
+    return next((state for state in OF_A_STATE if state == status), State.UNFINISHED)
 
 
 def _stands(state: State, manifest: Manifest, layout: Layout) -> State:
     """Hold what the journal's last session said against run.json: a later one may have called nothing."""
-    if state in _ENDED and manifest.get("ended_at", "") is None:
+    if state in OF_A_STATE and manifest.get("ended_at", "") is None:
         return State.UNFINISHED  # it broke off before its first call
     is_short = state in {State.INTERRUPTED, State.OUT_OF_TIME}
     return State.DONE if is_short and _count_known(manifest, layout, state).get("owed") == 0 else state
@@ -424,7 +404,7 @@ def _read_stored(path: Path) -> dict[str, Any]:
 
 def _summary(folder: Path, state: State, manifest: Manifest) -> dict[str, Any]:
     """Read the summary where it is of all that the run has; a killed session may have written none."""
-    summary = _read_stored(folder / SUMMARY) if state in _ENDED else {}
+    summary = _read_stored(folder / SUMMARY) if state in OF_A_STATE else {}
     return summary if fits(summary, folder, manifest) else {}
 
 
@@ -440,7 +420,7 @@ def _read_search_of(folder: Path, summary: Mapping[str, Any]) -> dict[str, Any]:
 
 def _count_known(manifest: Manifest, layout: Layout, state: State) -> dict[str, int]:
     """Count the calls and, where a last session wrote down what it left, those that are owed."""
-    if state not in _ENDED or "ended_at" not in manifest:
+    if state not in OF_A_STATE or "ended_at" not in manifest:
         return {"total": layout.size}
     names = {cell[:4] for cell in layout.cells}
     owed = sum(cell["owed"] for cell in manifest["cells"] if cell_name(cell) in names)

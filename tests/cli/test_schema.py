@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from optimize_eval.base import strict_toml
-from optimize_eval.cli.schemas import Document, schema_text
+from optimize_eval.cli.commands.schema import Document, schema_text
 from tests.front_door import Cli
 from tests.paths import ROOT
 from tests.tasks.yaml.good import GOOD

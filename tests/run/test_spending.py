@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from optimize_eval import UsageError, sweep
+from optimize_eval import UsageError, load_run, sweep
 from tests.cli.benches import arithmetic
 from tests.fake_model import StartModel
 from tests.front_door import Cli
@@ -186,6 +186,7 @@ def test_a_sweep_from_python_has_budgets(
         judge, "a.txt", dataset="d.jsonl", concurrency=1, no_preflight=True, patience="1m", rpm=6000, **budget
     )
     assert (ended.status, ended.exit_code) == ("over_budget", 3)
+    assert load_run(ended.folder).exit_code == 3
     assert any("$0.0040 are spent (--max-cost 0.003)" in note for note in ended.notes)
     with pytest.raises(UsageError, match="no price is known for openai/m"):
         sweep(judge, "a.txt", dataset="d.jsonl", max_cost=1.0)

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from optimize_eval.base.endings import State
 from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import ending, gates, leaderboards, output
 from optimize_eval.cli.host import Terminal
@@ -24,7 +25,6 @@ from optimize_eval.config.prompts import (
 from optimize_eval.run.bench import PreparedBench, benchmark_of, carry_out_bench
 from optimize_eval.run.bench_defined import look_at_bench, prepare_any
 from optimize_eval.run.bench_files import find_task
-from optimize_eval.run.runner import Status
 from optimize_eval.run.settings import gates_of, handling_of
 from optimize_eval.run.sweeps import Prepared, carry_out, look
 from optimize_eval.store.folder import LEADERBOARD, OUTPUTS
@@ -98,10 +98,9 @@ def bench(
             beside=gates.gates_to_dict(finished.gates),
             summary=finished.summary,
         )
-        if not finished.boards and not shown.as_json and finished.status is Status.DONE:  # nobody is ranked
+        if not finished.boards and not shown.as_json and finished.status is State.DONE:  # nobody is ranked
             ending.show(finished, quiet=shown.quiet, as_json=False)
         ending.end(finished, folder=prepared.folder, out=place.out)
-        gates.end_with_gates(finished.gates)
 
 
 def _is_row(prepared: PreparedBench, wanted: str) -> bool:
@@ -151,4 +150,3 @@ def _without_models(
         finished = carry_out(prepared, Terminal(quiet=shown.quiet))
         ending.show(finished, quiet=shown.quiet, as_json=shown.as_json)
         ending.end(finished, folder=prepared.folder, out=place.out)
-        gates.end_with_gates(finished.gates)

@@ -21,7 +21,7 @@ from optimize_eval.base import shipped
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.cli import output
-from optimize_eval.cli.schemas import Document, schema_text
+from optimize_eval.cli.commands.schema import Document, schema_text
 
 _STEM = "word_share"
 _PROPOSER = "missing_word"

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from optimize_eval.base import endings
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.protocol import Payload, Skip, check_task_model
 from optimize_eval.cli import output
@@ -205,7 +206,6 @@ Exit codes: 0 ready to run, 1 an evaluator failed a check, 2 wrong option or
 data.
 """
 
-_FAILED = 1
 _FIRST_EXAMPLES = 20
 _FIRST_ROWS = 4  # of tasks in YAML, where each may cost a call of a model
 _OF_TASKS = (
@@ -304,7 +304,7 @@ def preflight(
             render(examined, _data_line(splits, known, len(loaded) if prompts else 0), width=output.width())
         )
     if not all(one.is_ok for one in examined):
-        raise typer.Exit(_FAILED)
+        raise typer.Exit(endings.MISSED)
 
 
 def _examine_prompted(

@@ -99,7 +99,7 @@ def run(
     if planned.show is not None:
         _show_row(prepared, planned.show, shown)
         return
-    from optimize_eval.cli import ending, gates
+    from optimize_eval.cli import ending
     from optimize_eval.cli.host import Terminal
     from optimize_eval.cli.viewing import viewed
     from optimize_eval.run.sweeps import carry_out
@@ -108,7 +108,6 @@ def run(
         finished = carry_out(prepared, Terminal(quiet=shown.quiet), recheck=again.recheck)
         ending.show(finished, quiet=shown.quiet, as_json=shown.as_json)
         ending.end(finished, folder=prepared.folder, out=place.out)
-        gates.end_with_gates(finished.gates)
 
 
 def _kept(handling: "Handling") -> "Handling":

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from optimize_eval.base import endings
 from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import groups, output
 from optimize_eval.cli.known_elsewhere import complete_run
@@ -32,7 +33,6 @@ that is being worked on.
 
 _LIST = "list"
 _USUAL = "runs"  # where `run` makes them
-_KEPT = 1
 
 
 class _ListFirst(TyperGroup):
@@ -101,7 +101,7 @@ def rm(
     planned = plan_removals(runs)
     if not yes and not _is_wanted(planned):
         output.say("nothing was removed")
-        raise typer.Exit(_KEPT)
+        raise typer.Exit(endings.MISSED)
     removed = [remove(one.folder) for one in planned]
     if as_json:
         output.emit_json(lists.removal_to_dict(removed))

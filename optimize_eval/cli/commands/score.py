@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from optimize_eval.base import endings
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec, Waits, queues_of
 from optimize_eval.base.outcome import Failed, Outcome
@@ -44,7 +45,6 @@ failed, 130 interrupted.
 """
 
 _FILE_AND_LINE = re.compile(r"(.+):(\d{1,9})", re.DOTALL)
-_FAILED = 4
 _LOOK_EVERY = 0.1  # seconds
 
 
@@ -80,7 +80,7 @@ def score(
     output.emit_json(outcome.to_dict())
     if isinstance(outcome, Failed):
         _explain(spec.name, outcome)
-        raise typer.Exit(_FAILED)
+        raise typer.Exit(endings.TOO_MANY_FAILURES)
 
 
 def _only(specs: tuple[EvaluatorSpec, ...]) -> EvaluatorSpec:

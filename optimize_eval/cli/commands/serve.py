@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from optimize_eval.base import endings
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.manners import GivenUp
@@ -44,7 +45,6 @@ after 5 s, or at the second signal.
 LOOPBACK = "127.0.0.1"
 
 _LOOK_EVERY = 0.2  # while other threads are busy, a signal does not always wake the one that handles it
-_BROKEN_OFF = 130
 _ANY_SCORE = ScoringOptions(score_range=ScoreRange.ANY)
 
 
@@ -87,7 +87,7 @@ def serve(
             say=output.say,
         )
         if not _serve(listener, spec, service, stop):
-            raise typer.Exit(_BROKEN_OFF)
+            raise typer.Exit(endings.INTERRUPTED)
 
 
 def _only_command(specs: tuple[EvaluatorSpec, ...]) -> EvaluatorSpec:

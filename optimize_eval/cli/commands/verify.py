@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from optimize_eval.base import endings
 from optimize_eval.cli import groups, output
 from optimize_eval.cli.known_elsewhere import complete_run
 from optimize_eval.findings.board_shapes import check_files
@@ -22,7 +23,6 @@ Exit codes: 0 every file is what it was, 1 one has changed or is gone, 2 there
 is no board.
 """
 
-_DIFFERS = 1
 _WORDS = {"ok": "ok", "changed": "CHANGED: it is not what was scored", "gone": "GONE: there is no such file"}
 
 
@@ -44,4 +44,4 @@ def verify(
         for file in checked:
             output.emit(f"{file.path}: {_WORDS[file.state]}")
     if not is_ok:
-        raise typer.Exit(_DIFFERS)
+        raise typer.Exit(endings.MISSED)

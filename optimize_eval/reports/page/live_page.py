@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from optimize_eval.base import strict_json
+from optimize_eval.base.endings import State
 from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.stored_boards import own_boards, stored_board
 from optimize_eval.reports.page import document
@@ -26,7 +27,7 @@ from optimize_eval.reports.source import (
     source_of,
 )
 from optimize_eval.store.folder import EVALUATIONS, JOURNAL, MANIFEST, PROPOSALS, SUMMARY
-from optimize_eval.store.listing import ListedRun, State, list_runs, read_search
+from optimize_eval.store.listing import ListedRun, list_runs, read_search
 from optimize_eval.store.manifest import is_bench
 from optimize_eval.store.opened_run import open_stored
 

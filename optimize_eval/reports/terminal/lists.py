@@ -7,13 +7,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from optimize_eval.base.endings import State
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.names import told_apart
 from optimize_eval.reports.inert import shortened
 from optimize_eval.reports.text import Column, layout_table, wrapped
 from optimize_eval.store.folder import Removal
 from optimize_eval.store.layout import SINGLE
-from optimize_eval.store.listing import ComparedAxes, ListedRun, State, StoredSearch
+from optimize_eval.store.listing import ComparedAxes, ListedRun, StoredSearch
 
 RUNS_SCHEMA = "optimize-eval.runs.v1"
 
