@@ -149,7 +149,7 @@ class EvaluatorSpec:
 
     def at(self, target: Target, *, name: str, text: str, retries: int | None) -> Self:
         """Make the specification of a target; the one place where the rest of it is checked."""
-        _check(self)
+        check_how(self)
         return replace(self, target=target, name=name, text=text, retries=retries)
 
     def hiding(self, fields: Iterable[str], *, models: bool = False) -> Self:
@@ -163,8 +163,8 @@ class EvaluatorSpec:
         return replace(self, target=self.target.hiding(hidden, models=models))
 
 
-def _check(spec: EvaluatorSpec) -> None:
-    """Refuse what no evaluator could be called with."""
+def check_how(spec: EvaluatorSpec) -> None:
+    """Refuse what no evaluator or model could be called with."""
     if not 0 < spec.timeout <= LONGEST_TIMEOUT:
         raise UsageError(
             f"a timeout of {spec.timeout:g} s cannot be kept",

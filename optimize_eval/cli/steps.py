@@ -26,7 +26,7 @@ from optimize_eval.evaluators.kinds import connect
 from optimize_eval.findings.metric_rows import left_out
 from optimize_eval.findings.side_info import fields_said, reason_of
 from optimize_eval.findings.wording import reply_marks
-from optimize_eval.models.model_kinds import prompted_of, tasks_of
+from optimize_eval.models.model_kinds import ModelSpec, prompted_of, tasks_of
 from optimize_eval.models.outputs import Outputs, key_of
 from optimize_eval.models.under_test import reply_facts
 from optimize_eval.run.attempt import attempt
@@ -222,12 +222,12 @@ def _held(outputs: Path) -> Iterator[str]:
         yield str(outputs.absolute())
 
 
-def _called(spec: EvaluatorSpec, model: EvaluatorSpec, task: Task, outputs: str) -> Outcome:
-    known = replace(model, target=replace(tasks_of(model), outputs=outputs))
+def _called(spec: EvaluatorSpec, model: ModelSpec, task: Task, outputs: str) -> Outcome:
+    known = replace(model, outputs=outputs)
     evaluator = connect(replace(spec, target=replace(tasks_of(spec), models=(known,))))
     try:
         payload = Payload(candidate="", example=task.raw, line=task.line, task_model=model.name)
-        return attempt(evaluator, payload, spec.timeout, model.retries or 0)
+        return attempt(evaluator, payload, spec.timeout, model.retries)
     finally:
         evaluator.close()
 

@@ -6,14 +6,15 @@ from urllib.parse import urlsplit
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.models.model_kinds import HTTP, parse_model, prompted_of, tasks_of
+from optimize_eval.models.model_kinds import HTTP, ModelSpec, endpoint_of, parse_model, prompted_of, tasks_of
 from optimize_eval.programs.codec import Url
 from optimize_eval.tasks.defined import defined_of
 
 
-def check_headers(specs: Iterable[EvaluatorSpec]) -> None:
+def check_headers(specs: Iterable[EvaluatorSpec], models: Iterable[ModelSpec] = ()) -> None:
     """Refuse a header for nobody, or one that several servers would be sent: it may hold a key."""
-    urls = {spec.name: (spec, url) for spec in specs for spec, url in _urls_of(spec)}
+    called = (*_urls_among(models), *(pair for spec in specs for pair in _urls_of(spec)))
+    urls = {spec.name: (spec, url) for spec, url in called}
     names = [name.partition("=")[::2] for spec, _ in urls.values() for name, _ in spec.headers if "=" in name]
     for owner in dict.fromkeys(owner for owner, _ in names if owner and owner not in urls):
         close = get_close_matches(owner, urls, n=1)
@@ -34,14 +35,20 @@ def _urls_of(spec: EvaluatorSpec) -> Iterator[tuple[EvaluatorSpec, str]]:
     if isinstance(spec.target, Url):
         yield spec, spec.target.url
     task, prompted, defined = tasks_of(spec), prompted_of(spec), defined_of(spec)
-    if task.model and (named := parse_model(task.model)).kind == HTTP:
-        yield spec, named.rest
-    within = [*task.models, *task.scorers]
-    within += [prompted.scorer, *prompted.models] if prompted else []
-    within += [*defined.models, *defined.keyed.values()] if defined else []
-    within += [defined.program] if defined and defined.program else []
+    models, within = [*task.models], [*task.scorers]
+    if prompted:
+        models, within = [*prompted.models], [prompted.scorer]
+    if defined:
+        models, within = [*defined.models, *defined.keyed.values()], [*filter(None, [defined.program])]
+    yield from _urls_among(models)
     for other in within:
         yield from _urls_of(other)
+
+
+def _urls_among(models: Iterable[ModelSpec]) -> Iterator[tuple[EvaluatorSpec, str]]:
+    for model in models:
+        if (named := parse_model(model.text)).kind == HTTP:
+            yield endpoint_of(model, named.rest), named.rest
 
 
 def _origin(url: str) -> str:

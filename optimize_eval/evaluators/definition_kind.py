@@ -11,7 +11,7 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.evaluators import kinds
 from optimize_eval.evaluators.kind import Checks, Kind, as_name, unwritten
-from optimize_eval.models.model_kinds import HTTP, parse_model, tasks_of, without_base
+from optimize_eval.models.model_kinds import HTTP, parse_model, without_base
 from optimize_eval.programs.identity import Identity
 from optimize_eval.tasks.defined import DefinedScorer, Given, WrittenTask, defined_of
 
@@ -65,7 +65,7 @@ def _models(spec: EvaluatorSpec, _task_models: Iterable[str | None]) -> list[str
 
 def _texts(target: DefinedScorer) -> list[str]:
     models = () if target.is_stored else target.models
-    return [tasks_of(model).model for model in (*models, *target.keyed.values())]
+    return [model.text for model in (*models, *target.keyed.values())]
 
 
 KIND = Kind(

@@ -13,12 +13,12 @@ from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.evaluators import kinds
 from optimize_eval.evaluators.kind import Kind, unwritten
 from optimize_eval.models import model_kinds
-from optimize_eval.models.model_kinds import HTTP, Prompted, parse_model, prompted_of, tasks_of, without_base
+from optimize_eval.models.model_kinds import HTTP, ModelSpec, Prompted, parse_model, prompted_of, without_base
 from optimize_eval.programs.identity import Identity
 
 
 def around(
-    scorer: EvaluatorSpec, models: Sequence[EvaluatorSpec], *, extract: str = "", is_stored: bool = False
+    scorer: EvaluatorSpec, models: Sequence[ModelSpec], *, extract: str = "", is_stored: bool = False
 ) -> EvaluatorSpec:
     """Make the evaluator of the models' replies that another one scores."""
     target = Prompted(scorer=scorer, models=tuple(models), extract=extract, is_stored=is_stored)
@@ -58,14 +58,12 @@ def _has_changed(spec: EvaluatorSpec, known: Identity) -> bool:
 def _is_served(spec: EvaluatorSpec) -> bool:
     target = _target(spec)
     models = () if target.is_stored else target.models
-    return kinds.is_served(target.scorer) or any(
-        parse_model(tasks_of(model).model).kind == HTTP for model in models
-    )
+    return kinds.is_served(target.scorer) or any(parse_model(model.text).kind == HTTP for model in models)
 
 
 def _models(spec: EvaluatorSpec, _task_models: Iterable[str | None]) -> list[str]:
     target = _target(spec)
-    named = [] if target.is_stored else [parse_model(tasks_of(model).model) for model in target.models]
+    named = [] if target.is_stored else [parse_model(model.text) for model in target.models]
     called = [without_base(one.rest) for one in named if not one.kind]
     return [*called, *kinds.models_called(target.scorer)]
 

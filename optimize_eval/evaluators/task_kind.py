@@ -13,21 +13,10 @@ from typing import TYPE_CHECKING, Any
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.evaluators import definition_kind, kinds
-from optimize_eval.evaluators.command_kind import at_level, name_of_command
-from optimize_eval.evaluators.endpoint_kind import name_of_url
+from optimize_eval.evaluators.command_kind import at_level
 from optimize_eval.evaluators.kind import Kind, TargetKey, as_name
 from optimize_eval.models import model_kinds
-from optimize_eval.models.model_kinds import (
-    CMD,
-    HTTP,
-    REPLAY,
-    Tasks,
-    parse_model,
-    retries_of,
-    tasks_of,
-    without_base,
-)
-from optimize_eval.programs.codec import split_command
+from optimize_eval.models.model_kinds import HTTP, ModelSpec, Tasks, parse_model, tasks_of, without_base
 from optimize_eval.programs.identity import Identity
 from optimize_eval.tasks.defined import NOTHING_GIVEN, SUFFIXES, Given
 from optimize_eval.tasks.dialects import OWN, is_own
@@ -38,24 +27,6 @@ if TYPE_CHECKING:
 NO_OWN: Mapping[str, EvaluatorSpec] = {}  # evaluators of one's own, by the metrics that they are
 
 _BEGINS = "task:"
-
-
-def task_spec(
-    model: str, metrics: Iterable[str], defaults: EvaluatorSpec, task: Tasks, *, sandbox: str = ""
-) -> EvaluatorSpec:
-    """Describe the evaluator that calls a model about tasks; `metrics` are the texts that score them.
-
-    The model may be written NAME=MODEL; what else is known of it is said by `task`. `sandbox` is the level at
-    which code is run.
-    """
-    name, text = _apart(model)
-    named = parse_model(text)
-    return defaults.at(
-        replace(task, model=text, metrics=_metric_specs(metrics, defaults, sandbox)),
-        name=name or _model_name(named.kind, named.rest),
-        text=text,
-        retries=retries_of(text) if defaults.retries is None else defaults.retries,
-    )
 
 
 def scorer_spec(
@@ -73,36 +44,11 @@ def scorer_spec(
     return how.at(task, name=name, text=path, retries=0)  # who calls a model again is the model's business
 
 
-def stored_spec(scorer: EvaluatorSpec, models: Iterable[EvaluatorSpec]) -> EvaluatorSpec:
+def stored_spec(scorer: EvaluatorSpec, models: Iterable[ModelSpec]) -> EvaluatorSpec:
     """Describe the evaluator of what models replied, as it is written down, whatever tasks' metrics are."""
     how = EvaluatorSpec(timeout=scorer.timeout, workers=scorer.workers)
     task = Tasks(scorer=scorer, models=tuple(models), is_stored=True)
     return how.at(task, name=scorer.name, text=scorer.text, retries=scorer.retries or 0)
-
-
-def check_one_base(models: Iterable[str]) -> None:
-    """Refuse one base for models of several providers; those that have their own do not count."""
-    from optimize_eval.models.providers import apart, check_one_provider
-
-    named = [parse_model(_apart(text)[1]) for text in models]
-    check_one_provider(model.rest for model in named if not model.kind and not apart(model.rest)[1])
-
-
-def _apart(model: str) -> tuple[str, str]:
-    """Take `NAME=MODEL` apart; the name is empty where there is none."""
-    name = kinds.given_name(model)
-    return ("", model) if name is None else (name, model[len(name) + 1 :])
-
-
-def _model_name(kind: str, rest: str) -> str:
-    """Name a program by its script, outputs by their file, a URL by host and path, others as they are."""
-    if kind == CMD:
-        return name_of_command(split_command(rest) or ("",))
-    if kind == HTTP:
-        return name_of_url(rest)
-    if kind == REPLAY:
-        return Path(rest).stem
-    return kind or without_base(rest)
 
 
 def _metric_specs(
@@ -181,14 +127,13 @@ def _is_served(spec: EvaluatorSpec) -> bool:
 
 def _called(task: Tasks) -> list[str]:
     """List the models that are called, as they are written; those of payloads are not known."""
-    several = () if task.is_stored else task.models
-    return [task.model] if task.model else [tasks_of(model).model for model in several]
+    return [] if task.is_stored else [model.text for model in task.models]
 
 
 def _models(spec: EvaluatorSpec, task_models: Iterable[str | None]) -> list[str]:
     """Name the provider's models among those that are called, and those that score."""
     task = tasks_of(spec)
-    texts = _called(task) if task.model or task.models else [name for name in task_models if name]
+    texts = _called(task) if task.models else [name for name in task_models if name]
     scored_by = kinds.models_called(task.scorer) if task.scorer else []
     return [*(without_base(named.rest) for named in map(parse_model, texts) if not named.kind), *scored_by]
 

@@ -9,7 +9,7 @@ a scorer is identified is handed in, for it may be of any kind.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -35,31 +35,50 @@ if TYPE_CHECKING:
 
 
 @frozen
-class Tasks:
-    """A model under test and its scorers; or the scorers of what several models reply.
+class ModelSpec:
+    """A model, by the name that it has in results.
 
-    A program as a model is run with what the EvaluatorSpec around it says of folder, environment, timeout,
-    workers and keeping alive.
+    A program or a server is called as `how` says: folder, environment, headers, timeout, workers.
     """
 
-    kind: ClassVar[str] = "task"
-    model: str = ""  # as it was written; empty: each payload's task model
-    metrics: tuple[EvaluatorSpec, ...] = ()  # by their names, which are the metrics' ids
-    models: tuple[EvaluatorSpec, ...] = ()  # of which a payload's task model names one
-    is_stored: bool = False  # replies are read where they were written down, and no model is called
-    outputs: str = ""  # where what models say is written down; empty: nowhere
-    known_as: "Identity | None" = None  # the model's, where it was digested already
-    loaded: Mapping[tuple[int | None, bytes], object] = field(
-        default_factory=dict, compare=False, repr=False
-    )  # tasks by line and record, where their file was read already
-    scorer: EvaluatorSpec | None = None  # who scores whatever a task's metric is; None: the metrics do
+    name: str = ""
+    text: str = ""  # as it was written, without a name
+    how: EvaluatorSpec = EvaluatorSpec()
+    retries: int = 0
+    outputs: str = ""  # where what it says is written down; empty: nowhere
+    known_as: "Identity | None" = None  # where it was digested already
     api_base: str = ""
     temperature: float | None = None
     max_tokens: int | None = None
     seed: int | None = None
-    table: "ChatSpec | None" = None  # what a table [[model]] says of the model
-    keep_thoughts: bool = False  # score a model's text as it came, thoughts included
-    fails_refusals: bool = False  # a model's refusal is a failure, not a reply
+    table: "ChatSpec | None" = None  # what a table [[model]] says of it
+    keep_thoughts: bool = False  # score its text as it came, thoughts included
+    fails_refusals: bool = False  # a refusal is a failure, not a reply
+
+    @property
+    def as_caller(self) -> EvaluatorSpec:
+        """Give how it is called, by its name."""
+        return replace(self.how, name=self.name, text=self.text, retries=self.retries)
+
+    def with_how(self, **how: Any) -> Self:
+        """Let it be called otherwise; what is so already makes no other model."""
+        if all(getattr(self.how, name) == value for name, value in how.items()):
+            return self
+        return replace(self, how=replace(self.how, **how))
+
+
+@frozen
+class Tasks:
+    """The scorers of what models reply to the tasks of a file."""
+
+    kind: ClassVar[str] = "task"
+    metrics: tuple[EvaluatorSpec, ...] = ()  # by their names, which are the metrics' ids
+    models: tuple[ModelSpec, ...] = ()  # named by payloads' task models; none: these are texts of models
+    is_stored: bool = False  # replies are read where they were written down, and no model is called
+    loaded: Mapping[tuple[int | None, bytes], object] = field(
+        default_factory=dict, compare=False, repr=False
+    )  # tasks by line and record, where their file was read already
+    scorer: EvaluatorSpec | None = None  # who scores whatever a task's metric is; None: the metrics do
     tells_thoughts: bool = False  # as side info of each score; otherwise they are with the outputs alone
     batch_size: int | None = None  # prompts in one call at most; None: as the program declares
 
@@ -73,12 +92,12 @@ class Tasks:
 class Prompted:
     """An evaluator of models' replies: a candidate is a prompt, and each task model one of the models.
 
-    A model is a specification of Tasks, by its name. Who scores sees the reply, not the prompt.
+    Who scores sees the reply, not the prompt.
     """
 
     kind: ClassVar[str] = "prompted"
     scorer: EvaluatorSpec
-    models: tuple[EvaluatorSpec, ...]
+    models: tuple[ModelSpec, ...]
     extract: str = ""  # what of a reply is scored; empty: all
     is_stored: bool = False  # replies are read where they were written down, and no model is called
 
@@ -176,39 +195,36 @@ def retries_of(text: str) -> int:
     return _HTTP_RETRIES if text and parse_model(text).kind in {"", HTTP} else 0
 
 
-def program_spec(command: str, spec: EvaluatorSpec) -> EvaluatorSpec:
-    """Describe the program of a `cmd:` model."""
-    argv = split_command(command)
+def program_of(model: ModelSpec) -> EvaluatorSpec | None:
+    """Describe the program that a model is; None for any other model."""
+    named = parse_model(model.text)
+    if named.kind != CMD:
+        return None
+    argv = split_command(named.rest)
     if not argv or not argv[0]:
         raise UsageError("the model's command is empty", hint=WHAT_THERE_IS)
-    return replace(spec, text=command, target=CommandLine(argv=argv))
+    return replace(model.how, name=model.name, text=named.rest, target=CommandLine(argv=argv))
 
 
-def program_of(model: EvaluatorSpec) -> EvaluatorSpec | None:
-    """Give the program that a model is; None for any other model."""
-    named = parse_model(tasks_of(model).model)
-    return program_spec(named.rest, model) if named.kind == CMD else None
-
-
-def endpoint_spec(url: str, spec: EvaluatorSpec) -> EvaluatorSpec:
+def endpoint_of(model: ModelSpec, url: str) -> EvaluatorSpec:
     """Describe the endpoint of a model that is a URL."""
-    return replace(spec, text=url, target=Url(url=url))
+    return replace(model.how, name=model.name, text=url, target=Url(url=url))
 
 
-def model_spec(name: str, task: Tasks) -> "ChatSpec":
+def chat_spec(name: str, model: ModelSpec) -> "ChatSpec":
     """Describe a provider's model."""
     from optimize_eval.models.provider_model import with_options
     from optimize_eval.models.providers import apart
 
     called, base = apart(name)
     return with_options(
-        task.table,
+        model.table,
         called,
-        api_base=base or task.api_base,
-        temperature=task.temperature,
-        max_tokens=task.max_tokens,
-        seed=task.seed,
-        keep_thoughts=task.keep_thoughts or None,
+        api_base=base or model.api_base,
+        temperature=model.temperature,
+        max_tokens=model.max_tokens,
+        seed=model.seed,
+        keep_thoughts=model.keep_thoughts or None,
     )
 
 
@@ -219,63 +235,67 @@ def without_base(name: str) -> str:
     return apart(name)[0]
 
 
-def replayed(rest: str, spec: EvaluatorSpec) -> tuple[Path, str]:
+def replayed(rest: str, model: ModelSpec) -> tuple[Path, str]:
     """Find the file of a `replay:` model, and which model's outputs were chosen in it."""
-    whole = Path(spec.cwd or ".", rest)
+    folder = model.how.cwd or "."
+    whole = Path(folder, rest)
     marks = [] if whole.exists() else [index for index, letter in enumerate(rest) if letter == "#"]
-    for place in marks:  # a model's command may have one, too
-        if (path := Path(spec.cwd or ".", rest[:place])).is_file():
-            return path, rest[place + 1 :]
+    for mark in marks:  # a model's command may have one, too
+        if (path := Path(folder, rest[:mark])).is_file():
+            return path, rest[mark + 1 :]
     return whole, ""
 
 
-def connect_model(text: str, spec: EvaluatorSpec) -> ModelUnderTest:
-    """Make a live model; `spec` is that of the evaluator that calls it."""
-    named = parse_model(text)
-    return _KINDS[named.kind](named.rest, spec)
+def connect_model(model: ModelSpec) -> ModelUnderTest:
+    """Make a live model."""
+    named = parse_model(model.text)
+    return _KINDS[named.kind](named.rest, model)
 
 
-def _program(command: str, spec: EvaluatorSpec) -> ModelUnderTest:
+def _program(_command: str, model: ModelSpec) -> ModelUnderTest:
     from optimize_eval.models.program_model import CONTRACT, ProgramModel
     from optimize_eval.programs.command import Command
 
-    return ProgramModel(Command(program_spec(command, spec), CONTRACT), spec)
+    program = program_of(model)
+    assert program, "the table chose this kind by the text"  # noqa: S101  for the checker
+    return ProgramModel(Command(program, CONTRACT), program)
 
 
-def _endpoint(url: str, spec: EvaluatorSpec) -> ModelUnderTest:
+def _endpoint(url: str, model: ModelSpec) -> ModelUnderTest:
     from optimize_eval.models.program_model import CONTRACT, ProgramModel
     from optimize_eval.programs.http_client import check_url
     from optimize_eval.programs.served import Endpoint
 
-    return ProgramModel(Endpoint(endpoint_spec(check_url(url), spec), CONTRACT), spec)
+    endpoint = endpoint_of(model, check_url(url))
+    return ProgramModel(Endpoint(endpoint, CONTRACT), endpoint)
 
 
-def _replay(rest: str, spec: EvaluatorSpec) -> ModelUnderTest:
+def _replay(rest: str, model: ModelSpec) -> ModelUnderTest:
     from optimize_eval.models.replay import ReplayModel
 
-    return ReplayModel(*replayed(rest, spec))
+    return ReplayModel(*replayed(rest, model))
 
 
-def _toy(_rest: str, _spec: EvaluatorSpec) -> ModelUnderTest:
+def _toy(_rest: str, _model: ModelSpec) -> ModelUnderTest:
     from optimize_eval.models.toy import ToyModel, toy
 
     return ToyModel(toy)
 
 
-def _silent(_rest: str, _spec: EvaluatorSpec) -> ModelUnderTest:
+def _silent(_rest: str, _model: ModelSpec) -> ModelUnderTest:
     from optimize_eval.models.toy import ToyModel, silent
 
     return ToyModel(silent)
 
 
-def _provider(name: str, spec: EvaluatorSpec) -> ModelUnderTest:
+def _provider(name: str, model: ModelSpec) -> ModelUnderTest:
     from optimize_eval.models.provider_model import ProviderModel, live_model
 
-    live = live_model(model_spec(name, tasks_of(spec)), spec.manners, spec.name)
-    return ProviderModel(live, takes_refusals=not tasks_of(spec).fails_refusals)
+    live = live_model(chat_spec(name, model), model.how.manners, model.name)
+    return ProviderModel(live, takes_refusals=not model.fails_refusals)
 
 
-_KINDS: Mapping[str, Callable[[str, EvaluatorSpec], ModelUnderTest]] = {
+_KINDS: Mapping[str, Callable[[str, ModelSpec], ModelUnderTest]] = {
     CMD: _program,
     HTTP: _endpoint,
     REPLAY: _replay,
@@ -290,18 +310,18 @@ _SHOWN = 8  # of a digest
 _Files = tuple[tuple[str, str], ...]
 
 
-def identify_model(text: str, spec: EvaluatorSpec) -> Identity:
-    """Digest what a model is; `spec` is that of the evaluator that calls it."""
-    named = parse_model(text)
-    if named.kind == CMD:
-        program = identify_command(program_spec(named.rest, spec))
-        return _identity(f"{CMD}{program.text}", [CMD, program.sha256], program.files)
+def identify_model(model: ModelSpec) -> Identity:
+    """Digest what a model is."""
+    if program := program_of(model):
+        known = identify_command(program)
+        return _identity(f"{CMD}{known.text}", [CMD, known.sha256], known.files)
+    named = parse_model(model.text)
     if named.kind == HTTP:
-        endpoint = identify_url(endpoint_spec(named.rest, spec))
+        endpoint = identify_url(endpoint_of(model, named.rest))
         query = f"?{endpoint.sha256[:_SHOWN]}" if "?" in named.rest else ""  # it may be all that differs
         return _identity(f"{endpoint.text}{query}", [HTTP, endpoint.sha256], ())
     if named.kind == REPLAY:
-        path, chosen = replayed(named.rest, spec)
+        path, chosen = replayed(named.rest, model)
         file = path.name, digest_of(path)
         shown = f"{REPLAY}{path.name}{f'#{chosen}' if chosen else ''}"
         return _identity(shown, [REPLAY, file[1], chosen], (file,))
@@ -309,25 +329,24 @@ def identify_model(text: str, spec: EvaluatorSpec) -> Identity:
         return _identity(named.kind, [named.kind], ())
     from optimize_eval.models.provider_model import base_around
 
-    task = tasks_of(spec)
-    around = base_around(model_spec(named.rest, task))
-    return _identity(named.rest, ["", named.rest, *_settings(task), *around], ())
+    around = base_around(chat_spec(named.rest, model))
+    return _identity(named.rest, ["", named.rest, *_settings(model), *around], ())
 
 
-def _settings(task: Tasks) -> list[Any]:
+def _settings(model: ModelSpec) -> list[Any]:
     from optimize_eval.models.provider_model import essence
 
-    if task.table:
-        task = replace(
-            task,
-            temperature=task.temperature if task.temperature is not None else task.table.temperature,
-            max_tokens=task.max_tokens or task.table.max_tokens,
-            seed=task.seed if task.seed is not None else task.table.seed,
+    if table := model.table:
+        model = replace(
+            model,
+            temperature=model.temperature if model.temperature is not None else table.temperature,
+            max_tokens=model.max_tokens or table.max_tokens,
+            seed=model.seed if model.seed is not None else table.seed,
         )
     # without these a model is the one that it was in older runs
-    kept = ["keep_thoughts"] * task.keep_thoughts + ["fails_refusals"] * task.fails_refusals
-    table = essence(task.table) if task.table else {}
-    return [task.api_base, task.temperature, task.max_tokens, task.seed, *kept, *([table] if table else [])]
+    kept = ["keep_thoughts"] * model.keep_thoughts + ["fails_refusals"] * model.fails_refusals
+    of_table = [essence(table)] if table and essence(table) else []
+    return [model.api_base, model.temperature, model.max_tokens, model.seed, *kept, *of_table]
 
 
 def _identity(text: str, essence: list[Any], files: _Files) -> Identity:
@@ -342,32 +361,18 @@ Identify = Callable[[EvaluatorSpec], Identity]
 
 
 def identify(spec: EvaluatorSpec, identify_scorer: Identify) -> Identity:
-    """Read the files that a model and its scorers name, and digest what they are."""
+    """Read the files that scorers of tasks name, and digest what they are; which models, the units say."""
     task = tasks_of(spec)
-    model = identify_model(task.model, spec) if task.model else None
     scorer = task.scorer.target if task.scorer else None
     scorers = [(scorer.name, identify_scorer(scorer)) for scorer in task.scorers]
-    files = tuple(
-        file for identity in (model, *(known for _, known in scorers)) if identity for file in identity.files
-    )
+    files = (file for _, known in scorers for file in known.files)
+    shown = ["shown the prompt"] if getattr(scorer, "shows_prompt", False) else []
     return Identity(
         name=spec.name,
-        text=model.text if model else _text_of(spec, scorers),
+        text=scorers[0][1].text if task.scorer else f"task:{Path(spec.text).name}",
         files=tuple(dict.fromkeys(files)),
-        sha256=sha256_of(
-            [
-                model and model.sha256,
-                [(name, known.sha256) for name, known in scorers],
-                *(["shown the prompt"] if getattr(scorer, "shows_prompt", False) else []),
-            ]
-        ),
-        model=model.sha256 if model else "",
+        sha256=sha256_of([None, [(name, known.sha256) for name, known in scorers], *shown]),
     )
-
-
-def _text_of(spec: EvaluatorSpec, scorers: Sequence[tuple[str, Identity]]) -> str:
-    """Write down what scores: a task file, or who does so in the place of its metrics."""
-    return scorers[0][1].text if tasks_of(spec).scorer else f"task:{Path(spec.text).name}"
 
 
 def has_changed(spec: EvaluatorSpec, known: Identity, identify_scorer: Identify) -> bool:
@@ -376,25 +381,16 @@ def has_changed(spec: EvaluatorSpec, known: Identity, identify_scorer: Identify)
         now = identify(spec, identify_scorer).files
     except UsageError:  # it cannot be read any more
         return True
-    task = tasks_of(spec)
-    named = parse_model(task.model) if task.model else None
-    program = program_spec(named.rest, spec) if named and named.kind == CMD else spec
-    return has_other_programs(known, now, program)
+    return has_other_programs(known, now, spec)
 
 
-def model_has_changed(spec: EvaluatorSpec) -> bool:
+def model_has_changed(model: ModelSpec) -> bool:
     """Return True if the program of a model, which was identified when it was planned, is another one now."""
-    task = tasks_of(spec)
-    named = parse_model(task.model)
-    if named.kind != CMD or task.known_as is None:
+    program = program_of(model)
+    if program is None or model.known_as is None:
         return False
     try:
-        now = identify_model(task.model, spec).files
+        now = identify_model(model).files
     except UsageError:  # it cannot be read any more
         return True
-    return has_other_programs(task.known_as, now, program_spec(named.rest, spec))
-
-
-def model_of(known: Identity) -> Identity:
-    """Give the identity of the model that an evaluator of tasks calls."""
-    return Identity(name=known.text, text=known.text, files=(), sha256=known.model)
+    return has_other_programs(model.known_as, now, program)

@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Protocol, TypeGuard, TypeVar
 
 from optimize_eval.base.errors import EvaluationError, FailureKind
-from optimize_eval.base.evaluator import Capacity, EvaluatorSpec, Metered, Waits
+from optimize_eval.base.evaluator import Capacity, Metered, Waits
 from optimize_eval.base.manners import FIRST_PAUSE, Caps, GivenUp, until_answered
 from optimize_eval.base.spent import NOTHING, Spent, Usage
-from optimize_eval.models.model_kinds import connect_model, identify_model, tasks_of
+from optimize_eval.models.model_kinds import ModelSpec, connect_model, identify_model
 from optimize_eval.models.outputs import Outputs, close_outputs, key_of, open_outputs, unpaid_in
 from optimize_eval.models.under_test import Output, Prompt
 from optimize_eval.programs.codec import call_singly
@@ -101,11 +101,11 @@ _BUSY = Capacity(calls=0)
 class SharedModel:
     """Calls the model behind it once for each prompt."""
 
-    def __init__(self, spec: EvaluatorSpec, identity: Identity, *, is_stored: bool) -> None:
+    def __init__(self, spec: ModelSpec, identity: Identity, *, is_stored: bool) -> None:
         self._spec = spec
-        self._path = Path(tasks_of(spec).outputs)
+        self._path = Path(spec.outputs)
         self._identity = identity
-        self._live = None if is_stored else connect_model(tasks_of(spec).model, spec)
+        self._live = None if is_stored else connect_model(spec)
         self._outputs: Outputs | None = None  # opened late: a run may start over, or copy replies, before
         self._unpaid: set[str] = set()  # keys of replies of which no record says what they took
         self._caps: Caps | None = None  # of a session that calls it
@@ -278,7 +278,7 @@ class SharedModel:
 
     def _retried(self, key: bytes, prompt: Prompt, error: EvaluationError) -> Output | EvaluationError:
         """Call once more about what failed in a batch, as if it had been called alone."""
-        if not self._spec.retries or error.retry_after is None or error.retry_after >= self._spec.timeout:
+        if not self._spec.retries or error.retry_after is None or error.retry_after >= self._spec.how.timeout:
             return error
         try:
             self._pause(max(FIRST_PAUSE, error.retry_after))
@@ -302,7 +302,7 @@ class SharedModel:
             raise _not_stored(self._spec.name)
         started, again = time.monotonic(), self._spec.retries if retries is None else retries
         output, in_vain = until_answered(
-            partial(live.generate, prompt), started + self._spec.timeout, again or 0, self._pause
+            partial(live.generate, prompt), started + self._spec.how.timeout, again, self._pause
         )
         seconds = time.monotonic() - started - in_vain.waited - output.spent.waited
         return self._kept(key, prompt, output, seconds, earlier + in_vain)
@@ -333,11 +333,10 @@ class SharedModel:
             raise GivenUp
 
 
-def shared_model(spec: EvaluatorSpec, *, is_stored: bool = False) -> SharedModel:
+def shared_model(spec: ModelSpec, *, is_stored: bool = False) -> SharedModel:
     """Make a model live, or take part in it where this process has it live; close each use of it."""
-    task = tasks_of(spec)
-    identity = task.known_as or identify_model(task.model, spec)
-    place = os.path.realpath(task.outputs), identity.sha256, is_stored
+    identity = spec.known_as or identify_model(spec)
+    place = os.path.realpath(spec.outputs), identity.sha256, is_stored
     with _OPENING:
         model, users = _OPEN.get(place) or (SharedModel(spec, identity, is_stored=is_stored), 0)
         _OPEN[place] = model, users + 1

@@ -37,7 +37,6 @@ class Identity:
     judge: Mapping[str, Any] = field(
         default_factory=dict
     )  # what is judged and how, for those who read run.json
-    model: str = ""  # of an evaluator of tasks: its model's identity, by which outputs are found
 
     def to_dict(self) -> dict[str, Any]:
         files = [{"name": name, "sha256": digest} for name, digest in self.files]

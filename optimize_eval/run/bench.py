@@ -25,7 +25,7 @@ from optimize_eval.findings.board_models import benched_models
 from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.boards import expected_board
 from optimize_eval.findings.demands import NO_GATES, BoardDemands, GateOptions, judged, read_before_calls
-from optimize_eval.models.model_kinds import Tasks, tasks_of
+from optimize_eval.models.model_kinds import ModelSpec, Tasks, tasks_of
 from optimize_eval.run.bench_boards import drop_outdated, make_board, note_unranked, path_of
 from optimize_eval.run.bench_files import chosen, load_task_files, split_of
 from optimize_eval.run.calls import CallSpan, Finished, call, reachable, summarise
@@ -95,16 +95,17 @@ class Benchmark:
             **self.selection.to_dict(),
         }
 
-    def model_specs(self) -> tuple[EvaluatorSpec, ...]:
+    def model_specs(self) -> tuple[ModelSpec, ...]:
         """Make the models that are called, by names of their own."""
-        task = Tasks(
+        usual = ModelSpec(
+            how=self.how,
             api_base=self.api_base or "",
             temperature=self.temperature,
             max_tokens=self.max_tokens,
             keep_thoughts=self.keep_thoughts,
             fails_refusals=self.refusals == "fail",
         )
-        return tuple(map(identified, model_specs(self.models, self.how, task)))
+        return tuple(map(identified, model_specs(self.models, usual)))
 
     def own_evaluators(self) -> tuple[EvaluatorSpec, ...]:
         """Make the evaluators that are named; raises UsageError where options of judges have no judge."""
@@ -118,7 +119,7 @@ class Benchmark:
     def scorers(
         self,
         files: Iterable[TaskFile],
-        models: Sequence[EvaluatorSpec],
+        models: Sequence[ModelSpec],
         own: Mapping[str, EvaluatorSpec] = NO_OWN,
     ) -> list[EvaluatorSpec]:
         """Make the evaluator of each file, which is called after it; `own` are metrics that `-e` names."""
@@ -222,7 +223,7 @@ class ScoredFiles:
     metrics: Mapping[str, EvaluatorSpec] = field(default_factory=dict)  # evaluators of one's own, by these
     others: tuple[EvaluatorSpec, ...] = ()  # those that score all replies besides
 
-    def scorers(self, benchmark: Benchmark, models: Sequence[EvaluatorSpec]) -> list[EvaluatorSpec]:
+    def scorers(self, benchmark: Benchmark, models: Sequence[ModelSpec]) -> list[EvaluatorSpec]:
         """Make the evaluator of each file that has tasks."""
         return benchmark.scorers([file for file in self.files if file.tasks], models, self.metrics)
 
@@ -310,7 +311,7 @@ def _planned(benchmark: Benchmark, scored: ScoredFiles) -> Plan:
 
 def bench_plan(
     scorers: Mapping[str, Sequence[EvaluatorSpec]],
-    models: Sequence[EvaluatorSpec],
+    models: Sequence[ModelSpec],
     sources: Sequence[SplitSource],
     *,
     repeats: int,
@@ -383,14 +384,14 @@ def _board(prepared: PreparedBench, stored: StoredRun, *, include_per_example: b
     )
 
 
-def _note_twice(specs: Sequence[EvaluatorSpec], say: Say) -> None:
+def _note_twice(models: Sequence[ModelSpec], say: Say) -> None:
     """Point out models that are the same one: comparing them would compare a model with itself."""
     first: dict[str, str] = {}
-    for spec in specs:
-        name = first.setdefault(tasks_of(spec).model, spec.name)
-        if name != spec.name:
+    for model in models:
+        name = first.setdefault(model.text, model.name)
+        if name != model.name:
             say(
-                f"note: {spec.name} is the same model as {name}: its replies count for both; "
+                f"note: {model.name} is the same model as {name}: its replies count for both; "
                 "--repeats shows how much they vary"
             )
 
@@ -409,7 +410,7 @@ def _with_tasks(plan: Plan, files: Sequence[TaskFile], folder: Path) -> Plan:
     return replace(plan, specs=tuple(specs), model_specs=models)
 
 
-def _with_loaded(spec: EvaluatorSpec, file: TaskFile, models: tuple[EvaluatorSpec, ...]) -> EvaluatorSpec:
+def _with_loaded(spec: EvaluatorSpec, file: TaskFile, models: tuple[ModelSpec, ...]) -> EvaluatorSpec:
     return replace(spec, target=replace(tasks_of(spec), loaded=_by_record(file), models=models))
 
 

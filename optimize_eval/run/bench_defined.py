@@ -11,6 +11,7 @@ from optimize_eval.data.candidates import THE_TASK
 from optimize_eval.findings.board_models import known_tasks
 from optimize_eval.findings.boards import expected_board
 from optimize_eval.findings.demands import NO_GATES, GateOptions, read_before_calls, task_bounds
+from optimize_eval.models.model_kinds import ModelSpec
 from optimize_eval.run.begin_or_resume import look_at
 from optimize_eval.run.bench import (
     NO_FILES,
@@ -204,7 +205,7 @@ def _check_names(files: Sequence[TaskFile]) -> None:
             )
 
 
-def _calling(spec: EvaluatorSpec, models: tuple[EvaluatorSpec, ...]) -> EvaluatorSpec:
+def _calling(spec: EvaluatorSpec, models: tuple[ModelSpec, ...]) -> EvaluatorSpec:
     target = defined_of(spec)
     assert target, "tasks have scorers of theirs"  # noqa: S101  for the checker
     return replace(spec, target=replace(target, models=models))

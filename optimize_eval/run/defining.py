@@ -9,7 +9,7 @@ from optimize_eval.base.errors import DataError, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.evaluators.kind import SERVED_RETRIES
 from optimize_eval.evaluators.kinds import named_apart
-from optimize_eval.models.model_kinds import Tasks
+from optimize_eval.models.model_kinds import ModelSpec
 from optimize_eval.run.enclosing import at_level, check_level, runs_code
 from optimize_eval.run.host import Say
 from optimize_eval.run.splits import SplitSource
@@ -132,19 +132,20 @@ def _program_of(scorer: "Scorer", path: str, defaults: EvaluatorSpec, sandbox: s
 
 def _keyed(
     task: "TaskDefinition", spec: EvaluatorSpec, given: Given, say: Say, *, has_judges: bool
-) -> Mapping[str, EvaluatorSpec]:
+) -> Mapping[str, ModelSpec]:
     """Make the models that a task names by keys: its solver's, and its scorers' where these are called."""
     from optimize_eval.run.prompting import model_specs  # noqa: PLC0415  see read_task
     from optimize_eval.tasks.defined_identity import model_keys  # noqa: PLC0415
     from optimize_eval.tasks.definition import model_text  # noqa: PLC0415  see read_task
 
     found = {}
+    usual = ModelSpec(how=replace(spec, target=None))
     scorers = task.scorers if has_judges else ()
     for key in dict.fromkeys((*model_keys(task.solver), *model_keys(scorers))):
         text, note = model_text(key, given.model_keys)
         if note:
             say(f"note: {note}")
-        found[key] = next(iter(model_specs([text], replace(spec, target=None), Tasks())))
+        found[key] = model_specs([text], usual)[0]
     return found
 
 

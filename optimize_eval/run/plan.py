@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
@@ -34,6 +34,9 @@ from optimize_eval.run.splits import (
 from optimize_eval.store.layout import MOST_UNITS, SINGLE, TRIMMED, Cell, Layout, Split, key_of
 from optimize_eval.store.manifest import RUN, Manifest
 from optimize_eval.store.run_document import SCHEMA
+
+if TYPE_CHECKING:
+    from optimize_eval.models.model_kinds import ModelSpec
 
 NO_SPLITS: Mapping[str, Sequence[str]] = MappingProxyType({})
 
@@ -71,7 +74,7 @@ class Plan(Remembers):
     layout: Layout
     about: PlanExamples  # what run.json says of the examples
     models: tuple[Identity, ...] = ()  # those that are called, by the names of task models
-    model_specs: tuple[EvaluatorSpec, ...] = ()  # of them, where who is called may change meanwhile
+    model_specs: "tuple[ModelSpec, ...]" = ()  # of them, where who is called may change meanwhile
     by_model: bool = False  # what is called is counted by model, and each has a lane of its own
 
     def unit(self, number: int) -> Unit:

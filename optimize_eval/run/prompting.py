@@ -9,14 +9,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from optimize_eval.base.errors import UsageError
-from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.evaluator import EvaluatorSpec, check_how
 from optimize_eval.base.frozen import frozen
+from optimize_eval.base.names import distinct
 from optimize_eval.config.prompts import PromptingOptions
 from optimize_eval.config.sweep_files import SUFFIX
 from optimize_eval.data.candidates import Candidate
-from optimize_eval.evaluators.kinds import named_apart
-from optimize_eval.evaluators.task_kind import check_one_base, task_spec
-from optimize_eval.models.model_kinds import Prompted, Tasks, identify_model, prompted_of, tasks_of
+from optimize_eval.evaluators.command_kind import name_of_command
+from optimize_eval.evaluators.endpoint_kind import name_of_url
+from optimize_eval.evaluators.kinds import given_name
+from optimize_eval.models.model_kinds import (
+    CMD,
+    HTTP,
+    REPLAY,
+    ModelSpec,
+    ModelText,
+    Prompted,
+    identify_model,
+    parse_model,
+    prompted_of,
+    retries_of,
+    without_base,
+)
+from optimize_eval.programs.codec import split_command
 from optimize_eval.programs.identity import Identity
 from optimize_eval.run.host import Say
 from optimize_eval.run.inputs import is_utf8
@@ -37,7 +52,7 @@ class Prompting:
     """Prompts, if the candidates are some, and the models that reply, each with its identity."""
 
     prompts: "tuple[PromptFile, ...]"
-    models: tuple[EvaluatorSpec, ...]
+    models: tuple[ModelSpec, ...]
     extract: str = ""
     system: str | None = None
     is_of_tasks: bool = False  # tasks in YAML say what models are sent; other evaluators score no replies
@@ -62,10 +77,10 @@ class Prompting:
         """Let evaluators score what the models reply, in the time of the most patient evaluator."""
         scorers = tuple(specs)
         longest = max(spec.timeout for spec in scorers)
-        models = tuple(replace(model, timeout=longest) for model in self.models)
+        models = tuple(model.with_how(timeout=longest) for model in self.models)
         return tuple(self._around(spec, models) for spec in scorers)
 
-    def _around(self, spec: EvaluatorSpec, models: tuple[EvaluatorSpec, ...]) -> EvaluatorSpec:
+    def _around(self, spec: EvaluatorSpec, models: tuple[ModelSpec, ...]) -> EvaluatorSpec:
         if task := defined_of(spec):
             return replace(spec, target=replace(task, models=models))
         if self.is_of_tasks:
@@ -90,7 +105,7 @@ class Prompting:
                 say(f"note: the prompt {name} names no field: each example is sent the same text")
 
 
-def _same_models(models: Sequence[EvaluatorSpec]) -> Mapping[str, str]:
+def _same_models(models: Sequence[ModelSpec]) -> Mapping[str, str]:
     """Find models that are the same one: to compare them is to compare a model with itself."""
     first: dict[str, str] = {}
     names = {model.name: first.setdefault(identity_of(model).sha256, model.name) for model in models}
@@ -113,14 +128,15 @@ def load_prompting(
     from optimize_eval.tasks.prompts import load_prompts  # noqa: PLC0415  most runs have none
 
     extraction_of(options.extract or "")
-    task = Tasks(
+    usual = ModelSpec(
+        how=how,
         api_base=api_base or "",
         temperature=options.temperature,
         max_tokens=options.max_tokens,
         keep_thoughts=options.keep_thoughts,
         fails_refusals=options.refusals == "fail",
     )
-    specs = model_specs(models, replace(how, target=None), task, tables=tables)
+    specs = model_specs(models, usual, tables=tables)
     return Prompting(
         prompts=tuple(load_prompts(prompts, options.system)) if prompts else (),
         models=tuple(map(identified, specs)),
@@ -131,41 +147,62 @@ def load_prompting(
 
 
 def model_specs(
-    texts: Sequence[str],
-    how: EvaluatorSpec,
-    task: Tasks,
-    metrics: Iterable[str] = (),
-    *,
-    sandbox: str = "",
-    tables: "Mapping[str, NamedModel] | None" = None,
-) -> tuple[EvaluatorSpec, ...]:
-    """Make the models of texts; what is the same for all of them is said by `how` and `task`.
+    texts: Sequence[str], usual: ModelSpec, *, tables: "Mapping[str, NamedModel] | None" = None
+) -> tuple[ModelSpec, ...]:
+    """Make the models of texts, each by a name of its own; what is the same for all of them `usual` says.
 
     A text may be the name of one of `tables`, which are those of a sweep file.
     """
     known = tables or {}
-    if task.api_base:
+    if usual.api_base:
         check_one_base(text for text in texts if not text.endswith(SUFFIX) and text not in known)
-    scorers = tuple(metrics)
-    return named_apart(spec for text in texts for spec in _models(text, how, task, scorers, sandbox, known))
+    models = [model for text in texts for model in _models(text, usual, known)]
+    names = distinct(model.name for model in models)
+    return tuple(replace(model, name=name) for model, name in zip(models, names, strict=True))
 
 
-def _models(
-    text: str,
-    how: EvaluatorSpec,
-    task: Tasks,
-    metrics: Sequence[str],
-    sandbox: str,
-    tables: "Mapping[str, NamedModel]",
-) -> Iterator[EvaluatorSpec]:
+def _models(text: str, usual: ModelSpec, tables: "Mapping[str, NamedModel]") -> Iterator[ModelSpec]:
     """Make the model of a text, or all of a file of [[model]] tables."""
     if not text.endswith(SUFFIX) and text not in tables:
-        yield task_spec(text, metrics, how, task, sandbox=sandbox)
+        yield model_of(text, usual)
         return
     for model in [tables[text]] if text in tables else _of_file(text):
-        named = f"{model.name}={model.text}"
-        treated = replace(how, manners=model.handled(how.manners))
-        yield task_spec(named, metrics, treated, replace(task, table=model.spec), sandbox=sandbox)
+        treated = usual.with_how(manners=model.handled(usual.how.manners))
+        yield model_of(f"{model.name}={model.text}", replace(treated, table=model.spec))
+
+
+def model_of(written: str, usual: ModelSpec) -> ModelSpec:
+    """Make a model of its text, which may be written NAME=MODEL; raises UsageError where it names none."""
+    name, text = _apart(written)
+    named = parse_model(text)
+    check_how(usual.how)
+    retries = retries_of(text) if usual.how.retries is None else usual.how.retries
+    return replace(usual, name=name or _name_of(named), text=text, retries=retries)
+
+
+def check_one_base(models: Iterable[str]) -> None:
+    """Refuse one base for models of several providers; those that have their own do not count."""
+    from optimize_eval.models.providers import apart, check_one_provider  # noqa: PLC0415  few have a base
+
+    named = [parse_model(_apart(text)[1]) for text in models]
+    check_one_provider(model.rest for model in named if not model.kind and not apart(model.rest)[1])
+
+
+def _apart(model: str) -> tuple[str, str]:
+    """Take `NAME=MODEL` apart; the name is empty where there is none."""
+    name = given_name(model)
+    return ("", model) if name is None else (name, model[len(name) + 1 :])
+
+
+def _name_of(model: ModelText) -> str:
+    """Name a program by its script, outputs by their file, a URL by host and path, others as they are."""
+    if model.kind == CMD:
+        return name_of_command(split_command(model.rest) or ("",))
+    if model.kind == HTTP:
+        return name_of_url(model.rest)
+    if model.kind == REPLAY:
+        return Path(model.rest).stem
+    return model.kind or without_base(model.rest)
 
 
 def _of_file(path: str) -> "list[NamedModel]":
@@ -174,15 +211,14 @@ def _of_file(path: str) -> "list[NamedModel]":
     return load_models(path)
 
 
-def identified(model: EvaluatorSpec) -> EvaluatorSpec:
+def identified(model: ModelSpec) -> ModelSpec:
     """Digest what a model is, once for all evaluators."""
-    task = tasks_of(model)
-    return replace(model, target=replace(task, known_as=identify_model(task.model, model)))
+    return replace(model, known_as=identify_model(model))
 
 
-def identity_of(model: EvaluatorSpec) -> Identity:
+def identity_of(model: ModelSpec) -> Identity:
     """Give what a model was digested to be, by the name that it has here."""
-    known = tasks_of(model).known_as
+    known = model.known_as
     if known is None:
         raise UsageError(f"the model {model.name} is not known", hint="name it with --model")
     return replace(known, name=model.name)
@@ -236,9 +272,9 @@ def _with_outputs(spec: EvaluatorSpec, path: str) -> EvaluatorSpec:
     )
 
 
-def with_outputs_in(path: str, models: Iterable[EvaluatorSpec]) -> tuple[EvaluatorSpec, ...]:
+def with_outputs_in(path: str, models: Iterable[ModelSpec]) -> tuple[ModelSpec, ...]:
     """Let models write their replies down."""
-    return tuple(replace(model, target=replace(tasks_of(model), outputs=path)) for model in models)
+    return tuple(replace(model, outputs=path) for model in models)
 
 
 def of_stored(specs: Iterable[EvaluatorSpec], manifest: Manifest, folder: Path) -> tuple[EvaluatorSpec, ...]:
@@ -250,7 +286,7 @@ def of_stored(specs: Iterable[EvaluatorSpec], manifest: Manifest, folder: Path) 
 
 
 def _of_stored(
-    spec: EvaluatorSpec, models: tuple[EvaluatorSpec, ...], settings: Mapping[str, Any]
+    spec: EvaluatorSpec, models: tuple[ModelSpec, ...], settings: Mapping[str, Any]
 ) -> EvaluatorSpec:
     """Let one score them: a task in YAML makes its traces of them, others score them as they are."""
     if task := defined_of(spec):
@@ -260,12 +296,10 @@ def _of_stored(
     return around(spec, models, extract=settings.get("extract", ""), is_stored=True)
 
 
-def stored_models(manifest: Manifest, folder: Path) -> tuple[EvaluatorSpec, ...]:
+def stored_models(manifest: Manifest, folder: Path) -> tuple[ModelSpec, ...]:
     """Give the models of a run by what they replied; none of them is called, and they may be gone."""
     outputs = str((folder / OUTPUTS).absolute())
-    return tuple(_stored(known, outputs) for known in models_of(manifest))
-
-
-def _stored(known: Identity, outputs: str) -> EvaluatorSpec:
-    target = Tasks(model=known.text, outputs=outputs, known_as=known)
-    return EvaluatorSpec(name=known.name, text=known.text, target=target)
+    return tuple(
+        ModelSpec(name=known.name, text=known.text, outputs=outputs, known_as=known)
+        for known in models_of(manifest)
+    )

@@ -67,7 +67,9 @@ def reflection_proposer(
     spec: "ChatSpec", timeout: float = TIMEOUT, manners: "Manners | None" = None
 ) -> ProposerSpec:
     """Describe a language model that proposes; a missing provider is an error where it is connected."""
-    identity = sha256(repr(spec).encode()).hexdigest()
+    # searches that are written down know it by this text, in which its class has another name
+    said = repr(spec).replace(type(spec).__name__, "ModelSpec", 1)
+    identity = sha256(said.encode()).hexdigest()
     return ProposerSpec(name=spec.name, identity=identity, model=spec, timeout=timeout, manners=manners)
 
 

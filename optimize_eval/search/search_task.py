@@ -27,7 +27,7 @@ from optimize_eval.data.candidates import Candidate
 from optimize_eval.data.selection import parse_selection
 from optimize_eval.evaluators.addressed import check_headers
 from optimize_eval.evaluators.kinds import connect, identify, kind_of
-from optimize_eval.models.model_kinds import program_of, prompted_of
+from optimize_eval.models.model_kinds import ModelSpec, program_of, prompted_of
 from optimize_eval.programs.codec import CommandLine, argv_of, call_singly
 from optimize_eval.run.defining import check_columns, check_definitions, unranked_among
 from optimize_eval.run.examining import rules_of
@@ -298,7 +298,7 @@ def _check_one_model(prompting: Prompting | None) -> None:
 
 
 def _refuse_missing(
-    specs: Sequence[EvaluatorSpec], proposers: Sequence[ProposerSpec], models: Sequence[EvaluatorSpec]
+    specs: Sequence[EvaluatorSpec], proposers: Sequence[ProposerSpec], models: Sequence[ModelSpec]
 ) -> None:
     """Refuse programs that are not there: a search would find that out only after its first calls."""
     programs = [proposer.program for proposer in proposers if proposer.program]

@@ -8,6 +8,7 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 
 if TYPE_CHECKING:  # a file that is only named is not read
+    from optimize_eval.models.model_kinds import ModelSpec
     from optimize_eval.tasks.definition import Scorer, TaskDefinition
 
 SUFFIXES = (".yaml", ".yml")
@@ -66,16 +67,16 @@ class Sample(NamedTuple):
 class DefinedScorer:
     """One scorer of a task, and who is called about its samples.
 
-    Models are specifications of Tasks: those under test by their names, others by the keys that the task has
-    for them. Scorers of one task share the traces of its samples.
+    Models under test are known by their names, others by the keys that the task has for them.
+    Scorers of one task share the traces of its samples.
     """
 
     kind: ClassVar[str] = "definition"
     task: "TaskDefinition"
     scorer: "Scorer"
     program: EvaluatorSpec | None = None  # the evaluator that the scorer is, if it is one
-    models: tuple[EvaluatorSpec, ...] = ()
-    keyed: Mapping[str, EvaluatorSpec] = field(default_factory=dict)
+    models: "tuple[ModelSpec, ...]" = ()
+    keyed: "Mapping[str, ModelSpec]" = field(default_factory=dict)
     sandbox: str = ""  # see Given
     max_turns: int | None = None  # see Given
     is_stored: bool = False  # replies are read where they were written down, and no model is called

@@ -15,7 +15,7 @@ from optimize_eval.base.manners import Caps, GivenUp
 from optimize_eval.base.protocol import Answer, Answered, Payload, Skip
 from optimize_eval.base.spent import NOTHING
 from optimize_eval.models.judging.asking import Chat
-from optimize_eval.models.model_kinds import connect_model, tasks_of
+from optimize_eval.models.model_kinds import ModelSpec, connect_model
 from optimize_eval.models.shared import SharedModel, shared_model
 from optimize_eval.models.under_test import ModelUnderTest
 from optimize_eval.programs.codec import call_singly
@@ -82,7 +82,7 @@ class Scoring:
         spec = self._target.keyed.get(key)
         if spec is None:
             raise EvaluationError(FailureKind.INTERNAL, f"no model is known for the key {key}")
-        return connect_model(tasks_of(spec).model, spec)
+        return connect_model(spec)
 
     def _evaluator(self, _keys: Keys) -> Evaluator:
         program = self._target.program
@@ -171,7 +171,7 @@ class Solving:
         return shared_model(self._specs[name], is_stored=self._target.is_stored)
 
 
-def _named(target: DefinedScorer) -> dict[str, EvaluatorSpec]:
+def _named(target: DefinedScorer) -> dict[str, ModelSpec]:
     return {spec.name: spec for spec in target.models}
 
 
@@ -192,7 +192,7 @@ def _keyed(key: str) -> str:
 
 
 def _outputs(target: DefinedScorer) -> str:
-    return next((os.path.realpath(tasks_of(spec).outputs) for spec in target.models), "")
+    return next((os.path.realpath(spec.outputs) for spec in target.models), "")
 
 
 def _open_traces(place: _Place, scorers: int) -> Traces:

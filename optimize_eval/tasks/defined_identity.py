@@ -6,14 +6,14 @@ units say.
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, fields, is_dataclass, replace
+from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.models.model_kinds import identify_model, model_has_changed, tasks_of
+from optimize_eval.models.model_kinds import ModelSpec, identify_model, model_has_changed
 from optimize_eval.programs.identity import Identity
 from optimize_eval.tasks.defined import DefinedScorer, Sample
 
@@ -102,9 +102,8 @@ def _models(target: DefinedScorer) -> list[Any]:
     return [(key, _of_model(target.keyed[key])) for key in sorted(keys) if key in target.keyed]
 
 
-def _of_model(spec: EvaluatorSpec) -> str:
-    task = tasks_of(spec)
-    return (task.known_as or identify_model(task.model, replace(spec, environment={}))).sha256
+def _of_model(model: ModelSpec) -> str:
+    return (model.known_as or identify_model(model.with_how(environment={}))).sha256
 
 
 def _digest(samples: Sequence[Sample]) -> str:

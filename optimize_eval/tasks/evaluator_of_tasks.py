@@ -17,7 +17,7 @@ from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec
 from optimize_eval.base.manners import Caps, GivenUp
 from optimize_eval.base.protocol import Answer, Answered, Payload, Skip
 from optimize_eval.base.spent import NOTHING, Spent
-from optimize_eval.models.model_kinds import WHAT_THERE_IS, connect_model, tasks_of
+from optimize_eval.models.model_kinds import WHAT_THERE_IS, ModelSpec, connect_model, tasks_of
 from optimize_eval.models.shared import SharedModel, shared_model
 from optimize_eval.models.under_test import ModelUnderTest, Output, Prompt, reply_facts
 from optimize_eval.tasks.dialects import TaskError, post_process
@@ -54,7 +54,7 @@ class TaskEvaluator:
         self._models = {model.name: model for model in self._task.models}
         self._lives = Lives()
         with closing_if_failed(self._lives):
-            for model in [self._task.model] if self._task.model else self._models:
+            for model in self._models:
                 self._model(model)  # what is wrong with it is to be known before any call
             for metric in self._specs:
                 self._metric(metric)  # the same
@@ -129,7 +129,7 @@ class TaskEvaluator:
             )
         text = f"{payload.candidate}\n\n{task.prompt}" if payload.candidate else task.prompt
         prompt = Prompt(text=text, id=task.id, repeat=payload.repeat)
-        name = self._task.model or payload.task_model or ""
+        name = payload.task_model or ""
         model = self._model(name) if self._models else None
         key = model.key(prompt) if isinstance(model, SharedModel) else b""
         return _TaskCall(task, prompt, name, payload, key)
@@ -228,16 +228,16 @@ class TaskEvaluator:
             )
         if self._models:
             return self._make_named(text)
-        return connect_model(text, self._spec)
+        return connect_model(ModelSpec(name=self._spec.name, text=text, how=self._spec))
 
     def _make_named(self, name: str) -> ModelUnderTest:
         """Make one of the models live, or take part in it where another evaluator has it live."""
         if name not in self._models:
             there = ", ".join(self._models)
             raise EvaluationError(FailureKind.INTERNAL, f"{name!r} is not among the models: {there}")
-        model = replace(self._models[name], keep_stderr=self._spec.keep_stderr)
-        if not tasks_of(model).outputs:
-            return connect_model(tasks_of(model).model, model)
+        model = self._models[name].with_how(keep_stderr=self._spec.keep_stderr)
+        if not model.outputs:
+            return connect_model(model)
         return shared_model(model, is_stored=self._task.is_stored)
 
     def _make_metric(self, name: str) -> Evaluator:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.data.datasets import load_examples
-from optimize_eval.evaluators.task_kind import scorer_spec, task_spec
-from optimize_eval.models.model_kinds import Tasks
+from optimize_eval.evaluators.task_kind import scorer_spec
+from optimize_eval.models.model_kinds import ModelSpec, Tasks
 from optimize_eval.run.begin_or_resume import open_run
 from optimize_eval.run.bench import bench_plan
 from optimize_eval.run.host import Stop
 from optimize_eval.run.plan import manifest_of
-from optimize_eval.run.prompting import identified, with_outputs_in
+from optimize_eval.run.prompting import identified, model_of, with_outputs_in
 from optimize_eval.run.runner import Runner, Settings
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.store.folder import JOURNAL, OUTPUTS, hold_lock
@@ -71,8 +71,8 @@ def _record(number: int) -> str:
 
 def _run(folder: Path, path: Path) -> None:
     tasks, how = load_tasks(path), EvaluatorSpec(workers=2)
-    spec = task_spec(f"cmd:{sys.executable} {PROGRAMS / 'model.py'}", (), how, Tasks())
-    models = with_outputs_in(str(folder / OUTPUTS), [identified(spec)])
+    model = model_of(f"cmd:{sys.executable} {PROGRAMS / 'model.py'}", ModelSpec(how=how))
+    models = with_outputs_in(str(folder / OUTPUTS), [identified(model)])
     metrics = [one.evaluator for one in tasks.tasks]
     scorer = scorer_spec(tasks.name, path.name, metrics, Tasks(models=models), how, sandbox="")
     (examples,) = load_examples([path])

@@ -11,7 +11,7 @@ import pytest
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.evaluators.task_kind import scorer_spec
 from optimize_eval.findings.board_models import benched_models
-from optimize_eval.models.model_kinds import Tasks
+from optimize_eval.models.model_kinds import ModelSpec, Tasks
 from optimize_eval.run.begin_or_resume import open_run
 from optimize_eval.run.bench import bench_plan
 from optimize_eval.run.bench_files import chosen, load_task_files
@@ -114,7 +114,7 @@ def planned(folder: Path, models: Sequence[str], scorers: Mapping[str, str]) -> 
     files = load_task_files([str(folder / "sums.jsonl")], dialect=None, allow_bad=False)
     taken, sources = chosen(files, print, limit=None, sample=None, seed=0)
     how = EvaluatorSpec(cwd=str(folder), workers=2)
-    specs = map(identified, model_specs(models, how, Tasks()))
+    specs = map(identified, model_specs(models, ModelSpec(how=how)))
     called = with_outputs_in(str(folder / "r" / OUTPUTS), specs)
     metrics = [one.evaluator for one in taken[0].tasks]
     every = [

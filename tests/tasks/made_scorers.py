@@ -9,7 +9,7 @@ from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.evaluators.kinds import connect, parse_evaluator
 from optimize_eval.models.judging.asking import Chat
-from optimize_eval.models.model_kinds import connect_model
+from optimize_eval.models.model_kinds import ModelSpec, connect_model
 from optimize_eval.tasks.code import Snippets
 from optimize_eval.tasks.definition import How, Scorer
 from optimize_eval.tasks.scorer_parts import Scored, Tools, chat_of
@@ -42,7 +42,7 @@ def tools(
 
         def model(key: str) -> Chat:
             text = key if ":" in key else f"openai/{key}@{models}"
-            return chat_of(open_.enter_context(closing(connect_model(text, _DEFAULTS))))
+            return chat_of(open_.enter_context(closing(connect_model(ModelSpec(text=text, how=_DEFAULTS)))))
 
         code = snippets or _NoCode()
         yield Tools(model=model, evaluator=evaluator, snippets=code, samples=lambda: samples)

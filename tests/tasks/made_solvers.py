@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.models.model_kinds import Tasks
+from optimize_eval.models.model_kinds import ModelSpec
 from optimize_eval.models.shared import shared_model
 from optimize_eval.models.under_test import Output, Prompt
 from optimize_eval.tasks.code import HostedSnippets, Snippets
@@ -35,7 +35,7 @@ class Spoken:
 def shared_models(texts: Mapping[str | None, str], outputs: object, **task: Any) -> Iterator[SharedModels]:
     """Make models live whose replies are written down."""
     specs = {
-        key: EvaluatorSpec(timeout=30, target=Tasks(model=text, outputs=str(outputs), **task))
+        key: ModelSpec(text=text, how=EvaluatorSpec(timeout=30), outputs=str(outputs), **task)
         for key, text in texts.items()
     }
     live = {key: shared_model(spec) for key, spec in specs.items()}

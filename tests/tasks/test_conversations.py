@@ -13,7 +13,7 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.manners import Manners
 from optimize_eval.models.chat import ChatSpec
 from optimize_eval.models.live import Model
-from optimize_eval.models.model_kinds import Tasks, connect_model
+from optimize_eval.models.model_kinds import ModelSpec, connect_model
 from optimize_eval.models.outputs import close_outputs, key_of, open_outputs
 from optimize_eval.models.program_model import encode_prompt, encode_prompts, parse_output
 from optimize_eval.models.under_test import Output, Prompt, prompt_of_messages
@@ -32,8 +32,8 @@ def prompt(*messages: Any, **options: Any) -> Prompt:
 
 
 def generated(text: str, asked: Prompt, **task: Any) -> Output:
-    spec = EvaluatorSpec(timeout=30, target=Tasks(model=text, **task))
-    with closing(connect_model(text, spec)) as model:
+    spec = ModelSpec(text=text, how=EvaluatorSpec(timeout=30), **task)
+    with closing(connect_model(spec)) as model:
         return model.generate(asked, time.monotonic() + 30)
 
 

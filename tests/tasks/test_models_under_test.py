@@ -13,7 +13,7 @@ import pytest
 
 from optimize_eval.base.errors import DataError, EvaluationError, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.models.model_kinds import connect_model, parse_model, retries_of
+from optimize_eval.models.model_kinds import ModelSpec, connect_model, parse_model, retries_of
 from optimize_eval.models.under_test import ModelUnderTest, Output, Prompt
 from optimize_eval.tasks import load_tasks
 from tests.paths import PROGRAMS, PYTHON, ROOT
@@ -25,7 +25,7 @@ WORDS = [f"say {word}" for word in ("even one", "odd two", "please refuse", "eve
 
 @contextmanager
 def live(text: str, spec: EvaluatorSpec | None = None) -> Iterator[ModelUnderTest]:
-    model = connect_model(text, spec or EvaluatorSpec(timeout=5, workers=2))
+    model = connect_model(ModelSpec(text=text, how=spec or EvaluatorSpec(timeout=5, workers=2)))
     try:
         yield model
     finally:
@@ -213,7 +213,7 @@ def test_every_bad_line_of_recorded_outputs_is_told(tmp_path: Path) -> None:
     ]
     path.write_text("\n".join(lines))
     with pytest.raises(DataError) as caught:
-        connect_model(f"replay:{path}", EvaluatorSpec())
+        connect_model(ModelSpec(text=f"replay:{path}"))
     told = {problem.line: problem.reason for problem in caught.value.problems}
     assert list(told) == [2, 3, 4, 5, 6, 7]
     assert "line 1 already" in told[2]
@@ -222,6 +222,6 @@ def test_every_bad_line_of_recorded_outputs_is_told(tmp_path: Path) -> None:
     assert "the number 5" in told[5]
     path.write_text("")
     with pytest.raises(UsageError, match="holds no output"):
-        connect_model(f"replay:{path}", EvaluatorSpec())
+        connect_model(ModelSpec(text=f"replay:{path}"))
     with pytest.raises(DataError, match="no such file"):
-        connect_model(f"replay:{path}x", EvaluatorSpec())
+        connect_model(ModelSpec(text=f"replay:{path}x"))

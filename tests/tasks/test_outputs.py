@@ -10,8 +10,7 @@ import orjson
 import pytest
 
 from optimize_eval.base.errors import CannotGoOn, EvaluationError, UsageError
-from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.models.model_kinds import connect_model
+from optimize_eval.models.model_kinds import ModelSpec, connect_model
 from optimize_eval.models.outputs import Outputs, close_outputs, key_of, open_outputs
 from optimize_eval.models.under_test import Output, Prompt
 from optimize_eval.store.journal import Damaged, seal
@@ -187,7 +186,7 @@ def test_what_a_run_wrote_down_is_replayed_by_prompt_and_repeat(tmp_path: Path) 
     outputs.close()
     torn = path.read_bytes() + b'{"key":"12'
     path.write_bytes(torn)
-    model = connect_model(f"replay:{path}", EvaluatorSpec())
+    model = connect_model(ModelSpec(text=f"replay:{path}"))
     answers = [model.generate(Prompt(text="p", id="q", repeat=repeat), 0.0) for repeat in (1, 2)]
     assert [(one.text, dict(one.side)) for one in answers] == [
         ("said 1", {"tokens": 1}),
@@ -205,11 +204,11 @@ def test_of_several_models_one_is_chosen(tmp_path: Path) -> None:
         outputs.keep(key_of(name, prompt), name, prompt, Output(text=name))
     outputs.close()
     with pytest.raises(UsageError, match="holds outputs of 2 models: cmd:a, cmd:b") as caught:
-        connect_model(f"replay:{path}", EvaluatorSpec())
+        connect_model(ModelSpec(text=f"replay:{path}"))
     assert f"replay:{path}#cmd:a" in caught.value.hint
-    model = connect_model(f"replay:{path}#cmd:b", EvaluatorSpec())
+    model = connect_model(ModelSpec(text=f"replay:{path}#cmd:b"))
     assert model.generate(Prompt(text="p", id="q"), 0.0).text == "cmd:b"
     with pytest.raises(UsageError, match="no outputs of 'x'"):
-        connect_model(f"replay:{path}#x", EvaluatorSpec())
+        connect_model(ModelSpec(text=f"replay:{path}#x"))
     records = [orjson.loads(line) for line in path.read_bytes().splitlines()]
     assert [*records[1]] == ["key", "model", "id", "repeat", "prompt_sha256", "output", "crc"]

@@ -9,7 +9,7 @@ import pytest
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec
 from optimize_eval.base.protocol import Answer, Answered, Payload
-from optimize_eval.models.model_kinds import Prompted, Tasks
+from optimize_eval.models.model_kinds import ModelSpec, Prompted, Tasks
 from optimize_eval.programs.codec import call_singly
 from optimize_eval.tasks.defined import DefinedScorer
 from optimize_eval.tasks.defined_evaluator import DefinedEvaluator
@@ -52,19 +52,19 @@ class _Crowded:
         pass
 
 
-def prompted(model: EvaluatorSpec) -> Evaluator:
+def prompted(model: ModelSpec) -> Evaluator:
     target = Prompted(scorer=EvaluatorSpec(name="e"), models=(model,))
     return PromptedEvaluator(EvaluatorSpec(name="e", target=target), target, _crowded())
 
 
-def of_task(model: EvaluatorSpec) -> Evaluator:
+def of_task(model: ModelSpec) -> Evaluator:
     target = Tasks(
         models=(model,), metrics=(EvaluatorSpec(name="@exact_match"),), scorer=EvaluatorSpec(name="e")
     )
     return TaskEvaluator(EvaluatorSpec(name="e", target=target), _crowded())
 
 
-def defined(model: EvaluatorSpec) -> Evaluator:
+def defined(model: ModelSpec) -> Evaluator:
     solver = SingleTurn(builder=ChatCompletion(messages=[Said(role="user", content="{{ sample.id }}")]))
     scorer = Scorer(key="s", type="program", how=Program(keys={}))
     task = TaskDefinition(
@@ -86,11 +86,11 @@ def _crowded() -> Callable[[EvaluatorSpec], Evaluator]:
 
 @pytest.mark.parametrize("made", [prompted, of_task, defined])
 def test_the_next_call_says_what_the_reply_took(
-    tmp_path: Path, fake_model: StartModel, made: Callable[[EvaluatorSpec], Evaluator]
+    tmp_path: Path, fake_model: StartModel, made: Callable[[ModelSpec], Evaluator]
 ) -> None:
     served = fake_model([{"text": "1", "usage": {"prompt_tokens": 7, "completion_tokens": 2}}])
-    task = Tasks(model=f"openai/m@{served.base}", outputs=str(tmp_path / "outputs.jsonl"))
-    evaluator = made(EvaluatorSpec(name="m", target=task))
+    outputs = str(tmp_path / "outputs.jsonl")
+    evaluator = made(ModelSpec(name="m", text=f"openai/m@{served.base}", outputs=outputs))
     example = b'{"id": "a", "prompt": "How many?", "targets": ["1"], "metric": "exact_match"}'
     payload = Payload(candidate="How many?", example=example, line=1, task_model="m")
     later = time.monotonic() + 60
@@ -107,10 +107,10 @@ def test_the_next_call_says_what_the_reply_took(
 
 @pytest.mark.parametrize("made", [prompted, of_task, defined])
 def test_who_is_closed_twice_as_at_a_forced_end_takes_nothing_from_others(
-    tmp_path: Path, made: Callable[[EvaluatorSpec], Evaluator]
+    tmp_path: Path, made: Callable[[ModelSpec], Evaluator]
 ) -> None:
-    task = Tasks(model="toy", outputs=str(tmp_path / "outputs.jsonl"))
-    other, twice = (made(EvaluatorSpec(name="m", target=task)) for _ in range(2))
+    model = ModelSpec(name="m", text="toy", outputs=str(tmp_path / "outputs.jsonl"))
+    other, twice = (made(model) for _ in range(2))
     holders = hosted._holders  # noqa: SLF001
     twice.close()
     twice.close()

@@ -15,11 +15,11 @@ import pytest
 from optimize_eval.base.errors import EvaluationError, UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.protocol import Answer, Answered, Payload
-from optimize_eval.evaluators.kinds import connect, has_changed, identify, parse_evaluator
-from optimize_eval.evaluators.task_kind import stored_spec, task_spec
-from optimize_eval.models.model_kinds import Tasks, tasks_of
+from optimize_eval.evaluators.kinds import connect, identify, parse_evaluator
+from optimize_eval.evaluators.task_kind import scorer_spec, stored_spec
+from optimize_eval.models.model_kinds import ModelSpec, Tasks, identify_model, model_has_changed, tasks_of
 from optimize_eval.programs.codec import argv_of
-from optimize_eval.run.prompting import identified
+from optimize_eval.run.prompting import identified, identity_of, model_of
 from optimize_eval.tasks import load_tasks
 from tests.fake_model import served_model
 from tests.front_door import Cli
@@ -36,15 +36,23 @@ def record(prompt: str, target: str, **more: Any) -> bytes:
     return orjson.dumps({"prompt": prompt, "targets": [target], "metric": "exact_match", **more})
 
 
-def spec_of(model: str, *, metrics: tuple[str, ...] = (EXACT,), **task: Any) -> EvaluatorSpec:
-    return task_spec(model, metrics, DEFAULTS, Tasks(**task))
+def named(text: str, how: EvaluatorSpec = DEFAULTS, **options: Any) -> ModelSpec:
+    return replace(model_of(text, ModelSpec(how=how, **options)), name="m")
 
 
-def over(spec: EvaluatorSpec, outputs: str, *, is_stored: bool = False) -> EvaluatorSpec:
-    """Make of a model's evaluator one of models by name, whose replies are written down."""
-    task = tasks_of(spec)
-    model = identified(replace(spec, name="m", target=replace(task, metrics=(), outputs=outputs)))
-    return replace(spec, target=replace(task, model="", models=(model,), is_stored=is_stored))
+def over(model: ModelSpec, *, metrics: tuple[str, ...] = (EXACT,), **task: Any) -> EvaluatorSpec:
+    return scorer_spec("e", "e.jsonl", metrics, Tasks(models=(model,), **task), model.how, sandbox="")
+
+
+def spec_of(model: str, **more: Any) -> EvaluatorSpec:
+    return over(named(model), **more)
+
+
+def written(spec: EvaluatorSpec, outputs: str) -> EvaluatorSpec:
+    """Let an evaluator's model write its replies down."""
+    (model,) = tasks_of(spec).models
+    known = identified(replace(model, outputs=outputs))
+    return replace(spec, target=replace(tasks_of(spec), models=(known,)))
 
 
 @contextmanager
@@ -57,14 +65,16 @@ def live(spec: EvaluatorSpec) -> Iterator[Evaluator]:
 
 
 def ask(evaluator: Evaluator, example: bytes, candidate: str = "", **more: Any) -> Answer:
-    answer = evaluator.call(Payload(candidate=candidate, example=example, **more), time.monotonic() + 10)
+    payload = Payload(candidate=candidate, example=example, task_model="m", **more)
+    answer = evaluator.call(payload, time.monotonic() + 10)
     assert isinstance(answer, Answer)
     return answer
 
 
 def failure(evaluator: Evaluator, example: bytes, seconds: float = 10, **more: Any) -> tuple[str, str]:
+    payload = Payload(candidate="", example=example, task_model="m", **more)
     with pytest.raises(EvaluationError) as caught:
-        evaluator.call(Payload(candidate="", example=example, **more), time.monotonic() + seconds)
+        evaluator.call(payload, time.monotonic() + seconds)
     return str(caught.value.kind), caught.value.message
 
 
@@ -116,7 +126,7 @@ def test_the_candidate_stands_before_the_prompt_and_an_empty_one_leaves_nothing(
 def test_a_metrics_failure_keeps_what_was_scored_and_what_the_metric_says(tmp_path: Path) -> None:
     reply = """echo '{"error": "no", "why": "odd", "prediction": 7}'"""
     fails = parse_evaluator(str(write_program(tmp_path / "m.sh", ["#!/bin/sh", reply])), DEFAULTS)
-    task = Tasks(model=MODEL, metrics=(replace(fails, name="exact_match@normalised"),))
+    task = Tasks(models=(named(MODEL),), metrics=(replace(fails, name="exact_match@normalised"),))
     with live(replace(DEFAULTS, target=task)) as evaluator, pytest.raises(EvaluationError) as caught:
         ask(evaluator, record("say a", "a"))
     assert caught.value.message == "metric: no"
@@ -128,11 +138,11 @@ def test_a_metrics_failure_keeps_what_was_scored_and_what_the_metric_says(tmp_pa
 def test_a_failure_says_at_which_stage() -> None:
     sleeps, says = shlex.quote(str(PROGRAMS / "sleeps.sh")), shlex.join(["echo", '{"text": "x"}'])
     late = replace(DEFAULTS, timeout=0.5)
-    with live(task_spec(f"cmd:{sleeps}", (EXACT,), late, Tasks())) as evaluator:
+    with live(over(named(f"cmd:{sleeps}", late))) as evaluator:
         assert failure(evaluator, record("x", "x"), 0.5)[0] == "timeout"
         assert failure(evaluator, record("x", "x"), 0.5)[1].startswith("model: no answer within 0.5 s")
     hangs = replace(parse_evaluator(sleeps, late), name="exact_match@normalised")
-    task = Tasks(model=f"cmd:{says}", metrics=(hangs,))
+    task = Tasks(models=(named(f"cmd:{says}"),), metrics=(hangs,))
     with live(replace(late, target=task, timeout=2)) as evaluator:
         kind, message = failure(evaluator, record("x", "x"), 2)
         assert (kind, message[:8]) == ("timeout", "metric: ")
@@ -154,15 +164,15 @@ def test_a_batch_is_answered_as_single_calls_are(tmp_path: Path) -> None:
     examples.insert(3, b'{"input": 1}')
     payloads = [Payload(candidate="", example=example, task_model="m") for example in examples]
     batching, single = spec_of(f"{MODEL} batch"), list[object]()
-    for spec in (batching, over(batching, str(tmp_path / "outputs.jsonl"))):
+    for spec in (batching, written(batching, str(tmp_path / "outputs.jsonl"))):
         with live(spec) as evaluator:
             single = [_outcome(evaluator, payload) for payload in payloads]
             assert evaluator.capacity.batch == 4
             many = evaluator.call_many(payloads, 10)
         assert [_told(one) for one in many] == single
         assert next(told for told in single if not isinstance(told, float)) == "model: no comment"
-    with live(over(batching, str(tmp_path / "new.jsonl"))) as evaluator:
-        ask(evaluator, examples[0], task_model="m")  # who declares that it takes batches
+    with live(written(batching, str(tmp_path / "new.jsonl"))) as evaluator:
+        ask(evaluator, examples[0])  # who declares that it takes batches
         many = evaluator.call_many([*payloads, payloads[1], payloads[2]], 10)
         assert [_told(one) for one in many] == [*single, single[1], single[2]]
     lines = (tmp_path / "new.jsonl").read_bytes().splitlines()[1:]
@@ -187,13 +197,13 @@ def _told(one: Answered | EvaluationError) -> object:
 
 def test_an_output_that_is_stored_is_not_asked_for_again(tmp_path: Path) -> None:
     seen, outputs = tmp_path / "seen", str(tmp_path / "outputs.jsonl")
-    spec = replace(over(spec_of(f"{MODEL} counts {seen}"), outputs), environment={})
+    spec = written(spec_of(f"{MODEL} counts {seen}"), outputs)
     with live(spec) as evaluator, live(replace(spec, name="other")) as other:
-        first = ask(evaluator, record("say a", "a"), task_model="m")
-        again = ask(other, record("say a", "b"), task_model="m")  # another target, the same output
+        first = ask(evaluator, record("say a", "a"))
+        again = ask(other, record("say a", "b"))  # another target, the same output
         assert (again.score, again.output) == (0.0, first.output)
-        assert failure(evaluator, record("refuse", "x"), task_model="m")[0] == "reported"
-        assert failure(other, record("refuse", "x"), task_model="m") == ("reported", "model: no comment")
+        assert failure(evaluator, record("refuse", "x"))[0] == "reported"
+        assert failure(other, record("refuse", "x")) == ("reported", "model: no comment")
     asked = len(seen.read_text().splitlines())
     assert asked == 2
     assert first.score == 1.0
@@ -202,10 +212,10 @@ def test_an_output_that_is_stored_is_not_asked_for_again(tmp_path: Path) -> None
 def test_what_was_written_down_is_scored_by_another_and_the_model_is_never_started(tmp_path: Path) -> None:
     outputs = str(tmp_path / "outputs.jsonl")
     model = write_program(tmp_path / "m.sh", ["#!/bin/sh", 'echo started >> log; echo \'{"text": "A"}\''])
-    spec = over(replace(spec_of(f"cmd:{model}"), cwd=str(tmp_path)), outputs)
+    spec = written(over(named(f"cmd:{model}", replace(DEFAULTS, cwd=str(tmp_path)))), outputs)
     with live(spec) as evaluator:
-        ask(evaluator, record("say a", "A"), line=7, task_model="m")
-        ask(evaluator, record("say a", "A"), line=7, repeat=2, task_model="m")
+        ask(evaluator, record("say a", "A"), line=7)
+        ask(evaluator, record("say a", "A"), line=7, repeat=2)
     model.unlink()
     scorer = parse_evaluator("@length_limit --max 0", EvaluatorSpec())
     recorded = spec_of(f"replay:{outputs}#cmd:m.sh", scorer=scorer)
@@ -214,14 +224,14 @@ def test_what_was_written_down_is_scored_by_another_and_the_model_is_never_start
         (stored_spec(scorer, tasks_of(spec).models), "no reply of m is stored"),
     ):
         with live(stored) as evaluator:
-            told = ask(evaluator, record("say a", "A"), line=7, task_model="m")
+            told = ask(evaluator, record("say a", "A"), line=7)
             assert (told.score, told.side_info["metric"]) == (0.0, "length_limit")
             assert told.side_info["output"] == "A"
-            again = ask(evaluator, record("say a", "A"), line=7, repeat=2, task_model="m")
+            again = ask(evaluator, record("say a", "A"), line=7, repeat=2)
             assert replace(again, output="") == replace(told, output="")
-            lacking = failure(evaluator, record("say a", "A"), line=7, repeat=3, task_model="m")
+            lacking = failure(evaluator, record("say a", "A"), line=7, repeat=3)
             assert lacking[0] == "model_error"
-            assert missing in failure(evaluator, record("say a", "A"), line=8, task_model="m")[1]
+            assert missing in failure(evaluator, record("say a", "A"), line=8)[1]
             examples = [(record("say a", "A"), line) for line in (7, 8)]
             many = [Payload(candidate="", example=one, line=line, task_model="m") for one, line in examples]
             assert [isinstance(one, Answer) for one in evaluator.call_many(many, 5)] == [True, False]
@@ -233,8 +243,8 @@ def test_a_providers_model_is_sent_one_message_and_tells_its_tokens(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-none-of-yours")
     with served_model([{"text": "A"}], tmp_path) as server:
-        spec = spec_of("openai/gpt-4o-mini", api_base=server.base, temperature=0.5)
-        assert spec.retries == 2
+        spec = over(model := named("openai/gpt-4o-mini", api_base=server.base, temperature=0.5))
+        assert model.retries == 2
         with live(spec) as evaluator:
             answer = ask(evaluator, record("say a", "a"), "Think.")
         (body,) = server.bodies()
@@ -252,39 +262,34 @@ def test_a_wrong_model_is_told_before_anything_is_asked(tmp_path: Path) -> None:
         connect(spec_of(f"replay:{tmp_path / 'none.jsonl'}"))
 
 
-def test_names_and_identities(tmp_path: Path) -> None:
+def test_names_and_identities_of_models(tmp_path: Path) -> None:
     program = write_program(tmp_path / "my_model.sh", ["#!/bin/sh"])
     recorded = tmp_path / "recorded.jsonl"
     recorded.write_text('{"id": "a", "output": "b"}\n')
-    specs = {
-        "my_model": spec_of(f"cmd:{program} --fast"),
-        "recorded": spec_of(f"replay:{recorded}"),
-        "toy": spec_of("toy"),
-        "openai/gpt": spec_of("openai/gpt"),
-        "mine": spec_of("mine=toy"),
-    }
-    assert [spec.name for spec in specs.values()] == [*specs]
-    known = {name: identify(spec) for name, spec in specs.items()}
+    texts = (f"cmd:{program} --fast", f"replay:{recorded}", "toy", "openai/gpt", "mine=toy")
+    models = [identified(model_of(text, ModelSpec(how=DEFAULTS))) for text in texts]
+    assert [model.name for model in models] == ["my_model", "recorded", "toy", "openai/gpt", "mine"]
+    known = {model.name: identity_of(model) for model in models}
     assert known["my_model"].text == "cmd:my_model.sh --fast"
     assert str(tmp_path) not in str([one.to_dict() for one in known.values()])
     assert known["mine"].sha256 == known["toy"].sha256
     assert len({one.sha256 for one in known.values()}) == len(known) - 1
-    slower = {name: replace(spec, timeout=99.0, workers=7) for name, spec in specs.items()}
-    assert {name: identify(spec) for name, spec in slower.items()} == known
-    warmer = spec_of("openai/gpt", temperature=0.7)
-    assert identify(warmer).sha256 != known["openai/gpt"].sha256
-    assert identify(spec_of("toy", metrics=("@f1",))).sha256 != known["toy"].sha256
-    assert not any(has_changed(spec, known[name]) for name, spec in specs.items())
+    slower = [identified(model.with_how(timeout=99.0, workers=7)) for model in models]
+    assert {model.name: identity_of(model) for model in slower} == known
+    warmer = named("openai/gpt", temperature=0.7)
+    assert identify_model(warmer).sha256 != known["openai/gpt"].sha256
+    assert identify(spec_of("toy", metrics=("@f1",))).sha256 != identify(spec_of("toy")).sha256
+    assert not any(map(model_has_changed, models))
     program.write_text("#!/bin/sh\n# other\n")
     recorded.write_text('{"id": "a", "output": "c"}\n')
-    assert has_changed(specs["my_model"], known["my_model"])
-    assert identify(specs["recorded"]).sha256 != known["recorded"].sha256
+    assert [model_has_changed(model) for model in models] == [True, *[False] * 4]
+    assert identify_model(models[1]).sha256 != known["recorded"].sha256
     assert pickle.loads(pickle.dumps(warmer)) == warmer
 
 
 def test_the_level_of_the_sandbox_reaches_the_metric_that_runs_code() -> None:
     metrics = ["@code_exec@io_pairs", EXACT]
-    spec = task_spec("toy", metrics, DEFAULTS, Tasks(), sandbox="strict")
+    spec = scorer_spec("e", "e.jsonl", metrics, Tasks(), DEFAULTS, sandbox="strict")
     assert [argv_of(metric)[-2:] for metric in tasks_of(spec).metrics] == [
         ("--sandbox", "strict"),
         ("--variant", "normalised"),

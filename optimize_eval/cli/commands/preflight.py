@@ -278,7 +278,7 @@ def preflight(
     if prompts:
         prompts.check(sources, output.say)
         prompts.note_twice(output.say)
-    check_headers([*named_specs, *(prompting.models if prompting else ())])
+    check_headers(named_specs, prompting.models if prompting else ())
     check_definitions(specs, [*places, *fields], prompting, sources)
     check_columns(specs, sources, output.say)
     loaded = prompts.candidates if prompts else candidates_of(specs, places, fields)

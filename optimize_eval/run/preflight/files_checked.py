@@ -17,10 +17,10 @@ from optimize_eval.data.candidates import Candidate, CandidatePath, field_candid
 from optimize_eval.data.datasets import MAX_RECORDS, ParsedFile, read_dataset
 from optimize_eval.data.selection import parse_selection
 from optimize_eval.evaluators.kinds import kind_of
-from optimize_eval.evaluators.task_kind import task_spec
 from optimize_eval.findings.gates import check_gap_reachable, check_reachable
-from optimize_eval.models.model_kinds import CMD, Tasks, parse_model, program_spec, tasks_of
+from optimize_eval.models.model_kinds import ModelSpec, program_of
 from optimize_eval.run.preflight.data_files import CheckedFile, of_reading, with_leaks
+from optimize_eval.run.prompting import model_of
 from optimize_eval.run.splits import SplitSource, check_fields, check_labels, choose
 from optimize_eval.store.manifest import KEEP, LEAKS
 from optimize_eval.tasks.of_replies import extraction_of
@@ -148,12 +148,8 @@ def _missing_models(text: str, how: EvaluatorSpec) -> str:
     if text.endswith(SUFFIX):
         load_models(text)
         return ""
-    spec = task_spec(text, (), how, Tasks())
-    named = parse_model(tasks_of(spec).model)
-    if named.kind != CMD:
-        return ""
-    program = program_spec(named.rest, spec)
-    return kind_of(program).missing(program)
+    program = program_of(model_of(text, ModelSpec(how=how)))
+    return kind_of(program).missing(program) if program else ""
 
 
 SPLITS = {"dataset": "train", "valset": "val", "testset": "test"}

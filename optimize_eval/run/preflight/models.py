@@ -14,7 +14,7 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.manners import until_answered
 from optimize_eval.base.protocol import Payload
 from optimize_eval.base.spent import NOTHING
-from optimize_eval.models.model_kinds import connect_model, model_spec, parse_model, tasks_of
+from optimize_eval.models.model_kinds import ModelSpec, chat_spec, connect_model, parse_model
 from optimize_eval.models.under_test import ModelUnderTest
 from optimize_eval.run.preflight.checklist import examine
 from optimize_eval.run.preflight.examined import (
@@ -34,7 +34,7 @@ _NO_REPLY = "no reply"
 
 def examine_prompted(
     specs: Sequence[EvaluatorSpec],
-    models: Sequence[EvaluatorSpec],
+    models: Sequence[ModelSpec],
     material: Material,
     budget: float,
     *,
@@ -45,7 +45,7 @@ def examine_prompted(
     own = replace(material, calls=material.calls // len(models))
     replies: dict[str | None, str] = {}
     with hosted.held():
-        found = [_examine_model(replace(model, timeout=longest), own, extract, replies) for model in models]
+        found = [_examine_model(model.with_how(timeout=longest), own, extract, replies) for model in models]
         if replies:
             called = (spec for spec in specs if not isinstance(spec.target, Measure))  # which call nobody
             found += [examine(spec, _of_replies(spec, material, replies), budget) for spec in called]
@@ -53,12 +53,12 @@ def examine_prompted(
 
 
 def _examine_model(
-    model: EvaluatorSpec, material: Material, extract: str, replies: dict[str | None, str]
+    model: ModelSpec, material: Material, extract: str, replies: dict[str | None, str]
 ) -> Examined:
     """Send a model its first prompt, and keep what of its reply is scored."""
-    on = Examined(spec=model, material=material, until=0.0, parallel=material.slots, told=_NO_REPLY)
+    on = Examined(spec=model.as_caller, material=material, until=0.0, parallel=material.slots, told=_NO_REPLY)
     try:
-        with closing(connect_model(tasks_of(model).model, model)) as live:
+        with closing(connect_model(model)) as live:
             on.checks += _key(model)
             on.checks += _reply(on, live, extract, replies)
     except UsageError as error:
@@ -66,10 +66,10 @@ def _examine_model(
     return on
 
 
-def _key(model: EvaluatorSpec) -> Iterator[CheckOutcome]:
-    named = parse_model(tasks_of(model).model)
+def _key(model: ModelSpec) -> Iterator[CheckOutcome]:
+    named = parse_model(model.text)
     if not named.kind:
-        yield key_check("key", model_spec(named.rest, tasks_of(model)))
+        yield key_check("key", chat_spec(named.rest, model))
 
 
 def _reply(

@@ -15,6 +15,7 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.protocol import Payload
 from optimize_eval.evaluators.kind import Checks
 from optimize_eval.evaluators.kinds import kind_of
+from optimize_eval.models.model_kinds import ModelSpec
 from optimize_eval.run.preflight.examined import (
     AT_ONCE,
     CheckOutcome,
@@ -39,9 +40,7 @@ LEFT_OUT = "kept alive", "batches", "odd candidates"
 Replied = Trace | EvaluationError
 
 
-def examine_replies(
-    target: DefinedScorer, model: EvaluatorSpec, material: Material, budget: float
-) -> Examined:
+def examine_replies(target: DefinedScorer, model: ModelSpec, material: Material, budget: float) -> Examined:
     """Let a model reply to what scorers will be called about; a failure of the first reply ends it."""
     own = {
         split: tuple(payload for payload in payloads if payload.task_model == model.name)
@@ -49,7 +48,7 @@ def examine_replies(
     }
     calls = material.calls // len(target.models)
     examined = Examined(
-        spec=model,
+        spec=model.as_caller,
         material=replace(material, splits=own, calls=calls),
         until=time.monotonic() + budget,
         parallel=material.slots,
