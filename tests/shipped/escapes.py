@@ -234,6 +234,15 @@ SHORT = {  # these neither end nor change who runs them
     *(*FILES, *NETWORK, *SIGNALS, *KERNEL),
     *(*_BY_VALUES, *_BY_ERRORS),
 }
+ENDLESS = {  # these go on until their time is up, and had what they want long before
+    "orphan that holds the line",
+    "group of many",
+    "endless stderr",
+    "loop",
+    "deaf loop",
+    "deep recursion",
+    "sleep",
+}
 
 _MODULES = ("ctypes", "os", "socket", "sys")
 

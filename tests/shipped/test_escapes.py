@@ -18,6 +18,7 @@ import pytest
 from optimize_eval.base import shipped
 from tests.paths import EVALUATORS
 from tests.shipped.escapes import (
+    ENDLESS,
     FILES,
     FORGING,
     KERNEL,
@@ -59,7 +60,8 @@ def answers_of(
     short = [name for name in escapes if name in SHORT]
     ways = {
         "20": [short[start : start + _TOGETHER] for start in range(0, len(short), _TOGETHER)],
-        "0.5": [[name] for name in escapes if name not in SHORT],
+        "0.5": [[name] for name in escapes if name not in SHORT | ENDLESS],
+        "0.2": [[name] for name in escapes if name in ENDLESS],
     }
     said = []
     with a_world(shared, ordinary=ordinary) as world:
