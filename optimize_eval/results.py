@@ -15,7 +15,7 @@ from optimize_eval.findings import demands
 from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.gates import Gate
 from optimize_eval.findings.metric_rows import records_of
-from optimize_eval.findings.stored_summary import summarise_stored
+from optimize_eval.findings.stored_summary import Findings
 from optimize_eval.findings.summary_shape import Summary
 from optimize_eval.store.listing import state_of
 from optimize_eval.store.manifest import is_bench
@@ -87,7 +87,7 @@ class Run:
             return demands.recall_demands(run, self.summary)
         boards = {**self._boards}
         board = boards.pop("", None)
-        return demands.recall_board_demands(run, board, boards) if board else ()
+        return demands.recall_board_demands(self._findings, board, boards) if board else ()
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -97,7 +97,11 @@ class Run:
     @cached_property
     def summary(self) -> Summary:
         """Compute the summary from the journal, on first use."""
-        return self.computed or summarise_stored(self.records.run)
+        return self.computed or self._findings.summary
+
+    @cached_property
+    def _findings(self) -> Findings:
+        return Findings(run=self.records.run)
 
     @cached_property
     def boards(self) -> Mapping[str, Mapping[str, Any]]:

@@ -18,7 +18,7 @@ from optimize_eval.cli import gates, output
 from optimize_eval.findings.board_models import ranks_none
 from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.gates import Gate
-from optimize_eval.findings.stored_summary import unlike_keys
+from optimize_eval.findings.stored_summary import Findings, unlike_keys
 from optimize_eval.findings.summary_shape import Summary
 from optimize_eval.run.bench_boards import compute_again
 from optimize_eval.store.folder import LEADERBOARD, PROPOSALS, SUMMARY, holder
@@ -52,19 +52,19 @@ def _unfinished(run: StoredRun) -> str:
     return f"the run is not finished: {run.owed:,} of {run.layout.size:,} calls were not made{by}"
 
 
-def _of_board(run: StoredRun, board: Board | None) -> list[str]:
+def _of_board(findings: Findings, board: Board | None) -> list[str]:
     """Name what a leaderboard says otherwise than the journal, its sentences included."""
-    if board is None and is_bench(run.manifest) and not _unfinished(run) and not ranks_none(run):
+    run = findings.run
+    if board is None and is_bench(run.manifest) and not _unfinished(run) and not ranks_none(findings):
         return ["all of it is gone"]
-    again = compute_again(run, board) if board else None
+    again = compute_again(findings, board) if board else None
     stored = json.loads(files.load(run.folder / LEADERBOARD, files.OF_A_RUN)) if again else {}
     return unlike_keys(stored, again) if again else []
 
 
-def emit(
-    run: StoredRun, summary: Summary, judged: Sequence[Gate], *, as_json: bool, board: Board | None = None
-) -> None:
+def emit(findings: Findings, judged: Sequence[Gate], *, as_json: bool, board: Board | None = None) -> None:
     """Compare with what is stored, then let the script speak that shares no code with us."""
+    run, summary = findings.run, findings.summary
     folder, unfinished = run.folder, _unfinished(run)
     try:
         stored = dict(json.loads(files.load(folder / SUMMARY, files.OF_A_RUN)))
@@ -78,7 +78,7 @@ def emit(
     if unfinished:
         output.say(f"note: {unfinished}; what it has is checked")
     unlike = unlike_keys(stored, summary)
-    of_board = _of_board(run, board)
+    of_board = _of_board(findings, board)
     lines = [f"{key}: {SUMMARY} is not what the journal gives" for key in unlike]
     lines += [f"{key}: {LEADERBOARD} is not what the journal gives" for key in of_board]
     more = {"unfinished": unfinished} if unfinished else {}

@@ -19,7 +19,7 @@ from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.demands import Demands
 from optimize_eval.findings.gates import Gate
 from optimize_eval.findings.metric_rows import left_out, records_of
-from optimize_eval.findings.stored_summary import SomeExamples, summarise_stored
+from optimize_eval.findings.stored_summary import Findings, SomeExamples
 from optimize_eval.findings.summary_shape import FailureGroup, Summary
 from optimize_eval.reports import junit, markdown, row_formats
 from optimize_eval.reports.searched import beside_verdict, search_of, with_notes
@@ -103,8 +103,12 @@ class RunReport(Reported):
         return self.some is None and self.demands == Demands() and not self.has_other_numbers
 
     @cached_property
+    def findings(self) -> Findings:
+        return Findings(run=self.stored)
+
+    @cached_property
     def summary(self) -> Summary:
-        return self.some.summarise(self.stored) if self.some else summarise_stored(self.stored)
+        return self.some.summarise(self.stored) if self.some else self.findings.summary
 
     @cached_property
     def judged(self) -> Sequence[Gate]:
@@ -141,6 +145,7 @@ class RunReport(Reported):
 class BenchReport(Reported):
     """A bench: its leaderboards by the names of its own metrics, its own without one, and their gates."""
 
+    findings: Findings
     boards: Mapping[str, Board] = field(default_factory=dict)
     judged: tuple[Gate, ...] = ()
 
@@ -148,13 +153,13 @@ class BenchReport(Reported):
     def gates(self) -> Sequence[Gate]:
         """Give the gates that were given, else those that the bench had."""
         others = {**self.boards}
-        return self.judged or demands.recall_board_demands(self.stored, others.pop(""), others)
+        return self.judged or demands.recall_board_demands(self.findings, others.pop(""), others)
 
-    @cached_property
+    @property
     def summary(self) -> Summary | None:
         """Give the summary where a task in YAML has metrics; other boards say all that there is."""
         settings = self.stored.manifest.get("settings", {})
-        return summarise_stored(self.stored) if "tasks" in settings else None
+        return self.findings.summary if "tasks" in settings else None
 
     def as_run(self) -> RunReport:
         """Look at it as at a run, which it is while it has no board."""
@@ -395,7 +400,7 @@ def write_board(bench: BenchReport) -> None:
     def model(failures: FailureGroup) -> str:
         return name_of(failures.evaluator, failures.task_model, layout)
 
-    output.annotate(junit.lines(summarise_stored(bench.stored), bench.gates, model))
+    output.annotate(junit.lines(bench.findings.summary, bench.gates, model))
 
 
 def _append(text: str) -> None:

@@ -18,7 +18,6 @@ from typing import TypeVar
 
 from optimize_eval.base.errors import FailureKind
 from optimize_eval.base.frozen import frozen
-from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings.board_shapes import (
     BoardExample,
     CategoryScores,
@@ -27,12 +26,13 @@ from optimize_eval.findings.board_shapes import (
     TaskScores,
     TasksLikeThese,
 )
-from optimize_eval.findings.measures import Measures, mean_over, on_tasks_like_these, passes_of, passes_over
-from optimize_eval.findings.metric_rows import counts_as
-from optimize_eval.findings.scores import CellReading, Outcomes, Scores, joined_outcomes
+from optimize_eval.findings.cells import ReadCell
+from optimize_eval.findings.measures import EVERY, mean_over, on_tasks_like_these, passes_of, passes_over
+from optimize_eval.findings.scores import Outcomes, Scores, joined_outcomes
 from optimize_eval.findings.shapes import PassRates
+from optimize_eval.findings.stored_summary import Findings
 from optimize_eval.statistics.estimates import mean_of
-from optimize_eval.store.command_units import JournalRecord, Reader
+from optimize_eval.store.command_units import JournalRecord
 from optimize_eval.store.layout import Cell, Layout
 from optimize_eval.store.ledger import OWED
 from optimize_eval.store.manifest import Manifest, evaluators_of
@@ -98,15 +98,15 @@ class RanksNobody:
     why: str
 
 
-def unranked_in(run: StoredRun) -> Mapping[str, RanksNobody]:
+def unranked_in(findings: Findings) -> Mapping[str, RanksNobody]:
     """Find the splits that no board can be about."""
+    run = findings.run
     cells: dict[str, list[Cell]] = {cell.split: [] for cell in run.layout.cells}
     for model in benched_models(run):
         for split, cell in model.cells.items():
             cells[split].append(cell)
     checks = _quality_checks(run)
-    with run.reader(counts_as(run)) as reader:
-        reasons = {split: _why_none(run, theirs, checks, reader) for split, theirs in cells.items()}
+    reasons = {split: _why_none(findings, theirs, checks) for split, theirs in cells.items()}
     return {
         split.name: RanksNobody(evaluator=cells[split.name][0].evaluator, why=why)
         for split in run.layout.splits
@@ -114,12 +114,11 @@ def unranked_in(run: StoredRun) -> Mapping[str, RanksNobody]:
     }
 
 
-def _why_none(run: StoredRun, cells: Sequence[Cell], checks: Collection[str], reader: Reader) -> str:
+def _why_none(findings: Findings, cells: Sequence[Cell], checks: Collection[str]) -> str:
     if any(cell.evaluator in checks for cell in cells):
         return "has the purpose qa"
-    open_ended = (cell for cell in cells if run.layout.score_range(cell.evaluator) is ScoreRange.ANY)
-    is_off = any(_is_off(record) for cell in open_ended for _, record in reader.records(cell))
-    return "gives no numbers from 0 to 1" if is_off else ""
+    is_unit = all(findings.cell(cell).scores.is_unit for cell in cells)
+    return "" if is_unit else "gives no numbers from 0 to 1"
 
 
 def _quality_checks(run: StoredRun) -> Collection[str]:
@@ -134,16 +133,9 @@ def _quality_checks(run: StoredRun) -> Collection[str]:
     }
 
 
-def ranks_none(run: StoredRun) -> bool:
+def ranks_none(findings: Findings) -> bool:
     """Return True if no split of a bench can be on a board."""
-    return len(unranked_in(run)) == len(run.layout.splits)
-
-
-def _is_off(record: JournalRecord) -> bool:
-    if record["outcome"] != "scored":
-        return False
-    score: float | None = record["score"]
-    return score is None or not 0.0 <= score <= 1.0
+    return len(unranked_in(findings)) == len(findings.run.layout.splits)
 
 
 def is_owed(run: StoredRun, model: BenchedModel) -> bool:
@@ -228,17 +220,6 @@ class CountedTask:
         return by_example[self.places]
 
 
-@frozen
-class FileOutcomes:
-    """What one model did with one file, by example."""
-
-    scores: Scores
-    seconds: Sequence[Sequence[float]]  # of scored calls
-    kinds: Sequence[Counter[str]]  # of failures
-    records: Sequence[Sequence[JournalRecord]]  # by repeat, where predictions are wanted
-    measures: Measures
-
-
 def tasks_of(
     files: Sequence[TaskFile], layout: Layout, left_out: Collection[str] = ()
 ) -> Iterator[CountedTask]:
@@ -255,54 +236,36 @@ def tasks_of(
             yield CountedTask(name=file.name, file=file, split=split.name, places=slice(0, len(file.tasks)))
 
 
-def read_outcomes(reader: Reader, cell: Cell, layout: Layout, *, with_records: bool) -> FileOutcomes:
-    lines = layout.split(cell.split).lines
-    score_range = layout.score_range(cell.evaluator)
-    reading = CellReading(cell, lines, layout.repeats, score_range)
-    measures = Measures(len(lines), layout.repeats, score_range)
-    seconds: list[list[float]] = [[] for _ in lines]
-    kinds: list[Counter[str]] = [Counter() for _ in lines]
-    records: list[list[JournalRecord]] = [[] for _ in lines]
-    for place, record in reader.records(cell):
-        reading.take(place, record)
-        example = place // layout.repeats
-        if record["outcome"] == "scored":
-            seconds[example].append(record["seconds"])
-            measures.take(example, record)
-        elif record["outcome"] == "failed":
-            kinds[example][record["kind"]] += 1
-        if with_records:
-            records[example].append(record)
-    return FileOutcomes(
-        scores=reading.done(), seconds=seconds, kinds=kinds, records=records, measures=measures
-    )
+Said = tuple[str, Prediction]  # what became of a call, and what was said in it
 
 
-def example_of(name: str, line: int | None, records: Sequence[JournalRecord], mean: float) -> BoardExample:
+def example_of(name: str, line: int | None, said: Sequence[Said], mean: float) -> BoardExample:
     """Give an example's prediction and score, or why it has none; of several repeats each."""
-    every = tuple(_prediction(record) for record in records)
-    outcomes = [record["outcome"] for record in records]
-    first = next((outcomes.index(one) for one in ("scored", "failed") if one in outcomes), 0)
+    outcomes, every = zip(*said, strict=True)
+    first = every[next((outcomes.index(one) for one in ("scored", "failed") if one in outcomes), 0)]
     return BoardExample(
         id=name,
         prompt="",
-        prediction=every[first].prediction,
+        prediction=first.prediction,
         targets=(),
         score=None if math.isnan(mean) else mean,
         line=line,
-        error=every[first].error,
-        skip=every[first].skip,
+        error=first.error,
+        skip=first.skip,
         predictions=every if len(every) > 1 else (),
     )
 
 
-def _prediction(record: JournalRecord) -> Prediction:
-    return Prediction(
+def said_in(record: JournalRecord) -> Said:
+    """Keep of a record what a board has of examples."""
+    outcome = record["outcome"]
+    prediction = Prediction(
         prediction=record.get("side_info", {}).get("prediction"),
         score=record.get("score"),
         error=record.get("kind"),
-        skip=record.get("message") if record["outcome"] == "skipped" else None,
+        skip=record.get("message") if outcome == "skipped" else None,
     )
+    return outcome, prediction
 
 
 ByExample = Sequence[float]  # not a number where there is no score
@@ -319,7 +282,7 @@ class RankedModel:
 def model_of(
     name: str,
     tasks: Sequence[CountedTask],
-    files: Mapping[str, FileOutcomes],
+    files: Mapping[str, ReadCell],
     metric: str | None,
     *,
     with_examples: bool,
@@ -348,7 +311,7 @@ def model_of(
 def _scores_of(
     name: str,
     entries: tuple[TaskScores, ...],
-    files: Sequence[FileOutcomes],
+    files: Sequence[ReadCell],
     not_run: tuple[str, ...],
     *,
     means: Sequence[Sequence[float]],
@@ -379,7 +342,7 @@ def _scores_of(
         coverage=scored / (scored + errors.total()) if scored or errors else 1.0,
         timeouts=errors[FailureKind.TIMEOUT],
         errors=dict(errors),
-        latency_ms=_milliseconds([calls for file in files for calls in file.seconds]),
+        latency_ms=_milliseconds([taken for file in files for taken in file.scores.seconds_of(EVERY)]),
         not_run=not_run,
         cut_off=sum(counts.cut_off for counts in replies),
         with_thoughts=sum(counts.with_thoughts for counts in replies),
@@ -392,14 +355,14 @@ def _scores_of(
     )
 
 
-def _pass_rates(tasks: Sequence[CountedTask], files: Mapping[str, FileOutcomes]) -> tuple[PassRates, ...]:
+def _pass_rates(tasks: Sequence[CountedTask], files: Mapping[str, ReadCell]) -> tuple[PassRates, ...]:
     repeats = [files[task.split].measures.repeats(task.places) for task in tasks]
     return passes_over(repeats)
 
 
-def _task(task: CountedTask, file: FileOutcomes, metric: str, *, with_examples: bool) -> TaskScores:
+def _task(task: CountedTask, file: ReadCell, metric: str, *, with_examples: bool) -> TaskScores:
     scores = [value for value in task.of(file.scores.means) if not math.isnan(value)]
-    errors = sum(task.of(file.kinds), Counter[str]())
+    errors, seconds = file.scores.kinds_of(task.places), file.scores.seconds_of(task.places)
     mean = mean_of(scores, is_unit=True)
     return TaskScores(
         task=task.name,
@@ -407,7 +370,7 @@ def _task(task: CountedTask, file: FileOutcomes, metric: str, *, with_examples: 
         score=mean.mean,
         correct=round(math.fsum(scores)),
         total=task.size,
-        latency_ms=_milliseconds(task.of(file.seconds)),
+        latency_ms=_milliseconds(seconds),
         metric_id=metric,
         category=task.items[0].category,
         path=task.file.path,
@@ -418,7 +381,7 @@ def _task(task: CountedTask, file: FileOutcomes, metric: str, *, with_examples: 
         n=mean.n,
         lower_bound=mean_of([low for low in task.of(_lows(file.scores)) if not math.isnan(low)]).mean,
         perfect=scores.count(1.0),
-        scored=sum(map(len, task.of(file.seconds))),
+        scored=len(seconds),
         failed=errors.total(),
         skipped=sum(task.of(file.scores.skipped_calls)),
         skipped_examples=_skipped_in(task, file.scores),
@@ -443,10 +406,10 @@ def _named(task: TaskScores, evaluator: str, known: KnownTasks) -> TaskScores:
     )
 
 
-def _examples(task: CountedTask, file: FileOutcomes) -> Iterator[BoardExample]:
-    parts = task.items, task.of(file.records), task.of(file.scores.means)
-    for item, records, mean in zip(*parts, strict=True):
-        whole = example_of(item.id, item.line, records, mean)
+def _examples(task: CountedTask, file: ReadCell) -> Iterator[BoardExample]:
+    parts = task.items, task.of(file.kept), task.of(file.scores.means)
+    for item, said, mean in zip(*parts, strict=True):
+        whole = example_of(item.id, item.line, said, mean)
         yield replace(whole, prompt=item.prompt, targets=item.targets)
 
 
@@ -501,7 +464,6 @@ def _elsewhere(tasks: Sequence[Sequence[float]]) -> TasksLikeThese | None:
     return TasksLikeThese(se=mean.se, ci=mean.ci, method=mean.method, tasks=mean.n)
 
 
-def _milliseconds(seconds: Sequence[Sequence[float]]) -> float | None:
+def _milliseconds(seconds: Sequence[float]) -> float | None:
     """Average how long scored calls took."""
-    taken = [one for of_example in seconds for one in of_example]
-    return round(math.fsum(taken) / len(taken) * 1000, 3) if taken else None
+    return round(math.fsum(seconds) / len(seconds) * 1000, 3) if seconds else None

@@ -23,7 +23,6 @@ from optimize_eval.findings.board_models import (
     known_tasks,
     model_names,
     model_of,
-    read_outcomes,
     tasks_of,
     unranked_in,
 )
@@ -40,10 +39,9 @@ from optimize_eval.findings.comparison import (
 )
 from optimize_eval.findings.documents import from_dict
 from optimize_eval.findings.measures import compare_by_task, doubts_of_models
-from optimize_eval.findings.metric_rows import counts_as
 from optimize_eval.findings.rows import AMONG_BOTH, about_rules, score_difference, too_few, why_no_lead
 from optimize_eval.findings.shapes import OverAllRows, ScoreDifference
-from optimize_eval.findings.stored_summary import doubts_about_code, doubts_about_rules
+from optimize_eval.findings.stored_summary import Findings, doubts_about_code, doubts_about_rules
 from optimize_eval.findings.summary_shape import Conclusion, Point, SpendingTotals
 from optimize_eval.findings.wording import count, interval, number, p_value, percent, signed
 from optimize_eval.statistics.paired import PairedDifference
@@ -215,7 +213,7 @@ def _failures(model: ModelScores) -> str:
 
 
 def board_of(
-    run: StoredRun,
+    findings: Findings,
     files: Sequence[TaskFile],
     models: Sequence[BenchedModel],
     *,
@@ -227,10 +225,11 @@ def board_of(
 
     `metric` names who scored in place of a task's metric.
     """
-    left_out = {} if metric else unranked_in(run)
+    run = findings.run
+    left_out = {} if metric else unranked_in(findings)
     models = [model.without(left_out) for model in models]
     tasks = list(tasks_of(files, run.layout, left_out))
-    every = list(_models(run, tasks, models, metric, with_examples=include_per_example))
+    every = list(_models(findings, tasks, models, metric, with_examples=include_per_example))
     pairs = _pairs(every, tasks, run.layout.seed)
     changed = [model.name for model in models if model.has_changed]
     ranked = [
@@ -262,21 +261,17 @@ def board_of(
 
 
 def _models(
-    run: StoredRun,
+    findings: Findings,
     tasks: Sequence[CountedTask],
     models: Sequence[BenchedModel],
     metric: str | None,
     *,
     with_examples: bool,
 ) -> Iterator[RankedModel]:
-    layout, known = run.layout, known_tasks(run.manifest, run.layout)
-    with run.reader(counts_as(run)) as reader:
-        for model in models:
-            files = {
-                split: read_outcomes(reader, cell, layout, with_records=with_examples)
-                for split, cell in model.cells.items()
-            }
-            yield model_of(model.name, tasks, files, metric, with_examples=with_examples, known=known)
+    known = known_tasks(findings.run.manifest, findings.run.layout)
+    for model in models:
+        files = {split: findings.cell(cell) for split, cell in model.cells.items()}
+        yield model_of(model.name, tasks, files, metric, with_examples=with_examples, known=known)
 
 
 def _left_out(run: StoredRun, unranked: Mapping[str, RanksNobody]) -> Iterator[TaskLeftOut]:

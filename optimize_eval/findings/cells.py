@@ -4,9 +4,9 @@ Calls of examples that leaked are made and recorded like all others, so another 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.comparison import CellFamily
@@ -17,7 +17,7 @@ from optimize_eval.findings.shapes import SideInfoEntry
 from optimize_eval.findings.side_info import Latency, SideInfo
 from optimize_eval.findings.summary_shape import KEPT, LEAKED, PART, RECORDED, Leakage, LeakedExample, Like
 from optimize_eval.store.command_units import JournalRecord
-from optimize_eval.store.layout import Cell, Layout, LeakedRow, Split
+from optimize_eval.store.layout import Cell, CellName, Layout, LeakedRow, Split
 
 
 class RecordsByCell(Protocol):
@@ -28,44 +28,70 @@ class RecordsByCell(Protocol):
     ) -> Iterable[tuple[int, JournalRecord]]: ...
 
 
+Keep = Callable[[JournalRecord], Any]  # what is kept of each record besides, by example
+
+
+@frozen
+class ReadCell:
+    """What the records of one cell come to."""
+
+    scores: Scores
+    measures: Measures
+    kept: Sequence[Sequence[Any]] = ()
+
+
 @frozen
 class ReadCells:
     """What the records of all cells come to; copies among a split's lines are joined to clusters."""
 
     layout: Layout
     splits: Mapping[str, Split]
-    scores: dict[tuple[CellFamily, str], Scores] = field(default_factory=dict)
+    keep: Keep | None = None
     side_info: list[SideInfoEntry] = field(default_factory=list)
     latency: Latency = field(default_factory=Latency)
-    measures: list[tuple[Cell, Measures]] = field(default_factory=list)
+    by_name: dict[CellName, ReadCell] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, layout: Layout, records: RecordsByCell) -> "ReadCells":
-        cells = cls(layout=layout, splits={split.name: with_copies_joined(split) for split in layout.splits})
+    def read(cls, layout: Layout, records: RecordsByCell, keep: Keep | None = None) -> "ReadCells":
+        splits = {split.name: with_copies_joined(split) for split in layout.splits}
+        cells = cls(layout=layout, splits=splits, keep=keep)
         for cell in layout.cells:
             cells._take(cell, records(cell))
         return cells
 
+    @property
+    def scores(self) -> dict[tuple[CellFamily, str], Scores]:
+        """Give the scores by what is compared, and by candidate."""
+        return {
+            (CellFamily(cell.evaluator, cell.task_model, cell.split), cell.candidate): read.scores
+            for cell, read in zip(self.layout.cells, self.by_name.values(), strict=True)
+        }
+
     def measured(self) -> MeasuredCells:
         """Give what there is of each measure."""
         return of_cells(
-            [(measured_in(cell), one, self.splits[cell.split].clusters) for cell, one in self.measures]
+            [
+                (measured_in(cell), read.measures, self.splits[cell.split].clusters)
+                for cell, read in zip(self.layout.cells, self.by_name.values(), strict=True)
+            ]
         )
 
     def _take(self, cell: Cell, records: Iterable[tuple[int, JournalRecord]]) -> None:
         lines = self.splits[cell.split].lines
-        repeats = self.layout.repeats
+        repeats, keep = self.layout.repeats, self.keep
         reading = CellReading(cell, lines, repeats, self.layout.score_range(cell.evaluator))
         side_info = SideInfo()
         measures = Measures(len(lines), repeats, self.layout.score_range(cell.evaluator))
+        kept: list[list[Any]] = [[] for _ in lines] if keep else []
         for place, record in records:
             reading.take(place, record)
             self.latency.take(cell, record)
             if record["outcome"] == "scored":
                 side_info.take(record, lines[place // repeats])
                 measures.take(place // repeats, record)
-        self.measures.append((cell, measures))
-        self.scores[CellFamily(cell.evaluator, cell.task_model, cell.split), cell.candidate] = reading.done()
+            if keep:
+                kept[place // repeats].append(keep(record))
+        self.by_name[cell[:4]] = ReadCell(scores=reading.done(), measures=measures, kept=kept)
         self.side_info.append(side_info.entry(measured_in(cell)))
 
 

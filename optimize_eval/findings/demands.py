@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from optimize_eval.findings.board_shapes import Board, ModelScores
     from optimize_eval.findings.gates import Bound, Gate, TaskBound
     from optimize_eval.findings.regression_gates import BoardBound
+    from optimize_eval.findings.stored_summary import Findings
     from optimize_eval.findings.summary_shape import Summary
 
 
@@ -241,56 +242,57 @@ def read_before_calls(
 
 
 def judged(
-    wanted: BoardDemands, stored: StoredRun, board: "Board | None", others: "Mapping[str, Board]" = _NONE
+    wanted: BoardDemands, findings: "Findings", board: "Board | None", others: "Mapping[str, Board]" = _NONE
 ) -> "tuple[Gate, ...]":
     """Hold a bench against demands; one that has no board yet meets none of them."""
     if wanted == BoardDemands():
         return ()
+    stored = findings.run
     if board is None and (stored.owed or wanted.bounds or wanted.before):
         return _incomplete(stored)
     if board is None:
-        return tuple(_of_tasks(wanted, stored))
+        return tuple(_of_tasks(wanted, findings))
     from optimize_eval.findings.stored_boards import with_examples  # noqa: PLC0415  see BoardDemands
 
-    judged = wanted.judge(with_examples(board, stored) if wanted.before else board, others)
-    return (*judged, *_of_tasks(wanted, stored))
+    judged = wanted.judge(with_examples(board, findings) if wanted.before else board, others)
+    return (*judged, *_of_tasks(wanted, findings))
 
 
-def _of_tasks(wanted: BoardDemands, stored: StoredRun) -> "Iterator[Gate]":
+def _of_tasks(wanted: BoardDemands, findings: "Findings") -> "Iterator[Gate]":
     if wanted.of_tasks:
         from optimize_eval.findings.gates import task_gates  # noqa: PLC0415  see BoardDemands
-        from optimize_eval.findings.stored_summary import summarise_stored  # noqa: PLC0415
 
-        yield from task_gates(summarise_stored(stored), wanted.of_tasks)
+        yield from task_gates(findings.summary, wanted.of_tasks)
 
 
 def judged_by_options(
-    stored: StoredRun,
+    findings: "Findings",
     board: "Board | None",
     others: "Mapping[str, Board]",
     fail_under: Sequence[str] | None,
     against: str | None,
 ) -> "tuple[Gate, ...]":
     """Hold a bench on disk against the gates of a command."""
+    stored = findings.run
     settings = stored.manifest.get("settings", {})
     known = task_bounds(fail_under or (), settings, stored.layout, of_bench=True)
     if board is None and not stored.owed and known.keys() == {*(fail_under or ())} and against is None:
-        return judged(BoardDemands(of_tasks=tuple(known.values())), stored, None)
+        return judged(BoardDemands(of_tasks=tuple(known.values())), findings, None)
     if board is None:
         return _incomplete(stored) if fail_under or against is not None else ()
-    return judged(read_board_demands(board, fail_under, against, [*others], known), stored, board, others)
+    return judged(read_board_demands(board, fail_under, against, [*others], known), findings, board, others)
 
 
 def recall_board_demands(
-    stored: StoredRun, board: "Board", others: "Mapping[str, Board]"
+    findings: "Findings", board: "Board", others: "Mapping[str, Board]"
 ) -> "tuple[Gate, ...]":
     """Judge the demands that the bench's own command had; what they name may be gone by now."""
     from optimize_eval.findings.gates import Gate  # noqa: PLC0415  see BoardDemands
 
-    kept = stored.manifest.get("settings", {}).get("gates", {})
+    kept = findings.run.manifest.get("settings", {}).get("gates", {})
     try:
         options = kept.get("fail_under"), kept.get("no_regression_against")
-        return judged_by_options(stored, board, others, *options)
+        return judged_by_options(findings, board, others, *options)
     except (OptimizeEvalError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
         reason = error.message if isinstance(error, OptimizeEvalError) else "run.json was edited"
         return (Gate(name="gates", is_met=False, text=f"the gates cannot be judged any more: {reason}"),)

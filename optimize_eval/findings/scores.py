@@ -126,6 +126,10 @@ class Scores(Outcomes):
     failures: Sequence[Failures]
     skips: Sequence[Skips]
     within_sd: float | None
+    seconds: Values  # of scored calls, by unit
+    kinds: Sequence[int]  # of failures, by unit: their numbers in `kind_names`, of which the first is none
+    kind_names: Sequence[str]
+    is_unit: bool  # whether all scores are from 0 to 1, be others allowed or not
 
     @property
     def coverage(self) -> float | None:
@@ -135,6 +139,19 @@ class Scores(Outcomes):
     def has_only_skips(self, example: int) -> bool:
         """Return True if every call of an example was skipped."""
         return self.skipped_calls[example] * len(self.means) == self.cell.size
+
+    def seconds_of(self, examples: slice) -> list[float]:
+        """List how long the scored calls of some examples took."""
+        return [seconds for seconds in self.seconds[self._units(examples)] if not math.isnan(seconds)]
+
+    def kinds_of(self, examples: slice) -> Counter[str]:
+        """Count the failures of some examples by their kinds."""
+        return Counter(self.kind_names[kind] for kind in self.kinds[self._units(examples)] if kind)
+
+    def _units(self, examples: slice) -> slice:
+        start, stop, _ = examples.indices(len(self.means))
+        repeats = self.cell.size // len(self.means)
+        return slice(start * repeats, stop * repeats)
 
 
 class CellReading:
@@ -156,16 +173,25 @@ class CellReading:
         self._skips: dict[bool, Skips] = {}  # whether by rules
         self._outcomes: Counter[str] = Counter()
         self._failures: dict[tuple[str, str], Failures] = {}
+        self._kinds = array("I", [0]) * cell.size
+        self._kind_names = {"": 0}
+        self._seconds = array("d", [UNKNOWN]) * cell.size
+        self._is_unit = True
 
     def take(self, place: int, record: JournalRecord) -> None:
         example = place // self._repeats
         outcome = record["outcome"]
         self._outcomes[outcome] += 1
         if outcome == "scored":
-            if record["score"] is not None:  # a label may stand in its place
-                self._scores[example].append(record["score"])
+            score: float | None = record["score"]
+            self._seconds[place] = record["seconds"]
+            if score is not None:  # a label may stand in its place
+                self._scores[example].append(score)
+            if not self._has_ends and (score is None or not 0.0 <= score <= 1.0):
+                self._is_unit = False
         elif outcome == "failed":
             self._failed[example] += 1
+            self._kinds[place] = self._kind_names.setdefault(record["kind"], len(self._kind_names))
             self._take_failure(record, self._lines[example])
         else:
             self._skipped[example] += 1
@@ -192,6 +218,10 @@ class CellReading:
             is_ruled_by_outcome=self._by_outcome,
             skips=tuple(self._skips.values()),
             within_sd=within_sd(self._scores) if self._repeats > 1 else None,
+            seconds=self._seconds,
+            kinds=self._kinds,
+            kind_names=[*self._kind_names],
+            is_unit=self._is_unit,
         )
 
     def _take_left_out(self, example: int, record: JournalRecord) -> None:

@@ -17,14 +17,14 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.findings import board_shapes
 from optimize_eval.findings.board_models import (
     BenchedModel,
-    FileOutcomes,
     benched_models,
     example_of,
     is_owed,
-    read_outcomes,
+    said_in,
 )
 from optimize_eval.findings.board_shapes import Board, BoardExample, ModelScores
-from optimize_eval.findings.metric_rows import counts_as
+from optimize_eval.findings.cells import ReadCell
+from optimize_eval.findings.stored_summary import Findings
 from optimize_eval.store.folder import BOARDS, LEADERBOARD, MANIFEST, read_manifest
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.manifest import BeforeRelease, Manifest, NotARun, is_bench
@@ -138,17 +138,30 @@ def load_with_examples(path: str) -> Board:
     """Load a board; that of a bench's folder with its examples."""
     if not is_bench_folder(path):
         return load_board(path)
-    return with_examples(load_own_board(path), open_stored(path))
+    board, run = load_own_board(path), open_stored(path)
+    return board if has_examples(board) else with_examples(board, Findings(run=run))
 
 
-def with_examples(board: Board, run: StoredRun) -> Board:
+def has_examples(board: Board) -> bool:
+    return all(task.per_example for model in board.models for task in model.tasks)
+
+
+def has_some_examples(board: Board) -> bool:
+    return any(task.per_example for model in board.models for task in model.tasks)
+
+
+def with_examples(board: Board, findings: Findings) -> Board:
     """Put into each task of a board what the run's journal has of its examples, if it has none."""
-    if all(task.per_example for model in board.models for task in model.tasks):
+    if has_examples(board):
         return board
+    run = findings.run
+    findings = findings if findings.keep else Findings(run=run, keep=said_in)
     try:
         places = list(_places(board, run.layout))
         benched = {model.name: model for model in benched_models(run)}
-        models = tuple(_with_examples(model, run, benched[model.adapter], places) for model in board.models)
+        models = tuple(
+            _with_examples(model, findings, benched[model.adapter], places) for model in board.models
+        )
     except (LookupError, TypeError, ValueError):  # somebody edited it
         raise UsageError(f"{run.folder / LEADERBOARD} is not as bench wrote it", hint=ANEW) from None
     return replace(board, models=models)
@@ -167,14 +180,10 @@ def _places(board: Board, layout: Layout) -> Iterator[_TaskPlace]:
 
 
 def _with_examples(
-    model: ModelScores, run: StoredRun, benched: BenchedModel, places: list[_TaskPlace]
+    model: ModelScores, findings: Findings, benched: BenchedModel, places: list[_TaskPlace]
 ) -> ModelScores:
-    layout = run.layout
-    with run.reader(counts_as(run)) as reader:
-        files = {
-            split: read_outcomes(reader, cell, layout, with_records=True)
-            for split, cell in benched.cells.items()
-        }
+    layout = findings.run.layout
+    files = {split: findings.cell(cell) for split, cell in benched.cells.items()}
     tasks = [
         replace(task, per_example=tuple(_examples(files[name], layout.split(name).lines, examples)))
         for task, (name, examples) in zip(model.tasks, places, strict=True)
@@ -182,10 +191,10 @@ def _with_examples(
     return replace(model, tasks=tuple(tasks))
 
 
-def _examples(file: FileOutcomes, lines: tuple[int | None, ...], examples: slice) -> Iterator[BoardExample]:
-    parts = lines[examples], file.records[examples], file.scores.means[examples]
-    for line, records, mean in zip(*parts, strict=True):
-        yield example_of(f"line {line}", line, records, mean)
+def _examples(file: ReadCell, lines: tuple[int | None, ...], examples: slice) -> Iterator[BoardExample]:
+    parts = lines[examples], file.kept[examples], file.scores.means[examples]
+    for line, said, mean in zip(*parts, strict=True):
+        yield example_of(f"line {line}", line, said, mean)
 
 
 def stored_board(stored: StoredRun) -> Board | None:

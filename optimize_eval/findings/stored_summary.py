@@ -8,21 +8,23 @@ Which examples these are is decided elsewhere; nothing of this is ever written t
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from optimize_eval.base import files
-from optimize_eval.base.frozen import frozen
+from optimize_eval.base.frozen import Remembers, frozen
+from optimize_eval.findings.cells import Keep, ReadCell, ReadCells
 from optimize_eval.findings.documents import from_dict
 from optimize_eval.findings.measures import judges_of
 from optimize_eval.findings.metric_rows import counts_as, metrics_of, records_of
-from optimize_eval.findings.summary import additions_left_out, summarise, without
+from optimize_eval.findings.summary import additions_left_out, summarise, summarise_and_keep, without
 from optimize_eval.findings.summary_shape import SCHEMA, Point, Selected, SpendingTotals, Summary, Verdict
 from optimize_eval.findings.tried import Corrections, corrections_in
 from optimize_eval.findings.verdict import after_search
 from optimize_eval.store.folder import JOURNAL, SUMMARY
-from optimize_eval.store.layout import Layout
+from optimize_eval.store.layout import Cell, Layout
 from optimize_eval.store.manifest import CHOSEN_AFTER, SEARCHED, Manifest, SearchedRun
 from optimize_eval.store.opened_run import JournalEnd, StoredRun, fits, journal_end
 from optimize_eval.store.records import Records, RunRecord
@@ -37,14 +39,51 @@ _DATED = {RULES_SINCE: "the rules of {task} that leave rows out", METRICS_SINCE:
 _TOLD_ALONE = {"timestamp", "settings", "files", "task_errors"}  # of a board
 
 
+@frozen
+class Findings(Remembers):
+    """What the records of a run come to, each read once, on first use: the summary, and the cells of it.
+
+    `keep` says what is kept of each record besides numbers.
+    """
+
+    run: StoredRun
+    keep: Keep | None = None
+
+    @property
+    def summary(self) -> Summary:
+        return self._read[0]
+
+    @property
+    def cells(self) -> ReadCells:
+        return self._read[1]
+
+    @cached_property
+    def _read(self) -> tuple[Summary, ReadCells]:
+        return _read(self.run, self.keep)
+
+    def cell(self, cell: Cell) -> ReadCell:
+        """Give what a cell comes to, be it one of an addition that the summary leaves out."""
+        if known := self.cells.by_name.get(cell[:4]):
+            return known
+        with self.run.reader(counts_as(self.run)) as reader:
+            layout = replace(self.run.layout, evaluators=(cell.evaluator,))
+            return ReadCells.read(layout, reader.records, self.keep).by_name[cell[:4]]
+
+
 def summarise_stored(run: StoredRun) -> Summary:
     """Compute the summary of a run on disk."""
+    return Findings(run=run).summary
+
+
+def _read(run: StoredRun, keep: Keep | None) -> tuple[Summary, ReadCells]:
     left_out = additions_left_out(run)
     layout = without(run.layout, left_out)
     changed = run.ledger.of(layout).changed
     with run.reader(counts_as(run)) as reader:
         judges, tried = judges_of(run.manifest), corrections_in(run, layout)
-        summary = summarise(layout, reader.records, changed, left_out, judges, tried)
+        summary, cells = summarise_and_keep(
+            layout, reader.records, changed, left_out, judges, tried, keep=keep
+        )
     spent = run.ledger.ledger.spending.to_dict()
     totals = from_dict(SpendingTotals, spent) if spent else None
     settings = run.manifest.get("settings", {})
@@ -55,11 +94,9 @@ def summarise_stored(run: StoredRun) -> Summary:
         summary, verdict=verdict, spent=totals, metrics=metrics_of(run, layout), journal=_end(run)
     )
     whole = replace(whole, verdict=without_rules(whole) or _chosen_by_results(whole, run.manifest) or verdict)
-    return (
-        replace(whole, verdict=after_search(whole, searched, layout))
-        if (searched := search_of(run))
-        else whole
-    )
+    if searched := search_of(run):
+        whole = replace(whole, verdict=after_search(whole, searched, layout))
+    return whole, cells
 
 
 def _end(run: StoredRun) -> JournalEnd | None:

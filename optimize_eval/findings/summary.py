@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings.against import Against, model_pairs
-from optimize_eval.findings.cells import Counted, ReadCells, RecordsByCell, counted_in, leakage_of
+from optimize_eval.findings.cells import Counted, Keep, ReadCells, RecordsByCell, counted_in, leakage_of
 from optimize_eval.findings.comparison import MOST_PAIRS, CellFamily, Held, gap_between
 from optimize_eval.findings.doubts import points_about_repeats, points_about_skips
 from optimize_eval.findings.rows import (
@@ -112,20 +112,38 @@ def summarise(
     additions that the layout does not have; `judges` are the models of evaluators that are some; `tried` is
     what else was tried.
     """
+    return summarise_and_keep(layout, records, changed, left_out, judges, tried)[0]
+
+
+def summarise_and_keep(
+    layout: Layout,
+    records: RecordsByCell,
+    changed: Iterable[str] = (),
+    left_out: Sequence[LeftOut] = (),
+    judges: Mapping[str, str] = MappingProxyType({}),
+    tried: Corrections = NOTHING,
+    *,
+    keep: Keep | None = None,
+) -> tuple[Summary, ReadCells]:
+    """Compute the same, and give the cells that it is of, with what is to be kept of their records."""
     told = {name: judges[name] for name in layout.evaluators if name in judges}
     counted = counted_in(layout)
-    summing = _Summing(counted.layout, counted.reading(records), tried, leakage_of(layout))
-    return summing.summary(sorted(changed), left_out, told, counted)
+    reading = counted.reading(records)
+    cells = ReadCells.read(counted.layout, reading, keep)
+    summing = _Summing(cells, reading, tried, leakage_of(layout))
+    return summing.summary(sorted(changed), left_out, told, counted), cells
 
 
 class _Summing:
     """A run's cells, read, and what is made of them."""
 
-    def __init__(self, layout: Layout, records: RecordsByCell, tried: Corrections, leakage: Leakages) -> None:
-        self._layout = layout
+    def __init__(
+        self, cells: ReadCells, records: RecordsByCell, tried: Corrections, leakage: Leakages
+    ) -> None:
+        self._layout = layout = cells.layout
         self._leakage = leakage
         self._records = records
-        self._cells = cells = ReadCells.read(layout, records)
+        self._cells = cells
         self._splits, self._scores = cells.splits, cells.scores
         self._against = Against(
             layout=layout,

@@ -21,10 +21,11 @@ from optimize_eval.data.candidates import THE_PROMPT
 from optimize_eval.data.selection import EVERYTHING, Selection, parse_selection
 from optimize_eval.evaluators.kinds import identify, kind_of, parse_evaluators
 from optimize_eval.evaluators.task_kind import NO_OWN, scorer_spec
-from optimize_eval.findings.board_models import benched_models
+from optimize_eval.findings.board_models import benched_models, said_in
 from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.boards import expected_board
 from optimize_eval.findings.demands import NO_GATES, BoardDemands, GateOptions, judged, read_before_calls
+from optimize_eval.findings.stored_summary import Findings
 from optimize_eval.models.model_kinds import ModelSpec, Tasks, tasks_of
 from optimize_eval.run.bench_boards import drop_outdated, make_board, note_unranked, path_of
 from optimize_eval.run.bench_files import chosen, load_task_files, split_of
@@ -346,17 +347,20 @@ def carry_out_bench(prepared: PreparedBench, host: Host, *, include_per_example:
         _drop_boards(prepared)
         called = _call(prepared, stored, host)
         examine(stored, lambda: plan, host.say, sandbox=level_of(plan.specs))
-        summary = summarise(stored)
-        board = _board(prepared, stored, include_per_example=include_per_example)
-        note_unranked(stored, host.say)
+        keeps_examples = include_per_example or prepared.demands.before is not None
+        findings = summarise(stored, said_in if keeps_examples else None)
+        board = _board(prepared, findings, include_per_example=include_per_example)
+        note_unranked(findings, host.say)
         metrics = prepared.own if board else ()
         scored = score_by(metrics, prepared.folder, prepared.files, prepared.handling, host)
     others = {name: own.board for name, own in scored.items() if own.board}
     boards = {"": board, **others} if board else {}
     calls = called, *(metric.called for metric in scored.values())
-    gates = judged(prepared.demands, stored, board, others)
+    gates = judged(prepared.demands, findings, board, others)
     off = tuple(words for metric in scored.values() for words in metric.off_scale)
-    return Finished(stored=stored, summary=summary, calls=calls, boards=boards, gates=gates, off_scale=off)
+    return Finished(
+        stored=stored, summary=findings.summary, calls=calls, boards=boards, gates=gates, off_scale=off
+    )
 
 
 def _drop_boards(prepared: PreparedBench) -> None:
@@ -373,11 +377,11 @@ def _call(prepared: PreparedBench, stored: StoredRun, host: Host) -> CallSpan:
     return called
 
 
-def _board(prepared: PreparedBench, stored: StoredRun, *, include_per_example: bool) -> Board | None:
+def _board(prepared: PreparedBench, findings: Findings, *, include_per_example: bool) -> Board | None:
     return make_board(
-        stored,
+        findings,
         prepared.files,
-        benched_models(stored),
+        benched_models(findings.run),
         prepared.folder / LEADERBOARD,
         settings=prepared.settings,
         include_per_example=include_per_example,

@@ -7,7 +7,8 @@ from typing import Any
 from optimize_eval.findings.board_models import BenchedModel, benched_models, is_owed, ranks_none, unranked_in
 from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.boards import board_of
-from optimize_eval.findings.stored_boards import STEM
+from optimize_eval.findings.stored_boards import STEM, has_some_examples
+from optimize_eval.findings.stored_summary import Findings
 from optimize_eval.run.host import Say
 from optimize_eval.store.folder import BOARDS, LEADERBOARD, OUTPUTS, write_json
 from optimize_eval.store.layout import Split
@@ -20,7 +21,7 @@ _NOTHING_OF_IT = Split(name="", lines=(), sha256=())  # of a file whose tasks we
 
 
 def make_board(
-    stored: StoredRun,
+    findings: Findings,
     files: Sequence[TaskFile],
     models: Sequence[BenchedModel],
     path: Path,
@@ -30,41 +31,42 @@ def make_board(
     include_per_example: bool = False,
 ) -> Board | None:
     """Make and keep the leaderboard of models; None while calls are owed, or where no task ranks them."""
-    if any(is_owed(stored, model) for model in models) or (metric is None and ranks_none(stored)):
+    if any(is_owed(findings.run, model) for model in models) or (metric is None and ranks_none(findings)):
         return None
     board = board_of(
-        stored, files, models, settings=settings, metric=metric, include_per_example=include_per_example
+        findings, files, models, settings=settings, metric=metric, include_per_example=include_per_example
     )
     write_json(path, board.to_dict())
     return board
 
 
-def made_again(stored: StoredRun, before: Board) -> Board | None:
+def made_again(findings: Findings, before: Board) -> Board | None:
     """Make and keep a bench's board again of what its folder has, and of the board that it had."""
-    board = compute_again(stored, before)
+    board = compute_again(findings, before)
     if board:
-        write_json(stored.folder / LEADERBOARD, board.to_dict())
+        write_json(findings.run.folder / LEADERBOARD, board.to_dict())
     return board
 
 
-def compute_again(stored: StoredRun, before: Board) -> Board | None:
+def compute_again(findings: Findings, before: Board) -> Board | None:
     """Compute a board of the journal; the board that there was tells its files and settings alone."""
+    stored = findings.run
     models = benched_models(stored)
-    if any(is_owed(stored, model) for model in models) or ranks_none(stored):
+    if any(is_owed(stored, model) for model in models) or ranks_none(findings):
         return None
     return board_of(
-        stored,
+        findings,
         list(_files_of(before, stored)),
         models,
         settings=before.settings,
-        include_per_example=any(task.per_example for model in before.models for task in model.tasks),
+        include_per_example=has_some_examples(before),
     )
 
 
-def note_unranked(stored: StoredRun, say: Say) -> None:
+def note_unranked(findings: Findings, say: Say) -> None:
     """Say which scorers rank nobody; where there is a board, it says so itself, too."""
-    if unranked := unranked_in(stored):
-        who = "no model is ranked" if ranks_none(stored) else f"the board is without {', '.join(unranked)}"
+    if unranked := unranked_in(findings):
+        who = "no model is ranked" if ranks_none(findings) else f"the board is without {', '.join(unranked)}"
         say(f"note: {who}: {'; '.join(f'{one.evaluator} {one.why}' for one in unranked.values())}")
 
 

@@ -25,7 +25,9 @@ from optimize_eval.store.tried import note_beside, note_shown
 
 if TYPE_CHECKING:
     from optimize_eval.findings.board_shapes import Board
+    from optimize_eval.findings.cells import Keep
     from optimize_eval.findings.gates import Gate
+    from optimize_eval.findings.stored_summary import Findings
     from optimize_eval.findings.summary_shape import Summary
 
 
@@ -121,17 +123,18 @@ def call(
     return replace(called, rechecked=rechecked)
 
 
-def summarise(run: StoredRun) -> "Summary":
+def summarise(run: StoredRun, keep: "Keep | None" = None) -> "Findings":
     """Compute the summary from the journal, and write it beside it; what it shows is noted there."""
-    from optimize_eval.findings.stored_summary import summarise_stored  # noqa: PLC0415  a plain --help needs no statistics
+    from optimize_eval.findings.stored_summary import Findings  # noqa: PLC0415  a plain --help needs no statistics
     from optimize_eval.findings.tried import shown_by  # noqa: PLC0415  see above
 
     run.note_counts()
     note_beside(run)
-    summary = summarise_stored(run)
+    findings = Findings(run=run, keep=keep)
+    summary = findings.summary
     note_shown(run, shown_by(run, summary))  # before it is shown: what a kill leaves counts one too many
     write_json(run.folder / SUMMARY, summary.to_dict())
-    return summary
+    return findings
 
 
 def off_scale(

@@ -8,8 +8,9 @@ from types import MappingProxyType
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.evaluators.kinds import identify, named_apart
-from optimize_eval.findings.board_models import ranks_none
-from optimize_eval.findings.stored_boards import stored_board
+from optimize_eval.findings.board_models import ranks_none, said_in
+from optimize_eval.findings.stored_boards import has_some_examples, stored_board
+from optimize_eval.findings.stored_summary import Findings
 from optimize_eval.run.bench_boards import made_again, note_unranked
 from optimize_eval.run.bench_files import defined_files
 from optimize_eval.run.calls import Finished, summarise
@@ -70,16 +71,16 @@ def remeasure(
         planned = partial(_planned, stored, known, moved, candidates, lists)
         before = stored_board(stored) if is_bench(stored.manifest) else None
         stored = with_tasks_of(stored, known, planned, say, has_timeout=has_timeout)
-        summary = summarise(stored)
-        board = made_again(stored, before) if before else None
+        findings = summarise(stored, said_in if before and has_some_examples(before) else None)
+        board = made_again(findings, before) if before else None
         if is_bench(stored.manifest):
-            _note_board(stored, say, is_there=board is not None)
-    return Finished(stored=stored, summary=summary, calls=(), boards={"": board} if board else {})
+            _note_board(findings, say, is_there=board is not None)
+    return Finished(stored=stored, summary=findings.summary, calls=(), boards={"": board} if board else {})
 
 
-def _note_board(stored: StoredRun, say: Say, *, is_there: bool) -> None:
-    note_unranked(stored, say)
-    if not (is_there or stored.owed or ranks_none(stored)):
+def _note_board(findings: Findings, say: Say, *, is_there: bool) -> None:
+    note_unranked(findings, say)
+    if not (is_there or findings.run.owed or ranks_none(findings)):
         say("note: the bench has no board any more; its own command makes it again and calls no model")
 
 

@@ -22,6 +22,7 @@ from optimize_eval.data.candidates import Candidate
 from optimize_eval.evaluators.task_kind import stored_spec
 from optimize_eval.findings.board_models import models_scored_by
 from optimize_eval.findings.board_shapes import Board
+from optimize_eval.findings.stored_summary import Findings
 from optimize_eval.run.bench_boards import make_board, path_of
 from optimize_eval.run.bench_files import files_again, readings_of
 from optimize_eval.run.calls import CallSpan, Finished, call, off_scale, reachable, summarise
@@ -74,11 +75,11 @@ class Bench:
         readings = readings_of(run.manifest, self._files)
         return replace(plan_again(specs, run.manifest, readings, texts), by_model=True)
 
-    def board(self, run: StoredRun, evaluator: str) -> Board | None:
+    def board(self, findings: Findings, evaluator: str) -> Board | None:
         """Make a leaderboard by the new scores, which `evaluator` gave."""
         settings = {**self._manifest["settings"], "scorer": self._name}
-        models = models_scored_by(run, evaluator)
-        return make_board(run, self._files, models, self.path, settings=settings, metric=self._name)
+        models = models_scored_by(findings.run, evaluator)
+        return make_board(findings, self._files, models, self.path, settings=settings, metric=self._name)
 
 
 def _note_same_models(run: StoredRun, say: Say) -> None:
@@ -159,8 +160,9 @@ def carry_out_rescoring(prepared: Rescoring, handling: Handling, host: Host) -> 
         if called.plan is None:
             _note_done(settled, host.say)
         stored = with_tasks_of(stored, settled.specs, planned, host.say, has_timeout=prepared.has_timeout)
-        summary = summarise(stored)
-        board = bench.board(stored, settled.specs[0].name) if bench else None
+        findings = summarise(stored)
+        summary = findings.summary
+        board = bench.board(findings, settled.specs[0].name) if bench else None
     return Finished(
         stored=stored,
         summary=summary,
@@ -202,8 +204,8 @@ def _score_by(
     settled = settle(run, bench.wanted)
     planned = partial(bench.plan, run, settled.specs)
     run, called = _called(run, settled, planned, handling, host)
-    summary, names = summarise(run), [spec.name for spec in settled.specs]
-    return Own(bench.board(run, names[0]), called, off_scale(summary, names, run.layout))
+    findings, names = summarise(run), [spec.name for spec in settled.specs]
+    return Own(bench.board(findings, names[0]), called, off_scale(findings.summary, names, run.layout))
 
 
 def _called(

@@ -299,7 +299,7 @@ def carry_out(prepared: Prepared, host: Host, *, recheck: int | None = None) -> 
         settings = handling.settings(plan)
         called = call(plan, stored, settings, host, again=recheck, connecting=connecting)
         examine(stored, lambda: plan, host.say, sandbox=level_of(plan.specs))
-        summary = summarise(stored)
+        summary = summarise(stored).summary
     gates = prepared.demands.judge(stored, summary)
     off = off_scale(summary, plan.layout.evaluators)
     return Finished(stored=stored, summary=summary, calls=(called,), gates=gates, off_scale=off)

@@ -105,7 +105,7 @@ def sweep_finalists(
         settings = replace(handling.settings(prepared.plan), demands_each=False)
         called = call(prepared.plan, stored, settings, host, connecting=handing_over)
         examine(stored, lambda: prepared.plan, host.say, sandbox=level_of(prepared.plan.specs))
-        summary = summarise(stored)
+        summary = summarise(stored).summary
     return Finished(stored=stored, summary=summary, calls=(called,))
 
 

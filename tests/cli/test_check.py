@@ -17,8 +17,9 @@ from optimize_eval.audit.leaderboard import expected_boards
 from optimize_eval.audit.summary import expected
 from optimize_eval.cli.checked import NOT_CHECKED
 from optimize_eval.cli.checked_search import unlike_paths
+from optimize_eval.findings.board_models import said_in
 from optimize_eval.findings.stored_boards import load_own_board
-from optimize_eval.findings.stored_summary import summarise_stored, unlike_keys
+from optimize_eval.findings.stored_summary import Findings, summarise_stored, unlike_keys
 from optimize_eval.run.bench_boards import compute_again
 from optimize_eval.search.result_again import make_again
 from optimize_eval.store import journal
@@ -153,7 +154,7 @@ def test_every_number_of_repeats_and_rules_is_derived_by_separate_code(cli: Cli,
 
 def test_every_leaf_of_a_leaderboard_is_checked_but_what_only_it_knows(benched: Path) -> None:
     document = orjson.loads((benched / "leaderboard.json").read_bytes())
-    again = compute_again(open_stored(benched), load_own_board(str(benched)))
+    again = compute_again(Findings(run=open_stored(benched), keep=said_in), load_own_board(str(benched)))
     known = {name for name in NOT_CHECKED if " " not in name}
     assert {way for way in unnamed(document, again) if not known & {*way}} == set()
 

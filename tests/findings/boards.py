@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.findings.board_models import benched_models
+from optimize_eval.findings.board_models import benched_models, said_in
 from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.boards import board_of
+from optimize_eval.findings.stored_summary import Findings
 from optimize_eval.reports.terminal.leaderboard import render
 from optimize_eval.store.opened_run import open_stored
 from optimize_eval.tasks import Task, TaskFile
@@ -38,7 +39,8 @@ def board_and_folder(
     told = categories or {}
     files = [_file(name, len(got), told.get(name)) for name, got in next(iter(models.values())).items()]
     stored = open_stored(run.write(folder))
-    found = board_of(stored, files, benched_models(stored), settings={}, **settings)
+    keep = said_in if settings.get("include_per_example") else None
+    found = board_of(Findings(run=stored, keep=keep), files, benched_models(stored), settings={}, **settings)
     return found.to_dict(), folder
 
 

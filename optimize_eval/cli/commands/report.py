@@ -15,8 +15,9 @@ from optimize_eval.cli.named_runs import choose_run
 from optimize_eval.config.compared import ChoiceOptions, MovedSplitOptions, RunGateOptions
 from optimize_eval.config.printing import PrintOptions
 from optimize_eval.findings import demands
-from optimize_eval.findings.stored_boards import ANEW, own_boards, stored_board
-from optimize_eval.findings.stored_summary import summarise_stored
+from optimize_eval.findings.board_models import said_in
+from optimize_eval.findings.stored_boards import ANEW, has_some_examples, own_boards, stored_board
+from optimize_eval.findings.stored_summary import Findings
 from optimize_eval.store.folder import LEADERBOARD
 from optimize_eval.store.manifest import is_bench
 from optimize_eval.store.opened_run import StoredRun, open_stored, say_unnamed, with_everything
@@ -142,9 +143,8 @@ def _demands(stored: StoredRun, demanded: RunGateOptions) -> demands.Demands:
 
 
 def _report_run(reported: RunReport, name: FormatName, *, check: bool, for_step: bool) -> None:
-    stored = reported.stored
     if check:
-        checked.emit(stored, reported.summary, reported.judged, as_json=name is FormatName.JSON)
+        checked.emit(reported.findings, reported.judged, as_json=name is FormatName.JSON)
     else:
         FORMATS[name].of_run(reported)
     if for_step:
@@ -166,11 +166,14 @@ def _report_bench(
     gates.refuse_gap(demanded.max_gap)
     gates.refuse_margin(demanded.margin)
     board, others = stored_board(stored), own_boards(stored)
+    keeps_examples = demanded.no_regression_against is not None or bool(board and has_some_examples(board))
+    findings = Findings(run=stored, keep=said_in if keeps_examples else None)
     judged = demands.judged_by_options(
-        stored, board, others, demanded.fail_under, demanded.no_regression_against
+        findings, board, others, demanded.fail_under, demanded.no_regression_against
     )
     bench = BenchReport(
         stored=stored,
+        findings=findings,
         page=look,
         records=laid_out,
         boards={"": board, **others} if board else {},
@@ -178,7 +181,7 @@ def _report_bench(
     )
     if check:
         is_json = name is FormatName.JSON
-        checked.emit(stored, summarise_stored(stored), judged, as_json=is_json, board=board)
+        checked.emit(findings, judged, as_json=is_json, board=board)
     else:
         _emit_bench(bench, name)
     if for_step:
