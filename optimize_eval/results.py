@@ -11,8 +11,8 @@ from typing import Any
 
 from optimize_eval.base import endings
 from optimize_eval.base.frozen import frozen
-from optimize_eval.findings import demands
 from optimize_eval.findings.board_shapes import Board
+from optimize_eval.findings.demands import recall_board_demands, recall_demands
 from optimize_eval.findings.gates import Gate
 from optimize_eval.findings.metric_rows import records_of
 from optimize_eval.findings.stored_summary import Findings
@@ -84,10 +84,10 @@ class Run:
         if self.ending:
             return self.ending.gates
         if not is_bench(run.manifest):
-            return demands.recall_demands(run, self.summary)
+            return recall_demands(run, self.summary)
         boards = {**self._boards}
         board = boards.pop("", None)
-        return demands.recall_board_demands(self._findings, board, boards) if board else ()
+        return recall_board_demands(self._findings, board, boards) if board else ()
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -1,10 +1,9 @@
 """TOML read with a reason and a place for every error."""
 
 import re
-import tomllib
 from typing import Any
 
-_PLACE = re.compile(r"(.*) \(at line (\d+), column (\d+)\)", re.DOTALL)
+_PLACE = r"(?s)(.*) \(at line (\d+), column (\d+)\)"
 _MOST_DIGITS = 4300  # Python's own limit for text to integer
 
 
@@ -20,10 +19,12 @@ class TomlFault(ValueError):
 
 def loads(text: str) -> dict[str, Any]:
     """Decode a document or raise TomlFault."""
+    import tomllib  # noqa: PLC0415  most commands read none, and it costs 2 ms
+
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        match = _PLACE.fullmatch(str(error))
+        match = re.fullmatch(_PLACE, str(error))
         raise (
             TomlFault(match[1], int(match[2]), int(match[3])) if match else TomlFault(str(error))
         ) from None

@@ -7,7 +7,7 @@ from typing import Any
 from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
 from optimize_eval.data.candidates import THE_PROMPT, THE_TASK
-from optimize_eval.findings.forecast import ASKED, Forecast, Like, Reach, forecast, like_of
+from optimize_eval.findings.forecast import ASKED, Forecast, Like, Reach, forecast, like_of, margin_forecasts
 from optimize_eval.findings.wording import count, percent
 from optimize_eval.reports.text import wrapped
 from optimize_eval.run.opening import reusable
@@ -183,8 +183,6 @@ def _margins(layout: Layout, like: Like | None) -> dict[str, Any]:
     """Tell what the margins take, where there are some."""
     if not layout.margins:
         return {}
-    from optimize_eval.findings.margin_forecast import margin_forecasts  # noqa: PLC0415  most runs have none
-
     return {"margins": [asdict(one) for one in margin_forecasts(layout, like)]}
 
 

@@ -15,7 +15,7 @@ from optimize_eval.base.secrets import mask
 from optimize_eval.cli import gates, output
 from optimize_eval.cli.interrupts import Interrupted
 from optimize_eval.findings.documents import to_dict
-from optimize_eval.findings.rows import failed_in_short
+from optimize_eval.findings.wording import failed_in_short
 from optimize_eval.run import ending
 from optimize_eval.run.calls import Finished
 
@@ -42,7 +42,7 @@ def show(
         }
         output.emit_json(document)
     elif quiet:
-        output.emit(f"{summary.verdict.text}{failed_in_short(summary)}\n{folder}")
+        output.emit(f"{summary.verdict.text}{failed_in_short(summary.rows)}\n{folder}")
     else:
         _show_summary(finished, has_out=has_out)
 

@@ -13,10 +13,9 @@ import typer
 from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import gates, leaderboards, output, searches
 from optimize_eval.cli.pages import PageOptions, write_page
-from optimize_eval.findings import demands
 from optimize_eval.findings.board_models import name_of
 from optimize_eval.findings.board_shapes import Board
-from optimize_eval.findings.demands import Demands
+from optimize_eval.findings.demands import Demands, recall_board_demands, recall_demands
 from optimize_eval.findings.gates import Gate
 from optimize_eval.findings.metric_rows import left_out, records_of
 from optimize_eval.findings.stored_summary import Findings, SomeExamples
@@ -87,7 +86,7 @@ class Reported:
 class RunReport(Reported):
     """A run: its summary, its gates, the search that it ended."""
 
-    demands: Demands = field(default_factory=Demands)
+    demands: Demands | None = None
     some: SomeExamples | None = None
     is_by_cell: bool = False  # its parts were not all called with the same examples
     has_other_numbers: bool = False  # a margin, or a step's summary, is not that of summary.json
@@ -100,7 +99,7 @@ class RunReport(Reported):
 
     @property
     def needs_no_numbers(self) -> bool:
-        return self.some is None and self.demands == Demands() and not self.has_other_numbers
+        return self.some is None and self.demands is None and not self.has_other_numbers
 
     @cached_property
     def findings(self) -> Findings:
@@ -115,7 +114,7 @@ class RunReport(Reported):
         """Judge the gates that were given."""
         if self.of_a_bench is not None:
             return self.of_a_bench
-        return () if self.demands == Demands() else self.demands.judge(self.stored, self.summary)
+        return self.demands.judge(self.stored, self.summary) if self.demands else ()
 
     @property
     def gates(self) -> Sequence[Gate]:
@@ -126,7 +125,7 @@ class RunReport(Reported):
 
     @property
     def recalled(self) -> Sequence[Gate]:
-        return demands.recall_demands(self.stored, self.summary)
+        return recall_demands(self.stored, self.summary)
 
     @property
     def search(self) -> Mapping[str, Any] | None:
@@ -153,7 +152,7 @@ class BenchReport(Reported):
     def gates(self) -> Sequence[Gate]:
         """Give the gates that were given, else those that the bench had."""
         others = {**self.boards}
-        return self.judged or demands.recall_board_demands(self.findings, others.pop(""), others)
+        return self.judged or recall_board_demands(self.findings, others.pop(""), others)
 
     @property
     def summary(self) -> Summary | None:

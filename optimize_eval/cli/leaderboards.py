@@ -8,8 +8,8 @@ from typing import Any
 from optimize_eval.cli import output
 from optimize_eval.findings import documents
 from optimize_eval.findings.board_shapes import SCHEMA, Board, scorers_on
-from optimize_eval.findings.rows import short_of
 from optimize_eval.findings.summary_shape import Summary
+from optimize_eval.findings.wording import failures_in_short
 from optimize_eval.reports import metric_tables
 from optimize_eval.reports.terminal import leaderboard
 from optimize_eval.reports.terminal.summary import failures_of, head
@@ -47,7 +47,7 @@ def tell(
 
 def _failed_on(board: Board) -> str:
     failed = {model.adapter: model.failed for model in board.models if model.failed}
-    return short_of(failed, sum(model.scored + model.failed for model in board.models))
+    return failures_in_short(failed, sum(model.scored + model.failed for model in board.models))
 
 
 def metrics_in(summary: Summary | None) -> dict[str, Any]:

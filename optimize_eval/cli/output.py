@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from optimize_eval.base.errors import DataError, OptimizeEvalError
 from optimize_eval.reports.inert import inert, inert_json
-from optimize_eval.reports.text import Paint, marked, painted, plain, unmarked
+from optimize_eval.reports.paint import Paint, marked, painted, plain, unmarked
 
 _T = TypeVar("_T")
 

@@ -41,9 +41,9 @@ def carry_out(
     elif written and Destination(written).is_stdout:  # which is the candidate's alone
         output.say(document["verdict"]["text"])
     elif quiet:
-        from optimize_eval.findings.rows import failed_in_short  # noqa: PLC0415  see optimize
+        from optimize_eval.findings.wording import failed_in_short  # noqa: PLC0415  see optimize
 
-        failed = failed_in_short(done.finished.summary) if done.finished else ""
+        failed = failed_in_short(done.finished.summary.rows) if done.finished else ""
         output.emit(f"{document['verdict']['text']}{failed}\n{task.folder}")
     else:
         from optimize_eval.reports.terminal.search import render  # noqa: PLC0415  only for people

@@ -32,6 +32,7 @@ from optimize_eval.data.likeness import (
     flatten,
     likeness,
     take_apart,
+    values_and_copies,
 )
 
 Overlaps = Mapping[
@@ -73,8 +74,6 @@ def _add(digest: Any, name: str, rows: Sequence[Example]) -> None:
 def _overlap(
     seen: Mapping[str, Sequence[Example]], rows: Sequence[Example], without: Sequence[str]
 ) -> dict[str, Any]:
-    from optimize_eval.data.likeness import values_and_copies  # noqa: PLC0415  most sessions know it
-
     leaks, (values, copies) = sorted(_leaks(seen, rows)), values_and_copies(rows, without)
     return {
         "leaks": [list(row) for row in leaks],

@@ -19,7 +19,8 @@ from optimize_eval.base.wrong_answers import describe
 from optimize_eval.findings import documents
 from optimize_eval.findings.documents import FLAT, IF_ANY, from_dict
 from optimize_eval.findings.shapes import CorpusBleu, PassRates, ScoreDifference
-from optimize_eval.findings.summary_shape import Conclusion, SpendingTotals
+from optimize_eval.findings.spending import SpendingTotals
+from optimize_eval.findings.summary_shape import Conclusion
 from optimize_eval.statistics.estimates import Interval
 
 SCHEMA = "leaderboard.v1"

@@ -41,8 +41,9 @@ from optimize_eval.findings.documents import from_dict
 from optimize_eval.findings.measures import compare_by_task, doubts_of_models
 from optimize_eval.findings.rows import AMONG_BOTH, about_rules, score_difference, too_few, why_no_lead
 from optimize_eval.findings.shapes import OverAllRows, ScoreDifference
+from optimize_eval.findings.spending import SpendingTotals
 from optimize_eval.findings.stored_summary import Findings, doubts_about_code, doubts_about_rules
-from optimize_eval.findings.summary_shape import Conclusion, Point, SpendingTotals
+from optimize_eval.findings.summary_shape import Conclusion, Point
 from optimize_eval.findings.wording import count, interval, number, p_value, percent, signed
 from optimize_eval.statistics.paired import PairedDifference
 from optimize_eval.statistics.power import ALPHA

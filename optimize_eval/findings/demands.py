@@ -4,76 +4,59 @@ What a gate is, and whether one is met, is decided in gates and regression_gates
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
 
 from optimize_eval.base.errors import OptimizeEvalError, UsageError
 from optimize_eval.base.frozen import frozen
+from optimize_eval.findings import diff_boards, regression_gates
+from optimize_eval.findings.board_shapes import Board, ModelScores, by_name
+from optimize_eval.findings.diff_runs import compare_runs
+from optimize_eval.findings.gates import (
+    Bound,
+    Gate,
+    TaskBound,
+    check_gap,
+    completeness,
+    gates_of,
+    parse_bound,
+    task_bounds,
+    task_gates,
+)
+from optimize_eval.findings.stored_boards import folder_if_bench, load_with_examples, with_examples
+from optimize_eval.findings.stored_summary import Findings
+from optimize_eval.findings.summary_shape import LEAKED, Summary
 from optimize_eval.findings.wording import count
-from optimize_eval.store.folder import LEADERBOARD, MANIFEST
-from optimize_eval.store.layout import Layout
+from optimize_eval.store.beside import check_comparable, of_same_bytes
 from optimize_eval.store.manifest import CHOSEN_AFTER, Manifest, additions_of, is_bench, layout_of
 from optimize_eval.store.opened_run import StoredRun, open_stored
-
-if TYPE_CHECKING:
-    from optimize_eval.findings.board_shapes import Board, ModelScores
-    from optimize_eval.findings.gates import Bound, Gate, TaskBound
-    from optimize_eval.findings.regression_gates import BoardBound
-    from optimize_eval.findings.stored_summary import Findings
-    from optimize_eval.findings.summary_shape import Summary
-
-
-@frozen
-class GateOptions:
-    """The options that demand something, of a run or of a bench."""
-
-    fail_under: Sequence[str] = ()
-    max_gap: float | None = None
-    no_regression_against: str | None = None
-
-    def kept(self) -> dict[str, Any]:
-        """Make what run.json keeps, so that a later report can show what became of the gates."""
-        found = {name: value for name, value in asdict(self).items() if value}
-        return {"gates": found} if found else {}
-
-
-NO_GATES = GateOptions()
 
 
 @frozen
 class Demands:
     """What a run has to reach."""
 
-    bounds: "tuple[Bound, ...]" = ()
-    of_tasks: "tuple[TaskBound, ...]" = ()
+    bounds: tuple[Bound, ...] = ()
+    of_tasks: tuple[TaskBound, ...] = ()
     max_gap: float | None = None
     before: StoredRun | None = None
 
-    def judge(self, run: StoredRun, summary: "Summary") -> "tuple[Gate, ...]":
+    def judge(self, run: StoredRun, summary: Summary) -> tuple[Gate, ...]:
         """Hold a run against the demands; one that is not complete meets none of them."""
-        if self == Demands():
-            return ()
-        from optimize_eval.findings.diff_runs import compare_runs  # noqa: PLC0415
-        from optimize_eval.findings.gates import completeness, gates_of  # noqa: PLC0415  a plain --help judges nothing
-        from optimize_eval.findings.regression_gates import nothing_to_compare, regression_gates  # noqa: PLC0415
-        from optimize_eval.findings.summary_shape import LEAKED  # noqa: PLC0415
-        from optimize_eval.store.beside import of_same_bytes  # noqa: PLC0415
-
-        found: list[Gate] = []
-        if self.of_tasks:
-            from optimize_eval.findings.gates import task_gates  # noqa: PLC0415
-
-            found += task_gates(summary, self.of_tasks)
+        found = [*task_gates(summary, self.of_tasks)]
         if self.before:
             added = {one["name"] for one in additions_of(self.before.manifest)}
             same = of_same_bytes(self.before.manifest, run.manifest)
             leakage = summary.leakage.get(summary.decided_on)
             if leakage and leakage.state == LEAKED:
-                found.append(nothing_to_compare(self.before.folder, summary.decided_on, leakage))
+                found.append(
+                    regression_gates.nothing_to_compare(self.before.folder, summary.decided_on, leakage)
+                )
             else:
-                found += regression_gates(compare_runs(self.before, run, force=False), added, same)
+                found += regression_gates.regression_gates(
+                    compare_runs(self.before, run, force=False), added, same
+                )
         gates = (*completeness(summary), *gates_of(summary, self.bounds, self.max_gap), *found)
         steps = summary.tried.steps if summary.tried else 0
         if not steps:
@@ -92,15 +75,11 @@ def read_demands(
     *,
     margins: Mapping[str, float] | None = None,
     is_before_calls: bool = False,
-) -> Demands:
+) -> Demands | None:
     """Read the demands, which must fit the run of a manifest; before calls, those that cannot be decided."""
     if not fail_under and max_gap is None and against is None:
-        return Demands()
+        return None
     _refuse_results_as_inputs(manifest, folder)
-    from optimize_eval.findings.gates import check_gap, parse_bound  # noqa: PLC0415  see Demands
-    from optimize_eval.findings.regression_gates import check_can_decide  # noqa: PLC0415
-    from optimize_eval.store.beside import check_comparable, of_same_bytes  # noqa: PLC0415
-
     layout = layout_of(manifest)
     if max_gap is not None:
         check_gap(layout, max_gap)
@@ -111,7 +90,7 @@ def read_demands(
         check_comparable(before, manifest, folder)
     if before and is_before_calls:
         wanted = layout if margins is None else replace(layout, margins=margins)
-        check_can_decide(before.layout, wanted, of_same_bytes(before.manifest, manifest))
+        regression_gates.check_can_decide(before.layout, wanted, of_same_bytes(before.manifest, manifest))
     of_tasks = task_bounds(fail_under or (), manifest.get("settings", {}), layout)
     bounds = tuple(parse_bound(text, layout) for text in fail_under or () if text not in of_tasks)
     return Demands(bounds=bounds, of_tasks=tuple(of_tasks.values()), max_gap=max_gap, before=before)
@@ -126,82 +105,52 @@ def _refuse_results_as_inputs(manifest: Manifest, folder: Path) -> None:
         )
 
 
-def task_bounds(
-    texts: Sequence[str], settings: Mapping[str, Any], layout: Layout, *, of_bench: bool = False
-) -> "dict[str, TaskBound]":
-    """Find the bounds that are of metrics, and of a bench's scorers; only tasks in YAML have these."""
-    if "tasks" not in settings:
-        return {}
-    from optimize_eval.findings.gates import bounds_in  # noqa: PLC0415  see Demands
-
-    return bounds_in(texts, settings, layout, of_bench=of_bench)
-
-
-def margins_of(texts: Sequence[str] | None, layout: Layout) -> dict[str, float]:
-    """Read the margins; none without the option."""
-    if not texts:
-        return {}
-    from optimize_eval.findings.forecast import parse_margins  # noqa: PLC0415  see Demands
-
-    return parse_margins(texts, layout)
-
-
-def set_margins(run: StoredRun, texts: Sequence[str] | None) -> None:
-    """Let a report look at a run with margins of its own, where some are given."""
-    if texts:
-        run.set_margins(margins_of(texts, run.layout))
-
-
-def recall_demands(run: StoredRun, summary: "Summary") -> "tuple[Gate, ...]":
+def recall_demands(run: StoredRun, summary: Summary) -> tuple[Gate, ...]:
     """Judge the demands that the run's own command had; what they name may be gone by now."""
     said = run.manifest.get("settings", {}).get("gates", {})
     try:
         given = said.get("fail_under"), said.get("max_gap"), said.get("no_regression_against")
-        return read_demands(run.manifest, run.folder, *given).judge(run, summary)
+        demands = read_demands(run.manifest, run.folder, *given)
+        return demands.judge(run, summary) if demands else ()
     except (OptimizeEvalError, AttributeError, OSError, TypeError, ValueError) as error:
-        from optimize_eval.findings.gates import Gate  # noqa: PLC0415  see Demands
-
         reason = error.message if isinstance(error, OptimizeEvalError) else "run.json was edited"
         return (Gate(name="gates", is_met=False, text=f"the gates cannot be judged any more: {reason}"),)
 
 
-_NONE: "Mapping[str, Board]" = MappingProxyType({})
+_NONE: Mapping[str, Board] = MappingProxyType({})
 
 
 @frozen
 class BoardDemands:
     """What a leaderboard has to reach."""
 
-    bounds: "tuple[BoardBound, ...]" = ()
-    of_tasks: "tuple[TaskBound, ...]" = ()  # in YAML
-    before: "Board | None" = None
+    bounds: tuple[regression_gates.BoardBound, ...] = ()
+    of_tasks: tuple[TaskBound, ...] = ()  # in YAML
+    before: Board | None = None
     against: str = ""
 
-    def judge(self, board: "Board", others: "Mapping[str, Board]" = _NONE) -> "tuple[Gate, ...]":
+    def judge(self, board: Board, others: Mapping[str, Board] = _NONE) -> tuple[Gate, ...]:
         """Hold a board, with its examples where they are known, against the demands.
 
         `others` are the boards of own metrics by their names.
         """
-        from optimize_eval.findings import regression_gates  # noqa: PLC0415  most benches have no gates
-        from optimize_eval.findings.diff_boards import compare_boards  # noqa: PLC0415
-
         if self == BoardDemands():
             return ()
         regressions: Iterable[Gate] = ()
         if self.before:
             regressions = regression_gates.board_regression_gates(
-                compare_boards(self.before, board), self.before, self.against
+                diff_boards.compare_boards(self.before, board), self.before, self.against
             )
         bounded = regression_gates.bound_gates(_models(board, others), self.bounds)
         return (*regression_gates.unchanged(board, ""), *bounded, *regressions)
 
 
 def read_board_demands(
-    expected: "Board",
+    expected: Board,
     fail_under: Sequence[str] | None,
     against: str | None,
     metrics: Sequence[str] = (),
-    known: "Mapping[str, TaskBound]" = MappingProxyType({}),
+    known: Mapping[str, TaskBound] = MappingProxyType({}),
 ) -> BoardDemands:
     """Read the demands, which must fit a board, of which no more has to be known than its names.
 
@@ -209,41 +158,35 @@ def read_board_demands(
     """
     if not fail_under and against is None:
         return BoardDemands()
-    from optimize_eval.findings.board_shapes import by_name  # noqa: PLC0415  see BoardDemands
-    from optimize_eval.findings.diff_boards import check_comparable  # noqa: PLC0415
-    from optimize_eval.findings.regression_gates import parse_bound  # noqa: PLC0415
-    from optimize_eval.findings.stored_boards import load_with_examples  # noqa: PLC0415
-
     models = [*_models(expected, dict.fromkeys(metrics, expected))]
     ranked, left = by_name(expected.models[0].tasks), [one.task for one in expected.left_out]
     scorers = [task.evaluator for task in ranked.values() if task.evaluator]
     own = [text for text in fail_under or () if text not in known]
-    bounds = tuple(parse_bound(text, models, [*ranked, *left], scorers) for text in own)
+    bounds = tuple(regression_gates.parse_bound(text, models, [*ranked, *left], scorers) for text in own)
     if against is None:
         return BoardDemands(bounds=bounds, of_tasks=tuple(known.values()))
-    before = load_with_examples(place_of(against))
-    check_comparable(before, expected)
+    before = load_with_examples(folder_if_bench(against))
+    diff_boards.check_comparable(before, expected)
     return BoardDemands(bounds=bounds, of_tasks=tuple(known.values()), before=before, against=against)
 
 
 def read_before_calls(
-    expected: "Board",
-    options: GateOptions,
+    expected: Board,
+    fail_under: Sequence[str],
+    against: str | None,
     metrics: Sequence[str],
-    known: "Mapping[str, TaskBound]" = MappingProxyType({}),
+    known: Mapping[str, TaskBound] = MappingProxyType({}),
 ) -> BoardDemands:
     """Read the demands, and refuse those that cannot be decided."""
-    wanted = read_board_demands(expected, options.fail_under, options.no_regression_against, metrics, known)
+    wanted = read_board_demands(expected, fail_under, against, metrics, known)
     if wanted.before:
-        from optimize_eval.findings.regression_gates import check_boards_can_decide  # noqa: PLC0415  see BoardDemands
-
-        check_boards_can_decide(wanted.before, expected)
+        regression_gates.check_boards_can_decide(wanted.before, expected)
     return wanted
 
 
 def judged(
-    wanted: BoardDemands, findings: "Findings", board: "Board | None", others: "Mapping[str, Board]" = _NONE
-) -> "tuple[Gate, ...]":
+    wanted: BoardDemands, findings: Findings, board: Board | None, others: Mapping[str, Board] = _NONE
+) -> tuple[Gate, ...]:
     """Hold a bench against demands; one that has no board yet meets none of them."""
     if wanted == BoardDemands():
         return ()
@@ -252,26 +195,23 @@ def judged(
         return _incomplete(stored)
     if board is None:
         return tuple(_of_tasks(wanted, findings))
-    from optimize_eval.findings.stored_boards import with_examples  # noqa: PLC0415  see BoardDemands
 
     judged = wanted.judge(with_examples(board, findings) if wanted.before else board, others)
     return (*judged, *_of_tasks(wanted, findings))
 
 
-def _of_tasks(wanted: BoardDemands, findings: "Findings") -> "Iterator[Gate]":
+def _of_tasks(wanted: BoardDemands, findings: Findings) -> Iterator[Gate]:
     if wanted.of_tasks:
-        from optimize_eval.findings.gates import task_gates  # noqa: PLC0415  see BoardDemands
-
         yield from task_gates(findings.summary, wanted.of_tasks)
 
 
 def judged_by_options(
-    findings: "Findings",
-    board: "Board | None",
-    others: "Mapping[str, Board]",
+    findings: Findings,
+    board: Board | None,
+    others: Mapping[str, Board],
     fail_under: Sequence[str] | None,
     against: str | None,
-) -> "tuple[Gate, ...]":
+) -> tuple[Gate, ...]:
     """Hold a bench on disk against the gates of a command."""
     stored = findings.run
     settings = stored.manifest.get("settings", {})
@@ -283,12 +223,8 @@ def judged_by_options(
     return judged(read_board_demands(board, fail_under, against, [*others], known), findings, board, others)
 
 
-def recall_board_demands(
-    findings: "Findings", board: "Board", others: "Mapping[str, Board]"
-) -> "tuple[Gate, ...]":
+def recall_board_demands(findings: Findings, board: Board, others: Mapping[str, Board]) -> tuple[Gate, ...]:
     """Judge the demands that the bench's own command had; what they name may be gone by now."""
-    from optimize_eval.findings.gates import Gate  # noqa: PLC0415  see BoardDemands
-
     kept = findings.run.manifest.get("settings", {}).get("gates", {})
     try:
         options = kept.get("fail_under"), kept.get("no_regression_against")
@@ -298,25 +234,15 @@ def recall_board_demands(
         return (Gate(name="gates", is_met=False, text=f"the gates cannot be judged any more: {reason}"),)
 
 
-def _incomplete(stored: StoredRun) -> "tuple[Gate, ...]":
+def _incomplete(stored: StoredRun) -> tuple[Gate, ...]:
     """Miss the demand that all others rest on, where a bench has no board yet."""
-    from optimize_eval.findings.gates import Gate  # noqa: PLC0415  see BoardDemands
-
     text = f"the bench is not complete: {stored.owed:,} of {stored.layout.size:,} calls are owed"
     if not stored.owed:
         text = "the bench has no board"
     return (Gate(name="complete", is_met=False, text=text),)
 
 
-def place_of(path: str) -> str:
-    """Take a bench's folder for the board or the run.json in it: there is more in it than in either."""
-    from optimize_eval.findings.stored_boards import is_bench_folder  # noqa: PLC0415  see BoardDemands
-
-    is_of_a_bench = Path(path).name in {MANIFEST, LEADERBOARD} and is_bench_folder(str(Path(path).parent))
-    return str(Path(path).parent) if is_of_a_bench else path
-
-
-def _models(board: "Board", others: "Mapping[str, Board]") -> "dict[str, ModelScores]":
+def _models(board: Board, others: Mapping[str, Board]) -> dict[str, ModelScores]:
     """Name the models of a board, and as MODEL.METRIC those of the boards of own metrics."""
     named = {model.adapter: model for model in board.models}
     for metric, other in others.items():

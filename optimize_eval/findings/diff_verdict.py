@@ -4,18 +4,18 @@ from collections.abc import Sequence
 
 from optimize_eval.findings import comparison
 from optimize_eval.findings.diff_shapes import ModelDiff, RowDiff, Standing, UnpairedDifference
-from optimize_eval.findings.rows import (
-    AMONG_BOTH,
-    MARKS,
-    evaluator_label,
-    lead_holds,
-    no_difference_in,
-    too_few,
-    why_no_lead,
-)
+from optimize_eval.findings.rows import AMONG_BOTH, MARKS, lead_holds, no_difference_in, too_few, why_no_lead
 from optimize_eval.findings.shapes import ScoreDifference
 from optimize_eval.findings.summary_shape import Conclusion, Point
-from optimize_eval.findings.wording import count, interval, interval90, number, p_value, signed
+from optimize_eval.findings.wording import (
+    count,
+    evaluator_label,
+    interval,
+    interval90,
+    number,
+    p_value,
+    signed,
+)
 from optimize_eval.store.layout import SINGLE
 
 _MOST_POINTS = 8

@@ -22,6 +22,7 @@ from optimize_eval.statistics.power import (
     fewest_units,
 )
 from optimize_eval.store.layout import Layout, Split
+from optimize_eval.store.opened_run import StoredRun
 
 if TYPE_CHECKING:
     from optimize_eval.findings.shapes import Row
@@ -226,6 +227,12 @@ def parse_margins(texts: Sequence[str], layout: Layout) -> dict[str, float]:
     return margins
 
 
+def set_margins(run: StoredRun, texts: Sequence[str] | None) -> None:
+    """Let a report look at a run with margins of its own, where some are given."""
+    if texts:
+        run.set_margins(parse_margins(texts, run.layout))
+
+
 def _number(said: str, text: str) -> float:
     try:
         margin = float(said)
@@ -253,3 +260,48 @@ def _unit(layout: Layout, margins: dict[str, float]) -> list[str]:
             hint=f"write --margin {without[0]}=X first, in its own units",
         )
     return names
+
+
+SMALL_SD = 0.1  # of a candidate and another one that is much like it
+
+
+@frozen
+class MarginForecast:
+    """What it takes to show that a candidate which is as good as another is no worse by a margin."""
+
+    evaluator: str
+    margin: float
+    units: int
+    is_clustered: bool
+    if_equal: int | None  # units, where no example's score differs; None where scores have no range
+    sd: float
+    needed: int  # units, in 80 of 100 runs
+
+
+def margin_forecasts(layout: Layout, like: Like | None = None) -> list[MarginForecast]:
+    """Tell it of each evaluator with a margin; of one whose scores have no range only if `like` is of it."""
+    from optimize_eval.statistics.bounds import BETTING, STUDENT, TANGO, units_planned  # noqa: PLC0415  as like_of
+
+    split = with_copies_joined(layout.split(layout.deciding))
+    units = len(set(split.clusters)) if split.clusters else len(split.lines)
+    told = []
+    for name, margin in layout.margins.items():
+        alike = like if like and like.evaluator == name else None
+        is_unit = layout.score_range(name) is ScoreRange.UNIT
+        if not is_unit and alike is None:
+            continue
+        sd, method = alike.sd if alike else SMALL_SD, BETTING if is_unit else STUDENT
+        if alike and alike.discordance is not None and split.clusters is None:
+            method = TANGO
+        told.append(
+            MarginForecast(
+                evaluator=name,
+                margin=margin,
+                units=units,
+                is_clustered=split.clusters is not None,
+                if_equal=units_planned(margin, 0.0, method) if is_unit else None,
+                sd=sd,
+                needed=units_planned(margin, sd, method),
+            )
+        )
+    return told

@@ -357,10 +357,12 @@ def task_bound(
     return None
 
 
-def bounds_in(
+def task_bounds(
     texts: Sequence[str], settings: Mapping[str, Any], layout: Layout, *, of_bench: bool = False
 ) -> dict[str, TaskBound]:
-    """Find the bounds that are of metrics and scorers, by their texts."""
+    """Find the bounds that are of metrics, and of a bench's scorers; only tasks in YAML have these."""
+    if "tasks" not in settings:
+        return {}
     found = {text: task_bound(text, settings, layout, of_bench=of_bench) for text in texts}
     return {text: bound for text, bound in found.items() if bound}
 

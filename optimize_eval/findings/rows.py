@@ -1,7 +1,7 @@
 """Rows of a summary: numbers put into their shapes, and what verdicts and points read of them."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from optimize_eval.base.protocol import ScoreRange
@@ -32,16 +32,14 @@ from optimize_eval.findings.shapes import (
     ScoreGap,
     SplitScores,
 )
-from optimize_eval.findings.summary_shape import FailureGroup, SkipGroup, Summary
-from optimize_eval.findings.wording import count, interval, signed
+from optimize_eval.findings.summary_shape import FailureGroup, SkipGroup
+from optimize_eval.findings.wording import count, evaluator_label, interval, signed
 from optimize_eval.statistics.estimates import Mean, spread_of
 from optimize_eval.statistics.paired import CarryOver, GapEstimate
 from optimize_eval.statistics.power import ALPHA, fewest_units
 from optimize_eval.store.layout import SINGLE, Cell, Layout
 
 AMONG_BOTH = "among the examples that apply to both"
-
-_MOST_NAMED = 3
 
 MARKS = {
     comparison.BETTER: "▲",
@@ -56,33 +54,6 @@ MARKS = {
 def primary_name(layout: Layout) -> str:
     """Name the evaluator that leads and, where there are several task models, the first of them."""
     return evaluator_label(layout.evaluators[0], layout.task_models[0])
-
-
-def evaluator_label(evaluator: str, task_model: str | None) -> str:
-    """Name an evaluator and, where there is one, the task model of its calls."""
-    return evaluator if task_model is None else f"{evaluator} with {task_model}"
-
-
-def failed_in_short(summary: Summary) -> str:
-    """Say in a few words how many calls of a run failed, and whose they were; empty where none did."""
-    failed = {
-        f"{evaluator_label(row.evaluator, row.task_model)} on {row.candidate}": many
-        for row in summary.rows
-        if (many := sum(split.failed for split in row.splits.values()))
-    }
-    return short_of(
-        failed, sum(split.scored + split.failed for row in summary.rows for split in row.splits.values())
-    )
-
-
-def short_of(failed: Mapping[str, int], calls: int) -> str:
-    """Say how many calls failed, those with most of them first."""
-    if not (many := sum(failed.values())):
-        return ""
-    most = sorted(failed, key=lambda name: -failed[name])
-    whose = [f"{name} {failed[name]:,}" if len(most) > 1 else name for name in most[:_MOST_NAMED]]
-    whose += [f"{len(most) - _MOST_NAMED:,} more"] if len(most) > _MOST_NAMED else []
-    return f"; {many:,} of {count(calls, 'call')} failed ({', '.join(whose)})"
 
 
 def is_primary(row: Row, layout: Layout) -> bool:

@@ -15,13 +15,7 @@ from typing import Any
 from optimize_eval.base import files, strict_json
 from optimize_eval.base.errors import UsageError
 from optimize_eval.findings import board_shapes
-from optimize_eval.findings.board_models import (
-    BenchedModel,
-    benched_models,
-    example_of,
-    is_owed,
-    said_in,
-)
+from optimize_eval.findings.board_models import BenchedModel, benched_models, example_of, is_owed, said_in
 from optimize_eval.findings.board_shapes import Board, BoardExample, ModelScores
 from optimize_eval.findings.cells import ReadCell
 from optimize_eval.findings.stored_summary import Findings
@@ -132,6 +126,12 @@ def _no_board(path: str, file: Path) -> UsageError:
 STEM = LEADERBOARD.removesuffix("json")
 
 _TaskPlace = tuple[str, slice]  # a split, and which of its examples
+
+
+def folder_if_bench(path: str) -> str:
+    """Take a bench's folder for the board or the run.json in it: there is more in it than in either."""
+    is_of_a_bench = Path(path).name in {MANIFEST, LEADERBOARD} and is_bench_folder(str(Path(path).parent))
+    return str(Path(path).parent) if is_of_a_bench else path
 
 
 def load_with_examples(path: str) -> Board:

@@ -19,8 +19,9 @@ from optimize_eval.findings.cells import Keep, ReadCell, ReadCells
 from optimize_eval.findings.documents import from_dict
 from optimize_eval.findings.measures import judges_of
 from optimize_eval.findings.metric_rows import counts_as, metrics_of, records_of
+from optimize_eval.findings.spending import SpendingTotals
 from optimize_eval.findings.summary import additions_left_out, summarise, summarise_and_keep, without
-from optimize_eval.findings.summary_shape import SCHEMA, Point, Selected, SpendingTotals, Summary, Verdict
+from optimize_eval.findings.summary_shape import SCHEMA, Point, Selected, Summary, Verdict
 from optimize_eval.findings.tried import Corrections, corrections_in
 from optimize_eval.findings.verdict import after_search
 from optimize_eval.store.folder import JOURNAL, SUMMARY

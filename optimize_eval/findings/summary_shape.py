@@ -18,6 +18,7 @@ from optimize_eval.findings.shapes import (
     Row,
     SideInfoEntry,
 )
+from optimize_eval.findings.spending import SpendingTotals
 from optimize_eval.findings.wording import count, left_out_by
 from optimize_eval.statistics.estimates import Interval
 from optimize_eval.store.opened_run import JournalEnd
@@ -346,30 +347,6 @@ class SkipGroup:
     def why(self) -> str:
         """Give the rules, each with its rows, or what the evaluator gave as the first reason."""
         return left_out_by(self.excluded_by) if self.excluded_by else self.first_message
-
-
-@frozen
-class SpendingTotal:
-    """What calls of models took."""
-
-    calls: int
-    prompt_tokens: int
-    completion_tokens: int
-    without_tokens: int
-    cost: float
-    without_cost: int
-    seconds: float
-    estimated: Annotated[int, IF_ANY] = 0  # calls whose tokens are estimates
-
-
-@frozen
-class SpendingTotals:
-    """The same in all, and by who took it."""
-
-    run: SpendingTotal
-    models: Mapping[str, SpendingTotal]
-    evaluators: Mapping[str, SpendingTotal]
-    candidates: Mapping[str, SpendingTotal]
 
 
 @frozen

@@ -19,7 +19,6 @@ from optimize_eval.findings.rows import (
     AMONG_BOTH,
     MARKS,
     change,
-    evaluator_label,
     is_primary,
     marked,
     no_difference_in,
@@ -44,6 +43,7 @@ from optimize_eval.findings.tried import is_steered, steered
 from optimize_eval.findings.wording import (
     ROUNDING,
     count,
+    evaluator_label,
     evidence,
     interval,
     interval90,

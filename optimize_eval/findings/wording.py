@@ -4,12 +4,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from optimize_eval.findings.shapes import Margin, ScoreDifference
+    from optimize_eval.findings.shapes import Margin, Row, ScoreDifference
 
 MINUS = "\N{MINUS SIGN}"
 
 _FEW_DIGITS = 1000.0
 _TINY = 0.0005
+_MOST_NAMED = 3
 ROUNDING = 1e-12  # what is smaller is what sums leave
 
 
@@ -109,3 +110,30 @@ def how_far(calls: int, budget: int, status: str, sentence: str) -> str:
     """Say how many calls are done, and why it is no more; `sentence` is how the search itself said so."""
     how = _HOW.get(status) or sentence or status
     return f"a search without a result yet: {calls:,} of at most {budget:,} calls are done; {how}"
+
+
+def evaluator_label(evaluator: str, task_model: str | None) -> str:
+    """Name an evaluator and, where there is one, the task model of its calls."""
+    return evaluator if task_model is None else f"{evaluator} with {task_model}"
+
+
+def failed_in_short(rows: "Sequence[Row]") -> str:
+    """Say in a few words how many calls of a run failed, and whose they were; empty where none did."""
+    failed = {
+        f"{evaluator_label(row.evaluator, row.task_model)} on {row.candidate}": many
+        for row in rows
+        if (many := sum(split.failed for split in row.splits.values()))
+    }
+    return failures_in_short(
+        failed, sum(split.scored + split.failed for row in rows for split in row.splits.values())
+    )
+
+
+def failures_in_short(failed: Mapping[str, int], calls: int) -> str:
+    """Say how many calls failed, those with most of them first."""
+    if not (many := sum(failed.values())):
+        return ""
+    most = sorted(failed, key=lambda name: -failed[name])
+    whose = [f"{name} {failed[name]:,}" if len(most) > 1 else name for name in most[:_MOST_NAMED]]
+    whose += [f"{len(most) - _MOST_NAMED:,} more"] if len(most) > _MOST_NAMED else []
+    return f"; {many:,} of {count(calls, 'call')} failed ({', '.join(whose)})"

@@ -12,10 +12,9 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from optimize_eval.findings.board_shapes import Board, ModelScores, TaskScores
 from optimize_eval.findings.gates import Gate
-from optimize_eval.findings.rows import evaluator_label
 from optimize_eval.findings.shapes import Row, SplitScores
 from optimize_eval.findings.summary_shape import FailureGroup, ScorerMetrics, SkipGroup, Summary
-from optimize_eval.findings.wording import count
+from optimize_eval.findings.wording import count, evaluator_label
 from optimize_eval.reports.cells_of_tables import candidates_of, most_frequent, words_of
 from optimize_eval.reports.inert import inert, inert_xml, shortened
 

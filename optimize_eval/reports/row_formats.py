@@ -22,9 +22,9 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.data.selection import value_at
 from optimize_eval.findings.board_shapes import Board, CategoryScores, ModelScores, TaskScores
-from optimize_eval.findings.rows import evaluator_label
 from optimize_eval.findings.side_info import reason_of
 from optimize_eval.findings.summary_shape import Summary
+from optimize_eval.findings.wording import evaluator_label
 from optimize_eval.models.under_test import text_of
 from optimize_eval.reports.inert import inert, inert_json
 from optimize_eval.reports.source import PageSource, examples_of

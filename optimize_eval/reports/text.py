@@ -1,18 +1,13 @@
-"""Texts in a terminal of a given width: columns, colour and tables, which never say anything alone.
-
-A text is laid out with marks that nobody prints (they are no characters); what it is written with replaces
-them by codes after all else was made inert. So foreign text brings no code of its own.
-"""
+"""Texts in a terminal of a given width: columns and tables."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import partial
-from typing import Any
 from unicodedata import combining, east_asian_width
 
 from optimize_eval.reports.inert import inert
+from optimize_eval.reports.paint import Paint, Style, plain
 
 # Blanks within "95 % CI" and "p = 0.024", where no line is broken.
 _TOGETHER = r" (?:(?=%)(?<=\d )|(?=CI)(?<=% )|(?=[=<] )(?<=\bp )|(?=\d)(?<=[=<] ))"
@@ -129,73 +124,6 @@ def _narrow_lines(text: str, room: int) -> Iterator[str]:
         yield text[start:]
 
 
-class Style(StrEnum):
-    """What a text is painted as."""
-
-    GOOD = "\ufdd0"
-    BAD = "\ufdd1"
-    DOUBTFUL = "\ufdd2"
-    STRONG = "\ufdd3"
-    STRONGLY_GOOD = "\ufdd4"
-    STRONGLY_BAD = "\ufdd5"
-
-
-Paint = Callable[[str, Style | None], str]
-
-_END = "\ufdd6"
-_CODES = {
-    Style.GOOD: "\x1b[32m",
-    Style.BAD: "\x1b[31m",
-    Style.DOUBTFUL: "\x1b[33m",
-    Style.STRONG: "\x1b[1m",
-    Style.STRONGLY_GOOD: "\x1b[1;32m",
-    Style.STRONGLY_BAD: "\x1b[1;31m",
-    _END: "\x1b[0m",
-}
-_MARKS = re.compile("([\ufdd0-\ufdd6])")
-_OF_SIGNS = {  # as they are, and in ASCII
-    **dict.fromkeys("✓+▲^", Style.GOOD),
-    **dict.fromkeys("✕x▼v", Style.BAD),
-    **dict.fromkeys("!?△▽", Style.DOUBTFUL),
-}
-
-
-def plain(text: str, style: Style | None) -> str:  # noqa: ARG001  as marked
-    """Leave a text as it is."""
-    return text
-
-
-def marked(text: str, style: Style | None) -> str:
-    """Mark what is painted."""
-    return f"{style}{text}{_END}" if text and style else text
-
-
-def of_sign(text: str) -> Style | None:
-    """Choose the style of a text by the sign that it begins with."""
-    return _OF_SIGNS.get(text[:1])
-
-
-def painted(text: str, safe: Callable[[str], str]) -> str:
-    """Put codes in the place of marks; `safe` makes inert what is between them."""
-    return "".join(_CODES[piece] if piece in _CODES else safe(piece) for piece in _MARKS.split(text))
-
-
-def unmarked(text: str) -> str:
-    """Escape what would be taken for a mark in foreign text."""
-    return _MARKS.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
-
-
-def body(line: str, style: Style | None, paint: Paint) -> str:
-    """Paint a line but for the blanks before it."""
-    return part(line, len(line) - len(line.lstrip(" ")), len(line), style, paint)
-
-
-def part(line: str, start: int, size: int, style: Style | None, paint: Paint) -> str:
-    """Paint so many letters of a line."""
-    end = start + size
-    return f"{line[:start]}{paint(line[start:end], style)}{line[end:]}"
-
-
 _NARROWEST_NAME = 8
 _BETWEEN = 2
 
@@ -265,31 +193,3 @@ def _padded(text: str, column: Column, width: int, style: Style | None = None, p
 
 def _line(cells: Sequence[str]) -> str:
     return (" " + (" " * _BETWEEN).join(cells)).rstrip()
-
-
-_TITLES = ("line", "rule", "field")
-_WIDEST_FIELD = 18
-_NARROWEST_DETAIL = 24
-_BESIDE = "  "
-_BELOW = " " * 6
-
-
-def render(errors: Sequence[Mapping[str, Any]], *, width: int) -> str:
-    """Lay out errors; where there is no room beside the rest, the detail stands below it."""
-    rows = [_TITLES, *((f"{one['line_number']}", one["rule"], _shown(one["field"])) for one in errors)]
-    number, rule, field = (max(columns(row[index]) for row in rows) for index in range(3))
-    field = min(field, _WIDEST_FIELD, width - number - rule - 2 * len(_BESIDE) - 1)
-    heads = [f" {row[0]:>{number}}{_BESIDE}{row[1]:<{rule}}{_BESIDE}{padded(row[2], field)}" for row in rows]
-    has_room = columns(heads[0]) + len(_BESIDE) + _NARROWEST_DETAIL <= width
-    title = f"{heads[0]}{_BESIDE}detail" if has_room else heads[0].rstrip()
-    lines = [title, " " + "─" * (width - 2)]
-    for head, error in zip(heads[1:], errors, strict=True):
-        if has_room:
-            lines += wrapped(head + _BESIDE, error["detail"], width)
-        else:
-            lines += [head.rstrip(), *wrapped(_BELOW, error["detail"], width)]
-    return "\n".join(lines)
-
-
-def _shown(field: str) -> str:
-    return " ".join(inert(field, ci=False).split())

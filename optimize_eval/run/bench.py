@@ -24,7 +24,7 @@ from optimize_eval.evaluators.task_kind import NO_OWN, scorer_spec
 from optimize_eval.findings.board_models import benched_models, said_in
 from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.boards import expected_board
-from optimize_eval.findings.demands import NO_GATES, BoardDemands, GateOptions, judged, read_before_calls
+from optimize_eval.findings.demands import BoardDemands, judged, read_before_calls
 from optimize_eval.findings.stored_summary import Findings
 from optimize_eval.models.model_kinds import ModelSpec, Tasks, tasks_of
 from optimize_eval.run.bench_boards import drop_outdated, make_board, note_unranked, path_of
@@ -38,7 +38,7 @@ from optimize_eval.run.opening import folder_of, note_done, opened
 from optimize_eval.run.plan import Plan, manifest_of, plan_run
 from optimize_eval.run.prompting import identified, identity_of, model_specs, with_outputs_in
 from optimize_eval.run.rescoring import score_by
-from optimize_eval.run.settings import Handling
+from optimize_eval.run.settings import NO_GATES, GateOptions, Handling
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.store.folder import LEADERBOARD, OUTPUTS, refuse_foreign
 from optimize_eval.store.manifest import BENCH, Manifest
@@ -278,7 +278,7 @@ def prepare_bench(
     handling.check(plan)
     folder = folder_of("bench", plan, benchmark.files, out)
     paths = {source.name: source.file for source in scored.sources}
-    kept = {**benchmark.settings, "paths": stored_paths(paths, ()), **gates.kept()}
+    kept = {**benchmark.settings, "paths": stored_paths(paths, ()), **gates.as_settings()}
     refuse_foreign(folder)
     expected = expected_board(scored.files, plan.layout)
     return PreparedBench(
@@ -294,7 +294,9 @@ def prepare_bench(
         ),
         handling=handling,
         settings=benchmark.settings,
-        demands=read_before_calls(expected, gates, [spec.name for spec in scored.others]),
+        demands=read_before_calls(
+            expected, gates.fail_under, gates.no_regression_against, [spec.name for spec in scored.others]
+        ),
     )
 
 

@@ -10,7 +10,8 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.data.candidates import THE_TASK
 from optimize_eval.findings.board_models import known_tasks
 from optimize_eval.findings.boards import expected_board
-from optimize_eval.findings.demands import NO_GATES, GateOptions, read_before_calls, task_bounds
+from optimize_eval.findings.demands import read_before_calls
+from optimize_eval.findings.gates import task_bounds
 from optimize_eval.models.model_kinds import ModelSpec
 from optimize_eval.run.begin_or_resume import look_at
 from optimize_eval.run.bench import (
@@ -31,7 +32,7 @@ from optimize_eval.run.inputs import Examples, stored_paths
 from optimize_eval.run.opening import folder_of, note_changes
 from optimize_eval.run.plan import manifest_of
 from optimize_eval.run.prompting import writing_to
-from optimize_eval.run.settings import Handling
+from optimize_eval.run.settings import NO_GATES, GateOptions, Handling
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.run.sweeps import Prepared, SweepInputs, prepare
 from optimize_eval.store.folder import refuse_foreign, settings_in
@@ -176,7 +177,13 @@ def _prepare_models(
     refuse_foreign(folder)
     before = settings_in(folder, fresh=handling.fresh)
     ways = ways_in(plan.specs, before, say)
-    kept = {**settings, "paths": stored_paths(paths, ()), **kept_in(plan.specs), **ways, **gates.kept()}
+    kept = {
+        **settings,
+        "paths": stored_paths(paths, ()),
+        **kept_in(plan.specs),
+        **ways,
+        **gates.as_settings(),
+    }
     kept |= dated_in(folder, kept, before)
     names = {name: Path(path).name.encode(errors="replace").decode() for name, path in paths.items()}
     manifest = manifest_of(plan, names, kept, kind=BENCH)
@@ -190,7 +197,11 @@ def _prepare_models(
         handling=handling,
         settings=settings,
         demands=read_before_calls(
-            expected, gates, [], task_bounds(gates.fail_under, kept, plan.layout, of_bench=True)
+            expected,
+            gates.fail_under,
+            gates.no_regression_against,
+            [],
+            task_bounds(gates.fail_under, kept, plan.layout, of_bench=True),
         ),
     )
 

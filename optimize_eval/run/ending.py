@@ -13,11 +13,10 @@ from optimize_eval.base.outcome import Failed, Progress
 from optimize_eval.evaluators import reproduce
 from optimize_eval.evaluators.command_kind import name_of_command
 from optimize_eval.findings.documents import from_dict
-from optimize_eval.findings.rows import evaluator_label
-from optimize_eval.findings.summary_shape import SpendingTotal
+from optimize_eval.findings.spending import SpendingTotal, total_in_words
+from optimize_eval.findings.wording import evaluator_label
 from optimize_eval.programs.codec import argv_of
 from optimize_eval.programs.not_started import command_meant
-from optimize_eval.reports.terminal.measured import of_total
 from optimize_eval.run.calls import CallSpan, Finished
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.recheck import Rechecked
@@ -222,7 +221,7 @@ def render(result: Rechecked) -> str:
     lines += _some([f"{_place(one)}: {_failure(one)}" for one in result.failed])
     if result.spent:
         lines.append(
-            f"  it took {of_total(from_dict(SpendingTotal, result.spent))}, which the totals include"
+            f"  it took {total_in_words(from_dict(SpendingTotal, result.spent))}, which the totals include"
         )
     if result.changed:
         lines.append(f"  try: {_HINT}")

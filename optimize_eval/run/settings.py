@@ -3,7 +3,8 @@
 import math
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import field, fields
+from dataclasses import asdict, field, fields
+from typing import Any
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
@@ -13,7 +14,6 @@ from optimize_eval.config.calling import SLOTS
 from optimize_eval.config.compared import BoardGateOptions, RunGateOptions
 from optimize_eval.config.declared import OptionGroup, as_dict
 from optimize_eval.evaluators.kinds import models_called
-from optimize_eval.findings.demands import GateOptions
 from optimize_eval.run.host import instant_after
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.reuse import check_reuse
@@ -78,10 +78,27 @@ def handling_of(*groups: OptionGroup) -> Handling:
     return Handling(ends_at=instant_after(given.get("max_time")), caps=caps, **known)
 
 
+@frozen
+class GateOptions:
+    """The options that demand something, of a run or of a bench."""
+
+    fail_under: Sequence[str] = ()
+    max_gap: float | None = None
+    no_regression_against: str | None = None
+
+    def as_settings(self) -> dict[str, Any]:
+        """Make what run.json keeps, so that a later report can show what became of the gates."""
+        given = {name: value for name, value in asdict(self).items() if value not in {None, ()}}
+        return {"gates": given} if given else {}
+
+
+NO_GATES = GateOptions()
+
+
 def gates_of(gates: BoardGateOptions) -> GateOptions:
     """Make of options what a result is held against."""
     return GateOptions(
-        fail_under=[*gates.fail_under],
+        fail_under=(*gates.fail_under,),
         max_gap=gates.max_gap if isinstance(gates, RunGateOptions) else None,
         no_regression_against=gates.no_regression_against,
     )

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
@@ -13,7 +13,6 @@ from optimize_eval.base.protocol import check_task_model
 from optimize_eval.config.compared import ComparisonOptions, Leaks
 from optimize_eval.data.candidates import THE_TASK, Candidate, CandidatePath
 from optimize_eval.data.selection import parse_selection
-from optimize_eval.findings.demands import NO_GATES, Demands, GateOptions, read_demands
 from optimize_eval.models.model_kinds import Tasks
 from optimize_eval.run.begin_or_resume import look_at
 from optimize_eval.run.calls import Finished, call, off_scale, reachable, summarise
@@ -35,7 +34,7 @@ from optimize_eval.run.opening import folder_of, note_changes, opened
 from optimize_eval.run.plan import Plan, manifest_of, plan_run
 from optimize_eval.run.prompting import Prompting, with_outputs, with_samples
 from optimize_eval.run.reuse import look_for_reuse
-from optimize_eval.run.settings import Handling
+from optimize_eval.run.settings import NO_GATES, GateOptions, Handling
 from optimize_eval.store.folder import read_document, refuse_foreign, settings_in
 from optimize_eval.store.manifest import (
     CHOSEN_AFTER,
@@ -51,6 +50,9 @@ from optimize_eval.store.manifest import (
 from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.run_document import current
 from optimize_eval.tasks.defined import DefinedScorer, defined_of
+
+if TYPE_CHECKING:
+    from optimize_eval.findings.demands import Demands
 
 _IN_BRACES = re.compile(r"\{\{ ?([A-Za-z_][\w-]*) ?\}\}")
 
@@ -194,7 +196,7 @@ class Prepared:
     folder: Path
     manifest: Manifest
     handling: Handling
-    demands: Demands
+    demands: "Demands | None" = None
 
 
 def prepare(
@@ -231,14 +233,12 @@ def prepare(
     kept |= {**({OVERLAPS: common} if common else {}), **dated_in(folder, kept, before)}
     manifest = manifest_of(plan, comparison.examples.names, kept)
     plan = with_outputs(plan, folder)
-    demands = read_demands(
-        manifest,
-        folder,
-        gates.fail_under,
-        gates.max_gap,
-        gates.no_regression_against,
-        is_before_calls=True,
-    )
+    demands = None
+    if gates != NO_GATES:
+        from optimize_eval.findings.demands import read_demands  # noqa: PLC0415  most runs demand nothing
+
+        given = gates.fail_under, gates.max_gap, gates.no_regression_against
+        demands = read_demands(manifest, folder, *given, is_before_calls=True)
     return Prepared(plan=plan, folder=folder, manifest=manifest, handling=handling, demands=demands)
 
 
@@ -300,7 +300,7 @@ def carry_out(prepared: Prepared, host: Host, *, recheck: int | None = None) -> 
         called = call(plan, stored, settings, host, again=recheck, connecting=connecting)
         examine(stored, lambda: plan, host.say, sandbox=level_of(plan.specs))
         summary = summarise(stored).summary
-    gates = prepared.demands.judge(stored, summary)
+    gates = prepared.demands.judge(stored, summary) if prepared.demands else ()
     off = off_scale(summary, plan.layout.evaluators)
     return Finished(stored=stored, summary=summary, calls=(called,), gates=gates, off_scale=off)
 
@@ -318,7 +318,7 @@ def _kept(comparison: SweepInputs, handling: Handling, plan: Plan, gates: GateOp
         **({"extract": prompting.extract} if prompting and prompting.extract else {}),
         **({"margins": dict(margins)} if margins else {}),
         **kept_in(plan.specs),
-        **gates.kept(),
+        **gates.as_settings(),
         **({LEAKS: KEEP} if plan.layout.keeps_leaks else {}),
     }
 

@@ -62,6 +62,12 @@ def test_the_gap_between_train_and_val_is_a_gate(cli: Cli) -> None:
     assert run(cli, "--max-gap=0.21").status == 0
 
 
+@pytest.mark.usefixtures("project")
+def test_a_gap_of_nothing_is_a_gate_that_a_later_report_knows(cli: Cli) -> None:
+    assert run(cli, "--max-gap=0").status == 1
+    assert [gate["met"] for gate in cli("report", "out", "--json").json["gates"]] == [False, False]
+
+
 def test_at_failures_the_lower_bound_counts_and_not_the_mean(cli: Cli, project: Path) -> None:
     write(project / "val.jsonl", [(1.0, 0.5), (None, 0.5), (1.0, 0.5), (1.0, 0.5)])
     done = run(cli, "--fail-under=judge@new=0.8")

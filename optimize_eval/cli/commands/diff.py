@@ -12,11 +12,12 @@ from optimize_eval.cli.known_elsewhere import complete_run
 from optimize_eval.cli.named_runs import choose_other_run
 from optimize_eval.config.compared import RunGateOptions
 from optimize_eval.config.printing import PrintOptions
-from optimize_eval.findings import demands
+from optimize_eval.findings.demands import read_board_demands, read_demands
 from optimize_eval.findings.diff_boards import compare_boards, with_metrics
 from optimize_eval.findings.diff_runs import compare_runs
+from optimize_eval.findings.forecast import set_margins
 from optimize_eval.findings.gates import Gate
-from optimize_eval.findings.stored_boards import is_board, load_with_examples
+from optimize_eval.findings.stored_boards import folder_if_bench, is_board, load_with_examples
 from optimize_eval.findings.stored_summary import summarise_stored
 from optimize_eval.reports.terminal.diff import render
 from optimize_eval.reports.terminal.leaderboard import render_comparison
@@ -79,8 +80,8 @@ def diff(
     """Say what changed from one run, or leaderboard, to another; it needs these and nothing else."""
     name = _choose(format_, as_json=printed.as_json)
     look = pages.page_options(output_, max_mb, full, is_page=name is DiffFormat.HTML)
-    run_a = demands.place_of(run_a)
-    run_b = demands.place_of(choose_other_run(run_a, named, is_bench=is_board(run_a)))
+    run_a = folder_if_bench(run_a)
+    run_b = folder_if_bench(choose_other_run(run_a, named, is_bench=is_board(run_a)))
     if is_board(run_a) or is_board(run_b):
         gates.refuse_gap(demanded.max_gap)
         gates.refuse_margin(demanded.margin)
@@ -94,8 +95,8 @@ def _diff_runs(
     a: str, b: str, demanded: RunGateOptions, name: DiffFormat, look: pages.PageOptions, *, force: bool
 ) -> Sequence[Gate]:
     before, after = open_stored(a), open_stored(b)
-    demands.set_margins(after, demanded.margin)
-    wanted = demands.read_demands(
+    set_margins(after, demanded.margin)
+    wanted = read_demands(
         after.manifest,
         after.folder,
         demanded.fail_under,
@@ -103,7 +104,7 @@ def _diff_runs(
         demanded.no_regression_against,
     )
     comparison = compare_runs(before, after, force=force)
-    judged = wanted.judge(after, summarise_stored(after)) if wanted != demands.Demands() else ()
+    judged = wanted.judge(after, summarise_stored(after)) if wanted else ()
     match name:
         case DiffFormat.JSON:
             output.emit_json({**comparison.to_dict(), **gates.gates_to_dict(judged)})
@@ -118,7 +119,7 @@ def _diff_boards(
     a: str, b: str, demanded: RunGateOptions, name: DiffFormat, look: pages.PageOptions, *, force: bool
 ) -> Sequence[Gate]:
     before, after = load_with_examples(a), load_with_examples(b)
-    wanted = demands.read_board_demands(after, demanded.fail_under, demanded.no_regression_against)
+    wanted = read_board_demands(after, demanded.fail_under, demanded.no_regression_against)
     comparison = with_metrics(compare_boards(before, after, force=force), a, b)
     judged = wanted.judge(after)
     match name:

@@ -27,9 +27,8 @@ from optimize_eval.data.example import Example
 from optimize_eval.data.selection import parse_selection
 from optimize_eval.evaluators.addressed import check_headers
 from optimize_eval.findings.documents import from_dict
-from optimize_eval.findings.summary_shape import SpendingTotal
+from optimize_eval.findings.spending import SpendingTotal, total_in_words
 from optimize_eval.reports.inert import inert
-from optimize_eval.reports.terminal.measured import of_total
 from optimize_eval.reports.text import cut, wrapped
 from optimize_eval.run.begin_or_resume import look_at
 from optimize_eval.run.defining import check_columns, check_definitions, scorers_among
@@ -132,7 +131,7 @@ def _speed(one: Examined) -> list[str]:
 def _spent(examined: Sequence[Examined]) -> list[str]:
     """Say what the checks themselves took of models."""
     totals = [(one.spec.name, total) for one in examined if (total := one.spending.of_run)]
-    return [f" spent    {name}: {of_total(from_dict(SpendingTotal, total))}" for name, total in totals]
+    return [f" spent    {name}: {total_in_words(from_dict(SpendingTotal, total))}" for name, total in totals]
 
 
 def _plans(examined: Sequence[Examined]) -> list[str]:

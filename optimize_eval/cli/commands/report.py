@@ -14,9 +14,16 @@ from optimize_eval.cli.known_elsewhere import complete_run
 from optimize_eval.cli.named_runs import choose_run
 from optimize_eval.config.compared import ChoiceOptions, MovedSplitOptions, RunGateOptions
 from optimize_eval.config.printing import PrintOptions
-from optimize_eval.findings import demands
 from optimize_eval.findings.board_models import said_in
-from optimize_eval.findings.stored_boards import ANEW, has_some_examples, own_boards, stored_board
+from optimize_eval.findings.demands import Demands, judged_by_options, read_demands
+from optimize_eval.findings.forecast import set_margins
+from optimize_eval.findings.stored_boards import (
+    ANEW,
+    folder_if_bench,
+    has_some_examples,
+    own_boards,
+    stored_board,
+)
 from optimize_eval.findings.stored_summary import Findings
 from optimize_eval.store.folder import LEADERBOARD
 from optimize_eval.store.manifest import is_bench
@@ -97,7 +104,7 @@ def report(
     if is_bench(stored.manifest):
         _report_bench(stored, name, demanded, look, laid_out, check=check, for_step=for_step)
         return
-    demands.set_margins(stored, None if check else demanded.margin)  # what is checked has its own
+    set_margins(stored, None if check else demanded.margin)  # what is checked has its own
     reported = RunReport(
         stored=stored,
         page=look,
@@ -131,9 +138,9 @@ def _report_search(
     searches.show_unfinished(folder, as_json=name is FormatName.JSON)
 
 
-def _demands(stored: StoredRun, demanded: RunGateOptions) -> demands.Demands:
+def _demands(stored: StoredRun, demanded: RunGateOptions) -> Demands | None:
     """Read the gates of the options, or else those that the run was made with."""
-    return demands.read_demands(
+    return read_demands(
         stored.manifest,
         stored.folder,
         demanded.fail_under,
@@ -168,9 +175,7 @@ def _report_bench(
     board, others = stored_board(stored), own_boards(stored)
     keeps_examples = demanded.no_regression_against is not None or bool(board and has_some_examples(board))
     findings = Findings(run=stored, keep=said_in if keeps_examples else None)
-    judged = demands.judged_by_options(
-        findings, board, others, demanded.fail_under, demanded.no_regression_against
-    )
+    judged = judged_by_options(findings, board, others, demanded.fail_under, demanded.no_regression_against)
     bench = BenchReport(
         stored=stored,
         findings=findings,
@@ -201,7 +206,7 @@ def _emit_bench(bench: BenchReport, name: FormatName) -> None:
 
 def _opened(run: str, *, all_: bool, check: bool) -> StoredRun:
     """Open a run as its last command had it, or with everything that it holds."""
-    stored = open_stored(demands.place_of(run))
+    stored = open_stored(folder_if_bench(run))
     if all_:
         stored = _with_everything(stored, check=check)
     elif left := say_unnamed(stored.document):

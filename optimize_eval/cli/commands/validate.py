@@ -11,7 +11,7 @@ from optimize_eval.base.errors import SHOWN_PROBLEMS, Problem, UsageError
 from optimize_eval.cli import groups, output
 from optimize_eval.config.sweep_files import SUFFIX
 from optimize_eval.data.other_tools import OTHER_TOOL
-from optimize_eval.reports import text
+from optimize_eval.reports.terminal.lists import render_data_errors
 from optimize_eval.run.preflight.data_files import CheckedFile, check_data, other_tool_of
 from optimize_eval.store.layout import LeakedRow
 
@@ -146,7 +146,7 @@ def _show(one: CheckedFile) -> None:
 
 def _show_errors(one: CheckedFile) -> None:
     shown = output.fitted([error.to_dict() for error in one.errors[:SHOWN_PROBLEMS]])
-    output.emit(text.render(shown, width=output.width()))
+    output.emit(render_data_errors(shown, width=output.width()))
     if (more := len(one.errors) - SHOWN_PROBLEMS) > 0:
         output.emit(f"{one.path}: and {more:,} more problems; --json lists all")
     wrong, every = len(one.errors), len(one.errors) + one.count

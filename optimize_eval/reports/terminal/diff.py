@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from optimize_eval.findings.diff_runs import with_names_apart
 from optimize_eval.findings.diff_shapes import RowDiff, RunDiff, WorseExample
 from optimize_eval.findings.diff_verdict import sign
-from optimize_eval.findings.rows import evaluator_label
-from optimize_eval.findings.wording import MINUS, count, number, signed
+from optimize_eval.findings.wording import MINUS, count, evaluator_label, number, signed
 from optimize_eval.reports import metric_tables
 from optimize_eval.reports.cells_of_tables import p_value, short_interval
 from optimize_eval.reports.inert import shortened

@@ -12,7 +12,7 @@ from optimize_eval.findings.diff_shapes import BoardDiff, ModelDiff, PredictionO
 from optimize_eval.findings.wording import count, interval, number
 from optimize_eval.reports import metric_tables
 from optimize_eval.reports.cells_of_tables import lead, p_value, short_interval, signed_mark
-from optimize_eval.reports.terminal import measured
+from optimize_eval.reports.terminal.summary import of_models, spending_of_models
 from optimize_eval.reports.text import Column, cut_apart, layout_table, least_width, whole_width, wrapped
 
 _MOST_MODELS = 8  # beside each other
@@ -28,8 +28,8 @@ def render(board: Board, *, width: int) -> str:
     if wrong := len(board.task_errors):
         lines += wrapped("  ! ", f"{count(wrong, 'bad line')} left out (--allow-bad-tasks)", width)
     lines += [*layout_table(_models(board), width), *_on_tasks_like_these(board.models, width)]
-    lines += measured.of_models(board.models, width)
-    lines += measured.spending_of_models(board.spent, width)
+    lines += of_models(board.models, width)
+    lines += spending_of_models(board.spent, width)
     return "\n".join([*lines, *_categories(board.models, width), *_tasks(board.models, width)])
 
 

@@ -1,4 +1,4 @@
-"""Runs, runs to be removed, and evaluators that ship, as people and programs read them."""
+"""Runs, runs to be removed, evaluators that ship, errors of data files: lists for people and programs."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -10,8 +10,8 @@ from typing import Any
 from optimize_eval.base.endings import State
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.names import told_apart
-from optimize_eval.reports.inert import shortened
-from optimize_eval.reports.text import Column, layout_table, wrapped
+from optimize_eval.reports.inert import inert, shortened
+from optimize_eval.reports.text import Column, columns, layout_table, padded, wrapped
 from optimize_eval.store.folder import Removal
 from optimize_eval.store.layout import SINGLE
 from optimize_eval.store.listing import ComparedAxes, ListedRun, StoredSearch
@@ -290,3 +290,31 @@ def _evaluator_to_dict(one: ShippedEvaluator) -> dict[str, Any]:
         "also": list(one.also),
         "command": list(one.command),
     }
+
+
+_TITLES = ("line", "rule", "field")
+_WIDEST_FIELD = 18
+_NARROWEST_DETAIL = 24
+_BESIDE = "  "
+_BELOW = " " * 6
+
+
+def render_data_errors(errors: Sequence[Mapping[str, Any]], *, width: int) -> str:
+    """Lay out errors; where there is no room beside the rest, the detail stands below it."""
+    rows = [_TITLES, *((f"{one['line_number']}", one["rule"], _field_shown(one["field"])) for one in errors)]
+    number, rule, field = (max(columns(row[index]) for row in rows) for index in range(3))
+    field = min(field, _WIDEST_FIELD, width - number - rule - 2 * len(_BESIDE) - 1)
+    heads = [f" {row[0]:>{number}}{_BESIDE}{row[1]:<{rule}}{_BESIDE}{padded(row[2], field)}" for row in rows]
+    has_room = columns(heads[0]) + len(_BESIDE) + _NARROWEST_DETAIL <= width
+    title = f"{heads[0]}{_BESIDE}detail" if has_room else heads[0].rstrip()
+    lines = [title, " " + "─" * (width - 2)]
+    for head, error in zip(heads[1:], errors, strict=True):
+        if has_room:
+            lines += wrapped(head + _BESIDE, error["detail"], width)
+        else:
+            lines += [head.rstrip(), *wrapped(_BELOW, error["detail"], width)]
+    return "\n".join(lines)
+
+
+def _field_shown(field: str) -> str:
+    return " ".join(inert(field, ci=False).split())

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from optimize_eval.findings.documents import from_dict
-from optimize_eval.findings.summary_shape import Point, SpendingTotals, Verdict, summary_from
+from optimize_eval.findings.spending import SpendingTotals
+from optimize_eval.findings.summary_shape import Point, Verdict, summary_from
 from optimize_eval.findings.wording import count, number
 from optimize_eval.reports.cells_of_tables import difference, ends, short_interval
 from optimize_eval.reports.inert import inert
-from optimize_eval.reports.terminal.measured import spending_of_models
-from optimize_eval.reports.terminal.summary import verdict_lines
-from optimize_eval.reports.text import Column, Paint, layout_table, plain, wrapped
+from optimize_eval.reports.paint import Paint, plain
+from optimize_eval.reports.terminal.summary import spending_of_models, verdict_lines
+from optimize_eval.reports.text import Column, layout_table, wrapped
 
 Document = Mapping[str, Any]
 

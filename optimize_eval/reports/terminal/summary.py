@@ -6,17 +6,26 @@ Nothing is compared here: a mean over some examples says nothing beside one over
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from statistics import fmean
 from typing import NamedTuple
 
 from optimize_eval.data.candidates import THE_PROMPT
+from optimize_eval.findings.board_shapes import ModelScores
 from optimize_eval.findings.comparison import OVERFITS
-from optimize_eval.findings.rows import evaluator_label
-from optimize_eval.findings.shapes import Row, ScoreDifference
+from optimize_eval.findings.shapes import (
+    Estimate,
+    LatencyEntry,
+    MeasuredCell,
+    PassRates,
+    Row,
+    ScoreDifference,
+    ValuesAtPath,
+)
+from optimize_eval.findings.spending import SpendingTotals, total_in_words
 from optimize_eval.findings.summary_shape import FailureGroup, SkipGroup, Summary, Verdict
-from optimize_eval.findings.wording import MINUS, count, number, signed
+from optimize_eval.findings.wording import MINUS, count, evaluator_label, interval, number, percent, signed
 from optimize_eval.reports import metric_tables
 from optimize_eval.reports.cells_of_tables import (
     MOST_FAILURES,
@@ -45,20 +54,9 @@ from optimize_eval.reports.cells_of_tables import (
     worst_of,
 )
 from optimize_eval.reports.inert import shortened
-from optimize_eval.reports.terminal import measured
-from optimize_eval.reports.text import (
-    Column,
-    Paint,
-    Style,
-    body,
-    cut,
-    has_room,
-    layout_table,
-    of_sign,
-    part,
-    plain,
-    wrapped,
-)
+from optimize_eval.reports.paint import Paint, Style, body, of_sign, part, plain
+from optimize_eval.reports.text import Column, cut, has_room, layout_table, wrapped
+from optimize_eval.statistics.rates import Calibration
 from optimize_eval.store.command_units import Reader
 from optimize_eval.store.layout import Cell
 from optimize_eval.store.opened_run import StoredRun
@@ -105,9 +103,9 @@ def render(
     lines += [*failures_of(summary, width, paint), *_skips(summary, width)]
     if tables:
         lines += _worst(tables[0], summary, width)
-        lines += measured.side_info_of(tables[0][0], summary, width)
-        lines += measured.of_row(tables[0][0], summary, width)
-    lines += [*measured.spending_of_models(summary.spent, width), *measured.of_times(summary, width)]
+        lines += side_info_of(tables[0][0], summary, width)
+        lines += of_row(tables[0][0], summary, width)
+    lines += [*spending_of_models(summary.spent, width), *of_times(summary, width)]
     steps = _to_go_on(summary, run, command, own) if says_how_to_go_on else []
     return "\n".join([*lines, *_next([*steps, ("see it again", f"optimize-eval report {run}")], width)])
 
@@ -286,7 +284,7 @@ def _worst(rows: Sequence[Row], summary: Summary, width: int) -> list[str]:
     Of the baseline it shows where it is low.
     """
     if none := got_worse_nowhere(rows[0], summary):
-        lines = wrapped(_head("worst", []), none, width)
+        lines = wrapped(_head("worst"), none, width)
     else:
         lines = _worst_of_row(rows[0], summary, width)
     for row in worse_rows(rows, summary):
@@ -300,7 +298,7 @@ def _worst_of_row(best: Row, summary: Summary, width: int) -> list[str]:
     if low:
         what = "" if is_baseline(best, summary) else f" ({summary.baseline} → {best.candidate})"
         lines += wrapped(
-            _head("worst", []),
+            _head("worst"),
             f"{best.candidate} on {evaluator_label(best.evaluator, best.task_model)}{what}",
             width,
         )
@@ -346,7 +344,7 @@ def _may_be_fixed(summary: Summary, own: Collection[str] | None) -> bool:
     return bool(failed - scored)
 
 
-def _head(name: str, lines: Sequence[str]) -> str:
+def _head(name: str, lines: Sequence[str] = ()) -> str:
     return f" {'' if lines else name:<{_HEAD - 1}}"
 
 
@@ -397,3 +395,133 @@ def _row(reader: Reader, cell: Cell, repeats: int) -> _Row:
             scores[place // repeats].append(record["score"])
     mean = fmean(map(fmean, scores.values())) if scores else None
     return _Row(cell, len(examples), outcomes["scored"], outcomes["failed"], outcomes["skipped"], mean)
+
+
+_MOST_KEYS = 6
+_MOST_MODELS = 8
+_FEW = 100  # answers, of which an ECE is told to be too high by chance
+
+
+def side_info_of(best: Row, summary: Summary, width: int) -> list[str]:
+    """Write in a line what was said beside the scores of one candidate, on the deciding split."""
+    told = {
+        entry.where.split: entry.keys
+        for entry in summary.side_info
+        if (entry.where.candidate, entry.where.evaluator, entry.where.task_model)
+        == (best.candidate, best.evaluator, best.task_model)
+    }
+    here = told[summary.decided_on]
+    there = told.get("train", {}) if summary.decided_on == "val" else {}
+    said = [words for key, value in here.items() if (words := _key_words(key, value, there.get(key)))]
+    if not said:
+        return []
+    more = [f"{len(said) - _MOST_KEYS} more"] if len(said) > _MOST_KEYS else []
+    who = f"{best.candidate} on {evaluator_label(best.evaluator, best.task_model)}: "
+    return wrapped(_head("side info"), who + " · ".join([*said[:_MOST_KEYS], *more]), width)
+
+
+def _key_words(key: str, values: ValuesAtPath, train: ValuesAtPath | None) -> str:
+    """Say in a few words what stood at a key; long texts are shown with the worst examples."""
+    if values.booleans:
+        there = train.booleans if train else None
+        before = f" (train {percent(there.rate)})" if there else ""
+        return f"{key} {percent(values.booleans.rate)} true{before}"
+    if values.numbers and values.numbers.mean is not None:
+        before = f" (train {number(train.numbers.mean)})" if train and train.numbers else ""
+        return f"{key} {number(values.numbers.mean)}{before}"
+    if texts := values.texts:
+        top = ", ".join(f"{one.value} {one.count:,}" for one in texts.top[:3])
+        return f"{key}: {top}{', …' * (texts.distinct > 3)}"  # noqa: PLR2004  what stands there
+    return ""
+
+
+def of_row(row: Row, summary: Summary, width: int) -> list[str]:
+    """Write what there is about one candidate on the deciding split."""
+    who = f"{row.candidate} on {evaluator_label(row.evaluator, row.task_model)}: "
+    cell = MeasuredCell(
+        candidate=row.candidate,
+        evaluator=row.evaluator,
+        task_model=row.task_model,
+        split=summary.decided_on,
+    )
+    lines: list[str] = []
+    for passed in (one for one in summary.passes if one.where == cell):
+        lines += wrapped(_head("repeats"), who + passes(passed.by_k[-1]), width)
+    for stated in (one.stated.calibration for one in summary.calibration if one.where == cell):
+        lines += wrapped(_head("confidence"), f"{who}{_calibration(stated)}", width)
+        lines += [line for text in _bins(stated) for line in wrapped(_head(""), text, width)]
+    for bleu in (one.bleu for one in summary.corpus_bleu if one.where == cell):
+        text = f"{who}BLEU {number(bleu.score)} over {count(bleu.outputs, 'output')}"
+        lines += wrapped(_head("corpus"), text, width)
+    return lines
+
+
+def of_models(models: Sequence[ModelScores], width: int) -> list[str]:
+    """Write what there is about the models of a board."""
+    shown = models[:_MOST_MODELS]
+    lines = []
+    if texts := [f"{model.adapter} {passes(model.passes[-1])}" for model in shown if model.passes]:
+        lines += wrapped(_head("repeats"), "; ".join(texts), width)
+    if texts := [f"{model.adapter} BLEU {by_task}" for model in shown if (by_task := _bleu_by_task(model))]:
+        lines += wrapped(_head("corpus"), "; ".join(texts), width)
+    return lines
+
+
+def passes(rates: PassRates) -> str:
+    """Write pass@k and pass^k of one k with their intervals."""
+    k = rates.k
+    return f"pass@{k} {_estimate(rates.any_)}, pass^{k} {_estimate(rates.all_)}"
+
+
+def _estimate(found: Estimate) -> str:
+    ci = f" ({interval(found.ci, number)})" if found.ci else ""
+    return f"{number(found.mean)}{ci}"
+
+
+def _calibration(found: Calibration) -> str:
+    text = f"states {number(found.confidence)} on average and scores {number(found.score)}; "
+    text += f"Brier {number(found.brier)}, ECE {number(found.ece)} of {count(found.n, 'answer')}"
+    few = ", so few that chance alone makes an ECE" if found.n < _FEW else ""
+    return text + few
+
+
+def _bins(found: Calibration) -> Iterator[str]:
+    for one in found.bins:
+        stated = f"{one.low:.1f} to {one.high:.1f}: {count(one.n, 'answer')}"
+        yield f"{stated}, stated {number(one.confidence)}, scored {number(one.score)}"
+
+
+def _bleu_by_task(model: ModelScores) -> str:
+    return ", ".join(
+        f"{number(task.corpus_bleu.score)} on {task.task}" for task in model.tasks if task.corpus_bleu
+    )
+
+
+_MOST_SPENDERS = 6
+
+
+def spending_of_models(spent: SpendingTotals | None, width: int) -> list[str]:
+    """Tell the totals of each model; failed calls and former attempts included."""
+    models = spent.models if spent else {}
+    lines = [
+        line
+        for name, total in list(models.items())[:_MOST_SPENDERS]
+        for line in wrapped(" ", f"{name}: {total_in_words(total)}", width)
+    ]
+    if len(models) > _MOST_SPENDERS:
+        lines += wrapped(" ", f"… and {count(len(models) - _MOST_SPENDERS, 'more model')}", width)
+    if spent and len(models) > 1:
+        lines += wrapped(" ", f"all models: {total_in_words(spent.run)}", width)
+    return lines
+
+
+def of_times(summary: Summary, width: int) -> list[str]:
+    """Tell how long a call of each evaluator that called models took."""
+    names = summary.spent.evaluators if summary.spent else ()
+    entries = [one for one in summary.latency if one.evaluator in names]
+    return [line for entry in entries[:_MOST_SPENDERS] for line in wrapped(" ", _time(entry), width)]
+
+
+def _time(one: LatencyEntry) -> str:
+    typical = f"half of the calls within {one.p50:.2f} s, 95 % within {one.p95:.2f} s"
+    return f"{one.evaluator} on {one.split}: {typical}"
