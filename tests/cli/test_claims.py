@@ -88,37 +88,6 @@ def test_a_gain_that_is_the_same_on_every_example_is_told_exactly(scene: Scene) 
     assert verdict["by"]["diff"] == pytest.approx(0.3)
 
 
-def test_a_memoriser_is_told_by_both_tests(scene: Scene) -> None:
-    summary = scene.summary(
-        {
-            "train": {"base": [0.0] * 80, "memo": [1.0] * 80},
-            "val": {"base": [0.0] * 60, "memo": [0.0] * 60},
-        }
-    )
-    assert text(summary) == (
-        "memo is not seen to differ from base on held-out data: no difference in any of 60 pairs "
-        "(at most about 5 in 100 such examples can differ)"
-    )
-    assert (
-        "✕ memo overfits: on train exactly +1.000 on all 80 examples; on val no difference in any"
-        in points(summary)
-    )
-    assert summary["rows"][1]["overfit"]["state"] == "overfits"
-    assert summary["verdict"]["state"] == "no_difference"
-
-
-def test_failures_at_equal_coverage_are_held_against_a_lead(scene: Scene) -> None:
-    base: list[float | None] = [*noisy(100)]
-    worse: list[float | None] = [*moved(noisy(100), 0.08, sd=0.05)]
-    base[:20], worse[80:] = [None] * 20, [None] * 20
-    summary = scene.summary({"val": {"base": base, "b": worse}})
-    d = summary["rows"][1]["vs_baseline"]["val"]
-    assert summary["rows"][0]["splits"]["val"]["coverage"] == summary["rows"][1]["splits"]["val"]["coverage"]
-    assert (d["mark"], d["despite_failures"]) == ("better", "no")
-    assert text(summary).startswith("no winner: b is ahead of base on held-out data where both were scored, ")
-    assert (summary["verdict"]["state"], summary["verdict"]["winner"]) == ("not_shown", None)
-
-
 def test_a_lead_that_failures_might_hide_is_no_win(scene: Scene) -> None:
     base: list[float | None] = [0.1] * 100
     better: list[float | None] = [*moved([0.3] * 100, 0.0, sd=0.05)]
@@ -167,29 +136,6 @@ def test_a_selection_among_ten_is_told_with_an_interval_of_the_best_of_ten(scene
     assert "✓" not in points(summary)  # half of the train gain is lost
 
 
-def test_what_carries_over_is_told_with_its_interval(scene: Scene) -> None:
-    train, val = noisy(80, seed=9), noisy(60, seed=10)
-    splits: dict[str, Scores] = {
-        "train": {"base": train, "c": moved(train, 0.2, sd=0.1)},
-        "val": {"base": val, "c": moved(val, 0.19, sd=0.1, seed=7)},
-    }
-    summary = scene.summary(splits)
-    low, high = (f"{100 * end:.0f}" for end in summary["carry_over"]["ci"])
-    assert "✓ its train gain carries over to val: 94 % of it " in points(summary)
-    assert f"(95 % CI {low} % to {high} %, by t)" in points(summary)
-    assert summary["rows"][1]["overfit"]["state"] == "kept"
-
-
-def test_power_names_the_candidate_and_a_difference_that_80_of_100_runs_find(scene: Scene) -> None:
-    base = noisy(60)
-    candidates = {f"c{n}": moved(base, 0.01, sd=0.06, seed=n) for n in range(4)}
-    summary = scene.summary({"val": {"base": base, **candidates}})
-    d = next(row for row in summary["rows"] if row["candidate"] == "c0")["vs_baseline"]["val"]
-    assert d["mde"] > 3.3 * d["se"]  # of four comparisons, not of one
-    assert "with 60 val examples, a difference of " in points(summary)
-    assert "would be found in about 80 of 100 runs" in points(summary)
-
-
 def test_lines_that_are_copies_count_together(scene: Scene) -> None:
     scene.run({"val": {"base": noisy(6), "b": moved(noisy(6), 0.1)}})
     lines = (scene.folder / "val.jsonl").read_text()
@@ -212,17 +158,6 @@ def test_lopsided_differences_are_pointed_out(scene: Scene) -> None:
     lost = [x - 0.05 - 0.001 * n - 0.25 * (n < 3) for n, x in enumerate(base)]
     summary = scene.summary({"val": {"base": base, "b": [max(0.0, x) for x in lost]}})
     assert "! the differences of b from base are lopsided (skewness " in points(summary)
-
-
-def test_nothing_leaves_the_range_and_no_interval_has_no_width(scene: Scene) -> None:
-    summary = scene.summary({"val": {"ones": [1.0] * 29 + [0.9], "same": [0.2] * 30}})
-    for row in summary["rows"]:
-        low, high = row["splits"]["val"]["ci"]
-        assert 0 <= low < high <= 1
-        assert row["splits"]["val"]["method"] == "wilson_effective"
-    assert summary["score_ranges"] == {"judge": "unit"}
-    shown = scene.cli("report", "out").stdout
-    assert "±" not in shown
 
 
 def test_a_margin_turns_no_difference_into_a_statement(scene: Scene) -> None:
@@ -278,16 +213,6 @@ def test_margins_that_fit_no_run_are_refused(scene: Scene, options: list[str], w
     done = scene.run({"val": {"base": [0.1, 0.2]}}, *options)
     assert done.status == 2
     assert words in done.stderr
-
-
-def test_a_gate_on_regressions_that_cannot_be_decided_is_refused_before_the_calls(scene: Scene) -> None:
-    scene.run_each([{"n": n, "scores": {"before": 0.5}} for n in range(4)])
-    (scene.folder / "v.txt").write_text("after")
-    what = ("--candidate=v.txt", "--dataset=d.jsonl", "--out=after", "--no-regression-against=before")
-    done = scene.cli(*JUDGED, *what)
-    assert done.status == 2
-    assert "cannot be decided on 4 train examples: it takes at least 5; nothing was called" in done.stderr
-    assert not (scene.folder / "after").exists()
 
 
 def test_clusters_are_the_units_of_the_gate_on_regressions(scene: Scene) -> None:

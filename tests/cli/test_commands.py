@@ -8,7 +8,6 @@ import pytest
 
 from optimize_eval.cli.command_table import NAMES
 from tests.front_door import Cli
-from tests.paths import PROGRAM
 from tests.tools import starts_in_any_locale
 
 
@@ -139,22 +138,6 @@ def test_the_schemas_are_printed_and_are_schemas(cli: Cli, document: str) -> Non
 def test_completion_knows_the_commands(cli: Cli) -> None:
     env = {"_OPTIMIZE_EVAL_COMPLETE": "complete_bash", "COMP_WORDS": "optimize-eval s", "COMP_CWORD": "1"}
     assert cli(env=env).stdout.split() == ["score", "serve", "schema"]
-
-
-def test_a_reader_that_goes_away_is_no_error() -> None:
-    done = subprocess.run(
-        ["bash", "-c", f"set -o pipefail; {PROGRAM} schema answer | true"], capture_output=True, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, b"")
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs the tool /dev/full")
-def test_a_full_disk_is_told_and_exits_3() -> None:
-    with Path("/dev/full").open("wb") as full:
-        done = subprocess.run([PROGRAM, "schema", "answer"], stdout=full, stderr=subprocess.PIPE, check=False)
-    assert done.returncode == 3
-    assert b"No space left" in done.stderr
-    assert b"Traceback" not in done.stderr
 
 
 @starts_in_any_locale

@@ -191,17 +191,6 @@ def test_no_model_is_to_be_replaced_where_a_scorer_failed(cli: Cli, tmp_path: Pa
     assert "--replace" not in told.stderr
 
 
-def test_several_tasks_make_one_board_and_each_is_scored_by_its_own(cli: Cli, tmp_path: Path) -> None:
-    two_models(tmp_path)
-    (tmp_path / "more.yaml").write_text(TASK.replace("key: sums\n", "key: more\n"))
-    done = cli(
-        "bench", "sums.yaml", "more.yaml", *MODELS, "--out", "r", "--json", "--limit", "3", env=COUNTED
-    )
-    assert [one["task"] for one in done.json["tasks"]] == ["sums", "more"]
-    assert calls(tmp_path) == 2 * 3, "equal samples are sent once"
-    assert rederive(tmp_path / "r") == 0
-
-
 def test_what_ships_runs_as_its_numbers_say(cli: Cli, tmp_path: Path) -> None:
     toy = cli("bench", SHIPPED / "sums.yaml", "--model", "toy", "--out", "sums", "--json")
     assert toy.json["overall_score"] == 0.75

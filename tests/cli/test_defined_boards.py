@@ -219,13 +219,6 @@ def test_a_metric_that_cannot_be_computed_is_a_row_of_the_csv(cli: Cli, copied: 
     assert failed == [("m", "1"), ("w", "1")]
 
 
-@pytest.mark.parametrize("name", ["rigth", "right@x"])
-def test_a_gate_on_a_scorer_that_is_not_there_names_those_that_are(there: Cli, name: str) -> None:
-    told = there("report", "r", "--fail-under", f"sums.{name}=0.5")
-    assert (told.status, f"the task sums has no scorer '{name}'" in told.stderr) == (2, True), told.stderr
-    assert "name one of sums.right, sums.inverse, and behind @ m, w" in " ".join(told.stderr.split())
-
-
 def test_scores_of_a_scorer_that_is_another_now_are_said_to_be_the_former_ones(
     cli: Cli, copied: Path
 ) -> None:

@@ -1,13 +1,11 @@
 """What a task in YAML promises, end to end: the document's examples, calls after a kill, labels, secrets."""
 
 import json
-import signal
 from collections import Counter
 from pathlib import Path
 
-from tests.cli.benches import model
-from tests.cli.defined import SAMPLES, TASK, command, samples, task
-from tests.cli.prompted import COUNTED, RIGHT, calls
+from tests.cli.defined import SAMPLES, TASK, command, task
+from tests.cli.prompted import COUNTED, calls
 from tests.fake_model import Rule, served_model
 from tests.front_door import Cli
 from tests.run.projects import records
@@ -73,20 +71,6 @@ def test_the_example_with_a_judge_never_counts_incorrect_as_correct(cli: Cli, tm
     }
     assert list(found.values())[:4] == [0, 0, 0, 1], told.stderr
     assert 1 not in list(found.values())[4:], "what cannot be read is a failure, or 0"
-
-
-def test_three_scorers_call_once_also_after_a_kill(cli: Cli, program: Cli, tmp_path: Path) -> None:
-    task(tmp_path, THREE)
-    samples(tmp_path, ROWS)
-    kills = "'20 plus' in asked['prompt'] and not os.path.exists('killed')"
-    model(tmp_path / "m", f"(open('killed', 'w'), os.kill(os.getppid(), 9)) if {kills} else {RIGHT}")
-    run = command("--out", "r", "--concurrency", "4")
-    assert program(*run, env=COUNTED).status == -signal.SIGKILL
-    assert 0 < calls(tmp_path) < ROWS
-    assert cli(*run, env=COUNTED).status == 0
-    assert calls(tmp_path) <= ROWS + 4, "the calls in flight are made again"
-    units = cli("report", "r", "--format", "json").json["units"]
-    assert units == {"total": 3 * ROWS, "scored": 3 * ROWS, "failed": 0, "skipped": 0, "owed": 0}
 
 
 def test_a_judge_that_changes_makes_its_own_calls_and_no_others(cli: Cli, tmp_path: Path) -> None:

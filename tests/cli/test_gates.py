@@ -296,19 +296,6 @@ def test_a_run_can_be_held_against_an_earlier_one_at_once(cli: Cli, project: Pat
     assert not (project / "short").exists()
 
 
-def test_gates_stand_in_the_reports_for_machines(cli: Cli, project: Path) -> None:
-    before_and_after(cli, project, GOOD, WORSE)
-    gates = ["--fail-under=judge=0.9", "--no-regression-against=before"]
-    junit = cli("report", "after", "--format=junit", *gates)
-    assert junit.status == 1
-    assert junit.stdout.count('type="gate"') == 2
-    markdown = cli("report", "after", "--format=md", *gates)
-    assert markdown.status == 1
-    assert "0.9" in markdown.stdout
-    told = cli("report", "after", "--json", *gates)
-    assert [gate["met"] for gate in told.json["gates"]] == [False, False]
-
-
 def test_an_unfinished_run_meets_no_gate(cli: Cli, project: Path) -> None:
     before_and_after(cli, project, GOOD, GOOD)
     journal = (project / "after" / "journal.jsonl").read_bytes().splitlines(keepends=True)

@@ -119,11 +119,14 @@ def test_failing_where_it_was_good_is_a_regression_though_what_is_left_is_no_wor
     assert row["is_regression"]
 
 
-def test_where_there_is_no_lowest_score_a_new_failure_is_a_regression() -> None:
-    row = row_between([5.0, 6.0] * 20, [Fails(), *([6.0, 5.0] * 20)[1:]], score_range=ScoreRange.ANY)
-    assert row["at_lower_bound"] is None
-    assert row["newly_failing"] == 1
-    assert row["is_regression"]
+def test_where_there_is_no_lowest_score_a_new_failure_is_a_regression_and_told_as_such() -> None:
+    told: list[Sequence[Example]] = [[5.0, 6.0] * 20, [Fails(), *([6.0, 5.0] * 20)[1:]]]
+    runs = [made({LEAD: {"v": {"val": scores}}}, score_range=ScoreRange.ANY) for scores in told]
+    found = between(*runs)
+    row, text = found["rows"][0], found["verdict"]["text"]
+    assert (row["at_lower_bound"], row["newly_failing"], row["is_regression"]) == (None, 1, True)
+    words = "v fails on val where it had scores, and what those calls would have scored has no"
+    assert text.startswith(words)
 
 
 def test_repeats_that_fail_are_told_and_without_a_lowest_score_are_a_regression() -> None:
@@ -216,15 +219,6 @@ def test_a_difference_that_correcting_takes_away_is_a_hint_and_no_regression() -
     assert found["rows"][0]["p"] < 0.05 < found["rows"][0]["p_holm"]
     assert found["verdict"]["text"].startswith("v may be worse on val, a hint only, by 0.020 (")
     assert not found["rows"][0]["is_regression"]
-
-
-def test_a_failure_without_a_bound_is_told_as_such() -> None:
-    told: list[Sequence[Example]] = [[5.0, 6.0] * 20, [Fails(), *([6.0, 5.0] * 20)[1:]]]
-    runs = [made({"e": {"v": {"val": scores}}}, score_range=ScoreRange.ANY) for scores in told]
-    text = between(*runs)["verdict"]["text"]
-    assert text.startswith(
-        "v fails on val where it had scores, and what those calls would have scored has no"
-    )
 
 
 def test_nothing_scored_in_both_has_no_p() -> None:
@@ -344,12 +338,6 @@ def test_another_score_range_is_another_evaluator_and_has_no_lowest_score() -> N
     found = between(a, b, force=True)
     assert found["rows"][0]["at_lower_bound"] is None
     assert any("come from different programs" in caveat for caveat in found["caveats"])
-
-
-def test_a_run_that_is_not_finished_is_compared_and_that_is_said() -> None:
-    found = between(on_val(v=SCORES), on_val(v=[No.OWED, No.OWED, *SCORES[2:]]))
-    assert found["caveats"] == ["B is not finished: 2 of 40 calls are owed"]
-    assert (found["rows"][0]["n_pairs"], found["b"]["owed"]) == (38, 2)
 
 
 def test_clusters_widen_the_interval() -> None:

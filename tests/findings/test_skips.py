@@ -146,11 +146,6 @@ def test_a_skip_is_in_no_mean_no_bound_and_no_pair() -> None:
     assert (d["n_pairs"], d["dropped"], d["diff"]) == (1, 3, pytest.approx(0.1))
 
 
-def test_repeats_that_were_skipped_leave_the_mean_of_the_others() -> None:
-    found = on_val(a=[(0.5, SKIP, 0.7), (0.1, 0.2, 0.3)]).summary()
-    assert found["rows"][0]["splits"]["val"]["mean"] == pytest.approx(0.4)
-
-
 def test_skips_that_differ_are_pointed_out_also_where_they_are_as_many() -> None:
     apart = on_val(a=[SKIP, *SCORES], b=[*SCORES, SKIP], c=[SKIP, *SCORES]).summary()
     (point,) = saying(apart, "! skipped calls differ")

@@ -460,12 +460,6 @@ def test_other_evaluators_are_named_where_the_first_scored_nothing() -> None:
     assert saying(summary, "policy", "worse")
 
 
-def test_what_was_skipped_is_not_said_to_be_scored() -> None:
-    said = headline(on_val(a=[No.SKIPPED] * 3, b=[No.SKIPPED] * 3).summary())
-    assert said == "judge skipped every call on val (6 calls), so there is no mean: filtered"
-    assert "large" not in said
-
-
 def test_nothing_scored_says_why() -> None:
     failed: list[Example] = [Fails("exit_code", "KeyError: 'dims'")] * 3
     said = headline(on_val(a=failed, b=failed).summary())

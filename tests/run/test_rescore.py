@@ -391,16 +391,6 @@ def test_a_program_that_changes_while_it_is_asked_is_left_out(cli: Cli, done: Pr
     assert cli("report", "r", "--check").status == 0
 
 
-def test_sessions_options_mean_what_they_mean_for_a_run(cli: Cli, done: Project) -> None:
-    aborted = cli(*RESCORE, "--on-failure", "abort", "--concurrency", "1", env=done.env(FAILS="a:4"))
-    assert aborted.status == 4
-    assert "1 call failed (--on-failure abort); 4 of 24 calls are done" in aborted.stderr
-    most = cli(*RESCORE, "--max-failures", "10%", "--concurrency", "1", env=done.env(FAILS="a:*"))
-    assert "3 calls failed (--max-failures)" in most.stderr, "a share of its own calls"
-    quiet = cli(*RESCORE, "--quiet", env=done.env())
-    assert (quiet.status, quiet.stdout.splitlines()[-1]) == (0, "r")
-
-
 def test_a_run_that_is_not_done_can_be_rescored_and_go_on(cli: Cli, tmp_path: Path) -> None:
     made = project(tmp_path)
     flags = ("--out", "r", "--on-failure", "abort", "--concurrency", "1")
@@ -444,30 +434,6 @@ def test_misuse_is_told_and_changes_nothing(cli: Cli, done: Project, command: li
     assert (result.status, result.stdout, said in result.stderr) == (2, "", True), result.stderr
     assert (done.folder / "r" / "run.json").read_bytes() == before
     assert not (done.folder / "nowhere").exists()
-
-
-EDITED: dict[str, Any] = {
-    "no list": 5,
-    "no evaluators": [7],
-    "no score range": [{"name": "again"}],
-    "no name": [{"score_range": "unit", "name": None}],
-    "where it begins is a text": [{"score_range": "unit", "name": "again", "since": "x"}],
-    "a name that is taken": [{"score_range": "unit", "name": "counts"}],
-}
-
-
-@pytest.mark.parametrize("additions", EDITED.values(), ids=EDITED.keys())
-def test_additions_that_were_edited_are_told_and_are_no_bug(cli: Cli, done: Project, additions: Any) -> None:
-    path, told = done.folder / "r" / "run.json", manifest(done.folder / "r")
-    told["selection"] |= {"added": ["again"], "evaluators": ["counts", "again"]}
-    told["evaluators"] = [*told["evaluators"], *additions] if isinstance(additions, list) else additions
-    path.write_bytes(orjson.dumps(told))
-    for command in (["report", "r"], [*done.command, "--out", "r"], RESCORE):
-        result = cli(*command, env=done.env())
-        assert (
-            result.status,
-            "run.json is not a run of optimize-eval, or was edited" in result.stderr,
-        ) == (2, True)
 
 
 SPLITS = (

@@ -132,16 +132,6 @@ def test_a_skip_shows_that_an_evaluator_is_not_broken(cli: Cli, made: Project) -
     assert done.status == 0, done.stderr
 
 
-def test_candidates_that_are_skipped_elsewhere_are_pointed_out(cli: Cli, made: Project) -> None:
-    done = cli(*made.command, "--out", "r", env=made.env(SKIPS="bbb:[1-4]"))
-    assert done.status == 0, done.stderr
-    said = " ".join(done.stdout.split())
-    assert (
-        "! skipped calls differ on counts, train: from 0 (a) to 4 (b); 4 of 12 examples are concerned, "
-        "and pairs of which one side was skipped are dropped" in said
-    )
-
-
 def test_a_call_that_is_skipped_when_it_is_repeated_has_changed(cli: Cli, made: Project) -> None:
     made.run()
     again = cli(*made.command, "--out", "r", "--recheck", "24", env=made.env(SKIPS="bbb:4"))

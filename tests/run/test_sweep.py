@@ -322,34 +322,6 @@ def test_what_cannot_be_done_raises_with_the_commands_words(name: str) -> None:
         call()
 
 
-def test_a_run_grows_from_call_to_call(made: Project) -> None:
-    swept()
-    made.forget()
-    Path("c.txt").write_text("ccccc")
-    run = swept(candidates=[*BOTH, "c.txt"])
-    assert made.asked() == Counter(f"ccccc:{n}" for n in range(1, 13))
-    assert [row.candidate for row in run.summary.rows] == ["a", "b", "c"]
-    made.forget()
-    run = swept()
-    assert not made.asked()
-    (note,) = run.notes
-    assert note.startswith("note: left out, as this command does not name it: candidate c; ")
-    assert summary(Path("r")) == undisturbed()
-
-
-def test_what_another_run_has_scored_is_taken_from_there_where_it_is_said(made: Project) -> None:
-    first = swept()
-    made.forget()
-    known = "note: 24 of 24 calls are already scored in r: --reuse r"
-    assert swept(out="told", on_failure="abort").notes == (known,)
-    assert made.asked().total() == 24
-    made.forget()
-    run = swept(out="taken", reuse=first.folder)
-    assert not made.asked()
-    assert run.notes == ("note: 24 scored calls of r reused",)
-    assert run.summary.rows == first.summary.rows
-
-
 def test_an_evaluator_that_has_scored_and_changed_is_refused_unless_it_is_replaced(made: Project) -> None:
     swept()
     made.forget()

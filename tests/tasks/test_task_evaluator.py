@@ -20,7 +20,6 @@ from optimize_eval.evaluators.task_kind import scorer_spec, stored_spec
 from optimize_eval.models.model_kinds import ModelSpec, Tasks, identify_model, model_has_changed, tasks_of
 from optimize_eval.programs.codec import argv_of
 from optimize_eval.run.prompting import identified, identity_of, model_of
-from optimize_eval.tasks import load_tasks
 from tests.fake_model import served_model
 from tests.front_door import Cli
 from tests.paths import PROGRAMS, PYTHON, ROOT
@@ -76,17 +75,6 @@ def failure(evaluator: Evaluator, example: bytes, seconds: float = 10, **more: A
     with pytest.raises(EvaluationError) as caught:
         evaluator.call(payload, time.monotonic() + seconds)
     return str(caught.value.kind), caught.value.message
-
-
-def test_toy_is_right_and_silent_is_wrong_on_all_that_ships() -> None:
-    files = [load_tasks(ROOT / "datasets" / "tasks.jsonl")]
-    files += [load_tasks(path) for path in sorted((ROOT / "datasets" / "tasks").glob("*.jsonl"))]
-    tasks = [task for file in files for task in file.tasks]
-    metrics = tuple(task.evaluator for task in tasks)
-    assert len(tasks) == 10 + 21
-    with live(spec_of("toy", metrics=metrics)) as toy, live(spec_of("silent", metrics=metrics)) as silent:
-        told = [(task.id, ask(toy, task.raw).score, ask(silent, task.raw).score) for task in tasks]
-    assert told == [(task.id, 1.0, 0.0) for task in tasks]
 
 
 def test_an_answer_tells_output_prediction_metric_and_what_metric_and_model_said() -> None:
