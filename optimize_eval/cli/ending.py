@@ -1,9 +1,6 @@
 """The end of a command that ran a session: it prints the result and what to do next, and exits."""
 
-import re
 import shlex
-import sys
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,16 +8,27 @@ import typer
 
 from optimize_eval.base import endings
 from optimize_eval.base.errors import CannotGoOn
-from optimize_eval.base.secrets import mask
 from optimize_eval.cli import gates, output
+from optimize_eval.cli.host import Terminal
 from optimize_eval.cli.interrupts import Interrupted
+from optimize_eval.cli.own_command import same_command
+from optimize_eval.cli.viewing import viewed
+from optimize_eval.config.commands import BenchCommand, RunCommand
 from optimize_eval.findings.documents import to_dict
 from optimize_eval.findings.wording import failed_in_short
 from optimize_eval.run import ending
 from optimize_eval.run.calls import Finished
+from optimize_eval.run.sweeps import Prepared, carry_out
 
-_AS_WRITTEN: Mapping[str, str] = {}
-_OF_THIS_MACHINE = re.compile(r"(?:^|[\s=:'\"])/[^/\s]")  # an absolute path
+
+def carry_out_run(
+    prepared: Prepared, options: RunCommand | BenchCommand, *, recheck: int | None = None
+) -> None:
+    """Call what a run owes, and print what came of it."""
+    with viewed(prepared.folder, is_wanted=options.view):
+        finished = carry_out(prepared, Terminal(quiet=options.quiet), recheck=recheck)
+        show(finished, quiet=options.quiet, as_json=options.as_json)
+        end(finished, folder=prepared.folder, out=options.out)
 
 
 def show(
@@ -106,27 +114,3 @@ def leave(code: int) -> None:
         raise Interrupted
     if code:
         raise typer.Exit(code)
-
-
-def kept_command() -> str:
-    """Give what run.json keeps of this command: nothing where it names where a project is, which may move."""
-    return "" if any(_OF_THIS_MACHINE.search(word) for word in sys.argv[1:]) else same_command()
-
-
-def same_command(*more: str, instead: Mapping[str, str] = _AS_WRITTEN) -> str:
-    """Give the words that start this command again, to be pasted, unless there is a secret among them.
-
-    `instead` are evaluators that were not written as they were meant.
-    """
-    written = (_corrected(word, instead) for word in sys.argv[1:] if word != "--fresh")
-    command = shlex.join(["optimize-eval", *written, *more])
-    shown = mask(command)
-    return command if shown == command else f"the same command again ({shown})"
-
-
-def _corrected(word: str, instead: Mapping[str, str]) -> str:
-    """Put the command that was meant in the place of an evaluator's, which may stand after its name."""
-    for text, meant in instead.items():
-        if word == text or word.endswith(f"={text}"):
-            return word.removesuffix(text) + meant
-    return word

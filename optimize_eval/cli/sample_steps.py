@@ -7,7 +7,7 @@ from dataclasses import replace
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.protocol import Payload
-from optimize_eval.cli.places import Places, Told
+from optimize_eval.cli.example_scores import Places, Told
 from optimize_eval.models.under_test import ASSISTANT
 from optimize_eval.run.plan import Plan, PlannedExample
 from optimize_eval.store.command_units import Reader

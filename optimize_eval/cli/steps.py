@@ -19,8 +19,8 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.outcome import Failed, Outcome
 from optimize_eval.base.protocol import Payload
 from optimize_eval.cli import output
+from optimize_eval.cli.example_scores import Places, Told
 from optimize_eval.cli.host import owned_processes
-from optimize_eval.cli.places import Places, Told
 from optimize_eval.data.candidates import THE_PROMPT, THE_TASK
 from optimize_eval.evaluators.kinds import connect
 from optimize_eval.findings.metric_rows import left_out

@@ -1,21 +1,25 @@
 """A sweep file on a command line: what it says becomes the defaults of the command's options."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from optimize_eval.base.errors import UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.cli import output
 from optimize_eval.cli.command_table import ORDER
 from optimize_eval.cli.groups import options_of
 from optimize_eval.config.compared import CandidateOptions
-from optimize_eval.config.declared import Declared, Heading
+from optimize_eval.config.declared import Declared, Heading, declared
+from optimize_eval.config.evaluators import JudgeOptions, NamedEvaluatorOptions, ReachOptions
 from optimize_eval.data.candidates import CandidatePath
+from optimize_eval.evaluators.kinds import check_used, parse_evaluators
 
 if TYPE_CHECKING:
     from optimize_eval.config.sweep_files import Sweep
+
 
 QUOTE = "an option takes one value: quote a pattern, 'prompts/*.txt', or your shell makes many words of it"
 
@@ -162,3 +166,58 @@ def is_said(context: typer.Context, option: str) -> bool:
     """Return True if a flag or the sweep file names an option, and not the environment alone."""
     source = context.get_parameter_source(option)
     return source is not None and source.name in {"COMMANDLINE", "DEFAULT_MAP"}
+
+
+Specs = TypeVar("Specs", bound=Sequence[EvaluatorSpec])
+
+
+def evaluators_of(
+    context: typer.Context, named: NamedEvaluatorOptions, defaults: EvaluatorSpec
+) -> tuple[EvaluatorSpec, ...]:
+    """Make the evaluators that are named, or else those of the sweep file, where flags win."""
+    if named.evaluators or named.judge_models:
+        return named_evaluators(named, defaults)
+    sweep = sweep_of(context)
+    if not sweep or not sweep.entries:
+        raise _without_evaluator(f" in {sweep.path}" if sweep else "")
+    given = {
+        **{name: getattr(defaults, name) for name in declared(ReachOptions) if is_flag(context, name)},
+        **{
+            name: context.params[option]
+            for name, option in _of_judges(context).items()
+            if is_flag(context, option)
+        },
+    }
+    return check_meant(sweep.specs(defaults, given), defaults)
+
+
+def _of_judges(context: typer.Context) -> dict[str, str]:
+    """Give the options of judges by what they say; --objective of a search is its proposers'."""
+    own = {name: f"judge_{name}" for name in declared(JudgeOptions)}
+    return {name: option if option in context.params else name for name, option in own.items()}
+
+
+def named_evaluators(named: NamedEvaluatorOptions, defaults: EvaluatorSpec) -> tuple[EvaluatorSpec, ...]:
+    """Make the evaluators that `-e` and `--judge-model` name."""
+    return check_meant(parse_evaluators(texts_of(named), defaults), defaults)
+
+
+def texts_of(named: NamedEvaluatorOptions) -> list[str]:
+    """Write all that is named as `-e` takes it."""
+    texts = [*named.evaluators, *(f"judge:{model}" for model in named.judge_models)]
+    if not texts:
+        raise _without_evaluator("")
+    return texts
+
+
+def _without_evaluator(where: str) -> UsageError:
+    return UsageError(
+        f"no evaluator is named{where}",
+        hint="name one with -e (--evaluator): -e './judge.sh', or -e @exact_match",
+    )
+
+
+def check_meant(specs: Specs, defaults: EvaluatorSpec) -> Specs:
+    """Refuse options of judges where no judge is named; note other options that nothing named uses."""
+    check_used(specs, defaults, output.say)
+    return specs

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from optimize_eval.base.checks import HINT, parse_duration
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import DEFAULT_TIMEOUT, EvaluatorSpec
+from optimize_eval.base.manners import Manners
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.config import values
 from optimize_eval.config.calling import PATIENCE, PatienceOptions
 from optimize_eval.config.compared import RUN
 from optimize_eval.config.declared import Heading, Option, OptionGroup
+from optimize_eval.evaluators.kinds import parse_headers
 
 if TYPE_CHECKING:
-    from optimize_eval.base.manners import Manners
     from optimize_eval.evaluators.rubric import JudgeSpec
 
 
@@ -101,11 +102,9 @@ class ScoringOptions(NamedEvaluatorOptions, ReachOptions, JudgeOptions):
 
 
 def starting_spec(
-    programs: ProgramOptions, judge: "JudgeSpec | None" = None, manners: "Manners | None" = None
+    programs: ProgramOptions, judge: "JudgeSpec | None" = None, manners: Manners | None = None
 ) -> EvaluatorSpec:
     """Make what every evaluator that is named starts from."""
-    from optimize_eval.evaluators.kinds import parse_headers  # noqa: PLC0415  a plain --help calls no evaluator
-
     return EvaluatorSpec(
         timeout=programs.timeout,
         cwd=programs.cwd,
@@ -128,7 +127,7 @@ def judge_of(judging: JudgedByOptions) -> "JudgeSpec | None":
         refuse_blank(f"--{name.replace('_', '-')}", text)
     if not given:
         return None
-    from optimize_eval.evaluators.judge_kind import plan_judge  # noqa: PLC0415  see starting_spec
+    from optimize_eval.evaluators.judge_kind import plan_judge  # noqa: PLC0415  a plain --help calls no judge
 
     return plan_judge(given)
 
@@ -139,15 +138,12 @@ def refuse_blank(option: str, text: str | None) -> None:
         raise UsageError(f"{option} is empty", hint="omit the option, or give it a value")
 
 
-def manners_of(servers: PatienceOptions, *, seeks_prices: bool = False) -> "Manners | None":
+def manners_of(servers: PatienceOptions, *, seeks_prices: bool = False) -> Manners | None:
     """Make how servers of models are treated; None: as usual."""
     given = [getattr(servers, name, None) for name in ("rpm", "tpm", "prices")]  # not every command has them
     if servers.patience == PATIENCE and given == [None, None, None] and not seeks_prices:
         return None
     rpm, tpm, prices = given
-    from optimize_eval.base.manners import Manners  # noqa: PLC0415  most commands call no model
-    from optimize_eval.config.values import load_prices  # noqa: PLC0415  and have no prices
-
     for option, limit in (("--rpm", rpm), ("--tpm", tpm)):
         if limit is not None and not 0 < limit < math.inf:
             raise UsageError(f"{option} {limit:g} lets no call through", hint="give a number above 0")
@@ -155,5 +151,5 @@ def manners_of(servers: PatienceOptions, *, seeks_prices: bool = False) -> "Mann
         seconds = parse_duration(servers.patience)
     except ValueError:
         raise UsageError(f"--patience {servers.patience!r} is not a duration", hint=HINT) from None
-    table = load_prices(prices) if isinstance(prices, str) else prices or {}
+    table = values.load_prices(prices) if isinstance(prices, str) else prices or {}
     return Manners(patience=seconds, rpm=rpm, tpm=tpm, prices=table, seeks_prices=seeks_prices)

@@ -2,16 +2,14 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.config import values
 from optimize_eval.config.compared import RUN, PartOptions
 from optimize_eval.config.declared import Heading, Option, OptionGroup
 from optimize_eval.config.evaluators import EvaluatorOptions, JudgedByOptions, ProgramOptions
-
-if TYPE_CHECKING:
-    from optimize_eval.tasks.defined import Given
+from optimize_eval.tasks.defined import Given
 
 
 class ModelOptions(OptionGroup):
@@ -258,10 +256,8 @@ class DefinedDataOptions(DefinitionOptions):
     ] = ()
 
 
-def given_of(options: DefinitionOptions) -> "Given":
+def given_of(options: DefinitionOptions) -> Given:
     """Read what tasks are given."""
-    from optimize_eval.tasks.defined import Given  # noqa: PLC0415  see above
-
     return Given(
         config=config_given(options),
         model_keys=pairs("--model-key", options.model_key),
@@ -275,7 +271,7 @@ def config_given(options: ParameterOptions) -> dict[str, Any]:
     """Read values of parameters: those of a file, and those that stand for themselves, which win."""
     if not options.config and not options.config_file:
         return {}
-    from optimize_eval.tasks.yaml.parameters import config_of  # noqa: PLC0415  see above
+    from optimize_eval.tasks.yaml.parameters import config_of  # noqa: PLC0415  it reads YAML
 
     return config_of(pairs("--config", options.config), options.config_file or "")
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from optimize_eval.base import checks, files, strict_json, strict_toml
 from optimize_eval.base.checks import Check
 from optimize_eval.base.errors import DataError, Problem
+from optimize_eval.data.selection import parse_filter
 
 if TYPE_CHECKING:
     from optimize_eval.base.manners import Prices
@@ -88,8 +89,6 @@ def filters(value: Any) -> list[str]:
                 'write fields with texts, numbers, true or false: {"metadata.difficulty" = "hard"}'
             )
         return [f"{path}={_as_json(wanted)}" for path, wanted in value.items()]
-    from optimize_eval.data.selection import parse_filter  # noqa: PLC0415  most commands choose no examples
-
     return [str(parse_filter(text)) for text in checks.texts(value)]
 
 

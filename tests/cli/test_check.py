@@ -15,8 +15,7 @@ from optimize_eval.audit.__main__ import differences
 from optimize_eval.audit.journaled import read
 from optimize_eval.audit.leaderboard import expected_boards
 from optimize_eval.audit.summary import expected
-from optimize_eval.cli.checked import NOT_CHECKED
-from optimize_eval.cli.checked_search import unlike_paths
+from optimize_eval.cli.checked import NOT_CHECKED, unlike_paths
 from optimize_eval.findings.board_models import said_in
 from optimize_eval.findings.stored_boards import load_own_board
 from optimize_eval.findings.stored_summary import Findings, summarise_stored, unlike_keys

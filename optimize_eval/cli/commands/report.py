@@ -1,6 +1,7 @@
 """`optimize-eval report`: a run's result once more, from its journal; `--check` computes it another way."""
 
 import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -8,15 +9,16 @@ import typer
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import checked, formats, gates, output, pages, searches
-from optimize_eval.cli.chosen_examples import find_examples
 from optimize_eval.cli.formats import FORMATS, BenchReport, FormatName, RunReport
 from optimize_eval.cli.known_elsewhere import complete_run
 from optimize_eval.cli.named_runs import choose_run
 from optimize_eval.config.compared import ChoiceOptions, MovedSplitOptions, RunGateOptions
 from optimize_eval.config.printing import PrintOptions
+from optimize_eval.data.selection import parse_selection
 from optimize_eval.findings.board_models import said_in
 from optimize_eval.findings.demands import Demands, judged_by_options, read_demands
 from optimize_eval.findings.forecast import set_margins
+from optimize_eval.findings.gates import check_gap
 from optimize_eval.findings.stored_boards import (
     ANEW,
     folder_if_bench,
@@ -24,7 +26,9 @@ from optimize_eval.findings.stored_boards import (
     own_boards,
     stored_board,
 )
-from optimize_eval.findings.stored_summary import Findings
+from optimize_eval.findings.stored_summary import Findings, SomeExamples
+from optimize_eval.run.inputs import read_again
+from optimize_eval.run.replan import examples_again
 from optimize_eval.store.folder import LEADERBOARD
 from optimize_eval.store.manifest import is_bench
 from optimize_eval.store.opened_run import StoredRun, open_stored, say_unnamed, with_everything
@@ -234,3 +238,56 @@ def _choose(given: FormatName | None, *, check: bool, as_json: bool) -> FormatNa
     if check and chosen not in {FormatName.TERMINAL, FormatName.JSON}:
         raise UsageError(f"--check has no format {chosen}", hint="omit --format, or give --json")
     return chosen
+
+
+def find_examples(
+    run: StoredRun,
+    filters: Sequence[str] | None,
+    ids: Sequence[str] | None,
+    files: Mapping[str, str | None],
+    *,
+    max_gap: float | None,
+    forbidden: Mapping[str, object],
+) -> SomeExamples | None:
+    """Choose examples of a run, which may have moved to `files`; None where no example is chosen.
+
+    `forbidden` are options that cannot stand beside, with their values.
+    """
+    selection = parse_selection(filters, ids)
+    if not selection:
+        _refuse_files(files)
+        return None
+    if is_bench(run.manifest):
+        raise UsageError(
+            "the report of a bench is about all its tasks",
+            hint="choose tasks before: bench --filter, --id; bench --show ID tells of one of them",
+        )
+    if beside := [option for option, value in forbidden.items() if value]:
+        raise UsageError(f"{beside[0]} is about all examples", hint="omit it, or --filter and --id")
+    sources = examples_again(run.manifest, read_again(run.manifest, files))
+    chosen = selection.of({source.name: source.examples for source in sources})
+    lines = {name: {example.line for example in examples} for name, examples in chosen.items()}
+    places = {
+        split.name: [index for index, line in enumerate(split.lines) if line in lines.get(split.name, ())]
+        for split in run.layout.splits
+    }
+    some = SomeExamples(
+        places=places,
+        why=str(selection),
+        options=_as_options({"--filter": filters, "--id": ids}),
+        moved={name: path for name, path in files.items() if path is not None},
+    )
+    if max_gap is not None:
+        check_gap(some.cut(run.layout), max_gap)
+    return some
+
+
+def _as_options(given: Mapping[str, Sequence[str] | None]) -> str:
+    return "".join(f" {name} {shlex.quote(word)}" for name, words in given.items() for word in words or ())
+
+
+def _refuse_files(files: Mapping[str, str | None]) -> None:
+    if any(path is not None for path in files.values()):
+        raise UsageError(
+            "a report needs no examples", hint="--dataset, --valset and --testset are for --filter and --id"
+        )

@@ -9,8 +9,8 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import ending, leaderboards, output
 from optimize_eval.cli.host import Terminal
 from optimize_eval.cli.known_elsewhere import complete_run
-from optimize_eval.cli.named_evaluators import check_meant, texts_of
-from optimize_eval.cli.sweep_file import is_flag
+from optimize_eval.cli.own_command import kept_command
+from optimize_eval.cli.sweep_file import check_meant, is_flag, texts_of
 from optimize_eval.config.calling import (
     CallOptions,
     NoteOptions,
@@ -78,7 +78,7 @@ def rescore(
         return
     if defined.data:
         raise UsageError("--data is for --metrics", hint="say where examples are now with --dataset")
-    handling = replace(handling_of(calls, stopping, spending, noted), command=ending.kept_command())
+    handling = replace(handling_of(calls, stopping, spending, noted), command=kept_command())
     manners = manners_of(servers, seeks_prices=spending.max_cost is not None)
     defaults = starting_spec(scoring, judge_of(scoring), manners)
     texts, tasks = texts_of(scoring), given_of(defined)

@@ -16,7 +16,7 @@ from optimize_eval.base.protocol import ScoreRange, check_task_model
 from optimize_eval.cli import output
 from optimize_eval.cli.host import Reaper, owned_processes
 from optimize_eval.cli.interrupts import stoppable
-from optimize_eval.cli.named_evaluators import named_evaluators
+from optimize_eval.cli.sweep_file import named_evaluators
 from optimize_eval.config.calling import SlotOptions
 from optimize_eval.config.compared import TaskModelOption
 from optimize_eval.config.declared import Heading

@@ -1,0 +1,95 @@
+"""All that a command takes, as one group of options: what reads some of them is given all."""
+
+from optimize_eval.config import search
+from optimize_eval.config.calling import (
+    FolderOptions,
+    HandlingOptions,
+    NoteOptions,
+    PricedServerOptions,
+    RecheckOptions,
+    SlotOptions,
+    SpendingOptions,
+    TimeOptions,
+)
+from optimize_eval.config.compared import (
+    BoardGateOptions,
+    ComparisonOptions,
+    RunGateOptions,
+    TaskModelOption,
+)
+from optimize_eval.config.evaluators import NamedEvaluatorOptions, ReachOptions, ScoringOptions
+from optimize_eval.config.printing import (
+    LastFailedOptions,
+    PlanOptions,
+    RunPlanOptions,
+    ShownOptions,
+    ViewOptions,
+)
+from optimize_eval.config.prompts import (
+    BenchOptions,
+    BoardOptions,
+    DefinedDataOptions,
+    DefinitionOptions,
+    OneTaskOptions,
+    PromptingOptions,
+)
+
+
+class RunCommand(
+    ComparisonOptions,
+    PromptingOptions,
+    ScoringOptions,
+    DefinitionOptions,
+    PricedServerOptions,
+    HandlingOptions,
+    RecheckOptions,
+    RunGateOptions,
+    FolderOptions,
+    RunPlanOptions,
+    LastFailedOptions,
+    ShownOptions,
+    ViewOptions,
+):
+    """What `run` takes."""
+
+
+class BenchCommand(
+    BenchOptions,
+    DefinedDataOptions,
+    PricedServerOptions,
+    HandlingOptions,
+    BoardGateOptions,
+    BoardOptions,
+    OneTaskOptions,
+    FolderOptions,
+    PlanOptions,
+    ShownOptions,
+    ViewOptions,
+):
+    """What `bench` takes."""
+
+
+class OptimizeCommand(
+    search.SearchOptions,
+    search.FirstTextOptions,
+    PromptingOptions,
+    search.ProposerOptions,
+    search.ProposerTimeOptions,
+    NamedEvaluatorOptions,
+    search.SearchJudgeOptions,
+    DefinitionOptions,
+    ReachOptions,
+    TaskModelOption,
+    SlotOptions,
+    TimeOptions,
+    SpendingOptions,
+    PricedServerOptions,
+    NoteOptions,
+    search.SearchFolderOptions,
+    search.BestOptions,
+    search.IgnoredOptions,
+    RunPlanOptions,
+    ShownOptions,
+    ViewOptions,
+):
+    """What `optimize` takes."""
