@@ -11,8 +11,6 @@ from tests.front_door import Cli
 from tests.run.projects import records
 from tests.tasks.yaml.examples import SCORER, SINGLE, TRIVIA, UNIQUENESS
 
-ROWS = 40
-THREE = TASK + "    - {key: again, type: string_equals, purpose: qa, ground_truth: '{{ sample.target }}'}\n"
 SECRETS = {"OPENAI_API_KEY": "sk-never-told-1", "MY_TOKEN": "never-told-2"}
 
 

@@ -1,7 +1,8 @@
 """Task files in verdicts/*.txt, with what `validate` has to say of each written beside the line it is about.
 
 `=== name` starts a document, `+++ path` another file beside it. At the end of a line, `#! rule key.path` is
-a problem there, `#? word` a word that is suggested, `#~ key.path` a note. No problems: the document is valid.
+a problem there, `#= words` are in what is told of it, `#? word` is suggested, `#~ key.path` a note.
+Without problems a document is valid.
 """
 
 import re
@@ -19,7 +20,7 @@ _MACROS = {
     + "definition:\n  dataset: {key: d}\n  solver: {type: pass_through_solver, trace_column: t}\n",
 }
 _LONG = re.compile(r"<(\d+)>")
-_MARK = re.compile(r"  #([!?~]) ?(.*?)(?=  #[!?~]|$)")
+_MARK = re.compile(r"  #([!=?~]) ?(.*?)(?=  #[!=?~]|$)")
 
 Verdict = tuple[str, int, str, str]
 
@@ -31,6 +32,7 @@ class Judged:
     name: str
     files: dict[str, str] = field(default_factory=dict)
     problems: set[Verdict] = field(default_factory=set)
+    said: set[tuple[str, int, str]] = field(default_factory=set)
     words: set[tuple[str, int, str]] = field(default_factory=set)
     notes: set[tuple[str, int, str]] = field(default_factory=set)
 
@@ -76,5 +78,6 @@ def _read(text: str, path: str, document: Judged) -> str:
                 rule, _, key = mark[2].partition(" ")
                 document.problems.add((path, number, rule, key.strip()))
             else:
-                {"?": document.words, "~": document.notes}[mark[1]].add((path, number, mark[2].strip()))
+                marks = {"=": document.said, "?": document.words, "~": document.notes}[mark[1]]
+                marks.add((path, number, mark[2].strip()))
     return "\n".join(_MARK.sub("", line) for line in lines)

@@ -16,6 +16,8 @@ def test_the_verdict_is_the_one_written_beside_the_lines(document: Judged, tmp_p
     checked = check_definition(document.write(tmp_path))
     assert {(*_place(one, tmp_path), one.rule, one.field) for one in checked.problems} == document.problems
     assert document.notes <= {(*_place(one, tmp_path), one.field) for one in checked.notes}
+    for *place, said in document.said:
+        assert [one for one in checked.problems if said in one.reason and [*_place(one, tmp_path)] == place]
     for *place, word in document.words:
         assert [one for one in checked.problems if _suggests(one, word) and [*_place(one, tmp_path)] == place]
 
