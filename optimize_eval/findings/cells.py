@@ -3,9 +3,12 @@
 Calls of examples that leaked are made and recorded like all others, so another decision needs no new call.
 """
 
+import math
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from itertools import chain, filterfalse
 from typing import Any, Protocol
 
 from optimize_eval.base.frozen import frozen
@@ -13,8 +16,8 @@ from optimize_eval.findings.comparison import CellFamily
 from optimize_eval.findings.measures import MeasuredCells, Measures, of_cells
 from optimize_eval.findings.rows import measured_in
 from optimize_eval.findings.scores import CellReading, Scores, with_copies_joined
-from optimize_eval.findings.shapes import SideInfoEntry
-from optimize_eval.findings.side_info import Latency, SideInfo
+from optimize_eval.findings.shapes import LatencyEntry, SideInfoEntry
+from optimize_eval.findings.side_info import SideInfo, latency_of
 from optimize_eval.findings.summary_shape import KEPT, LEAKED, PART, RECORDED, Leakage, LeakedExample, Like
 from optimize_eval.store.command_units import JournalRecord
 from optimize_eval.store.layout import Cell, CellName, Layout, LeakedRow, Split
@@ -48,7 +51,6 @@ class ReadCells:
     splits: Mapping[str, Split]
     keep: Keep | None = None
     side_info: list[SideInfoEntry] = field(default_factory=list)
-    latency: Latency = field(default_factory=Latency)
     by_name: dict[CellName, ReadCell] = field(default_factory=dict)
 
     @classmethod
@@ -66,6 +68,17 @@ class ReadCells:
             (CellFamily(cell.evaluator, cell.task_model, cell.split), cell.candidate): read.scores
             for cell, read in zip(self.layout.cells, self.by_name.values(), strict=True)
         }
+
+    def latency(self) -> Iterator[LatencyEntry]:
+        """Say how long calls took, by evaluator and split."""
+        timed: dict[tuple[str, str], list[Scores]] = {}
+        for scores in (read.scores for read in self.by_name.values()):
+            if not all(map(math.isnan, scores.seconds)):
+                timed.setdefault((scores.cell.evaluator, scores.cell.split), []).append(scores)
+        for where, theirs in timed.items():
+            every = chain.from_iterable(scores.seconds for scores in theirs)
+            seconds = array("d", filterfalse(math.isnan, every))
+            yield latency_of(*where, seconds, sum(scores.attempts for scores in theirs))
 
     def measured(self) -> MeasuredCells:
         """Give what there is of each measure."""
@@ -85,7 +98,6 @@ class ReadCells:
         kept: list[list[Any]] = [[] for _ in lines] if keep else []
         for place, record in records:
             reading.take(place, record)
-            self.latency.take(cell, record)
             if record["outcome"] == "scored":
                 side_info.take(record, lines[place // repeats])
                 measures.take(place // repeats, record)

@@ -117,6 +117,9 @@ def _at(values: Sequence[_Number], places: Iterable[int]) -> list[_Number]:
     return [values[place] for place in places]
 
 
+_OWED, _SCORED, _SKIPPED = range(3)  # in the place of kinds of failures
+
+
 @frozen
 class Scores(Outcomes):
     """One cell's outcomes."""
@@ -126,8 +129,9 @@ class Scores(Outcomes):
     failures: Sequence[Failures]
     skips: Sequence[Skips]
     within_sd: float | None
-    seconds: Values  # of scored calls, by unit
-    kinds: Sequence[int]  # of failures, by unit: their numbers in `kind_names`, of which the first is none
+    seconds: Values  # by unit
+    attempts: int  # of all calls whose time is known
+    kinds: Sequence[int]  # of failures, by unit: their places in `kind_names`; or what else became of it
     kind_names: Sequence[str]
     is_unit: bool  # whether all scores are from 0 to 1, be others allowed or not
 
@@ -142,11 +146,13 @@ class Scores(Outcomes):
 
     def seconds_of(self, examples: slice) -> list[float]:
         """List how long the scored calls of some examples took."""
-        return [seconds for seconds in self.seconds[self._units(examples)] if not math.isnan(seconds)]
+        units = self._units(examples)
+        pairs = zip(self.seconds[units], self.kinds[units], strict=True)
+        return [seconds for seconds, kind in pairs if kind == _SCORED]
 
     def kinds_of(self, examples: slice) -> Counter[str]:
         """Count the failures of some examples by their kinds."""
-        return Counter(self.kind_names[kind] for kind in self.kinds[self._units(examples)] if kind)
+        return Counter(self.kind_names[kind] for kind in self.kinds[self._units(examples)] if kind > _SKIPPED)
 
     def _units(self, examples: slice) -> slice:
         start, stop, _ = examples.indices(len(self.means))
@@ -173,18 +179,22 @@ class CellReading:
         self._skips: dict[bool, Skips] = {}  # whether by rules
         self._outcomes: Counter[str] = Counter()
         self._failures: dict[tuple[str, str], Failures] = {}
-        self._kinds = array("I", [0]) * cell.size
-        self._kind_names = {"": 0}
+        self._kinds = array("I", [_OWED]) * cell.size
+        self._kind_names: dict[str | int, int] = {number: number for number in (_OWED, _SCORED, _SKIPPED)}
         self._seconds = array("d", [UNKNOWN]) * cell.size
+        self._attempts = 0
         self._is_unit = True
 
     def take(self, place: int, record: JournalRecord) -> None:
         example = place // self._repeats
         outcome = record["outcome"]
         self._outcomes[outcome] += 1
+        if "seconds" in record:
+            self._seconds[place] = record["seconds"]
+            self._attempts += record.get("attempts", 1)
         if outcome == "scored":
             score: float | None = record["score"]
-            self._seconds[place] = record["seconds"]
+            self._kinds[place] = _SCORED
             if score is not None:  # a label may stand in its place
                 self._scores[example].append(score)
             if not self._has_ends and (score is None or not 0.0 <= score <= 1.0):
@@ -195,6 +205,7 @@ class CellReading:
             self._take_failure(record, self._lines[example])
         else:
             self._skipped[example] += 1
+            self._kinds[place] = _SKIPPED
             if record.get("excluded_by"):
                 self._take_left_out(example, record)
             self._take_skip(record, self._lines[example])
@@ -220,7 +231,8 @@ class CellReading:
             within_sd=within_sd(self._scores) if self._repeats > 1 else None,
             seconds=self._seconds,
             kinds=self._kinds,
-            kind_names=[*self._kind_names],
+            kind_names=[str(name) for name in self._kind_names],
+            attempts=self._attempts,
             is_unit=self._is_unit,
         )
 

@@ -29,7 +29,6 @@ from optimize_eval.findings.shapes import (
     ValuesAtPath,
 )
 from optimize_eval.store.command_units import JournalRecord
-from optimize_eval.store.layout import Cell
 
 LONGEST_SHORT = 80  # characters up to which a text is counted
 MOST_PATHS = 100
@@ -92,12 +91,8 @@ class _Path:
     nulls: int = 0
 
     def take(self, value: Any, score: float | None, order: int, line: int | None) -> None:
-        self.n += order != self.last
-        self.last = order
         kind = type(value)  # exactly, as JSON decodes to
-        if kind is float:
-            self.numbers.append(value)
-        elif kind is int:
+        if kind is int:
             self._take_integer(value)
         elif kind is str:
             self._take_text(value, score, order, line)
@@ -177,18 +172,25 @@ class SideInfo:
         self._first_error = ""
 
     def take(self, record: JournalRecord, line: int | None) -> None:
-        self._scored += 1
-        if "error" in record["side_info"] and (words := own_words(record["side_info"])):
+        side_info, score, paths = record["side_info"], record["score"], self._paths
+        self._scored = order = self._scored + 1
+        if "error" in side_info and (words := own_words(side_info)):
             self._errors += 1
             self._first_error = self._first_error or words[:LONGEST_KEPT]
-        for path, value in flat(record["side_info"]):
-            if known := self._paths.get(path):
-                known.take(value, record["score"], self._scored, line)
-            elif len(self._paths) < MOST_PATHS:
-                self._paths[path] = _Path()
-                self._paths[path].take(value, record["score"], self._scored, line)
+        for path, value in flat(side_info):
+            known = paths.get(path)
+            if known is None:
+                if len(paths) >= MOST_PATHS:
+                    self._left_out += 1
+                    continue
+                known = paths[path] = _Path()
+            if known.last != order:
+                known.last = order
+                known.n += 1
+            if type(value) is float:  # spelled out: it is most of what there is in large runs
+                known.numbers.append(value)
             else:
-                self._left_out += 1
+                known.take(value, score, order, line)
 
     @property
     def paths(self) -> frozenset[str]:
@@ -207,11 +209,11 @@ class SideInfo:
 def flat(side_info: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Give the values by their dotted paths, two levels deep."""
     for key, value in side_info.items():
-        if isinstance(value, dict) and value:
+        if type(value) is dict and value:
             for inner, deeper in value.items():
                 yield f"{key}.{inner}"[:_LONGEST_PATH], deeper
         else:
-            yield key[:_LONGEST_PATH], value
+            yield key if len(key) <= _LONGEST_PATH else key[:_LONGEST_PATH], value
 
 
 _SPENT = "usage"  # among the metadata of a scorer that calls a model
@@ -263,34 +265,19 @@ def _text(value: Any) -> str:
 _PIECE = 4096
 
 
-class Latency:
-    """Takes in records of all cells."""
-
-    def __init__(self) -> None:
-        self._seconds: dict[tuple[str, str], array[float]] = {}
-        self._attempts: dict[tuple[str, str], int] = {}
-
-    def take(self, cell: Cell, record: JournalRecord) -> None:
-        if "seconds" in record:
-            where = cell.evaluator, cell.split
-            self._seconds.setdefault(where, array("d")).append(record["seconds"])
-            self._attempts[where] = self._attempts.get(where, 0) + record.get("attempts", 1)
-
-    def entries(self) -> tuple[LatencyEntry, ...]:
-        return tuple(self._entry(*where) for where in self._seconds)
-
-    def _entry(self, evaluator: str, split: str) -> LatencyEntry:
-        seconds = _in_order(self._seconds[evaluator, split])
-        return LatencyEntry(
-            evaluator=evaluator,
-            split=split,
-            n=len(seconds),
-            p50=quantile(seconds, 0.5),
-            p95=quantile(seconds, 0.95),
-            max=seconds[-1],
-            attempts=self._attempts[evaluator, split],
-            total=round(sum(seconds), 6),
-        )
+def latency_of(evaluator: str, split: str, seconds: Sequence[float], attempts: int) -> LatencyEntry:
+    """Describe how long some calls took, of which there are any."""
+    ordered = _in_order(seconds)
+    return LatencyEntry(
+        evaluator=evaluator,
+        split=split,
+        n=len(ordered),
+        p50=quantile(ordered, 0.5),
+        p95=quantile(ordered, 0.95),
+        max=ordered[-1],
+        attempts=attempts,
+        total=round(sum(ordered), 6),
+    )
 
 
 def _in_order(values: Sequence[float]) -> Sequence[float]:

@@ -185,7 +185,7 @@ class _Summing:
             failures=tuple(self._failures()),
             skips=tuple(self._skips()),
             side_info=tuple(self._cells.side_info),
-            latency=self._cells.latency.entries(),
+            latency=tuple(self._cells.latency()),
             passes=measured.passes,
             calibration=measured.calibration,
             corpus_bleu=measured.corpus_bleu,
