@@ -7,11 +7,12 @@ import math
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
+from functools import cached_property
 from itertools import chain, filterfalse
 from typing import Any, Protocol
 
-from optimize_eval.base.frozen import frozen
+from optimize_eval.base.frozen import Remembers, frozen
 from optimize_eval.findings.comparison import CellFamily
 from optimize_eval.findings.measures import MeasuredCells, Measures, of_cells
 from optimize_eval.findings.rows import measured_in
@@ -40,28 +41,30 @@ class ReadCell:
 
     scores: Scores
     measures: Measures
+    side_info: SideInfoEntry
     kept: Sequence[Sequence[Any]] = ()
 
 
 @frozen
-class ReadCells:
+class ReadCells(Remembers):
     """What the records of all cells come to; copies among a split's lines are joined to clusters."""
 
     layout: Layout
     splits: Mapping[str, Split]
-    keep: Keep | None = None
-    side_info: list[SideInfoEntry] = field(default_factory=list)
-    by_name: dict[CellName, ReadCell] = field(default_factory=dict)
+    by_name: Mapping[CellName, ReadCell]
 
     @classmethod
     def read(cls, layout: Layout, records: RecordsByCell, keep: Keep | None = None) -> "ReadCells":
         splits = {split.name: with_copies_joined(split) for split in layout.splits}
-        cells = cls(layout=layout, splits=splits, keep=keep)
-        for cell in layout.cells:
-            cells._take(cell, records(cell))
-        return cells
+        beside = sorted(layout.cells, key=lambda cell: (cell.split, cell.candidate, cell.task_model or ""))
+        read = {cell[:4]: _read(layout, cell, records(cell), keep) for cell in beside}
+        return cls(layout=layout, splits=splits, by_name={cell[:4]: read[cell[:4]] for cell in layout.cells})
 
     @property
+    def side_info(self) -> tuple[SideInfoEntry, ...]:
+        return tuple(read.side_info for read in self.by_name.values())
+
+    @cached_property
     def scores(self) -> dict[tuple[CellFamily, str], Scores]:
         """Give the scores by what is compared, and by candidate."""
         return {
@@ -89,22 +92,25 @@ class ReadCells:
             ]
         )
 
-    def _take(self, cell: Cell, records: Iterable[tuple[int, JournalRecord]]) -> None:
-        lines = self.splits[cell.split].lines
-        repeats, keep = self.layout.repeats, self.keep
-        reading = CellReading(cell, lines, repeats, self.layout.score_range(cell.evaluator))
-        side_info = SideInfo()
-        measures = Measures(len(lines), repeats, self.layout.score_range(cell.evaluator))
-        kept: list[list[Any]] = [[] for _ in lines] if keep else []
-        for place, record in records:
-            reading.take(place, record)
-            if record["outcome"] == "scored":
-                side_info.take(record, lines[place // repeats])
-                measures.take(place // repeats, record)
-            if keep:
-                kept[place // repeats].append(keep(record))
-        self.by_name[cell[:4]] = ReadCell(scores=reading.done(), measures=measures, kept=kept)
-        self.side_info.append(side_info.entry(measured_in(cell)))
+
+def _read(
+    layout: Layout, cell: Cell, records: Iterable[tuple[int, JournalRecord]], keep: Keep | None
+) -> ReadCell:
+    lines, repeats = layout.split(cell.split).lines, layout.repeats
+    score_range = layout.score_range(cell.evaluator)
+    reading = CellReading(cell, lines, repeats, score_range)
+    side_info, measures = SideInfo(), Measures(len(lines), repeats, score_range)
+    kept: list[list[Any]] = [[] for _ in lines] if keep else []
+    for place, record in records:
+        reading.take(place, record)
+        if record["outcome"] == "scored":
+            side_info.take(record, lines[place // repeats])
+            measures.take(place // repeats, record)
+        if keep:
+            kept[place // repeats].append(keep(record))
+    return ReadCell(
+        scores=reading.done(), measures=measures, side_info=side_info.entry(measured_in(cell)), kept=kept
+    )
 
 
 MOST_LEAKED = 0.5  # of a split's examples, above which nothing is said about it

@@ -7,17 +7,18 @@ for others.
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import field, replace
+from functools import cached_property, partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, cast
 
-from optimize_eval.base.frozen import frozen
+from optimize_eval.base.frozen import Remembers, frozen
 from optimize_eval.findings.metrics import Values, tabulate
 from optimize_eval.findings.summary_shape import MetricFault, RuleFaults, Sampled, ScorerMetrics
 from optimize_eval.store.command_units import CountsAs, JournalRecord, Reader
-from optimize_eval.store.layout import Cell, Layout
+from optimize_eval.store.layout import Cell, CellName, Layout
 from optimize_eval.store.manifest import evaluators_of
 from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.records import LeftOut, Unit, unit_of
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 def metrics_of(run: "StoredRun", layout: "Layout") -> "tuple[ScorerMetrics, ...]":
     """Compute the metrics of all tasks of a run; most runs have none."""
-    if not _has_tasks(run):
+    if not has_tasks(run):
         return ()
 
     return metrics_in(run, layout)
@@ -38,7 +39,7 @@ def metrics_of(run: "StoredRun", layout: "Layout") -> "tuple[ScorerMetrics, ...]
 
 def counts_as(run: "StoredRun") -> "CountsAs | None":
     """Let records of rows that rules leave out count as skipped; None for most runs, which have no rules."""
-    if not _has_tasks(run):
+    if not has_tasks(run):
         return None
 
     return with_excluded_skipped(run)
@@ -53,13 +54,13 @@ def records_of(run: "StoredRun") -> "Records":
 
 def left_out(run: "StoredRun") -> "LeftOut":
     """Find the units that rules of tasks leave out; none in most runs, which have no rules."""
-    if not _has_tasks(run):
+    if not has_tasks(run):
         return {}
 
     return units_left_out(run)
 
 
-def _has_tasks(run: "StoredRun") -> bool:
+def has_tasks(run: "StoredRun") -> bool:
     settings = run.manifest.get("settings")
     return isinstance(settings, dict) and "tasks" in settings
 
@@ -90,17 +91,44 @@ class TaskRow:
 
 
 @frozen
-class TaskRows:
+class TaskRows(Remembers):
     """The rows of a task for one candidate and model, on one split."""
 
     task: KeptTask
     cells: Mapping[str, Cell]  # of its scorers, by evaluators
     rows: Sequence[TaskRow]
-    digest: str
+    programs: Mapping[str, str | None]  # the digests of all evaluators
+    samples: Sequence[str]  # digests
 
     @property
     def where(self) -> Cell:
         return next(iter(self.cells.values()))
+
+    @cached_property
+    def digest(self) -> str:
+        """Digest all that a rule may look at: samples, replies and scores."""
+        keys = {scorer.evaluator: scorer.key for scorer in self.task.scorers}
+        scorers = [(keys[name], self.programs.get(name)) for name in self.cells]
+        digest = sha256(_json([[*self.where[1:4], scorers], self.samples]))
+        for row in self.rows:
+            told = {
+                row.keys[name]: [one["outcome"], one.get("output"), one.get("side_info")]
+                for name, one in row.records.items()
+            }
+            digest.update(_json([row.line, row.repeat, told]))
+        return digest.hexdigest()
+
+    def of(self, evaluators: AbstractSet[str]) -> "TaskRows":
+        """Give the rows as if the run had had some of the scorers alone."""
+        if evaluators >= self.cells.keys():
+            return self
+        cells = {name: cell for name, cell in self.cells.items() if name in evaluators}
+        rows = [
+            replace(row, records=records)
+            for row in self.rows
+            if (records := {name: one for name, one in row.records.items() if name in cells})
+        ]
+        return replace(self, cells=cells, rows=rows)
 
 
 @frozen
@@ -116,18 +144,35 @@ class Excluded:
 
 def rows_in(run: StoredRun, layout: Layout, task: KeptTask, reader: Reader) -> Iterator[TaskRows]:
     """Read the rows of a task, of all candidates, models and splits."""
-    names = {scorer.evaluator: scorer.key for scorer in task.scorers}
-    programs = {one["name"]: one.get("sha256") for one in evaluators_of(run.manifest)}
-    places: dict[tuple[str, str | None, str], dict[str, Cell]] = {}
+    for cells in cells_of(task, layout).values():
+        yield read_rows(run, task, cells, reader)
+
+
+def cells_of(task: KeptTask, layout: Layout) -> dict[CellName, dict[str, Cell]]:
+    """Find the cells of a task's scorers by where they are, which a task makes the first of their names."""
+    names = {scorer.evaluator for scorer in task.scorers}
+    places: dict[CellName, dict[str, Cell]] = {}
     for cell in layout.cells:
         if cell.evaluator in names:
-            where = cell.candidate, cell.task_model, cell.split
-            places.setdefault(where, {})[cell.evaluator] = cell
-    for where, cells in places.items():
-        rows = _rows(layout, cells, reader, names)
-        about = [*where, [(names[name], programs.get(name)) for name in cells]]
-        samples = layout.split(where[2]).sha256
-        yield TaskRows(task=task, cells=cells, rows=rows, digest=_digest(about, samples, rows))
+            places.setdefault(_where(task, cell), {})[cell.evaluator] = cell
+    return places
+
+
+def _where(task: KeptTask, cell: Cell) -> CellName:
+    return task.scorers[0].evaluator, *cell[1:4]
+
+
+def read_rows(run: StoredRun, task: KeptTask, cells: Mapping[str, Cell], reader: Reader) -> TaskRows:
+    """Read the rows of a task that some cells hold."""
+    names = {scorer.evaluator: scorer.key for scorer in task.scorers}
+    split = next(iter(cells.values())).split
+    return TaskRows(
+        task=task,
+        cells=cells,
+        rows=_rows(run.layout, cells, reader, names),
+        programs={one["name"]: one.get("sha256") for one in evaluators_of(run.manifest)},
+        samples=run.layout.split(split).sha256,
+    )
 
 
 def sampled(rows: TaskRows, scorer: KeptScorer, excluded: Excluded) -> list[tuple[Sampled, Recorded]]:
@@ -192,18 +237,6 @@ def _said(record: JournalRecord) -> dict[str, Any]:
     return said if isinstance(said.get("scores"), dict) else {**said, "scores": {}}
 
 
-def _digest(about: Sequence[Any], samples: Sequence[str], rows: Sequence[TaskRow]) -> str:
-    """Digest all that a rule may look at: samples, replies and scores."""
-    digest = sha256(_json([about, samples]))
-    for row in rows:
-        told = {
-            row.keys[name]: [one["outcome"], one.get("output"), one.get("side_info")]
-            for name, one in row.records.items()
-        }
-        digest.update(_json([row.line, row.repeat, told]))
-    return digest.hexdigest()
-
-
 def _json(value: Any) -> bytes:
     """Write as the standard library does, so that anybody can digest it again."""
     return json.dumps(value, separators=(",", ":")).encode()
@@ -257,20 +290,72 @@ CodeKey = tuple[str, str]  # the digests of code and rows
 _NOT_APPLIED = "the task's rules were not applied to these rows yet: run the command again"
 
 
+class TaskReading:
+    """Reads the records of a run with tasks once: for numbers by cell, and for the tasks' metrics.
+
+    The rows of a task are read together, as rules and metrics are of all that its scorers say of a sample.
+    Metrics are of a layout that may lack some of the scorers that rules look at.
+    """
+
+    def __init__(self, run: StoredRun, layout: Layout, reader: Reader) -> None:
+        self._run = run
+        self._layout = layout
+        self._reader = reader
+        self._tasks = tasks_in(run.manifest["settings"])
+        self._task_of = {scorer.evaluator: task for task in self._tasks for scorer in task.scorers}
+        self._cells = {
+            key: cells for task in self._tasks for key, cells in cells_of(task, run.layout).items()
+        }
+        self._of_code = code_values(run.ledger.ledger.computed)
+        self._of_outcomes = _rules_of_outcomes(run)
+        self._left: dict[Unit, Sequence[str]] = {}
+        self._metrics: dict[CellName, tuple[ScorerMetrics, ...]] = {}
+        self._current: tuple[CellName, TaskRows] | None = None
+
+    def records(self, cell: Cell, places: Iterable[int] | None = None) -> Iterator[tuple[int, JournalRecord]]:
+        """Give a cell's records, in which rows that rules leave out count as skipped."""
+        task = self._task_of.get(cell.evaluator)
+        if task is None or places is not None:
+            read = self._reader.records(cell, places)
+        else:
+            rows = self._rows(task, _where(task, cell)).rows
+            read = ((row.place, row.records[cell.evaluator]) for row in rows if cell.evaluator in row.records)
+        for place, record in read:
+            yield place, _counted(self._left, self._of_outcomes, record) if self._left else record
+
+    def metrics(self) -> tuple[ScorerMetrics, ...]:
+        """Give the metrics of all tasks in the run's order, of what was not read before, too."""
+        wheres = [(task, where) for task in self._tasks for where in cells_of(task, self._layout)]
+        for task, where in wheres:
+            if where not in self._metrics:
+                self._rows(task, where)
+        return tuple(metrics for _, where in wheres for metrics in self._metrics[where])
+
+    def _rows(self, task: KeptTask, where: CellName) -> TaskRows:
+        if self._current is None or self._current[0] != where:
+            self._current = None  # the rows of one task are enough to hold
+            self._current = where, read_rows(self._run, task, self._cells[where], self._reader)
+            self._take(where, self._current[1])
+        return self._current[1]
+
+    def _take(self, where: CellName, rows: TaskRows) -> None:
+        computed = self._run.ledger.ledger.computed
+        excluded = excluded_in(computed, rows)
+        for place, rules in excluded.rules.items() if excluded else ():
+            self._left.update(((*cell[:4], *place), rules) for cell in rows.cells.values())
+        measured = rows.of({*self._layout.evaluators})
+        if measured is not rows:
+            excluded = excluded_in(computed, measured)
+        present = (scorer for scorer in rows.task.scorers if scorer.evaluator in measured.cells)
+        self._metrics[where] = tuple(
+            _metrics(measured, scorer, excluded, self._of_code) for scorer in present
+        )
+
+
 def metrics_in(run: StoredRun, layout: Layout) -> tuple[ScorerMetrics, ...]:
     """Compute the metrics of all tasks of a run, in the run's order."""
-    return tuple(_all(run, layout, tasks_in(run.manifest["settings"])))
-
-
-def _all(run: StoredRun, layout: Layout, tasks: Sequence[KeptTask]) -> Iterator[ScorerMetrics]:
-    computed = run.ledger.ledger.computed
-    of_code = code_values(computed)
     with run.reader() as reader:
-        for task in tasks:
-            for rows in rows_in(run, layout, task, reader):
-                excluded = excluded_in(computed, rows)
-                present = (scorer for scorer in task.scorers if scorer.evaluator in rows.cells)
-                yield from (_metrics(rows, scorer, excluded, of_code) for scorer in present)
+        return TaskReading(run, layout, reader).metrics()
 
 
 def code_values(computed: Sequence[Recorded]) -> dict[CodeKey, Values | str]:
@@ -317,6 +402,11 @@ def _metrics(
         rule_faults=excluded.faults if excluded else (),
         problem=_NOT_APPLIED if excluded is None else "",
     )
+
+
+def has_code(task: KeptTask) -> bool:
+    """Return True if something of a task is to be applied to its rows, or computed of them by code."""
+    return bool(task.actions) or any(map(_has_code, task.scorers))
 
 
 def _has_code(scorer: KeptScorer) -> bool:

@@ -18,7 +18,7 @@ from optimize_eval.base.frozen import Remembers, frozen
 from optimize_eval.findings.cells import Keep, ReadCell, ReadCells
 from optimize_eval.findings.documents import from_dict
 from optimize_eval.findings.measures import judges_of
-from optimize_eval.findings.metric_rows import counts_as, metrics_of, records_of
+from optimize_eval.findings.metric_rows import TaskReading, counts_as, has_tasks, metrics_of, records_of
 from optimize_eval.findings.spending import SpendingTotals
 from optimize_eval.findings.summary import additions_left_out, summarise, summarise_and_keep, without
 from optimize_eval.findings.summary_shape import SCHEMA, Point, Selected, Summary, Verdict
@@ -80,20 +80,19 @@ def _read(run: StoredRun, keep: Keep | None) -> tuple[Summary, ReadCells]:
     left_out = additions_left_out(run)
     layout = without(run.layout, left_out)
     changed = run.ledger.of(layout).changed
-    with run.reader(counts_as(run)) as reader:
+    with run.reader() as reader:
+        tasks = TaskReading(run, layout, reader) if has_tasks(run) else None
+        records = tasks.records if tasks else reader.records
         judges, tried = judges_of(run.manifest), corrections_in(run, layout)
-        summary, cells = summarise_and_keep(
-            layout, reader.records, changed, left_out, judges, tried, keep=keep
-        )
+        summary, cells = summarise_and_keep(layout, records, changed, left_out, judges, tried, keep=keep)
+        metrics = tasks.metrics() if tasks else ()
     spent = run.ledger.ledger.spending.to_dict()
     totals = from_dict(SpendingTotals, spent) if spent else None
     settings = run.manifest.get("settings", {})
     doubts = (*doubts_about_code(settings), *doubts_about_rules(settings))
     points = (*summary.verdict.points, *(Point(mark="!", text=text) for text in doubts))
     verdict = replace(summary.verdict, points=points)
-    whole = replace(
-        summary, verdict=verdict, spent=totals, metrics=metrics_of(run, layout), journal=_end(run)
-    )
+    whole = replace(summary, verdict=verdict, spent=totals, metrics=metrics, journal=_end(run))
     whole = replace(whole, verdict=without_rules(whole) or _chosen_by_results(whole, run.manifest) or verdict)
     if searched := search_of(run):
         whole = replace(whole, verdict=after_search(whole, searched, layout))

@@ -105,11 +105,13 @@ class _Examination:
 
     def made(self) -> Iterator[list[Made]]:
         """Give what belongs together at once: the outcome of all rules, or all numbers of a metric."""
-        from optimize_eval.findings.metric_rows import excluded_in, rows_in  # noqa: PLC0415  see above
+        from optimize_eval.findings.metric_rows import excluded_in, has_code, rows_in  # noqa: PLC0415  see above
         from optimize_eval.tasks.stored_tasks import tasks_in  # noqa: PLC0415
 
         with self._stored.reader() as reader:
             for task in tasks_in(self._stored.manifest["settings"]):
+                if not has_code(task):
+                    continue
                 self._faults.clear()
                 for rows in rows_in(self._stored, self._stored.layout, task, reader):
                     if (excluded := excluded_in(self._computed, rows)) is None:
