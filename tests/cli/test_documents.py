@@ -372,19 +372,6 @@ def test_tasks_in_yaml_and_in_jsonl_are_one_bench(cli: Cli, tmp_path: Path) -> N
     assert (alike.status, "are both called sums" in alike.stderr) == (2, True)
 
 
-def test_code_of_a_task_sees_no_variable_that_looks_like_a_secret(cli: Cli, tmp_path: Path) -> None:
-    seen = 'return {"seen": ",".join(__import__("os").environ)}'
-    (tmp_path / "rows.yaml").write_text(ABOUT_ROWS.replace("return dict(sample)", seen) + "        []\n")
-    _write(tmp_path / "rows.jsonl", {"g": "a"})
-    secret = {"GITHUB_PAT": "x1", "DB_PWD": "x2", "SENTRY_DSN": "x3", "SLACK_WEBHOOK": "x4"}
-    given = {**secret, "STORE": "postgres://me:pw@host/db", "PATIENCE": "x5", "HOMEPAGE": "https://me@host/"}
-    assert cli("bench", "rows.yaml", "--out", "r", env=given).status == 0
-    (told,) = _side_info(tmp_path / "r")
-    names = told["scores"]["seen"].split(",")
-    assert {"PATIENCE", "HOMEPAGE", "PATH"} <= {*names}
-    assert {*secret, "STORE"}.isdisjoint(names)
-
-
 def test_an_expression_that_is_a_path_without_braces_is_noted(cli: Cli, tmp_path: Path) -> None:
     rule = "{key: a, action: exclude_from_metrics, filter: {op: equals, expression: sample.g, value: a}}"
     (tmp_path / "rows.yaml").write_text(f"{ABOUT_ROWS}        []\n  actions:\n    - {rule}\n")

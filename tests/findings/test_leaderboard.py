@@ -189,22 +189,6 @@ def test_a_failure_never_lifts_a_model(files: list[list[Example]], data: st.Data
     )
 
 
-pairs_of_numbers = st.lists(
-    st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=6), min_size=1, max_size=4
-)
-
-
-@given(pairs_of_numbers)
-def test_turning_a_comparison_round_turns_its_sign_and_keeps_p(
-    tasks: list[list[tuple[float, float]]],
-) -> None:
-    found = difference_over(tasks)
-    back = difference_over([[(b, a) for a, b in pairs] for pairs in tasks])
-    assert found.diff is not None
-    assert back.diff == pytest.approx(-found.diff, abs=1e-12)
-    assert (found.p, found.wins, found.losses) == (back.p, back.losses, back.wins)
-
-
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=12))
 def test_one_task_and_tasks_of_one_example_are_compared_as_examples_are(
     pairs: list[tuple[float, float]],

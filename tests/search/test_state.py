@@ -13,7 +13,6 @@ from optimize_eval.search.components import plain
 from optimize_eval.search.ending import Why
 from optimize_eval.search.result import SearchOutcome
 from optimize_eval.search.state import SearchState
-from optimize_eval.store.journal import Damaged
 from tests.search.searches import CountingScorer, climbs, failed, make_plan, run, scored, steps
 
 
@@ -92,18 +91,6 @@ def test_a_search_that_was_killed_among_calls_keeps_its_budget(
     assert searched(path, climbs, scorer) == undisturbed
 
 
-def test_a_larger_budget_goes_on_where_a_smaller_one_ended(
-    tmp_path: Path, undisturbed: SearchOutcome
-) -> None:
-    path, scorer = tmp_path / "search.jsonl", CountingScorer(score_steps)
-
-    first = searched(path, climbs, scorer, budget=40)
-    second = searched(path, climbs, scorer)
-
-    assert (first.why, first.counts.calls <= 40) == (Why.BUDGET, True)
-    assert second == undisturbed
-
-
 def test_what_had_failed_in_the_search_has_failed_when_it_is_replayed(
     tmp_path: Path, undisturbed: SearchOutcome
 ) -> None:
@@ -157,15 +144,6 @@ def test_failures_of_a_proposer_at_the_end_are_called_again(
     assert [node.texts for node in found.nodes] == [node.texts for node in undisturbed.nodes]
     assert found.counts.calls == sum(scorer.called.values()), "what was called in vain counts, too"
     assert searched(path, climbs, scorer) == found
-
-
-def test_a_line_that_was_edited_is_named(tmp_path: Path) -> None:
-    path, scorer = tmp_path / "search.jsonl", CountingScorer(score_steps)
-    searched(path, climbs, scorer)
-    path.write_bytes(path.read_bytes().replace(b'"calls":3', b'"calls":0', 1))
-
-    with pytest.raises(Damaged, match=r"search\.jsonl:2"):
-        searched(path, climbs, scorer)
 
 
 def test_a_torn_last_line_never_counted(tmp_path: Path, undisturbed: SearchOutcome) -> None:

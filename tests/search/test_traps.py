@@ -10,7 +10,7 @@ import pytest
 from optimize_eval.base.errors import CannotGoOn, UsageError
 from optimize_eval.base.outcome import Outcome
 from optimize_eval.base.protocol import ScoreRange
-from optimize_eval.search.components import make_goal, plain
+from optimize_eval.search.components import make_goal
 from optimize_eval.search.ending import Why
 from optimize_eval.search.outcomes import Outcomes, Trial
 from optimize_eval.search.state import SearchState
@@ -131,18 +131,3 @@ def test_merged_candidates_are_named_by_both_parents() -> None:
 
     assert found.why is Why.PERFECT
     assert {len(node.parents) for node in found.nodes if node.proposer == "merge"} == {2}
-
-
-def test_the_reflection_prompt_has_the_score_and_the_example() -> None:
-    requests: list[dict[str, Any]] = []
-
-    def proposes(request: dict[str, Any]) -> str:
-        requests.append(request)
-        return climbs(request)
-
-    run(make_plan(proposes, train=3), CountingScorer(by_split), budget=20)
-
-    record = requests[0]["records"][0]
-    assert record.keys() == {"score", "example", "side_info"}
-    assert record["example"]["text"].startswith("train-example-")
-    assert plain(requests[0]["candidate"]) == plain("0")
