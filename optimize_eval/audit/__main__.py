@@ -11,7 +11,7 @@ from typing import Any
 
 from optimize_eval.audit.journaled import JournaledRun, read
 from optimize_eval.audit.leaderboard import expected_boards
-from optimize_eval.audit.search import expected_end, expected_search, means_not_derived
+from optimize_eval.audit.search import JournaledSearch, expected_end, expected_search, read_search
 from optimize_eval.audit.summary import expected
 
 _MISSING = object()
@@ -36,27 +36,28 @@ _OTHER = "counts and names"
 
 def main(folder: Path) -> int:
     run = read(folder) if (folder / "run.json").exists() else None
-    documents = _documents(folder, run)
+    search = read_search(folder)
+    documents = _documents(folder, run, search)
     stored = {name: json.loads((folder / name).read_bytes()) for name in documents}
     kinds: Counter[str] = Counter()
     wrong = []
     for name, again in documents.items():
         for path, value, derived in differences(stored[name], again, kinds):
-            wrong.append(f"{name}: {path} is {_shown(value)}, the journal gives {_shown(derived)}")
-    print("\n".join([*wrong, *_not_read(run), *_not_derived(folder), *_told(kinds)]))  # noqa: T201  a script's output
+            wrong.append(f"{name}: {path} is {_show(value)}, the journal gives {_show(derived)}")
+    print("\n".join([*wrong, *_not_read(run), *_not_derived(search), *_counts(kinds)]))  # noqa: T201  a script's output
     numbers = f"{kinds.total():,} fields recomputed from the journal"
     print(f"{numbers}, {len(wrong):,} differ")  # noqa: T201
     return 1 if wrong else 0
 
 
-def _documents(folder: Path, run: JournaledRun | None) -> dict[str, Any]:
+def _documents(folder: Path, run: JournaledRun | None, search: JournaledSearch | None) -> dict[str, Any]:
     """Compute again what stands in a folder: a run's summary, boards, the result of a search."""
-    searched = expected_search(folder)
+    searched = {"search.json": expected_search(search)} if search else {}
     if run is None:
         return searched
     summary = expected(run)
-    if searched:
-        searched["search.json"] |= expected_end(folder, run, summary, searched["search.json"]["calls"])
+    if search:
+        searched["search.json"] |= expected_end(folder, search, run, summary)
     again = run.overlaps_again
     overlaps = {"run.json": {"settings": {"overlaps": again}}} if again else {}
     return {"summary.json": summary, **overlaps, **expected_boards(folder, run), **searched}
@@ -64,18 +65,19 @@ def _documents(folder: Path, run: JournaledRun | None) -> dict[str, Any]:
 
 def _not_read(run: JournaledRun | None) -> Iterator[str]:
     """Say of which splits leaks and copies are as run.json has them."""
-    names = [name for name in run.overlaps if name not in run.overlaps_again] if run else []
-    if names:
+    known = run.axes.settings.get("overlaps", {}) if run else {}
+    if run and (names := [name for name in known if name not in run.overlaps_again]):
         gone = f"as the data of {', '.join(names)} is gone or has changed"
         yield from textwrap.wrap(f"leaks and copies are taken from run.json, {gone}", 78)
 
 
-def _not_derived(folder: Path) -> Iterator[str]:
+def _not_derived(search: JournaledSearch | None) -> Iterator[str]:
     """Say how many means of a search are taken as they stand."""
-    missing, every = means_not_derived(folder)
-    if missing:
+    if search and (missing := len(search.found) - len(search.means)):
         why = "evaluations.jsonl does not tell what they are of"
-        said = f"{missing:,} of {every:,} means of the search are taken from search.jsonl, as {why}"
+        said = (
+            f"{missing:,} of {len(search.found):,} means of the search are taken from search.jsonl, as {why}"
+        )
         yield from textwrap.wrap(said, 78)
 
 
@@ -86,16 +88,15 @@ def differences(
     match again:
         case dict() if isinstance(stored, dict):
             more = [key for key in stored if key not in again] if kind in _CLOSED else []
-            for key, value in [*again.items(), *((key, _MISSING) for key in more)]:
+            for key, derived in [*again.items(), *((key, _MISSING) for key in more)]:
                 where = f"{path}.{key}" if path else key
-                inner = stored.get(key, _MISSING)
-                yield from differences(inner, value, kinds, where, key)
+                yield from differences(stored.get(key, _MISSING), derived, kinds, where, key)
         case list() | tuple() if isinstance(stored, list):
             if len(stored) != len(again):
                 yield f"the length of {path}", len(stored), len(again)
-            for index, (one, other) in enumerate(zip(stored, again, strict=False)):
-                inner = "" if isinstance(other, dict) else kind
-                yield from differences(one, other, kinds, f"{path}[{index}]", inner)
+            for index, (value, derived) in enumerate(zip(stored, again, strict=False)):
+                inner = "" if isinstance(derived, dict) else kind
+                yield from differences(value, derived, kinds, f"{path}[{index}]", inner)
         case _:
             kinds[_KINDS.get(kind, _OTHER)] += 1
             if not agree(stored, again):
@@ -111,14 +112,14 @@ def agree(stored: Any, again: Any) -> bool:
     return bool(stored == again)
 
 
-def _told(kinds: Counter[str]) -> Iterator[str]:
+def _counts(kinds: Counter[str]) -> Iterator[str]:
     """Say which kinds of numbers were checked."""
     every = dict.fromkeys([*_KINDS.values(), _OTHER])
     words = " · ".join(f"{kind} {kinds[kind]:,}" for kind in every if kinds[kind])
     yield from textwrap.wrap(words, 78)
 
 
-def _shown(value: Any) -> str:
+def _show(value: Any) -> str:
     return "missing" if value is _MISSING else json.dumps(value, ensure_ascii=False)[:80]
 
 

@@ -8,67 +8,100 @@ from pathlib import Path
 from typing import Any
 
 Record = dict[str, Any]
+Records = dict[tuple[Any, ...], Record]  # by evaluator, task model, split, candidate, line, repeat
 
 
-def read_axes(path: Path) -> dict[str, Any]:
-    """Give what the last command was about; evaluators that were added after it stand apart."""
-    told: dict[str, Any] = json.loads(path.read_bytes())
-    chosen = told["selection"]
+class Versions:
+    """Tells of which version of its candidate a record is: by its key, where anything has other bytes now."""
+
+    def __init__(self, document: Record) -> None:
+        models = document.get("models", ())
+        axes = (*document["evaluators"], *document["candidates"], *document["splits"], *models)
+        self._changed = {entry["name"] for entry in axes if entry.get("superseded") or "sound_since" in entry}
+        self._programs = {entry["name"]: entry.get("sha256") for entry in _present(document["evaluators"])}
+        self._models = {model["name"]: model["sha256"] for model in _present(models)}
+        self._rows = {
+            split["name"]: {
+                line: (index, digest)
+                for index, (line, digest) in enumerate(zip(split["lines"], split["sha256"], strict=True))
+            }
+            for split in document["splits"]
+        }
+        self._candidates: dict[str, list[Record]] = {}
+        for candidate in sorted(document["candidates"], key=lambda entry: bool(entry.get("superseded"))):
+            self._candidates.setdefault(candidate["name"], []).append(candidate)
+
+    def of(self, record: Record) -> Record | None:
+        """Give the candidate's entry; None where the example, the model or the evaluator has changed."""
+        split, line, model = record["split"], record.get("line"), record.get("task_model")
+        versions = self._candidates.get(record["candidate"], [])
+        if not self._changed.intersection((record["evaluator"], record["candidate"], split, model)):
+            return versions[0] if versions else None
+        index, example = self._rows[split][line]
+        for version in versions:
+            texts = version.get("texts", {}).get(split, [])
+            text = texts[index] if index < len(texts) else version.get("sha256")
+            program = self._programs.get(record["evaluator"])
+            unit = [program, text, self._models.get(model, model), split, line, example, record["repeat"]]
+            written = json.dumps(unit, ensure_ascii=False, separators=(",", ":"))
+            if hashlib.sha256(written.encode()).hexdigest() == record["key"]:
+                return version
+        return None
+
+
+def _present(entries: Any) -> list[Record]:
+    return [entry for entry in entries if not entry.get("superseded")]
+
+
+@dataclass
+class Axes:
+    """What the last command was about; evaluators that were added after it stand apart."""
+
+    evaluators: list[Record]
+    additions: list[Record]
+    candidates: list[Record]
+    task_models: list[str | None]
+    splits: list[Record]
+    repeats: int
+    baseline: str
+    seed: int
+    group_by: list[str]
+    cluster_by: str | None
+    settings: Record
+    models: list[Record]
+    document: Record
+
+    @property
+    def entries(self) -> list[Record]:
+        return [*self.evaluators, *self.additions]
+
+
+def read_axes(path: Path) -> Axes:
+    document: Record = json.loads(path.read_bytes())
+    chosen = document["selection"]
     evaluators, candidates = (
-        {one["name"]: one for one in told[axis] if not one.get("superseded")}
-        for axis in ("evaluators", "candidates")
+        {entry["name"]: entry for entry in _present(document[axis])} for axis in ("evaluators", "candidates")
     )
-    digests = {one["name"]: dict(zip(one["lines"], one["sha256"], strict=True)) for one in told["splits"]}
-    return {
-        **chosen,
-        "evaluators": [evaluators[name] for name in chosen["evaluators"] if name not in chosen["added"]],
-        "additions": [evaluators[name] for name in chosen["added"]],
-        "candidates": [candidates[name] for name in chosen["candidates"]],
-        "splits": [
+    digests = {
+        split["name"]: dict(zip(split["lines"], split["sha256"], strict=True)) for split in document["splits"]
+    }
+    return Axes(
+        evaluators=[evaluators[name] for name in chosen["evaluators"] if name not in chosen["added"]],
+        additions=[evaluators[name] for name in chosen["added"]],
+        candidates=[candidates[name] for name in chosen["candidates"]],
+        splits=[
             {**split, "sha256": [digests[split["name"]][line] for line in split["lines"]]}
             for split in chosen["splits"]
         ],
-        "settings": told["settings"],
-        "models": told.get("models", []),
-        "counts": _counting(told, evaluators, candidates, digests),
-    }
+        **{
+            key: chosen[key]
+            for key in ("task_models", "repeats", "baseline", "seed", "group_by", "cluster_by")
+        },
+        settings=document["settings"],
+        models=_present(document.get("models", ())),
+        document=document,
+    )
 
-
-def _counting(
-    told: dict[str, Any],
-    evaluators: dict[str, Any],
-    candidates: dict[str, Any],
-    digests: dict[str, dict[int | None, str]],
-) -> Callable[[Record], bool]:
-    """Tell by its key whether a record is of what is there now, where anything had other bytes before."""
-    models = {one["name"]: one["sha256"] for one in told.get("models", ()) if not one.get("superseded")}
-    axes = (*told["evaluators"], *told["candidates"], *told["splits"], *told.get("models", ()))
-    former = {one["name"] for one in axes if one.get("superseded") or "sound_since" in one}
-    places = {one["name"]: {line: n for n, line in enumerate(one["lines"])} for one in told["splits"]}
-
-    def counts(record: Record) -> bool:
-        split, line = record["split"], record.get("line")
-        model = record.get("task_model")
-        if not former.intersection((record["evaluator"], record["candidate"], split, model)):
-            return True
-        candidate = candidates[record["candidate"]]
-        texts = candidate.get("texts", {}).get(split)
-        unit = [
-            evaluators[record["evaluator"]]["sha256"],
-            texts[places[split][line]] if texts else candidate["sha256"],
-            models.get(model, model),
-            split,
-            line,
-            digests[split][line],
-            record["repeat"],
-        ]
-        written = json.dumps(unit, ensure_ascii=False, separators=(",", ":"))
-        return bool(hashlib.sha256(written.encode()).hexdigest() == record["key"])
-
-    return counts
-
-
-Records = dict[tuple[Any, ...], dict[str, Any]]  # by evaluator, task model, split, candidate, line, repeat
 
 _COUNTING = {
     "outcome",
@@ -78,7 +111,7 @@ _COUNTING = {
     "rules",
     "metric",
     "beside",
-}  # keys of lines that do
+}  # keys of such lines
 
 
 @dataclass
@@ -88,40 +121,45 @@ class NewestRecords:
     records: Records = field(default_factory=dict)
     changed: set[str] = field(default_factory=set)
     changed_models: set[str] = field(default_factory=set)
-    calls: list[dict[str, Any]] = field(default_factory=list)  # each with the axes of its record
-    lines: list[tuple[int, dict[str, Any]]] = field(default_factory=list)  # where each begins
-    rules: list[dict[str, Any]] = field(default_factory=list)  # what rules of tasks came to
-    end: dict[str, Any] = field(default_factory=lambda: {"end": 0, "crc": ""})  # of the last line that counts
+    calls: list[Record] = field(default_factory=list)  # each with the axes of its record
+    outcomes: list[tuple[int, Record, Record]] = field(default_factory=list)  # where, and of which version
+    notes: list[tuple[int, Record]] = field(default_factory=list)  # all other lines, and where they begin
+    end: Record = field(default_factory=lambda: {"end": 0, "crc": ""})  # of the last line that counts
 
 
-def newest_records(
-    path: Path,
-    entries: list[dict[str, Any]],
-    models: list[dict[str, Any]],
-    counts: Callable[[dict[str, Any]], bool] | None,
-) -> NewestRecords:
+def newest_records(path: Path, axes: Axes) -> NewestRecords:
     """Read a journal; a record counts from where its evaluator, as it is now, begins."""
-    since = {entry["name"]: entry.get("since", 0) for entry in entries}
-    sound = {entry["name"]: max(entry.get("since", 0), entry.get("sound_since", 0)) for entry in entries}
-    sound_models = {model["name"]: model.get("sound_since", 0) for model in models}
-    found = NewestRecords()
+    since = {entry["name"]: entry.get("since", 0) for entry in axes.entries}
+    sound = {entry["name"]: max(since[entry["name"]], entry.get("sound_since", 0)) for entry in axes.entries}
+    sound_models = {model["name"]: model.get("sound_since", 0) for model in axes.models}
+    version_of, newest = Versions(axes.document).of, NewestRecords()
     for offset, length, record in _lines(path):
         if _COUNTING.intersection(record):
-            found.end = {"end": offset + length, "crc": record["crc"]}
-        found.lines.append((offset, record))
-        axes = {key: record.get(key) for key in ("evaluator", "candidate")}
-        found.calls += [{**axes, **call} for call in record.get("usage", ())]
-        found.rules += [record] if "rules" in record else []
+            newest.end = {"end": offset + length, "crc": record["crc"]}
+        where = {key: record.get(key) for key in ("evaluator", "candidate")}
+        newest.calls += [{**where, **call} for call in record.get("usage", ())]
         if "outcome" not in record:
-            found.changed |= _said(record, "changed", offset, sound)
-            found.changed_models |= _said(record, "changed_models", offset, sound_models)
-        elif offset >= since.get(record["evaluator"], 0) and (counts is None or counts(record)):
-            where = record["evaluator"], record.get("task_model"), record["split"], record["candidate"]
-            found.records[*where, record.get("line"), record["repeat"]] = record
-    return found
+            newest.notes.append((offset, record))
+            newest.changed |= _changed(record, "changed", offset, sound)
+            newest.changed_models |= _changed(record, "changed_models", offset, sound_models)
+        elif offset >= since.get(record["evaluator"], 0):
+            _enter(newest, offset, record, version_of)
+    return newest
 
 
-def _lines(path: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
+def _enter(
+    newest: NewestRecords, offset: int, record: Record, version_of: Callable[[Record], Record | None]
+) -> None:
+    version = version_of(record)
+    if version is None:
+        return
+    newest.outcomes.append((offset, record, version))
+    if not version.get("superseded"):
+        where = record["evaluator"], record.get("task_model"), record["split"], record["candidate"]
+        newest.records[*where, record.get("line"), record["repeat"]] = record
+
+
+def _lines(path: Path) -> Iterator[tuple[int, int, Record]]:
     """Give each record, where it begins and how long its line is; a torn line is none."""
     offset = 0
     with path.open("rb") as journal:
@@ -130,6 +168,6 @@ def _lines(path: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
             offset += len(line)
 
 
-def _said(note: dict[str, Any], key: str, offset: int, since: Mapping[str, int]) -> set[str]:
+def _changed(note: Record, key: str, offset: int, since: Mapping[str, int]) -> set[str]:
     """Give who changed in a session, but for those that were put right after it."""
     return {name for name in note.get(key, ()) if offset >= since.get(name, 0)}

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from optimize_eval.audit import numerics
+from optimize_eval.audit.axes import Record
 from optimize_eval.audit.compared import (
-    Told,
     compare,
     correct,
     estimate,
@@ -13,12 +13,15 @@ from optimize_eval.audit.compared import (
     is_gain,
     mark_as_held,
 )
-from optimize_eval.audit.journaled import JournaledRun, one_sided
+from optimize_eval.audit.journaled import JournaledRun
 from optimize_eval.audit.leaks import doubted
 from optimize_eval.audit.tried import comparisons_of, is_steered
 
+_MOST_PAIRS = 20_000  # of scores, for a bound on the largest gain
+_HALF = 0.5  # of a gain, which has to be kept
 
-def winner_of(rows: Sequence[Told], run: JournaledRun) -> Told | None:
+
+def winner_of(rows: Sequence[Record], run: JournaledRun) -> Record | None:
     """Find who leads of those that are better as the best of all, even with failures held against them."""
     split = run.deciding
     better = [
@@ -26,8 +29,7 @@ def winner_of(rows: Sequence[Told], run: JournaledRun) -> Told | None:
         for row in rows
         if (d := (row["vs_baseline"] or {}).get(split))
         and d["mark"] == "better"
-        and d.get("despite_failures", "surely") == "surely"
-        and d.get("over_all_rows", d)["mark"] == "better"
+        and _holds(d)
         and (_as_best(d, run) or (1.0,))[0] > 0
     ]
     if len({row["splits"][split]["coverage"] for row in better}) > 1:
@@ -35,7 +37,13 @@ def winner_of(rows: Sequence[Told], run: JournaledRun) -> Told | None:
     return max(better, key=lambda row: row["vs_baseline"][split]["diff"], default=None)
 
 
-def claims_of(rows: Sequence[Told], pairs: Sequence[Told], run: JournaledRun) -> Told:
+def _holds(d: Record) -> bool:
+    """Return True if failures, skips of one side and rules leave it better."""
+    over_all_rows = d.get("over_all_rows", {"mark": "better"})
+    return d.get("despite_failures", "surely") == "surely" and bool(over_all_rows["mark"] == "better")
+
+
+def claims_of(rows: Sequence[Record], pairs: Sequence[Record], run: JournaledRun) -> Record:
     """Give selection, not_told_apart and carry_over; a winner's own row is settled by what carries over."""
     winner = winner_of(rows, run)
     kept = None
@@ -53,27 +61,27 @@ def claims_of(rows: Sequence[Told], pairs: Sequence[Told], run: JournaledRun) ->
     }
 
 
-def _largest_gain(rows: Sequence[Told], run: JournaledRun) -> float | None:
+def _largest_gain(rows: Sequence[Record], run: JournaledRun) -> float | None:
     """Find what no true gain exceeds, where none is better, nothing failed and this is the first verdict."""
     split = run.deciding
-    found = {row["candidate"]: row["vs_baseline"][split] for row in rows if row["vs_baseline"]}
+    against = {row["candidate"]: row["vs_baseline"][split] for row in rows if row["vs_baseline"]}
     is_hidden = any(
-        {"despite_failures", "over_all_rows"} & d.keys() or d["se"] is None for d in found.values()
+        {"despite_failures", "over_all_rows"} & d.keys() or d["se"] is None for d in against.values()
     )
-    is_better = any(d["mark"] == "better" for d in found.values())
-    tried = run.tries.told((*run.primary, split)) if run.tries.is_run else {"look": 1, "steps": 0}
-    is_first = (tried["look"], tried["steps"]) == (1, 0)
-    is_told = found and split != "single" and is_first and not doubted(run.leaks, split)
+    is_better = any(d["mark"] == "better" for d in against.values())
+    tries = run.tries.count(run.decides) if run.tries.is_run else {"look": 1, "steps": 0}
+    is_first = (tries["look"], tries["steps"]) == (1, 0)
+    is_told = against and split != "single" and is_first and not doubted(run.leaks, split)
     if not is_told or run.ranges[run.primary[0]] != "unit" or is_hidden or is_better:
         return None
-    if sum(d["n_pairs"] for d in found.values()) > 20_000:  # noqa: PLR2004
+    if sum(d["n_pairs"] for d in against.values()) > _MOST_PAIRS:
         return None
-    highest = [_highest(d, _gain(run, split, name) or {}, run.seed) for name, d in found.items()]
-    most = max((2.0 if one is None else one) for one in highest)
+    highest = [_highest(d, _gain(run, split, name) or {}, run.axes.seed) for name, d in against.items()]
+    most = max((2.0 if high is None else high) for high in highest)
     return most if most <= 1 else None  # more than all there is says nothing
 
 
-def _highest(told: Told, d: Told, seed: int) -> float | None:
+def _highest(told: Record, d: Record, seed: int) -> float | None:
     if told["test"] == "mcnemar":
         return numerics.score_ends(d["wins"], d["losses"], d["n_pairs"])[1]
     totals, sizes = d["of_units"]
@@ -84,87 +92,83 @@ def _highest(told: Told, d: Told, seed: int) -> float | None:
     return float(-low * largest * len(sizes) / sum(sizes))
 
 
-def verdict_of(rows: Sequence[Told], claims: Told, run: JournaledRun, tried: Told | None) -> Told:
+def verdict_of(rows: Sequence[Record], claims: Record, run: JournaledRun, tries: Record | None) -> Record:
     """Decide the state, and who won by how much."""
     split, winner = run.deciding, claims["winner"]
-    told: Told = {"state": None, "winner": None, "by": None}
-    if run.changed or run.known < run.size or run.waits or run.was_chosen:
-        return told
+    verdict: Record = {"state": None, "winner": None, "by": None}
+    was_chosen = run.axes.settings.get("chosen_after") is not None  # by results of an earlier run
+    if run.changed or run.known < run.size or run.waits or was_chosen:
+        return verdict
     if doubted(run.leaks, run.deciding):
-        return told | {"state": "leaked"}
+        return verdict | {"state": "leaked"}
     if all(row["splits"][split]["mean"] is None for row in rows):
         were_skipped = all(
             row["splits"][split]["skipped"] and row["splits"][split]["coverage"] is None for row in rows
         )
-        return told | {"state": "too_few" if were_skipped else "failed"}
+        return verdict | {"state": "too_few" if were_skipped else "failed"}
     if run.searched.get("decides") == "test":
         winner = next(row for row in rows if row["vs_baseline"])
-    if winner:
-        told |= _won(winner, claims["selection"], run, tried)
-    else:
-        told["state"] = _without_winner(rows, split)
-    decides = tried is not None and ("test" not in run.splits or tried["split"] == "test")
-    if decides and is_steered(tried) and told["state"] not in {"single", "too_few"}:
-        told |= {"state": "steered", "winner": None, "by": None}
-    return told | _after_search(told, run.searched)
+    verdict |= (
+        _won(winner, claims["selection"], run, tries) if winner else {"state": _without_winner(rows, split)}
+    )
+    decides = tries is not None and ("test" not in run.splits or tries["split"] == "test")
+    if decides and is_steered(tries) and verdict["state"] not in {"single", "too_few"}:
+        verdict |= {"state": "steered", "winner": None, "by": None}
+    return verdict | _after_search(verdict, run.searched)
 
 
-def _after_search(told: Told, searched: Told) -> Told:
+def _after_search(verdict: Record, searched: Record) -> Record:
     """Let a search speak that found nothing, and nobody win by what steered it."""
-    if told["winner"] is None and searched.get("alone"):
+    if verdict["winner"] is None and searched.get("alone"):
         return {"state": searched["alone"]["state"], "by": None}
-    if told["winner"] is not None and searched.get("steered_by"):
+    if verdict["winner"] is not None and searched.get("steered_by"):
         return {"state": "steered", "winner": None}
     return {}
 
 
-def _without_winner(rows: Sequence[Told], split: str) -> str:
+def _without_winner(rows: Sequence[Record], split: str) -> str:
     against = [row["vs_baseline"][split] for row in rows if row["vs_baseline"]]
     if not against:
         return "single"
     if any(d["mark"] == "better" for d in against):
         return "not_shown"
-    told = [d for d in against if d["mark"] != "too_few"]
-    if not told:
+    enough = [d for d in against if d["mark"] != "too_few"]
+    if not enough:
         return "too_few"
-    if len(told) == len(against) and all(_is_the_same(d) for d in told):
+    if len(enough) == len(against) and all(_is_the_same(d) for d in enough):
         return "no_difference"
-    return "worse" if all(d["mark"] == "worse" for d in told) else "not_shown"
+    return "worse" if all(d["mark"] == "worse" for d in enough) else "not_shown"
 
 
-def _is_the_same(d: Told) -> bool:
+def _is_the_same(d: Record) -> bool:
     return bool(d["n_pairs"] and d["ties"] == d["n_pairs"]) or bool((d.get("margin") or {}).get("equivalent"))
 
 
-def _won(winner: Told, selection: Told | None, run: JournaledRun, tried: Told | None) -> Told:
+def _won(winner: Record, selection: Record | None, run: JournaledRun, tries: Record | None) -> Record:
     name = winner["candidate"]
-    d = winner["vs_baseline"][run.deciding]
     if "test" in run.splits and run.deciding != "test":
-        t = winner["vs_baseline"]["test"]
-        if t["diff"] is None or t["p"] is None:
-            return {"state": "not_shown"}
-        times = comparisons_of(tried)
-        ci = t["ci"] and (
-            t["diff"] - numerics.quantile(1 - 0.025 / times, t["units"] - 1) * t["se"],
-            t["ci"][1],
-        )
-        low = ci[0] if ci else t["diff"]
-        is_sure = (
-            t.get("over_all_rows", {"mark": "better"})["mark"] == "better"
-            and t.get("despite_failures", "surely") == "surely"
-            and numerics.is_decidable(t["units"], times)
-        )
-        p = min(1.0, t["p"] * times)
-        by = {"diff": t["diff"], "ci": ci, "p": p, "from": "test"}
-        if is_sure and low > 0 and p < numerics.ALPHA:
-            return {"state": "better", "winner": name, "by": by}
-        return {"state": "not_shown", "by": by}
+        return _on_test(name, winner["vs_baseline"]["test"], comparisons_of(tries))
+    d = winner["vs_baseline"][run.deciding]
     ci = selection["ci"] if selection else d["ci"]
     by = {"diff": d["diff"], "ci": ci, "p": d["p_holm"], "from": run.deciding}
     return {"state": "better", "winner": name, "by": by}
 
 
-def _selection(rows: Sequence[Told], winner: Told | None, run: JournaledRun) -> Told | None:
+def _on_test(name: str, d: Record, times: int) -> Record:
+    if d["diff"] is None or d["p"] is None:
+        return {"state": "not_shown"}
+    ci = d["ci"] and (
+        d["diff"] - numerics.quantile(1 - 0.025 / times, d["units"] - 1) * d["se"],
+        d["ci"][1],
+    )
+    low, p = ci[0] if ci else d["diff"], min(1.0, d["p"] * times)
+    by = {"diff": d["diff"], "ci": ci, "p": p, "from": "test"}
+    if _holds(d) and numerics.is_decidable(d["units"], times) and low > 0 and p < numerics.ALPHA:
+        return {"state": "better", "winner": name, "by": by}
+    return {"state": "not_shown", "by": by}
+
+
+def _selection(rows: Sequence[Record], winner: Record | None, run: JournaledRun) -> Record | None:
     split = run.deciding
     others = [row for row in rows if row["vs_baseline"] and row["vs_baseline"][split]["diff"] is not None]
     k = run.compared
@@ -182,10 +186,10 @@ def _selection(rows: Sequence[Told], winner: Told | None, run: JournaledRun) -> 
 
 def tried_among(run: JournaledRun) -> int:
     """Count the comparisons that the best one's claim is corrected for."""
-    return len(run.candidates) - 1 + run.also_tried([(*run.primary, run.deciding)])[0]
+    return len(run.candidates) - 1 + run.also_tried([run.decides])[0]
 
 
-def _as_best(d: Told, run: JournaledRun) -> numerics.Pair | None:
+def _as_best(d: Record, run: JournaledRun) -> numerics.Pair | None:
     """Lower the lower end of an interval, so that it holds whichever of those tried was picked."""
     if d["ci"] is None:
         return None
@@ -193,69 +197,64 @@ def _as_best(d: Told, run: JournaledRun) -> numerics.Pair | None:
     return d["diff"] - reach, d["ci"][1]
 
 
-def _alike(rows: Sequence[Told], winner: Told, pairs: Sequence[Told], run: JournaledRun) -> list[str]:
+def _alike(rows: Sequence[Record], winner: Record, pairs: Sequence[Record], run: JournaledRun) -> list[str]:
     """Name who is not told apart from the winner, the best first."""
     name, split = winner["candidate"], run.deciding
     marks = {frozenset((d["a"], d["b"])): d["mark"] for d in pairs}
     if not pairs:
-        others = [candidate for candidate in run.candidates if candidate not in {name, run.baseline}]
-        cells = {candidate: run.cells[*run.primary, split, candidate] for candidate in run.candidates}
-        also = run.also_tried([(*run.primary, split)])
-        found = held_differences(
-            {one: compare(cells[one].means, cells[name].means, run, split) for one in others},
-            {one: (cells[one], cells[name]) for one in others},
+        others = [candidate for candidate in run.candidates if candidate not in {name, run.axes.baseline}]
+        cells = {candidate: run.cells[*run.decides, candidate] for candidate in run.candidates}
+        also = run.also_tried([run.decides])
+        against = held_differences(
+            {other: compare(cells[other].means, cells[name].means, run, split) for other in others},
+            {other: (cells[other], cells[name]) for other in others},
             lambda _, before, after: compare(before, after, run, split),
             lambda plain: correct(plain, lambda _: 0, lambda _: also),
         )
-        marks = {frozenset((name, one)): mark_as_held(d) for one, d in found.items()}
+        marks = {frozenset((name, other)): mark_as_held(d) for other, d in against.items()}
     ranked = sorted(rows, key=lambda row: -(row["splits"][split]["mean"] or 0.0))
     return [
         row["candidate"]
         for row in ranked
-        if row["candidate"] not in {name, run.baseline}
+        if row["candidate"] not in {name, run.axes.baseline}
         and marks[frozenset((name, row["candidate"]))] not in {"better", "worse"}
     ]
 
 
 def _gain(
     run: JournaledRun, split: str, candidate: str, own: float | None = None, base: float | None = None
-) -> Told | None:
+) -> Record | None:
     """Subtract the baseline, with failures left out or counted as the scores that are given."""
-    before, after = (run.cells[*run.primary, split, name] for name in (run.baseline, candidate))
+    before, after = run.against_baseline((*run.primary, split), candidate)
     if own is None or base is None:
         return compare(before.means, after.means, run, split)
     a, b = before.counted_as(base, after), after.counted_as(own, before)
     return None if a is None or b is None else compare(a, b, run, split)
 
 
-def _kept(run: JournaledRun, candidate: str) -> Told | None:
+def _kept(run: JournaledRun, candidate: str) -> Record | None:
     """Say how much of the train gain is there on val; with failures it has to hold at their ends, too."""
-    has_failures = any(
-        a.failed or b.failed or one_sided(a, b)
-        for split in ("train", "val")
-        for a, b in [[run.cells[*run.primary, split, name] for name in (run.baseline, candidate)]]
-    )
     kept = _kept_by(_gain(run, "train", candidate), _gain(run, "val", candidate), run)
-    if kept is None or not has_failures:
+    if kept is None or not run.is_open(run.primary, candidate):
         return kept
     worst = _kept_by(_gain(run, "train", candidate, 1.0, 0.0), _gain(run, "val", candidate, 0.0, 1.0), run)
     return kept | {"kept": bool(kept["kept"] and worst and worst["kept"])}
 
 
-def _kept_by(train: Told | None, val: Told | None, run: JournaledRun) -> Told | None:
+def _kept_by(train: Record | None, val: Record | None, run: JournaledRun) -> Record | None:
     if train is None or val is None:
         return None
     lost = gap_of(train, val, "diff")
     if lost is None or not is_gain(train):
         return None
-    tried = tried_among(run)
-    ratio = numerics.fieller(estimate(train), estimate(val), tried)
-    ci = numerics.around(lost["value"], lost["se"], lost["df"], 1 - 0.025 / tried)
-    is_kept = is_share_kept(ratio)
+    among = tried_among(run)
+    ratio = numerics.fieller(estimate(train), estimate(val), among)
+    ci = numerics.around(lost["value"], lost["se"], lost["df"], 1 - 0.025 / among)
     share, shares = ratio or (None, None)
-    return {"share": share, "ci": shares, "lost": {"value": lost["value"], "ci": ci}, "kept": is_kept}
+    lost = {"value": lost["value"], "ci": ci}
+    return {"share": share, "ci": shares, "lost": lost, "kept": is_share_kept(ratio)}
 
 
 def is_share_kept(ratio: tuple[float, numerics.Pair | None] | None) -> bool:
     """Return True if at least half of the train gain is shown to be there."""
-    return ratio is not None and (ratio[1][0] if ratio[1] else ratio[0]) >= 0.5  # noqa: PLR2004
+    return ratio is not None and (ratio[1][0] if ratio[1] else ratio[0]) >= _HALF

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from optimize_eval.audit.axes import Axes, Record
 from optimize_eval.audit.sameness import (
     DataRow,
     NearRows,
@@ -12,41 +13,38 @@ from optimize_eval.audit.sameness import (
     values_among,
 )
 
-Told = dict[str, Any]
-Lines = list[int | None]
+_FEWEST = 10  # examples that are left, to be held out still
 
 
-def leaked_in(manifest: Told, settings: Told) -> dict[str, Told]:
-    """Give what each split with leaked rows has to be told of; older runs have equal bytes alone."""
-    if any("splits" in one for one in [*manifest["evaluators"], *manifest["additions"]]):
+def leaked_in(axes: Axes) -> dict[str, Record]:
+    """Give what is to be told of each split with leaked rows."""
+    if any("splits" in entry for entry in axes.entries):
         return {}  # tasks
-    overlaps, keeps = settings.get("overlaps", {}), settings.get("leaks") == "keep"
-    told = {}
-    for index, split in enumerate(manifest["splits"]):
+    overlaps, keeps = axes.settings.get("overlaps", {}), axes.settings.get("leaks") == "keep"
+    leaks = {}
+    for index, split in enumerate(axes.splits):
         known = overlaps.get(split["name"])
-        rows = _of_bytes(manifest["splits"][:index], split)
+        rows = _of_bytes(axes.splits[:index], split)
         if known is not None:  # what run.json has, and equal lines that it should have
             listed = {row[0] for row in known["leaks"]}
             rows = [*known["leaks"], *(row for row in rows if row[0] not in listed)]
         rows = [row for row in rows if row[0] in split["lines"]]
         if rows:
-            state = "recorded" if known is None else "kept" if keeps else _state(len(rows), split["lines"])
-            told[split["name"]] = _told(state, rows, split)
-    return told
+            state = "recorded" if known is None else "kept" if keeps else _state(len(rows), split)
+            leaks[split["name"]] = _leak(state, rows, split)
+    return leaks
 
 
-def counting(split: Told, told: Told | None) -> list[int]:
+def counting(split: Record, leak: Record | None) -> list[int]:
     """Give the places of the examples that numbers are made of."""
-    places = range(len(split["lines"]))
-    if told is None or told["state"] in {"recorded", "kept"}:
-        return list(places)
-    gone = {row["line"] for row in told["rows"]}
-    return (
-        [] if told["state"] == "leaked" else [place for place in places if split["lines"][place] not in gone]
-    )
+    if leak is not None and leak["state"] == "leaked":
+        return []
+    is_part = leak is not None and leak["state"] == "part"
+    gone = {row["line"] for row in leak["rows"]} if leak and is_part else set()
+    return [index for index, line in enumerate(split["lines"]) if line not in gone]
 
 
-def contents_of(split: Told, settings: Told) -> list[str]:
+def contents_of(split: Record, settings: Record) -> list[str]:
     """Give for each example the digest of the first one here that says the same."""
     firsts = dict(settings.get("overlaps", {}).get(split["name"], {}).get("copies", []))
     known: dict[int | None, str] = {}
@@ -55,25 +53,26 @@ def contents_of(split: Told, settings: Told) -> list[str]:
     return [known[firsts.get(line, line)] for line in split["lines"]]
 
 
-def doubted(told: dict[str, Told], deciding: str) -> bool:
+def doubted(leaks: dict[str, Record], deciding: str) -> bool:
     """Return True if a split that would confirm something is not held out."""
-    return any(told.get(split, {}).get("state") in {"kept", "leaked"} for split in (deciding, "test"))
+    return any(leaks.get(split, {}).get("state") in {"kept", "leaked"} for split in (deciding, "test"))
 
 
-def _of_bytes(before: list[Told], split: Told) -> list[list[Any]]:
+def _of_bytes(before: list[Record], split: Record) -> list[list[Any]]:
     first: dict[str, tuple[str, int | None]] = {}
-    for one in before:
-        for line, digest in zip(one["lines"], one["sha256"], strict=True):
-            first.setdefault(digest, (one["name"], line))
+    for earlier in before:
+        for line, digest in zip(earlier["lines"], earlier["sha256"], strict=True):
+            first.setdefault(digest, (earlier["name"], line))
     pairs = zip(split["lines"], split["sha256"], strict=True)
     return [[line, *first[digest], "bytes", 1.0] for line, digest in pairs if digest in first]
 
 
-def _state(many: int, lines: Lines) -> str:
-    return "leaked" if 2 * many > len(lines) or len(lines) - many < 10 else "part"  # noqa: PLR2004
+def _state(gone: int, split: Record) -> str:
+    every = len(split["lines"])
+    return "leaked" if 2 * gone > every or every - gone < _FEWEST else "part"
 
 
-def _told(state: str, rows: list[list[Any]], split: Told) -> Told:
+def _leak(state: str, rows: list[list[Any]], split: Record) -> Record:
     every = len(split["lines"])
     names = dict(zip(split["lines"], split.get("names", []), strict=False))
     return {
@@ -94,20 +93,21 @@ def _told(state: str, rows: list[list[Any]], split: Told) -> Told:
     }
 
 
-def overlaps_again(settings: Told) -> dict[str, Told]:
+def overlaps_again(settings: Record) -> dict[str, Record]:
     """Find leaks, copies and values of each split whose file, and those before it, are as they were."""
     files = rows_as_recorded(settings)
-    found: dict[str, Told] = {}
+    overlaps: dict[str, Record] = {}
     for index, (name, rows) in enumerate(files.items()):
         leaks: list[list[Any]] = []
         for before in list(files)[:index]:
             gone = {row[0] for row in leaks}
             left = [row for row in rows if row.line not in gone]
             leaks += [[line, before, *like] for line, *like in leaks_again(files[before], left)]
-        found[name] = {"leaks": sorted(leaks), "copies": copies_among(rows)}
+        overlaps[name] = {"leaks": sorted(leaks), "copies": copies_among(rows)}
         if "values" in settings["overlaps"][name]:
-            found[name]["values"] = values_among(rows, settings["overlaps"][name].get("left_out", []))
-    return found
+            left_out = settings["overlaps"][name].get("left_out", [])
+            overlaps[name]["values"] = values_among(rows, left_out)
+    return overlaps
 
 
 def leaks_again(there: list[DataRow], rows: list[DataRow]) -> list[tuple[int, int, str, float]]:
@@ -121,26 +121,26 @@ def leaks_again(there: list[DataRow], rows: list[DataRow]) -> list[tuple[int, in
         of_bytes.setdefault(row.raw, row)
         of_words.setdefault(fields.words(row), []).append(row)
     of_words.pop((), None)
-    told, left = [], []
+    leaks, left = [], []
     for row in rows:
         same = of_words.get(fields.words(row), [])
-        agreeing = [one for one in same if fields.answer(one) == fields.answer(row)]
+        agreeing = [other for other in same if fields.answer(other) == fields.answer(row)]
         if row.raw in of_bytes:
-            told.append((row.line, of_bytes[row.raw].line, "bytes", 1.0))
+            leaks.append((row.line, of_bytes[row.raw].line, "bytes", 1.0))
         elif same:
             how = "normalised" if agreeing else "contradiction"
-            told.append((row.line, (agreeing or same)[0].line, how, 1.0))
+            leaks.append((row.line, (agreeing or same)[0].line, how, 1.0))
         else:
             left.append(row)
     if fields.is_text and not fields.is_code:
-        told += _near(there, rows, left, NearRows(there, rows, fields))
-    return told
+        leaks += _near(there, rows, left, NearRows(there, rows, fields))
+    return leaks
 
 
 def _near(
     there: list[DataRow], rows: list[DataRow], left: list[DataRow], search: NearRows
 ) -> list[tuple[int, int, str, float]]:
-    best = [(row.line, *one) for row in left if (one := search.nearest(row))]
+    best = [(row.line, *nearest) for row in left if (nearest := search.nearest(row))]
     least = least_of([like for _, _, like in best])
-    found = [(line, there[place].line, "near", like) for line, place, like in best if like >= least]
-    return found if found and search.tell_something(len(found) / len(rows), least) else []
+    leaks = [(line, there[index].line, "near", like) for line, index, like in best if like >= least]
+    return leaks if leaks and search.tell_something(len(leaks) / len(rows), least) else []

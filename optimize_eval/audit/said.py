@@ -1,52 +1,53 @@
-"""What else records say: pass rates, failures, stated confidences, counts of BLEU, metrics of tasks."""
+"""What else records say: pass rates, failures, replies, confidences, counts of BLEU, metrics of tasks."""
 
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from optimize_eval.audit.compared import Told, mean_of
-from optimize_eval.audit.journaled import CellRecords, JournaledRun, JournaledSplit, Values
+from optimize_eval.audit.axes import Record
+from optimize_eval.audit.compared import mean_of
+from optimize_eval.audit.journaled import CellRecords, JournaledRun, JournaledSplit, Values, by_axis
 from optimize_eval.audit.numerics import Labels
 
-Mean = Callable[[Sequence[Values]], Told]
+Mean = Callable[[Sequence[Values]], Record]
 
-_ALL_UP_TO = 10
-_OF_MEAN = ("mean", "se", "ci", "method", "n")
+OF_MEAN = ("se", "ci", "method", "n")
+_ALL_UP_TO = 10  # repeats
+_MOST_LINES, _MOST_WORST = 20, 5
+_ORDERS = 4  # of n-grams
+_THOUGHTS = ("<think>", "<thinking>", "<|channel|>analysis")
 
 
-def passes_of(
-    cell: CellRecords, labels: Labels, *, is_clustered: bool, places: Any = slice(None)
-) -> list[Told]:
+def passes_of(cell: CellRecords, labels: Labels, *, is_clustered: bool) -> list[Record]:
     """Estimate both for each k; nothing unless there are repeats, and all scores are 0 or 1."""
-    repeats = repeats_of(cell, places)
 
-    def estimate(values: Sequence[Values]) -> Told:
-        told = mean_of(values[0], labels, is_clustered=is_clustered, is_unit=True)
-        return {key: told[key] for key in _OF_MEAN}
+    def estimate(values: Sequence[Values]) -> Record:
+        mean = mean_of(values[0], labels, is_clustered=is_clustered, is_unit=True)
+        return {key: mean[key] for key in ("mean", *OF_MEAN)}
 
-    return passes_over([repeats], estimate)
-
-
-def repeats_of(cell: CellRecords, places: Any) -> list[list[float]]:
-    scores = cell.scores[places]
-    is_graded = any(not {*score} <= {0, 1} for score in scores) or any(cell.unranked_at[places])
-    return scores if cell.repeats > 1 and cell.is_unit and not is_graded else []
+    return passes_over([repeats_of(cell)], estimate)
 
 
-def passes_over(tasks: Sequence[list[list[float]]], mean: Mean) -> list[Told]:
+def repeats_of(cell: CellRecords) -> list[list[float]]:
+    is_graded = any(example.unranked or not {*example.scores} <= {0, 1} for example in cell.examples)
+    is_told = cell.repeats > 1 and cell.is_unit and not is_graded
+    return [example.scores for example in cell.examples] if is_told else []
+
+
+def passes_over(tasks: Sequence[list[list[float]]], mean: Mean) -> list[Record]:
     there = [examples for examples in tasks if any(examples)]
     most = min((max(map(len, examples)) for examples in there), default=0)
     ks = range(1, most + 1)
-    if most > _ALL_UP_TO:
-        ks_above = [k for k in ks if k & (k - 1) == 0 or k == most]  # powers of two
-        return [_told(k, there, mean) for k in ks_above]
-    return [_told(k, there, mean) for k in ks]
-
-
-def _told(k: int, tasks: Sequence[list[list[float]]], mean: Mean) -> Told:
-    any_of, all_of = ([[way(k, one) for one in examples] for examples in tasks] for way in (_any_of, _all_of))
-    return {"k": k, "any": mean(any_of), "all": mean(all_of)}
+    powers_of_two = [k for k in ks if k & (k - 1) == 0 or k == most]
+    return [
+        {
+            "k": k,
+            "any": mean([[_any_of(k, scores) for scores in examples] for examples in there]),
+            "all": mean([[_all_of(k, scores) for scores in examples] for examples in there]),
+        }
+        for k in (powers_of_two if most > _ALL_UP_TO else ks)
+    ]
 
 
 def _any_of(k: int, scores: Sequence[float]) -> float | None:
@@ -58,18 +59,11 @@ def _all_of(k: int, scores: Sequence[float]) -> float | None:
     return math.comb(scores.count(1), k) / math.comb(len(scores), k) if len(scores) >= k else None
 
 
-Document = dict[str, Any]
-Record = dict[str, Any]
-
-_MOST_LINES, _MOST_WORST = 20, 5
-_ORDERS = 4
-
-
-def failures_of(cell: CellRecords, split: JournaledSplit) -> list[Document]:
+def failures_of(cell: CellRecords, split: JournaledSplit) -> list[Record]:
     """Group the failures of a cell by kind and stage, in the order of their first."""
-    groups: dict[tuple[str, str], Document] = {}
-    for line, records in zip(split.lines, cell.records, strict=True):
-        for record in records:
+    groups: dict[tuple[str, str], Record] = {}
+    for line, example in zip(split.lines, cell.examples, strict=True):
+        for record in example.records:
             if record["outcome"] != "failed":
                 continue
             stage = record.get("stage", "")
@@ -82,29 +76,77 @@ def failures_of(cell: CellRecords, split: JournaledSplit) -> list[Document]:
     return list(groups.values())
 
 
-def worst_of(cell: CellRecords, baseline: CellRecords, split: JournaledSplit) -> list[Document]:
+def worst_of(cell: CellRecords, baseline: CellRecords, split: JournaledSplit) -> list[Record]:
     """List who lost most against the baseline; of the baseline itself its lowest scores."""
-    pairs = [
-        (index, own, base)
-        for index, (own, base) in enumerate(zip(cell.means, baseline.means, strict=True))
+    rows: list[Record] = [
+        {"split": split.name, "line": line, "score": own, "baseline": base}
+        for line, own, base in zip(split.lines, cell.means, baseline.means, strict=True)
         if own is not None
     ]
     if cell is baseline:
-        ranked = sorted(pairs, key=lambda one: (one[1], one[0]))
-    else:
-        lost = [(place, own, base) for place, own, base in pairs if base is not None and own < base]
-        ranked = sorted(lost, key=lambda one: (one[1] - (one[2] or 0.0), one[1], one[0]))
-    return [
-        {"split": split.name, "line": split.lines[place], "score": own, "baseline": base}
-        for place, own, base in ranked[:_MOST_WORST]
+        return sorted(rows, key=lambda row: row["score"])[:_MOST_WORST]
+    lost = [row for row in rows if row["baseline"] is not None and row["score"] < row["baseline"]]
+    return sorted(lost, key=lambda row: (row["score"] - row["baseline"], row["score"]))[:_MOST_WORST]
+
+
+def replies_of(run: JournaledRun) -> list[Record]:
+    """Count by cell over the scored records, where any of them is a reply that says anything."""
+    return [by_axis(key) | counts for key, cell in run.cells.items() if (counts := _replies(cell))]
+
+
+def _replies(cell: CellRecords) -> Record | None:
+    scored = [*_scored(cell)]
+    sides = [record["side_info"] for record in scored]
+    replies = [record.get("replied", {}) for record in scored]
+    tables = [
+        [
+            table
+            for table in (side.get("usage"), reply, side.get("model"))
+            if isinstance(table, dict) and table
+        ]
+        for side, reply in zip(sides, replies, strict=True)
     ]
+    cut_off = sum(any(table.get("finish_reason") == "length" for table in those) for those in tables)
+    off_scale = sum(bool(_beyond(side)) for side in sides if isinstance(side.get("usage"), dict))
+    thoughts = sum(str(side.get("output", "")).strip().lower().startswith(_THOUGHTS) for side in sides)
+    others = {key: sum(reply.get(key) is True for reply in replies) for key in ("refused", "empty")}
+    more = {key: many for key, many in {"with_thoughts": thoughts, **others}.items() if many}
+    servers = Counter(name for those in tables if (name := _server(those)) is not None)
+    if not (cut_off or off_scale or more or servers):
+        return None
+    counts = {"scored": len(scored), "cut_off": cut_off, "off_scale": off_scale, **more}
+    return {**counts, "answered_by": dict(servers)}
 
 
-def calibration_of(cell: CellRecords) -> Document | None:
+def _server(tables: list[Record]) -> str | None:
+    names = (table.get("answered_by") for table in tables)
+    return next((name for name in names if isinstance(name, str)), None)
+
+
+def _beyond(side: Record) -> list[float]:
+    changed = side.get("clamped_from")
+    numbers = list(changed.values()) if isinstance(changed, dict) else []
+    return [value for value in numbers if isinstance(value, int | float) and abs(value - 0.5) > 0.501]  # noqa: PLR2004
+
+
+def replies_of_model(mine: list[Record]) -> Record:
+    """Say how many of a model's replies were cut off and who gave them, where any tell."""
+    counted = {
+        key: sum(reply.get(key, 0) for reply in mine)
+        for key in ("cut_off", "with_thoughts", "refused", "empty")
+    }
+    names = sum((Counter(reply["answered_by"]) for reply in mine), Counter[str]())
+    told: Record = {**counted, "answered_by": dict(names)}
+    return {key: value for key, value in told.items() if value}
+
+
+def calibration_of(cell: CellRecords) -> Record | None:
     """Hold stated confidences against scores, in ten bins."""
-    scored = [one for one in _scored(cell) if one["score"] is not None and cell.is_unit]
+    scored = [record for record in _scored(cell) if record["score"] is not None and cell.is_unit]
     stated = [
-        (one["side_info"]["confidence"], one["score"]) for one in scored if "confidence" in one["side_info"]
+        (record["side_info"]["confidence"], record["score"])
+        for record in scored
+        if "confidence" in record["side_info"]
     ]
     usable = [pair for pair in stated if _is_number(pair[0]) and 0 <= pair[0] <= 1]
     if not usable:
@@ -126,9 +168,9 @@ def calibration_of(cell: CellRecords) -> Document | None:
     }
 
 
-def corpus_bleu_of(cell: CellRecords) -> Document | None:
+def corpus_bleu_of(cell: CellRecords) -> Record | None:
     """Pool the counts of sentences: lengths of output and reference, matches and n-grams of each order."""
-    sentences = [one["side_info"].get("bleu_counts") for one in _scored(cell)]
+    sentences = [record["side_info"].get("bleu_counts") for record in _scored(cell)]
     counts = [sentence for sentence in sentences if _are_counts(sentence)]
     if not counts:
         return None
@@ -145,36 +187,35 @@ def corpus_bleu_of(cell: CellRecords) -> Document | None:
     return {"score": score, "outputs": len(counts)}
 
 
-def metrics_of(run: JournaledRun) -> Iterator[Document]:
+def metrics_of(run: JournaledRun) -> Iterator[Record]:
     """Count the rows of tasks' scorers, and average the fields of those that name no metrics."""
-    for task in run.tasks:
-        names = [one["evaluator"] for one in task["scorers"] if one["evaluator"] in run.evaluators]
-        wheres = dict.fromkeys(key for key in run.cells_in_order if key[0] in names)
-        for candidate, model, split in dict.fromkeys((key[3], key[1], key[2]) for key in wheres):
-            for scorer in task["scorers"]:
-                key = scorer["evaluator"], model, split, candidate
-                if key in run.cells:
-                    axes = dict(zip(("evaluator", "task_model", "split", "candidate"), key, strict=True))
-                    is_whole = not task.get("actions") or not run.waits
-                    yield axes | _table(run.cells[key], scorer, is_whole=is_whole)
+    for task in run.axes.settings.get("tasks", []):
+        names = [scorer["evaluator"] for scorer in task["scorers"]]
+        wheres = dict.fromkeys(key[1:] for key in run.cells_in_order if key[0] in names)
+        for where, scorer in ((where, scorer) for where in wheres for scorer in task["scorers"]):
+            key = scorer["evaluator"], *where
+            if key in run.cells:
+                is_whole = not task.get("actions") or not run.waits
+                yield by_axis(key) | _table(run.cells[key], scorer, is_whole=is_whole)
 
 
-def _table(cell: CellRecords, scorer: Document, *, is_whole: bool) -> Document:
-    every = [record for records in cell.records for record in records]
-    samples = [one for one in every if one["outcome"] != "skipped" or one.get("excluded_by")]
+def _table(cell: CellRecords, scorer: Record, *, is_whole: bool) -> Record:
+    samples = [
+        record for record in cell.records if record["outcome"] != "skipped" or record.get("excluded_by")
+    ]
     failed = sum(sample["outcome"] == "failed" for sample in samples)
     rules = Counter(rule for sample in samples for rule in sample.get("excluded_by", ()))
     rows = [sample["side_info"].get("scores", {}) for sample in samples if sample["outcome"] == "scored"]
-    excluded = len(samples) - failed - len(rows)
-    told: Document = {"n_total": len(samples), "n_scored": len(rows)}
-    told |= {key: many for key, many in (("n_excluded", excluded), ("n_failed", failed)) if many}
+    counts = {"n_excluded": len(samples) - failed - len(rows), "n_failed": failed}
+    told: Record = {"n_total": len(samples), "n_scored": len(rows)}
+    told |= {key: many for key, many in counts.items() if many}
     told |= {"excluded_by": dict(rules)} if rules else {}
     is_usual = scorer.get("metrics") is None and is_whole
     means = [*_usual(rows, is_evidence=bool(scorer.get("is_evidence")))] if is_usual else []
     return told | ({"metrics": means} if means else {})
 
 
-def _usual(rows: list[Document], *, is_evidence: bool) -> Iterator[Document]:
+def _usual(rows: list[Record], *, is_evidence: bool) -> Iterator[Record]:
     for name in dict.fromkeys(name for row in rows for name in row):
         values = [row[name] for row in rows if row.get(name) is not None]
         if values and all(isinstance(value, bool | int | float) for value in values):
@@ -185,10 +226,10 @@ def _usual(rows: list[Document], *, is_evidence: bool) -> Iterator[Document]:
 
 
 def _scored(cell: CellRecords) -> Iterator[Record]:
-    return (record for records in cell.records for record in records if record["outcome"] == "scored")
+    return (record for record in cell.records if record["outcome"] == "scored")
 
 
-def _means(pairs: Iterable[tuple[float, float]]) -> Document:
+def _means(pairs: Iterable[tuple[float, float]]) -> Record:
     columns = zip(*pairs, strict=True)
     values = [math.fsum(column) / len(column) for column in columns]
     return dict(zip(("confidence", "score"), values, strict=True))
@@ -200,4 +241,4 @@ def _is_number(value: Any) -> bool:
 
 def _are_counts(value: Any) -> bool:
     is_list = isinstance(value, list) and len(value) == 2 + 2 * _ORDERS
-    return is_list and all(type(one) is int and 0 <= one <= 1 << 53 for one in value)
+    return is_list and all(type(count) is int and 0 <= count <= 1 << 53 for count in value)

@@ -5,21 +5,26 @@ import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from optimize_eval.audit.axes import Record
 from optimize_eval.audit.journaled import JournaledRun
-
-Record = dict[str, Any]
 
 _CUT_SHORT = {"time", "cost", "interrupted", "evaluator"}
 _NONE_GIVEN = "4f53cda18c2baa0c"  # the digest of no further candidates
+_OF_PROMPTS = {"rules", "--system"}  # settings with which texts are not what evaluators were given
+
+Outcomes = dict[str, Record]  # of a pair, by evaluator
 
 
 @dataclass
-class SearchJournal:
-    """What search.jsonl holds up to one of its ends."""
+class JournaledSearch:
+    """What search.json says, and what search.jsonl holds up to the end that it is of."""
 
+    stored: Record
+    evaluations: list[Record]
     about: Record = field(default_factory=dict)
     settings: Record = field(default_factory=dict)
     sessions: int = 0
@@ -28,86 +33,106 @@ class SearchJournal:
     replies: list[Record] = field(default_factory=list)
     end: Record = field(default_factory=dict)
 
+    def enter(self, record: Record) -> None:
+        if "schema" in record:
+            self.about, self.settings = record["about"], record["settings"]
+            self.sessions += 1
+        elif "pairs" in record:
+            self.steps[record["step"] :] = [record]
+        elif "found" in record:
+            self.found[record["found"] :] = [record]
+        elif "request" in record:
+            self.replies.append(record)
+        elif "ended_at" in record:
+            self.end = record
 
-def expected_search(folder: Path) -> dict[str, Any]:
-    """Compute what search.json has to say; nothing where there is none."""
+    @property
+    def plan(self) -> Record:
+        plan: Record = self.about["plan"]
+        return plan
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """Give what is climbed, with its weights."""
+        weights = zip(self.plan["names"], self.plan["weights"], strict=True)
+        return {name: weight for name, weight in weights if weight}
+
+    @property
+    def seed(self) -> str:
+        return str(self.about["seed"])
+
+    @cached_property
+    def outcomes(self) -> dict[tuple[str, Any, Any], Outcomes]:
+        """Give the first of each evaluator by candidate, split and line."""
+        outcomes: dict[tuple[str, Any, Any], Outcomes] = {}
+        for record in self.evaluations:
+            pair = record["candidate"], record.get("split"), record.get("line")
+            outcomes.setdefault(pair, {}).setdefault(record["evaluator"], record)
+        return outcomes
+
+    @cached_property
+    def means(self) -> dict[int, float]:
+        """Compute means where the examples that chose are known for sure; others are taken as they stand."""
+        return dict(_means(self))
+
+    def name_of(self, found: Record) -> str:
+        return f"p{found['found']}" if found["found"] else self.seed
+
+    def value_of(self, text: str, split: str, line: Any) -> float | None:
+        """Give what a pair is worth; None where that hangs on others, as skips and failures may."""
+        outcomes, total = self.outcomes.get((_digest(text), split, line), {}), 0.0
+        ranges = dict(zip(self.plan["names"], self.plan["ranges"], strict=True))
+        for name, weight in self.weights.items():
+            record = outcomes.get(name, {})
+            if record.get("outcome") == "failed" and ranges[name] == "unit":
+                return 0.0
+            if record.get("outcome") != "scored" or record["score"] is None:
+                return None
+            total += weight * record["score"]
+        return float(total / sum(self.weights.values()))
+
+
+def read_search(folder: Path) -> JournaledSearch | None:
+    """Read a search up to the last end that its result is of, else up to the last; None where none ended."""
     if not (folder / "search.json").exists() or not (folder / "search.jsonl").exists():
-        return {}
+        return None
     stored = json.loads((folder / "search.json").read_bytes())
-    search = _read(folder / "search.jsonl", stored)
-    if not search.end:
-        return {}
-    evaluations = [*_lines(folder / "evaluations.jsonl")]
-    return {"search.json": {**_told(search, evaluations), **_best(stored, search)}}
+    search = JournaledSearch(stored, [*_lines(folder / "evaluations.jsonl")])
+    records = [*_lines(folder / "search.jsonl")]
+    ends = [index for index, record in enumerate(records) if "ended_at" in record]
+    of_it = [index for index in ends if records[index]["sentence"] == stored.get("ended")]
+    for record in records[: (of_it or ends or [-1])[-1] + 1]:
+        search.enter(record)
+    return search if search.end else None
 
 
-def means_not_derived(folder: Path) -> tuple[int, int]:
-    """Count the candidates whose means are taken as search.jsonl has them, and all."""
-    if not expected_search(folder):
-        return 0, 0
-    search = _read(folder / "search.jsonl", json.loads((folder / "search.json").read_bytes()))
-    derived = dict(_means(search, [*_lines(folder / "evaluations.jsonl")]))
-    return len(search.found) - len(derived), len(search.found)
+def _lines(path: Path) -> Iterator[Record]:
+    lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+    return (json.loads(line) for line in lines if line.endswith(b"\n"))
 
 
-def expected_end(folder: Path, run: JournaledRun, summary: Record, calls: Record) -> Record:
-    """Compute what search.json has of its final run beside the search's `calls`; nothing of what went on."""
-    stored = json.loads((folder / "search.json").read_bytes())
-    end = (stored.get("summary") or {}).get("journal", {})
+def expected_end(folder: Path, search: JournaledSearch, run: JournaledRun, summary: Record) -> Record:
+    """Compute what search.json has of its final run; nothing of what went on since."""
+    end = (search.stored.get("summary") or {}).get("journal", {})
     if any(end.get(key) != value for key, value in run.end.items()):
         return {}
-    told: Record = {"summary": summary}
-    told |= {"verdict": summary["verdict"]} if summary["verdict"]["state"] is not None else {}
-    known = {line["key"] for line in _lines(folder / "evaluations.jsonl") if _is_final(line)}
-    records = [line for line in _lines(folder / "journal.jsonl") if "key" in line]
+    verdict = {"verdict": summary["verdict"]} if summary["verdict"]["state"] is not None else {}
+    known = {record["key"] for record in search.evaluations if _is_final(record)}
+    records = [record for record in _lines(folder / "journal.jsonl") if "key" in record]
     there = [record for record in records if record["candidate"] in run.candidates]
-    known |= {one["key"] for one in there if "reused_from" in one and _is_final(one)}
-    final = run.size - len(known.intersection(one["key"] for one in there))
-    return told | {"calls": {**calls, "final": final}}
+    known |= {record["key"] for record in there if "reused_from" in record and _is_final(record)}
+    final = run.size - len(known.intersection(record["key"] for record in there))
+    return {"summary": summary, **verdict, "calls": {"search": _calls(search), "final": final}}
 
 
 def _is_final(record: Record) -> bool:
     return record.get("outcome") in {"scored", "skipped"}
 
 
-def _lines(path: Path) -> Iterator[Record]:
-    if path.exists():
-        for line in path.read_bytes().splitlines(keepends=True):
-            if line.endswith(b"\n"):
-                yield json.loads(line)
-
-
-def _read(path: Path, stored: Record) -> SearchJournal:
-    """Read up to the last end that the result is of, else up to the last."""
-    records = [*_lines(path)]
-    ends = [index for index, one in enumerate(records) if "ended_at" in one]
-    of_it = [place for place in ends if records[place]["sentence"] == stored.get("ended")]
-    search = SearchJournal()
-    for record in records[: (of_it or ends or [-1])[-1] + 1]:
-        _enter(search, record)
-    return search
-
-
-def _enter(search: SearchJournal, record: Record) -> None:
-    if "schema" in record:
-        search.about, search.settings = record["about"], record["settings"]
-        search.sessions += 1
-    elif "pairs" in record:
-        search.steps[record["step"] :] = [record]
-    elif "found" in record:
-        search.found[record["found"] :] = [record]
-    elif "request" in record:
-        search.replies.append(record)
-    elif "ended_at" in record:
-        search.end = record
-
-
-def _told(search: SearchJournal, evaluations: list[Record]) -> Record:
-    made = sum("reused_from" not in evaluation for evaluation in evaluations)
-    is_cut_short = search.end["status"] in _CUT_SHORT
-    calls = made if is_cut_short else sum(step["calls"] for step in search.steps)
-    budget = search.about["budget"]
-    candidates = _candidates(search, evaluations)
+def expected_search(search: JournaledSearch) -> Record:
+    """Compute what search.json has to say of the search itself."""
+    calls, budget = _calls(search), search.about["budget"]
+    candidates = _candidates(search)
     means = [candidate["search_mean"] for candidate in candidates]
     return {
         "status": search.end["status"],
@@ -118,51 +143,46 @@ def _told(search: SearchJournal, evaluations: list[Record]) -> Record:
         "budget_utilization": calls / budget,
         "candidates": candidates,
         "curve": [
-            {"calls": one["calls"], "best": max(means[: index + 1])} for index, one in enumerate(candidates)
+            {"calls": candidate["calls"], "best": max(means[: index + 1])}
+            for index, candidate in enumerate(candidates)
         ],
         "score_summary": _scores(means),
-        "proposals": {"accepted": _accepted(search, evaluations), **_proposals(search)},
+        "proposals": {"accepted": _accepted(search), **_proposals(search)},
         **_plateau(search),
-        "goal": {
-            name: weight
-            for name, weight in zip(
-                search.about["plan"]["names"], search.about["plan"]["weights"], strict=True
-            )
-            if weight
-        },
+        "goal": search.weights,
+        **_best(search),
     }
 
 
-def _plateau(search: SearchJournal) -> Record:
+def _calls(search: JournaledSearch) -> int:
+    if search.end["status"] in _CUT_SHORT:
+        return sum("reused_from" not in record for record in search.evaluations)
+    return sum(step["calls"] for step in search.steps)
+
+
+def _plateau(search: JournaledSearch) -> Record:
     is_stopped = search.end["status"] == "plateau"
-    at = {} if is_stopped else {"stopped_at_iteration": None}
-    return {"early_stopped": is_stopped, **at, **({"plateau_detected": True} if is_stopped else {})}
+    more = {"plateau_detected": True} if is_stopped else {"stopped_at_iteration": None}
+    return {"early_stopped": is_stopped, **more}
 
 
-def _accepted(search: SearchJournal, evaluations: list[Record]) -> int:
+def _accepted(search: JournaledSearch) -> int:
     """Count the candidates that were better on the minibatch they were kept for; not known counts."""
-    recorded: dict[tuple[Any, ...], dict[str, Record]] = {}
-    for evaluation in evaluations:
-        pair = (evaluation["candidate"], evaluation.get("split"), evaluation.get("line"))
-        recorded.setdefault(pair, {}).setdefault(evaluation["evaluator"], evaluation)
-    return sum(_is_kept(found, search, recorded) for found in search.found[1:])
+    return sum(_is_kept(found, search) for found in search.found[1:])
 
 
-def _is_kept(
-    found: Record, search: SearchJournal, recorded: dict[tuple[Any, ...], dict[str, Record]]
-) -> bool:
-    texts = [_text(found), *(_text(search.found[_number(one)]) for one in _earlier(found)[:1])]
-    if len(found["parents"]) != 1 or {"rules", "--system"} & search.settings.keys():
+def _is_kept(found: Record, search: JournaledSearch) -> bool:
+    texts = [_text(found), *(_text(search.found[_number(name)]) for name in _earlier(found)[:1])]
+    if len(found["parents"]) != 1 or _OF_PROMPTS & search.settings.keys():
         return True
-    step = next((one for one in search.steps if one.get("of") == _digest(texts[0])), None)
+    step = next((step for step in search.steps if step.get("of") == _digest(texts[0])), None)
     if step is None:
         return True
     if len(texts) == 1 or _pairs(texts[0], step["split"], step["lines"]) != step["pairs"]:
         return False
     sums = []
     for text in texts:
-        places = [(_digest(text), step["split"], line) for line in step["lines"]]
-        values = [_value(recorded.get(place, {}), search.about["plan"]) for place in places]
+        values = [search.value_of(text, step["split"], line) for line in step["lines"]]
         if None in values:
             return True
         sums.append(sum(value for value in values if value is not None))
@@ -177,7 +197,7 @@ def _scores(means: list[float]) -> Record:
     return told | gains
 
 
-def _proposals(search: SearchJournal) -> Record:
+def _proposals(search: JournaledSearch) -> Record:
     """Count the replies; one session alone, to which no candidates were given, has used each of them."""
     if search.sessions > 1 or search.settings.get("further candidates") != _NONE_GIVEN:
         return {}
@@ -186,27 +206,23 @@ def _proposals(search: SearchJournal) -> Record:
     told = {
         "calls": len(search.replies),
         "failed": len(search.replies) - len(answered),
-        "tokens": sum(one.get("tokens") or 0 for one in answered),
+        "tokens": sum(reply.get("tokens") or 0 for reply in answered),
     }
     return told if is_from_scratch else told | {"proposed": len(answered)}
 
 
-def _best(stored: Record, search: SearchJournal) -> Record:
+def _best(search: JournaledSearch) -> Record:
     """Follow the candidate that came out to the seed, by first parents."""
-    names = [_name(one, search) for one in search.found]
-    if stored.get("best") not in names:
+    names = [*map(search.name_of, search.found)]
+    if search.stored.get("best") not in names:
         return {"best": None, "best_artifact": None, "lineage": []}
-    path = [names.index(stored["best"])]
+    path = [names.index(search.stored["best"])]
     while parents := _earlier(search.found[path[-1]]):
         path.append(_number(parents[0]))
     return {
         "best_artifact": search.found[path[0]]["candidate"],
         "lineage": [names[number] for number in reversed(path)],
     }
-
-
-def _name(found: Record, search: SearchJournal) -> str:
-    return f"p{found['found']}" if found["found"] else str(search.about["seed"])
 
 
 def _earlier(found: Record) -> list[str]:
@@ -217,85 +233,53 @@ def _number(name: str) -> int:
     return 0 if name == "seed" else int(name[1:])
 
 
-def _candidates(search: SearchJournal, evaluations: list[Record]) -> list[Record]:
+def _candidates(search: JournaledSearch) -> list[Record]:
     """List the candidates with their means as evaluations have them, and the calls as steps have them."""
-    means = dict(_means(search, evaluations))
     spent = {sum(step["calls"] for step in search.steps[: index + 1]) for index in range(len(search.steps))}
-    told = []
-    for number, found in enumerate(search.found):
-        told.append(
-            {
-                "name": _name(found, search),
-                "candidate": found["candidate"],
-                "parents": [search.about["seed"] if one == "seed" else one for one in _earlier(found)],
-                "proposer": found["proposer"],
-                "note": found["note"],
-                "calls": found["calls"] if found["calls"] in spent else min(spent, default=0),
-                "search_mean": means.get(number, found["search_mean"]),
-                "failed": found["failed"],
-            }
-        )
-    return told
+    return [
+        {
+            "name": search.name_of(found),
+            **{key: found[key] for key in ("candidate", "proposer", "note", "failed")},
+            "parents": [search.seed if name == "seed" else name for name in _earlier(found)],
+            "calls": found["calls"] if found["calls"] in spent else min(spent, default=0),
+            "search_mean": search.means.get(number, found["search_mean"]),
+        }
+        for number, found in enumerate(search.found)
+    ]
 
 
-def _means(search: SearchJournal, evaluations: list[Record]) -> Iterator[tuple[int, float]]:
-    """Compute means where the examples that chose are known for sure; others are taken as they stand."""
-    plan = search.about["plan"]
-    split, many = plan["choose"]
-    if {"rules", "--system"} & search.settings.keys() or not search.found:
+def _means(search: JournaledSearch) -> Iterator[tuple[int, float]]:
+    split, many = search.plan["choose"]
+    if _OF_PROMPTS & search.settings.keys() or not search.found or not search.steps:
         return
-    recorded: dict[tuple[str, Any], dict[str, Record]] = {}
-    of_text: dict[str, dict[Any, None]] = {}
-    for one in evaluations:
-        if one.get("split") == split:
-            recorded.setdefault((one["candidate"], one.get("line")), {}).setdefault(one["evaluator"], one)
-            lines = of_text.setdefault(one["candidate"], {})
-            if len(lines) < many:  # the first ones of the seed are those that choose
-                lines[one.get("line")] = None
     texts = [*map(_text, search.found)]
-    chose = sorted(of_text.get(_digest(texts[0]), ()))
-    if not search.steps or _pairs(texts[0], split, chose) != search.steps[0]["pairs"]:
+    of_seed = [line for text, own, line in search.outcomes if (text, own) == (_digest(texts[0]), split)]
+    chose = sorted(of_seed[:many])  # the first ones of the seed are those that choose
+    if _pairs(texts[0], split, chose) != search.steps[0]["pairs"]:
         return
     for number, text in enumerate(texts):
-        pairs = [recorded.get((_digest(text), line), {}) for line in chose]
-        scored = [pair for pair in pairs if not _is_skipped(pair, plan)]
-        values = [_value(pair, plan) for pair in scored]
+        pairs = {line: search.outcomes.get((_digest(text), split, line), {}) for line in chose}
+        lines = [line for line in chose if not _is_skipped(pairs[line], search)]
+        values = [search.value_of(text, split, line) for line in lines]
         known = [value for value in values if value is not None]
         if known and len(known) == len(values):
-            yield number, _with_skips(scored, known, len(pairs) - len(scored), _climbed(plan))
+            has_failed = [_has_failed(pairs[line], search) for line in lines]
+            yield number, _with_skips(known, has_failed, len(chose) - len(lines))
 
 
-def _is_skipped(outcomes: dict[str, Record], plan: Record) -> bool:
+def _is_skipped(outcomes: Outcomes, search: JournaledSearch) -> bool:
     """Return True if all that is climbed skipped a pair, which then takes the mean of the others."""
-    return all(outcomes.get(name, {}).get("outcome") == "skipped" for name in _climbed(plan))
+    return all(outcomes.get(name, {}).get("outcome") == "skipped" for name in search.weights)
 
 
-def _climbed(plan: Record) -> list[str]:
-    return [name for name, weight in zip(plan["names"], plan["weights"], strict=True) if weight]
+def _has_failed(outcomes: Outcomes, search: JournaledSearch) -> bool:
+    return any(outcomes.get(name, {}).get("outcome") == "failed" for name in search.weights)
 
 
-def _with_skips(
-    pairs: list[dict[str, Record]], values: list[float], skipped: int, climbed: list[str]
-) -> float:
-    has_failed = [any(pair.get(name, {}).get("outcome") == "failed" for name in climbed) for pair in pairs]
+def _with_skips(values: list[float], has_failed: list[bool], skipped: int) -> float:
     scored = [value for value, failed in zip(values, has_failed, strict=True) if not failed]
     mean = math.fsum(scored) / len(scored) if scored else 0.0
     return (math.fsum(values) + skipped * mean) / (len(values) + skipped)
-
-
-def _value(outcomes: dict[str, Record], plan: Record) -> float | None:
-    """Give what a pair is worth; None where that hangs on others, as skips and failures may."""
-    total = weights = 0.0
-    for name, weight, bounds in zip(plan["names"], plan["weights"], plan["ranges"], strict=True):
-        if not weight:
-            continue
-        one = outcomes.get(name, {})
-        if one.get("outcome") == "failed" and bounds == "unit":
-            return 0.0
-        if one.get("outcome") != "scored" or one["score"] is None:
-            return None
-        total, weights = total + weight * one["score"], weights + weight
-    return total / weights
 
 
 def _text(found: Record) -> str:
@@ -312,7 +296,7 @@ def _digest(text: str) -> str:
 
 def _pairs(text: str, split: str, lines: list[Any]) -> str:
     """Write down as the search does what was scored together."""
-    told = b"".join(
+    pairs = b"".join(
         f"{split}:{line}\0".encode() + (b"" if index else text.encode()) for index, line in enumerate(lines)
     )
-    return hashlib.sha256(told).hexdigest()[:16]
+    return hashlib.sha256(pairs).hexdigest()[:16]

@@ -2,16 +2,18 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from optimize_eval.audit.axes import Axes, NewestRecords, Record
+
 Where = tuple[str, str | None, str]  # evaluator, task model, split
-Note = dict[str, Any]
 Texts = dict[str, set[str]]  # by what an example says besides, digests
 
 _MOST_STEPS = 5
+_HALF = 0.5  # of the examples
 _SETTINGS = ("evaluator", "cluster_by", "on_failure", "margin")
 
 
@@ -24,21 +26,21 @@ class JournaledTries:
     baseline: str
     programs: dict[str, str]
     lines: dict[str, dict[int | None, str]]  # by split: the digests of examples
-    now: dict[str, Any]  # settings
+    now: Record  # settings
+    notes: list[tuple[int, Record]]
     scored: dict[Where, list[tuple[int, str, int | None]]] = field(default_factory=dict)
-    notes: list[tuple[int, Note]] = field(default_factory=list)
-    entries: list[Note] = field(default_factory=list)
+    entries: list[Record] = field(default_factory=list)
 
     def others(self, where: Where, decides: Where, *, is_strict: bool) -> int:
         """Count the comparisons that enter Holm's method besides those of the command."""
         if not self.is_run:
             return 0
         if where == decides:
-            told = self.told(where)
-            return int((comparisons_of(told) if is_strict else told["k"]) - told["named"])
+            tries = self.count(where)
+            return int((comparisons_of(tries) if is_strict else tries["k"]) - tries["named"])
         return len(self._all(where) - {*self.digests.values()})
 
-    def told(self, where: Where) -> Note:
+    def count(self, where: Where) -> Record:
         named = len(self.digests) - 1
         versions = len(self._all(where) - {*self.digests.values()})
         baselines = {self.baseline} | self._each(where, "baseline", "baselines")
@@ -57,10 +59,10 @@ class JournaledTries:
             **({"beside": beside} if beside else {}),
         }
 
-    def told_on_test(self, where: Where, winner: str) -> Note:
+    def count_on_test(self, where: Where, winner: str) -> Record:
         """Where val chose, winners alone were ever held against test."""
         winners = {self.digests[winner]} | self._each(where, "confirmed", "confirmed")
-        return self.told(where) | {"k": len(winners), "confirmed": len(winners)}
+        return self.count(where) | {"k": len(winners), "confirmed": len(winners)}
 
     def _all(self, where: Where) -> set[str]:
         own = {digest for _, digest, _ in self.scored.get(where, ())}
@@ -70,22 +72,23 @@ class JournaledTries:
         own = {note[key] for _, note in self._shown(where) if note.get(key)}
         return own.union(*(entry[listed] for entry in self._entries(where)))
 
-    def _shown(self, where: Where) -> list[tuple[int, Note]]:
+    def _shown(self, where: Where) -> list[tuple[int, Record]]:
         about = self.programs[where[0]], *where[1:]
-        shown = [(at, one["judged"]) for at, one in self.notes if one.get("judged")]
+        judged = [(offset, note["judged"]) for offset, note in self.notes if note.get("judged")]
         return [
-            (at, note)
-            for at, note in shown
+            (offset, note)
+            for offset, note in judged
             if (note["evaluator"], note["task_model"], note["split"]) == about
         ]
 
-    def _entries(self, where: Where) -> list[Note]:
-        about = self.programs[where[0]], where[1]
-        entries = [one for one in self.entries if (one["evaluator"], one["task_model"]) == about]
-        shares = [(one, self._share(one, where[2])) for one in entries]
-        return [one for one, share in shares if share >= 0.5 or (share > 0 and one["split"] == where[2])]  # noqa: PLR2004
+    def _entries(self, where: Where) -> list[Record]:
+        """List the earlier sets that are about the same examples, most of them or what decides."""
+        about, split = (self.programs[where[0]], where[1]), where[2]
+        entries = [entry for entry in self.entries if (entry["evaluator"], entry["task_model"]) == about]
+        shares = [(entry, self._share(entry, split)) for entry in entries]
+        return [entry for entry, share in shares if share >= _HALF or (share > 0 and entry["split"] == split)]
 
-    def _share(self, entry: Note, split: str) -> float:
+    def _share(self, entry: Record, split: str) -> float:
         """Say which share of the examples an earlier set has; a large one keeps its smallest digests."""
         kept = entry["examples"]
         end = kept[-1] if len(kept) < entry["n"] else "~"
@@ -94,109 +97,105 @@ class JournaledTries:
 
     def _rows(self, split: str) -> str:
         numbers = sorted(line if line is not None else 0 for line in self.lines[split])
-        return hashlib.sha256(json.dumps(numbers, separators=(",", ":")).encode()).hexdigest()[:16]
+        return _sha256(json.dumps(numbers, separators=(",", ":")))[:16]
 
     def _steps(self, where: Where) -> set[str]:
         """List who came after a session that showed results of at least half of the examples."""
-        first = {digest: at for at, digest, _ in sorted(self.scored.get(where, ()), reverse=True, key=_at)}
-        seen = [one for one in self._entries(where) if one["shown"] and self._share(one, where[2]) >= 0.5]  # noqa: PLR2004
-        known = {digest for one in self._entries(where) for digest in one["candidates"]}
-        steps = {digest for one in seen for digest in one["steps"]}
-        for at, _ in self._shown(where):
-            rows = {line for offset, _, line in self.scored.get(where, ()) if offset < at}
+        scored = self.scored.get(where, [])
+        first = {digest: offset for offset, digest, _ in sorted(scored, key=lambda row: row[0], reverse=True)}
+        entries = self._entries(where)
+        seen = [entry for entry in entries if entry["shown"] and self._share(entry, where[2]) >= _HALF]
+        known = {digest for entry in entries for digest in entry["candidates"]}
+        steps = {digest for entry in seen for digest in entry["steps"]}
+        for shown, _ in self._shown(where):
+            rows = {line for offset, _, line in scored if offset < shown}
             if len(rows) * 2 >= len(self.lines[where[2]]):
-                steps |= {digest for digest, offset in first.items() if offset > at} - known
+                steps |= {digest for digest, offset in first.items() if offset > shown} - known
         if seen:
             steps |= first.keys() - known
-        return steps - {digest for _, one in self.notes for digest in one.get("finalists", ())}
+        return steps - {digest for _, note in self.notes for digest in note.get("finalists", ())}
 
-    def _changed(self, split: str) -> list[Note]:
-        told: dict[tuple[str, Any], str] = {}
-        for _, one in self.notes:
-            note = one.get("judged")
+    def _changed(self, split: str) -> list[Record]:
+        changed: dict[tuple[str, Any], str] = {}
+        for _, record in self.notes:
+            note = record.get("judged")
             if note and note["split"] == split:
-                date, name = one["shown_at"][:10], self.now["evaluator"]
-                told |= {(key, was): date for key, was in note["settings"].items() if was != self.now[key]}
+                date, name = record["shown_at"][:10], self.now["evaluator"]
+                changed |= {(key, was): date for key, was in note["settings"].items() if was != self.now[key]}
                 if note["settings"]["evaluator"] == name and note["evaluator"] != self.programs[name]:
-                    told["evaluator", "another program"] = date
+                    changed["evaluator", "another program"] = date
         return [
             {"setting": name, "was": "none" if was is None else str(was), "until": date}
             for name in _SETTINGS
-            for (setting, was), date in told.items()
+            for (setting, was), date in changed.items()
             if setting == name
         ]
 
-    def _beside(self) -> list[Note]:
-        listed = [one["beside"] for _, one in self.notes if "beside" in one]
+    def _beside(self) -> list[Record]:
+        listed = [note["beside"] for _, note in self.notes if "beside" in note]
         return list(listed[-1]) if listed else []
 
 
-def is_steered(told: Note | None) -> bool:
-    return told is not None and told["steps"] > _MOST_STEPS
+def is_steered(tries: Record | None) -> bool:
+    return tries is not None and tries["steps"] > _MOST_STEPS
 
 
-def comparisons_of(told: Note | None) -> int:
+def comparisons_of(tries: Record | None) -> int:
     """Count what a verdict is corrected for; another look is one at all candidates, a step at its own."""
-    if not told:
+    if not tries:
         return 1
-    k, looks, steps = told["k"], told["look"] - 1, told["steps"]
+    k, looks, steps = tries["k"], tries["look"] - 1, tries["steps"]
     charge = (looks + steps + 1) * (looks + steps + 2)
     if looks:
         return int(k * charge)
     return max(k, charge) if steps else int(k)
 
 
-def _at(scored: tuple[int, str, int | None]) -> int:
-    return scored[0]
-
-
-def tried_in(folder: Path, manifest: dict[str, Any], lines: Iterable[tuple[int, Note]]) -> JournaledTries:
-    """Read them; records of what has other bytes by now are told by their keys."""
-    document = json.loads((folder / "run.json").read_bytes())
-    settings = document.get("settings", {})
-    names = [*manifest["evaluators"], *manifest["additions"]]
-    first = names[0]["name"]
-    digests = {one["name"]: _digest(one)[:16] or one["name"] for one in manifest["candidates"]}
+def read_tries(folder: Path, axes: Axes, newest: NewestRecords) -> JournaledTries:
+    """Read them: what is scored of each version of a candidate, what was shown, and tried.json."""
+    document, settings = axes.document, axes.settings
+    first = axes.entries[0]["name"]
+    digests = {candidate["name"]: _name_of(candidate) for candidate in axes.candidates}
     tries = JournaledTries(
         is_run=document.get("kind", "run") == "run" and not settings.get("bench"),
         digests=digests,
-        baseline=digests[manifest["baseline"]],
-        programs={entry["name"]: entry.get("sha256", "")[:16] for entry in names},
-        lines={split["name"]: _values(split, settings) for split in manifest["splits"]},
+        baseline=digests[axes.baseline],
+        programs={entry["name"]: entry.get("sha256", "")[:16] for entry in axes.entries},
+        lines={split["name"]: _values(split, settings) for split in axes.splits},
         now={
             "evaluator": first,
-            "cluster_by": manifest["cluster_by"],
+            "cluster_by": axes.cluster_by,
             "on_failure": settings.get("on_failure"),
             "margin": settings.get("margins", {}).get(first),
         },
+        notes=newest.notes,
     )
-    since = {entry["name"]: entry.get("since", 0) for entry in names}
-    version_of = _versions(document, {entry["name"]: entry for entry in names})
-    newest: dict[tuple[Any, ...], tuple[int, bool]] = {}
-    for offset, record in lines:
-        if {"judged", "finalists", "beside"}.intersection(record):
-            tries.notes.append((offset, record))
-        if "outcome" not in record or offset < since.get(record["evaluator"], offset + 1):
-            continue
-        digest = version_of(record)
-        if digest is not None and record.get("line") in tries.lines.get(record["split"], {}):
-            where = record["evaluator"], record.get("task_model"), record["split"]
-            unit = where, digest, record.get("line"), record["repeat"], record["candidate"]
-            newest[unit] = offset, record["outcome"] == "scored"
-    for (where, digest, line, *_), (offset, is_scored) in newest.items():
-        if is_scored:
-            tries.scored.setdefault(where, []).append((offset, digest, line))
+    _enter_scored(tries, newest)
     if (folder / "tried.json").is_file():
         entries = json.loads((folder / "tried.json").read_bytes())["entries"]
         tries.entries = _with_versions_named(entries, _texts_now(document, settings))
     return tries
 
 
-def _texts_now(document: Note, settings: Note) -> dict[str, Texts]:
+def _enter_scored(tries: JournaledTries, newest: NewestRecords) -> None:
+    units: dict[tuple[Any, ...], tuple[int, bool]] = {}
+    for offset, record, version in newest.outcomes:
+        if record["evaluator"] in tries.programs and record.get("line") in tries.lines.get(
+            record["split"], {}
+        ):
+            where = record["evaluator"], record.get("task_model"), record["split"]
+            unit = where, _name_of(version), record.get("line"), record["repeat"], record["candidate"]
+            units[unit] = offset, record["outcome"] == "scored"
+    for (where, digest, line, *_), (offset, is_scored) in units.items():
+        if is_scored:
+            tries.scored.setdefault(where, []).append((offset, digest, line))
+
+
+def _texts_now(document: Record, settings: Record) -> dict[str, Texts]:
     """Give by field what its examples have there now, by what else these say."""
     now: dict[str, Texts] = {}
     for candidate in document["candidates"]:
-        texts = now.setdefault(_digest(candidate)[:16], {}) if candidate.get("field") else {}
+        texts = now.setdefault(_name_of(candidate), {}) if candidate.get("field") else {}
         for split in document["splits"]:
             written = candidate.get("texts", {}).get(split["name"], [])
             for value, digest in zip(_values(split, settings).values(), written, strict=False):
@@ -204,26 +203,29 @@ def _texts_now(document: Note, settings: Note) -> dict[str, Texts]:
     return now
 
 
-def _with_versions_named(entries: list[Note], now: dict[str, Texts]) -> list[Note]:
+def _with_versions_named(entries: Sequence[Record], now: dict[str, Texts]) -> list[Record]:
     """Let what was tried of a field, where no text of the same example differs, be one candidate."""
     known = [(name, name, texts) for name, texts in now.items()]
     names: dict[str, str] = {}
     for entry in reversed(entries):
         for version, (name, listed) in entry.get("texts", {}).items():
             texts = {value: set(those) for value, those in zip(entry["examples"], listed, strict=True)}
-            same = [one for one, other, those in known if other == name and _agree(texts, those)]
+            same = [as_now for as_now, other, those in known if other == name and _agree(texts, those)]
             names.setdefault(version, same[0] if same else version)
             known.append((names[version], name, texts))
     keys = ("candidates", "steps", "baselines", "confirmed")
-    return [{**one, **{key: [names.get(it, it) for it in one[key]] for key in keys}} for one in entries]
+    return [
+        {**entry, **{key: [names.get(digest, digest) for digest in entry[key]] for key in keys}}
+        for entry in entries
+    ]
 
 
 def _agree(some: Texts, others: Texts) -> bool:
     shared = some.keys() & others.keys()
-    return bool(shared) and all(some[one] <= others[one] or others[one] <= some[one] for one in shared)
+    return bool(shared) and all(some[at] <= others[at] or others[at] <= some[at] for at in shared)
 
 
-def _values(split: Note, settings: Note) -> dict[int | None, str]:
+def _values(split: Record, settings: Record) -> dict[int | None, str]:
     """Give the digest of what each line says, as run.json has it, else that of its bytes."""
     known = dict(settings.get("overlaps", {}).get(split["name"], {}).get("values", ()))
     return {
@@ -231,46 +233,14 @@ def _values(split: Note, settings: Note) -> dict[int | None, str]:
     }
 
 
-def _digest(candidate: Note) -> str:
+def _name_of(candidate: Record) -> str:
+    """Give the first letters of what a candidate is: a field, a text without blanks at its end, or bytes."""
     if candidate.get("field"):
-        return hashlib.sha256(f"field {candidate['field']}".encode()).hexdigest()
+        return _sha256(f"field {candidate['field']}")[:16]
     if "text" in candidate:
-        return hashlib.sha256(candidate["text"].rstrip().encode()).hexdigest()
-    return str(candidate.get("trimmed", candidate.get("sha256", "")))
+        return _sha256(candidate["text"].rstrip())[:16]
+    return str(candidate.get("trimmed", candidate.get("sha256", "")))[:16] or str(candidate["name"])
 
 
-def _versions(document: Note, evaluators: dict[str, Note]) -> Callable[[Note], str | None]:
-    """Find of which version of a candidate a record is; None where its example or model is a former one."""
-    axes = (
-        *document["evaluators"],
-        *document["candidates"],
-        *document["splits"],
-        *document.get("models", ()),
-    )
-    former = {one["name"] for one in axes if one.get("superseded") or "sound_since" in one}
-    models = {one["name"]: one["sha256"] for one in document.get("models", ()) if not one.get("superseded")}
-    rows = {
-        split["name"]: {
-            line: (n, digest)
-            for n, (line, digest) in enumerate(zip(split["lines"], split["sha256"], strict=True))
-        }
-        for split in document["splits"]
-    }
-
-    def version_of(record: Note) -> str | None:
-        split, line, model = record["split"], record.get("line"), record.get("task_model")
-        named = [one for one in document["candidates"] if one["name"] == record["candidate"]]
-        if not former.intersection((record["evaluator"], record["candidate"], split, model)):
-            return _digest(named[0])[:16] or str(named[0]["name"]) if named else None
-        place, example = rows[split][line]
-        for one in named:
-            texts = one.get("texts", {}).get(split, [])
-            text = texts[place] if place < len(texts) else one.get("sha256", "")
-            program = evaluators.get(record["evaluator"], {}).get("sha256")
-            unit = [program, text, models.get(model, model), split, line, example, record["repeat"]]
-            written = json.dumps(unit, ensure_ascii=False, separators=(",", ":"))
-            if hashlib.sha256(written.encode()).hexdigest() == record["key"]:
-                return _digest(one)[:16]
-        return None
-
-    return version_of
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
