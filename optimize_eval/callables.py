@@ -28,7 +28,7 @@ from optimize_eval.programs.codec import split_command
 from optimize_eval.run.attempt import call_with_retries
 
 if TYPE_CHECKING:
-    from optimize_eval.evaluators.rubric import JudgeSpec
+    from optimize_eval.models.judging.rubric import JudgeSpec
 
 
 class PlainEvaluator:
@@ -203,7 +203,7 @@ def llm_judge_evaluator(
 
 def _rubric(rubric: str | Path | Mapping[str, Any] | None, given: Mapping[str, Any]) -> "JudgeSpec":
     """Read a rubric from its file or from what such a file would say; what is given beside it wins."""
-    from optimize_eval.evaluators.rubric import read_rubric, said_in  # noqa: PLC0415  a command needs none
+    from optimize_eval.models.judging.rubric import read_rubric, said_in  # noqa: PLC0415  a command needs none
 
     source = str(rubric) if isinstance(rubric, str | Path) else "llm_judge_evaluator"
     keys = said_in(source) if isinstance(rubric, str | Path) else {**(rubric or {})}

@@ -20,5 +20,5 @@ DEAR = {  # each costs tens of milliseconds, or is not there where an extra is n
 OF_MODELS = (
     "optimize_eval.models.live",
     "optimize_eval.programs.http_client",
-    "optimize_eval.evaluators.judge",
+    "optimize_eval.models.judging.judge",
 )

@@ -32,9 +32,9 @@ from optimize_eval.config.evaluators import (
 )
 from optimize_eval.config.prompts import given_of
 from optimize_eval.data.candidates import Candidate, CandidatePath, load_candidates
-from optimize_eval.evaluators.rubric import JudgeSpec, read_rubric_text
 from optimize_eval.findings.wording import failed_in_short
 from optimize_eval.models.chat import ChatSpec
+from optimize_eval.models.judging.rubric import JudgeSpec, read_rubric_text
 from optimize_eval.run.defining import scorers_among
 from optimize_eval.run.settings import handling_of
 from optimize_eval.search.components import Texts, shown

@@ -26,11 +26,10 @@ from optimize_eval.config.sweep_files import (
     target_keys,
 )
 from optimize_eval.config.values import OneOf, filters
-from optimize_eval.evaluators.rubric import HOTTEST, KEYS
 from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.documents import places_of
 from optimize_eval.findings.summary_shape import Summary
-from optimize_eval.models.judging.form import AnswerForm
+from optimize_eval.models.judging.rubric import HOTTEST, KEYS, AnswerForm
 from optimize_eval.tasks.yaml import fields, task_fields
 from optimize_eval.tasks.yaml.fields import REQUIRED, ByType, Entity, Field
 from optimize_eval.tasks.yaml.parameters import PARAMETER

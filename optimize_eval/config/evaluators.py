@@ -15,7 +15,7 @@ from optimize_eval.config.declared import Heading, Option, OptionGroup
 from optimize_eval.evaluators.kinds import parse_headers
 
 if TYPE_CHECKING:
-    from optimize_eval.evaluators.rubric import JudgeSpec
+    from optimize_eval.models.judging.rubric import JudgeSpec
 
 
 class EvaluatorOptions(OptionGroup):

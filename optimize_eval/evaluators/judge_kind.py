@@ -12,10 +12,10 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.protocol import Payload
 from optimize_eval.base.secrets import mask
-from optimize_eval.evaluators.judge import instructions, model_of
 from optimize_eval.evaluators.kind import Checks, Kind, ShellCall, TargetKey, as_name, served_retries
 from optimize_eval.evaluators.reproduce import as_format, plain
-from optimize_eval.evaluators.rubric import JudgeSpec, check_judge, judge_of
+from optimize_eval.models.judging.judge import instructions, model_of
+from optimize_eval.models.judging.rubric import JudgeSpec, check_judge, judge_of
 from optimize_eval.models.provider_model import base_around, essence
 from optimize_eval.programs.http_client import show_url
 from optimize_eval.programs.identity import Identity
@@ -40,8 +40,8 @@ class ModelTable(Protocol):
 
 def judge_spec(model: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
     """Describe a judge by its model; what it is to look for comes from `defaults`."""
-    from optimize_eval.evaluators.judge import model_of
     from optimize_eval.models import providers
+    from optimize_eval.models.judging.judge import model_of
 
     given = judge_of(defaults)
     called, base = providers.apart(model.strip())
@@ -53,7 +53,7 @@ def judge_spec(model: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
 
 def plan_judge(options: Mapping[str, Any]) -> JudgeSpec:
     """Make what judges start from: `rubric` names a file, and the other options win over what it says."""
-    from optimize_eval.evaluators.rubric import load_rubric
+    from optimize_eval.models.judging.rubric import load_rubric
 
     file = options.get("rubric")
     given = {key: value for key, value in options.items() if key != "rubric" and value not in {None, ""}}
@@ -120,7 +120,7 @@ def _targets() -> dict[str, TargetKey]:
 
 
 def _connect(spec: EvaluatorSpec) -> Evaluator:
-    from optimize_eval.evaluators.judge import JudgeEvaluator
+    from optimize_eval.models.judging.judge import JudgeEvaluator
 
     return JudgeEvaluator(spec)
 
@@ -132,7 +132,7 @@ def _identify(spec: EvaluatorSpec) -> Identity:
 
 def _shell(spec: EvaluatorSpec, payload: Payload) -> ShellCall:
     """Write what scores a candidate on stdin with a judge; its key stays in the environment."""
-    from optimize_eval.evaluators.judge import shown_example
+    from optimize_eval.models.judging.judge import shown_example
 
     judge = judge_of(spec)
     example = shown_example(judge, payload)

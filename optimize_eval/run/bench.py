@@ -48,7 +48,7 @@ from optimize_eval.tasks.defined import NOTHING_GIVEN, Given, defined_of
 from optimize_eval.tasks.dialects import OWN
 
 if TYPE_CHECKING:
-    from optimize_eval.evaluators.rubric import JudgeSpec
+    from optimize_eval.models.judging.rubric import JudgeSpec
 
 
 @frozen

@@ -13,7 +13,7 @@ from optimize_eval.base import strict_json
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.protocol import Skip
 from optimize_eval.models.judging.asking import THE_OBJECT, Question, ask, usage_of
-from optimize_eval.models.judging.form import AnswerForm, Rubric, schema_of
+from optimize_eval.models.judging.rubric import AnswerForm, Rubric, schema_of
 from optimize_eval.models.judging.verdicts import Judgement, parse_reply
 from optimize_eval.models.shared import stays
 from optimize_eval.tasks import definition, evaluator_scorers

@@ -13,7 +13,7 @@ from urllib.request import urlopen
 
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.evaluators.kinds import connect, parse_evaluator
-from optimize_eval.evaluators.rubric import JudgeSpec
+from optimize_eval.models.judging.rubric import JudgeSpec
 from tests.benchmarks.calls import ask
 from tests.benchmarks.measure import PROGRAMS, Row, median_of, median_ratio, wall
 from tests.benchmarks.whole import Command, command

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from optimize_eval.base.errors import DataError, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.protocol import Payload
-from optimize_eval.evaluators.judge import instructions, messages
 from optimize_eval.evaluators.judge_kind import plan_judge
 from optimize_eval.evaluators.kinds import identify, parse_evaluator
-from optimize_eval.evaluators.rubric import JudgeSpec, load_rubric, read_rubric
-from optimize_eval.models.judging.form import Rubric, schema_of
+from optimize_eval.models.judging.judge import instructions, messages
+from optimize_eval.models.judging.rubric import JudgeSpec, Rubric, load_rubric, read_rubric, schema_of
 from optimize_eval.models.judging.verdicts import Unusable, parse_reply
 
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Never
 from optimize_eval.base import wrong_answers
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.frozen import frozen
-from optimize_eval.models.judging.form import AnswerForm, Constraint, Rubric, schema_of
+from optimize_eval.models.judging.rubric import AnswerForm, Constraint, Rubric, schema_of
 
 _STARTS = re.compile(r'\{\s*(?=["}])')
 _UNFINISHED = re.compile(r"[\w.+-]*\s*")  # a number or word that stops, up to the end of a text

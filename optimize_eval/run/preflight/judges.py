@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 from optimize_eval.base.errors import EvaluationError, UsageError
 from optimize_eval.base.protocol import Answer, Payload, Skip
 from optimize_eval.evaluators import reproduce
-from optimize_eval.evaluators.judge import model_of
 from optimize_eval.evaluators.kinds import connect
-from optimize_eval.evaluators.rubric import judge_of
 from optimize_eval.findings.measures import MOST_OFF_SCALE
+from optimize_eval.models.judging.judge import model_of
+from optimize_eval.models.judging.rubric import judge_of
 from optimize_eval.models.judging.verdicts import off_scale
 from optimize_eval.run.preflight.examined import (
     CallResult,

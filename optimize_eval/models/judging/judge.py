@@ -3,9 +3,8 @@
 The first message says how to judge; it is the same for every call of a judge. The second one holds what is
 judged, fenced by lines with a marker that nobody who wrote a candidate or an example can know.
 
-The prompt is prompt's, the meaning of a reply judging's, reaching the model models'. A reply that cannot be
-used, or is on another scale, is retried once; a judge whose second reply cannot be used has failed, and never
-scored 0. Scores are from 0 to 1 whatever the score range.
+What a reply means stands in verdicts. One that cannot be used, or is on another scale, is retried once; a judge
+whose second reply cannot be used has failed, and never scored 0. Scores are from 0 to 1 whatever the range.
 """
 
 import json
@@ -20,10 +19,16 @@ from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import Capacity, EvaluatorSpec
 from optimize_eval.base.manners import Queue
 from optimize_eval.base.protocol import Answer, Answered, Payload, encode
-from optimize_eval.evaluators.rubric import JudgeSpec, check_judge, judge_of
 from optimize_eval.models.chat import ChatSpec
 from optimize_eval.models.judging.asking import Question, ask, usage_of
-from optimize_eval.models.judging.form import AnswerForm, Rubric, schema_of
+from optimize_eval.models.judging.rubric import (
+    AnswerForm,
+    JudgeSpec,
+    Rubric,
+    check_judge,
+    judge_of,
+    schema_of,
+)
 from optimize_eval.models.judging.verdicts import parse_reply
 from optimize_eval.models.provider_model import live_model, with_options
 from optimize_eval.programs.codec import call_singly

@@ -1,6 +1,6 @@
-"""What a judge is to do: its specification, and reading it from TOML or JSON, all problems at once.
+"""What a judge is to do: by what it judges, in which form it answers, and reading that from TOML or JSON.
 
-What a rubric is stands in models.judging.form; how it is put to a model, in judge.
+All problems of a file are told at once. How a rubric is put to a model stands in judge.
 """
 
 import math
@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -16,10 +17,107 @@ from optimize_eval.base import files, strict_json, strict_toml
 from optimize_eval.base.errors import DataError, Problem, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
-from optimize_eval.models.judging.form import AnswerForm, Constraint, Dimension, Rubric
 
 if TYPE_CHECKING:
     from optimize_eval.models.chat import ChatSpec
+
+
+class AnswerForm(StrEnum):
+    """What a judge answers with, and what becomes of it."""
+
+    SCORE = "score"  # 0 to 1, or one number for each dimension
+    SCORER = "scorer"  # a number between two others, made one from 0 to 1
+    CLASSIFIER = "classifier"  # one of the labels that count 1 or 0
+    LABELER = "labeler"  # a label, which is what is wanted; it may stand for a score
+
+
+@frozen
+class Dimension:
+    """One aspect of the objective; its weight counts against those of the others."""
+
+    name: str
+    weight: float = 1.0
+    description: str = ""
+
+
+@frozen
+class Constraint:
+    """What a candidate must not violate: one that does scores 0."""
+
+    text: str
+    name: str = ""
+
+    @property
+    def shown(self) -> str:
+        return self.name or self.text
+
+
+@frozen
+class Rubric:
+    """By what a candidate is judged, besides the objective."""
+
+    form: AnswerForm = AnswerForm.SCORE
+    dimensions: tuple[Dimension, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
+    score_min: float = 0.0
+    score_max: float = 1.0
+    correct_labels: tuple[str, ...] = ()
+    incorrect_labels: tuple[str, ...] = ()
+    labels: tuple[tuple[str, float], ...] = ()  # of a labeler, with what each scores; none: any label
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Normalise the weights of the dimensions."""
+        whole = math.fsum(dimension.weight for dimension in self.dimensions)
+        return {dimension.name: dimension.weight / whole for dimension in self.dimensions}
+
+    @property
+    def keyed_constraints(self) -> dict[str, Constraint]:
+        """Give each constraint the word by which a model names it."""
+        return {one.name or f"c{number}": one for number, one in enumerate(self.constraints, 1)}
+
+    @property
+    def known_labels(self) -> tuple[str, ...]:
+        return (*self.correct_labels, *self.incorrect_labels, *(label for label, _ in self.labels))
+
+
+_SHARE: Mapping[str, Any] = {"type": "number", "minimum": 0, "maximum": 1}
+_TEXT: Mapping[str, Any] = {"type": "string"}
+
+
+def schema_of(rubric: Rubric) -> dict[str, Any]:
+    """Describe the answer in which every key is required."""
+    keys: dict[str, Any] = {"reasoning": _TEXT}
+    match rubric.form:
+        case AnswerForm.CLASSIFIER:
+            keys["prediction"] = _one_of(rubric.known_labels)
+        case AnswerForm.LABELER:
+            keys["label"] = _one_of(rubric.known_labels) if rubric.labels else _TEXT
+        case AnswerForm.SCORE if rubric.dimensions:
+            keys["dimensions"] = _object({dimension.name: _SHARE for dimension in rubric.dimensions})
+        case _:
+            ends = {"minimum": _plain(rubric.score_min), "maximum": _plain(rubric.score_max)}
+            keys["score"] = {"type": "number", **ends}
+    if rubric.constraints:
+        keys["violated"] = {"type": "array", "items": _one_of(rubric.keyed_constraints)}
+    return _object({**keys, "confidence": _SHARE})
+
+
+def _plain(number: float) -> float:
+    return int(number) if float(number).is_integer() else number  # of an int, Python 3.11 cannot ask
+
+
+def _one_of(known: Iterable[str]) -> dict[str, Any]:
+    return {"type": "string", "enum": list(known)}
+
+
+def _object(keys: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": dict(keys),
+        "required": list(keys),
+        "additionalProperties": False,
+    }
 
 
 @frozen
