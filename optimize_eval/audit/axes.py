@@ -140,8 +140,8 @@ def newest_records(path: Path, axes: Axes) -> NewestRecords:
         newest.calls += [{**where, **call} for call in record.get("usage", ())]
         if "outcome" not in record:
             newest.notes.append((offset, record))
-            newest.changed |= _changed(record, "changed", offset, sound)
-            newest.changed_models |= _changed(record, "changed_models", offset, sound_models)
+            newest.changed |= _changed_names(record, "changed", offset, sound)
+            newest.changed_models |= _changed_names(record, "changed_models", offset, sound_models)
         elif offset >= since.get(record["evaluator"], 0):
             _enter(newest, offset, record, version_of)
     return newest
@@ -168,6 +168,6 @@ def _lines(path: Path) -> Iterator[tuple[int, int, Record]]:
             offset += len(line)
 
 
-def _changed(note: Record, key: str, offset: int, since: Mapping[str, int]) -> set[str]:
+def _changed_names(note: Record, key: str, offset: int, since: Mapping[str, int]) -> set[str]:
     """Give who changed in a session, but for those that were put right after it."""
     return {name for name in note.get(key, ()) if offset >= since.get(name, 0)}

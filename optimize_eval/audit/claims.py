@@ -14,7 +14,7 @@ from optimize_eval.audit.compared import (
     mark_as_held,
 )
 from optimize_eval.audit.journaled import JournaledRun
-from optimize_eval.audit.leaks import doubted
+from optimize_eval.audit.leaks import is_doubted
 from optimize_eval.audit.tried import comparisons_of, is_steered
 
 _MOST_PAIRS = 20_000  # of scores, for a bound on the largest gain
@@ -48,7 +48,7 @@ def claims_of(rows: Sequence[Record], pairs: Sequence[Record], run: JournaledRun
     winner = winner_of(rows, run)
     kept = None
     if winner and {"train", "val"} <= run.splits.keys():
-        kept = _kept(run, winner["candidate"])
+        kept = _carry_over(run, winner["candidate"])
         overfit = winner["overfit"]
         if overfit and overfit["state"] in {"kept", "undecided"}:
             overfit["state"] = "kept" if kept and kept["kept"] else "undecided"
@@ -71,7 +71,7 @@ def _largest_gain(rows: Sequence[Record], run: JournaledRun) -> float | None:
     is_better = any(d["mark"] == "better" for d in against.values())
     tries = run.tries.count(run.decides) if run.tries.is_run else {"look": 1, "steps": 0}
     is_first = (tries["look"], tries["steps"]) == (1, 0)
-    is_told = against and split != "single" and is_first and not doubted(run.leaks, split)
+    is_told = against and split != "single" and is_first and not is_doubted(run.leaks, split)
     if not is_told or run.ranges[run.primary[0]] != "unit" or is_hidden or is_better:
         return None
     if sum(d["n_pairs"] for d in against.values()) > _MOST_PAIRS:
@@ -99,7 +99,7 @@ def verdict_of(rows: Sequence[Record], claims: Record, run: JournaledRun, tries:
     was_chosen = run.axes.settings.get("chosen_after") is not None  # by results of an earlier run
     if run.changed or run.known < run.size or run.waits or was_chosen:
         return verdict
-    if doubted(run.leaks, run.deciding):
+    if is_doubted(run.leaks, run.deciding):
         return verdict | {"state": "leaked"}
     if all(row["splits"][split]["mean"] is None for row in rows):
         were_skipped = all(
@@ -108,9 +108,10 @@ def verdict_of(rows: Sequence[Record], claims: Record, run: JournaledRun, tries:
         return verdict | {"state": "too_few" if were_skipped else "failed"}
     if run.searched.get("decides") == "test":
         winner = next(row for row in rows if row["vs_baseline"])
-    verdict |= (
-        _won(winner, claims["selection"], run, tries) if winner else {"state": _without_winner(rows, split)}
-    )
+    if winner:
+        verdict |= _verdict_for(winner, claims["selection"], run, tries)
+    else:
+        verdict["state"] = _without_winner(rows, split)
     decides = tries is not None and ("test" not in run.splits or tries["split"] == "test")
     if decides and is_steered(tries) and verdict["state"] not in {"single", "too_few"}:
         verdict |= {"state": "steered", "winner": None, "by": None}
@@ -144,7 +145,7 @@ def _is_the_same(d: Record) -> bool:
     return bool(d["n_pairs"] and d["ties"] == d["n_pairs"]) or bool((d.get("margin") or {}).get("equivalent"))
 
 
-def _won(winner: Record, selection: Record | None, run: JournaledRun, tries: Record | None) -> Record:
+def _verdict_for(winner: Record, selection: Record | None, run: JournaledRun, tries: Record | None) -> Record:
     name = winner["candidate"]
     if "test" in run.splits and run.deciding != "test":
         return _on_test(name, winner["vs_baseline"]["test"], comparisons_of(tries))
@@ -232,7 +233,7 @@ def _gain(
     return None if a is None or b is None else compare(a, b, run, split)
 
 
-def _kept(run: JournaledRun, candidate: str) -> Record | None:
+def _carry_over(run: JournaledRun, candidate: str) -> Record | None:
     """Say how much of the train gain is there on val; with failures it has to hold at their ends, too."""
     kept = _kept_by(_gain(run, "train", candidate), _gain(run, "val", candidate), run)
     if kept is None or not run.is_open(run.primary, candidate):

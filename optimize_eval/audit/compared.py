@@ -7,7 +7,7 @@ from typing import TypeVar
 from optimize_eval.audit import numerics
 from optimize_eval.audit.axes import Record
 from optimize_eval.audit.journaled import CellRecords, JournaledRun, Values, are_ruled_apart, one_sided
-from optimize_eval.audit.leaks import doubted
+from optimize_eval.audit.leaks import is_doubted
 
 _Key = TypeVar("_Key", bound=Hashable)
 Families = Callable[[_Key], Hashable]
@@ -29,28 +29,28 @@ def mean_of(values: Values, labels: numerics.Labels, *, is_clustered: bool, is_u
     known = [(value, label) for value, label in zip(values, labels, strict=True) if value is not None]
     scores = [value for value, _ in known]
     mean = numerics.average(scores)
-    told: Record = {"mean": mean, "se": None, "ci": None, "method": None, "n": len(known), "df": None}
+    numbers: Record = {"mean": mean, "se": None, "ci": None, "method": None, "n": len(known), "df": None}
     spread = None if mean is None else numerics.spread(scores, mean, [label for _, label in known])
     if mean is None or spread is None:
-        return told
+        return numbers
     se, units = spread
     is_share = {*scores} <= {0, 1}
-    told |= {"se": se, "df": units - 1}
+    numbers |= {"se": se, "df": units - 1}
     if is_share and not is_clustered:
-        return told | {"ci": numerics.wilson(mean, len(known)), "method": "wilson"}
+        return numbers | {"ci": numerics.wilson(mean, len(known)), "method": "wilson"}
     if is_unit:
         most = len(known) if is_share else math.inf
         ci = numerics.wilson_effective(mean, se, units, units - 1, most)
-        return told | {"ci": ci, "method": "wilson_effective"}
+        return numbers | {"ci": ci, "method": "wilson_effective"}
     method = ("cluster_t" if is_clustered else "t") if se else None
-    return told | {"ci": numerics.around(mean, se, units - 1), "method": method}
+    return numbers | {"ci": numerics.around(mean, se, units - 1), "method": method}
 
 
 def split_numbers(cell: CellRecords, run: JournaledRun, split: str) -> Record:
     of = run.splits[split]
-    told = mean_of(cell.means, of.labels, is_clustered=of.is_clustered, is_unit=cell.is_unit)
+    numbers = mean_of(cell.means, of.labels, is_clustered=of.is_clustered, is_unit=cell.is_unit)
     bounds = [_plain_mean(cell.with_failures(score)) for score in (0.0, 1.0)] if cell.is_unit else None
-    return told | {
+    return numbers | {
         "repeats": run.axes.repeats,
         "scored": cell.scored,
         "failed": cell.failed,
@@ -99,7 +99,7 @@ def compare(
     pairs = [((a[index] or 0.0), (b[index] or 0.0)) for index in at]
     labels, moves = [of.labels[index] for index in at], [after - before for before, after in pairs]
     d = count_moves(pairs, len(among) - len(at))
-    d |= {"can_confirm": not doubted(run.leaks, run.deciding), "diff": numerics.average(moves)}
+    d |= {"can_confirm": not is_doubted(run.leaks, run.deciding), "diff": numerics.average(moves)}
     units = numerics.by_label(moves, labels)
     d |= {"units": len(units), "of_units": (units, numerics.by_label([1.0] * len(moves), labels))}
     spread = None if d["diff"] is None else numerics.spread(moves, d["diff"], labels)
@@ -198,9 +198,9 @@ def gap_numbers(train: Record, val: Record) -> Record | None:
     if gap is None:
         return None
     is_shown = gap["ci"] is not None and not gap["ci"][0] <= 0 <= gap["ci"][1]
-    told = {key: gap[key] for key in ("value", "se", "ci")}
-    told["df"] = gap["df"] if math.isfinite(gap["df"]) else None
-    return told | {"flag": is_shown and min(train["n"], val["n"]) >= _FEWEST}
+    numbers = {key: gap[key] for key in ("value", "se", "ci")}
+    numbers["df"] = gap["df"] if math.isfinite(gap["df"]) else None
+    return numbers | {"flag": is_shown and min(train["n"], val["n"]) >= _FEWEST}
 
 
 def estimate(d: Record) -> tuple[float, float, float]:

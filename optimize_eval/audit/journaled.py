@@ -10,7 +10,7 @@ from typing import Any
 from optimize_eval.audit.axes import Axes, NewestRecords, Record, Records, newest_records, read_axes
 from optimize_eval.audit.excluded_rows import skip_excluded
 from optimize_eval.audit.leaks import contents_of, counting, leaked_in, overlaps_again
-from optimize_eval.audit.numerics import Labels, average, joined
+from optimize_eval.audit.numerics import Labels, average, join_labels
 from optimize_eval.audit.tried import JournaledTries, is_steered, read_tries
 
 Values = list[float | None]  # by example
@@ -110,13 +110,13 @@ class CellRecords:
 
     def counted_as(self, score: float, other: "CellRecords") -> Values | None:
         """Count failures, and what was skipped for this side alone, as a score; None without ends."""
-        return self._counted(score, self.skipped_beside(other))
+        return self._count_as(score, self.skipped_beside(other))
 
     def with_failures(self, score: float) -> Values | None:
         """Count each failure as a score; None where scores have no ends."""
-        return self._counted(score, [0] * len(self.examples))
+        return self._count_as(score, [0] * len(self.examples))
 
-    def _counted(self, score: float, more: list[int]) -> Values | None:
+    def _count_as(self, score: float, more: list[int]) -> Values | None:
         if not self.failed and not any(more):
             return self.means
         if not self.is_unit:
@@ -158,7 +158,7 @@ class JournaledSplit:
         self.is_clustered = has_copies or self.own_clusters is not None
         self.labels = [*range(len(self.lines))]
         for texts in (self.contents if has_copies else None, self.own_clusters):
-            self.labels = joined(self.labels, texts) if texts else self.labels
+            self.labels = join_labels(self.labels, texts) if texts else self.labels
 
     @property
     def copies(self) -> int:

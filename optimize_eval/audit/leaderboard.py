@@ -148,7 +148,7 @@ def _is_off(cell: CellRecords) -> bool:
 
 def _tasks(stored: Record, run: JournaledRun, scorers: dict[str, str]) -> list[BoardTask]:
     """Tell which examples each task has: a whole split, or one line where lines are tasks."""
-    told = iter(stored["tasks"])
+    told_tasks = iter(stored["tasks"])
     tasks = []
     files = [file for file in stored["files"] if file["tasks"]]
     for file, split in zip(files, run.splits.values(), strict=True):
@@ -156,7 +156,7 @@ def _tasks(stored: Record, run: JournaledRun, scorers: dict[str, str]) -> list[B
             every = len(split.lines)
             each = [slice(at, at + 1) for at in range(every)]
             parts = each if file["dialect"] == "spec" else [slice(0, every)]
-            tasks += [BoardTask(next(told), split, places) for places in parts]
+            tasks += [BoardTask(next(told_tasks), split, places) for places in parts]
     return tasks
 
 
@@ -268,14 +268,14 @@ def _applying(cell: CellRecords) -> int:
     return sum(bool(row.scores or row.failures or not row.skips) for row in cell.examples)
 
 
-def _known(tasks: Sequence[Values]) -> list[list[float]]:
+def _known_scores(tasks: Sequence[Values]) -> list[list[float]]:
     scores = [[value for value in values if value is not None] for values in tasks]
     return [values for values in scores if values]
 
 
 def _overall(tasks: Sequence[Values]) -> Record:
     """Average over tasks that have a score; the error is that of each task's own mean."""
-    there = _known(tasks)
+    there = _known_scores(tasks)
     centres = [numerics.total(values) / len(values) for values in there]
     overall: Record = {
         "mean": numerics.average(centres),
@@ -305,7 +305,7 @@ def _error_over(tasks: Sequence[Sequence[float]]) -> tuple[float, float] | None:
 
 
 def _elsewhere(tasks: Sequence[Values]) -> Record | None:
-    centres: Values = [numerics.total(values) / len(values) for values in _known(tasks)]
+    centres: Values = [numerics.total(values) / len(values) for values in _known_scores(tasks)]
     if len(centres) < _FEWEST_TASKS:
         return None
     mean = mean_of(centres, range(len(centres)), is_clustered=False, is_unit=True)
@@ -350,15 +350,15 @@ def pairs_of(models: Sequence[BoardModel], seed: int) -> list[Record]:
     over_all, corrected = correct(plain | whole, lambda _: 0), correct(plain, lambda _: 0)
     pairs = []
     for (a, b), name in zip(couples, names, strict=True):
-        told = {key: corrected[name][key] for key in OF_D if key != "at_most"}
-        pair = {"a": name[0], "b": name[1], **told, **_held(corrected[name], a, b, seed)}
+        numbers = {key: corrected[name][key] for key in OF_D if key != "at_most"}
+        pair = {"a": name[0], "b": name[1], **numbers, **_hold_against_failures(corrected[name], a, b, seed)}
         if name in whole:
             pair["over_all_rows"] = {key: over_all[name][key] for key in OF_ALL_ROWS}
         pairs.append(pair)
     return pairs
 
 
-def _held(d: Record, a: BoardModel, b: BoardModel, seed: int) -> Record:
+def _hold_against_failures(d: Record, a: BoardModel, b: BoardModel, seed: int) -> Record:
     """Say what becomes of a difference with failures, and many skips of one side, as scores."""
 
     def holds(as_a: float, as_b: float) -> bool:

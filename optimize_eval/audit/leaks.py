@@ -53,7 +53,7 @@ def contents_of(split: Record, settings: Record) -> list[str]:
     return [known[firsts.get(line, line)] for line in split["lines"]]
 
 
-def doubted(leaks: dict[str, Record], deciding: str) -> bool:
+def is_doubted(leaks: dict[str, Record], deciding: str) -> bool:
     """Return True if a split that would confirm something is not held out."""
     return any(leaks.get(split, {}).get("state") in {"kept", "leaked"} for split in (deciding, "test"))
 

@@ -42,7 +42,7 @@ def spread(values: Sequence[float], mean: float, labels: Labels) -> tuple[float,
     sums = by_label([value - mean for value in values], labels)
     units = len(sums)
     try:
-        se = math.sqrt(total(one * one for one in sums) * units / (units - 1)) / len(values)
+        se = math.sqrt(total(part * part for part in sums) * units / (units - 1)) / len(values)
     except (OverflowError, ZeroDivisionError):
         return None
     if not math.isfinite(se):
@@ -199,8 +199,8 @@ def flips(units: Sequence[float], seed: int, comparisons: int = 1) -> float:
     if len(units) <= 14:  # noqa: PLR2004
         sums = [0.0]
         for unit in units:
-            sums = [one + unit for one in sums] + [one - unit for one in sums]
-        return sum(abs(one) >= least for one in sums) / len(sums)
+            sums = [so_far + sign * unit for sign in (1, -1) for so_far in sums]
+        return sum(abs(so_far) >= least for so_far in sums) / len(sums)
     moving = [unit for unit in units if unit]
     signs = random.Random(seed)  # noqa: S311
     tables = [
@@ -222,7 +222,7 @@ def flips(units: Sequence[float], seed: int, comparisons: int = 1) -> float:
 def holm(p_values: Sequence[float], others: int = 0) -> list[float]:
     """Multiply the smallest p by their number, the next by one less, and let none fall below another."""
     ranked = sorted(range(len(p_values)), key=lambda place: p_values[place])
-    steps = [min(1.0, p_values[place] * (len(ranked) + others - rank)) for rank, place in enumerate(ranked)]
+    steps = [min(1.0, p_values[index] * (len(ranked) + others - rank)) for rank, index in enumerate(ranked)]
     corrected = dict(zip(ranked, accumulate(steps, max), strict=True))
     return [corrected[index] for index in range(len(p_values))]
 
@@ -260,7 +260,7 @@ def fieller(
     return kept / gain, ((gain * kept - root) / a, (gain * kept + root) / a)
 
 
-def joined(labels: list[Any], texts: list[str]) -> list[Any]:
+def join_labels(labels: list[Any], texts: list[str]) -> list[Any]:
     """Give one label to all that are linked by an equal text, however many steps away."""
     group = {label: label for label in labels}
 

@@ -95,7 +95,7 @@ def replies_of(run: JournaledRun) -> list[Record]:
 
 
 def _replies(cell: CellRecords) -> Record | None:
-    scored = [*_scored(cell)]
+    scored = [*_scored_records(cell)]
     sides = [record["side_info"] for record in scored]
     replies = [record.get("replied", {}) for record in scored]
     tables = [
@@ -136,13 +136,13 @@ def replies_of_model(mine: list[Record]) -> Record:
         for key in ("cut_off", "with_thoughts", "refused", "empty")
     }
     names = sum((Counter(reply["answered_by"]) for reply in mine), Counter[str]())
-    told: Record = {**counted, "answered_by": dict(names)}
-    return {key: value for key, value in told.items() if value}
+    numbers: Record = {**counted, "answered_by": dict(names)}
+    return {key: value for key, value in numbers.items() if value}
 
 
 def calibration_of(cell: CellRecords) -> Record | None:
     """Hold stated confidences against scores, in ten bins."""
-    scored = [record for record in _scored(cell) if record["score"] is not None and cell.is_unit]
+    scored = [record for record in _scored_records(cell) if record["score"] is not None and cell.is_unit]
     stated = [
         (record["side_info"]["confidence"], record["score"])
         for record in scored
@@ -170,7 +170,7 @@ def calibration_of(cell: CellRecords) -> Record | None:
 
 def corpus_bleu_of(cell: CellRecords) -> Record | None:
     """Pool the counts of sentences: lengths of output and reference, matches and n-grams of each order."""
-    sentences = [record["side_info"].get("bleu_counts") for record in _scored(cell)]
+    sentences = [record["side_info"].get("bleu_counts") for record in _scored_records(cell)]
     counts = [sentence for sentence in sentences if _are_counts(sentence)]
     if not counts:
         return None
@@ -207,12 +207,12 @@ def _table(cell: CellRecords, scorer: Record, *, is_whole: bool) -> Record:
     rules = Counter(rule for sample in samples for rule in sample.get("excluded_by", ()))
     rows = [sample["side_info"].get("scores", {}) for sample in samples if sample["outcome"] == "scored"]
     counts = {"n_excluded": len(samples) - failed - len(rows), "n_failed": failed}
-    told: Record = {"n_total": len(samples), "n_scored": len(rows)}
-    told |= {key: many for key, many in counts.items() if many}
-    told |= {"excluded_by": dict(rules)} if rules else {}
+    table: Record = {"n_total": len(samples), "n_scored": len(rows)}
+    table |= {key: many for key, many in counts.items() if many}
+    table |= {"excluded_by": dict(rules)} if rules else {}
     is_usual = scorer.get("metrics") is None and is_whole
     means = [*_usual(rows, is_evidence=bool(scorer.get("is_evidence")))] if is_usual else []
-    return told | ({"metrics": means} if means else {})
+    return table | ({"metrics": means} if means else {})
 
 
 def _usual(rows: list[Record], *, is_evidence: bool) -> Iterator[Record]:
@@ -220,12 +220,12 @@ def _usual(rows: list[Record], *, is_evidence: bool) -> Iterator[Record]:
         values = [row[name] for row in rows if row.get(name) is not None]
         if values and all(isinstance(value, bool | int | float) for value in values):
             called = name if is_evidence else "accuracy" if name == "is_correct" else f"{name}_mean"
-            told = {"type": "mean", "values": {called: math.fsum(values) / len(values)}, "n": len(values)}
+            mean = {"type": "mean", "values": {called: math.fsum(values) / len(values)}, "n": len(values)}
             missing = len(rows) - len(values)
-            yield told | ({"missing": missing} if missing else {})
+            yield mean | ({"missing": missing} if missing else {})
 
 
-def _scored(cell: CellRecords) -> Iterator[Record]:
+def _scored_records(cell: CellRecords) -> Iterator[Record]:
     return (record for record in cell.records if record["outcome"] == "scored")
 
 

@@ -32,9 +32,9 @@ def rows_as_recorded(settings: dict[str, Any]) -> dict[str, list[DataRow]]:
     """Read the files of splits in their order, up to the first that is gone or has other rows by now."""
     paths = settings.get("paths", {}).get("splits", {})
     overlaps = settings.get("overlaps", {})
-    fields: list[str] = next((one["left_out"] for one in overlaps.values() if "left_out" in one), [])
+    fields: list[str] = next((known["left_out"] for known in overlaps.values() if "left_out" in known), [])
     digest = hashlib.sha256(_RULE + "".join(f"{field}\0" for field in fields).encode())
-    found: dict[str, list[DataRow]] = {}
+    recorded: dict[str, list[DataRow]] = {}
     for name, known in overlaps.items():
         rows = _rows_of(paths.get(name, ""))
         parts = [overlaps[other] for other in overlaps if name in paths and paths.get(other) == paths[name]]
@@ -45,8 +45,8 @@ def rows_as_recorded(settings: dict[str, Any]) -> dict[str, list[DataRow]]:
             digest.update(f"{len(row.raw)} ".encode() + row.raw)
         if digest.hexdigest() != known["of"]:
             break
-        found[name] = rows
-    return found
+        recorded[name] = rows
+    return recorded
 
 
 def _rows_of(name: str) -> list[DataRow]:
@@ -111,24 +111,24 @@ _MOST = 8  # of them in one split
 
 def surroundings(rows: list[list[str]], others: list[list[str]]) -> list[set[Pair]]:
     """Find pairs of words that many rows have together, and the others hardly have."""
-    own, foreign = [_pairs(texts) for texts in rows], _counted([_pairs(texts) for texts in others])
-    many, fewest = _counted(own), max(5, 0.01 * len(rows))
+    own, foreign = [_pairs(texts) for texts in rows], _count([_pairs(texts) for texts in others])
+    many, fewest = _count(own), max(5, 0.01 * len(rows))
     ratio = 0.1 * len(others) / max(1, len(rows))
     left = [
         {pair for pair in pairs if many[pair] >= fewest and foreign[pair] <= many[pair] * ratio}
         for pairs in own
     ]
-    found: list[set[Pair]] = []
+    frames: list[set[Pair]] = []
     for _ in range(_MOST):
-        counts = _counted(left)
+        counts = _count(left)
         if not counts or max(counts.values()) < fewest:
             break
         first = min(counts, key=lambda pair: (-counts[pair], pair))
-        beside = _counted([pairs for pairs in left if first in pairs])
+        beside = _count([pairs for pairs in left if first in pairs])
         together = {pair for pair in beside if beside[pair] >= 0.8 * counts[first]}
-        found.append(together)
+        frames.append(together)
         left = [pairs - together for pairs in left]
-    return [pairs for pairs in found if len(pairs) > 2]  # noqa: PLR2004
+    return [pairs for pairs in frames if len(pairs) > 2]  # noqa: PLR2004
 
 
 def without(text: str, around: list[set[Pair]]) -> str:
@@ -146,7 +146,7 @@ def _pairs(texts: list[str]) -> set[Pair]:
     return {pair for text in texts for pair in pairwise(["", *text.split(), ""])}
 
 
-def _counted(rows: list[set[Pair]]) -> Counter[Pair]:
+def _count(rows: list[set[Pair]]) -> Counter[Pair]:
     return Counter(pair for pairs in rows for pair in pairs)
 
 
@@ -184,7 +184,7 @@ def _take_off(text: str) -> str:
         return rest
     if tag := re.match(r"<([A-Za-z]\w*)(?:\s[^<>]*)?>", text):
         return _inside(text, tag[0], f"</{tag[1]}>", f"<{tag[1]}")
-    first = next((one for one in _AROUND if text.startswith(one)), None)
+    first = next((sign for sign in _AROUND if text.startswith(sign)), None)
     return _inside(text, first, _AROUND[first], first) if first else text
 
 
@@ -264,7 +264,7 @@ def words_of(text: str) -> list[str]:
 
 def flat_of(value: Any) -> Flat:
     """Write an example as texts by paths; all that one path leads to in lists is one text."""
-    found: dict[str, list[str]] = {}
+    flat: dict[str, list[str]] = {}
     left: list[tuple[str, Any]] = [("", value)]
     while left:
         path, inner = left.pop()
@@ -275,8 +275,8 @@ def flat_of(value: Any) -> Flat:
             left += [(f"{path}[]", part) for part in reversed(inner)]
         else:
             text = inner if isinstance(inner, str) else json.dumps(inner)
-            found.setdefault(path, []).append(text)
-    return {path: MARK.join(texts) for path, texts in found.items()}
+            flat.setdefault(path, []).append(text)
+    return {path: MARK.join(texts) for path, texts in flat.items()}
 
 
 def compared_fields(first: list[DataRow], second: list[DataRow]) -> ComparedFields:
@@ -326,11 +326,11 @@ def _values(row: DataRow, fields: ComparedFields) -> tuple[tuple[str, Words], ..
     flat = flat_of(row.value)
     return tuple(
         (path, tuple(flat[path].split() if fields.is_code else words_of(flat[path])))
-        for path in _said(flat, fields)
+        for path in _telling_paths(flat, fields)
     )
 
 
-def _said(flat: Flat, fields: ComparedFields) -> list[str]:
+def _telling_paths(flat: Flat, fields: ComparedFields) -> list[str]:
     return [path for path in sorted(flat) if not (fields.is_text and is_apart(path))]
 
 
@@ -343,14 +343,14 @@ def values_among(rows: list[DataRow], without: list[str]) -> list[tuple[int, str
             for row, flat in flats
         ]
     fields = compared_fields(rows, rows)
-    told = []
+    values = []
     for row in rows:
         flat = flat_of(row.value)
-        squeezed = {path: "".join(words_of(flat[path])) for path in _said(flat, fields)}
+        squeezed = {path: "".join(words_of(flat[path])) for path in _telling_paths(flat, fields)}
         written = "".join(f"{path}{MARK}{text}\0" for path, text in squeezed.items())
         digest = hashlib.blake2b(written.encode("utf-8", "surrogatepass"), digest_size=8)
-        told.append((row.line, digest.hexdigest()))
-    return told
+        values.append((row.line, digest.hexdigest()))
+    return values
 
 
 def _name_words(path: str) -> list[str]:
@@ -409,7 +409,7 @@ class WordCounts:
 
     def rarest(self, words: Words) -> list[str]:
         most = max(0.02 * self.rows, 12)
-        return [word for many, word in sorted((self.of[one], one) for one in {*words}) if many <= most][
+        return [word for many, word in sorted((self.of[other], other) for other in {*words}) if many <= most][
             :_KEYS
         ]
 
@@ -437,30 +437,30 @@ class NearRows:
     def nearest(self, row: DataRow, *, is_there: bool = False) -> tuple[int, float] | None:
         """Find the row that is most like this one; for one that is there, another one."""
         words = self._words(row, is_there=is_there)
-        found: tuple[int, float] | None = None
-        for place in self._sharing(words):
-            if not (is_there and self._words(self.there[place]) == words):
-                like = self._likeness(self._parts(row, is_there=is_there), self._parts(self.there[place]))
-                if like >= _NEAR_BESIDE_OTHERS and (found is None or like > found[1]):
-                    found = place, like
-        return found and (found[0], round(found[1], 3))
+        nearest: tuple[int, float] | None = None
+        for index in self._sharing(words):
+            if not (is_there and self._words(self.there[index]) == words):
+                like = self._likeness(self._parts(row, is_there=is_there), self._parts(self.there[index]))
+                if like >= _NEAR_BESIDE_OTHERS and (nearest is None or like > nearest[1]):
+                    nearest = index, like
+        return nearest and (nearest[0], round(nearest[1], 3))
 
     def tell_something(self, share: float, least: float) -> bool:
         """Return True if rows are near more often than those there are to each other."""
         tried = every_so_many(self.there, _TRIED)
         others = [self.nearest(row, is_there=True) for row in tried]
-        near = sum(one is not None and one[1] >= least for one in others)
+        near = sum(like is not None and like[1] >= least for like in others)
         rate = near / len(tried) if near > 2 else 0.0  # noqa: PLR2004
         return rate <= 0.005 or share > 2 * rate + 0.02  # noqa: PLR2004
 
     def _sharing(self, words: Words) -> list[int]:
         shared = Counter(
-            place
+            index
             for word in self.counts.rarest(words)
-            for place in self.places.get(_code(word), ())[:_LOOKED_AT]
+            for index in self.places.get(_code(word), ())[:_LOOKED_AT]
         )
         least = 1 if len(set(words)) <= 3 else 3 if len(words) > _LONG else 2  # noqa: PLR2004
-        enough = [place for place in shared if shared[place] >= least]
+        enough = [index for index in shared if shared[index] >= least]
         return sorted(enough, key=lambda place: (-shared[place], place))[:_COMPARED]
 
     def _texts(self, row: DataRow, *, is_there: bool = True) -> list[str]:

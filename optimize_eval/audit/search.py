@@ -147,7 +147,7 @@ def expected_search(search: JournaledSearch) -> Record:
             for index, candidate in enumerate(candidates)
         ],
         "score_summary": _scores(means),
-        "proposals": {"accepted": _accepted(search), **_proposals(search)},
+        "proposals": {"accepted": _count_accepted(search), **_proposals(search)},
         **_plateau(search),
         "goal": search.weights,
         **_best(search),
@@ -166,9 +166,9 @@ def _plateau(search: JournaledSearch) -> Record:
     return {"early_stopped": is_stopped, **more}
 
 
-def _accepted(search: JournaledSearch) -> int:
+def _count_accepted(search: JournaledSearch) -> int:
     """Count the candidates that were better on the minibatch they were kept for; not known counts."""
-    return sum(_is_kept(found, search) for found in search.found[1:])
+    return sum(_is_kept(candidate, search) for candidate in search.found[1:])
 
 
 def _is_kept(found: Record, search: JournaledSearch) -> bool:
@@ -192,9 +192,9 @@ def _is_kept(found: Record, search: JournaledSearch) -> bool:
 def _scores(means: list[float]) -> Record:
     if not means:
         return {"num_candidates": 0}
-    told = {"initial": means[0], "latest": means[-1], "best": max(means), "num_candidates": len(means)}
+    summary = {"initial": means[0], "latest": means[-1], "best": max(means), "num_candidates": len(means)}
     gains = {"delta_latest_vs_initial": means[-1] - means[0], "delta_best_vs_initial": max(means) - means[0]}
-    return told | gains
+    return summary | gains
 
 
 def _proposals(search: JournaledSearch) -> Record:
@@ -203,12 +203,12 @@ def _proposals(search: JournaledSearch) -> Record:
         return {}
     is_from_scratch = search.settings.get("seed candidate") == "from scratch"
     answered = [reply for reply in search.replies if "candidate" in reply]
-    told = {
+    counts = {
         "calls": len(search.replies),
         "failed": len(search.replies) - len(answered),
         "tokens": sum(reply.get("tokens") or 0 for reply in answered),
     }
-    return told if is_from_scratch else told | {"proposed": len(answered)}
+    return counts if is_from_scratch else counts | {"proposed": len(answered)}
 
 
 def _best(search: JournaledSearch) -> Record:
@@ -238,13 +238,13 @@ def _candidates(search: JournaledSearch) -> list[Record]:
     spent = {sum(step["calls"] for step in search.steps[: index + 1]) for index in range(len(search.steps))}
     return [
         {
-            "name": search.name_of(found),
-            **{key: found[key] for key in ("candidate", "proposer", "note", "failed")},
-            "parents": [search.seed if name == "seed" else name for name in _earlier(found)],
-            "calls": found["calls"] if found["calls"] in spent else min(spent, default=0),
-            "search_mean": search.means.get(number, found["search_mean"]),
+            "name": search.name_of(candidate),
+            **{key: candidate[key] for key in ("candidate", "proposer", "note", "failed")},
+            "parents": [search.seed if name == "seed" else name for name in _earlier(candidate)],
+            "calls": candidate["calls"] if candidate["calls"] in spent else min(spent, default=0),
+            "search_mean": search.means.get(number, candidate["search_mean"]),
         }
-        for number, found in enumerate(search.found)
+        for number, candidate in enumerate(search.found)
     ]
 
 

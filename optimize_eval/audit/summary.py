@@ -24,7 +24,7 @@ from optimize_eval.audit.compared import (
     split_numbers,
 )
 from optimize_eval.audit.journaled import JournaledRun, Series, Values, Where, by_axis
-from optimize_eval.audit.leaks import doubted
+from optimize_eval.audit.leaks import is_doubted
 from optimize_eval.audit.said import (
     calibration_of,
     corpus_bleu_of,
@@ -114,7 +114,7 @@ def _models_compared(run: JournaledRun, means: Means) -> Record:
     def against(key: Against, before: Values, after: Values) -> Record:
         return compare(before, after, run, key[0][2], family=many[key])
 
-    told = held_differences(
+    held = held_differences(
         {key: against(key, means[firsts[key]][key[1]], means[key[0]][key[1]]) for key in keys},
         {key: (run.cells[*firsts[key], key[1]], run.cells[*key[0], key[1]]) for key in keys},
         against,
@@ -131,19 +131,19 @@ def _models_compared(run: JournaledRun, means: Means) -> Record:
             **{key: d[key] for key in OF_D},
             **d["beside"],
         }
-        for (where, name), d in told.items()
+        for (where, name), d in held.items()
     ]
     return {"models": pairs}
 
 
 def spent_of(calls: list[Record]) -> Record:
     axes = {"models": "model", "evaluators": "evaluator", "candidates": "candidate"}
-    told: Record = {"run": _total(calls)}
+    spent: Record = {"run": _total(calls)}
     for axis, key in axes.items():
         theirs = [call for call in calls if key != "evaluator" or _OF_REPLY not in call.items()]
         names = sorted({call[key] for call in theirs})
-        told[axis] = {name: _total([call for call in theirs if call[key] == name]) for name in names}
-    return told
+        spent[axis] = {name: _total([call for call in theirs if call[key] == name]) for name in names}
+    return spent
 
 
 def _total(calls: list[Record]) -> Record:
@@ -165,16 +165,16 @@ def _pairs_left_out(run: JournaledRun) -> int:
 
 def _by_cell(run: JournaledRun) -> Record:
     """Tell what is listed cell by cell, besides skips and replies."""
-    told: Record = {"failures": [], "passes": [], "calibration": [], "corpus_bleu": []}
+    cells: Record = {"failures": [], "passes": [], "calibration": [], "corpus_bleu": []}
     for key in run.cells_in_order:
         where, cell, split = by_axis(key), run.cells[key], run.splits[key[2]]
-        told["failures"] += [where | failure for failure in failures_of(cell, split)]
+        cells["failures"] += [where | failure for failure in failures_of(cell, split)]
         passes = passes_of(cell, split.labels, is_clustered=split.is_clustered)
-        told["passes"] += [where | {"by_k": passes}] if passes else []
+        cells["passes"] += [where | {"by_k": passes}] if passes else []
         for name, document in (("calibration", calibration_of(cell)), ("corpus_bleu", corpus_bleu_of(cell))):
-            told[name] += [where | document] if document else []
+            cells[name] += [where | document] if document else []
     metrics = [*metrics_of(run)]
-    return told | ({"metrics": metrics} if metrics else {})
+    return cells | ({"metrics": metrics} if metrics else {})
 
 
 def _order(run: JournaledRun) -> Callable[[Record], tuple[int, ...]]:
@@ -246,19 +246,19 @@ def _worst(run: JournaledRun, series: Series, name: str) -> list[Record]:
 
 
 def _difference(d: Record, run: JournaledRun, evaluator: str) -> Record:
-    told: Record = {key: d[key] for key in OF_D} | d["beside"]
+    difference: Record = {key: d[key] for key in OF_D} | d["beside"]
     margin = run.axes.settings.get("margins", {}).get(evaluator)
     if margin is not None and d["se"] is not None:
         method, ends90 = _ends90(d, run.axes.seed, is_unit=run.ranges[evaluator] == "unit")
         is_no_worse = ends90[0] >= -margin
-        told["margin"] = {
+        difference["margin"] = {
             "margin": margin,
             "ci90": ends90,
             "method": method,
             "no_worse": is_no_worse,
             "equivalent": is_no_worse and ends90[1] <= margin,
         }
-    return told
+    return difference
 
 
 def _ends90(d: Record, seed: int, *, is_unit: bool) -> tuple[str, numerics.Pair]:
@@ -311,7 +311,7 @@ def _state(
     if p < numerics.ALPHA and gap["value"] > 0 and (gap["ci"] is None or gap["ci"][0] > 0):
         return "part_lost" if is_gain(val) else "overfits"
     is_kept = is_share_kept(ratio) and (ratio[1] is not None or is_gain(val))
-    is_open = doubted(run.leaks, run.deciding) or run.is_open(
+    is_open = is_doubted(run.leaks, run.deciding) or run.is_open(
         (row["evaluator"], row["task_model"]), row["candidate"]
     )
     return "kept" if is_kept and not is_open else "undecided"
@@ -329,7 +329,7 @@ def _pairs(
     }
     others, can_confirm = run.also_tried([where])
     more = math.comb(len(run.candidates) + others, 2) - len(names)
-    told = held_differences(
+    held = held_differences(
         plain,
         {(a, b): (run.cells[*where, a], run.cells[*where, b]) for a, b in names},
         lambda _, before, after: compare(before, after, run, where[2]),
@@ -344,7 +344,7 @@ def _pairs(
             **d["beside"],
             "mark": mark_as_held(d),
         }
-        for (a, b), d in told.items()
+        for (a, b), d in held.items()
     ]
 
 
@@ -395,12 +395,12 @@ def _skips(run: JournaledRun) -> list[Record]:
         skips = [(line, *why) for line, example in examples for why in example.skips]
         kinds = dict.fromkeys(bool(rules) for *_, rules in skips)
         listed += [
-            by_axis(key) | _skipped([skip for skip in skips if bool(skip[2]) == kind]) for kind in kinds
+            by_axis(key) | _count_skips([skip for skip in skips if bool(skip[2]) == kind]) for kind in kinds
         ]
     return sorted(listed, key=_order(run))
 
 
-def _skipped(skips: list[tuple[Any, str, list[str]]]) -> Record:
+def _count_skips(skips: list[tuple[Any, str, list[str]]]) -> Record:
     rules = Counter(rule for *_, names in skips for rule in names)
     return {
         "count": len(skips),

@@ -46,7 +46,7 @@ class JournaledTries:
         baselines = {self.baseline} | self._each(where, "baseline", "baselines")
         looks = self._each(where, "decided", "looks") - {self._rows(where[2])}
         every = named + versions + 1
-        changed, beside = self._changed(where[2]), self._beside()
+        changed, beside = self._changed_settings(where[2]), self._beside()
         return {
             "split": where[2],
             "k": every * (every - 1) if len(baselines) > 1 and named else every - 1,
@@ -69,10 +69,10 @@ class JournaledTries:
         return own.union(*(entry["candidates"] for entry in self._entries(where)))
 
     def _each(self, where: Where, key: str, listed: str) -> set[str]:
-        own = {note[key] for _, note in self._shown(where) if note.get(key)}
+        own = {note[key] for _, note in self._judged_before(where) if note.get(key)}
         return own.union(*(entry[listed] for entry in self._entries(where)))
 
-    def _shown(self, where: Where) -> list[tuple[int, Record]]:
+    def _judged_before(self, where: Where) -> list[tuple[int, Record]]:
         about = self.programs[where[0]], *where[1:]
         judged = [(offset, note["judged"]) for offset, note in self.notes if note.get("judged")]
         return [
@@ -107,7 +107,7 @@ class JournaledTries:
         seen = [entry for entry in entries if entry["shown"] and self._share(entry, where[2]) >= _HALF]
         known = {digest for entry in entries for digest in entry["candidates"]}
         steps = {digest for entry in seen for digest in entry["steps"]}
-        for shown, _ in self._shown(where):
+        for shown, _ in self._judged_before(where):
             rows = {line for offset, _, line in scored if offset < shown}
             if len(rows) * 2 >= len(self.lines[where[2]]):
                 steps |= {digest for digest, offset in first.items() if offset > shown} - known
@@ -115,7 +115,7 @@ class JournaledTries:
             steps |= first.keys() - known
         return steps - {digest for _, note in self.notes for digest in note.get("finalists", ())}
 
-    def _changed(self, split: str) -> list[Record]:
+    def _changed_settings(self, split: str) -> list[Record]:
         changed: dict[tuple[str, Any], str] = {}
         for _, record in self.notes:
             note = record.get("judged")

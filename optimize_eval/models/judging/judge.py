@@ -3,8 +3,9 @@
 The first message says how to judge; it is the same for every call of a judge. The second one holds what is
 judged, fenced by lines with a marker that nobody who wrote a candidate or an example can know.
 
-What a reply means stands in verdicts. One that cannot be used, or is on another scale, is retried once; a judge
-whose second reply cannot be used has failed, and never scored 0. Scores are from 0 to 1 whatever the range.
+What a reply means stands in verdicts. One that cannot be used, or is on another scale, is retried once; a
+judge whose second reply cannot be used has failed, and never scored 0. Scores are from 0 to 1 whatever the
+score range.
 """
 
 import json
@@ -115,8 +116,9 @@ def _of_dimensions(rubric: Rubric) -> list[str]:
         return []
     shares = rubric.shares
     lines = [
-        f"- {one.name} ({shares[one.name]:.0%})" + (f": {one.description}" if one.description else "")
-        for one in rubric.dimensions
+        f"- {aspect.name} ({shares[aspect.name]:.0%})"
+        + (f": {aspect.description}" if aspect.description else "")
+        for aspect in rubric.dimensions
     ]
     heading = "Dimensions, each scored from 0 (not at all) to 1 (fully); in brackets what each counts:"
     return ["\n".join([heading, *lines])]
@@ -126,7 +128,8 @@ def _of_constraints(rubric: Rubric) -> list[str]:
     if not rubric.constraints:
         return []
     heading = "Hard constraints; name those that the candidate violates:"
-    return ["\n".join([heading, *(f"- {key}: {one.text}" for key, one in rubric.keyed_constraints.items())])]
+    lines = [f"- {key}: {constraint.text}" for key, constraint in rubric.keyed_constraints.items()]
+    return ["\n".join([heading, *lines])]
 
 
 def _shape(rubric: Rubric) -> str:
@@ -138,18 +141,20 @@ def _shape(rubric: Rubric) -> str:
         case AnswerForm.LABELER:
             keys["label"] = _choice(rubric.known_labels) if rubric.labels else '"a short label"'
         case AnswerForm.SCORE if rubric.dimensions:
-            named = ", ".join(f"{_quoted(one.name)}: a number from 0 to 1" for one in rubric.dimensions)
+            named = ", ".join(
+                f"{_quote(dimension.name)}: a number from 0 to 1" for dimension in rubric.dimensions
+            )
             keys["dimensions"] = f"{{{named}}}"
         case _:
             keys["score"] = f"a number from {rubric.score_min:g} to {rubric.score_max:g}"
     if rubric.constraints:
         keys["violated"] = "[the names of violated constraints, or none]"
     keys["confidence"] = "a number from 0 to 1"
-    return "{" + ", ".join(f"{_quoted(key)}: {value}" for key, value in keys.items()) + "}"
+    return "{" + ", ".join(f"{_quote(key)}: {value}" for key, value in keys.items()) + "}"
 
 
 def _choice(labels: Iterable[str]) -> str:
-    return f"one of {', '.join(map(_quoted, labels))}"
+    return f"one of {', '.join(map(_quote, labels))}"
 
 
 def _question(judge: JudgeSpec, payload: Payload) -> str:
@@ -158,15 +163,15 @@ def _question(judge: JudgeSpec, payload: Payload) -> str:
     marker = _marker(payload.candidate, example or "", payload.prompt)
     parts = [f"The marker is {marker}."]
     if judge.shows_model and payload.task_model is not None:
-        parts.append(f"The candidate is for the model {_quoted(payload.task_model)}.")
+        parts.append(f"The candidate is for the model {_quote(payload.task_model)}.")
     if example is not None:
-        parts.append(_fenced("example", example, marker))
+        parts.append(_fence("example", example, marker))
     if payload.prompt:
-        parts.append(_fenced("prompt", payload.prompt, marker))
-    return "\n\n".join([*parts, _fenced("candidate", payload.candidate, marker), _CLOSING])
+        parts.append(_fence("prompt", payload.prompt, marker))
+    return "\n\n".join([*parts, _fence("candidate", payload.candidate, marker), _CLOSING])
 
 
-def _fenced(what: str, text: str, marker: str) -> str:
+def _fence(what: str, text: str, marker: str) -> str:
     return f"--- {marker} {what} ---\n{text}\n--- {marker} end of {what} ---"
 
 
@@ -178,7 +183,7 @@ def _marker(*fenced: str) -> str:
     return marker
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 

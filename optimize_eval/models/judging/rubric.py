@@ -74,7 +74,10 @@ class Rubric:
     @property
     def keyed_constraints(self) -> dict[str, Constraint]:
         """Give each constraint the word by which a model names it."""
-        return {one.name or f"c{number}": one for number, one in enumerate(self.constraints, 1)}
+        return {
+            constraint.name or f"c{number}": constraint
+            for number, constraint in enumerate(self.constraints, 1)
+        }
 
     @property
     def known_labels(self) -> tuple[str, ...]:
@@ -200,17 +203,17 @@ def read_number(value: Any, key: str, complain: Complain) -> float:
 
 
 def read_weight(value: Any, key: str, complain: Complain) -> float:
-    found = read_number(value, key, lambda *_: None)
-    if found <= 0:
+    weight = read_number(value, key, lambda *_: None)
+    if weight <= 0:
         complain(key, "write a number above 0: twice the weight counts twice")
-    return found
+    return weight
 
 
 def read_between(value: Any, key: str, complain: Complain, *, most: float) -> float:
-    found = read_number(value, key, complain)
-    if not 0 <= found <= most:
+    number = read_number(value, key, complain)
+    if not 0 <= number <= most:
         complain(key, f"write a number from 0 to {most:g}")
-    return found
+    return number
 
 
 def read_whole(value: Any, key: str, complain: Complain, *, least: int) -> int:
@@ -236,7 +239,7 @@ def _is_label(value: Any) -> bool:
 def read_fields(value: Any, key: str, complain: Complain) -> tuple[str, ...]:
     """Read dotted paths of examples, one or a list."""
     listed = value if isinstance(value, list | tuple) else (value,)
-    if not listed or not all(_is_label(one) for one in listed):
+    if not listed or not all(_is_label(item) for item in listed):
         complain(key, 'name fields of the examples: ["question", "meta.topic"]')
         return ()
     return tuple(dict.fromkeys(listed))
@@ -257,7 +260,7 @@ def read_name(value: Any, where: str, complain: Complain) -> str:
 
 def refuse_repeated(names: Iterable[str], key: str, complain: Complain) -> None:
     names = [name for name in names if name]
-    for name in dict.fromkeys(one for one in names if names.count(one) > 1):
+    for name in dict.fromkeys(other for other in names if names.count(other) > 1):
         complain(key, f"{quoted(name)} is there twice")
 
 
@@ -319,7 +322,7 @@ def said_in(path: str) -> dict[str, Any]:
     """Decode a rubric's file; raises DataError."""
     raw = files.read(path, files.SETTINGS)
     try:
-        return _decoded(path, raw)
+        return _decode(path, raw)
     except ValueError as error:
         raise DataError([Problem(path=path, rule="bad_rubric", reason=str(error))]) from None
 
@@ -332,20 +335,20 @@ def read_rubric(said: Mapping[str, Any], source: str) -> JudgeSpec:
         problems.append(Problem(path=source, rule="bad_rubric", reason=f"{key}: {reason}"))
 
     _refuse_unknown("", said, _CHECKS, complain)
-    found = {key: check(said[key], key, complain) for key, check in _CHECKS.items() if key in said}
-    found["form"] = form = found.get("form") or _form_of(said)
+    fields = {key: check(said[key], key, complain) for key, check in _CHECKS.items() if key in said}
+    fields["form"] = form = fields.get("form") or _form_of(said)
     for key in said.keys() & _OF_A_FORM.keys():
         if form not in _OF_A_FORM[key]:
             complain(key, f"this is no key of the form {form}")
     if not problems:
-        _check_together(form, found, complain)
+        _check_together(form, fields, complain)
     if problems:
         raise DataError(sorted(problems, key=lambda one: _place(one, said)))
-    of_rubric = {key: found.pop(key) for key in ("form", *_OF_A_FORM) if key in found}
-    return JudgeSpec(**found, rubric=Rubric(**of_rubric))
+    of_rubric = {key: fields.pop(key) for key in ("form", *_OF_A_FORM) if key in fields}
+    return JudgeSpec(**fields, rubric=Rubric(**of_rubric))
 
 
-def _decoded(path: str, raw: bytes) -> dict[str, Any]:
+def _decode(path: str, raw: bytes) -> dict[str, Any]:
     """Decode a file by its ending; ValueError says why it cannot be."""
     try:
         text = raw.decode("utf-8-sig")
@@ -416,12 +419,12 @@ def _form(value: Any, key: str, complain: Complain) -> AnswerForm | None:
 
 def _dimensions(value: Any, key: str, complain: Complain) -> tuple[Dimension, ...]:
     """Read {name = weight}, {name = {weight, description}} or a list of {name, weight, description}."""
-    found = [
-        _dimension(one, where, complain)
-        for where, one in _entries(value, key, complain, "weight", "{clarity = 2, tone = 1}")
+    dimensions = [
+        _dimension(said, where, complain)
+        for where, said in _entries(value, key, complain, "weight", "{clarity = 2, tone = 1}")
     ]
-    refuse_repeated([one.name for one in found], key, complain)
-    return tuple(found)
+    refuse_repeated([dimension.name for dimension in dimensions], key, complain)
+    return tuple(dimensions)
 
 
 def _dimension(said: Mapping[str, Any], where: str, complain: Complain) -> Dimension:
@@ -436,15 +439,17 @@ def _dimension(said: Mapping[str, Any], where: str, complain: Complain) -> Dimen
 
 def _constraints(value: Any, key: str, complain: Complain) -> tuple[Constraint, ...]:
     """Read a list of texts or of {name, text}, or {name = text}."""
-    if isinstance(value, list) and all(isinstance(one, str) for one in value) and value:
-        found = [Constraint(text=read_text(one, f"{key}[{n}]", complain)) for n, one in enumerate(value)]
-    else:
-        found = [
-            _constraint(one, where, complain)
-            for where, one in _entries(value, key, complain, "text", '["It promises no refund"]')
+    if isinstance(value, list) and all(isinstance(item, str) for item in value) and value:
+        constraints = [
+            Constraint(text=read_text(item, f"{key}[{n}]", complain)) for n, item in enumerate(value)
         ]
-    refuse_repeated([one.shown for one in found], key, complain)
-    return tuple(found)
+    else:
+        constraints = [
+            _constraint(said, where, complain)
+            for where, said in _entries(value, key, complain, "text", '["It promises no refund"]')
+        ]
+    refuse_repeated([constraint.shown for constraint in constraints], key, complain)
+    return tuple(constraints)
 
 
 def _constraint(said: Mapping[str, Any], where: str, complain: Complain) -> Constraint:
@@ -461,11 +466,11 @@ def _entries(
     """List tables with the key.path of each; in a table by name, what is no table stands for its main key."""
     if isinstance(value, Mapping) and value:
         return [
-            (at(key, name), {**(one if isinstance(one, Mapping) else {main: one}), "name": name})
-            for name, one in value.items()
+            (at(key, name), {**(item if isinstance(item, Mapping) else {main: item}), "name": name})
+            for name, item in value.items()
         ]
-    if isinstance(value, list | tuple) and value and all(isinstance(one, Mapping) for one in value):
-        return [(f"{key}[{number}]", one) for number, one in enumerate(value)]
+    if isinstance(value, list | tuple) and value and all(isinstance(item, Mapping) for item in value):
+        return [(f"{key}[{number}]", item) for number, item in enumerate(value)]
     complain(key, f"write them by name, as in {example}, or as a list of tables")
     return []
 

@@ -47,15 +47,15 @@ class JsonObject(NamedTuple):
 
 def objects(text: str) -> Iterator[JsonObject]:
     """Decode the objects in a text. What starts like one has to be one, for inside it may be others."""
-    place = 0
-    while start := _STARTS.search(text, place):
+    at = 0
+    while start := _STARTS.search(text, at):
         try:
-            value, place = _DECODER.raw_decode(text, start.start())
-            yield JsonObject(value, start.start(), place)
+            value, at = _DECODER.raw_decode(text, start.start())
+            yield JsonObject(value, start.start(), at)
         except json.JSONDecodeError as error:
-            found = _fixed(text, start.start(), error)
-            place = found.end
-            yield found
+            item = _fix(text, start.start(), error)
+            at = item.end
+            yield item
         except RecursionError:
             raise Unusable("its JSON is nested too deeply") from None
 
@@ -88,12 +88,12 @@ def _is_quoted(value: Mapping[str, Any], texts: Collection[str]) -> bool:
 
 def _all_in(text: str, deep: int) -> Iterator[object]:
     """Decode every object in a text, those inside others and inside their texts, too."""
-    place = tries = 0
-    while (start := text.find("{", place)) >= 0:
+    at = tries = 0
+    while (start := text.find("{", at)) >= 0:
         try:
-            value, place = _DECODER.raw_decode(text, start)
+            value, at = _DECODER.raw_decode(text, start)
         except (ValueError, RecursionError):
-            place, tries = start + 1, tries + 1
+            at, tries = start + 1, tries + 1
             if tries > _MOST_TRIES:
                 raise Unusable(_NOT_ALONE) from None
             continue
@@ -113,15 +113,15 @@ def _within(value: Any, deep: int) -> Iterator[object]:
             yield from _all_in(value, deep - 1)
 
 
-def _fixed(text: str, start: int, error: json.JSONDecodeError) -> JsonObject:
+def _fix(text: str, start: int, error: json.JSONDecodeError) -> JsonObject:
     """Decode an object with small faults; raises Unusable where it has others."""
     try:
-        found = _overlooking(text, start)
+        item = _overlooking(text, start)
     except RecursionError:
         raise Unusable("its JSON is nested too deeply") from None
-    if found is None:
-        raise _broken(text, error) from None
-    return found
+    if item is None:
+        raise _fault_of(text, error) from None
+    return item
 
 
 def _overlooking(text: str, start: int) -> JsonObject | None:
@@ -129,7 +129,7 @@ def _overlooking(text: str, start: int) -> JsonObject | None:
     end = _end_of(text, start)
     if end is None or _MARK in text:
         return None
-    marked = _TOKEN.sub(_marked, text[start:end])
+    marked = _TOKEN.sub(_mark, text[start:end])
     try:
         decoded = _DECODER.decode(marked)
     except json.JSONDecodeError:
@@ -147,13 +147,13 @@ def _end_of(text: str, start: int) -> int | None:
     return None
 
 
-def _marked(token: re.Match[str]) -> str:
+def _mark(token: re.Match[str]) -> str:
     if token[0] == ",":
         return f',"{_MARK}":0' if token["closing"] == "}" else f',"{_MARK}"'
-    return _IN_TEXT.sub(_escaped, token[0]) if token[0].startswith('"') else token[0]
+    return _IN_TEXT.sub(_escape, token[0]) if token[0].startswith('"') else token[0]
 
 
-def _escaped(found: re.Match[str]) -> str:
+def _escape(found: re.Match[str]) -> str:
     if found["odd"]:
         return f"{_MARK}\\\\"
     return f"{_MARK}\\u{ord(found[0]):04x}" if found["control"] else found[0]
@@ -174,7 +174,7 @@ def _without_marks(value: Any) -> Any:
     return value
 
 
-def _broken(text: str, error: json.JSONDecodeError) -> Unusable:
+def _fault_of(text: str, error: json.JSONDecodeError) -> Unusable:
     is_cut = _UNFINISHED.fullmatch(text, error.pos) or error.msg.startswith("Unterminated")
     return Unusable("its JSON is cut off" if is_cut else f"its JSON is broken: {error.msg}")
 
@@ -221,9 +221,9 @@ def answer_in(text: str, rubric: Rubric, judged: Collection[str]) -> dict[str, A
 
 def object_with(text: str, key: str, judged: Collection[str]) -> dict[str, Any]:
     """Find the one object with a key, or raise Unusable; one that is only quoted among words is none."""
-    found = list(objects(text))
-    answers = [item for item in found if key in item.value]
-    if _has_words(text, found):
+    items = list(objects(text))
+    answers = [item for item in items if key in item.value]
+    if _has_words(text, items):
         answers = own_among(answers, judged)
     if not answers:
         raise Unusable(f'it has no object with "{key}"')
@@ -246,14 +246,14 @@ def shown(value: Any) -> str:
 
 def _object_in(text: str, rubric: Rubric, judged: Collection[str]) -> dict[str, Any] | None:
     """Find the answer among whatever else was said; None where there is no JSON object at all."""
-    found = list(objects(text))
-    answers = [item for item in found if _is_answer(item.value, rubric)]
-    own = _own(answers, rubric, judged) if answers and _has_words(text, found) else answers
+    items = list(objects(text))
+    answers = [item for item in items if _is_answer(item.value, rubric)]
+    own = _own(answers, rubric, judged) if answers and _has_words(text, items) else answers
     if len(own) > 1 and any(item.value != own[0].value for item in own):
         raise Unusable(f"it holds {len(own)} different answers")
     if own and own[0].lenient and (odd := own[0].lenient & {*_deciding(rubric)}):
         raise Unusable(f"its JSON is broken inside {min(odd)}")
-    first = own or found
+    first = own or items
     return first[0].value if first else None
 
 
@@ -264,7 +264,7 @@ def _own(answers: list[JsonObject], rubric: Rubric, judged: Collection[str]) -> 
         raise Unusable("it only quotes an answer that the candidate or the example holds")
     if whole := [answer for answer in own if _is_whole(answer.value, rubric)]:
         return whole
-    missing = next(key for key in _required(rubric) if key not in own[0].value)
+    missing = next(key for key in _required_keys(rubric) if key not in own[0].value)
     raise Unusable(f'among words it has an object without "{missing}"')
 
 
@@ -274,10 +274,10 @@ def _is_answer(one: Mapping[str, Any], rubric: Rubric) -> bool:
 
 def _is_whole(one: Mapping[str, Any], rubric: Rubric) -> bool:
     flat = {"dimensions"} if is_flat(one, rubric) else set()
-    return {*_required(rubric)} <= {*one, *flat}
+    return {*_required_keys(rubric)} <= {*one, *flat}
 
 
-def _required(rubric: Rubric) -> list[str]:
+def _required_keys(rubric: Rubric) -> list[str]:
     required: list[str] = schema_of(rubric)["required"]
     return required
 
@@ -290,8 +290,8 @@ def _has_words(text: str, found: Sequence[JsonObject]) -> bool:
     """Return True if there is more than the objects in a text, and a fence around them."""
     if found[0].start == 0 and found[0].end == len(text):
         return False
-    ends = [0, *(one.end for one in found)]
-    starts = [*(one.start for one in found), len(text)]
+    ends = [0, *(item.end for item in found)]
+    starts = [*(item.start for item in found), len(text)]
     between = "".join(text[end:start] for end, start in zip(ends, starts, strict=True))
     return bool(_FENCE.fullmatch(between) is None)
 
@@ -339,8 +339,8 @@ def off_scale(side_info: Mapping[str, Any]) -> str:
     changed: Mapping[str, float] = side_info.get("clamped_from", {})
     if not changed:
         return ""
-    told = (f"{name} {given:g} is not between 0 and 1" for name, given in changed.items() if _is_off(given))
-    return next(told, "")
+    words = (f"{name} {given:g} is not between 0 and 1" for name, given in changed.items() if _is_off(given))
+    return next(words, "")
 
 
 def _is_off(number: float) -> bool:
@@ -357,61 +357,63 @@ def parse_reply(text: str, rubric: Rubric, judged: Collection[str] = ()) -> Judg
     noted = {**_reasoning(answer), **_confidence(answer)}
     match rubric.form:
         case AnswerForm.CLASSIFIER:
-            return _classified(answer, rubric, noted)
+            return _judge_class(answer, rubric, noted)
         case AnswerForm.LABELER:
-            return _labelled(answer, rubric, noted)
+            return _judge_label(answer, rubric, noted)
         case AnswerForm.SCORER:
-            return _constrained(_scaled(answer, rubric, noted), answer, rubric)
+            return _hold_to_constraints(_judge_on_scale(answer, rubric, noted), answer, rubric)
         case _ if rubric.dimensions:
-            return _constrained(_weighted(answer, rubric, noted), answer, rubric)
-    return _constrained(_scored(answer, noted), answer, rubric)
+            return _hold_to_constraints(_judge_dimensions(answer, rubric, noted), answer, rubric)
+    return _hold_to_constraints(_judge_score(answer, noted), answer, rubric)
 
 
-def _scored(said: Mapping[str, Any], noted: Mapping[str, Any]) -> Judgement:
+def _judge_score(said: Mapping[str, Any], noted: Mapping[str, Any]) -> Judgement:
     number = _number(said, "score")
-    score = _clamped(number)
+    score = _clamp(number)
     changed = {} if score == number else {"clamped_from": {"score": number}}
     return Judgement(score=score, side_info={**noted, **changed})
 
 
-def _weighted(said: Mapping[str, Any], rubric: Rubric, noted: Mapping[str, Any]) -> Judgement:
+def _judge_dimensions(said: Mapping[str, Any], rubric: Rubric, noted: Mapping[str, Any]) -> Judgement:
     given = said.get("dimensions", said)
     if given is said and not is_flat(said, rubric):
         _missing("dimensions")
     if not isinstance(given, dict):
         raise Unusable("dimensions is not an object with a number for each dimension")
-    numbers = {one.name: _number(given, one.name, "dimensions.") for one in rubric.dimensions}
-    scores = {name: _clamped(number) for name, number in numbers.items()}
+    numbers = {
+        dimension.name: _number(given, dimension.name, "dimensions.") for dimension in rubric.dimensions
+    }
+    scores = {name: _clamp(number) for name, number in numbers.items()}
     shares = rubric.shares
     changed = {name: number for name, number in numbers.items() if number != scores[name]}
     side_info = {**noted, **scores, **({"clamped_from": changed} if changed else {})}
     whole = math.fsum(shares[name] * score for name, score in scores.items())
-    return Judgement(score=_clamped(whole), side_info=side_info)
+    return Judgement(score=_clamp(whole), side_info=side_info)
 
 
-def _scaled(said: Mapping[str, Any], rubric: Rubric, noted: Mapping[str, Any]) -> Judgement:
+def _judge_on_scale(said: Mapping[str, Any], rubric: Rubric, noted: Mapping[str, Any]) -> Judgement:
     least, most = rubric.score_min, rubric.score_max
     number = _number(said, "score")
     if not least <= number <= most:
         raise Unusable(f"score {number:g} is not between {least:g} and {most:g}")
     return Judgement(
-        score=_clamped((number - least) / (most - least)), side_info={**noted, "raw_score": number}
+        score=_clamp((number - least) / (most - least)), side_info={**noted, "raw_score": number}
     )
 
 
-def _constrained(verdict: Judgement, said: Mapping[str, Any], rubric: Rubric) -> Judgement:
+def _hold_to_constraints(verdict: Judgement, said: Mapping[str, Any], rubric: Rubric) -> Judgement:
     """Let a violated constraint make the score 0; a reply that does not say which are is none."""
     if not rubric.constraints:
         return verdict
     named = said["violated"] if "violated" in said else _missing("violated")
     if not isinstance(named, list):
         raise Unusable("violated is not a list of names")
-    violated = list(dict.fromkeys(_violated(one, rubric).shown for one in named))
+    violated = list(dict.fromkeys(_constraint_of(name, rubric).shown for name in named))
     score = 0.0 if violated else verdict.score
     return Judgement(score=score, side_info={**verdict.side_info, "violated": violated})
 
 
-def _violated(given: Any, rubric: Rubric) -> Constraint:
+def _constraint_of(given: Any, rubric: Rubric) -> Constraint:
     """Find a constraint by its name, else by its whole text."""
     texts = {constraint.text.strip().casefold(): constraint for constraint in rubric.constraints}
     keyed = rubric.keyed_constraints
@@ -421,7 +423,7 @@ def _violated(given: Any, rubric: Rubric) -> Constraint:
     return keyed[_label(given, keyed, "violated")]
 
 
-def _classified(said: Mapping[str, Any], rubric: Rubric, noted: Mapping[str, Any]) -> Judgement:
+def _judge_class(said: Mapping[str, Any], rubric: Rubric, noted: Mapping[str, Any]) -> Judgement:
     given = said["prediction"] if "prediction" in said else _missing("prediction")
     label = _label(given, rubric.known_labels, "prediction")
     is_correct = label in rubric.correct_labels
@@ -430,7 +432,7 @@ def _classified(said: Mapping[str, Any], rubric: Rubric, noted: Mapping[str, Any
     )
 
 
-def _labelled(said: Mapping[str, Any], rubric: Rubric, noted: Mapping[str, Any]) -> Judgement:
+def _judge_label(said: Mapping[str, Any], rubric: Rubric, noted: Mapping[str, Any]) -> Judgement:
     given = said["label"] if "label" in said else _missing("label")
     if rubric.labels:
         label = _label(given, rubric.known_labels, "label")
@@ -473,7 +475,7 @@ def _label(given: Any, known: Iterable[str], key: str) -> str:
     for spelt in (said, _without_emphasis(said)):
         if spelt in known:
             return spelt
-        alike = [one for one in known if one.casefold() == spelt.casefold()]
+        alike = [label for label in known if label.casefold() == spelt.casefold()]
         if len(alike) == 1:
             return alike[0]
     raise Unusable(f"{key} {shown(given)} is none of {', '.join(map(shown, known))}")
@@ -485,8 +487,8 @@ def _without_emphasis(text: str) -> str:
 
 
 def _reasoning(said: Mapping[str, Any]) -> dict[str, str]:
-    told = said.get("reasoning")
-    return {"reasoning": _unicode(told)} if isinstance(told, str) else {}
+    reasoning = said.get("reasoning")
+    return {"reasoning": _unicode(reasoning)} if isinstance(reasoning, str) else {}
 
 
 def _confidence(said: Mapping[str, Any]) -> dict[str, float]:
@@ -494,13 +496,13 @@ def _confidence(said: Mapping[str, Any]) -> dict[str, float]:
     if "confidence" not in said:
         return {}
     try:
-        told = _number(said, "confidence")
+        confidence = _number(said, "confidence")
     except Unusable:
         return {}
-    return {"confidence": _clamped(told)} if not _is_off(told) else {}
+    return {"confidence": _clamp(confidence)} if not _is_off(confidence) else {}
 
 
-def _clamped(number: float) -> float:
+def _clamp(number: float) -> float:
     return min(1.0, max(0.0, number))
 
 

@@ -31,7 +31,7 @@ def scale(on: Examined, name: str) -> Iterator[CheckOutcome]:
     status = CheckStatus.FAIL if len(off) > MOST_OFF_SCALE * len(on.side_infos) else CheckStatus.WARN
     many = f"{len(off)} of {len(on.side_infos)} replies were on another scale, also when called again"
     message = f"{many}: {off[0]}; name the scale in the objective, or score_min and score_max in a rubric"
-    yield CheckOutcome(name, status, message, _reproduced(on))
+    yield CheckOutcome(name, status, message, _reproduce(on))
 
 
 def length(on: Examined, name: str) -> Iterator[CheckOutcome]:
@@ -39,7 +39,7 @@ def length(on: Examined, name: str) -> Iterator[CheckOutcome]:
     cut_off = sum("finish_reason" in side_info["usage"] for side_info in on.side_infos)
     if cut_off:
         message = f"{cut_off} of {len(on.side_infos)} replies were cut off for their length: raise max_tokens"
-        yield CheckOutcome(name, CheckStatus.WARN, message, _reproduced(on))
+        yield CheckOutcome(name, CheckStatus.WARN, message, _reproduce(on))
     else:
         yield CheckOutcome(name, CheckStatus.PASS, "no reply was cut off")
 
@@ -50,7 +50,7 @@ def answered_by(on: Examined, name: str) -> Iterator[CheckOutcome]:
     names = list(dict.fromkeys(server for server in servers if server))
     if len(names) > 1:
         message = f"several models answered, by what they say of themselves: {', '.join(names)}"
-        yield CheckOutcome(name, CheckStatus.WARN, message, _reproduced(on))
+        yield CheckOutcome(name, CheckStatus.WARN, message, _reproduce(on))
     else:
         yield (
             CheckOutcome(name, CheckStatus.PASS, names[0])
@@ -59,7 +59,7 @@ def answered_by(on: Examined, name: str) -> Iterator[CheckOutcome]:
         )
 
 
-def _reproduced(on: Examined) -> str:
+def _reproduce(on: Examined) -> str:
     return reproduce.call_once(on.spec, next(iter(on.material.splits.values()))[0])
 
 
