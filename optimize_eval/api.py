@@ -56,7 +56,7 @@ from optimize_eval.run.ending import changed, exit_code, explained
 from optimize_eval.run.host import Say, Stop, Watch
 from optimize_eval.run.inputs import is_utf8
 from optimize_eval.run.prompting import Prompting, load_prompting
-from optimize_eval.run.settings import gates_of, handling_of
+from optimize_eval.run.settings import handling_of
 from optimize_eval.run.sweeps import Prepared, carry_out, load_comparison, prepare
 
 OneEvaluator = str | Mapping[str, Any]
@@ -321,7 +321,7 @@ def sweep(
             has_tasks=has_tasks,
         ),
     )
-    gates = gates_of(given.group(RunGateOptions))
+    gates = given.group(RunGateOptions)
     prepared = prepare(comparison, handling, host.say, out=given.get("out"), gates=gates)
     return _run(partial(carry_out, prepared, host, recheck=given.get("recheck")), host, given.get("out"))
 
@@ -350,7 +350,7 @@ def bench(
         given.group(BenchOptions),
         defined,
     )
-    gates = gates_of(given.group(BoardGateOptions))
+    gates = given.group(BoardGateOptions)
     prepared = prepare_any(benchmark, handling, host.say, out=given.get("out"), gates=gates)
     if isinstance(prepared, Prepared):
         return _run(partial(carry_out, prepared, host), host, given.get("out"))

@@ -15,7 +15,7 @@ from optimize_eval.config.commands import RunCommand
 from optimize_eval.config.evaluators import judge_of, manners_of, starting_spec
 from optimize_eval.config.prompts import given_of
 from optimize_eval.run.defining import scorers_among
-from optimize_eval.run.settings import GateOptions, Handling, gates_of, handling_of
+from optimize_eval.run.settings import Handling, gate_settings, handling_of
 from optimize_eval.run.sweeps import (
     Prepared,
     SweepInputs,
@@ -58,9 +58,9 @@ def _check(options: RunCommand) -> None:
 
 def _prepare(context: typer.Context, options: RunCommand) -> Prepared:
     handling = _handling(options)
-    comparison, gates, after = _load(context, options), gates_of(options), None
+    comparison, after = _load(context, options), None
     if options.last_failed:
-        comparison, after = _only_last_failed(comparison, gates)
+        comparison, after = _only_last_failed(comparison, options)
     sweep = sweep_of(context)
     return prepare(
         comparison,
@@ -68,7 +68,7 @@ def _prepare(context: typer.Context, options: RunCommand) -> Prepared:
         output.say,
         out=options.out,
         stem=Path(sweep.path).stem if sweep else "run",
-        gates=gates,
+        gates=options,
         chosen_after=after,
     )
 
@@ -98,11 +98,11 @@ def _load(context: typer.Context, options: RunCommand) -> SweepInputs:
     )
 
 
-def _only_last_failed(comparison: SweepInputs, gates: GateOptions) -> tuple[SweepInputs, str]:
+def _only_last_failed(comparison: SweepInputs, options: RunCommand) -> tuple[SweepInputs, str]:
     """Keep what failed or got worse in the run that was finished last; ends the command where nothing did."""
     from optimize_eval.run.last_failed import choose_last_failed  # noqa: PLC0415  few runs follow on another
 
-    if gates.as_settings():
+    if gate_settings(options):
         raise UsageError(
             "--lf takes examples by their results, which no gate can be about",
             hint="omit the gates (and [gates] of a sweep file), or --lf",

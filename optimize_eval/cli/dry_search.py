@@ -44,7 +44,7 @@ def planned(task: SearchTask, splits: Sequence[Split], like: str | None) -> dict
     known = _known(task, like) if like else None
     needs, budget = task.plan.needs, task.limits.budget
     rounds = max(0, (budget - needs.calls(0)) // max(1, needs.calls(1) - needs.calls(0)))
-    leakage = leakages_of(splits, keeps_leaks=task.comparison.leaks == KEEP)
+    leakage = leakages_of(splits, keeps_leaks=task.comparison.what.leaks == KEEP)
     split, opened = _deciding(task)
     deciding = _clean(opened, leakage.get(split))
     least = _least(deciding, known.sd if known else _SD, task.plan.finalists)

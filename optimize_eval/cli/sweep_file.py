@@ -14,6 +14,7 @@ from optimize_eval.cli.groups import options_of
 from optimize_eval.config.compared import CandidateOptions
 from optimize_eval.config.declared import Declared, Heading, declared
 from optimize_eval.config.evaluators import JudgeOptions, NamedEvaluatorOptions, ReachOptions
+from optimize_eval.config.values import SUFFIX
 from optimize_eval.data.candidates import CandidatePath
 from optimize_eval.evaluators.kinds import check_used, parse_evaluators
 
@@ -41,7 +42,7 @@ def take_sweep(context: typer.Context, path: str | None) -> str | None:
         return None
     if context.obj is not None:
         raise UsageError(f"{path} is a second sweep file", hint="name one: as the argument, or with -c")
-    from optimize_eval.config.sweep_files import SUFFIX, load_sweep  # noqa: PLC0415  few need it
+    from optimize_eval.config.sweep_files import load_sweep  # noqa: PLC0415  few need it
 
     if not path.endswith(SUFFIX):
         meant = _ABOUT_YAML if path.endswith(_YAML) else f"name a candidate with --candidate; {QUOTE}"

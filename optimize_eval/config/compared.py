@@ -174,6 +174,7 @@ class BoardGateOptions(OptionGroup):
     """What leaderboards are held against."""
 
     heading: ClassVar = Heading.GATES
+    max_gap: float | None = None  # runs alone have the option: a board has no train and val
 
     fail_under: Annotated[
         tuple[str, ...], Option("Fail if the score is below this.", "MODEL[@TASK]=X", values.LOWEST)

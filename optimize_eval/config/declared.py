@@ -8,6 +8,7 @@ from typing import (
     Any,
     ClassVar,
     NamedTuple,
+    Self,
     TypeVar,
     dataclass_transform,
     get_args,
@@ -68,6 +69,10 @@ class OptionGroup:
 
     def __init__(self, **given: Any) -> None:
         vars(self).update(given)
+
+    def with_options(self, **given: Any) -> Self:
+        """Make the same options, but for what is given."""
+        return type(self)(**{**vars(self), **given})
 
 
 Made = TypeVar("Made", bound=OptionGroup)

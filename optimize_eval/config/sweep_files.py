@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from optimize_eval.config.model_tables import NamedModel
     from optimize_eval.evaluators.kind import Kind
 
-SUFFIX = ".toml"
-
 
 class KeyPlace(NamedTuple):
     """A key of a table; the table's number counts those of the same name."""

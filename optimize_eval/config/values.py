@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from optimize_eval.base.manners import Prices
 
 
+SUFFIX = ".toml"  # of a sweep file
+
+
 class OptionValue(NamedTuple):
     """How a value is checked, which raises ValueError with what to write."""
 

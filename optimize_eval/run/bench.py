@@ -15,6 +15,7 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import ScoreRange, check_task_model
+from optimize_eval.config.compared import BoardGateOptions
 from optimize_eval.config.evaluators import judge_of
 from optimize_eval.config.prompts import BenchOptions
 from optimize_eval.data.candidates import THE_PROMPT
@@ -38,7 +39,7 @@ from optimize_eval.run.opening import folder_of, note_done, opened
 from optimize_eval.run.plan import Plan, manifest_of, plan_run
 from optimize_eval.run.prompting import identified, identity_of, model_specs, with_outputs_in
 from optimize_eval.run.rescoring import score_by
-from optimize_eval.run.settings import NO_GATES, GateOptions, Handling
+from optimize_eval.run.settings import NO_GATES, Handling, gate_settings
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.store.folder import LEADERBOARD, OUTPUTS, refuse_foreign
 from optimize_eval.store.manifest import BENCH, Manifest
@@ -264,7 +265,7 @@ def prepare_bench(
     say: Say,
     *,
     out: str | None = None,
-    gates: GateOptions = NO_GATES,
+    gates: BoardGateOptions = NO_GATES,
 ) -> PreparedBench:
     """Load the task files, plan the bench and find its folder."""
     if benchmark.given.is_something:
@@ -278,7 +279,7 @@ def prepare_bench(
     handling.check(plan)
     folder = folder_of("bench", plan, benchmark.files, out)
     paths = {source.name: source.file for source in scored.sources}
-    kept = {**benchmark.settings, "paths": stored_paths(paths, ()), **gates.as_settings()}
+    kept = {**benchmark.settings, "paths": stored_paths(paths, ()), **gate_settings(gates)}
     refuse_foreign(folder)
     expected = expected_board(scored.files, plan.layout)
     return PreparedBench(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.config.compared import BoardGateOptions, ComparisonOptions
 from optimize_eval.data.candidates import THE_TASK
 from optimize_eval.findings.board_models import known_tasks
 from optimize_eval.findings.boards import expected_board
@@ -32,7 +33,7 @@ from optimize_eval.run.inputs import Examples, stored_paths
 from optimize_eval.run.opening import folder_of, note_changes
 from optimize_eval.run.plan import manifest_of
 from optimize_eval.run.prompting import writing_to
-from optimize_eval.run.settings import NO_GATES, GateOptions, Handling
+from optimize_eval.run.settings import NO_GATES, Handling, gate_settings
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.run.sweeps import Prepared, SweepInputs, prepare
 from optimize_eval.store.folder import refuse_foreign, settings_in
@@ -54,7 +55,7 @@ def prepare_any(
     say: Say,
     *,
     out: str | None = None,
-    gates: GateOptions = NO_GATES,
+    gates: BoardGateOptions = NO_GATES,
 ) -> PreparedBench | Prepared:
     """Prepare a bench of task files in either form; one that calls no model is a run without a board."""
     paths, others = defined_files(benchmark.files, say)
@@ -155,7 +156,7 @@ def _prepare_models(
     say: Say,
     *,
     out: str | None,
-    gates: GateOptions,
+    gates: BoardGateOptions,
 ) -> PreparedBench:
     """Prepare tasks in YAML, and those in JSONL beside them, as one bench."""
     check_models(benchmark)
@@ -182,7 +183,7 @@ def _prepare_models(
         "paths": stored_paths(paths, ()),
         **kept_in(plan.specs),
         **ways,
-        **gates.as_settings(),
+        **gate_settings(gates),
     }
     kept |= dated_in(folder, kept, before)
     names = {name: Path(path).name.encode(errors="replace").decode() for name, path in paths.items()}
@@ -229,7 +230,7 @@ def _prepare_others(
     say: Say,
     *,
     out: str | None,
-    gates: GateOptions,
+    gates: BoardGateOptions,
 ) -> Prepared:
     sources = tuple(_sources(tasks))
     examples = Examples(
@@ -244,8 +245,7 @@ def _prepare_others(
         specs=tuple(spec for task in tasks for spec in task.scorers),
         candidates=(THE_TASK,),
         examples=examples,
-        repeats=benchmark.repeats,
-        seed=benchmark.seed,
+        what=ComparisonOptions(repeats=benchmark.repeats, seed=benchmark.seed),
         splits_of={spec.name: (task.source.name,) for task in tasks if task.source for spec in task.scorers},
     )
     return prepare(comparison, handling, say, out=out, stem="bench", gates=gates)

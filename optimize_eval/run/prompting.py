@@ -13,7 +13,7 @@ from optimize_eval.base.evaluator import EvaluatorSpec, check_how
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.names import distinct
 from optimize_eval.config.prompts import PromptingOptions
-from optimize_eval.config.sweep_files import SUFFIX
+from optimize_eval.config.values import SUFFIX
 from optimize_eval.data.candidates import Candidate
 from optimize_eval.evaluators.command_kind import name_of_command
 from optimize_eval.evaluators.endpoint_kind import name_of_url

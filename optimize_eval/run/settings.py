@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, field, fields
+from dataclasses import field, fields
 from typing import Any
 
 from optimize_eval.base.errors import UsageError
@@ -11,7 +11,7 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.manners import Caps
 from optimize_eval.config.calling import SLOTS
-from optimize_eval.config.compared import BoardGateOptions, RunGateOptions
+from optimize_eval.config.compared import BoardGateOptions
 from optimize_eval.config.declared import OptionGroup, as_dict
 from optimize_eval.evaluators.kinds import models_called
 from optimize_eval.run.host import instant_after
@@ -78,30 +78,14 @@ def handling_of(*groups: OptionGroup) -> Handling:
     return Handling(ends_at=instant_after(given.get("max_time")), caps=caps, **known)
 
 
-@frozen
-class GateOptions:
-    """The options that demand something, of a run or of a bench."""
-
-    fail_under: Sequence[str] = ()
-    max_gap: float | None = None
-    no_regression_against: str | None = None
-
-    def as_settings(self) -> dict[str, Any]:
-        """Make what run.json keeps, so that a later report can show what became of the gates."""
-        given = {name: value for name, value in asdict(self).items() if value not in {None, ()}}
-        return {"gates": given} if given else {}
+NO_GATES = BoardGateOptions()
+_GATES = ("fail_under", "max_gap", "no_regression_against")
 
 
-NO_GATES = GateOptions()
-
-
-def gates_of(gates: BoardGateOptions) -> GateOptions:
-    """Make of options what a result is held against."""
-    return GateOptions(
-        fail_under=(*gates.fail_under,),
-        max_gap=gates.max_gap if isinstance(gates, RunGateOptions) else None,
-        no_regression_against=gates.no_regression_against,
-    )
+def gate_settings(gates: BoardGateOptions) -> dict[str, Any]:
+    """Make what run.json keeps of gates, so that a later report can show what became of them."""
+    given = {name: value for name in _GATES if (value := getattr(gates, name)) not in {None, ()}}
+    return {"gates": given} if given else {}
 
 
 def check_prices(most: float, specs: Sequence[EvaluatorSpec], task_models: Sequence[str | None] = ()) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import check_task_model
-from optimize_eval.config.compared import ComparisonOptions, Leaks
+from optimize_eval.config.compared import BoardGateOptions, ComparisonOptions
 from optimize_eval.data.candidates import THE_TASK, Candidate, CandidatePath
 from optimize_eval.data.selection import parse_selection
 from optimize_eval.models.model_kinds import Tasks
@@ -34,7 +34,7 @@ from optimize_eval.run.opening import folder_of, note_changes, opened
 from optimize_eval.run.plan import Plan, manifest_of, plan_run
 from optimize_eval.run.prompting import Prompting, with_outputs, with_samples
 from optimize_eval.run.reuse import look_for_reuse
-from optimize_eval.run.settings import NO_GATES, GateOptions, Handling
+from optimize_eval.run.settings import NO_GATES, Handling, gate_settings
 from optimize_eval.store.folder import read_document, refuse_foreign, settings_in
 from optimize_eval.store.manifest import (
     CHOSEN_AFTER,
@@ -65,16 +65,10 @@ class SweepInputs:
     candidates: tuple[Candidate, ...]
     examples: Examples
     named: Sequence[CandidatePath] = ()  # where candidates came from
-    task_models: Sequence[str] = ()
-    repeats: int = 1
-    baseline: str | None = None
-    seed: int = 0
-    cluster_by: str | None = None
-    group_by: Sequence[str] = ()
+    what: ComparisonOptions = ComparisonOptions()  # the axes beside candidates, and how examples belong
     margins: Sequence[str] = ()
     prompting: Prompting | None = None  # where models are called: which, and about which prompts
     splits_of: Mapping[str, Sequence[str]] = field(default_factory=dict)  # of evaluators for some alone
-    leaks: str = Leaks.DROP
 
     @property
     def called(self) -> tuple[EvaluatorSpec, ...]:
@@ -86,18 +80,18 @@ class SweepInputs:
         """Put the axes together; raises UsageError where they do not fit each other."""
         prompting = self.prompting
         models = prompting.identities if prompting else ()
-        names = [model.name for model in models] or self.task_models
+        names = [model.name for model in models] or self.what.task_models
         plan = plan_run(
             self.called,
             self.candidates,
             self.examples.sources,
             task_models=[check_task_model(name) for name in names] or [None],
             models=models,
-            repeats=self.repeats,
-            baseline=self.baseline,
-            seed=self.seed,
-            cluster_by=self.cluster_by,
-            group_by=self.group_by,
+            repeats=self.what.repeats,
+            baseline=self.what.baseline,
+            seed=self.what.seed,
+            cluster_by=self.what.cluster_by,
+            group_by=self.what.group_by,
             splits_of=self.splits_of,
         )
         return replace(plan, layout=replace(plan.layout, margins=self._margins(plan)))
@@ -146,14 +140,8 @@ def load_comparison(
         examples=examples,
         prompting=prompting,
         named=[one for one in named if isinstance(one, CandidatePath)],
-        seed=what.seed,
-        task_models=what.task_models,
-        repeats=what.repeats,
-        baseline=what.baseline,
-        cluster_by=what.cluster_by,
-        group_by=what.group_by,
+        what=what,
         margins=margins,
-        leaks=what.leaks,
     )
 
 
@@ -206,7 +194,7 @@ def prepare(
     *,
     out: str | None = None,
     stem: str = "run",
-    gates: GateOptions = NO_GATES,
+    gates: BoardGateOptions = NO_GATES,
     chosen_after: str | None = None,
     searched: SearchedRun | None = None,
 ) -> Prepared:
@@ -224,7 +212,7 @@ def prepare(
     if searched or SEARCHED in before:  # a split that steered a search does not forget that
         after[SEARCHED] = searched or {"steered_by": before[SEARCHED].get("steered_by")}
     common = overlaps_in(plan, comparison.examples, before)
-    splits, keeps_leaks = with_overlaps(plan.layout.splits, common), comparison.leaks == KEEP
+    splits, keeps_leaks = with_overlaps(plan.layout.splits, common), comparison.what.leaks == KEEP
     plan = replace(plan, layout=replace(plan.layout, splits=splits, keeps_leaks=keeps_leaks))
     if not searched:  # of a search it was said at its start
         note_copies_in(plan.layout, comparison.examples, say)
@@ -234,7 +222,7 @@ def prepare(
     manifest = manifest_of(plan, comparison.examples.names, kept)
     plan = with_outputs(plan, folder)
     demands = None
-    if gates != NO_GATES:
+    if gate_settings(gates):
         from optimize_eval.findings.demands import read_demands  # noqa: PLC0415  most runs demand nothing
 
         given = gates.fail_under, gates.max_gap, gates.no_regression_against
@@ -305,7 +293,7 @@ def carry_out(prepared: Prepared, host: Host, *, recheck: int | None = None) -> 
     return Finished(stored=stored, summary=summary, calls=(called,), gates=gates, off_scale=off)
 
 
-def _kept(comparison: SweepInputs, handling: Handling, plan: Plan, gates: GateOptions) -> dict[str, Any]:
+def _kept(comparison: SweepInputs, handling: Handling, plan: Plan, gates: BoardGateOptions) -> dict[str, Any]:
     """Make what run.json keeps of the command's options, none of which is part of its plan."""
     examples, margins, prompting = comparison.examples, plan.layout.margins, comparison.prompting
     return {
@@ -318,7 +306,7 @@ def _kept(comparison: SweepInputs, handling: Handling, plan: Plan, gates: GateOp
         **({"extract": prompting.extract} if prompting and prompting.extract else {}),
         **({"margins": dict(margins)} if margins else {}),
         **kept_in(plan.specs),
-        **gates.as_settings(),
+        **gate_settings(gates),
         **({LEAKS: KEEP} if plan.layout.keeps_leaks else {}),
     }
 

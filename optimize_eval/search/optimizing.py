@@ -91,7 +91,8 @@ def sweep_finalists(
     searched: SearchedRun,
 ) -> Finished:
     """Compare them with the first, the seed, on all examples; records of an earlier sweep stay."""
-    comparison = replace(comparison, candidates=tuple(candidates), baseline=candidates[0].name)
+    what = comparison.what.with_options(baseline=candidates[0].name)
+    comparison = replace(comparison, candidates=tuple(candidates), what=what)
     prepared = prepare(comparison, handling, host.say, out=str(folder), searched=searched)
     with (
         reachable(prepared.plan, connecting) as handing_over,
@@ -121,7 +122,7 @@ def _keep_tried(stored: StoredRun, reuse: Sequence[str]) -> None:
 def final_calls(comparison: SweepInputs, candidates: int) -> int:
     """Count the calls of a final sweep of so many candidates where none is recorded."""
     examples = sum(len(source.examples) for source in comparison.examples.sources) or 1
-    return len(comparison.specs) * candidates * examples * comparison.repeats
+    return len(comparison.specs) * candidates * examples * comparison.what.repeats
 
 
 def _say_nothing(_note: str) -> None:
@@ -169,7 +170,7 @@ class SearchTask:
     def note_leaks(self, say: Say) -> Sequence[Split]:
         """Say which examples splits have in common before any call, and give that."""
         before = settings_in(self.folder, fresh=self.handling.fresh)
-        keeps_leaks = self.comparison.leaks == KEEP
+        keeps_leaks = self.comparison.what.leaks == KEEP
         return note_leaks_among(self.comparison.examples, say, keeps_leaks=keeps_leaks, before=before)
 
     @property

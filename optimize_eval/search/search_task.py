@@ -21,7 +21,7 @@ from optimize_eval.base.errors import EvaluationError, FailureKind, Skipped, Usa
 from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import Answered, Payload, ScoreRange, check_task_model, judge_answer
-from optimize_eval.config.compared import Leaks
+from optimize_eval.config.compared import ComparisonOptions, Leaks
 from optimize_eval.config.search import SearchOptions
 from optimize_eval.data.candidates import Candidate
 from optimize_eval.data.selection import parse_selection
@@ -192,11 +192,13 @@ class SearchArguments:
             specs=specs,
             candidates=(),
             examples=self.examples,
-            task_models=[self.task_model] if self.task_model else (),
-            repeats=self.repeats,
-            seed=self.seed,
-            cluster_by=self.cluster_by,
-            leaks=self.leaks,
+            what=ComparisonOptions(
+                task_models=(self.task_model,) if self.task_model else (),
+                repeats=self.repeats,
+                seed=self.seed,
+                cluster_by=self.cluster_by,
+                leaks=Leaks(self.leaks),
+            ),
             prompting=replace(self.prompting, prompts=())
             if self.prompting
             else None,  # each candidate is one

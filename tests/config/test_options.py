@@ -17,7 +17,7 @@ from optimize_eval.config.evaluators import judge_of, manners_of, starting_spec
 from optimize_eval.config.prompts import Refusals
 from optimize_eval.config.sweep_files import gate_keys, optimize_keys, run_keys
 from optimize_eval.run.bench import benchmark_of
-from optimize_eval.run.settings import NO_GATES, Handling, gates_of, handling_of
+from optimize_eval.run.settings import NO_GATES, Handling, gate_settings, handling_of
 from optimize_eval.search.ending import EarlyStop
 from optimize_eval.search.proposers import TIMEOUT
 from optimize_eval.search.search_plan import TOP
@@ -195,8 +195,7 @@ def test_a_board_keeps_each_option_that_its_numbers_depend_on() -> None:
 
 def test_what_no_option_changes_is_as_programs_have_it() -> None:
     assert handling_of(calling.HandlingOptions()) == Handling()
-    assert gates_of(compared.RunGateOptions()) == gates_of(compared.BoardGateOptions())
-    assert gates_of(compared.RunGateOptions()).as_settings() == NO_GATES.as_settings()
+    assert gate_settings(compared.RunGateOptions()) == gate_settings(NO_GATES) == {}
     judge, manners = judge_of(evaluators.JudgeOptions()), manners_of(calling.PricedServerOptions())
     assert starting_spec(evaluators.ReachOptions(), judge, manners) == EvaluatorSpec()
     budget = search.BudgetOptions()

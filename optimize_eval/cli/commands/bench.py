@@ -18,7 +18,7 @@ from optimize_eval.config.prompts import given_of
 from optimize_eval.run.bench import PreparedBench, benchmark_of, carry_out_bench
 from optimize_eval.run.bench_defined import look_at_bench, prepare_any
 from optimize_eval.run.bench_files import find_task
-from optimize_eval.run.settings import gates_of, handling_of
+from optimize_eval.run.settings import handling_of
 from optimize_eval.run.sweeps import Prepared, look
 from optimize_eval.store.folder import LEADERBOARD, OUTPUTS
 from optimize_eval.tasks.defined import DIALECT, defined_of
@@ -67,7 +67,7 @@ def _prepare(files: list[str], options: BenchCommand) -> Prepared | PreparedBenc
     manners = manners_of(options, seeks_prices=options.max_cost is not None)
     starting = starting_spec(options, manners=manners)
     benchmark = benchmark_of(files, options.models, starting, options, given_of(options))
-    return prepare_any(benchmark, handling, output.say, out=options.out, gates=gates_of(options))
+    return prepare_any(benchmark, handling, output.say, out=options.out, gates=options)
 
 
 def _check(options: BenchCommand) -> None:

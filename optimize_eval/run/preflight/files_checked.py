@@ -12,7 +12,8 @@ from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.config.model_tables import load_models
 from optimize_eval.config.prompts import NAMES, check_prompting
-from optimize_eval.config.sweep_files import SUFFIX, KeyPlace, Sweep, evaluator_keys, read_sweep
+from optimize_eval.config.sweep_files import KeyPlace, Sweep, evaluator_keys, read_sweep
+from optimize_eval.config.values import SUFFIX
 from optimize_eval.data.candidates import Candidate, CandidatePath, field_candidates, load_candidates
 from optimize_eval.data.datasets import MAX_RECORDS, ParsedFile, read_dataset
 from optimize_eval.data.selection import parse_selection
