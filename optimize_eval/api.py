@@ -45,6 +45,7 @@ from optimize_eval.config.prompts import (
 )
 from optimize_eval.config.sweep_files import read_evaluator, spec_of
 from optimize_eval.data.candidates import LONGEST_NAME, Candidate, CandidatePath
+from optimize_eval.evaluators.function_kind import Function, function_spec
 from optimize_eval.evaluators.kinds import check_used, named_apart, parse_evaluator
 from optimize_eval.findings.metric_rows import records_of
 from optimize_eval.results import Ending, Run
@@ -59,7 +60,7 @@ from optimize_eval.run.prompting import Prompting, load_prompting
 from optimize_eval.run.settings import handling_of
 from optimize_eval.run.sweeps import Prepared, carry_out, load_comparison, prepare
 
-OneEvaluator = str | Mapping[str, Any]
+OneEvaluator = str | Mapping[str, Any] | Function
 OneCandidate = str | Path | Mapping[str, str]
 OnePrompt = str | Path | Mapping[str, str | Sequence[Mapping[str, str]] | Mapping[str, str]]
 
@@ -88,8 +89,8 @@ def texts_of(what: str, given: Any) -> list[str]:
 def evaluators_of(
     given: OneEvaluator | Iterable[OneEvaluator], defaults: EvaluatorSpec, say: Say
 ) -> tuple[EvaluatorSpec, ...]:
-    """Read evaluators, each a text as -e takes it or what an [[evaluator]] of a sweep file says."""
-    listed = listed_as("evaluator", given)
+    """Read evaluators: a text as -e takes it, what an [[evaluator]] of a sweep file says, or a function."""
+    listed = [given] if callable(given) else listed_as("evaluator", given)
     if not listed:
         raise UsageError("no evaluator is named", hint='name one: sweep(["./judge.sh"], …)')
     specs = [_evaluator(one, f"evaluator {number}", defaults) for number, one in enumerate(listed, 1)]
@@ -103,8 +104,10 @@ def _evaluator(given: object, called: str, defaults: EvaluatorSpec) -> Evaluator
             return parse_evaluator(given, defaults)
         case Mapping():
             return spec_of(read_evaluator(given, called), defaults, {})
+        case Callable():
+            return function_spec(given, defaults)
     raise UsageError(
-        f"{called} is neither a text nor a table: {given!r}",
+        f"{called} is no text, no table and no function: {given!r}",
         hint='write it as -e takes it, "./judge.sh", or as a sweep file says it, {"command": "./judge.sh"}',
     )
 
@@ -291,10 +294,10 @@ def sweep(
 ) -> Run:
     """Score candidates by evaluators over examples, as the command `run` does; the same call goes on.
 
-    An evaluator is a text, as -e takes it, or a table, as a sweep file has it. A candidate is a file's path,
-    or a text by its name: `{"v1": "…"}`; so is a prompt, to which `models` reply, or messages. `progress` is
-    called ten times a second, and at the end, with a Progress for each evaluator. Ctrl-C lets the calls in
-    flight end, and raises KeyboardInterrupt.
+    An evaluator is a text, as -e takes it, a table, as a sweep file has it, or a function
+    `evaluator(candidate, example)`. A candidate is a file's path, or a text by its name: `{"v1": "…"}`; so is
+    a prompt, to which `models` reply, or messages. `progress` is called ten times a second, and at the end,
+    with a Progress for each evaluator. Ctrl-C lets the calls in flight end, and raises KeyboardInterrupt.
     """
     given = _SWEEP.check(options)
     host = ProgramHost(progress)

@@ -5,7 +5,7 @@ never raise: they are in the Search that is returned.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -23,7 +23,6 @@ from optimize_eval.api import (
 )
 from optimize_eval.base import endings
 from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.base.names import distinct
 from optimize_eval.config import search
 from optimize_eval.config.arguments import Given, Keywords, OptimizeArguments
 from optimize_eval.config.calling import (
@@ -49,7 +48,7 @@ from optimize_eval.search.proposers import (
     plain_proposer,
     reflection_proposer,
 )
-from optimize_eval.search.search_task import Function, connecting, function_spec, wanted_of
+from optimize_eval.search.search_task import wanted_of
 
 if TYPE_CHECKING:
     from optimize_eval.base.manners import Manners
@@ -71,7 +70,6 @@ _OPTIMIZE = Keywords(
     ),
 )
 
-AnEvaluator = OneEvaluator | Function
 AProposer = str | PlainProposer
 
 
@@ -108,7 +106,7 @@ class Search:
 @_OPTIMIZE.shown
 def optimize(
     candidate: str | Path | Mapping[str, str] | None,
-    evaluators: AnEvaluator | Iterable[AnEvaluator],
+    evaluators: OneEvaluator | Iterable[OneEvaluator],
     *,
     proposer: AProposer | Iterable[AProposer] = (),
     reflection_model: str | Iterable[str] = (),
@@ -130,8 +128,9 @@ def optimize(
     listed: list[Any] = _listed(evaluators)
     manners = manners_of(given.group(PricedServerOptions), seeks_prices="max_cost" in given)
     starting = _starting(given, listed, manners)
-    functions, named = _evaluators(listed, starting, host)
-    specs, has_tasks = scorers_among(named, given_of(given.group(DefinitionOptions)), host.say)
+    specs, has_tasks = scorers_among(
+        evaluators_of(listed, starting, host.say), given_of(given.group(DefinitionOptions)), host.say
+    )
     what = given.group(search.SearchOptions)
     prompting = prompting_of(given, prompts, models, starting, has_tasks=has_tasks)
     wanted = wanted_of(
@@ -148,7 +147,7 @@ def optimize(
     task = wanted.task(Path(out), handling)
     if handling.fresh:
         begin_anew(task.folder)
-    done = beside(partial(optimize_task, task, host, connecting(functions)), host)
+    done = beside(partial(optimize_task, task, host), host)
     return Search(
         folder=task.folder, document=done.document, exit_code=_exit_code(done), notes=tuple(host.notes)
     )
@@ -173,18 +172,6 @@ def _is_judge(evaluator: Any) -> bool:
     return (isinstance(evaluator, str) and "judge:" in evaluator) or (
         isinstance(evaluator, Mapping) and "judge" in evaluator
     )
-
-
-def _evaluators(
-    listed: Sequence[Any], defaults: EvaluatorSpec, host: ProgramHost
-) -> tuple[dict[str, Function], tuple[EvaluatorSpec, ...]]:
-    specs = [
-        function_spec(one, defaults) if callable(one) else evaluators_of(one, defaults, host.say)[0]
-        for one in listed
-    ]
-    names = distinct(spec.name for spec in specs)
-    named = tuple(replace(spec, name=name) for spec, name in zip(specs, names, strict=True))
-    return {name: one for name, one in zip(names, listed, strict=True) if callable(one)}, named
 
 
 def _seeds(candidate: str | Path | Mapping[str, str] | None, *, components: bool) -> tuple[Candidate, ...]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from optimize_eval.base.errors import EvaluationError, Skipped, UsageError
 from optimize_eval.base.evaluator import DEFAULT_TIMEOUT, EvaluatorSpec
+from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Payload, ScoreRange, Skip, check_task_model, parse_score_range
 from optimize_eval.data.datasets import make_example
 from optimize_eval.data.example import Example
@@ -42,7 +43,8 @@ class PlainEvaluator:
     def __init__(self, spec: EvaluatorSpec, *, task_model: str | None, on_failure: float | None) -> None:
         self._spec = spec
         self._on_failure = _check_on_failure(on_failure)
-        self._evaluator = connect(spec)
+        self._opened = Opened()
+        self._evaluator = connect(spec, self._opened)
         self._task_model = check_task_model(task_model)
 
     def __call__(
@@ -65,7 +67,7 @@ class PlainEvaluator:
         return _rebuild, (self._spec, self._task_model, self._on_failure)
 
     def close(self) -> None:
-        self._evaluator.close()
+        self._opened.close()
 
     def __enter__(self) -> Self:
         return self

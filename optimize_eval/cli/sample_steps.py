@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Payload
 from optimize_eval.cli.example_scores import Places, Told
 from optimize_eval.models.under_test import ASSISTANT
@@ -26,6 +27,7 @@ class SeenTask:
 
     def __init__(self, plan: Plan, reader: Reader | None, stack: ExitStack, left_out: LeftOut) -> None:
         self._records = Places(plan, reader, left_out)
+        self._opened = stack.enter_context(Opened())
         self._solving: dict[str, Solving] = {}
         self._about: dict[str, Told] = {}  # tasks by their splits
         for spec in plan.specs:
@@ -38,23 +40,16 @@ class SeenTask:
                 self._about |= {one.name: about for one in plan.layout.splits_for(spec.name)}
             solver = target.task.solver if target else None
             if target and solver:
-                self._add(plan, spec, replace(target, is_stored=True), solver, stack)
+                self._add(plan, spec, replace(target, is_stored=True), solver)
 
     def told(self, split: str, example: PlannedExample) -> Told:
         about = self._about.get(split)
         return {**self._records.told(split, example, self._steps), **({"task": about} if about else {})}
 
-    def _add(
-        self, plan: Plan, spec: EvaluatorSpec, target: DefinedScorer, solver: Solver, stack: ExitStack
-    ) -> None:
+    def _add(self, plan: Plan, spec: EvaluatorSpec, target: DefinedScorer, solver: Solver) -> None:
         new = [one.name for one in plan.layout.splits_for(spec.name) if one.name not in self._solving]
-        if not new:
-            return
-        lives = Lives()
-        solving = Solving(target, solver, lives)
-        stack.callback(lives.close)
-        stack.callback(solving.close)
-        self._solving |= dict.fromkeys(new, solving)
+        if new:
+            self._solving |= dict.fromkeys(new, Solving(target, solver, Lives(), self._opened))
 
     def _steps(self, payload: Payload) -> Told:
         solving = self._solving.get(payload.split)

@@ -16,6 +16,7 @@ import typer
 from optimize_eval.base import endings, strict_json
 from optimize_eval.base.errors import EvaluationError, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.opened import Opened
 from optimize_eval.base.outcome import Failed, Outcome
 from optimize_eval.base.protocol import Payload
 from optimize_eval.cli import output
@@ -224,12 +225,10 @@ def _held(outputs: Path) -> Iterator[str]:
 
 def _called(spec: EvaluatorSpec, model: ModelSpec, task: Task, outputs: str) -> Outcome:
     known = replace(model, outputs=outputs)
-    evaluator = connect(replace(spec, target=replace(tasks_of(spec), models=(known,))))
-    try:
+    with Opened() as opened:
+        evaluator = connect(replace(spec, target=replace(tasks_of(spec), models=(known,))), opened)
         payload = Payload(candidate="", example=task.raw, line=task.line, task_model=model.name)
         return attempt(evaluator, payload, spec.timeout, model.retries)
-    finally:
-        evaluator.close()
 
 
 def _told(name: str, outcome: Outcome) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from optimize_eval.evaluators.kinds import kinds, named_apart
 
 if TYPE_CHECKING:
     from optimize_eval.config.model_tables import NamedModel
-    from optimize_eval.evaluators.kind import Kind
+    from optimize_eval.evaluators.kinds import Kind
 
 
 class KeyPlace(NamedTuple):

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 from optimize_eval.base import shipped
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import TASK_MODEL_VARIABLE, Payload
 from optimize_eval.base.secrets import for_shell, mask
-from optimize_eval.evaluators.kind import Kind, ShellCall, TargetKey, as_name
+from optimize_eval.evaluators.kinds import Kind, ShellCall, TargetKey, as_name
 from optimize_eval.programs.codec import CommandLine, argv_of, evaluating, is_ours, split_command
 from optimize_eval.programs.not_started import (
     INTERPRETERS,
@@ -121,7 +122,7 @@ def _speak(spec: EvaluatorSpec, contract: "Contract[Any, Any]") -> "Command[Any,
     return Command(spec, contract)
 
 
-def _connect(spec: EvaluatorSpec) -> Evaluator:
+def _connect(spec: EvaluatorSpec, _opened: Opened) -> Evaluator:
     if spec.text.startswith(_SHIPPED):
         _check_library(spec.text)
     return _speak(spec, evaluating(spec.score_range))

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.opened import Opened
 from optimize_eval.evaluators import kinds
-from optimize_eval.evaluators.kind import Checks, Kind, as_name, unwritten
+from optimize_eval.evaluators.kinds import Checks, Kind, as_name, unwritten
 from optimize_eval.models.model_kinds import HTTP, parse_model, without_base
 from optimize_eval.programs.identity import Identity
 from optimize_eval.tasks.defined import DefinedScorer, Given, WrittenTask, defined_of
@@ -35,10 +36,10 @@ def _target(spec: EvaluatorSpec) -> DefinedScorer:
     return target
 
 
-def _connect(spec: EvaluatorSpec) -> Evaluator:
+def _connect(spec: EvaluatorSpec, opened: Opened) -> Evaluator:
     from optimize_eval.tasks.defined_evaluator import DefinedEvaluator
 
-    return DefinedEvaluator(spec, _target(spec), kinds.connect)
+    return DefinedEvaluator(spec, _target(spec), kinds.connect, opened)
 
 
 def _identify(spec: EvaluatorSpec) -> Identity:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Payload
-from optimize_eval.evaluators.kind import Kind, ShellCall, TargetKey, as_name, served_retries
+from optimize_eval.evaluators.kinds import Kind, ShellCall, TargetKey, as_name, served_retries
 from optimize_eval.programs.codec import AnswerT, Contract, QuestionT, Url, evaluating, url_of
 from optimize_eval.programs.identity import identify_url
 
@@ -47,7 +48,7 @@ def _targets() -> dict[str, TargetKey]:
     return {"url": TargetKey(checks.url, _of_url)}
 
 
-def _connect(spec: EvaluatorSpec) -> Evaluator:
+def _connect(spec: EvaluatorSpec, _opened: Opened) -> Evaluator:
     return _speak(spec, evaluating(spec.score_range))
 
 

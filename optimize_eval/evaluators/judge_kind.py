@@ -10,9 +10,10 @@ import orjson
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Payload
 from optimize_eval.base.secrets import mask
-from optimize_eval.evaluators.kind import Checks, Kind, ShellCall, TargetKey, as_name, served_retries
+from optimize_eval.evaluators.kinds import Checks, Kind, ShellCall, TargetKey, as_name, served_retries
 from optimize_eval.evaluators.reproduce import as_format, plain
 from optimize_eval.models.judging.judge import instructions, model_of
 from optimize_eval.models.judging.rubric import JudgeSpec, check_judge, judge_of
@@ -119,7 +120,7 @@ def _targets() -> dict[str, TargetKey]:
     return {"judge": TargetKey(checks.model, _of_model, is_model=True)}
 
 
-def _connect(spec: EvaluatorSpec) -> Evaluator:
+def _connect(spec: EvaluatorSpec, _opened: Opened) -> Evaluator:
     from optimize_eval.models.judging.judge import JudgeEvaluator
 
     return JudgeEvaluator(spec)

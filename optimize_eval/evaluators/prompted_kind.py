@@ -10,8 +10,9 @@ from dataclasses import replace
 import orjson
 
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.opened import Opened
 from optimize_eval.evaluators import kinds
-from optimize_eval.evaluators.kind import Kind, unwritten
+from optimize_eval.evaluators.kinds import Kind, unwritten
 from optimize_eval.models import model_kinds
 from optimize_eval.models.model_kinds import HTTP, ModelSpec, Prompted, parse_model, prompted_of, without_base
 from optimize_eval.programs.identity import Identity
@@ -31,10 +32,10 @@ def _target(spec: EvaluatorSpec) -> Prompted:
     return target
 
 
-def _connect(spec: EvaluatorSpec) -> Evaluator:
+def _connect(spec: EvaluatorSpec, opened: Opened) -> Evaluator:
     from optimize_eval.tasks.of_replies import PromptedEvaluator
 
-    return PromptedEvaluator(spec, _target(spec), kinds.connect)
+    return PromptedEvaluator(spec, _target(spec), kinds.connect, opened)
 
 
 def _identify(spec: EvaluatorSpec) -> Identity:

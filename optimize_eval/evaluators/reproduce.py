@@ -12,8 +12,7 @@ from dataclasses import replace
 
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.protocol import Payload, encode, encode_batch
-from optimize_eval.evaluators.kind import ShellCall
-from optimize_eval.evaluators.kinds import kind_of
+from optimize_eval.evaluators.kinds import ShellCall, kind_of
 
 _NOT_PLAIN = re.compile("[^ -~]")
 _FORMATTED = {**{unit: chr(unit) for unit in range(32, 127)}, ord("%"): "%%", ord("\\"): "\\\\"}

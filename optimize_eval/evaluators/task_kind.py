@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.opened import Opened
 from optimize_eval.evaluators import definition_kind, kinds
 from optimize_eval.evaluators.command_kind import at_level
-from optimize_eval.evaluators.kind import Kind, TargetKey, as_name
+from optimize_eval.evaluators.kinds import Kind, TargetKey, as_name
 from optimize_eval.models import model_kinds
 from optimize_eval.models.model_kinds import HTTP, ModelSpec, Tasks, parse_model, tasks_of, without_base
 from optimize_eval.programs.identity import Identity
@@ -107,10 +108,10 @@ def _targets() -> dict[str, TargetKey]:
     return {"task": TargetKey(checks.text, _of_file)}
 
 
-def _connect(spec: EvaluatorSpec) -> Evaluator:
+def _connect(spec: EvaluatorSpec, opened: Opened) -> Evaluator:
     from optimize_eval.tasks.evaluator_of_tasks import TaskEvaluator
 
-    return TaskEvaluator(spec, kinds.connect)
+    return TaskEvaluator(spec, kinds.connect, opened)
 
 
 def _identify(spec: EvaluatorSpec) -> Identity:

@@ -5,8 +5,9 @@ from typing import Never
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import ScoreRange
-from optimize_eval.evaluators.kind import Kind
+from optimize_eval.evaluators.kinds import Kind
 from optimize_eval.programs.identity import Identity, digest_words
 from optimize_eval.tasks.of_replies import MEASURES, Measure
 
@@ -22,7 +23,7 @@ def parse(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
     return plain.at(Measure(name[1:]), name=name[1:], text=name, retries=0)
 
 
-def _connect(spec: EvaluatorSpec) -> Never:
+def _connect(spec: EvaluatorSpec, _opened: Opened) -> Never:
     raise UsageError(
         f"{spec.text} is about a model's reply, and no model is called",
         hint="add --prompt and --model; the time that evaluators take is in every report",

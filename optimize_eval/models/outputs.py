@@ -13,12 +13,14 @@ import os
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from optimize_eval.base.errors import CannotGoOn, EvaluationError, FailureKind
+from optimize_eval.base.opened import Opened
 from optimize_eval.base.spent import is_of_reply
 from optimize_eval.models.under_test import Output, Prompt
 from optimize_eval.store import journal
@@ -27,15 +29,13 @@ from optimize_eval.store.folder import EVALUATIONS, JOURNAL, OUTPUTS_SCHEMA
 OWN = "called_here"  # of a reply that took something in this very run
 
 
-def unpaid_in(outputs: Path) -> set[str]:
-    """List the keys of such replies."""
-    if not outputs.is_file():
-        return set()
+def _unpaid_in(outputs: Path) -> set[bytes]:
+    """List the keys of such replies that no record tells of."""
     unpaid = {str(record["key"]) for record in _records(outputs, OWN) if record.get(OWN)}
     for records in (outputs.with_name(name) for name in (JOURNAL, EVALUATIONS)):  # of a run, of a search
         for record in _records(records, "usage") if unpaid and records.is_file() else ():
             unpaid.difference_update(_paid(record))
-    return unpaid
+    return set(map(bytes.fromhex, unpaid))
 
 
 def as_copied(line: bytes) -> bytes:
@@ -58,28 +58,11 @@ def _paid(record: Mapping[str, Any]) -> Iterator[str]:
 
 
 _LENGTH = 40  # bits of an index entry that tell the line's length; those above tell where it starts
-_OPEN: dict[str, tuple["Outputs", int]] = {}  # two models of a run write to one file: by path, with users
-_OPENING = threading.Lock()
 
 
-def open_outputs(path: Path) -> "Outputs":
-    """Open a file of outputs, or take part in it where this process has it open; close each opening."""
-    place = os.path.realpath(path)
-    with _OPENING:
-        outputs, users = _OPEN.get(place) or (Outputs(path), 0)
-        _OPEN[place] = outputs, users + 1
-        return outputs
-
-
-def close_outputs(outputs: "Outputs") -> None:
-    """Give an opening back; the last one closes the file."""
-    with _OPENING:
-        place, users = next((at, users) for at, (one, users) in _OPEN.items() if one is outputs)
-        if users > 1:
-            _OPEN[place] = outputs, users - 1
-            return
-        del _OPEN[place]
-    outputs.close()
+def outputs_at(path: Path, opened: Opened) -> "Outputs":
+    """Share a file of outputs: two models of a run write to one."""
+    return opened.share((Outputs, os.path.realpath(path)), partial(Outputs, path))
 
 
 def key_of(model: str, prompt: Prompt) -> bytes:
@@ -94,27 +77,42 @@ def digest_of(prompt: Prompt) -> str:
 
 
 class Outputs:
-    """Outputs on disk; thread-safe. The file is made by the first output that is kept."""
+    """Outputs on disk; thread-safe. The file is made by the first output that is kept.
+
+    It is read by the first who looks for one: before, a run may start over, or copy replies. That raises
+    Damaged where a line is not as it was written.
+    """
 
     def __init__(self, path: Path) -> None:
-        """Read where each output stands; raises Damaged where a line is not as it was written."""
         self._path = path
         self._lock = threading.Lock()
-        self._index: dict[bytes, int] = {}
+        self._index: dict[bytes, int] = {}  # where each output stands
+        self._unpaid: set[bytes] = set()  # those of which no record says what they took
+        self._is_read = False
         self._end = 0
         self._reader = -1
         self._journal: journal.Journal | None = None
         self._is_closed = False
-        if path.exists():
-            self._read()
 
     def __contains__(self, key: bytes) -> bool:
-        with self._lock:
+        with self._lock if self._is_read else self._read():
             return key in self._index
+
+    def owe(self, key: bytes) -> None:
+        """Take back what an output took, as no record will say it; who takes it over will."""
+        with self._lock if self._is_read else self._read():
+            self._unpaid.add(key)
+
+    def settle(self, key: bytes) -> bool:
+        """Return True once where what an output took is still to be recorded."""
+        with self._lock if self._is_read else self._read():
+            is_unpaid = key in self._unpaid
+            self._unpaid.discard(key)
+            return is_unpaid
 
     def find(self, key: bytes) -> Output | None:
         """Read an output back; None where it is not there."""
-        with self._lock:
+        with self._lock if self._is_read else self._read():
             place = self._index.get(key)
             if place is None or self._is_closed:
                 return None
@@ -156,7 +154,7 @@ class Outputs:
             **({OWN: True} if output.usage or output.in_vain else {}),
         }
         line = journal.seal(record)
-        with self._lock:
+        with self._lock if self._is_read else self._read():
             if self._is_closed:
                 raise EvaluationError(FailureKind.INTERNAL, "the outputs were closed")
             if key not in self._index:
@@ -182,7 +180,17 @@ class Outputs:
                 self._reader = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
         return self._journal
 
-    def _read(self) -> None:
+    def _read(self) -> threading.Lock:
+        """Read the file, once, and give the lock that guards what is known of it."""
+        with self._lock:
+            if not self._is_read:
+                if self._path.exists():
+                    self._read_all()
+                    self._unpaid = _unpaid_in(self._path)
+                self._is_read = True
+        return self._lock
+
+    def _read_all(self) -> None:
         if not self._path.is_file():  # a device may never end
             raise self._unreadable("it is no file")
         try:

@@ -8,7 +8,6 @@ How long a reply may take is the model's business, the same whichever evaluator 
 counts from its call. Who waits for a reply waits for as long as that.
 """
 
-import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -21,9 +20,10 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeGuard, TypeVar
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import Capacity, Metered, Waits
 from optimize_eval.base.manners import FIRST_PAUSE, Caps, GivenUp, until_answered
+from optimize_eval.base.opened import Opened
 from optimize_eval.base.spent import NOTHING, Spent, Usage
 from optimize_eval.models.model_kinds import ModelSpec, connect_model, identify_model
-from optimize_eval.models.outputs import Outputs, close_outputs, key_of, open_outputs, unpaid_in
+from optimize_eval.models.outputs import Outputs, key_of, outputs_at
 from optimize_eval.models.under_test import Output, Prompt
 from optimize_eval.programs.codec import call_singly
 from optimize_eval.programs.identity import Identity
@@ -88,26 +88,17 @@ def stays(error: BaseException) -> bool:
     return isinstance(error, EvaluationError) and not error.no_room and error.kind not in _PASSING
 
 
-_Place = tuple[str, str, bool]
-_OPEN: dict[
-    _Place, tuple["SharedModel", int]
-] = {}  # by outputs, identity and whether it is called; with users
-_OPENING = threading.Lock()
-
-
 _BUSY = Capacity(calls=0)
 
 
 class SharedModel:
-    """Calls the model behind it once for each prompt."""
+    """Calls the model behind it once for each prompt; its outputs are not its own to close."""
 
-    def __init__(self, spec: ModelSpec, identity: Identity, *, is_stored: bool) -> None:
+    def __init__(self, spec: ModelSpec, identity: Identity, outputs: Outputs, *, is_stored: bool) -> None:
         self._spec = spec
-        self._path = Path(spec.outputs)
         self._identity = identity
         self._live = None if is_stored else connect_model(spec)
-        self._outputs: Outputs | None = None  # opened late: a run may start over, or copy replies, before
-        self._unpaid: set[str] = set()  # keys of replies of which no record says what they took
+        self._outputs = outputs
         self._caps: Caps | None = None  # of a session that calls it
         self._lock = threading.Lock()
         self._flights: dict[bytes, Flight[Output]] = {}  # those under way, and those that failed
@@ -130,15 +121,14 @@ class SharedModel:
 
     def has(self, key: bytes) -> bool:
         """Return True if a reply is written down."""
-        return key in (self._outputs or self._opened())
+        return key in self._outputs
 
     def generate(self, prompt: Prompt, _deadline: float) -> Output:
         return self.reply(prompt, self.key(prompt))
 
     def reply(self, prompt: Prompt, key: bytes) -> Output:
         """Answer a prompt whose key is known already."""
-        outputs = self._outputs or self._opened()
-        if known := outputs.find(key):
+        if known := self._outputs.find(key):
             return self._taken_over(key, known)
         if self._live is None:
             raise _not_stored(self._spec.name)
@@ -169,13 +159,12 @@ class SharedModel:
         ]
 
     def _found(self, key: bytes) -> Output | None:
-        output = (self._outputs or self._opened()).find(key)
+        output = self._outputs.find(key)
         return output and self._taken_over(key, output)
 
     def owe(self, key: bytes) -> None:
         """Take back what a reply took, as no record will say it; who takes the reply over will."""
-        with self._lock:
-            self._unpaid.add(key.hex())
+        self._outputs.owe(key)
 
     def stop_waiting(self) -> None:
         self._is_stopping.set()
@@ -193,35 +182,14 @@ class SharedModel:
         return live.queues if isinstance(live, Waits) else ()
 
     def close(self) -> None:
-        """Give this use of it back; the last one ends the model."""
-        with _OPENING:
-            place = next((at for at, (one, _) in _OPEN.items() if one is self), None)
-            if place is None:
-                return
-            users = _OPEN[place][1]
-            if users > 1:
-                _OPEN[place] = self, users - 1
-                return
-            del _OPEN[place]
         self._is_stopping.set()
         if self._live:
             self._live.close()
-        if self._outputs:
-            close_outputs(self._outputs)
-
-    def _opened(self) -> Outputs:
-        with self._lock:
-            if self._outputs is None:
-                self._unpaid = unpaid_in(self._path)
-                self._outputs = open_outputs(self._path)
-            return self._outputs
 
     def _taken_over(self, key: bytes, output: Output) -> Output:
         """Let a reply's first record say what it took, where a kill came before."""
-        with self._lock:
-            if key.hex() not in self._unpaid:
-                return output
-            self._unpaid.remove(key.hex())
+        if not self._outputs.settle(key):
+            return output
         usages = tuple(map(Usage.from_dict, (*output.in_vain, *output.usage)))
         if self._caps:
             for usage in usages:
@@ -231,7 +199,8 @@ class SharedModel:
     def _made(self, flight: Flight[Output], key: bytes, prompt: Prompt) -> Output:
         """Make the call that others wait for, and let them go on whatever comes of it."""
         try:
-            output = self._known(key) or self._called(key, prompt)
+            # looked for once more: another may have been faster than this call was made
+            output = self._outputs.find(key) or self._called(key, prompt)
         except BaseException as error:
             self._land(key, flight, error)
             raise
@@ -262,7 +231,7 @@ class SharedModel:
     def _called_together(
         self, mine: Mapping[bytes, tuple[Flight[Output], Prompt]], timeout: float
     ) -> dict[bytes, Output | EvaluationError]:
-        known = {key: output for key in mine if (output := self._known(key))}  # by now
+        known = {key: output for key in mine if (output := self._outputs.find(key))}  # by now
         prompts = {key: prompt for key, (_, prompt) in mine.items() if key not in known}
         live = self._live
         if live is None or not prompts:
@@ -289,10 +258,6 @@ class SharedModel:
         except GivenUp as given_up:
             given_up.spent = error.spent + given_up.spent
             raise
-
-    def _known(self, key: bytes) -> Output | None:
-        """Look once more: another may have been faster than this call was made."""
-        return self._outputs.find(key) if self._outputs else None
 
     def _called(
         self, key: bytes, prompt: Prompt, retries: int | None = None, earlier: Spent = NOTHING
@@ -324,7 +289,7 @@ class SharedModel:
             tool_calls=output.tool_calls,
             completion=output.completion,
         )
-        (self._outputs or self._opened()).keep(key, self._identity.text, prompt, kept)
+        self._outputs.keep(key, self._identity.text, prompt, kept)
         return kept
 
     def _pause(self, seconds: float) -> None:
@@ -333,14 +298,12 @@ class SharedModel:
             raise GivenUp
 
 
-def shared_model(spec: ModelSpec, *, is_stored: bool = False) -> SharedModel:
-    """Make a model live, or take part in it where this process has it live; close each use of it."""
+def shared_model(spec: ModelSpec, opened: Opened, *, is_stored: bool = False) -> SharedModel:
+    """Make a model live, or take part in it where another evaluator has it live."""
     identity = spec.known_as or identify_model(spec)
-    place = os.path.realpath(spec.outputs), identity.sha256, is_stored
-    with _OPENING:
-        model, users = _OPEN.get(place) or (SharedModel(spec, identity, is_stored=is_stored), 0)
-        _OPEN[place] = model, users + 1
-        return model
+    outputs = outputs_at(Path(spec.outputs), opened)
+    key = (SharedModel, outputs, identity.sha256, is_stored)
+    return opened.share(key, partial(SharedModel, spec, identity, outputs, is_stored=is_stored))
 
 
 def _may_be_retried(reply: Output | EvaluationError) -> TypeGuard[EvaluationError]:

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
+from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import ScoreRange, check_task_model
 from optimize_eval.config.compared import BoardGateOptions
 from optimize_eval.config.evaluators import judge_of
 from optimize_eval.config.prompts import BenchOptions
 from optimize_eval.data.candidates import THE_PROMPT
 from optimize_eval.data.selection import EVERYTHING, Selection, parse_selection
-from optimize_eval.evaluators.kinds import identify, kind_of, parse_evaluators
+from optimize_eval.evaluators.kinds import connect, identify, kind_of, parse_evaluators
 from optimize_eval.evaluators.task_kind import NO_OWN, scorer_spec
 from optimize_eval.findings.board_models import benched_models, said_in
 from optimize_eval.findings.board_shapes import Board
@@ -30,7 +31,7 @@ from optimize_eval.findings.stored_summary import Findings
 from optimize_eval.models.model_kinds import ModelSpec, Tasks, tasks_of
 from optimize_eval.run.bench_boards import drop_outdated, make_board, note_unranked, path_of
 from optimize_eval.run.bench_files import chosen, load_task_files, split_of
-from optimize_eval.run.calls import CallSpan, Finished, call, reachable, summarise
+from optimize_eval.run.calls import CallSpan, Finished, call, live_for, summarise
 from optimize_eval.run.enclosing import level_of
 from optimize_eval.run.examining import examine
 from optimize_eval.run.host import Host, Say
@@ -339,8 +340,9 @@ def bench_plan(
 
 def carry_out_bench(prepared: PreparedBench, host: Host, *, include_per_example: bool = False) -> Finished:
     """Call the models, make their board, then score their outputs by the bench's own evaluators."""
-    with reachable(replace(prepared.plan, specs=(*prepared.plan.specs, *prepared.own))):
-        pass  # what is called has the tasks and the folder, too
+    with Opened() as trial:  # what is called has the tasks and the folder, too
+        for spec in (*prepared.plan.specs, *prepared.own):
+            connect(spec, trial)
     _note_twice(prepared.plan.model_specs, host.say)
     plan, handling = prepared.plan, prepared.handling
     own = [spec.name for spec in prepared.own]
@@ -375,7 +377,9 @@ def _drop_boards(prepared: PreparedBench) -> None:
 
 def _call(prepared: PreparedBench, stored: StoredRun, host: Host) -> CallSpan:
     plan = _with_tasks(prepared.plan, prepared.files, prepared.folder)
-    called = call(plan, stored, prepared.handling.settings(plan), host)
+    settings = prepared.handling.settings(plan)
+    with live_for(plan, settings, host) as live:
+        called = call(plan, stored, settings, host, live)
     drop_outdated(prepared.folder)
     return called
 

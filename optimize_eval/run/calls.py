@@ -3,18 +3,15 @@
 What the plan is, and whose folder it goes to, is decided by sweeps, benches and rescoring.
 """
 
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Collection, Mapping
 from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from optimize_eval.base.endings import State
-from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.frozen import frozen
-from optimize_eval.evaluators.kinds import connect
 from optimize_eval.run.host import Host
-from optimize_eval.run.live import Connecting
+from optimize_eval.run.live import LiveEvaluators
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.recheck import Rechecked, recheck
 from optimize_eval.run.runner import Runner, SessionEnd, Settings
@@ -63,30 +60,10 @@ class Finished:
         return next((status for status in ends if status is not State.DONE), State.DONE)
 
 
-@contextmanager
-def reachable(plan: Plan, connecting: Connecting = connect) -> Iterator[Connecting]:
-    """Make each evaluator: a missing key, variable or file is reported before there is a run.
-
-    What is given hands over what was made, once, and otherwise connects.
-    """
-    made: list[tuple[EvaluatorSpec, Evaluator]] = []
-    try:
-        made.extend((spec, connecting(spec)) for spec in plan.specs)
-        yield partial(_handed_over, made, connecting)
-    finally:
-        with ExitStack() as closing:
-            for _, evaluator in reversed(made):
-                closing.callback(evaluator.close)
-
-
-def _handed_over(
-    made: list[tuple[EvaluatorSpec, Evaluator]], connecting: Connecting, spec: EvaluatorSpec
-) -> Evaluator:
-    for index, (known, evaluator) in enumerate(made):
-        if known == spec:
-            del made[index]
-            return evaluator
-    return connecting(spec)
+def live_for(plan: Plan, settings: Settings, host: Host) -> LiveEvaluators:
+    """Give the evaluators of a plan, which are made when they are entered."""
+    specs = [replace(spec, keep_stderr=settings.keep_stderr) for spec in plan.specs]
+    return LiveEvaluators(specs, host.stop, settings.caps)
 
 
 def call(
@@ -94,14 +71,17 @@ def call(
     stored: StoredRun,
     settings: Settings,
     host: Host,
+    live: LiveEvaluators,
     *,
     again: int | None = None,
-    connecting: Connecting = connect,
 ) -> CallSpan:
-    """Make the owed calls of a plan's evaluators, which may be some of the run's; then recheck so many."""
+    """Make the owed calls of a plan's evaluators, which may be some of the run's; then recheck so many.
+
+    The evaluators are closed when these calls are made.
+    """
     with host.calling():
         with host.watching(is_recheck=False) as watch:
-            runner = Runner(plan, stored.ledger, settings, stop=host.stop, watch=watch, connecting=connecting)
+            runner = Runner(plan, stored.ledger, settings, live, stop=host.stop, watch=watch)
             ended = runner.run(stored.folder / JOURNAL)
         is_scored = stored.ledger.ledger.is_scored
         scored = tuple(model.name for model in plan.models if is_scored(model.name))

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from optimize_eval.base.errors import DataError, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.evaluators.kind import SERVED_RETRIES
-from optimize_eval.evaluators.kinds import named_apart
+from optimize_eval.evaluators.kinds import SERVED_RETRIES, named_apart
 from optimize_eval.models.model_kinds import ModelSpec
 from optimize_eval.run.enclosing import at_level, check_level, runs_code
 from optimize_eval.run.host import Say

@@ -1,12 +1,13 @@
 """The live evaluators of a session: connected, called, given a rest when they declare one, and closed.
 
+They are made before there is a run: so a missing key, variable or file is reported then.
+
 What is called, and what becomes of the answers, is up to the caller: the runner journals them, a recheck
 compares them.
 """
 
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Sequence
 from functools import partial
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -22,6 +23,7 @@ from optimize_eval.base.evaluator import (
     queues_of,
 )
 from optimize_eval.base.manners import Caps, GivenUp
+from optimize_eval.base.opened import Opened
 from optimize_eval.base.outcome import Failed, Outcome
 from optimize_eval.base.spent import Spent
 from optimize_eval.evaluators.kinds import connect
@@ -29,8 +31,6 @@ from optimize_eval.run.attempt import attempt_many
 from optimize_eval.run.engine import CrowdedOut
 from optimize_eval.run.host import Stop
 from optimize_eval.run.plan import Unit
-
-Connecting = Callable[[EvaluatorSpec], Evaluator]
 
 _BUSY = Capacity(calls=0)
 _SPENDERS = ("evaluator", "candidate")  # axes by which what models took is added up
@@ -74,10 +74,9 @@ class LiveEvaluators:
         self,
         specs: Sequence[EvaluatorSpec],
         stop: Stop,
-        connecting: Connecting = connect,
         caps: Caps | None = None,
     ) -> None:
-        self._connect = connecting
+        self.opened = Opened()
         self._caps = caps
         self.broken_off: list[BrokenOff] = []  # units that stay owed, and what they took of models
         self._specs = specs
@@ -90,19 +89,19 @@ class LiveEvaluators:
     def __enter__(self) -> Self:
         try:
             for spec in self._specs:
-                self._evaluators.append(self._connect(spec))
+                self._evaluators.append(connect(spec, self.opened))
                 if self._caps and isinstance(self._evaluators[-1], Metered):
                     self._evaluators[-1].meter(self._caps)
             self._caller = next((one for one in self._evaluators if isinstance(one, CallsModels)), None)
         except BaseException:
-            self._close()
+            self.close()
             raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._close()
+        self.close()
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -158,7 +157,7 @@ class LiveEvaluators:
         if self._stop.is_requested:
             self.stop_waiting()
         if self._stop.is_over:
-            self._close()
+            self.close()
 
     def _pause(self, place: int, seconds: float) -> None:
         self.rest(place, seconds)
@@ -171,10 +170,9 @@ class LiveEvaluators:
     def _is_cut_off(self) -> bool:
         return self._is_closing or self._stop.is_over
 
-    def _close(self) -> None:
+    def close(self) -> None:
         from optimize_eval.programs.leftovers import at_once  # noqa: PLC0415  a dry run closes nothing
 
         self._is_closing = True
-        with at_once(), ExitStack() as closing:  # all, where one fails
-            for evaluator in reversed(self._evaluators):
-                closing.callback(evaluator.close)
+        with at_once():
+            self.opened.close()

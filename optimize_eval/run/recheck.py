@@ -123,7 +123,7 @@ def _call_again(
         progress.waiting = live.waiting
         watch([progress])
 
-    with LiveEvaluators(plan.specs, stop, caps=settings.caps) as live:
+    with LiveEvaluators(plan.specs, stop, settings.caps) as live:
         lanes = [
             Lane(units=units, capacity=partial(live.capacity, index)) for index, units in enumerate(chosen)
         ]

@@ -25,7 +25,7 @@ from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.stored_summary import Findings
 from optimize_eval.run.bench_boards import make_board, path_of
 from optimize_eval.run.bench_files import files_again, readings_of
-from optimize_eval.run.calls import CallSpan, Finished, call, off_scale, reachable, summarise
+from optimize_eval.run.calls import CallSpan, Finished, call, live_for, off_scale, summarise
 from optimize_eval.run.host import Host, Say
 from optimize_eval.run.inputs import load_candidates_again, read_again
 from optimize_eval.run.plan import Plan
@@ -217,11 +217,11 @@ def _called(
         return stored, CallSpan(ended=_nothing_called(stored, settled))
     plan = planned()
     settings = handling.settings(plan)
-    with reachable(plan) as connecting:
+    with live_for(plan, settings, host) as live:
         stored = _with_words(add(stored, settled.additions), handling)
         for note in stored.notes:
             host.say(f"note: {note}")
-        return stored, call(plan, stored, settings, host, connecting=connecting)
+        return stored, call(plan, stored, settings, host, live)
 
 
 def _with_words(stored: StoredRun, handling: Handling) -> StoredRun:

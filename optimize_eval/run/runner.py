@@ -13,7 +13,7 @@ import time
 from array import array
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby
@@ -25,10 +25,9 @@ from optimize_eval.base.endings import State
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.manners import Caps
 from optimize_eval.base.outcome import Failed, Outcome, Progress, Scored
-from optimize_eval.evaluators.kinds import connect
 from optimize_eval.run.engine import LocalEngine
 from optimize_eval.run.host import Stop
-from optimize_eval.run.live import Connecting, LiveEvaluators, crowded_out
+from optimize_eval.run.live import LiveEvaluators, crowded_out
 from optimize_eval.run.parts import (
     PartFailures,
     Prevalent,
@@ -213,10 +212,10 @@ class Runner:
         plan: Plan,
         ledger: View,
         settings: Settings,
+        live: LiveEvaluators,
         *,
         stop: Stop,
         watch: Callable[[Sequence[Progress]], None],
-        connecting: Connecting = connect,
     ) -> None:
         self._plan = plan
         self._part = ledger.of(plan.layout)
@@ -226,9 +225,8 @@ class Runner:
         stop.end_at(settings.ends_at)
         self._watch = watch
         self._engine = LocalEngine(settings.slots, self._tick)
-        self._specs = tuple(replace(spec, keep_stderr=settings.keep_stderr) for spec in plan.specs)
         self._caps = settings.caps
-        self._live = LiveEvaluators(self._specs, stop, connecting, self._caps)
+        self._live = live
         self._probed: set[int] = set()
         self._called: set[int] = set()  # evaluators
         self._reason = ""  # why the run stops early
@@ -245,7 +243,10 @@ class Runner:
         if not any(len(self._owed(place)) for place in everyone):
             return self._ended(State.DONE, ())
         with contextlib.closing(journal.Journal(path, self._ledger.end)) as self._journal:
-            with contextlib.closing(Scribe(self._write, self._settings.slots)) as self._scribe, self._live:
+            with (
+                contextlib.closing(Scribe(self._write, self._settings.slots)) as self._scribe,
+                contextlib.closing(self._live),
+            ):
                 self._journal.append(journal.seal(self._header()))
                 if self._settings.probe:
                     self._probe()
@@ -290,7 +291,7 @@ class Runner:
     def _footer(self, status: State) -> dict[str, Any]:
         """Say how the session ended, and which evaluators' files changed meanwhile."""
         pairs = zip(self._shares, self._progress, strict=True)
-        changed = changed_evaluators(self._plan, self._specs, self._called)
+        changed = changed_evaluators(self._plan, self._plan.specs, self._called)
         models = changed_models(self._plan, {share.name for share, progress in pairs if progress.called})
         self._ledger.changed.update(changed)
         self._ledger.changed_models.update(models)
@@ -424,7 +425,7 @@ class Runner:
             limit = "--on-failure abort" if self._settings.abort_on_failure else "--max-failures"
             self._reason = f"{calls} ({limit})"
         if failed.retry_after and not self._plan.by_model:  # there the models rest by themselves
-            self._live.rest(place, min(failed.retry_after, self._specs[place].timeout))
+            self._live.rest(place, min(failed.retry_after, self._plan.specs[place].timeout))
 
     def _tick(self) -> None:
         self._journal.check_place()

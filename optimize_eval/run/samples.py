@@ -11,12 +11,13 @@ from typing import Any
 
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Payload
 from optimize_eval.findings.metric_rows import TaskRow, TaskRows
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.prompting import of_stored, writing_to
 from optimize_eval.store.opened_run import StoredRun
-from optimize_eval.tasks.code import HostedSnippets, close_snippets, open_snippets
+from optimize_eval.tasks.code import HostedSnippets, share_snippets
 from optimize_eval.tasks.defined import defined_of
 from optimize_eval.tasks.defined_evaluator import Solving
 from optimize_eval.tasks.definition import Action
@@ -30,11 +31,12 @@ _OF_A_TRACE = ("solver_output", "model_output", "messages", "input_prompt", "tra
 
 
 class Looks:
-    """Gives a rule what it looks at; its specifications are of stored replies. Close it."""
+    """Gives a rule what it looks at; its specifications are of stored replies."""
 
-    def __init__(self, specs: Iterable[EvaluatorSpec]) -> None:
+    def __init__(self, specs: Iterable[EvaluatorSpec], opened: Opened) -> None:
         self._specs = {spec.name: spec for spec in specs}
-        self._solving: dict[str, tuple[Solving, Lives] | None] = {}
+        self._opened = opened
+        self._solving: dict[str, Solving | None] = {}
 
     def of(self, evaluator: str, payload: Payload, action: Action) -> Seen:
         """Give a sample and its trace, where the rule wants one; raises EvaluationError."""
@@ -42,16 +44,11 @@ class Looks:
         solving = self._solving_of(evaluator) if _names(action, _OF_A_TRACE) else None
         if solving is None:
             return sample, None
-        return sample, solving[0].trace(payload, sample, time.monotonic() + self._specs[evaluator].timeout)
+        return sample, solving.trace(payload, sample, time.monotonic() + self._specs[evaluator].timeout)
 
-    def close(self) -> None:
-        for solving, lives in filter(None, self._solving.values()):
-            lives.close()
-            solving.close()
-
-    def _solving_of(self, evaluator: str) -> tuple[Solving, Lives] | None:
+    def _solving_of(self, evaluator: str) -> Solving | None:
         if evaluator not in self._solving:
-            self._solving[evaluator] = _solving(self._specs[evaluator])
+            self._solving[evaluator] = _solving(self._specs[evaluator], self._opened)
         return self._solving[evaluator]
 
 
@@ -69,7 +66,7 @@ class Samples:
         self._planned = planned
         self._looks: Looks | None = None
         self._sandbox = sandbox
-        self._snippets: dict[str, HostedSnippets] = {}
+        self._opened = Opened()
 
     def of(self, rows: TaskRows, row: TaskRow, action: Action) -> Seen:
         """Give what a rule looks at; raises EvaluationError where there is no trace."""
@@ -81,20 +78,15 @@ class Samples:
             message = "its samples are not at hand: run the command of the run again"
             raise EvaluationError(FailureKind.REPORTED, message)
         payload = plan.unit(plan.layout.start(where) + row.place).payload
-        self._looks = self._looks or Looks(plan.specs)
+        self._looks = self._looks or Looks(plan.specs, self._opened)
         return self._looks.of(where.evaluator, payload, action)
 
     def snippets(self, task: str) -> HostedSnippets:
         """Give what runs the code of a task."""
-        if task not in self._snippets:
-            self._snippets[task] = open_snippets(self._sandbox, f"metrics of {task}")
-        return self._snippets[task]
+        return share_snippets(self._opened, self._sandbox, f"metrics of {task}")
 
     def close(self) -> None:
-        if self._looks:
-            self._looks.close()
-        for snippets in self._snippets.values():
-            close_snippets(snippets)
+        self._opened.close()
 
     @cached_property
     def _plan(self) -> Plan:
@@ -107,9 +99,8 @@ def _names(action: Action, fields: Iterable[str]) -> bool:
     return any(name in action.filter.expression for name in fields)
 
 
-def _solving(spec: EvaluatorSpec) -> tuple[Solving, Lives] | None:
+def _solving(spec: EvaluatorSpec, opened: Opened) -> Solving | None:
     target = defined_of(spec)
     if target is None or target.task.solver is None:
         return None
-    lives = Lives()
-    return Solving(target, target.task.solver, lives), lives
+    return Solving(target, target.task.solver, Lives(), opened)

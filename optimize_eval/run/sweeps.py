@@ -15,7 +15,7 @@ from optimize_eval.data.candidates import THE_TASK, Candidate, CandidatePath
 from optimize_eval.data.selection import parse_selection
 from optimize_eval.models.model_kinds import Tasks
 from optimize_eval.run.begin_or_resume import look_at
-from optimize_eval.run.calls import Finished, call, off_scale, reachable, summarise
+from optimize_eval.run.calls import Finished, call, live_for, off_scale, summarise
 from optimize_eval.run.defining import check_columns, check_definitions
 from optimize_eval.run.enclosing import level_of, ways_in
 from optimize_eval.run.examining import dated_in, examine, kept_in
@@ -280,12 +280,12 @@ def _recorded(axis: str, document: Manifest, manifest: Manifest, say: Say) -> li
 def carry_out(prepared: Prepared, host: Host, *, recheck: int | None = None) -> Finished:
     """Call what is owed, then so many scored calls again, and summarise what the journal has."""
     plan, handling = prepared.plan, prepared.handling
+    settings = handling.settings(plan)
     with (
-        reachable(plan) as connecting,
+        live_for(plan, settings, host) as live,
         opened(prepared.folder, plan, prepared.manifest, handling, host.say) as stored,
     ):
-        settings = handling.settings(plan)
-        called = call(plan, stored, settings, host, again=recheck, connecting=connecting)
+        called = call(plan, stored, settings, host, live, again=recheck)
         examine(stored, lambda: plan, host.say, sandbox=level_of(plan.specs))
         summary = summarise(stored).summary
     gates = prepared.demands.judge(stored, summary) if prepared.demands else ()

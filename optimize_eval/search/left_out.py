@@ -11,6 +11,7 @@ from typing import Any
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
+from optimize_eval.base.opened import Opened
 from optimize_eval.base.outcome import Outcome, Scored, Skipped
 from optimize_eval.run.plan import Unit
 from optimize_eval.run.samples import Looks, Seen, looks_at_rows
@@ -29,11 +30,11 @@ class _RuledTask:
 
 
 class LeftOut:
-    """Knows which rows rules leave out; close it."""
+    """Knows which rows rules leave out."""
 
-    def __init__(self, specs: Sequence[EvaluatorSpec]) -> None:
+    def __init__(self, specs: Sequence[EvaluatorSpec], opened: Opened) -> None:
         self._tasks = list(_ruled(specs))
-        self._looks = Looks(map(_stored, specs))
+        self._looks = Looks(map(_stored, specs), opened)
         self._known: dict[str, list[str]] = {}  # rules by the key of a task's first unit
 
     def applied(self, units: Sequence[Unit], outcomes: Outcomes) -> Outcomes:
@@ -45,9 +46,6 @@ class LeftOut:
                     _skipped(one, why) if index in task.keys else one for index, one in enumerate(outcomes)
                 )
         return outcomes
-
-    def close(self) -> None:
-        self._looks.close()
 
     def _rules(self, task: _RuledTask, units: Sequence[Unit], outcomes: Outcomes) -> list[str]:
         first = units[next(iter(task.keys))]

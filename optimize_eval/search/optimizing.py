@@ -18,15 +18,14 @@ from optimize_eval.base.errors import OptimizeEvalError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.outcome import Progress
 from optimize_eval.data.candidates import Candidate
-from optimize_eval.evaluators.kinds import connect, identify
+from optimize_eval.evaluators.kinds import identify
 from optimize_eval.findings.summary_shape import Summary
 from optimize_eval.programs.identity import Identity
-from optimize_eval.run.calls import Finished, call, reachable, summarise
+from optimize_eval.run.calls import Finished, call, live_for, summarise
 from optimize_eval.run.enclosing import level_of
 from optimize_eval.run.examining import examine
 from optimize_eval.run.host import Host, Say
 from optimize_eval.run.inputs import note_leaks_among
-from optimize_eval.run.live import Connecting
 from optimize_eval.run.opening import opened
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.prompting import writing_to
@@ -86,7 +85,6 @@ def sweep_finalists(
     folder: Path,
     handling: Handling,
     host: Host,
-    connecting: Connecting = connect,
     *,
     searched: SearchedRun,
 ) -> Finished:
@@ -94,17 +92,17 @@ def sweep_finalists(
     what = comparison.what.with_options(baseline=candidates[0].name)
     comparison = replace(comparison, candidates=tuple(candidates), what=what)
     prepared = prepare(comparison, handling, host.say, out=str(folder), searched=searched)
+    # a search may well begin with a candidate that fails on everything
+    settings = replace(handling.settings(prepared.plan), demands_each=False)
     with (
-        reachable(prepared.plan, connecting) as handing_over,
+        live_for(prepared.plan, settings, host) as live,
         opened(folder, prepared.plan, prepared.manifest, handling, _say_nothing) as stored,
     ):
         if not searched.get("steered_by"):
             note_finalists(stored, [candidate.name for candidate in candidates])
         _keep_tried(stored, handling.reuse)
         _plant(stored, prepared.plan, folder / EVALUATIONS)
-        # a search may well begin with a candidate that fails on everything
-        settings = replace(handling.settings(prepared.plan), demands_each=False)
-        called = call(prepared.plan, stored, settings, host, connecting=handing_over)
+        called = call(prepared.plan, stored, settings, host, live)
         examine(stored, lambda: prepared.plan, host.say, sandbox=level_of(prepared.plan.specs))
         summary = summarise(stored).summary
     return Finished(stored=stored, summary=summary, calls=(called,))
@@ -200,14 +198,14 @@ class Optimized:
     document: Mapping[str, Any]
 
 
-def optimize_task(task: SearchTask, host: Host, connecting: Connecting = connect) -> Optimized:
+def optimize_task(task: SearchTask, host: Host) -> Optimized:
     """Search, compare the best with the seed on all examples, and say what that shows."""
     check(task.plan)
     refuse_foreign(task.folder)
     task.note_leaks(host.say)
     meter = Meter(task.handling.caps)
-    outcome = _search(task, host, connecting, meter)
-    finished = _final(task, outcome, host, connecting)
+    outcome = _search(task, host, meter)
+    finished = _final(task, outcome, host)
     result = _result(task, outcome, finished)
     result_document = document(
         result,
@@ -225,7 +223,7 @@ def optimize_task(task: SearchTask, host: Host, connecting: Connecting = connect
     return Optimized(found=outcome, result=result, finished=finished, document=result_document)
 
 
-def _search(task: SearchTask, host: Host, connecting: Connecting, meter: Meter) -> SearchOutcome:
+def _search(task: SearchTask, host: Host, meter: Meter) -> SearchOutcome:
     examples: Examples = {
         (source.name, example.line): example
         for source in task.comparison.examples.sources
@@ -252,7 +250,6 @@ def _search(task: SearchTask, host: Host, connecting: Connecting, meter: Meter) 
                 path=task.folder / EVALUATIONS,
                 task_model=task.task_model,
                 model=task.model,
-                connecting=connecting,
                 watch=lambda calls, waiting: _show(progress, calls, waiting, watch),
             ) as scorer:
                 outcome = search(task.plan, scorer, state, task.limits, host.stop, meter)
@@ -286,7 +283,7 @@ def _show(progress: Progress, calls: int, waiting: str, watch: Callable[[Sequenc
     watch([progress])
 
 
-def _final(task: SearchTask, outcome: SearchOutcome, host: Host, connecting: Connecting) -> Finished | None:
+def _final(task: SearchTask, outcome: SearchOutcome, host: Host) -> Finished | None:
     """Sweep, unless there is nothing to compare, or the search was cut off."""
     if not outcome.nodes or outcome.why in {*FAILED, Why.INTERRUPTED, Why.COST}:
         return None
@@ -302,9 +299,7 @@ def _final(task: SearchTask, outcome: SearchOutcome, host: Host, connecting: Con
         reuse=[one for one in task.handling.reuse if one == AUTO or (Path(one) / MANIFEST).exists()],
     )
     searched = _searched(task.plan, outcome, task.seed_name)
-    return sweep_finalists(
-        task.comparison, candidates, task.folder, handling, host, connecting, searched=searched
-    )
+    return sweep_finalists(task.comparison, candidates, task.folder, handling, host, searched=searched)
 
 
 def _searched(plan: SearchPlan, outcome: SearchOutcome, seed: str) -> SearchedRun:

@@ -18,15 +18,16 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.opened import Opened
 from optimize_eval.base.outcome import Failed, Outcome, Scored
 from optimize_eval.base.protocol import Payload, validate_evaluator_payload
 from optimize_eval.data.example import Example
-from optimize_eval.evaluators.kinds import connect, is_served
-from optimize_eval.models.outputs import Outputs, close_outputs, open_outputs
+from optimize_eval.evaluators.kinds import is_served
+from optimize_eval.models.outputs import Outputs, outputs_at
 from optimize_eval.programs.identity import Identity
 from optimize_eval.run.engine import Lane, LocalEngine
 from optimize_eval.run.host import Stop
-from optimize_eval.run.live import Connecting, LiveEvaluators, crowded_out
+from optimize_eval.run.live import LiveEvaluators, crowded_out
 from optimize_eval.run.plan import Unit
 from optimize_eval.run.reuse import copy_outputs, replies_reused
 from optimize_eval.run.runner import Clock, Record, record_of
@@ -170,7 +171,6 @@ class LiveScorer:
         path: Path | None = None,
         task_model: str | None = None,
         model: Identity | None = None,
-        connecting: Connecting = connect,
         watch: Callable[[int, str], None] = lambda _calls, _waiting: None,
     ) -> None:
         self._specs = tuple(specs)
@@ -184,8 +184,8 @@ class LiveScorer:
         self._calls_model = model is not None
         self._outputs: Outputs | None = None
         self._watch = watch
-        self._live = LiveEvaluators(self._specs, stop, connecting, meter.caps)
-        self._left_out = _rules_of(self._specs)
+        self._live = LiveEvaluators(self._specs, stop, meter.caps)
+        self._left_out = _rules_of(self._specs, self._live.opened)
         self._engine = LocalEngine(slots, self._tick)
         self._clock = Clock()
         self._known: dict[str, Outcome | _Place] = {}
@@ -199,7 +199,7 @@ class LiveScorer:
         if self._path:
             self._journal = journal.Journal(self._path, self._read(self._path))
             if self._calls_model:
-                self._outputs = open_outputs(self._path.with_name(OUTPUTS))
+                self._outputs = outputs_at(self._path.with_name(OUTPUTS), self._live.opened)
         try:
             self._live.__enter__()
         except BaseException:
@@ -211,8 +211,6 @@ class LiveScorer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            if self._left_out:
-                self._left_out.close()
             self._live.__exit__(kind, error, trace)
         finally:
             self._close_journal()
@@ -362,17 +360,15 @@ class LiveScorer:
     def _close_journal(self) -> None:
         if self._journal:
             self._journal.close()
-        if self._outputs:
-            close_outputs(self._outputs)
 
 
-def _rules_of(specs: Sequence[EvaluatorSpec]) -> "LeftOut | None":
+def _rules_of(specs: Sequence[EvaluatorSpec], opened: Opened) -> "LeftOut | None":
     """Make the rules of tasks in YAML, if evaluators are scorers of tasks that have some."""
     if not any(target.task.actions for target in map(defined_of, specs) if target):
         return None
     from optimize_eval.search.left_out import LeftOut  # noqa: PLC0415  few searches have rules
 
-    return LeftOut(specs)
+    return LeftOut(specs, opened)
 
 
 def _sha256(data: bytes) -> str:

@@ -1,39 +1,28 @@
 """An optimization as options name it, made ready: examples split, the goal chosen, the budget checked.
 
-A function is given the candidate and the example, and returns a score, `(score, side_info)`, or what a
-program would answer; where it does not apply to the example, it raises Skipped. It is the same evaluator
-next time if its name and its code are.
-
 Commands and programs that call us both come through here; nothing is called yet.
 """
 
-import hashlib
-import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
 
-import orjson
-
-from optimize_eval.base.errors import EvaluationError, FailureKind, Skipped, UsageError
-from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
-from optimize_eval.base.protocol import Answered, Payload, ScoreRange, check_task_model, judge_answer
+from optimize_eval.base.protocol import check_task_model
 from optimize_eval.config.compared import ComparisonOptions, Leaks
 from optimize_eval.config.search import SearchOptions
 from optimize_eval.data.candidates import Candidate
 from optimize_eval.data.selection import parse_selection
 from optimize_eval.evaluators.addressed import check_headers
-from optimize_eval.evaluators.kinds import connect, identify, kind_of
-from optimize_eval.models.model_kinds import ModelSpec, program_of, prompted_of
-from optimize_eval.programs.codec import CommandLine, argv_of, call_singly
+from optimize_eval.evaluators.kinds import identify, kind_of
+from optimize_eval.models.model_kinds import ModelSpec, program_of
 from optimize_eval.run.defining import check_columns, check_definitions, unranked_among
 from optimize_eval.run.examining import rules_of
 from optimize_eval.run.host import Say
 from optimize_eval.run.inputs import Examples, load_splits
-from optimize_eval.run.live import Connecting
 from optimize_eval.run.prompting import Prompting
 from optimize_eval.run.settings import Handling, check_prices
 from optimize_eval.run.splits import check_labels, sighted
@@ -63,84 +52,6 @@ from optimize_eval.search.search_plan import (
     with_val,
 )
 from optimize_eval.search.searching import SearchLimits, check
-
-Function = Callable[..., Any]
-
-_MARK = "python function"
-
-
-class FunctionEvaluator:
-    """A function behind the methods of an evaluator."""
-
-    note = ""
-    capacity = Capacity()
-
-    def __init__(self, function: Function, score_range: ScoreRange) -> None:
-        self._function = function
-        self._score_range = score_range
-
-    def call(self, payload: Payload, _deadline: float) -> Answered:
-        example = () if payload.example is None else (orjson.loads(payload.example),)
-        try:
-            returned = self._function(payload.candidate, *example)
-        except Skipped as skipped:
-            returned = {**skipped.side_info, "skip": skipped.message}
-        except EvaluationError:
-            raise
-        except Exception as error:
-            message = f"{type(error).__name__}: {error}"
-            raise EvaluationError(FailureKind.REPORTED, message, hint="the function raised this") from error
-        return judge_answer(_answer(returned), self._score_range)
-
-    def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answered | EvaluationError]:
-        return call_singly(payloads, timeout, self.call)
-
-    def close(self) -> None:
-        """Nothing was started."""
-
-
-def function_spec(function: Function, defaults: EvaluatorSpec) -> EvaluatorSpec:
-    """Describe a function; its code is part of what it is."""
-    name = getattr(function, "__name__", type(function).__name__).strip("<>") or "function"
-    digest = hashlib.sha256(_source(function).encode()).hexdigest()
-    return replace(defaults, name=name, text=name, target=CommandLine(argv=(_MARK, name, digest)), retries=0)
-
-
-def is_function(spec: EvaluatorSpec) -> bool:
-    return argv_of(spec)[:1] == (_MARK,)
-
-
-def connecting(functions: Mapping[str, Function]) -> Connecting:
-    """Make live evaluators, functions by the names that their specifications have."""
-
-    def made(spec: EvaluatorSpec) -> Evaluator:
-        if is_function(spec):
-            return FunctionEvaluator(functions[spec.name], spec.score_range)
-        if replies := prompted_of(spec):
-            from optimize_eval.tasks.of_replies import PromptedEvaluator  # noqa: PLC0415  few searches have prompts
-
-            return PromptedEvaluator(spec, replies, made)
-        return connect(spec)
-
-    return made
-
-
-def _answer(returned: Any) -> dict[str, Any]:
-    match returned:
-        case Mapping():
-            return dict(returned)
-        case (score, Mapping() as side_info):
-            return {**side_info, "score": score}
-    return {"score": returned}
-
-
-def _source(function: Function) -> str:
-    try:
-        return inspect.getsource(function)
-    except (OSError, TypeError):  # of a class's instance, of C, or typed in
-        code = getattr(function, "__code__", None)
-        return repr((code.co_code, code.co_consts)) if code else repr(type(function))
-
 
 _OF_A_PROPOSAL = re.compile(r"p\d+")
 
@@ -307,8 +218,7 @@ def _refuse_missing(
     named = [*(("--proposer", one) for one in programs), *(("-e", one) for one in specs)]
     named += [("--model", one) for one in map(program_of, models) if one]
     for option, spec in named:
-        fault = "" if is_function(spec) else kind_of(spec).missing(spec)
-        if fault:
+        if fault := kind_of(spec).missing(spec):
             raise UsageError(
                 f"{option} {spec.text!r}: {fault}",
                 hint="nothing was called; fix it, then run the same command",

@@ -13,7 +13,6 @@ import os
 import re
 import sys
 import tempfile
-import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -30,6 +29,7 @@ from optimize_eval.base import shipped, strict_json
 from optimize_eval.base.errors import EvaluationError, FailureKind, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
+from optimize_eval.base.opened import Opened
 from optimize_eval.base.secrets import is_confidential_variable
 from optimize_eval.programs import exits, leftovers, one_shot, process
 from optimize_eval.programs.codec import CommandLine
@@ -420,28 +420,14 @@ class HostedSnippets:
         return _Process(Worker(child), first)
 
 
-def open_snippets(level: str = "", place: str = "") -> HostedSnippets:
-    """Take part in the processes that code runs in; close each opening.
+def share_snippets(opened: Opened, level: str = "", place: str = "") -> HostedSnippets:
+    """Take part in the processes that code runs in.
 
-    Without a sandbox that is all code of this process; else all that has the same place, such as a task.
+    Without a sandbox that is all code of a command; else all that has the same place, such as a task.
     """
     is_enclosed = level not in {"", NONE}
     key = (level, place) if is_enclosed else (NONE, "")
-    with _OPENING:
-        snippets, users = _OPEN[key] if key in _OPEN else (HostedSnippets(key[0]), 0)
-        _OPEN[key] = snippets, users + 1
-        return snippets
-
-
-def close_snippets(snippets: HostedSnippets) -> None:
-    """Give an opening back; the last one ends the processes."""
-    with _OPENING:
-        key = next(key for key, (other, _) in _OPEN.items() if other is snippets)
-        users = _OPEN.pop(key)[1]
-        if users > 1:
-            _OPEN[key] = snippets, users - 1
-            return
-    snippets.close()
+    return opened.share((HostedSnippets, *key), partial(HostedSnippets, key[0]))
 
 
 def _line_of(said: Mapping[str, Any], identity: str) -> bytes:
@@ -457,7 +443,3 @@ def _close_all(pools: tuple[Pool, ...], starter: Starter, pid: int) -> None:
         for pool in pools:
             pool.close()
         starter.close()
-
-
-_OPENING = threading.Lock()
-_OPEN: dict[tuple[str, str], tuple[HostedSnippets, int]] = {}  # by level and place; with users

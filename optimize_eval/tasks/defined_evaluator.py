@@ -2,16 +2,15 @@
 
 import math
 import os
-import threading
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec
 from optimize_eval.base.manners import Caps, GivenUp
+from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Answer, Answered, Payload, Skip
 from optimize_eval.base.spent import NOTHING
 from optimize_eval.models.judging.asking import Chat
@@ -19,7 +18,7 @@ from optimize_eval.models.model_kinds import ModelSpec, connect_model
 from optimize_eval.models.shared import SharedModel, shared_model
 from optimize_eval.models.under_test import ModelUnderTest
 from optimize_eval.programs.codec import call_singly
-from optimize_eval.tasks.code import close_snippets, open_snippets
+from optimize_eval.tasks.code import share_snippets
 from optimize_eval.tasks.defined import DefinedScorer, Sample
 from optimize_eval.tasks.definition import Solver
 from optimize_eval.tasks.lives import Lives
@@ -34,7 +33,7 @@ from optimize_eval.tasks.trace import Trace, Traces
 if TYPE_CHECKING:
     from optimize_eval.base.manners import Queue
 
-Connect = Callable[[EvaluatorSpec], Evaluator]
+Connect = Callable[[EvaluatorSpec, Opened], Evaluator]
 
 _ONE = ""  # the name of the scorer that does for all splits
 
@@ -42,18 +41,15 @@ _ONE = ""  # the name of the scorer that does for all splits
 class Scoring:
     """Scores samples with their traces; safe to call from several threads."""
 
-    def __init__(self, target: DefinedScorer, lives: Lives, connect: Connect) -> None:
+    def __init__(self, target: DefinedScorer, lives: Lives, connect: Connect, opened: Opened) -> None:
         self._target = target
         self._lives = lives
         self._connect = connect
-        self._snippets = open_snippets(target.sandbox, target.task.path)
-        self._scorers: dict[str, LiveScorer] = {}
-        with ExitStack() as live:
-            live.callback(close_snippets, self._snippets)
-            for split in target.samples if target.looks_at_all else (_ONE,):
-                self._scorers[split] = LiveScorer(target.scorer, self._tools(split))
-                live.callback(self._scorers[split].close)
-            self._live = live.pop_all()
+        self._opened = opened
+        self._snippets = share_snippets(opened, target.sandbox, target.task.path)
+        opened.share(hosted.Held, hosted.Held)
+        splits = target.samples if target.looks_at_all else (_ONE,)
+        self._scorers = {split: LiveScorer(target.scorer, self._tools(split)) for split in splits}
         self._places = {split: _places(samples) for split, samples in target.samples.items()}
 
     def score(
@@ -63,9 +59,6 @@ class Scoring:
             return self._scorers[_ONE].score(sample, trace, deadline)
         place = self._places[payload.split][payload.line]
         return self._scorers[payload.split].score(sample, trace, deadline, place=place)
-
-    def close(self) -> None:
-        self._live.close()
 
     def _tools(self, split: str) -> Tools:
         return Tools(
@@ -82,13 +75,13 @@ class Scoring:
         spec = self._target.keyed.get(key)
         if spec is None:
             raise EvaluationError(FailureKind.INTERNAL, f"no model is known for the key {key}")
-        return connect_model(spec)
+        return self._opened.keep(partial(connect_model, spec))
 
     def _evaluator(self, _keys: Keys) -> Evaluator:
         program = self._target.program
         if program is None:
             raise EvaluationError(FailureKind.INTERNAL, "the scorer does not call an evaluator")
-        return self._lives.scorer(self._target.scorer.key, lambda _key: self._connect(program))
+        return self._lives.scorer(self._target.scorer.key, lambda _key: self._connect(program, self._opened))
 
 
 def _places(samples: Sequence[Sample]) -> Mapping[int | None, int]:
@@ -99,25 +92,21 @@ def _samples(samples: Sequence[Sample]) -> Sequence[Mapping[str, Any]]:
     return [fields_of(sample.raw) for sample in samples]
 
 
-_Place = tuple[str, str, bool]
-_OPEN: dict[_Place, tuple[Traces, int]] = {}  # by outputs, solver and whether models are called; with users
-_OPENING = threading.Lock()
-
-
 class Solving:
     """Makes traces; safe to call from several threads."""
 
-    def __init__(self, target: DefinedScorer, solver: Solver, lives: Lives) -> None:
+    def __init__(self, target: DefinedScorer, solver: Solver, lives: Lives, opened: Opened) -> None:
         self._target = target
         self._solver = solver
         self._lives = lives
+        self._opened = opened
         self._specs = {**{_keyed(key): spec for key, spec in target.keyed.items()}, **_named(target)}
         for spec in target.models:
             self._model(spec.name)  # what is wrong with it is to be known before any call
-        self._place = _outputs(target), digest_of(solver), target.is_stored
-        self._traces = _open_traces(self._place, len(target.task.scorers))
-        self._snippets = open_snippets(target.sandbox, target.task.path)
-        hosted.hold()
+        known_as = (Traces, _outputs(target), digest_of(solver), target.is_stored)
+        self._traces = opened.share(known_as, partial(Traces, len(target.task.scorers)))
+        self._snippets = share_snippets(opened, target.sandbox, target.task.path)
+        opened.share(hosted.Held, hosted.Held)
 
     def trace(self, payload: Payload, sample: Mapping[str, Any], deadline: float) -> Trace:
         """Give a sample's trace, or raise EvaluationError of stage solver or model."""
@@ -136,11 +125,6 @@ class Solving:
     def capacity_of(self, name: str) -> Capacity:
         """Say what a model under test can take at the moment."""
         return Capacity(calls=self._model(name).capacity.calls) if name in self._specs else Capacity()
-
-    def close(self) -> None:
-        hosted.release()
-        close_snippets(self._snippets)
-        _close_traces(self._place)
 
     def _solved(self, payload: Payload, sample: Mapping[str, Any], deadline: float) -> Trace:
         return solve(
@@ -168,7 +152,7 @@ class Solving:
             raise EvaluationError(
                 FailureKind.INTERNAL, f"{name!r} is not among the models: {', '.join(self._specs)}"
             )
-        return shared_model(self._specs[name], is_stored=self._target.is_stored)
+        return shared_model(self._specs[name], self._opened, is_stored=self._target.is_stored)
 
 
 def _named(target: DefinedScorer) -> dict[str, ModelSpec]:
@@ -195,39 +179,15 @@ def _outputs(target: DefinedScorer) -> str:
     return next((os.path.realpath(spec.outputs) for spec in target.models), "")
 
 
-def _open_traces(place: _Place, scorers: int) -> Traces:
-    """Take part in the traces of a task; close each opening."""
-    with _OPENING:
-        traces, users = _OPEN.get(place) or (Traces(scorers), 0)
-        _OPEN[place] = traces, users + 1
-        return traces
-
-
-def _close_traces(place: _Place) -> None:
-    """Give an opening back; the last one forgets the traces."""
-    with _OPENING:
-        traces, users = _OPEN[place]
-        if users > 1:
-            _OPEN[place] = traces, users - 1
-        else:
-            del _OPEN[place]
-
-
 class DefinedEvaluator:
     """Calls models about a sample, as its task says, and scores what came of it."""
 
-    def __init__(self, spec: EvaluatorSpec, target: DefinedScorer, connect: Connect) -> None:
+    def __init__(self, spec: EvaluatorSpec, target: DefinedScorer, connect: Connect, opened: Opened) -> None:
         self._timeout = spec.timeout
         self._lives = Lives()
         solver = target.task.solver
-        with ExitStack() as live:
-            live.callback(self._lives.close)
-            self._solving = Solving(target, solver, self._lives) if solver else None
-            if self._solving:
-                live.callback(self._solving.close)
-            self._scoring = Scoring(target, self._lives, connect)
-            live.callback(self._scoring.close)
-            self._live = live.pop_all()
+        self._solving = Solving(target, solver, self._lives, opened) if solver else None
+        self._scoring = Scoring(target, self._lives, connect, opened)
 
     @property
     def note(self) -> str:
@@ -272,8 +232,7 @@ class DefinedEvaluator:
         self._lives.meter(caps)
 
     def close(self) -> None:
-        """End what it holds, once: a run that is stopped closes its evaluators more than once."""
-        self._live.close()
+        """Nothing of what it calls is its own."""
 
 
 def _answer(scored: Scored | Skip, trace: Trace | None) -> Answered:

@@ -9,26 +9,28 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec
 from optimize_eval.base.manners import Caps, GivenUp
+from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Answer, Answered, Payload, Skip
 from optimize_eval.base.spent import NOTHING, Spent
 from optimize_eval.models.model_kinds import WHAT_THERE_IS, ModelSpec, connect_model, tasks_of
 from optimize_eval.models.shared import SharedModel, shared_model
 from optimize_eval.models.under_test import ModelUnderTest, Output, Prompt, reply_facts
 from optimize_eval.tasks.dialects import TaskError, post_process
-from optimize_eval.tasks.lives import Lives, closing_if_failed
+from optimize_eval.tasks.lives import Lives
 from optimize_eval.tasks.of_replies import with_facts
 from optimize_eval.tasks.task_files import Task, read_record
 
 if TYPE_CHECKING:  # programs as models need no HTTP client
     from optimize_eval.base.manners import Queue
 
-Connect = Callable[[EvaluatorSpec], Evaluator]
+Connect = Callable[[EvaluatorSpec, Opened], Evaluator]
 
 _LEAST_SHARE = 0.1  # of a call's seconds: what is left to a metric, however long the model took
 
@@ -46,18 +48,18 @@ class _TaskCall(NamedTuple):
 class TaskEvaluator:
     """Calls a model about tasks, and metrics about what it replies."""
 
-    def __init__(self, spec: EvaluatorSpec, connect: Connect) -> None:
+    def __init__(self, spec: EvaluatorSpec, connect: Connect, opened: Opened) -> None:
         self._spec = spec
+        self._opened = opened
         self._task = tasks_of(spec)
         self._connect = connect
         self._specs = {scorer.name: scorer for scorer in self._task.scorers}
         self._models = {model.name: model for model in self._task.models}
         self._lives = Lives()
-        with closing_if_failed(self._lives):
-            for model in self._models:
-                self._model(model)  # what is wrong with it is to be known before any call
-            for metric in self._specs:
-                self._metric(metric)  # the same
+        for model in self._models:
+            self._model(model)  # what is wrong with it is to be known before any call
+        for metric in self._specs:
+            self._metric(metric)  # the same
 
     @property
     def note(self) -> str:
@@ -115,7 +117,7 @@ class TaskEvaluator:
         self._lives.meter(caps)
 
     def close(self) -> None:
-        self._lives.close()
+        """Nothing of what it calls is its own."""
 
     def _read(self, payload: Payload) -> _TaskCall:
         if payload.example is None:
@@ -228,7 +230,8 @@ class TaskEvaluator:
             )
         if self._models:
             return self._make_named(text)
-        return connect_model(ModelSpec(name=self._spec.name, text=text, how=self._spec))
+        model = ModelSpec(name=self._spec.name, text=text, how=self._spec)
+        return self._opened.keep(partial(connect_model, model))
 
     def _make_named(self, name: str) -> ModelUnderTest:
         """Make one of the models live, or take part in it where another evaluator has it live."""
@@ -237,8 +240,8 @@ class TaskEvaluator:
             raise EvaluationError(FailureKind.INTERNAL, f"{name!r} is not among the models: {there}")
         model = self._models[name].with_how(keep_stderr=self._spec.keep_stderr)
         if not model.outputs:
-            return connect_model(model)
-        return shared_model(model, is_stored=self._task.is_stored)
+            return self._opened.keep(partial(connect_model, model))
+        return shared_model(model, self._opened, is_stored=self._task.is_stored)
 
     def _make_metric(self, name: str) -> Evaluator:
         if name not in self._specs:
@@ -248,7 +251,7 @@ class TaskEvaluator:
                 f"{name} is not among the metrics that were planned: {there}",
                 hint="name a task file that uses it",
             )
-        return self._connect(self._specs[name])
+        return self._connect(self._specs[name], self._opened)
 
 
 def _of_model(error: EvaluationError, called: _TaskCall) -> EvaluationError:

@@ -1,8 +1,8 @@
-"""What an evaluator that calls models has live, models and who scores: made once, closed together."""
+"""What an evaluator that calls models has live: models, and who scores. Each is made once."""
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from optimize_eval.base.errors import EvaluationError, FailureKind
@@ -24,7 +24,6 @@ class Lives:
         self._models: dict[str, ModelUnderTest] = {}
         self._scorers: dict[str, Evaluator] = {}
         self._caps: Caps | None = None
-        self._is_closed = False
 
     def model(self, name: str, make: Callable[[str], ModelUnderTest]) -> ModelUnderTest:
         return self._models.get(name) or self._made(self._models, name, make)
@@ -64,20 +63,11 @@ class Lives:
         for live in self._all():
             _meter(live, caps)
 
-    def close(self) -> None:
-        with self._making:
-            self._is_closed = True
-        with ExitStack() as closing:  # the last to be added goes first, and all go where one fails
-            for live in reversed(self._all()):
-                closing.callback(live.close)
-
     def _all(self) -> tuple[ModelUnderTest | Evaluator, ...]:
         return *self._models.values(), *self._scorers.values()
 
     def _made(self, lives: dict[str, _Made], name: str, make: Callable[[str], _Made]) -> _Made:
         with self._making:
-            if self._is_closed:
-                raise EvaluationError(FailureKind.INTERNAL, "the evaluator was closed")
             if name not in lives:
                 lives[name] = live = make(name)
                 _meter(live, self._caps)
@@ -87,16 +77,6 @@ class Lives:
 def _meter(live: ModelUnderTest | Evaluator, caps: Caps | None) -> None:
     if caps and isinstance(live, Metered):
         live.meter(caps)
-
-
-@contextmanager
-def closing_if_failed(lives: Lives) -> Iterator[None]:
-    """Close what is live already where the rest cannot be made: nobody else could."""
-    try:
-        yield
-    except BaseException:
-        lives.close()
-        raise
 
 
 @contextmanager

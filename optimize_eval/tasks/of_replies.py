@@ -15,7 +15,6 @@ import re
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
@@ -26,6 +25,7 @@ from optimize_eval.base.errors import EvaluationError, FailureKind, UsageError
 from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec
 from optimize_eval.base.frozen import change
 from optimize_eval.base.manners import Caps, GivenUp
+from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Answer, Answered, Payload, Skip
 from optimize_eval.base.spent import NOTHING
 from optimize_eval.data.selection import value_at
@@ -34,7 +34,7 @@ from optimize_eval.models.shared import SharedModel, shared_model
 from optimize_eval.models.under_test import Output, Prompt, is_plain, joined, reply_facts
 from optimize_eval.programs.codec import call_singly
 from optimize_eval.tasks.dialects import FENCED, post_process
-from optimize_eval.tasks.lives import Lives, be_the_models, closing_if_failed
+from optimize_eval.tasks.lives import Lives, be_the_models
 from optimize_eval.tasks.prompt import fields_of, prompt_of
 from optimize_eval.tasks.templates import hosted
 from optimize_eval.tasks.templates.fault import FLAGS, TemplateFault, first_of
@@ -208,7 +208,7 @@ MEASURES: Mapping[str, Callable[[Output], dict[str, float]]] = {
 }
 
 
-Connect = Callable[[EvaluatorSpec], Evaluator]
+Connect = Callable[[EvaluatorSpec, Opened], Evaluator]
 
 _ID = "id"
 
@@ -216,24 +216,23 @@ _ID = "id"
 class PromptedEvaluator:
     """Calls models with prompts, and an evaluator about what they reply."""
 
-    def __init__(self, spec: EvaluatorSpec, target: Prompted, connect: Connect) -> None:
+    def __init__(self, spec: EvaluatorSpec, target: Prompted, connect: Connect, opened: Opened) -> None:
         self._timeout = spec.timeout
+        self._opened = opened
         self._target = target
         self._extract = extraction_of(target.extract)
         self._shows = getattr(target.scorer.target, "shows_prompt", False)  # a judge alone can say so
         self._specs = {model.name: model for model in target.models}
         self._lives = Lives()
         scorer, measure = replace(target.scorer, keep_stderr=spec.keep_stderr), target.scorer.target
-        self._held = ExitStack()
-        with closing_if_failed(self._lives):
-            self._score = (
-                ReplyMeasure(measure).of_payload
-                if isinstance(measure, Measure)
-                else partial(self._scored, self._lives.scorer(spec.name, lambda _name: connect(scorer)))
-            )
-            for name in self._specs:
-                self._model(name)  # what is wrong with it is to be known before any call
-        self._held.enter_context(hosted.held())
+        self._score = (
+            ReplyMeasure(measure).of_payload
+            if isinstance(measure, Measure)
+            else partial(self._scored, self._lives.scorer(spec.name, lambda _name: connect(scorer, opened)))
+        )
+        for name in self._specs:
+            self._model(name)  # what is wrong with it is to be known before any call
+        opened.share(hosted.Held, hosted.Held)
 
     @property
     def note(self) -> str:
@@ -294,10 +293,7 @@ class PromptedEvaluator:
         self._lives.meter(caps)
 
     def close(self) -> None:
-        try:
-            self._lives.close()
-        finally:
-            self._held.close()
+        """Nothing of what it calls is its own."""
 
     def _scored(self, scorer: Evaluator, payload: Payload, output: Output) -> Answered:
         question = change(payload, candidate=self._extract(output.text))
@@ -313,7 +309,7 @@ class PromptedEvaluator:
             raise EvaluationError(
                 FailureKind.INTERNAL, f"{name!r} is not among the models: {', '.join(self._specs)}"
             )
-        return shared_model(self._specs[name], is_stored=self._target.is_stored)
+        return shared_model(self._specs[name], self._opened, is_stored=self._target.is_stored)
 
 
 def with_facts(answer: Answered, facts: Mapping[str, Any]) -> Answered:

@@ -41,7 +41,6 @@ from optimize_eval.tasks.scorer_parts import (
     scored_by_code,
     unusable,
 )
-from optimize_eval.tasks.templates import hosted
 from optimize_eval.tasks.trace import Trace
 
 _SCORES_FUNCTION = "compute_scores"
@@ -279,13 +278,12 @@ _KINDS: Mapping[type, Callable[[Any, Tools], Callable[[Case, float], Scored | Sk
 
 
 class LiveScorer:
-    """Scores samples; safe to call from several threads. Its tools are not its own to close."""
+    """Scores samples; safe to call from several threads. Its tools are not its own."""
 
     def __init__(self, scorer: definition.Scorer, tools: Tools) -> None:
         self.key = scorer.key
         with failing(self.key):
             self._score = _KINDS[type(scorer.how)](scorer.how, tools)
-        hosted.hold()
 
     def score(
         self, sample: Mapping[str, Any], trace: Trace | None, deadline: float, *, place: int | None = None
@@ -296,6 +294,3 @@ class LiveScorer:
         """
         with failing(self.key):
             return self._score(case_of(sample, trace, place), deadline)
-
-    def close(self) -> None:
-        hosted.release()

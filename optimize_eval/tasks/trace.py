@@ -221,6 +221,9 @@ class Traces:
     def __len__(self) -> int:
         return len(self._kept)
 
+    def close(self) -> None:
+        """Nothing was started."""
+
     def of(self, key: Hashable, make: Callable[[], Trace]) -> Trace:
         """Give a trace, made by whoever wants it first; a failure is shared, too."""
         with self._lock:

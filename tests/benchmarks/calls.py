@@ -5,6 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Payload
 from optimize_eval.evaluators.kinds import connect, parse_evaluator
 
@@ -13,7 +14,7 @@ PAYLOAD = Payload(candidate="x", example=b'{"input": "x"}')
 
 def live(text: str) -> Evaluator:
     """Connect an evaluator and ask it twice, so that it has declared and started what it will."""
-    evaluator = connect(parse_evaluator(text, EvaluatorSpec(workers=2)))
+    evaluator = connect(parse_evaluator(text, EvaluatorSpec(workers=2)), Opened())
     ask(evaluator, 2)
     return evaluator
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.opened import Opened
 from optimize_eval.evaluators.kinds import connect, parse_evaluator
 from optimize_eval.models.judging.rubric import JudgeSpec
 from tests.benchmarks.calls import ask
@@ -28,7 +29,7 @@ def calls_against_ideal() -> Row:
     """Ask 200 times, in 7 waves at best; the first of the rounds opens the connections."""
     with _server() as base:
         spec = EvaluatorSpec(target=JudgeSpec(objective="It is short.", api_base=base))
-        evaluator = connect(parse_evaluator(_JUDGE, spec))
+        evaluator = connect(parse_evaluator(_JUDGE, spec), Opened())
         seconds = median_of(lambda: wall(lambda: _ask_all(evaluator)))
         evaluator.close()
     what = f"judge of {_WAIT * 1000:g} ms, {_CALLS} calls, {_SLOTS} slots: wall against ideal"

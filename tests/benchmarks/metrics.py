@@ -8,6 +8,7 @@ from pathlib import Path
 from statistics import median
 
 from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Payload
 from optimize_eval.evaluators.kinds import connect, parse_evaluator
 from tests.benchmarks.measure import Row, children_cpu, median_of, wall
@@ -34,7 +35,9 @@ def f1_cpu() -> Row:
 
 def sandbox_wall() -> Row:
     """Ask one by one, each in a new sandbox, and between them start a bare interpreter."""
-    evaluator = connect(parse_evaluator("@code_exec@io_pairs --sandbox strict", EvaluatorSpec(workers=1)))
+    evaluator = connect(
+        parse_evaluator("@code_exec@io_pairs --sandbox strict", EvaluatorSpec(workers=1)), Opened()
+    )
     payload = Payload(candidate=_PROGRAM, example=b'{"io_pairs": [[1, 2], [3, 6]]}')
     bare = [str(Path(sys.executable).resolve()), "-I", "-S", "-c", "pass"]
 
@@ -54,7 +57,7 @@ def sandbox_wall() -> Row:
 
 
 def _ask_all() -> None:
-    evaluator = connect(parse_evaluator("@f1", EvaluatorSpec(workers=1)))
+    evaluator = connect(parse_evaluator("@f1", EvaluatorSpec(workers=1)), Opened())
     examples = (json.dumps({"id": number, "targets": _TARGETS}).encode() for number in range(UNITS))
     for example in examples:
         evaluator.call(Payload(candidate=_CANDIDATE, example=example), time.monotonic() + 30)

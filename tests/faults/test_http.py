@@ -15,6 +15,7 @@ import pytest
 
 from optimize_eval import EvaluationError, UsageError, http_evaluator
 from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Answer, Payload
 from optimize_eval.evaluators.kinds import connect, parse_evaluator
 from tests.faults.servers import ENCODINGS, Server, served
@@ -351,7 +352,7 @@ def test_a_dripping_server_ends_at_the_deadline(server: Server) -> None:
 
 
 def test_a_connection_on_which_an_answer_is_late_is_not_used_again(server: Server) -> None:
-    live = connect(parse_evaluator(f"{server.url}/silent-once", EvaluatorSpec()))
+    live = connect(parse_evaluator(f"{server.url}/silent-once", EvaluatorSpec()), Opened())
     with pytest.raises(EvaluationError, match="no answer within"):
         live.call(Payload(candidate="x"), time.monotonic() + 0.1)
     answer = live.call(Payload(candidate="x"), time.monotonic() + 20)

@@ -14,6 +14,7 @@ import pytest
 
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Answer, Answered, Payload
 from optimize_eval.evaluators.kinds import connect, parse_evaluator
 from optimize_eval.programs.codec import CommandLine
@@ -32,7 +33,7 @@ def evaluator(
     program: str, *, persistent: bool | None = None, workers: int = 2, timeout: float = 30
 ) -> Evaluator:
     defaults = EvaluatorSpec(persistent=persistent, workers=workers, timeout=timeout)
-    return connect(parse_evaluator(f"{PROGRAMS}/{program}", defaults))
+    return connect(parse_evaluator(f"{PROGRAMS}/{program}", defaults), Opened())
 
 
 def ask(asked: Evaluator, number: int, timeout: float = 30) -> Said:
@@ -256,11 +257,12 @@ def test_batches_after_a_fork_are_not_asked_of_the_parents_worker() -> None:
     code = (
         "import os, time\n"
         "from optimize_eval.evaluators.kinds import connect\n"
+        "from optimize_eval.base.opened import Opened\n"
         "from optimize_eval.base.protocol import Payload\n"
         "from optimize_eval.base.evaluator import EvaluatorSpec\n"
         "from optimize_eval.programs.codec import CommandLine\n"
         f"argv = ('{PROGRAMS}/worker_batch.pl', 'persistent', 'good')\n"
-        "evaluator = connect(EvaluatorSpec(name='b', target=CommandLine(argv=argv), workers=1))\n"
+        "evaluator = connect(EvaluatorSpec(name='b', target=CommandLine(argv=argv), workers=1), Opened())\n"
         "ask = lambda n: Payload(candidate='x', example=b'{\"number\": %d}' % n)\n"
         "evaluator.call(ask(1), time.monotonic() + 30); evaluator.call_many([ask(1), ask(2)], 30)\n"
         "child = os.fork()\n"
@@ -328,7 +330,8 @@ def kept_alive(
         "    print(json.dumps(a), flush=True)\n"
     )
     return connect(
-        EvaluatorSpec(name="few-lines", target=CommandLine(argv=(sys.executable, "-c", code)), **options)
+        EvaluatorSpec(name="few-lines", target=CommandLine(argv=(sys.executable, "-c", code)), **options),
+        Opened(),
     )
 
 

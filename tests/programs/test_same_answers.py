@@ -9,6 +9,7 @@ import pytest
 from optimize_eval.base import shipped
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Answered, Payload, Skip
 from optimize_eval.data.datasets import load_examples
 from optimize_eval.evaluators.kinds import connect, parse_evaluator
@@ -41,7 +42,7 @@ def outcome(result: Answered | EvaluationError) -> object:
 
 
 def outcomes(spec: EvaluatorSpec, *, slots: int) -> list[object]:
-    evaluator = connect(spec)
+    evaluator = connect(spec, Opened())
 
     def ask(payload: Payload) -> object:
         try:

@@ -16,6 +16,7 @@ from optimize_eval.run.begin_or_resume import open_run
 from optimize_eval.run.bench import bench_plan
 from optimize_eval.run.bench_files import chosen, load_task_files
 from optimize_eval.run.host import Stop
+from optimize_eval.run.live import LiveEvaluators
 from optimize_eval.run.plan import Plan, manifest_of
 from optimize_eval.run.prompting import identified, model_specs, with_outputs_in
 from optimize_eval.run.runner import Runner, SessionEnd, Settings
@@ -128,8 +129,9 @@ def carried_out(folder: Path, plan: Plan) -> tuple[SessionEnd, StoredRun]:
     (folder / "r").mkdir(exist_ok=True)
     manifest = manifest_of(plan, {}, {}, kind=BENCH)
     stored = open_run(folder / "r", plan, manifest, fresh=False)
-    runner = Runner(plan, stored.ledger, Settings(slots=8), stop=Stop(), watch=lambda _progress: None)
-    return runner.run(folder / "r" / JOURNAL), open_stored(folder / "r")
+    with LiveEvaluators(plan.specs, stop := Stop()) as live:
+        runner = Runner(plan, stored.ledger, Settings(slots=8), live, stop=stop, watch=lambda _progress: None)
+        return runner.run(folder / "r" / JOURNAL), open_stored(folder / "r")
 
 
 def test_several_scorers_of_a_task_share_each_reply_and_the_first_is_the_boards(

@@ -2,11 +2,12 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.opened import Opened
 from optimize_eval.evaluators.kinds import connect, parse_evaluator
 from optimize_eval.models.judging.asking import Chat
 from optimize_eval.models.model_kinds import ModelSpec, connect_model
@@ -14,6 +15,7 @@ from optimize_eval.tasks.code import Snippets
 from optimize_eval.tasks.definition import How, Scorer
 from optimize_eval.tasks.scorer_parts import Scored, Tools, chat_of
 from optimize_eval.tasks.scorers import LiveScorer
+from optimize_eval.tasks.templates import hosted
 from optimize_eval.tasks.trace import CALL, MESSAGE, Trace
 
 _DEFAULTS = EvaluatorSpec(timeout=10, workers=1)
@@ -34,15 +36,15 @@ def tools(
     models: str = "", samples: Sequence[Mapping[str, Any]] = (), snippets: Snippets | None = None
 ) -> Iterator[Tools]:
     """Make tools; `models` is the base of the server that has all models but programs."""
-    with ExitStack() as open_:
+    with Opened() as opened:
 
         def evaluator(keys: Mapping[str, Any]) -> Evaluator:
             spec = parse_evaluator(keys.get("use") or keys["command"], _DEFAULTS)
-            return open_.enter_context(closing(connect(spec)))
+            return connect(spec, opened)
 
         def model(key: str) -> Chat:
             text = key if ":" in key else f"openai/{key}@{models}"
-            return chat_of(open_.enter_context(closing(connect_model(ModelSpec(text=text, how=_DEFAULTS)))))
+            return chat_of(opened.keep(lambda: connect_model(ModelSpec(text=text, how=_DEFAULTS))))
 
         code = snippets or _NoCode()
         yield Tools(model=model, evaluator=evaluator, snippets=code, samples=lambda: samples)
@@ -50,8 +52,8 @@ def tools(
 
 @contextmanager
 def live(how: How, **given: Any) -> Iterator[LiveScorer]:
-    with tools(**given) as made, closing(LiveScorer(Scorer(key="s", type="any", how=how), made)) as scorer:
-        yield scorer
+    with tools(**given) as made, hosted.held():
+        yield LiveScorer(Scorer(key="s", type="any", how=how), made)
 
 
 def trace(reply: str = "", *calls: Mapping[str, Any], question: str = "?") -> Trace:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.opened import Opened
 from optimize_eval.models.model_kinds import ModelSpec
 from optimize_eval.models.shared import shared_model
 from optimize_eval.models.under_test import Output, Prompt
@@ -38,12 +39,9 @@ def shared_models(texts: Mapping[str | None, str], outputs: object, **task: Any)
         key: ModelSpec(text=text, how=EvaluatorSpec(timeout=30), outputs=str(outputs), **task)
         for key, text in texts.items()
     }
-    live = {key: shared_model(spec) for key, spec in specs.items()}
-    try:
+    with Opened() as opened:
+        live = {key: shared_model(spec, opened) for key, spec in specs.items()}
         yield SharedModels(live.__getitem__)
-    finally:
-        for model in live.values():
-            model.close()
 
 
 def solved(

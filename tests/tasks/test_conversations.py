@@ -14,7 +14,7 @@ from optimize_eval.base.manners import Manners
 from optimize_eval.models.chat import ChatSpec
 from optimize_eval.models.live import Model
 from optimize_eval.models.model_kinds import ModelSpec, connect_model
-from optimize_eval.models.outputs import close_outputs, key_of, open_outputs
+from optimize_eval.models.outputs import Outputs, key_of
 from optimize_eval.models.program_model import encode_prompt, encode_prompts, parse_output
 from optimize_eval.models.under_test import Output, Prompt, prompt_of_messages
 from tests.fake_model import StartModel
@@ -124,11 +124,11 @@ def test_anthropics_own_way_has_tools_in_its_own_form(
 
 
 def test_a_reply_with_calls_of_tools_is_read_back_as_it_was(tmp_path: Path) -> None:
-    outputs = open_outputs(tmp_path / "outputs.jsonl")
+    outputs = Outputs(tmp_path / "outputs.jsonl")
     output = Output(text="", tool_calls=CALLS, completion={"id": "r1"})
     outputs.keep(b"k" * 32, "m", prompt(USER), output)
     found = outputs.find(b"k" * 32)
-    close_outputs(outputs)
+    outputs.close()
     assert found == output
 
 

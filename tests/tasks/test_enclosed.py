@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from optimize_eval.base.errors import EvaluationError, FailureKind, UsageError
+from optimize_eval.base.opened import Opened
 from optimize_eval.programs.leftovers import is_readable
-from optimize_eval.tasks.code import HostedSnippets, Starter, close_snippets, enclosed, open_snippets
+from optimize_eval.tasks.code import HostedSnippets, Starter, enclosed, share_snippets
 from tests.shipped.escapes import FILES, KERNEL, NETWORK, SIGNALS
 from tests.shipped.worlds import World, a_world
 from tests.tools import need, need_kernel
@@ -52,13 +53,18 @@ def f(x):
 
 
 @pytest.fixture(scope="module")
-def snippets() -> Iterator[HostedSnippets]:
+def opened() -> Iterator[Opened]:
+    with Opened() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def snippets(opened: Opened) -> HostedSnippets:
     """Start processes for all tests, which none of them may end: another one would be left over."""
-    hosted = open_snippets(STRICT, "tests")
+    hosted = share_snippets(opened, STRICT, "tests")
     assert call(hosted, "def f(): return 1") == 1
     hosted.call("def f(): return 1", "f", {}, time.monotonic() + 20, ask=dict)
-    yield hosted
-    close_snippets(hosted)
+    return hosted
 
 
 @pytest.fixture
@@ -238,17 +244,15 @@ def test_threads_that_end_end_no_process_that_others_use(own: HostedSnippets) ->
             assert pool.submit(call, own, code).result() == number
 
 
-def test_code_of_different_tasks_is_in_no_process_with_another(snippets: HostedSnippets) -> None:
-    other = open_snippets(STRICT, "another task")
-    again = open_snippets(STRICT, "tests")
-    try:
-        assert again is snippets
+def test_code_of_different_tasks_is_in_no_process_with_another(
+    opened: Opened, snippets: HostedSnippets
+) -> None:
+    other = share_snippets(opened, STRICT, "another task")
+    assert share_snippets(opened, STRICT, "tests") is snippets
+    with closing(other):
         call(snippets, "import json\ndef f(): json.changed = 1")
         seen = "import json\ndef f(): return hasattr(json, 'changed')"
         assert [call(snippets, seen), call(other, seen)] == [True, False]
-    finally:
-        close_snippets(other)
-        close_snippets(again)
 
 
 def test_where_promises_cannot_be_kept_strict_is_refused_and_best_effort_names_them(tmp_path: Path) -> None:

@@ -4,14 +4,16 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import orjson
 import pytest
 
 from optimize_eval.base.errors import CannotGoOn, EvaluationError, UsageError
+from optimize_eval.base.opened import Opened
 from optimize_eval.models.model_kinds import ModelSpec, connect_model
-from optimize_eval.models.outputs import Outputs, close_outputs, key_of, open_outputs
+from optimize_eval.models.outputs import Outputs, key_of, outputs_at
 from optimize_eval.models.under_test import Output, Prompt
 from optimize_eval.store.journal import Damaged, seal
 
@@ -100,21 +102,21 @@ def test_a_line_that_was_changed_is_refused_by_its_number(tmp_path: Path, line: 
     lines[line - 1] = lines[line - 1].replace(b"a", b"b").replace(b"p", b"q")
     path.write_bytes(b"".join(lines))
     with pytest.raises(Damaged, match=rf"outputs\.jsonl:{line}: "):
-        Outputs(path)
+        found(path, [b"any"])
 
 
 def test_files_of_others_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "outputs.jsonl"
     path.write_text('{"id": "a", "output": "4"}\n')
     with pytest.raises(CannotGoOn):
-        Outputs(path)
+        found(path, [b"any"])
     path.write_bytes(seal({"schema": "optimize-eval.outputs.v9"}))
     with pytest.raises(CannotGoOn, match=r"jsonl:1: its schema is 'optimize-eval\.outputs\.v9'"):
-        Outputs(path)
+        found(path, [b"any"])
     path.unlink()
     path.mkdir()
     with pytest.raises(CannotGoOn, match="cannot be read"):
-        Outputs(path)
+        found(path, [b"any"])
 
 
 def test_a_file_that_changes_while_it_is_in_use_is_noticed(tmp_path: Path) -> None:
@@ -129,13 +131,11 @@ def test_a_file_that_changes_while_it_is_in_use_is_noticed(tmp_path: Path) -> No
 
 def test_many_threads_and_two_users_share_a_file(tmp_path: Path) -> None:
     path = tmp_path / "outputs.jsonl"
-    first, second = open_outputs(path), open_outputs(tmp_path / "." / "outputs.jsonl")
-    assert first is second
-    with ThreadPoolExecutor(8) as threads:
-        keys = list(threads.map(lambda number: keep((first, second)[number % 2], number), range(200)))
-    close_outputs(first)
-    assert second.find(keys[0]) is not None
-    close_outputs(second)
+    with Opened() as opened:
+        outputs = outputs_at(path, opened)
+        assert outputs_at(tmp_path / "." / "outputs.jsonl", opened) is outputs
+        with ThreadPoolExecutor(8) as threads:
+            keys = list(threads.map(partial(keep, outputs), range(200)))
     assert found(path, keys) == [f"said {number}" for number in range(200)]
 
 

@@ -19,6 +19,7 @@ from optimize_eval.tasks.definition import RagChecker, Scorer
 from optimize_eval.tasks.rag import SCORES
 from optimize_eval.tasks.scorer_parts import Scored, Tools
 from optimize_eval.tasks.scorers import LiveScorer
+from optimize_eval.tasks.templates import hosted
 from optimize_eval.tasks.trace import MESSAGE, Trace
 from tests.fake_model import StartModel
 from tests.tasks.made_scorers import live, scored
@@ -69,9 +70,8 @@ def checking(judge: Judge, *scores: str, **how: Any) -> Iterator[LiveScorer]:
         raise AssertionError
 
     tools = Tools(model=lambda _key: judge, evaluator=nothing, snippets=nothing, samples=nothing)  # type: ignore[arg-type]
-    scorer = LiveScorer(Scorer(key="rag", type="rag_checker", how=checker), tools)
-    yield scorer
-    scorer.close()
+    with hosted.held():
+        yield LiveScorer(Scorer(key="rag", type="rag_checker", how=checker), tools)
 
 
 def said(reply: str = REPLY, *passages: str) -> Trace:

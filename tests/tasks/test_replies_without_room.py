@@ -8,6 +8,7 @@ import pytest
 
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec
+from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Answer, Answered, Payload
 from optimize_eval.models.model_kinds import ModelSpec, Prompted, Tasks
 from optimize_eval.programs.codec import call_singly
@@ -24,7 +25,6 @@ from optimize_eval.tasks.definition import (
 )
 from optimize_eval.tasks.evaluator_of_tasks import TaskEvaluator
 from optimize_eval.tasks.of_replies import PromptedEvaluator
-from optimize_eval.tasks.templates import hosted
 from tests.fake_model import StartModel
 
 
@@ -52,19 +52,19 @@ class _Crowded:
         pass
 
 
-def prompted(model: ModelSpec) -> Evaluator:
+def prompted(model: ModelSpec, opened: Opened) -> Evaluator:
     target = Prompted(scorer=EvaluatorSpec(name="e"), models=(model,))
-    return PromptedEvaluator(EvaluatorSpec(name="e", target=target), target, _crowded())
+    return PromptedEvaluator(EvaluatorSpec(name="e", target=target), target, _crowded, opened)
 
 
-def of_task(model: ModelSpec) -> Evaluator:
+def of_task(model: ModelSpec, opened: Opened) -> Evaluator:
     target = Tasks(
         models=(model,), metrics=(EvaluatorSpec(name="@exact_match"),), scorer=EvaluatorSpec(name="e")
     )
-    return TaskEvaluator(EvaluatorSpec(name="e", target=target), _crowded())
+    return TaskEvaluator(EvaluatorSpec(name="e", target=target), _crowded, opened)
 
 
-def defined(model: ModelSpec) -> Evaluator:
+def defined(model: ModelSpec, opened: Opened) -> Evaluator:
     solver = SingleTurn(builder=ChatCompletion(messages=[Said(role="user", content="{{ sample.id }}")]))
     scorer = Scorer(key="s", type="program", how=Program(keys={}))
     task = TaskDefinition(
@@ -77,42 +77,27 @@ def defined(model: ModelSpec) -> Evaluator:
         scorers=[scorer],
     )
     target = DefinedScorer(task=task, scorer=scorer, program=EvaluatorSpec(name="e"), models=(model,))
-    return DefinedEvaluator(EvaluatorSpec(name="t.s", target=target), target, _crowded())
+    return DefinedEvaluator(EvaluatorSpec(name="t.s", target=target), target, _crowded, opened)
 
 
-def _crowded() -> Callable[[EvaluatorSpec], Evaluator]:
-    return lambda _spec: _Crowded()
+def _crowded(_spec: EvaluatorSpec, _opened: Opened) -> Evaluator:
+    return _Crowded()
 
 
 @pytest.mark.parametrize("made", [prompted, of_task, defined])
 def test_the_next_call_says_what_the_reply_took(
-    tmp_path: Path, fake_model: StartModel, made: Callable[[ModelSpec], Evaluator]
+    tmp_path: Path, fake_model: StartModel, made: Callable[[ModelSpec, Opened], Evaluator]
 ) -> None:
     served = fake_model([{"text": "1", "usage": {"prompt_tokens": 7, "completion_tokens": 2}}])
-    outputs = str(tmp_path / "outputs.jsonl")
-    evaluator = made(ModelSpec(name="m", text=f"openai/m@{served.base}", outputs=outputs))
+    model = ModelSpec(name="m", text=f"openai/m@{served.base}", outputs=str(tmp_path / "outputs.jsonl"))
     example = b'{"id": "a", "prompt": "How many?", "targets": ["1"], "metric": "exact_match"}'
     payload = Payload(candidate="How many?", example=example, line=1, task_model="m")
     later = time.monotonic() + 60
-    try:
+    with Opened() as opened:
+        evaluator = made(model, opened)
         with pytest.raises(EvaluationError) as crowded:
             evaluator.call(payload, later)
         assert crowded.value.spent.usages == ()
         tokens = [evaluator.call(payload, later).spent.usages for _ in range(2)]
-    finally:
-        evaluator.close()
     assert [[one.prompt_tokens for one in usages] for usages in tokens] == [[7], []]
     assert len(served.bodies()) == 1
-
-
-@pytest.mark.parametrize("made", [prompted, of_task, defined])
-def test_who_is_closed_twice_as_at_a_forced_end_takes_nothing_from_others(
-    tmp_path: Path, made: Callable[[ModelSpec], Evaluator]
-) -> None:
-    model = ModelSpec(name="m", text="toy", outputs=str(tmp_path / "outputs.jsonl"))
-    other, twice = (made(model) for _ in range(2))
-    holders = hosted._holders  # noqa: SLF001
-    twice.close()
-    twice.close()
-    assert holders - hosted._holders <= 2  # noqa: SLF001
-    other.close()

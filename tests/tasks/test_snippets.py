@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from optimize_eval.base.errors import EvaluationError, FailureKind
-from optimize_eval.tasks.code import HostedSnippets, close_snippets, open_snippets
+from optimize_eval.tasks.code import HostedSnippets
 
 CONVERSATION = {
     "items": [
@@ -27,11 +27,11 @@ CONVERSATION = {
 @pytest.fixture(scope="module")
 def snippets() -> Iterator[HostedSnippets]:
     """Start processes for all tests, which none of them may end: another one would be left over."""
-    hosted = open_snippets()
+    hosted = HostedSnippets()
     call(hosted, "def f(): return 1")
     hosted.call("def f(): return 1", "f", {}, time.monotonic() + 20, ask=dict)
     yield hosted
-    close_snippets(hosted)
+    hosted.close()
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ import pytest
 
 from optimize_eval.base.errors import EvaluationError, UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Answer, Answered, Payload
 from optimize_eval.evaluators.kinds import connect, identify, parse_evaluator
 from optimize_eval.evaluators.task_kind import scorer_spec, stored_spec
@@ -56,11 +57,8 @@ def written(spec: EvaluatorSpec, outputs: str) -> EvaluatorSpec:
 
 @contextmanager
 def live(spec: EvaluatorSpec) -> Iterator[Evaluator]:
-    evaluator = connect(spec)
-    try:
-        yield evaluator
-    finally:
-        evaluator.close()
+    with Opened() as opened:
+        yield connect(spec, opened)
 
 
 def ask(evaluator: Evaluator, example: bytes, candidate: str = "", **more: Any) -> Answer:
@@ -186,7 +184,8 @@ def _told(one: Answered | EvaluationError) -> object:
 def test_an_output_that_is_stored_is_not_asked_for_again(tmp_path: Path) -> None:
     seen, outputs = tmp_path / "seen", str(tmp_path / "outputs.jsonl")
     spec = written(spec_of(f"{MODEL} counts {seen}"), outputs)
-    with live(spec) as evaluator, live(replace(spec, name="other")) as other:
+    with Opened() as opened:
+        evaluator, other = connect(spec, opened), connect(replace(spec, name="other"), opened)
         first = ask(evaluator, record("say a", "a"))
         again = ask(other, record("say a", "b"))  # another target, the same output
         assert (again.score, again.output) == (0.0, first.output)
@@ -247,7 +246,7 @@ def test_a_wrong_model_is_told_before_anything_is_asked(tmp_path: Path) -> None:
         with pytest.raises(UsageError):
             spec_of(text)
     with pytest.raises(UsageError, match="no such file"):
-        connect(spec_of(f"replay:{tmp_path / 'none.jsonl'}"))
+        connect(spec_of(f"replay:{tmp_path / 'none.jsonl'}"), Opened())
 
 
 def test_names_and_identities_of_models(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import typer
 from optimize_eval.base import endings
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec, Waits, queues_of
+from optimize_eval.base.opened import Opened
 from optimize_eval.base.outcome import Failed, Outcome
 from optimize_eval.base.protocol import Payload, check_task_model
 from optimize_eval.cli import output
@@ -102,12 +103,10 @@ def _example_bytes(text: str) -> bytes:
 
 
 def _call(spec: EvaluatorSpec, payload: Payload) -> Outcome:
-    evaluator = connect(spec)
-    try:
+    with Opened() as opened:
+        evaluator = connect(spec, opened)
         with _telling_who_waits(evaluator):
             return attempt(evaluator, payload, spec.timeout, spec.retries or 0)
-    finally:
-        evaluator.close()
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from optimize_eval.base import endings
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.manners import GivenUp
+from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import ScoreRange, check_task_model
 from optimize_eval.cli import output
 from optimize_eval.cli.host import Reaper, owned_processes
@@ -110,8 +111,8 @@ def _serve(
     listener: socket.socket, spec: EvaluatorSpec, service_of: Callable[[Evaluator], Service], stop: Stop
 ) -> bool:
     """Serve until the stop; tell whether everything was answered."""
-    evaluator = connect(spec)
-    service = service_of(evaluator)
+    opened = Opened()
+    service = service_of(connect(spec, opened))
     connections = Acceptor(listener, service.answer)
     try:
         _announce(listener, spec)
@@ -120,7 +121,7 @@ def _serve(
         connections.stop()
         return connections.await_end(lambda: stop.is_over)
     finally:
-        evaluator.close()
+        opened.close()
         connections.close()
 
 

@@ -13,6 +13,7 @@ from optimize_eval.base import strict_json
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.frozen import frozen
+from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Answer, Answered, Payload, Skip
 from optimize_eval.base.spent import Spending
 from optimize_eval.base.wrong_answers import own_words
@@ -214,11 +215,9 @@ def live(
     spec: EvaluatorSpec, *, persistent: bool | None = None, timeout: float | None = None
 ) -> Iterator[Evaluator]:
     chosen = spec.persistent if persistent is None else persistent
-    evaluator = connect(replace(spec, persistent=chosen, timeout=timeout or spec.timeout, keep_stderr=True))
-    try:
-        yield evaluator
-    finally:
-        evaluator.close()
+    chosen_spec = replace(spec, persistent=chosen, timeout=timeout or spec.timeout, keep_stderr=True)
+    with Opened() as opened:
+        yield connect(chosen_spec, opened)
 
 
 def call(

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from optimize_eval.base.errors import EvaluationError, UsageError
+from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Answer, Payload, Skip
 from optimize_eval.evaluators import reproduce
 from optimize_eval.evaluators.kinds import connect
@@ -69,7 +70,8 @@ _NEAR = 1 / 3  # of the timeout
 def _key(on: Examined, name: str) -> Iterator[CheckOutcome]:
     """Look for the provider and its key, without a call."""
     try:
-        connect(on.spec).close()
+        with Opened() as opened:
+            connect(on.spec, opened)
         yield key_check(name, model_of(judge_of(on.spec)))
     except UsageError as error:
         yield CheckOutcome(name, CheckStatus.FAIL, f"{error.message}; {error.hint}")

@@ -7,14 +7,14 @@ What a scorer is sent is made of a sample and a reply: so there are no odd candi
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 
 from optimize_eval.base.errors import EvaluationError, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Payload
-from optimize_eval.evaluators.kind import Checks
-from optimize_eval.evaluators.kinds import kind_of
+from optimize_eval.evaluators.kinds import Checks, kind_of
 from optimize_eval.models.model_kinds import ModelSpec
 from optimize_eval.run.preflight.examined import (
     AT_ONCE,
@@ -65,8 +65,8 @@ def examine_replies(target: DefinedScorer, model: ModelSpec, material: Material,
 @contextmanager
 def _solving(target: DefinedScorer) -> Iterator[Solving]:
     assert target.task.solver, "who has models has a solver"  # noqa: S101  for the checker
-    with closing(Lives()) as lives, closing(Solving(target, target.task.solver, lives)) as solving:
-        yield solving
+    with Opened() as opened:
+        yield Solving(target, target.task.solver, Lives(), opened)
 
 
 def _replies(on: Examined, solving: Solving) -> Iterator[CheckOutcome]:

@@ -225,6 +225,16 @@ def held() -> Iterator[None]:
         release()
 
 
+class Held:
+    """The host, kept until this is closed."""
+
+    def __init__(self) -> None:
+        hold()
+
+    def close(self) -> None:
+        release()
+
+
 def hold() -> None:
     global _holders  # noqa: PLW0603  see _call
     with _making:
