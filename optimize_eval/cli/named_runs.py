@@ -1,18 +1,11 @@
 """The run that a command is about where it names none: of those under runs/, the one that ended last."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import typer
 
 from optimize_eval.base.endings import State
 from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
 from optimize_eval.store.listing import ListedRun, list_runs
-
-if TYPE_CHECKING:
-    from optimize_eval.findings.demands import GateOptions
-    from optimize_eval.run.sweeps import SweepInputs
 
 _USUAL = Path("runs")  # where commands make them
 
@@ -42,24 +35,6 @@ def choose_finished_run() -> str:
     """Give the run of candidates that was finished last: none that is to be resumed, and no bench."""
     finished = [run for run in list_runs(_USUAL) if run.state is State.DONE and _kind(run) is False]
     return _newest([run for run in finished if run.search is None], "RUN")
-
-
-def only_last_failed(comparison: "SweepInputs", gates: "GateOptions") -> tuple["SweepInputs", str]:
-    """Keep what failed or got worse in the run that was finished last; ends the command where nothing did."""
-    from optimize_eval.run.last_failed import choose_last_failed  # noqa: PLC0415  most runs call all
-
-    if gates.kept():
-        raise UsageError(
-            "--lf takes examples by their results, which no gate can be about",
-            hint="omit the gates (and [gates] of a sweep file), or --lf",
-        )
-    run = choose_finished_run()
-    chosen = choose_last_failed(comparison, run)
-    if chosen is None:
-        output.say(f"nothing failed or got worse in {run}: nothing is called")
-        raise typer.Exit
-    output.say(f"note: {chosen.many:,} of the examples failed or got worse in {run}; the others are left out")
-    return chosen.inputs, Path(run).name
 
 
 def _newest(runs: list[ListedRun], metavar: str) -> str:

@@ -19,7 +19,7 @@ from optimize_eval.base.frozen import Remembers, frozen
 from optimize_eval.base.protocol import PROTOCOL_VERSION, Payload, ScoreRange
 from optimize_eval.base.version import VERSION
 from optimize_eval.data.candidates import Candidate
-from optimize_eval.evaluators.addressed import check_headers
+from optimize_eval.evaluators.endpoint_kind import check_headers
 from optimize_eval.evaluators.kinds import identify
 from optimize_eval.programs.identity import Identity
 from optimize_eval.run.splits import (

@@ -16,7 +16,7 @@ from optimize_eval.config.compared import ComparisonOptions, Leaks
 from optimize_eval.config.search import SearchOptions
 from optimize_eval.data.candidates import Candidate
 from optimize_eval.data.selection import parse_selection
-from optimize_eval.evaluators.addressed import check_headers
+from optimize_eval.evaluators.endpoint_kind import check_headers
 from optimize_eval.evaluators.kinds import identify, kind_of
 from optimize_eval.models.model_kinds import ModelSpec, program_of
 from optimize_eval.run.defining import check_columns, check_definitions, unranked_among

@@ -24,7 +24,7 @@ from optimize_eval.config.prompts import DefinitionOptions, PromptingOptions, gi
 from optimize_eval.data.candidates import Candidate
 from optimize_eval.data.example import Example
 from optimize_eval.data.selection import parse_selection
-from optimize_eval.evaluators.addressed import check_headers
+from optimize_eval.evaluators.endpoint_kind import check_headers
 from optimize_eval.findings.documents import from_dict
 from optimize_eval.findings.spending import SpendingTotal, total_in_words
 from optimize_eval.reports.inert import inert

@@ -67,7 +67,7 @@ def score(
     """Score one candidate with one evaluator: a program that reads JSON and prints {"score": …}."""
     spec = _only(named_evaluators(scoring, starting_spec(scoring, judge_of(scoring), manners_of(servers))))
     if scoring.headers:
-        from optimize_eval.evaluators.addressed import check_headers  # noqa: PLC0415  most calls send none
+        from optimize_eval.evaluators.endpoint_kind import check_headers  # noqa: PLC0415  most calls send none
 
         check_headers([spec])
     known = Payload(
