@@ -1,9 +1,11 @@
 """What tests of searches share: an evaluator that climbs, a proposer that adds one, commands."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 from tests.cli.quick import JSON
+from tests.front_door import Result, in_this_process
 
 EVALUATE = """import sys
 null, true, false = None, True, False  # a payload as Python: to import json is half of a start
@@ -46,3 +48,18 @@ def project(folder: Path) -> Path:
         ]
         (folder / f"{split}.jsonl").write_text("\n".join(lines) + "\n")
     return folder
+
+
+def searched(folder: Path) -> tuple[Path, Result]:
+    """Search in a new project, and come to a good end."""
+    done = in_this_process(project(folder))(*WITH_VAL, "--budget", "200", "-o", "best.txt", "--json")
+    assert done.status == 0, done.stderr
+    return folder, done
+
+
+def joined(done: Result) -> str:
+    return " ".join(done.stdout.split())
+
+
+def called(folder: Path) -> Counter[str]:
+    return Counter((folder / "called").read_text().split())

@@ -321,19 +321,6 @@ def test_each_field_of_what_leaked_is_derived_again(cli: Cli, project: Path) -> 
         assert rederive(project / "r") == 1, change
 
 
-def test_equal_lines_that_run_json_lost_are_missed(cli: Cli, project: Path) -> None:
-    lines = (project / "train.jsonl").read_text().splitlines()[:1]
-    with (project / "val.jsonl").open("a") as stream:
-        stream.write("\n".join(lines) + "\n")
-    run(cli, "--quiet")
-    path = project / "r" / "run.json"
-    document = json.loads(path.read_bytes())
-    document["settings"]["overlaps"]["val"]["leaks"] = []
-    path.write_text(json.dumps(document))
-    run(cli, "--quiet")
-    assert rederive(project / "r") == 1
-
-
 def search(cli: Cli, *options: str) -> Result:
     return cli(
         *("optimize", "bad.txt", "-e", "j=./judge.sh", "--dataset", "train.jsonl"),

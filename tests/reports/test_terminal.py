@@ -233,12 +233,6 @@ def _check_inert(lines: Sequence[str], width: int) -> None:
         assert measured(line) <= width or "optimize-eval report" in line
 
 
-def test_the_same_summary_gives_the_same_text() -> None:
-    for run in RUNS.values():
-        first, second = run.summary(), run.summary()
-        assert shown(first) == shown(second)
-
-
 def test_many_candidates_are_shortened_and_the_baseline_stays() -> None:
     base = noisy(12, mean=0.2, sd=0.05)
     run = on_val(baseline=base, **{f"c{n:04}": moved(base, 0.1 + n / 2000, sd=0.01) for n in range(999)})
@@ -372,7 +366,3 @@ def test_no_order_of_hashes_changes_a_letter(program: Cli, tmp_path: Path) -> No
         program("report", folder, env={"COLUMNS": "100", "PYTHONHASHSEED": seed}).stdout for seed in "12"
     }
     assert len(texts) == 1
-
-
-def test_colour_is_not_needed(cli: Cli, tmp_path: Path) -> None:
-    assert "\x1b" not in report(cli, rich(), tmp_path, NO_COLOR="1")
