@@ -51,7 +51,7 @@ from optimize_eval.search.proposers import (
 from optimize_eval.search.search_task import wanted_of
 
 if TYPE_CHECKING:
-    from optimize_eval.base.manners import Manners
+    from optimize_eval.base.retries_and_caps import Manners
 
 _HANDLED = (TimeOptions, SpendingOptions, NoteOptions)
 _OPTIMIZE = Keywords(

@@ -25,7 +25,7 @@ from optimize_eval.data.example import Example
 from optimize_eval.evaluators.command_kind import command_spec
 from optimize_eval.evaluators.endpoint_kind import endpoint_spec
 from optimize_eval.evaluators.kinds import connect
-from optimize_eval.programs.codec import split_command
+from optimize_eval.programs.exchange import split_command
 from optimize_eval.run.attempt import call_with_retries
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, Self, runtime_
 
 from optimize_eval.base.errors import EvaluationError, UsageError
 from optimize_eval.base.frozen import frozen
-from optimize_eval.base.manners import Caps
 from optimize_eval.base.protocol import Answered, Payload, ScoreRange
+from optimize_eval.base.retries_and_caps import Caps
 
 if TYPE_CHECKING:  # commands call no models
-    from optimize_eval.base.manners import Manners, Queue
+    from optimize_eval.base.retries_and_caps import Manners, Queue
 
 DEFAULT_TIMEOUT = 30.0
 LONGEST_TIMEOUT = 10_000_000.0

@@ -12,7 +12,7 @@ from optimize_eval.base import endings
 from optimize_eval.base.endings import State
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.base.manners import Manners
+from optimize_eval.base.retries_and_caps import Manners
 from optimize_eval.cli import output
 from optimize_eval.cli.destination import Destination
 from optimize_eval.cli.ending import end, leave

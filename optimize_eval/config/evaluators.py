@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from optimize_eval.base.checks import HINT, parse_duration
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import DEFAULT_TIMEOUT, EvaluatorSpec
-from optimize_eval.base.manners import Manners
 from optimize_eval.base.protocol import ScoreRange
+from optimize_eval.base.retries_and_caps import Manners
 from optimize_eval.config import values
 from optimize_eval.config.calling import PATIENCE, PatienceOptions
 from optimize_eval.config.compared import RUN

@@ -11,7 +11,7 @@ from optimize_eval.base import checks, files, strict_toml
 from optimize_eval.base.checks import Keys
 from optimize_eval.base.errors import DataError, Problem, UsageError
 from optimize_eval.base.frozen import frozen
-from optimize_eval.base.manners import Manners
+from optimize_eval.base.retries_and_caps import Manners
 from optimize_eval.config.values import price_of, prices_of
 from optimize_eval.models.chat import ChatSpec
 from optimize_eval.models.providers import apart

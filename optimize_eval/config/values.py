@@ -13,7 +13,7 @@ from optimize_eval.base.errors import DataError, Problem
 from optimize_eval.data.selection import parse_filter
 
 if TYPE_CHECKING:
-    from optimize_eval.base.manners import Prices
+    from optimize_eval.base.retries_and_caps import Prices
 
 
 SUFFIX = ".toml"  # of a sweep file

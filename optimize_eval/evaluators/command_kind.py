@@ -22,7 +22,7 @@ from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import TASK_MODEL_VARIABLE, Payload
 from optimize_eval.base.secrets import for_shell, mask
 from optimize_eval.evaluators.kinds import Kind, ShellCall, TargetKey, as_name
-from optimize_eval.programs.codec import CommandLine, argv_of, evaluating, is_ours, split_command
+from optimize_eval.programs.exchange import CommandLine, argv_of, evaluating, is_ours, split_command
 from optimize_eval.programs.not_started import (
     INTERPRETERS,
     exists,
@@ -32,8 +32,8 @@ from optimize_eval.programs.not_started import (
 )
 
 if TYPE_CHECKING:
-    from optimize_eval.programs.codec import Contract
     from optimize_eval.programs.command import Command
+    from optimize_eval.programs.exchange import Contract
     from optimize_eval.programs.identity import Identity
 
 _LAUNCHER = r"(env|python|pypy|bash|sh|zsh|node|deno|bun|ruby|perl|php|lua|tclsh|Rscript)[\d.]*$"
@@ -103,10 +103,10 @@ def _of_words(
 
 
 def _of_shipped(target: str, defaults: EvaluatorSpec, _settings: Mapping[str, Any]) -> EvaluatorSpec:
-    from optimize_eval.evaluators import took_kind
+    from optimize_eval.evaluators import usage_kind
 
-    if target.strip() in took_kind.NAMES:  # they are no programs, but are named as what ships
-        return took_kind.parse(target, defaults)
+    if target.strip() in usage_kind.NAMES:  # they are no programs, but are named as what ships
+        return usage_kind.parse(target, defaults)
     return _parse_shipped(target.strip(), defaults)
 
 

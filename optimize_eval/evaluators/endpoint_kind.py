@@ -16,7 +16,7 @@ from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Payload
 from optimize_eval.evaluators.kinds import Kind, ShellCall, TargetKey, as_name, served_retries
 from optimize_eval.models.model_kinds import HTTP, ModelSpec, endpoint_of, parse_model, prompted_of, tasks_of
-from optimize_eval.programs.codec import AnswerT, Contract, QuestionT, Url, evaluating, url_of
+from optimize_eval.programs.exchange import AnswerT, Contract, QuestionT, Url, evaluating, url_of
 from optimize_eval.programs.identity import identify_url
 from optimize_eval.tasks.defined import defined_of
 

@@ -20,7 +20,7 @@ from optimize_eval.base.frozen import frozen
 from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Answered, Payload, ScoreRange, judge_answer
 from optimize_eval.evaluators.kinds import Kind, unwritten
-from optimize_eval.programs.codec import call_singly
+from optimize_eval.programs.exchange import call_singly
 from optimize_eval.programs.identity import Identity, digest_words
 
 Function = Callable[..., Any]

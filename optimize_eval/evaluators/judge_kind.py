@@ -23,7 +23,7 @@ from optimize_eval.programs.identity import Identity
 
 if TYPE_CHECKING:
     from optimize_eval.base.checks import Keys
-    from optimize_eval.base.manners import Manners
+    from optimize_eval.base.retries_and_caps import Manners
     from optimize_eval.models.chat import ChatSpec
 
 _BEGINS = "judge:"

@@ -22,7 +22,7 @@ from optimize_eval.base.protocol import Payload
 
 if TYPE_CHECKING:  # only sweep files have values to check, only runs identities
     from optimize_eval.base.checks import Check, Keys
-    from optimize_eval.programs.codec import Contract
+    from optimize_eval.programs.exchange import Contract
     from optimize_eval.programs.identity import Identity
 
 SERVED_RETRIES = 2  # by default, where another call may find the server well
@@ -127,7 +127,7 @@ class KindRow(NamedTuple):
 
 
 KINDS = (
-    KindRow("measure", "took_kind", ("@latency", "@cost", "@tokens"), ""),  # before what else ships
+    KindRow("measure", "usage_kind", ("@latency", "@cost", "@tokens"), ""),  # before what else ships
     KindRow(
         "command", "command_kind", ("@",), "a command ('python3 judge.py'), a shipped one (@exact_match)"
     ),

@@ -14,7 +14,7 @@ from typing import Any, Never, Protocol
 
 from optimize_eval.base import strict_json
 from optimize_eval.base.errors import EvaluationError, FailureKind
-from optimize_eval.base.manners import LETTERS, PATIENCE, Caps, Manners, Queue, until_answered
+from optimize_eval.base.retries_and_caps import LETTERS, PATIENCE, Caps, Manners, Queue, until_answered
 from optimize_eval.base.secrets import Secrets, redact, to_hide
 from optimize_eval.base.spent import Spent, Usage, counts_of
 from optimize_eval.models import anthropic, providers, requests

@@ -21,7 +21,7 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec, Sighted
 from optimize_eval.base.frozen import frozen
 from optimize_eval.models.under_test import ModelUnderTest
-from optimize_eval.programs.codec import CommandLine, Url, split_command
+from optimize_eval.programs.exchange import CommandLine, Url, split_command
 from optimize_eval.programs.identity import (
     Identity,
     digest_of,

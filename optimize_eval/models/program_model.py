@@ -24,12 +24,12 @@ import orjson
 from optimize_eval.base import strict_json
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import Capacity, EvaluatorSpec
-from optimize_eval.base.manners import Caps
 from optimize_eval.base.protocol import NO_CAPABILITIES, Capabilities, decode_answer
+from optimize_eval.base.retries_and_caps import Caps
 from optimize_eval.base.spent import Spent, Usage, counts_of
 from optimize_eval.base.wrong_answers import not_an_object, without_text
 from optimize_eval.models.under_test import Output, Prompt, are_calls
-from optimize_eval.programs.codec import Contract
+from optimize_eval.programs.exchange import Contract
 
 if TYPE_CHECKING:  # a program behind a URL needs no processes, and a command no HTTP client
     from optimize_eval.programs.command import Command

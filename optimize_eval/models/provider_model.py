@@ -8,12 +8,12 @@ from typing import Any
 from optimize_eval.base import secrets
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import Capacity
-from optimize_eval.base.manners import Manners, Queue
+from optimize_eval.base.retries_and_caps import Manners, Queue
 from optimize_eval.models.chat import ChatSpec
 from optimize_eval.models.live import Model
 from optimize_eval.models.providers import base_of_variable, split
 from optimize_eval.models.under_test import Output, Prompt
-from optimize_eval.programs.codec import call_singly
+from optimize_eval.programs.exchange import call_singly
 
 _FIELD = re.compile(r"\b(?:max_completion_tokens|max_tokens|temperature)\b")
 _OPTIONS = {

@@ -17,7 +17,7 @@ from optimize_eval.base.strict_json import Line, read_lines
 from optimize_eval.base.wrong_answers import describe
 from optimize_eval.models.outputs import digest_of
 from optimize_eval.models.under_test import Output, Prompt, are_calls
-from optimize_eval.programs.codec import call_singly
+from optimize_eval.programs.exchange import call_singly
 from optimize_eval.store import journal
 from optimize_eval.store.folder import OUTPUTS_SCHEMA
 

@@ -19,17 +19,17 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeGuard, TypeVar
 
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import Capacity, Metered, Waits
-from optimize_eval.base.manners import FIRST_PAUSE, Caps, GivenUp, until_answered
 from optimize_eval.base.opened import Opened
+from optimize_eval.base.retries_and_caps import FIRST_PAUSE, Caps, GivenUp, until_answered
 from optimize_eval.base.spent import NOTHING, Spent, Usage
 from optimize_eval.models.model_kinds import ModelSpec, connect_model, identify_model
 from optimize_eval.models.outputs import Outputs, key_of, outputs_at
 from optimize_eval.models.under_test import Output, Prompt
-from optimize_eval.programs.codec import call_singly
+from optimize_eval.programs.exchange import call_singly
 from optimize_eval.programs.identity import Identity
 
 if TYPE_CHECKING:
-    from optimize_eval.base.manners import Queue
+    from optimize_eval.base.retries_and_caps import Queue
 
 _PASSING = frozenset({FailureKind.INTERNAL})  # of a call that the end of a session broke off
 

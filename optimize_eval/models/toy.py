@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import Capacity
 from optimize_eval.models.under_test import Output, Prompt
-from optimize_eval.programs.codec import call_singly
+from optimize_eval.programs.exchange import call_singly
 
 _SUM = re.compile(r"(?:compute: |Question: )(-?\d+) ([-+*/]) (-?\d+)(?:\nAnswer:)?")
 _PRODUCT = re.compile(r"What is (\d) times (\d)\? Write the number in words\.")

@@ -21,7 +21,7 @@ from typing import NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 from optimize_eval.base.errors import EvaluationError, UsageError
-from optimize_eval.base.manners import GivenUp, Manners, Prices, Queue
+from optimize_eval.base.retries_and_caps import GivenUp, Manners, Prices, Queue
 from optimize_eval.base.spent import Spent, Usage
 
 _MINUTE = 60.0

@@ -25,7 +25,7 @@ from optimize_eval.base.evaluator import Capacity, EvaluatorSpec
 from optimize_eval.base.protocol import NO_CAPABILITIES, TASK_MODEL_VARIABLE, Capabilities, decode_answer
 from optimize_eval.base.secrets import fill_in
 from optimize_eval.programs import exits, leftovers, not_started, one_shot, process
-from optimize_eval.programs.codec import (
+from optimize_eval.programs.exchange import (
     AnswerT,
     Contract,
     QuestionT,

@@ -12,7 +12,7 @@ from optimize_eval.base.checks import seconds_given
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import ANSWER_CAP, EvaluatorSpec
 from optimize_eval.programs import not_started, one_shot
-from optimize_eval.programs.codec import AnswerT, Contract, QuestionT, is_ours
+from optimize_eval.programs.exchange import AnswerT, Contract, QuestionT, is_ours
 from optimize_eval.programs.process import Program
 
 _SHOWN_LINE = 200

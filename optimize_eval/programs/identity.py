@@ -20,7 +20,7 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.secrets import mask
-from optimize_eval.programs.codec import argv_of, url_of
+from optimize_eval.programs.exchange import argv_of, url_of
 from optimize_eval.programs.not_started import INTERPRETERS
 
 _CHUNK = 1 << 20

@@ -17,7 +17,7 @@ from pathlib import Path
 from optimize_eval.base import shipped
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.programs.codec import argv_of, is_ours
+from optimize_eval.programs.exchange import argv_of, is_ours
 
 INTERPRETERS = {  # the suffix of a script → what runs it
     ".py": "python3",

@@ -15,7 +15,7 @@ from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import ANSWER_CAP, Capacity, EvaluatorSpec
 from optimize_eval.base.protocol import NO_CAPABILITIES, Capabilities, decode_answer
 from optimize_eval.base.secrets import redact, redact_values
-from optimize_eval.programs.codec import AnswerT, Contract, QuestionT, Unanswered, call_in_batches, url_of
+from optimize_eval.programs.exchange import AnswerT, Contract, QuestionT, Unanswered, call_in_batches, url_of
 from optimize_eval.programs.http_client import (
     REPEAT_AT,
     SUCCESS,

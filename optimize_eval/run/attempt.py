@@ -9,9 +9,9 @@ from dataclasses import replace
 
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import Evaluator
-from optimize_eval.base.manners import FIRST_PAUSE, GivenUp, Pause, until_answered
 from optimize_eval.base.outcome import Failed, Outcome, Scored, Skipped
 from optimize_eval.base.protocol import Answered, Payload, Skip
+from optimize_eval.base.retries_and_caps import FIRST_PAUSE, GivenUp, Pause, until_answered
 from optimize_eval.base.spent import NOTHING
 
 STDERR_SHOWN = 2048

@@ -26,8 +26,8 @@ from optimize_eval.run.bench import (
     prepare_bench,
 )
 from optimize_eval.run.bench_files import defined_files
+from optimize_eval.run.code_metrics import dated_in, kept_in
 from optimize_eval.run.enclosing import ways_in
-from optimize_eval.run.examining import dated_in, kept_in
 from optimize_eval.run.host import Say
 from optimize_eval.run.inputs import Examples, stored_paths
 from optimize_eval.run.opening import folder_of, note_changes

@@ -15,7 +15,7 @@ from optimize_eval.evaluators.command_kind import name_of_command
 from optimize_eval.findings.documents import from_dict
 from optimize_eval.findings.spending import SpendingTotal, total_in_words
 from optimize_eval.findings.wording import evaluator_label
-from optimize_eval.programs.codec import argv_of
+from optimize_eval.programs.exchange import argv_of
 from optimize_eval.programs.not_started import command_meant
 from optimize_eval.run.calls import CallSpan, Finished
 from optimize_eval.run.plan import Plan

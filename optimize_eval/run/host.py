@@ -8,8 +8,8 @@ from typing import Protocol
 
 from optimize_eval.base.checks import HINT, parse_duration
 from optimize_eval.base.errors import UsageError
-from optimize_eval.base.manners import GivenUp
 from optimize_eval.base.outcome import Progress
+from optimize_eval.base.retries_and_caps import GivenUp
 
 GRACE = 5.0  # seconds for what is in flight
 

@@ -22,9 +22,9 @@ from optimize_eval.base.evaluator import (
     Waits,
     queues_of,
 )
-from optimize_eval.base.manners import Caps, GivenUp
 from optimize_eval.base.opened import Opened
 from optimize_eval.base.outcome import Failed, Outcome
+from optimize_eval.base.retries_and_caps import Caps, GivenUp
 from optimize_eval.base.spent import Spent
 from optimize_eval.evaluators.kinds import connect
 from optimize_eval.run.attempt import attempt_many

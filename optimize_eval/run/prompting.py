@@ -31,7 +31,7 @@ from optimize_eval.models.model_kinds import (
     retries_of,
     without_base,
 )
-from optimize_eval.programs.codec import split_command
+from optimize_eval.programs.exchange import split_command
 from optimize_eval.programs.identity import Identity
 from optimize_eval.run.host import Say
 from optimize_eval.run.inputs import is_utf8

@@ -23,12 +23,13 @@ from typing import Any, NamedTuple
 
 from optimize_eval.base.endings import State
 from optimize_eval.base.frozen import frozen
-from optimize_eval.base.manners import Caps
 from optimize_eval.base.outcome import Failed, Outcome, Progress, Scored
+from optimize_eval.base.retries_and_caps import Caps
 from optimize_eval.run.engine import LocalEngine
 from optimize_eval.run.host import Stop
 from optimize_eval.run.live import LiveEvaluators, crowded_out
-from optimize_eval.run.parts import (
+from optimize_eval.run.plan import Plan, Unit
+from optimize_eval.run.shares import (
     PartFailures,
     Prevalent,
     Share,
@@ -38,7 +39,6 @@ from optimize_eval.run.parts import (
     place_of,
     shares_of,
 )
-from optimize_eval.run.plan import Plan, Unit
 from optimize_eval.store import journal
 from optimize_eval.store.command_units import View
 from optimize_eval.store.ledger import SCORED, SKIPPED

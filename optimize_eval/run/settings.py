@@ -9,7 +9,7 @@ from typing import Any
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
-from optimize_eval.base.manners import Caps
+from optimize_eval.base.retries_and_caps import Caps
 from optimize_eval.config.calling import SLOTS
 from optimize_eval.config.compared import BoardGateOptions
 from optimize_eval.config.declared import OptionGroup, as_dict

@@ -16,9 +16,9 @@ from optimize_eval.data.selection import parse_selection
 from optimize_eval.models.model_kinds import Tasks
 from optimize_eval.run.begin_or_resume import look_at
 from optimize_eval.run.calls import Finished, call, live_for, off_scale, summarise
+from optimize_eval.run.code_metrics import dated_in, examine, kept_in
 from optimize_eval.run.defining import check_columns, check_definitions
 from optimize_eval.run.enclosing import level_of, ways_in
-from optimize_eval.run.examining import dated_in, examine, kept_in
 from optimize_eval.run.host import Host, Say
 from optimize_eval.run.inputs import (
     Examples,

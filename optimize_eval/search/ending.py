@@ -12,7 +12,7 @@ from typing import Any
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
-from optimize_eval.base.manners import Caps
+from optimize_eval.base.retries_and_caps import Caps
 from optimize_eval.base.spent import Spending
 from optimize_eval.run.host import Stop
 

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import Metered
-from optimize_eval.base.manners import GivenUp
+from optimize_eval.base.retries_and_caps import GivenUp
 from optimize_eval.base.spent import Spent
 from optimize_eval.run.host import Stop
 from optimize_eval.search.components import ONLY, Texts, is_plain

@@ -15,7 +15,7 @@ from optimize_eval.evaluators.kinds import given_name, identify, parse_evaluator
 from optimize_eval.search.proposals import CONTRACT, Proposal, ProposalRequest, proposal_of
 
 if TYPE_CHECKING:
-    from optimize_eval.base.manners import Manners
+    from optimize_eval.base.retries_and_caps import Manners
     from optimize_eval.models.chat import ChatSpec
 
 TIMEOUT = 300.0  # seconds
@@ -84,7 +84,7 @@ def connect_proposer(spec: ProposerSpec) -> Proposer:
     if spec.plain:
         return CallableProposer(spec.name, spec.plain)
     if spec.model:
-        from optimize_eval.base.manners import Manners  # noqa: PLC0415  programs need no model
+        from optimize_eval.base.retries_and_caps import Manners  # noqa: PLC0415  programs need no model
         from optimize_eval.search.reflection import Reflection  # noqa: PLC0415
 
         return Reflection(spec.model, spec.manners or Manners())

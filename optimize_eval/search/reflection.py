@@ -12,7 +12,7 @@ from itertools import count
 from typing import Any
 
 from optimize_eval.base.errors import EvaluationError, FailureKind
-from optimize_eval.base.manners import GivenUp, Manners, until_answered
+from optimize_eval.base.retries_and_caps import GivenUp, Manners, until_answered
 from optimize_eval.base.spent import NOTHING, Spent
 from optimize_eval.models.chat import ChatSpec, Reply
 from optimize_eval.models.live import Model

@@ -31,7 +31,6 @@ import orjson
 from optimize_eval.base import strict_json
 from optimize_eval.base.errors import EvaluationError, FailureKind, UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
-from optimize_eval.base.manners import GivenUp
 from optimize_eval.base.protocol import (
     PROTOCOL_VERSION,
     Answered,
@@ -40,6 +39,7 @@ from optimize_eval.base.protocol import (
     check_task_model,
     decode_answer,
 )
+from optimize_eval.base.retries_and_caps import GivenUp
 from optimize_eval.base.version import VERSION
 from optimize_eval.run.attempt import call_with_retries
 from optimize_eval.run.host import Stop

@@ -32,7 +32,7 @@ from optimize_eval.base.frozen import frozen
 from optimize_eval.base.opened import Opened
 from optimize_eval.base.secrets import is_confidential_variable
 from optimize_eval.programs import exits, leftovers, one_shot, process
-from optimize_eval.programs.codec import CommandLine
+from optimize_eval.programs.exchange import CommandLine
 from optimize_eval.programs.not_started import explain_refusal
 from optimize_eval.programs.one_shot import DeadlinePassed
 from optimize_eval.programs.process import Program

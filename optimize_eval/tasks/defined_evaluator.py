@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec
-from optimize_eval.base.manners import Caps, GivenUp
 from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Answer, Answered, Payload, Skip
+from optimize_eval.base.retries_and_caps import Caps, GivenUp
 from optimize_eval.base.spent import NOTHING
 from optimize_eval.models.judging.asking import Chat
 from optimize_eval.models.model_kinds import ModelSpec, connect_model
 from optimize_eval.models.shared import SharedModel, shared_model
 from optimize_eval.models.under_test import ModelUnderTest
-from optimize_eval.programs.codec import call_singly
+from optimize_eval.programs.exchange import call_singly
 from optimize_eval.tasks.code import share_snippets
 from optimize_eval.tasks.defined import DefinedScorer, Sample
 from optimize_eval.tasks.definition import Solver
@@ -31,7 +31,7 @@ from optimize_eval.tasks.templates import hosted
 from optimize_eval.tasks.trace import Trace, Traces
 
 if TYPE_CHECKING:
-    from optimize_eval.base.manners import Queue
+    from optimize_eval.base.retries_and_caps import Queue
 
 Connect = Callable[[EvaluatorSpec, Opened], Evaluator]
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec
-from optimize_eval.base.manners import Caps, GivenUp
 from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Answer, Answered, Payload, Skip
+from optimize_eval.base.retries_and_caps import Caps, GivenUp
 from optimize_eval.base.spent import NOTHING, Spent
 from optimize_eval.models.model_kinds import WHAT_THERE_IS, ModelSpec, connect_model, tasks_of
 from optimize_eval.models.shared import SharedModel, shared_model
@@ -28,7 +28,7 @@ from optimize_eval.tasks.of_replies import with_facts
 from optimize_eval.tasks.task_files import Task, read_record
 
 if TYPE_CHECKING:  # programs as models need no HTTP client
-    from optimize_eval.base.manners import Queue
+    from optimize_eval.base.retries_and_caps import Queue
 
 Connect = Callable[[EvaluatorSpec, Opened], Evaluator]
 

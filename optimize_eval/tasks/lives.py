@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import Capacity, Evaluator, Metered, Waits
-from optimize_eval.base.manners import Caps, GivenUp
+from optimize_eval.base.retries_and_caps import Caps, GivenUp
 from optimize_eval.models.under_test import ModelUnderTest
 
 if TYPE_CHECKING:  # programs as models need no HTTP client
-    from optimize_eval.base.manners import Queue
+    from optimize_eval.base.retries_and_caps import Queue
 
 _Made = TypeVar("_Made", ModelUnderTest, Evaluator)
 

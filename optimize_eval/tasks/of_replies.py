@@ -24,15 +24,15 @@ from optimize_eval.base import strict_json
 from optimize_eval.base.errors import EvaluationError, FailureKind, UsageError
 from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec
 from optimize_eval.base.frozen import change
-from optimize_eval.base.manners import Caps, GivenUp
 from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Answer, Answered, Payload, Skip
+from optimize_eval.base.retries_and_caps import Caps, GivenUp
 from optimize_eval.base.spent import NOTHING
 from optimize_eval.data.selection import value_at
 from optimize_eval.models.model_kinds import Prompted
 from optimize_eval.models.shared import SharedModel, shared_model
 from optimize_eval.models.under_test import Output, Prompt, is_plain, joined, reply_facts
-from optimize_eval.programs.codec import call_singly
+from optimize_eval.programs.exchange import call_singly
 from optimize_eval.tasks.dialects import FENCED, post_process
 from optimize_eval.tasks.lives import Lives, be_the_models
 from optimize_eval.tasks.prompt import fields_of, prompt_of
@@ -40,7 +40,7 @@ from optimize_eval.tasks.templates import hosted
 from optimize_eval.tasks.templates.fault import FLAGS, TemplateFault, first_of
 
 if TYPE_CHECKING:
-    from optimize_eval.base.manners import Queue
+    from optimize_eval.base.retries_and_caps import Queue
 
 Extraction = Callable[[str], str]
 

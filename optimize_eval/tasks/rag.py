@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from optimize_eval.base import strict_json
 from optimize_eval.base.errors import EvaluationError
-from optimize_eval.base.manners import GivenUp
+from optimize_eval.base.retries_and_caps import GivenUp
 from optimize_eval.base.spent import NOTHING, Spent
 from optimize_eval.models.judging.asking import Asked, Chat, Question, ask, usage_of
 from optimize_eval.models.judging.verdicts import Unusable, object_with

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 from optimize_eval.base import strict_json
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.frozen import frozen
-from optimize_eval.base.manners import GivenUp
+from optimize_eval.base.retries_and_caps import GivenUp
 from optimize_eval.base.spent import NOTHING, Spent
 from optimize_eval.models.shared import SharedModel
 from optimize_eval.models.under_test import Output, Prompt, prompt_of_messages, reply_facts

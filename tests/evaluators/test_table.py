@@ -10,7 +10,7 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.secrets import mask, redact
 from optimize_eval.evaluators.kinds import parse_evaluator, parse_evaluators
-from optimize_eval.programs.codec import argv_of
+from optimize_eval.programs.exchange import argv_of
 from tests.front_door import Cli
 
 TEXTS = {  # text → name, argv

@@ -17,8 +17,8 @@ from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Answer, Answered, Payload
 from optimize_eval.evaluators.kinds import connect, parse_evaluator
-from optimize_eval.programs.codec import CommandLine
 from optimize_eval.programs.command import MOST_BREAKS
+from optimize_eval.programs.exchange import CommandLine
 from tests.paths import PROGRAMS, ROOT
 from tests.tools import need
 
@@ -260,7 +260,7 @@ def test_batches_after_a_fork_are_not_asked_of_the_parents_worker() -> None:
         "from optimize_eval.base.opened import Opened\n"
         "from optimize_eval.base.protocol import Payload\n"
         "from optimize_eval.base.evaluator import EvaluatorSpec\n"
-        "from optimize_eval.programs.codec import CommandLine\n"
+        "from optimize_eval.programs.exchange import CommandLine\n"
         f"argv = ('{PROGRAMS}/worker_batch.pl', 'persistent', 'good')\n"
         "evaluator = connect(EvaluatorSpec(name='b', target=CommandLine(argv=argv), workers=1), Opened())\n"
         "ask = lambda n: Payload(candidate='x', example=b'{\"number\": %d}' % n)\n"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from optimize_eval import EvaluationError
-from optimize_eval.base.manners import Manners
+from optimize_eval.base.retries_and_caps import Manners
 from optimize_eval.models.anthropic import messages_url
 from optimize_eval.models.chat import ChatSpec, Reply
 from optimize_eval.models.live import Model

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from optimize_eval import EvaluationError, FailureKind, UsageError
-from optimize_eval.base.manners import Manners
+from optimize_eval.base.retries_and_caps import Manners
 from optimize_eval.models.chat import ChatSpec, Reply
 from optimize_eval.models.live import Model, chat
 from optimize_eval.models.providers import PROVIDERS

@@ -13,7 +13,7 @@ from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Answered, Payload, Skip
 from optimize_eval.data.datasets import load_examples
 from optimize_eval.evaluators.kinds import connect, parse_evaluator
-from optimize_eval.programs.codec import argv_of
+from optimize_eval.programs.exchange import argv_of
 from tests.paths import PROGRAMS, PYTHON
 from tests.tools import behind_http, cases
 

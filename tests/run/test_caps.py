@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from optimize_eval.base.errors import FailureKind
-from optimize_eval.base.manners import GivenUp
+from optimize_eval.base.retries_and_caps import GivenUp
 from optimize_eval.models.under_test import Output, Prompt
 from optimize_eval.tasks.solvers import Calls, Replied
 from tests.cli.benches import model

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from optimize_eval.base.errors import EvaluationError, FailureKind
-from optimize_eval.base.manners import until_answered
+from optimize_eval.base.retries_and_caps import until_answered
 
 
 @pytest.mark.parametrize(("before", "outcome"), [(0.0, "failed"), (3600.0, "scored")])

@@ -10,7 +10,7 @@ import pytest
 
 from optimize_eval.base.errors import DataError, EvaluationError
 from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.base.manners import Manners
+from optimize_eval.base.retries_and_caps import Manners
 from optimize_eval.models.chat import ChatSpec
 from optimize_eval.models.live import Model
 from optimize_eval.models.model_kinds import ModelSpec, connect_model

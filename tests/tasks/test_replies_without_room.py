@@ -11,7 +11,7 @@ from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec
 from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Answer, Answered, Payload
 from optimize_eval.models.model_kinds import ModelSpec, Prompted, Tasks
-from optimize_eval.programs.codec import call_singly
+from optimize_eval.programs.exchange import call_singly
 from optimize_eval.tasks.defined import DefinedScorer
 from optimize_eval.tasks.defined_evaluator import DefinedEvaluator
 from optimize_eval.tasks.definition import (

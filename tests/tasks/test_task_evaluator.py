@@ -19,7 +19,7 @@ from optimize_eval.base.protocol import Answer, Answered, Payload
 from optimize_eval.evaluators.kinds import connect, identify, parse_evaluator
 from optimize_eval.evaluators.task_kind import scorer_spec, stored_spec
 from optimize_eval.models.model_kinds import ModelSpec, Tasks, identify_model, model_has_changed, tasks_of
-from optimize_eval.programs.codec import argv_of
+from optimize_eval.programs.exchange import argv_of
 from optimize_eval.run.prompting import identified, identity_of, model_of
 from tests.fake_model import served_model
 from tests.front_door import Cli

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from optimize_eval.base.errors import EvaluationError, FailureKind
-from optimize_eval.base.manners import GivenUp
+from optimize_eval.base.retries_and_caps import GivenUp
 from optimize_eval.base.spent import NOTHING, Spent, Usage
 from optimize_eval.tasks.trace import Trace, Traces
 

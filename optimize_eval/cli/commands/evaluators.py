@@ -13,7 +13,7 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.cli import groups, output
 from optimize_eval.cli.known_elsewhere import complete_shipped
 from optimize_eval.evaluators.kinds import parse_evaluator
-from optimize_eval.programs.codec import argv_of
+from optimize_eval.programs.exchange import argv_of
 from optimize_eval.reports.terminal import lists
 from optimize_eval.reports.terminal.lists import ShippedEvaluator
 

@@ -11,9 +11,9 @@ import typer
 from optimize_eval.base import endings
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
-from optimize_eval.base.manners import GivenUp
 from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import ScoreRange, check_task_model
+from optimize_eval.base.retries_and_caps import GivenUp
 from optimize_eval.cli import output
 from optimize_eval.cli.host import Reaper, owned_processes
 from optimize_eval.cli.interrupts import stoppable
@@ -23,7 +23,7 @@ from optimize_eval.config.compared import TaskModelOption
 from optimize_eval.config.declared import Heading
 from optimize_eval.config.evaluators import ScoringOptions, judge_of, starting_spec
 from optimize_eval.evaluators.kinds import connect, kind_of
-from optimize_eval.programs.codec import Url
+from optimize_eval.programs.exchange import Url
 from optimize_eval.run.host import Stop
 from optimize_eval.serve.http import hosts_of
 from optimize_eval.serve.service import Acceptor, Service, is_loopback, listen, url_of

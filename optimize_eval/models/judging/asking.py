@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from optimize_eval.base.errors import EvaluationError, FailureKind
-from optimize_eval.base.manners import GivenUp
+from optimize_eval.base.retries_and_caps import GivenUp
 from optimize_eval.base.spent import Spent
 from optimize_eval.models.chat import Reply
 from optimize_eval.models.judging.verdicts import Unusable

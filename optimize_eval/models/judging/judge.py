@@ -18,8 +18,8 @@ from typing import Any
 from optimize_eval.base import strict_json
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import Capacity, EvaluatorSpec
-from optimize_eval.base.manners import Queue
 from optimize_eval.base.protocol import Answer, Answered, Payload, encode
+from optimize_eval.base.retries_and_caps import Queue
 from optimize_eval.models.chat import ChatSpec
 from optimize_eval.models.judging.asking import Question, ask, usage_of
 from optimize_eval.models.judging.rubric import (
@@ -32,7 +32,7 @@ from optimize_eval.models.judging.rubric import (
 )
 from optimize_eval.models.judging.verdicts import parse_reply
 from optimize_eval.models.provider_model import live_model, with_options
-from optimize_eval.programs.codec import call_singly
+from optimize_eval.programs.exchange import call_singly
 
 Message = dict[str, str]
 

@@ -11,8 +11,8 @@ from functools import partial
 
 from optimize_eval.base.errors import EvaluationError, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.base.manners import until_answered
 from optimize_eval.base.protocol import Payload
+from optimize_eval.base.retries_and_caps import until_answered
 from optimize_eval.base.spent import NOTHING
 from optimize_eval.models.model_kinds import ModelSpec, chat_spec, connect_model, parse_model
 from optimize_eval.models.under_test import ModelUnderTest

@@ -21,8 +21,8 @@ from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import NO_CAPABILITIES, Capabilities, decode_answer
-from optimize_eval.programs.codec import CommandLine, Contract
 from optimize_eval.programs.command import Command
+from optimize_eval.programs.exchange import CommandLine, Contract
 from optimize_eval.tasks.templates.fault import TemplateFault
 
 MESSAGE, CALL = "message", "function_call"

@@ -1,4 +1,4 @@
-"""Parts of a run, an evaluator's or a model's: their lanes, failures, shares, and programs that changed.
+"""Shares of a run, an evaluator's or a model's: their lanes, failures of their parts, programs that changed.
 
 Calls are counted by evaluator or, in a bench, by model. A part is what fails on its own all the same: a
 scorer of a bench, a candidate or a task model of a run.
