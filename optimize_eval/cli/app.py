@@ -118,7 +118,7 @@ def _advice(said: str, command: str) -> str:
             return here
     if "unexpected extra argument" not in said:
         return f"{command} --help"
-    from optimize_eval.cli.sweep_file import QUOTE  # noqa: PLC0415  the list of commands needs no options
+    from optimize_eval.cli.command_line import QUOTE  # noqa: PLC0415  the list of commands needs no options
 
     return QUOTE
 

@@ -7,10 +7,9 @@ import typer
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
+from optimize_eval.cli.command_line import evaluators_of, kept_command, sweep_of
 from optimize_eval.cli.named_prompts import compared_of
 from optimize_eval.cli.named_runs import choose_finished_run
-from optimize_eval.cli.own_command import kept_command
-from optimize_eval.cli.sweep_file import evaluators_of, sweep_of
 from optimize_eval.config.commands import RunCommand
 from optimize_eval.config.evaluators import judge_of, manners_of, starting_spec
 from optimize_eval.config.prompts import given_of

@@ -9,9 +9,9 @@ import typer
 from optimize_eval.base import endings
 from optimize_eval.base.errors import CannotGoOn
 from optimize_eval.cli import gates, output
+from optimize_eval.cli.command_line import same_command
 from optimize_eval.cli.host import Terminal
 from optimize_eval.cli.interrupts import Interrupted
-from optimize_eval.cli.own_command import same_command
 from optimize_eval.cli.viewing import viewed
 from optimize_eval.config.commands import BenchCommand, RunCommand
 from optimize_eval.findings.documents import to_dict

@@ -14,13 +14,19 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.retries_and_caps import Manners
 from optimize_eval.cli import output
+from optimize_eval.cli.command_line import (
+    evaluators_of,
+    is_flag,
+    is_said,
+    kept_command,
+    same_command,
+    sweep_of,
+)
 from optimize_eval.cli.destination import Destination
 from optimize_eval.cli.ending import end, leave
 from optimize_eval.cli.host import Terminal
 from optimize_eval.cli.named_prompts import improved_of
-from optimize_eval.cli.own_command import kept_command, same_command
 from optimize_eval.cli.searches import render
-from optimize_eval.cli.sweep_file import evaluators_of, is_flag, is_said, sweep_of
 from optimize_eval.cli.viewing import viewed
 from optimize_eval.config.commands import OptimizeCommand
 from optimize_eval.config.evaluators import (

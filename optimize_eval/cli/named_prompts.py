@@ -8,7 +8,7 @@ import typer
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.cli.sweep_file import candidates_named, is_flag, sweep_of
+from optimize_eval.cli.command_line import candidates_named, is_flag, sweep_of
 from optimize_eval.config.compared import CandidateOptions
 from optimize_eval.config.prompts import ModelOptions, PromptingOptions, check_prompting
 from optimize_eval.data.candidates import CandidatePath

@@ -1,29 +1,21 @@
 """HTTP/1.1 on one connection: requests in, replies out, each within its time and size; blocking.
 
 Knows framing only. A request that cannot be framed is Refused, and its connection ends with that reply.
-
-Whom a request says it is for, and whether it comes from a web page: pages may not run the evaluator; pure.
-
-A page whose name is pointed at this machine (DNS rebinding) shares its origin with the server, so a browser
-lets it read and post here. The Host header gives it away: it still holds the page's name. An address cannot
-be pointed anywhere, so addresses are safe where the server listens at them.
 """
 
 import contextlib
 import re
+import resource
 import socket
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import field
 from http import HTTPStatus
-from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import NamedTuple
 
 import orjson
 
-from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
-from optimize_eval.serve import Limits
 
 _CHUNK = 64 * 1024
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
@@ -71,6 +63,30 @@ class BadRequest(Exception):
     def __init__(self, status: int, error: str, *headers: tuple[str, str]) -> None:
         super().__init__(error)
         self.reply = error_reply(status, error, *headers)
+
+
+_MOST_CONNECTIONS = 512
+
+
+def _most_connections() -> int:
+    """Leave half of this process's descriptors to the programs that are called."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _MOST_CONNECTIONS if soft < 0 else max(1, min(_MOST_CONNECTIONS, soft // 2))
+
+
+@frozen
+class Limits:
+    """What one connection may cost, in bytes and seconds."""
+
+    connections: int = field(default_factory=_most_connections)
+    head: int = 32 * 1024
+    body: int = 16 * 1024 * 1024
+    idle: float = 60.0  # until the next request begins
+    half_open: float = 5.0  # until the first one begins, for a head, and without a byte of a body
+    patience: float = 1.0  # idle or half-open for so long, it gives way where all places are taken
+    request: float = 30.0  # for all of a request, however slowly it comes
+    reply: float = 30.0  # for all of a reply to be taken
+    linger: float = 1.0  # for what a refused client still sends, so that it reads why
 
 
 class Pause(NamedTuple):
@@ -239,54 +255,3 @@ def _parse_head(head: bytes) -> tuple[str, str, int, dict[str, str]]:
             raise BadRequest(400, f"the request has two different headers {header[1].decode()}")
         headers[name] = value
     return request[1].decode(), request[2].decode(), int(request[3]), headers
-
-
-_HOST = re.compile(r"(?:\[([^\[\]]+)\]|([^\s:/\[\]]+))(?::[0-9]*)?")
-
-
-@dataclass(frozen=True, slots=True)
-class Hosts:
-    """The names and addresses that a server goes by."""
-
-    bound: str  # the address that it listens at
-    names: frozenset[str] = frozenset()
-
-    def admit(self, header: str | None) -> bool:
-        """Return True if a Host header names the server; browsers always send one, so none is safe."""
-        if not header:
-            return True
-        name = _name_of(header)
-        return name == "localhost" or name in self.names or self._is_at(name)
-
-    def _is_at(self, name: str) -> bool:
-        bound, address = _address_of(self.bound), _address_of(name)
-        return address is not None and (
-            address.is_loopback or address == bound or bool(bound and bound.is_unspecified)
-        )
-
-
-def hosts_of(bound: str, host: str, allowed: Iterable[str]) -> Hosts:
-    """List what a server at an address goes by: the host as it was given, and what else is allowed."""
-    names = {text: _name_of(text) for text in allowed}
-    if wrong := next((text for text, name in names.items() if not name), None):
-        raise UsageError(f"{wrong!r} is not a host", hint="--allow-host evaluator.internal")
-    return Hosts(bound, frozenset({host.lower(), *names.values()}))
-
-
-def is_of_another_site(headers: Mapping[str, str]) -> bool:
-    """Return True if a browser says that a page of another site makes this request."""
-    return headers.get("sec-fetch-site", "").lower() == "cross-site"
-
-
-def _name_of(host: str) -> str:
-    """Take the name out of a Host header, without its port; "" where there is none."""
-    match = _HOST.fullmatch(host)
-    return (match[1] or match[2]).lower().removesuffix(".") if match else ""
-
-
-def _address_of(name: str) -> IPv4Address | IPv6Address | None:
-    try:
-        address = ip_address(name.partition("%")[0])
-    except ValueError:
-        return None
-    return getattr(address, "ipv4_mapped", None) or address

@@ -5,25 +5,15 @@ The example's bytes are cut out of the body, never decoded and encoded again.
 An answer is a 200, and so is a wrong one, as it came: the client judges it by the same function. What
 never became an answer is a 500. Nothing that an evaluator did is a 502, 503, 504 or 429, because those are
 retried although nobody wants that; a 503 says that nothing was called.
-
-Where all places are taken, the connection that has been idle the longest gives way, else the one that has
-begun a request the longest ago and not ended it; while there is none, who comes waits in the system's queue,
-which does not last: service answers at once where it has too much to do. What a request means is not known
-here.
 """
 
-import contextlib
-import errno
 import json
 import re
-import select
-import socket
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from ipaddress import ip_address
 from typing import Any, NamedTuple
 
 import orjson
@@ -43,17 +33,8 @@ from optimize_eval.base.retries_and_caps import GivenUp
 from optimize_eval.base.version import VERSION
 from optimize_eval.run.attempt import call_with_retries
 from optimize_eval.run.host import Stop
-from optimize_eval.serve import Limits
-from optimize_eval.serve.http import (
-    AGAIN_IN,
-    BadRequest,
-    Channel,
-    Hosts,
-    HttpReply,
-    HttpRequest,
-    error_reply,
-    is_of_another_site,
-)
+from optimize_eval.serve.connections import STOPPING, Hosts, is_of_another_site
+from optimize_eval.serve.http import AGAIN_IN, HttpReply, HttpRequest, error_reply
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _LINE_ENDS = re.compile(r"[\r\n]")  # may only stand between tokens, where a blank does as well
@@ -78,7 +59,7 @@ def parse_payload(body: bytes) -> Payload:
     >>> parse_payload(b'{"candidate": "Hi", "example": {"n":  1e2}}').example
     b'{"n":  1e2}'
     """
-    text = _decoded(body)
+    text = _decode(body)
     members = _members(text)
     _check_version(text, members)
     candidate = members.get("candidate")
@@ -93,7 +74,7 @@ def parse_payload(body: bytes) -> Payload:
     )
 
 
-def _decoded(body: bytes) -> str:
+def _decode(body: bytes) -> str:
     if not body.strip():
         raise BadPayload("the body is empty: send the payload, one JSON object, in it")
     try:
@@ -183,13 +164,13 @@ _OBJECTS = frozenset({FailureKind.MISSING_SCORE, FailureKind.SCORE_TYPE, Failure
 _SHOWN_HOST = 100
 
 
-def answered(answer: Answered, concurrency: int) -> HttpReply:
+def reply_of_answer(answer: Answered, concurrency: int) -> HttpReply:
     """Send an answer; declare how many requests are of use at a time, not what the program declared."""
-    told = {"skip": answer.why} if isinstance(answer, Skip) else {"score": answer.score}
-    return _object({**told, **answer.side_info}, concurrency)
+    verdict = {"skip": answer.why} if isinstance(answer, Skip) else {"score": answer.score}
+    return _object({**verdict, **answer.side_info}, concurrency)
 
 
-def failed(error: EvaluationError, concurrency: int) -> HttpReply:
+def reply_of_failure(error: EvaluationError, concurrency: int) -> HttpReply:
     """Send what was answered where that is the failure, else an error that names the kind."""
     if error.kind not in CARRIED or error.answered is None:
         return error_reply(500, f"{error.kind}: {error.message}", kind=str(error.kind), hint=error.hint)
@@ -235,12 +216,8 @@ def busy(seconds: float) -> HttpReply:
     return error_reply(503, f"nothing was free for {seconds:g} s; nothing was called", AGAIN_IN)
 
 
-def overloaded(waiting: int) -> HttpReply:
+def too_many_waiting(waiting: int) -> HttpReply:
     return error_reply(503, f"{waiting} requests are waiting already; nothing was called", AGAIN_IN)
-
-
-def stopping() -> HttpReply:
-    return error_reply(503, "the server is being stopped", AGAIN_IN)
 
 
 def broken() -> HttpReply:
@@ -301,13 +278,13 @@ class Service:
 
     def _route(self, request: HttpRequest) -> HttpReply:
         if refusal := self._refusal(request):
-            return self._refused(refusal)
+            return self._count_refusal(refusal)
         if request.method in _LOOKING:
             return health(self._facts())
         try:
             payload = parse_payload(request.body)
         except BadPayload as bad:
-            return self._refused(bad_payload(bad))
+            return self._count_refusal(bad_payload(bad))
         if payload.task_model is None:
             payload = replace(payload, task_model=self._task_model)
         return self._in_turn(payload)
@@ -330,10 +307,10 @@ class Service:
         """Call when it is this payload's turn; where too many wait, or it takes too long, call nothing."""
         with self._room:
             if self._is_full() and self._waiting >= _MOST_WAITING:
-                return overloaded(self._waiting)
+                return too_many_waiting(self._waiting)
             self._await_turn()
             if self._stop.is_requested:
-                return stopping()
+                return STOPPING
             if self._is_full():
                 return busy(self._spec.timeout)
             self._in_flight += 1
@@ -364,22 +341,22 @@ class Service:
                 self._stop.pause,
             )
         except GivenUp:
-            return stopping()
+            return STOPPING
         except EvaluationError as error:
-            return self._failed(error, time.monotonic() - started)
+            return self._reply_to_failure(error, time.monotonic() - started)
         self._count("skipped" if isinstance(answer, Skip) else "scored")
         self._tell_note()
-        return answered(answer, self._capacity())
+        return reply_of_answer(answer, self._capacity())
 
-    def _failed(self, error: EvaluationError, seconds: float) -> HttpReply:
+    def _reply_to_failure(self, error: EvaluationError, seconds: float) -> HttpReply:
         if self._stop.is_over:  # it failed because it was ended
-            return stopping()
+            return STOPPING
         self._count("failed")
         self._log(f"failed after {seconds:.2f} s: {error.kind}")
         self._tell_note()
-        return failed(error, self._capacity())
+        return reply_of_failure(error, self._capacity())
 
-    def _refused(self, reply: HttpReply) -> HttpReply:
+    def _count_refusal(self, reply: HttpReply) -> HttpReply:
         self._count("refused")
         return reply
 
@@ -411,169 +388,3 @@ class Service:
 
     def _log(self, what: str) -> None:
         self._say(f"{time.strftime('%H:%M:%S')} {self._spec.name}: {what}")
-
-
-_QUEUE = 1024
-_OUT_OF_RESOURCES = 0.1  # seconds to wait where the system has no descriptor or thread for us
-_LOOK_EVERY = 0.05
-_LAST_WORDS = 2.0  # seconds in which connections say that they end
-_LISTEN_HINTS = {
-    errno.EADDRINUSE: "another program listens there: choose another --port, or 0 for a free one",
-    errno.EADDRNOTAVAIL: "this machine has no such address: omit --host, or give one of its own",
-    errno.EACCES: "ports below 1024 need rights of their own: choose a higher --port, or 0 for a free one",
-}
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """Open the listening socket; what is in its way is a UsageError."""
-    try:
-        (family, _, _, _, address), *_ = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )
-    except (OSError, UnicodeError):
-        raise UsageError(f"unknown host {host!r}", hint="omit --host, or give an address") from None
-    try:
-        return socket.create_server(address[:2], family=family, backlog=_QUEUE)
-    except OSError as error:
-        reason = (error.strerror or str(error)).partition(" (while")[0].lower()
-        hint = _LISTEN_HINTS.get(error.errno or 0, "look at --host and --port")
-        raise UsageError(f"cannot listen at {host} port {port}: {reason}", hint=hint) from None
-
-
-def url_of(listener: socket.socket) -> str:
-    host, port = listener.getsockname()[:2]
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
-
-
-def is_loopback(listener: socket.socket) -> bool:
-    address = ip_address(listener.getsockname()[0].partition("%")[0])
-    return bool((getattr(address, "ipv4_mapped", None) or address).is_loopback)
-
-
-class Acceptor:
-    """Accepts connections and hands each request on them to `answer`, until it is stopped."""
-
-    def __init__(
-        self,
-        listener: socket.socket,
-        answer: Callable[[HttpRequest], HttpReply],
-        limits: Limits | None = None,
-    ) -> None:
-        self._listener = listener
-        self._answer = answer
-        self._limits = limits or Limits()
-        self._changed = threading.Condition()  # guards what follows
-        self._open: dict[socket.socket, tuple[Channel, threading.Thread]] = {}
-        self._is_stopping = False
-        self._wake, self._woken = socket.socketpair()
-        self._acceptor = threading.Thread(target=self._accept_all, name="accept", daemon=True)
-        self._acceptor.start()
-
-    def stop(self) -> None:
-        """Accept and read no more; requests that have come are still answered."""
-        with self._changed:
-            self._is_stopping = True
-            channels = [channel for channel, _ in self._open.values()]
-            self._changed.notify_all()
-        self._wake.send(b".")
-        self._acceptor.join()
-        self._listener.close()
-        for channel in channels:
-            channel.hang_up()
-
-    def await_end(self, is_over: Callable[[], bool]) -> bool:
-        """Wait until every connection has ended, or it is over; tell whether they have."""
-        with self._changed:
-            while self._open and not is_over():
-                self._changed.wait(_LOOK_EVERY)
-            return not self._open
-
-    def close(self) -> None:
-        """End what is left, after a moment for last words."""
-        if not self._is_stopping:
-            self.stop()
-        until = time.monotonic() + _LAST_WORDS
-        self.await_end(lambda: time.monotonic() > until)
-        with self._changed:
-            left = list(self._open.items())
-        for connection, _ in left:
-            with contextlib.suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-        for _, (_, thread) in left:
-            thread.join(_LAST_WORDS)
-        self._wake.close()
-        self._woken.close()
-
-    def _accept_all(self) -> None:
-        poller = select.poll()
-        for one in (self._listener, self._woken):
-            poller.register(one, select.POLLIN)
-        while True:
-            poller.poll()
-            if self._is_stopping:
-                return
-            if not self._has_room():
-                continue
-            try:
-                connection, _ = self._listener.accept()
-            except OSError as error:
-                if error.errno in {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}:
-                    self._rest()
-            else:
-                self._admit(connection)
-
-    def _has_room(self) -> bool:
-        """Return True if there is a place for who waits for one; else make one, and wait a moment."""
-        with self._changed:
-            if len(self._open) < self._limits.connections:
-                return True
-            self._send_one_away()
-            self._changed.wait(_LOOK_EVERY)
-            return False
-
-    def _send_one_away(self) -> None:
-        """Hang up on who has been idle the longest, else on who has begun a request and does not end it."""
-        pauses = {pause: one for one, _ in self._open.values() if (pause := one.pause)}
-        least = min(pauses, default=None)
-        is_over = least and time.monotonic() - least.since >= self._limits.patience
-        if least and is_over:  # else its request is about to come
-            pauses[least].send_away()
-
-    def _rest(self) -> None:
-        with self._changed:
-            self._changed.wait(_OUT_OF_RESOURCES)
-
-    def _admit(self, connection: socket.socket) -> None:
-        channel = Channel(connection, self._limits)
-        thread = threading.Thread(target=self._serve, args=(connection, channel), daemon=True)
-        with self._changed:
-            self._open[connection] = channel, thread
-        try:
-            thread.start()
-        except RuntimeError:  # the system has no thread for us
-            self._forget(connection)
-            self._rest()
-
-    def _serve(self, connection: socket.socket, channel: Channel) -> None:
-        with contextlib.suppress(OSError), contextlib.ExitStack() as ending:
-            ending.callback(self._forget, connection)
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            try:
-                while (request := channel.next()) is not None and self._reply(channel, request):
-                    pass
-            except BadRequest as refused:
-                channel.send(stopping() if self._is_stopping else refused.reply, is_last=True)
-                channel.linger()
-
-    def _reply(self, channel: Channel, request: HttpRequest) -> bool:
-        """Answer a request and tell whether another may follow."""
-        reply = self._answer(request)
-        is_last = request.is_last or self._is_stopping
-        channel.send(reply, is_last=is_last, without_body=request.method == "HEAD")
-        return not is_last
-
-    def _forget(self, connection: socket.socket) -> None:
-        connection.close()
-        with self._changed:
-            self._open.pop(connection, None)
-            self._changed.notify_all()

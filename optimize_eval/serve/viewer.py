@@ -22,9 +22,8 @@ from optimize_eval.base.errors import OptimizeEvalError
 from optimize_eval.findings.wording import RUNNING, how_far
 from optimize_eval.reports.page import document
 from optimize_eval.reports.page.live_page import REST, Live, Snapshot
-from optimize_eval.serve import Limits
-from optimize_eval.serve.http import HttpReply, HttpRequest
-from optimize_eval.serve.service import Acceptor, listen
+from optimize_eval.serve.connections import Acceptor, listen
+from optimize_eval.serve.http import HttpReply, HttpRequest, Limits
 from optimize_eval.store.listing import ListedRun, StoredSearch, list_runs
 
 
@@ -148,11 +147,11 @@ class PageServer:
         policy = f"{document.policy(connect=True)}; frame-ancestors 'none'"
         cookie = f"{self.cookie}={self._pass}; HttpOnly; SameSite=Strict; Path=/"
         more = (("Content-Security-Policy", policy), ("Set-Cookie", cookie))
-        return _sent(HTTPStatus.OK, document.served("runs"), _HTML, *more)
+        return _make_reply(HTTPStatus.OK, document.served("runs"), _HTML, *more)
 
     def _data(self, request: HttpRequest) -> HttpReply:
         if request.path == "/runs":
-            return _sent(HTTPStatus.OK, strict_json.dumps(self.shelf.to_dict()), _JSON)
+            return _make_reply(HTTPStatus.OK, strict_json.dumps(self.shelf.to_dict()), _JSON)
         match = _RUN.fullmatch(request.path)
         live = self.shelf.live(match[1]) if match else None
         if not match or not live:
@@ -166,8 +165,8 @@ class PageServer:
 def _part(snapshot: Snapshot, of: Callable[[Snapshot], bytes], known: str | None) -> HttpReply:
     tag = f'"{snapshot.tag}"'
     if known == tag:
-        return _sent(HTTPStatus.NOT_MODIFIED, b"", _BYTES, ("ETag", tag))
-    return _sent(HTTPStatus.OK, of(snapshot), _BYTES, ("ETag", tag))
+        return _make_reply(HTTPStatus.NOT_MODIFIED, b"", _BYTES, ("ETag", tag))
+    return _make_reply(HTTPStatus.OK, of(snapshot), _BYTES, ("ETag", tag))
 
 
 _PARTS: dict[str, Callable[[Snapshot], bytes]] = {
@@ -180,14 +179,14 @@ _PARTS: dict[str, Callable[[Snapshot], bytes]] = {
 def _block(block: bytes | None) -> HttpReply:
     if block is None:
         return _text(HTTPStatus.NOT_FOUND, "there is no such example")
-    return _sent(HTTPStatus.OK, block, _JSON)
+    return _make_reply(HTTPStatus.OK, block, _JSON)
 
 
 def _text(status: HTTPStatus, text: str) -> HttpReply:
-    return _sent(status, f"{text}\n".encode(errors="replace"), _TEXT)
+    return _make_reply(status, f"{text}\n".encode(errors="replace"), _TEXT)
 
 
-def _sent(status: HTTPStatus, body: bytes, kind: str, *more: tuple[str, str]) -> HttpReply:
+def _make_reply(status: HTTPStatus, body: bytes, kind: str, *more: tuple[str, str]) -> HttpReply:
     return HttpReply(status=status, body=body, content_type=kind, headers=(*_HEADERS, *more))
 
 

@@ -31,10 +31,10 @@ def outcome(raw: bytes, score_range: ScoreRange) -> Any:
 
 def bridged(raw: bytes) -> HttpReply:
     try:
-        return service.answered(parse_answer(raw, ScoreRange.ANY), 4)
+        return service.reply_of_answer(parse_answer(raw, ScoreRange.ANY), 4)
     except EvaluationError as error:
         error.answered = raw
-        return service.failed(error, 4)
+        return service.reply_of_failure(error, 4)
 
 
 @given(PRINTED, st.sampled_from(ScoreRange))
@@ -48,7 +48,7 @@ def test_what_is_printed_is_judged_the_same_behind_http(raw: bytes, score_range:
 def test_what_never_became_an_answer_is_an_error_that_is_not_asked_again(kind: FailureKind) -> None:
     error = EvaluationError(kind, "why", hint="do this", retry_after=0.0)
     error.answered = b'{"score": 1}'
-    reply = service.failed(error, 4)
+    reply = service.reply_of_failure(error, 4)
     assert reply.status == 500
     assert strict_json.loads(reply.body.decode(), unique_keys=True) == {
         "error": f"{kind}: why",
@@ -59,4 +59,4 @@ def test_what_never_became_an_answer_is_an_error_that_is_not_asked_again(kind: F
 
 def test_only_concurrency_is_declared() -> None:
     answer = Answer(score=1.0, capabilities=Capabilities(persistent=True, batch=8))
-    assert parse_answer(service.answered(answer, 3).body).capabilities == Capabilities(concurrency=3)
+    assert parse_answer(service.reply_of_answer(answer, 3).body).capabilities == Capabilities(concurrency=3)

@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from optimize_eval.serve import Limits
-from optimize_eval.serve.http import HttpReply, HttpRequest
-from optimize_eval.serve.service import Acceptor, listen
+from optimize_eval.serve.connections import Acceptor, listen
+from optimize_eval.serve.http import HttpReply, HttpRequest, Limits
 
 GET = b"GET /%d HTTP/1.1\r\nHost: x\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n%s"

@@ -8,8 +8,8 @@ import typer
 from optimize_eval.base.endings import State
 from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import ending, gates, leaderboards, output
+from optimize_eval.cli.command_line import kept_command
 from optimize_eval.cli.host import Terminal
-from optimize_eval.cli.own_command import kept_command
 from optimize_eval.cli.steps import show_row, show_task
 from optimize_eval.cli.viewing import viewed
 from optimize_eval.config.commands import BenchCommand

@@ -2,7 +2,7 @@
 
 import typer
 
-from optimize_eval.cli.sweep_file import SearchedCandidates, SpecFile, SweepOption
+from optimize_eval.cli.command_line import SearchedCandidates, SpecFile, SweepOption
 from optimize_eval.config.commands import OptimizeCommand
 
 EXAMPLES = """\b

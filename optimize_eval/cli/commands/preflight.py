@@ -12,9 +12,9 @@ from optimize_eval.base import endings
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.protocol import Payload, Skip, check_task_model
 from optimize_eval.cli import output
+from optimize_eval.cli.command_line import SweepFile, SweepOption, evaluators_of, keys_of
 from optimize_eval.cli.host import owned_processes
 from optimize_eval.cli.named_prompts import compared_of
-from optimize_eval.cli.sweep_file import SweepFile, SweepOption, evaluators_of, keys_of
 from optimize_eval.config import compared
 from optimize_eval.config.calling import SLOTS, ServerOptions
 from optimize_eval.config.declared import Heading

@@ -7,10 +7,9 @@ import typer
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import ending, leaderboards, output
+from optimize_eval.cli.command_line import check_meant, is_flag, kept_command, texts_of
 from optimize_eval.cli.host import Terminal
 from optimize_eval.cli.known_elsewhere import complete_run
-from optimize_eval.cli.own_command import kept_command
-from optimize_eval.cli.sweep_file import check_meant, is_flag, texts_of
 from optimize_eval.config.calling import (
     CallOptions,
     NoteOptions,

@@ -2,7 +2,7 @@
 
 import typer
 
-from optimize_eval.cli.sweep_file import SweepFile, SweepOption
+from optimize_eval.cli.command_line import SweepFile, SweepOption
 from optimize_eval.config.commands import RunCommand
 
 EXAMPLES = """\b

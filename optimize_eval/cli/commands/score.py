@@ -16,9 +16,9 @@ from optimize_eval.base.opened import Opened
 from optimize_eval.base.outcome import Failed, Outcome
 from optimize_eval.base.protocol import Payload, check_task_model
 from optimize_eval.cli import output
+from optimize_eval.cli.command_line import named_evaluators
 from optimize_eval.cli.host import owned_processes
 from optimize_eval.cli.progress import WaitingLine
-from optimize_eval.cli.sweep_file import named_evaluators
 from optimize_eval.config.calling import PatienceOptions
 from optimize_eval.config.compared import TaskModelOption
 from optimize_eval.config.declared import Heading

@@ -15,9 +15,9 @@ from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import ScoreRange, check_task_model
 from optimize_eval.base.retries_and_caps import GivenUp
 from optimize_eval.cli import output
+from optimize_eval.cli.command_line import named_evaluators
 from optimize_eval.cli.host import Reaper, owned_processes
 from optimize_eval.cli.interrupts import stoppable
-from optimize_eval.cli.sweep_file import named_evaluators
 from optimize_eval.config.calling import SlotOptions
 from optimize_eval.config.compared import TaskModelOption
 from optimize_eval.config.declared import Heading
@@ -25,8 +25,8 @@ from optimize_eval.config.evaluators import ScoringOptions, judge_of, starting_s
 from optimize_eval.evaluators.kinds import connect, kind_of
 from optimize_eval.programs.exchange import Url
 from optimize_eval.run.host import Stop
-from optimize_eval.serve.http import hosts_of
-from optimize_eval.serve.service import Acceptor, Service, is_loopback, listen, url_of
+from optimize_eval.serve.connections import Acceptor, hosts_of, is_loopback, listen, url_of
+from optimize_eval.serve.service import Service
 
 EXAMPLES = """\b
 Examples:
