@@ -1,6 +1,5 @@
 """Models under test: what `--model` takes, how each kind answers or fails; programs are real processes."""
 
-import json
 import shlex
 import time
 from collections.abc import Iterator
@@ -15,8 +14,7 @@ from optimize_eval.base.errors import DataError, EvaluationError, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.models.model_kinds import ModelSpec, connect_model, parse_model, retries_of
 from optimize_eval.models.under_test import ModelUnderTest, Output, Prompt
-from optimize_eval.tasks import load_tasks
-from tests.paths import PROGRAMS, PYTHON, ROOT
+from tests.paths import PROGRAMS, PYTHON
 from tests.tools import write_program
 
 MODEL = f"cmd:{PYTHON} {PROGRAMS / 'model.py'}"
@@ -170,23 +168,11 @@ def test_a_program_has_the_folder_and_the_variables_of_its_specification(tmp_pat
         assert model.capacity.batch == 1
 
 
-def test_the_toy_reads_the_prompt_and_knows_all_that_ships() -> None:
+def test_the_toy_reads_the_prompt_and_silent_says_nothing() -> None:
     with live("toy") as toy, live("silent") as silent:
         assert said(toy, "Think first.\n\ncompute: 1234 * 3") == "3702"
         assert said(toy, "compute: 7 / 0") == said(toy, "Who are you?") == "I do not know."
         assert said(silent, "Who are you?") == ""
-        for task in load_tasks(ROOT / "datasets" / "tasks" / "code-exec.jsonl").tasks:
-            names: dict[str, object] = {}
-            exec(str(said(toy, task.prompt)).split("```")[1].removeprefix("python\n"), names)  # noqa: S102  ours
-            function = names["f"]
-            assert callable(function)
-            pairs = json.loads(task.raw)["extras"]["io_pairs"]
-            assert [function(given) for given, _ in pairs] == [wanted for _, wanted in pairs]
-        for task in load_tasks(ROOT / "datasets" / "tasks.jsonl").tasks:
-            if task.category == "code_exec":
-                names = {}
-                exec(str(said(toy, task.prompt)).split("```")[1].removeprefix("python\n"), names)  # noqa: S102  ours
-                assert all(eval(target, names) for target in task.targets)  # noqa: S307  as above
 
 
 def test_recorded_outputs_are_found_by_id_and_one_that_is_missing_is_a_failure(tmp_path: Path) -> None:

@@ -1,8 +1,5 @@
 """outputs.jsonl: what is kept is found again, after any kill; what was changed is refused."""
 
-import subprocess
-import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -137,37 +134,6 @@ def test_many_threads_and_two_users_share_a_file(tmp_path: Path) -> None:
         with ThreadPoolExecutor(8) as threads:
             keys = list(threads.map(partial(keep, outputs), range(200)))
     assert found(path, keys) == [f"said {number}" for number in range(200)]
-
-
-def test_a_killed_process_leaves_a_file_that_goes_on(tmp_path: Path) -> None:
-    path = tmp_path / "outputs.jsonl"
-    program = (
-        "import itertools, pathlib, sys\n"
-        "from optimize_eval.models.under_test import Output, Prompt\n"
-        "from optimize_eval.models.outputs import Outputs, key_of\n"
-        "outputs = Outputs(pathlib.Path(sys.argv[1]))\n"
-        "for number in itertools.count(1):\n"
-        "    prompt = Prompt(text=f'p{number}', id=f'q{number}')\n"
-        "    outputs.keep(key_of('m', prompt), 'model', prompt, Output(text=f'said {number}'))\n"
-    )
-    child = subprocess.Popen([sys.executable, "-c", program, path])
-    try:
-        while not path.exists() or path.stat().st_size < 50_000:
-            time.sleep(0.01)
-            assert child.poll() is None
-    finally:
-        child.kill()
-        child.wait()
-    outputs = Outputs(path)
-    size = path.read_bytes().count(b"\n") - 1
-    assert size > 100
-    for number in range(1, size + 1):
-        output = outputs.find(key_of("m", Prompt(text=f"p{number}", id=f"q{number}")))
-        assert output is not None
-        assert output.text == f"said {number}"
-    key = keep(outputs, size + 2)
-    outputs.close()
-    assert found(path, [key]) == [f"said {size + 2}"]
 
 
 def test_what_cannot_be_written_ends_the_run(tmp_path: Path) -> None:

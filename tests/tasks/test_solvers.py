@@ -155,15 +155,6 @@ def test_each_reply_of_a_conversation_is_paid_for_once(fake_model: StartModel, t
     assert len(server.requests()) == 2
 
 
-def test_recorded_outputs_are_found_by_turn(tmp_path: Path) -> None:
-    lines = [{"id": "7", "output": "first"}, {"id": "7", "turn": 2, "output": "second"}]
-    (tmp_path / "said.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    solver = MultiTurn(builders=[says("user", "a"), Generate(), says("user", "b"), Generate()])
-    named: Any = {None: f"replay:{tmp_path / 'said.jsonl'}"}
-    with shared_models(named, tmp_path / "o.jsonl") as models:
-        assert texts(solved(solver, {}, models, known_as="7")) == ["u:a", "a:first", "u:b", "a:second"]
-
-
 def test_a_recorded_conversation_is_passed_through() -> None:
     recorded = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "", "tool_calls": [CALL]}]
     models = Spoken(lambda _key, _number: "")
