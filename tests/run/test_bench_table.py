@@ -1,28 +1,12 @@
 """The table of a bench: scorers for their own tasks alone, over models that are called once for all."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import orjson
-import pytest
 
-from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.evaluators.task_kind import scorer_spec
-from optimize_eval.findings.board_models import benched_models
-from optimize_eval.models.model_kinds import ModelSpec, Tasks
-from optimize_eval.run.begin_or_resume import open_run
-from optimize_eval.run.bench import bench_plan
-from optimize_eval.run.bench_files import chosen, load_task_files
-from optimize_eval.run.host import Stop
-from optimize_eval.run.live import LiveEvaluators
-from optimize_eval.run.plan import Plan, manifest_of
-from optimize_eval.run.prompting import identified, model_specs, with_outputs_in
-from optimize_eval.run.runner import Runner, SessionEnd, Settings
 from optimize_eval.store.folder import JOURNAL, OUTPUTS
-from optimize_eval.store.manifest import BENCH
-from optimize_eval.store.opened_run import StoredRun, open_stored
 from tests.cli.benches import OFTEN_WRONG, RIGHT, arithmetic, model
 from tests.front_door import Cli
 
@@ -108,46 +92,3 @@ def test_a_reply_is_made_in_a_batch_and_scored_one_by_one(cli: Cli, tmp_path: Pa
     assert len(orjson.loads((tmp_path / "r" / "run.json").read_bytes())["cells"]) == 2
     lines = (tmp_path / "r" / OUTPUTS).read_bytes().splitlines()[1:]
     assert len({orjson.loads(line)["key"] for line in lines}) == len(lines) == 14
-
-
-def planned(folder: Path, models: Sequence[str], scorers: Mapping[str, str]) -> Plan:
-    """Plan a bench of one task with several scorers, as tasks written in YAML have."""
-    files = load_task_files([str(folder / "sums.jsonl")], dialect=None, allow_bad=False)
-    taken, sources = chosen(files, print, limit=None, sample=None, seed=0)
-    how = EvaluatorSpec(cwd=str(folder), workers=2)
-    specs = map(identified, model_specs(models, ModelSpec(how=how)))
-    called = with_outputs_in(str(folder / "r" / OUTPUTS), specs)
-    metrics = [one.evaluator for one in taken[0].tasks]
-    every = [
-        scorer_spec(f"sums.{name}", "sums.jsonl", metrics, Tasks(models=called), how, sandbox="")
-        for name in scorers
-    ]
-    return bench_plan({"sums": every}, called, sources, repeats=1, seed=0)
-
-
-def carried_out(folder: Path, plan: Plan) -> tuple[SessionEnd, StoredRun]:
-    (folder / "r").mkdir(exist_ok=True)
-    manifest = manifest_of(plan, {}, {}, kind=BENCH)
-    stored = open_run(folder / "r", plan, manifest, fresh=False)
-    with LiveEvaluators(plan.specs, stop := Stop()) as live:
-        runner = Runner(plan, stored.ledger, Settings(slots=8), live, stop=stop, watch=lambda _progress: None)
-        return runner.run(folder / "r" / JOURNAL), open_stored(folder / "r")
-
-
-def test_several_scorers_of_a_task_share_each_reply_and_the_first_is_the_boards(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CALLS", str(tmp_path / "calls"))
-    arithmetic(tmp_path, size=6)
-    models = [model(tmp_path / "often", OFTEN_WRONG), "silent"]
-    ended, stored = carried_out(tmp_path, planned(tmp_path, models, {"first": "", "second": ""}))
-    assert (str(ended.status), [(one.name, one.done) for one in ended.progress]) == (
-        "done",
-        [("often", 12), ("silent", 12)],
-    )
-    asked = Counter((tmp_path / "calls").read_text().splitlines())
-    assert (len(asked), {*asked.values()}) == (6, {1})
-    assert [{cell.evaluator for cell in one.cells.values()} for one in benched_models(stored)] == [
-        {"sums.first"},
-        {"sums.first"},
-    ]

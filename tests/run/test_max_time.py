@@ -1,23 +1,14 @@
 """--max-time: at its end no call begins, those in flight get what Ctrl-C gives them, the run can go on."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from optimize_eval.api import ProgramHost
 from optimize_eval.base.checks import parse_duration
-from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.data.candidates import CandidatePath, load_candidates
-from optimize_eval.evaluators.kinds import parse_evaluators
-from optimize_eval.run.host import GRACE, Stop, Watch
-from optimize_eval.run.inputs import load_splits
-from optimize_eval.run.settings import Handling
-from optimize_eval.run.sweeps import SweepInputs, carry_out, prepare
+from optimize_eval.run.host import GRACE, Stop
 from tests.front_door import Cli
-from tests.run.projects import COUNTS, Project, await_that, project, records, scored, summary, undisturbed
+from tests.run.projects import Project, await_that, project, scored, summary, undisturbed
 
 TASK = '{"id": "t", "prompt": "1 + 1 =", "targets": ["2"], "metric": "exact_match"}\n'
 
@@ -66,52 +57,6 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
-
-
-class Hosted(ProgramHost):
-    """A host whose clock goes on to an instant once these calls are in flight."""
-
-    def __init__(self, made: Project, awaited: set[str], instant: float) -> None:
-        super().__init__()
-        self.clock = Clock()
-        self.stop = Stop(self.clock)
-        self._made, self._awaited, self._instant = made, awaited, instant
-
-    @contextmanager
-    def watching(self, *, is_recheck: bool) -> Iterator[Watch]:  # noqa: ARG002  a host's
-        yield lambda _progress: self._look()
-
-    def _look(self) -> None:
-        if self._awaited <= self._made.asked().keys():
-            self.clock.now = self._instant
-        if self.stop.is_requested:
-            Path(f"{self._made.counted}.go").touch()
-
-
-@pytest.mark.parametrize(("hangs", "known"), [("none", {"a:1", "a:2"}), ("a:2", {"a:1"})])
-def test_calls_in_flight_have_the_grace_that_ctrl_c_gives_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hangs: str, known: set[str]
-) -> None:
-    """One that hangs is ended after the grace, and stays owed."""
-    made, run = project(tmp_path), tmp_path / "r"
-    monkeypatch.chdir(tmp_path)
-    for name, value in made.env(WAITS="a:1" if hangs != "none" else "*", HANGS=hangs).items():
-        monkeypatch.setenv(name, value)
-    awaited = {"a:1", "a:2"}
-    host = Hosted(made, awaited, 111.0 if hangs == "none" else 111.0 + GRACE)
-    handling = Handling(concurrency=2, no_preflight=True, ends_at=110.0)
-    comparison = SweepInputs(
-        specs=parse_evaluators([COUNTS], EvaluatorSpec()),
-        candidates=load_candidates([CandidatePath("a.txt"), CandidatePath("b.txt")]),
-        examples=load_splits({"train": "d.jsonl"}, host.say),
-    )
-    finished = carry_out(prepare(comparison, handling, host.say, out="r"), host)
-    assert finished.status == "out_of_time"
-    assert made.asked().keys() == awaited
-    assert scored(run) <= known
-    assert all(record["outcome"] == "scored" for record in records(run)), "what we broke off is no failure"
-    if hangs == "none":
-        assert scored(run) == known
 
 
 def test_a_run_that_is_done_in_time_is_done(cli: Cli, tmp_path: Path) -> None:
