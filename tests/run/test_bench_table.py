@@ -1,6 +1,6 @@
 """The table of a bench: scorers for their own tasks alone, over models that are called once for all."""
 
-from collections.abc import Sequence
+
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ def test_an_evaluator_has_cells_on_its_own_task_alone_and_what_is_new_is_called(
     arithmetic(tmp_path, size=3)
     arithmetic(tmp_path, size=5, name="more.jsonl")
     (tmp_path / "more.jsonl").write_text((tmp_path / "more.jsonl").read_text().replace("exact_match", "f1"))
-    wanted: list[tuple[Sequence[str], int]] = [
+    wanted: list[tuple[tuple[str, ...], int]] = [
         (("sums.jsonl", "--model", often), 3),
         (("sums.jsonl", "more.jsonl", "--model", often), 5 - 3),  # the first three are the same tasks
         (("sums.jsonl", "more.jsonl", "--model", often, "--model", right), 5),

@@ -110,7 +110,9 @@ def eight_slots(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, list[d
     made = project(folder, 10)
     done = in_this_process(folder)(*variously(made, VARIOUSLY), "--concurrency", "8")
     assert done.status == 0, done.stderr
-    return summary(folder / "r"), essence(folder / "r")
+    told = essence(folder / "r")
+    assert {record["outcome"] for record in told} == {"scored", "failed", "skipped"}
+    return summary(folder / "r"), told
 
 
 def variously(made: Project, evaluator: str) -> list[str]:

@@ -2,7 +2,6 @@
 
 import json
 import pickle
-import shlex
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from tests.front_door import Cli
 from tests.paths import PROGRAMS
 from tests.reports.reading import cases_of, read_csv, read_jsonl, read_junit
 from tests.run.projects import Project, records
-from tests.serve.serving import serve
 from tests.tools import need, write_program
 
 SKIPS = [str(PROGRAMS / "skips.pl")]
@@ -73,21 +71,6 @@ def test_skips_are_reused_like_scores(cli: Cli, made: Project) -> None:
     assert "note: 18 scored calls of s reused\nnote: 6 skipped calls of s reused\n" in reused.stderr
     assert not made.asked()
     assert told(made.folder / "t") == told(made.folder / "s")
-
-
-@pytest.mark.parametrize("mode", ["alive", "batch", "served"])
-@need("perl")
-def test_the_way_of_a_call_changes_no_skip(cli: Cli, made: Project, mode: str) -> None:
-    options = [*made.command[3:], "--no-preflight", "--quiet", "--out"]
-    assert cli("run", "-e", f"e={shlex.join(SKIPS)}", *options, "once").status == 0
-    assert outcomes(made.folder / "once") == {"scored": 16, "skipped": 8}
-    if mode == "served":
-        with serve(made.folder, "-e", shlex.join(SKIPS)) as server:
-            assert cli("run", "-e", f"e={server.url}", *options, "r").status == 0
-            assert server.ask("GET", "/").body["skipped"] == 8
-    else:
-        assert cli("run", "-e", f"e={shlex.join([*SKIPS, mode])}", *options, "r").status == 0
-    assert told(made.folder / "r") == told(made.folder / "once")
 
 
 def test_where_all_is_skipped_there_is_no_mean_and_no_failure(cli: Cli, made: Project) -> None:
