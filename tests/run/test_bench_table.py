@@ -1,6 +1,5 @@
 """The table of a bench: scorers for their own tasks alone, over models that are called once for all."""
 
-
 from pathlib import Path
 from typing import Any
 

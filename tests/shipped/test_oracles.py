@@ -141,6 +141,7 @@ def test_bleu_is_that_of_sacrebleu_and_never_above_one() -> None:
     said, *references = zip(*pairs, strict=True)
     corpus = sacrebleu.corpus_bleu(said, references)
     assert corpus_bleu([one["bleu_counts"] for one in answers]) == close(corpus.score / 100)
+    assert corpus_bleu([]) is None
 
 
 VALUES = st.recursive(

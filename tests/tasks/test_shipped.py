@@ -22,8 +22,6 @@ def test_bleu_is_sacrebleus_and_keeps_its_signature() -> None:
 
 
 EQUAL = {  # what is said, what is wanted → is_correct
-    "the same": ("Paris", "Paris", True),
-    "a line feed more": ("Paris\n", "Paris", False),
     "another case": ("paris", "Paris", False),
     "a number as JSON writes it": ("5", 5, True),
     "true as Jinja writes it": ("True", True, True),
@@ -54,10 +52,6 @@ CHOICES = {  # the reply, the choices, the right one → is_correct, completion_
     "right": ("B) Paris", ["A", "B"], "B", True, "valid"),
     "wrong": ("A", ["A", "B"], "B", False, "valid"),
     "none of them": ("Paris", ["A", "B"], "B", False, "invalid"),
-    "in lower case": ("b", ["A", "B"], "B", False, "invalid"),
-    "after a blank": (" B", ["A", "B"], "B", False, "invalid"),
-    "nothing": ("", ["A", "B"], "B", False, "unknown"),
-    "choices as Python writes them": ("B", "['A', 'B']", "B", True, "valid"),
     "choices as JSON writes them": ("B", '["A", "B"]', "B", True, "valid"),
 }
 
@@ -98,13 +92,7 @@ CALLS: dict[str, tuple[list[Any], list[Mapping[str, Any]], bool, tuple[Any, ...]
     # required, made, in order → all made, coverage, made, not made, unrequired, total
     "all": (["find", "book"], [FIND, BOOK], False, (True, 1.0, 2, 0, 0, 2)),
     "half": (["find", "book"], [FIND], False, (False, 0.5, 1, 1, 0, 2)),
-    "none required": ([], [FIND], False, (True, 1.0, 0, 0, 1, 0)),
-    "a call counts once": (["find", "find"], [FIND], False, (False, 0.5, 1, 1, 0, 2)),
     "with arguments": ([BOOK], [FIND, BOOK], False, (True, 1.0, 1, 0, 1, 1)),
-    "with other arguments": ([call("book", seats=3)], [BOOK], False, (False, 0.0, 0, 1, 1, 1)),
-    "true is not 1": ([call("book", seats=True)], [call("book", seats=1)], False, (False, 0.0, 0, 1, 1, 1)),
-    "with arguments first": (["book", BOOK], [BOOK, call("book", seats=9)], False, (True, 1.0, 2, 0, 0, 2)),
-    "another order": (["book", "find"], [FIND, BOOK], False, (True, 1.0, 2, 0, 0, 2)),
     "another order that matters": (["book", "find"], [FIND, BOOK], True, (False, 1.0, 2, 0, 0, 2)),
     "in order among others": (["find", "book"], [FIND, call("x"), BOOK], True, (True, 1.0, 2, 0, 1, 2)),
 }

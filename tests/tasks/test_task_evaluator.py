@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 import pytest
 
-from optimize_eval.base.errors import EvaluationError, UsageError
+from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Answer, Answered, Payload
@@ -239,14 +239,6 @@ def test_a_providers_model_is_sent_one_message_and_tells_its_tokens(
         assert body["temperature"] == 0.5
         assert (answer.score, answer.side_info["model"]["prompt_tokens"] > 0) == (1.0, True)
         assert "sk-none" not in str(answer.side_info) + repr(spec) + str(identify(spec).to_dict())
-
-
-def test_a_wrong_model_is_told_before_anything_is_asked(tmp_path: Path) -> None:
-    for text in ("tooy", "cmd:", "cmd:'", "openai/"):
-        with pytest.raises(UsageError):
-            spec_of(text)
-    with pytest.raises(UsageError, match="no such file"):
-        connect(spec_of(f"replay:{tmp_path / 'none.jsonl'}"), Opened())
 
 
 def test_names_and_identities_of_models(tmp_path: Path) -> None:
