@@ -13,10 +13,12 @@ alone, where that is more than one pair of a hundred: else a candidate would lea
 fail or skipped.
 """
 
+import math
 from array import array
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import NamedTuple, TypeVar
 
 from optimize_eval.base.frozen import frozen
@@ -134,6 +136,8 @@ def _paired(
     a: Values, b: Values, clusters: Clusters, among: Sequence[int]
 ) -> tuple[list[float], list[float], Clusters]:
     """Take the examples that both have a score for."""
+    if clusters is None and among == range(len(a)) and not any(map(math.isnan, chain(a, b))):
+        return list(a), list(b), None
     both = [place for place in among if a[place] == a[place] and b[place] == b[place]]  # NaN is not itself
     units = None if clusters is None else [clusters[place] for place in both]
     return [a[place] for place in both], [b[place] for place in both], units

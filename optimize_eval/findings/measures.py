@@ -165,6 +165,7 @@ def _centres(tasks: Sequence[Sequence[float]]) -> list[float]:
 MOST_OFF_SCALE = 0.1  # of an evaluator's scored replies: beyond that its scores say nothing
 
 _CUT_OFF = "length"
+_SAID_OF_REPLIES = frozenset({"output", "usage", "model"})
 _THOUGHTS = ("<think>", "<thinking>", "<|channel|>analysis")  # a provider's are told apart before
 _ROUNDING = 0.001
 _MOST_NAMED = 5
@@ -188,6 +189,8 @@ class Replies:
     def take(self, record: JournalRecord) -> None:
         self.scored += 1
         side_info = record["side_info"]
+        if "replied" not in record and _SAID_OF_REPLIES.isdisjoint(side_info):
+            return
         output = side_info.get("output")
         self.with_thoughts += isinstance(output, str) and output.lstrip().lower().startswith(_THOUGHTS)
         usage, model, reply = side_info.get("usage"), side_info.get("model"), record.get("replied")

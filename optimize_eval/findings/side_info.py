@@ -101,7 +101,7 @@ class _Path:
         elif kind is list:
             self.items.append(len(value))
             for item in value:
-                if isinstance(item, str) and len(item) <= LONGEST_SHORT:
+                if type(item) is str and len(item) <= LONGEST_SHORT:
                     self._count(item)
         elif value is None:
             self.nulls += 1
@@ -119,7 +119,7 @@ class _Path:
             self._count(text)
             return
         self.long_texts += 1
-        if score is None:
+        if score is None or (len(self.worst) == WORST_KEPT and -score < self.worst[0][0]):
             return
         entry = (-score, -order, line, text[:LONGEST_KEPT])
         if len(self.worst) < WORST_KEPT:
@@ -129,8 +129,11 @@ class _Path:
 
     def _count(self, text: str) -> None:
         self.said += 1
-        if text in self.texts or len(self.texts) < _MOST_DISTINCT:
-            self.texts[text] += 1
+        known = self.texts.get(text)
+        if known:
+            self.texts[text] = known + 1
+        elif len(self.texts) < _MOST_DISTINCT:
+            self.texts[text] = 1
 
     def values(self, scored: int) -> ValuesAtPath:
         return ValuesAtPath(

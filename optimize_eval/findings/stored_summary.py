@@ -82,7 +82,7 @@ def _read(run: StoredRun, keep: Keep | None) -> tuple[Summary, ReadCells]:
     changed = run.ledger.of(layout).changed
     with run.reader() as reader:
         tasks = TaskReading(run, layout, reader) if has_tasks(run) else None
-        records = tasks.records if tasks else reader.records
+        records = tasks.records if tasks else reader.records if keep else reader.for_numbers
         judges, tried = judges_of(run.manifest), corrections_in(run, layout)
         summary, cells = summarise_and_keep(layout, records, changed, left_out, judges, tried, keep=keep)
         metrics = tasks.metrics() if tasks else ()

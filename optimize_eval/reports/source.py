@@ -133,7 +133,7 @@ def all_records(stored: StoredRun) -> Iterator[tuple[Cell, PlacedRecords]]:
     """Read the newest record of each unit, cell by cell."""
     with stored.reader() as reader:
         for cell in stored.layout.cells:
-            yield cell, reader.glances(cell)
+            yield cell, reader.for_numbers(cell)
 
 
 def reader_of_lines(stored: StoredRun) -> Callable[[str, Places], Iterator[PlacedLine]]:
