@@ -22,27 +22,10 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.files import STDIN
 from optimize_eval.base.outcome import Progress
 from optimize_eval.config import values
-from optimize_eval.config.arguments import BenchArguments, Given, Keywords, SweepArguments, check_value
-from optimize_eval.config.calling import FolderOptions, HandlingOptions, PricedServerOptions, RecheckOptions
-from optimize_eval.config.compared import BoardGateOptions, ComparisonOptions, RunGateOptions
-from optimize_eval.config.evaluators import (
-    JudgeOptions,
-    ProgramOptions,
-    ReachOptions,
-    judge_of,
-    manners_of,
-    starting_spec,
-)
-from optimize_eval.config.prompts import (
-    NAMES,
-    BenchOptions,
-    BoardOptions,
-    DefinedDataOptions,
-    DefinitionOptions,
-    PromptingOptions,
-    check_prompting,
-    given_of,
-)
+from optimize_eval.config.arguments import BenchArguments, Keywords, SweepArguments, check_value
+from optimize_eval.config.commands import BenchCommand, OptimizeCommand, RunCommand
+from optimize_eval.config.evaluators import judge_of, manners_of, starting_spec
+from optimize_eval.config.prompts import NAMES, check_prompting, given_of
 from optimize_eval.config.sweep_files import read_evaluator, spec_of
 from optimize_eval.data.candidates import LONGEST_NAME, Candidate, CandidatePath
 from optimize_eval.evaluators.function_kind import Function, function_spec
@@ -251,35 +234,8 @@ class _Doing(Generic[T]):
             self._doing.release()
 
 
-_SWEEP = Keywords(
-    "sweep",
-    SweepArguments,
-    (
-        ComparisonOptions,
-        PromptingOptions,
-        DefinitionOptions,
-        ReachOptions,
-        JudgeOptions,
-        PricedServerOptions,
-        HandlingOptions,
-        RecheckOptions,
-        RunGateOptions,
-        FolderOptions,
-    ),
-)
-_BENCH = Keywords(
-    "bench",
-    BenchArguments,
-    (
-        BenchOptions,
-        DefinedDataOptions,
-        PricedServerOptions,
-        HandlingOptions,
-        BoardGateOptions,
-        BoardOptions,
-        FolderOptions,
-    ),
-)
+_SWEEP = Keywords("sweep", SweepArguments, RunCommand)
+_BENCH = Keywords("bench", BenchArguments, BenchCommand)
 
 
 @_SWEEP.shown
@@ -299,34 +255,25 @@ def sweep(
     a prompt, to which `models` reply, or messages. `progress` is called ten times a second, and at the end,
     with a Progress for each evaluator. Ctrl-C lets the calls in flight end, and raises KeyboardInterrupt.
     """
-    given = _SWEEP.check(options)
+    given = _SWEEP.read(options)
     host = ProgramHost(progress)
-    handling = handling_of(given.group(HandlingOptions))
-    what = given.group(ComparisonOptions)
-    starting, named = _starting(given, ReachOptions), candidates_of(candidates)
-    specs, has_tasks = scorers_among(
-        evaluators_of(evaluators, starting, host.say), given_of(given.group(DefinitionOptions)), host.say
+    handling = handling_of(given)
+    named, starting = candidates_of(candidates), _starting(given)
+    specs, has_tasks = scorers_among(evaluators_of(evaluators, starting, host.say), given_of(given), host.say)
+    prompting = prompting_of(
+        given,
+        prompts,
+        models,
+        starting,
+        (*named, *given.candidate_fields),
+        given.task_models,
+        has_tasks=has_tasks,
     )
     comparison = load_comparison(
-        specs,
-        named,
-        what.candidate_fields,
-        what,
-        host.say,
-        margins=given.group(RunGateOptions).margin,
-        prompting=prompting_of(
-            given,
-            prompts,
-            models,
-            starting,
-            (*named, *what.candidate_fields),
-            what.task_models,
-            has_tasks=has_tasks,
-        ),
+        specs, named, given.candidate_fields, given, host.say, margins=given.margin, prompting=prompting
     )
-    gates = given.group(RunGateOptions)
-    prepared = prepare(comparison, handling, host.say, out=given.get("out"), gates=gates)
-    return _run(partial(carry_out, prepared, host, recheck=given.get("recheck")), host, given.get("out"))
+    prepared = prepare(comparison, handling, host.say, out=given.out, gates=given)
+    return _run(partial(carry_out, prepared, host, recheck=given.recheck), host, given.out)
 
 
 @_BENCH.shown
@@ -342,28 +289,25 @@ def bench(
     The leaderboards are the Run's `boards`. Files and models may be one or several; otherwise as `sweep`.
     """
     scorers = texts_of("evaluator", options.get("evaluators", ()))
-    given = _BENCH.check({**options, "evaluators": scorers})
+    given = _BENCH.read({**options, "evaluators": scorers})
     host = ProgramHost(progress)
-    handling = handling_of(given.group(HandlingOptions))
-    defined = given_of(given.group(DefinedDataOptions))
+    handling = handling_of(given)
     benchmark = benchmark_of(
         check_value("files", values.PATHS, listed_as("task file", files)),
         check_value("models", values.TEXTS, texts_of("model", models)),
-        _starting(given, ProgramOptions),
-        given.group(BenchOptions),
-        defined,
+        _starting(given),
+        given,
+        given_of(given),
     )
-    gates = given.group(BoardGateOptions)
-    prepared = prepare_any(benchmark, handling, host.say, out=given.get("out"), gates=gates)
+    prepared = prepare_any(benchmark, handling, host.say, out=given.out, gates=given)
     if isinstance(prepared, Prepared):
-        return _run(partial(carry_out, prepared, host), host, given.get("out"))
-    per_example = given.group(BoardOptions).include_per_example
-    work = partial(carry_out_bench, prepared, host, include_per_example=per_example)
-    return _run(work, host, given.get("out"))
+        return _run(partial(carry_out, prepared, host), host, given.out)
+    work = partial(carry_out_bench, prepared, host, include_per_example=given.include_per_example)
+    return _run(work, host, given.out)
 
 
 def prompting_of(
-    given: Given,
+    options: RunCommand | OptimizeCommand,
     prompts: OnePrompt | Iterable[OnePrompt],
     models: str | Iterable[str],
     how: EvaluatorSpec,
@@ -373,7 +317,6 @@ def prompting_of(
     has_tasks: bool = False,
 ) -> Prompting | None:
     """Load the prompts and the models of a call, if it names some."""
-    options = given.group(PromptingOptions)
     named, replying = prompts_of(prompts), check_value("models", values.TEXTS, texts_of("model", models))
     check_prompting(
         prompts=named,
@@ -385,20 +328,15 @@ def prompting_of(
         words=NAMES,
         has_tasks=has_tasks,
     )
-    return load_prompting(
-        named,
-        replying or (task_models if has_tasks else ()),
-        options,
-        how,
-        api_base=given.group(JudgeOptions).api_base,
-    )
+    called = replying or (task_models if has_tasks else ())
+    return load_prompting(named, called, options, how, api_base=options.api_base)
 
 
-def _starting(given: Given, programs: type[ProgramOptions]) -> EvaluatorSpec:
+def _starting(options: RunCommand | BenchCommand) -> EvaluatorSpec:
     """Make what every evaluator that is given as a text starts from."""
-    judge = judge_of(given.group(JudgeOptions)) if programs is ReachOptions else None
-    manners = manners_of(given.group(PricedServerOptions), seeks_prices="max_cost" in given)
-    return starting_spec(given.group(programs), judge, manners)
+    judge = judge_of(options) if isinstance(options, RunCommand) else None
+    manners = manners_of(options, seeks_prices=options.max_cost is not None)
+    return starting_spec(options, judge, manners)
 
 
 def _run(work: Callable[[], Finished], host: ProgramHost, out: str | None) -> Run:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import orjson
 
@@ -23,18 +23,13 @@ from optimize_eval.api import (
 )
 from optimize_eval.base import endings
 from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.config import search
-from optimize_eval.config.arguments import Given, Keywords, OptimizeArguments
-from optimize_eval.config.calling import (
-    NoteOptions,
-    PricedServerOptions,
-    SlotOptions,
-    SpendingOptions,
-    TimeOptions,
-)
-from optimize_eval.config.evaluators import JudgeOptions, ReachOptions, judge_of, manners_of, starting_spec
-from optimize_eval.config.prompts import DefinitionOptions, PromptingOptions, given_of
+from optimize_eval.base.retries_and_caps import Manners
+from optimize_eval.config.arguments import Keywords, OptimizeArguments
+from optimize_eval.config.commands import OptimizeCommand
+from optimize_eval.config.evaluators import JudgeOptions, judge_of, manners_of, starting_spec
+from optimize_eval.config.prompts import given_of
 from optimize_eval.data.candidates import Candidate, CandidatePath, load_candidates
+from optimize_eval.models.chat import ChatSpec
 from optimize_eval.results import Run, load_run
 from optimize_eval.run.defining import scorers_among
 from optimize_eval.run.ending import exit_code
@@ -50,25 +45,7 @@ from optimize_eval.search.proposers import (
 )
 from optimize_eval.search.search_task import wanted_of
 
-if TYPE_CHECKING:
-    from optimize_eval.base.retries_and_caps import Manners
-
-_HANDLED = (TimeOptions, SpendingOptions, NoteOptions)
-_OPTIMIZE = Keywords(
-    "optimize",
-    OptimizeArguments,
-    (
-        search.SearchOptions,
-        search.SearchFolderOptions,
-        search.SearchJudgeOptions,
-        DefinitionOptions,
-        ReachOptions,
-        PromptingOptions,
-        SlotOptions,
-        *_HANDLED,
-        PricedServerOptions,
-    ),
-)
+_OPTIMIZE = Keywords("optimize", OptimizeArguments, OptimizeCommand)
 
 AProposer = str | PlainProposer
 
@@ -123,29 +100,24 @@ def optimize(
     functions `evaluator(candidate, example)`, proposers functions of the request that programs are sent.
     With `prompts` and `models`, the candidate is None: the prompt is improved, and replies are scored.
     """
-    given = _OPTIMIZE.check(options)
+    given = _OPTIMIZE.read(options)
     host = ProgramHost(progress)
     listed: list[Any] = _listed(evaluators)
-    manners = manners_of(given.group(PricedServerOptions), seeks_prices="max_cost" in given)
+    manners = manners_of(given, seeks_prices=given.max_cost is not None)
     starting = _starting(given, listed, manners)
-    specs, has_tasks = scorers_among(
-        evaluators_of(listed, starting, host.say), given_of(given.group(DefinitionOptions)), host.say
-    )
-    what = given.group(search.SearchOptions)
+    specs, has_tasks = scorers_among(evaluators_of(listed, starting, host.say), given_of(given), host.say)
     prompting = prompting_of(given, prompts, models, starting, has_tasks=has_tasks)
     wanted = wanted_of(
         specs,
-        _seeds(candidate, components=what.components),
-        _proposers(proposer, reflection_model, given.get("api_base"), manners),
+        _seeds(candidate, components=given.components),
+        _proposers(proposer, reflection_model, given.api_base, manners),
         host.say,
-        what=what,
+        what=given,
         from_scratch=candidate is None and not (prompting and prompting.prompts),
         prompting=prompting,
     )
-    place = given.group(search.SearchFolderOptions)
-    handling = handling_of(given.group(SlotOptions), *map(given.group, _HANDLED), place)
-    task = wanted.task(Path(out), handling)
-    if handling.fresh:
+    task = wanted.task(Path(out), handling_of(given))
+    if given.fresh:
         begin_anew(task.folder)
     done = beside(partial(optimize_task, task, host), host)
     return Search(
@@ -153,10 +125,12 @@ def optimize(
     )
 
 
-def _starting(given: Given, evaluators: Sequence[Any], manners: "Manners | None") -> EvaluatorSpec:
+def _starting(options: OptimizeCommand, evaluators: Sequence[Any], manners: Manners | None) -> EvaluatorSpec:
     """Make what evaluators that are given as texts start from; objective and base are for judges."""
-    judge = judge_of(given.group(JudgeOptions)) if any(map(_is_judge, evaluators)) else None
-    return starting_spec(given.group(ReachOptions), judge, manners)
+    if not any(map(_is_judge, evaluators)):
+        return starting_spec(options, None, manners)
+    judging = JudgeOptions(objective=options.objective, api_base=options.api_base)
+    return starting_spec(options, judge_of(judging), manners)
 
 
 def _exit_code(done: Optimized) -> int:
@@ -189,16 +163,12 @@ def _proposers(
     programs: AProposer | Iterable[AProposer],
     models: str | Iterable[str],
     api_base: str | None,
-    manners: "Manners | None",
+    manners: Manners | None,
 ) -> tuple[ProposerSpec, ...]:
     proposers = [
         plain_proposer(one) if callable(one) else parse_proposer(one, EvaluatorSpec(timeout=TIMEOUT))
         for one in _listed(programs)
     ]
-    names = [models] if isinstance(models, str) else [*models]
-    if names:
-        from optimize_eval.models.chat import ChatSpec  # noqa: PLC0415  programs need none
-
-        specs = [ChatSpec(name=name, api_base=api_base or "") for name in names]
-        proposers += [reflection_proposer(spec, manners=manners) for spec in specs]
-    return tuple(proposers)
+    names = [models] if isinstance(models, str) else models
+    chats = [ChatSpec(name=name, api_base=api_base or "") for name in names]
+    return (*proposers, *(reflection_proposer(chat, manners=manners) for chat in chats))

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Any, Literal, TypedDict, TypeVar
+from typing import Any, Generic, Literal, TypedDict, TypeVar
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.protocol import ScoreRange
-from optimize_eval.config.declared import Made, OptionGroup, all_declared, made
+from optimize_eval.config.declared import Made, declared, made
 from optimize_eval.config.values import OptionValue
 
 
@@ -179,35 +179,27 @@ class OptimizeArguments(SplitArguments, ChoiceArguments, DefinitionArguments, to
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
-class Given(dict[str, Any]):
-    """Arguments that were checked, by their names; what was not given, or None, is not there."""
-
-    def group(self, group: type[Made]) -> Made:
-        """Fill a group of options."""
-        return made(group, self)
-
-
 @dataclass(frozen=True)
-class Keywords:
-    """The arguments that a function takes by name: their types, and the groups that declare them."""
+class Keywords(Generic[Made]):
+    """The arguments that a function takes by name: their types, and the command whose options they are."""
 
     function: str
     types: Any  # a TypedDict
-    groups: tuple[type[OptionGroup], ...]
+    command: type[Made]
 
-    def check(self, given: Mapping[str, Any]) -> Given:
-        """Check values; raises UsageError at the first wrong one."""
-        options, values = all_declared(self.groups), Given()
+    def read(self, given: Mapping[str, Any]) -> Made:
+        """Check values and make options of them; raises UsageError at the first wrong one."""
+        options, values = declared(self.command), {}
         for name, value in given.items():
             if name not in self.types.__annotations__:
                 raise TypeError(f"{self.function}() got an unexpected keyword argument {name!r}")
             if value is not None:
                 values[name] = check_value(name, options[name].option.value, value)
-        return values
+        return made(self.command, values)
 
     def shown(self, function: Decorated) -> Decorated:
         """Show each argument with its default in the signature that help and notebooks read."""
-        options = all_declared(self.groups)
+        options = declared(self.command)
         own = signature(function)
         kept = [one for one in own.parameters.values() if one.kind is not one.VAR_KEYWORD]
         named = [

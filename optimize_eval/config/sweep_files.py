@@ -19,7 +19,7 @@ from optimize_eval.base.errors import DataError, Problem, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.config import calling, compared, evaluators, prompts, search
-from optimize_eval.config.declared import all_declared, declared
+from optimize_eval.config.declared import declared
 from optimize_eval.config.evaluators import ReachOptions
 from optimize_eval.config.values import prices_of
 from optimize_eval.data.candidates import CandidatePath
@@ -134,7 +134,7 @@ def _keys(table: str, folder: str) -> Keys:
     return {
         one.key: one.option.value.key(folder)
         for group in GROUPS
-        for one in all_declared([group]).values()
+        for one in declared(group).values()
         if one.option.table == table and one.option.value
     }
 
