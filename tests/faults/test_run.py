@@ -171,20 +171,6 @@ def goes_on_after_there_is_room(cli: Cli, made: Project, run: Path, full: tuple[
     assert not known & (made.asked() - before).keys()
 
 
-def test_a_full_disk_ends_the_run_and_with_room_it_goes_on(
-    cli: Cli, tmp_path: Path, small_disk: Path
-) -> None:
-    made, run = project(tmp_path, LONG), small_disk / "r"
-    filler = small_disk / "filler"
-    filler.write_bytes(bytes(8_192))
-    full = cli(*made.command, "--out", run, env=made.env())
-    again = cli(*made.command, "--out", run, env=made.env())
-    assert again.status == 3, "still no room"
-    subprocess.run(["mount", "-o", "remount,size=4m", small_disk], check=True)
-    goes_on_after_there_is_room(cli, made, run, (full.status, full.stderr))
-    assert not list(run.glob(".*")), "no drafts stay behind"
-
-
 def test_a_file_that_may_not_grow_ends_the_run_and_without_the_limit_it_goes_on(
     cli: Cli, tmp_path: Path
 ) -> None:
@@ -205,16 +191,6 @@ def test_a_file_that_may_not_grow_ends_the_run_and_without_the_limit_it_goes_on(
     )
     assert full.stdout == ""
     goes_on_after_there_is_room(cli, made, run, (full.returncode, full.stderr))
-
-
-def test_a_disk_that_is_full_from_the_start_is_told(cli: Cli, tmp_path: Path, small_disk: Path) -> None:
-    made = project(tmp_path)
-    (small_disk / "filler").write_bytes(bytes(65_536))
-    result = cli(*made.command, "--out", small_disk / "r", env=made.env())
-    assert result.status == 3
-    assert "No space left on device" in result.stderr
-    assert "make room" in result.stderr
-    assert not made.asked()
 
 
 def test_odd_answers_are_journaled_and_reported(cli: Cli, tmp_path: Path) -> None:

@@ -155,14 +155,6 @@ def test_a_run_says_at_once_who_waits_for_which_server_and_why(
     assert len(re.findall(said + r"gives up in 600 s \(--patience\)", done.stderr)) == 1, done.stderr
 
 
-def test_score_says_at_once_who_waits_for_which_server_and_why(cli: Cli, fake_model: StartModel) -> None:
-    server = fake_model([no_room({"Retry-After-Ms": "400"}, 1), verdict()])
-    done = cli("score", "-", *JUDGE, "--api-base", server.base, stdin=b"Hello", env=KEY)
-    assert (done.status, done.json["score"]) == (0, 1)
-    said = r"waiting: too many requests for openai/m \(HTTP 429\): slow down; 1 call waits; next try in 0 s, "
-    assert len(re.findall(said + r"gives up in 600 s \(--patience\)", done.stderr)) == 1, done.stderr
-
-
 def test_who_waits_is_said_again_only_after_a_while(capsys: pytest.CaptureFixture[str]) -> None:
     lines = Lines(Stop())
     for seconds in (9, 8, 7):
