@@ -1,6 +1,6 @@
 """A run's folder in which one session follows another, as it is in memory: nothing is called or written."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,6 @@ from optimize_eval.store.ledger import Ledger, UnitTable
 from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.tried import keep_tried_elsewhere
 from tests.findings.made import LEAD, Made, made
-
-Scores = Mapping[str, Mapping[str, Sequence[float]]]  # by candidate and split
 
 
 @dataclass
