@@ -18,9 +18,9 @@ from optimize_eval.findings.metric_rows import records_of
 from optimize_eval.findings.stored_summary import Findings
 from optimize_eval.findings.summary_shape import Summary
 from optimize_eval.store.listing import state_of
-from optimize_eval.store.manifest import is_bench
-from optimize_eval.store.opened_run import note_of, open_stored
+from optimize_eval.store.opened_run import open_stored
 from optimize_eval.store.records import Records
+from optimize_eval.store.run_words import note_of
 
 
 @frozen
@@ -65,7 +65,7 @@ class Run:
     @property
     def note(self) -> str | None:
         """Give what people noted of it."""
-        return note_of(self.records.run.manifest)
+        return note_of(self.records.run.document)
 
     @property
     def exit_code(self) -> int | None:
@@ -83,7 +83,7 @@ class Run:
         run = self.records.run
         if self.ending:
             return self.ending.gates
-        if not is_bench(run.manifest):
+        if not run.document.is_bench:
             return recall_demands(run, self.summary)
         boards = {**self._boards}
         board = boards.pop("", None)
@@ -113,7 +113,7 @@ class Run:
         from optimize_eval.findings.stored_boards import own_boards, stored_board  # noqa: PLC0415  few are
 
         run = self.records.run
-        board = stored_board(run) if is_bench(run.manifest) else None
+        board = stored_board(run) if run.document.is_bench else None
         return {"": board, **own_boards(run)} if board else {}
 
 

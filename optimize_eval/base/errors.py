@@ -3,7 +3,7 @@
     OptimizeEvalError
     ├── UsageError          an option, a file or an argument is wrong; nothing was called (exit 2)
     │   ├── DataError       bad lines in datasets, all of them at once
-    │   └── NotARun         (store.manifest) a folder whose run.json is not one of ours
+    │   └── NotARun         (store.folder) a folder whose run.json is not one of ours
     ├── CannotGoOn          the disk or the journal does not let a run go on (exit 3)
     │   ├── Damaged         (journal) a line is not what was written
     │   └── UnknownSchema   (journal) another version wrote it

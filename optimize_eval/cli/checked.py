@@ -27,7 +27,6 @@ from optimize_eval.findings.summary_shape import Summary, summary_from
 from optimize_eval.run.bench_boards import compute_again
 from optimize_eval.store.folder import JOURNAL, LEADERBOARD, PROPOSALS, SEARCH, SUMMARY, holder
 from optimize_eval.store.listing import sessions
-from optimize_eval.store.manifest import is_bench
 from optimize_eval.store.opened_run import StoredRun
 
 CHECK_SCHEMA = "optimize-eval.check.v1"
@@ -44,7 +43,7 @@ _AGAIN = "run the run's own command again: it writes the file"
 
 def _unfinished(run: StoredRun) -> str:
     """Say that a run is not at its end, and whether somebody works on it; empty where it is."""
-    was_ended = run.document.get("ended_at", "") is not None
+    was_ended = not run.document.is_open
     if run.ledger.is_complete and was_ended:
         return ""
     number = holder(run.folder)
@@ -57,7 +56,7 @@ def _unfinished(run: StoredRun) -> str:
 def _of_board(findings: Findings, board: Board | None) -> list[str]:
     """Name what a leaderboard says otherwise than the journal, its sentences included."""
     run = findings.run
-    if board is None and is_bench(run.manifest) and not _unfinished(run) and not ranks_none(findings):
+    if board is None and run.document.is_bench and not _unfinished(run) and not ranks_none(findings):
         return ["all of it is gone"]
     again = compute_again(findings, board) if board else None
     stored = json.loads(files.load(run.folder / LEADERBOARD, files.OF_A_RUN)) if again else {}

@@ -19,8 +19,8 @@ from optimize_eval.search.outcomes import scored_in
 from optimize_eval.statistics.power import detectable, fewest_units
 from optimize_eval.store.folder import EVALUATIONS
 from optimize_eval.store.layout import SINGLE, Split
-from optimize_eval.store.manifest import KEEP
 from optimize_eval.store.opened_run import open_stored
+from optimize_eval.store.run_document import KEEP
 
 SEARCH_PLAN = "optimize-eval.optimize_plan.v1"
 

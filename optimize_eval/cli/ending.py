@@ -70,7 +70,7 @@ def _show_summary(finished: Finished, *, has_out: bool) -> None:
         output.fitted(replace(summary, failures=failures)),
         width=output.width(),
         run=output.fitted(shlex.quote(str(finished.stored.folder))),
-        own=[evaluator["name"] for evaluator in finished.stored.manifest["evaluators"]] if has_out else [],
+        own=finished.stored.document.own_evaluators if has_out else [],
         paint=output.paint(),
         says_how_to_go_on=not broken and not summary.units.owed,
     )

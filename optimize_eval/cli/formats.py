@@ -23,8 +23,9 @@ from optimize_eval.findings.summary_shape import FailureGroup, Summary
 from optimize_eval.reports import junit, markdown, row_formats
 from optimize_eval.reports.searched import beside_verdict, search_of, with_notes
 from optimize_eval.reports.terminal.summary import render, render_every_cell
-from optimize_eval.store.opened_run import StoredRun, command_of, note_of
+from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.records import LeftOut, RunRecord
+from optimize_eval.store.run_words import command_of, note_of
 
 Wide = Annotated[bool, typer.Option("--wide", help="csv, jsonl: one row for each example.")]
 With = Annotated[
@@ -70,12 +71,12 @@ class Reported:
 
     @property
     def note(self) -> str | None:
-        return note_of(self.stored.manifest)
+        return note_of(self.stored.document)
 
     @property
     def command(self) -> str:
         """Give the words that start its last session again; empty where they are not known."""
-        return command_of(self.stored.manifest, self.stored.folder)
+        return command_of(self.stored.document, self.stored.folder)
 
     @property
     def noted(self) -> dict[str, str]:
@@ -157,7 +158,7 @@ class BenchReport(Reported):
     @property
     def summary(self) -> Summary | None:
         """Give the summary where a task in YAML has metrics; other boards say all that there is."""
-        settings = self.stored.manifest.get("settings", {})
+        settings = self.stored.document.settings
         return self.findings.summary if "tasks" in settings else None
 
     def as_run(self) -> RunReport:
@@ -198,11 +199,11 @@ def print_run(run: RunReport) -> None:
         width=output.width(),
         run=output.fitted(run.name),
         command=output.fitted(run.command),
-        own=[evaluator["name"] for evaluator in run.stored.manifest["evaluators"]],
+        own=run.stored.document.own_evaluators,
         paint=output.paint(),
     )
     output.emit(text)
-    if run.some and "tasks" in run.stored.manifest.get("settings", {}):
+    if run.some and "tasks" in run.stored.document.settings:
         from optimize_eval.reports.metric_tables import lines_of_rows  # noqa: PLC0415  most runs have no task in YAML
 
         chosen = map(output.fitted, run.some.records(run.stored))

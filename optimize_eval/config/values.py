@@ -113,7 +113,7 @@ def sound_note(text: str | None) -> str | None:
     """Check a note as the store does, which is loaded for one only."""
     if not text:
         return text
-    from optimize_eval.store.opened_run import check_note  # noqa: PLC0415  most commands have none
+    from optimize_eval.store.run_words import check_note  # noqa: PLC0415  most commands have none
 
     return check_note(text)
 

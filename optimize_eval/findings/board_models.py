@@ -35,8 +35,8 @@ from optimize_eval.statistics.estimates import mean_of
 from optimize_eval.store.command_units import JournalRecord
 from optimize_eval.store.layout import Cell, Layout
 from optimize_eval.store.ledger import OWED
-from optimize_eval.store.manifest import Manifest, evaluators_of
 from optimize_eval.store.opened_run import StoredRun
+from optimize_eval.store.run_document import RunDocument
 from optimize_eval.tasks import Task, TaskFile
 from optimize_eval.tasks.defined import TASKS
 from optimize_eval.tasks.task_files import SPEC
@@ -68,7 +68,7 @@ def benched_models(run: StoredRun) -> tuple[BenchedModel, ...]:
 def models_scored_by(run: StoredRun, evaluator: str) -> tuple[BenchedModel, ...]:
     """List the models with the scores of an evaluator for all tasks; each model once."""
     models = _scored_by(run, {split.name: evaluator for split in run.layout.splits_for(evaluator)})
-    distinct = {entry["sha256"]: entry["name"] for entry in reversed(run.manifest["models"])}
+    distinct = {entry.sha256: entry.name for entry in reversed(run.document.selected_models)}
     return tuple(model for model in models if model.name in distinct.values())
 
 
@@ -77,16 +77,16 @@ def _scored_by(run: StoredRun, scorers: Mapping[str, str]) -> tuple[BenchedModel
     changed = run.ledger.changed.intersection(scorers.values())
     return tuple(
         BenchedModel(
-            name=entry["name"],
-            text=entry["text"],
+            name=entry.name,
+            text=entry.text,
             cells={
                 cell.split: cell
                 for cell in run.layout.cells
-                if (cell.evaluator, cell.task_model) == (scorers.get(cell.split), entry["name"])
+                if (cell.evaluator, cell.task_model) == (scorers.get(cell.split), entry.name)
             },
-            has_changed=bool(changed) or entry["name"] in run.ledger.changed_models,
+            has_changed=bool(changed) or entry.name in run.ledger.changed_models,
         )
-        for entry in run.manifest["models"]
+        for entry in run.document.selected_models
     )
 
 
@@ -123,7 +123,7 @@ def _why_none(findings: Findings, cells: Sequence[Cell], checks: Collection[str]
 
 def _quality_checks(run: StoredRun) -> Collection[str]:
     """List the scorers that are looked at and rank nobody, as their tasks say."""
-    settings = run.manifest["settings"]
+    settings = run.document.settings
     if TASKS not in settings:
         return ()
     from optimize_eval.tasks.stored_tasks import tasks_in  # noqa: PLC0415  most benches have none
@@ -173,9 +173,9 @@ class KnownTasks:
 NONE_KNOWN = KnownTasks()
 
 
-def known_tasks(manifest: Manifest, layout: Layout) -> KnownTasks:
+def known_tasks(document: RunDocument, layout: Layout) -> KnownTasks:
     """Read what a run keeps of its tasks; most benches have none in YAML."""
-    settings = manifest.get("settings", {})
+    settings = document.settings
     if "tasks" not in settings:
         return NONE_KNOWN
     from optimize_eval.tasks.stored_tasks import tasks_in  # noqa: PLC0415  most benches have none
@@ -184,16 +184,16 @@ def known_tasks(manifest: Manifest, layout: Layout) -> KnownTasks:
     return KnownTasks(
         tasks={task.key: task.display_name for task in kept},
         scorers={one.evaluator: one.display_name or one.key for task in kept for one in task.scorers},
-        digests=dict(_digests(manifest, layout)),
+        digests=dict(_digests(document, layout)),
     )
 
 
-def _digests(manifest: Manifest, layout: Layout) -> Iterator[tuple[str, str]]:
+def _digests(document: RunDocument, layout: Layout) -> Iterator[tuple[str, str]]:
     """Digest what scorers are, with their solvers, and the samples that they are for."""
-    for one in evaluators_of(manifest):
-        samples = [layout.split(name).sha256 for name in layout.splits_of.get(one["name"], ())]
-        written = json.dumps([one["sha256"], samples], separators=(",", ":"))
-        yield one["name"], hashlib.sha256(written.encode()).hexdigest()
+    for entry in document.selected_evaluators:
+        samples = [layout.split(name).sha256 for name in layout.splits_of.get(entry.name, ())]
+        written = json.dumps([entry.sha256, samples], separators=(",", ":"))
+        yield entry.name, hashlib.sha256(written.encode()).hexdigest()
 
 
 _Value = TypeVar("_Value")

@@ -238,7 +238,7 @@ def board_of(
         for model in sorted(every, key=_rank)
     ]
     written = {model.name: model.text for model in models}
-    stored = run.manifest.get("settings", {})
+    stored = run.document.settings
     code = (*doubts_about_code(stored), *doubts_about_rules(stored))
     left = tuple(_left_out(run, left_out))
     doubts = [*map(_why_left_out, left), *doubts_of_models(ranked, written), *_unlike_skips(every), *code]
@@ -269,7 +269,7 @@ def _models(
     *,
     with_examples: bool,
 ) -> Iterator[RankedModel]:
-    known = known_tasks(findings.run.manifest, findings.run.layout)
+    known = known_tasks(findings.run.document, findings.run.layout)
     for model in models:
         files = {split: findings.cell(cell) for split, cell in model.cells.items()}
         yield model_of(model.name, tasks, files, metric, with_examples=with_examples, known=known)
@@ -277,7 +277,7 @@ def _models(
 
 def _left_out(run: StoredRun, unranked: Mapping[str, RanksNobody]) -> Iterator[TaskLeftOut]:
     """Name the tasks that are not on the board."""
-    names = known_tasks(run.manifest, run.layout).tasks
+    names = known_tasks(run.document, run.layout).tasks
     for split, one in unranked.items():
         yield TaskLeftOut(task=split, evaluator=one.evaluator, why=one.why, display_name=names.get(split, ""))
 

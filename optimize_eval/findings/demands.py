@@ -29,8 +29,8 @@ from optimize_eval.findings.stored_summary import Findings
 from optimize_eval.findings.summary_shape import LEAKED, Summary
 from optimize_eval.findings.wording import count
 from optimize_eval.store.beside import check_comparable, of_same_bytes
-from optimize_eval.store.manifest import CHOSEN_AFTER, Manifest, additions_of, is_bench, layout_of
 from optimize_eval.store.opened_run import StoredRun, open_stored
+from optimize_eval.store.run_document import CHOSEN_AFTER, RunDocument
 
 
 @frozen
@@ -46,8 +46,8 @@ class Demands:
         """Hold a run against the demands; one that is not complete meets none of them."""
         found = [*task_gates(summary, self.of_tasks)]
         if self.before:
-            added = {one["name"] for one in additions_of(self.before.manifest)}
-            same = of_same_bytes(self.before.manifest, run.manifest)
+            added = {*self.before.document.added}
+            same = of_same_bytes(self.before.document, run.document)
             leakage = summary.leakage.get(summary.decided_on)
             if leakage and leakage.state == LEAKED:
                 found.append(
@@ -67,7 +67,7 @@ class Demands:
 
 
 def read_demands(
-    manifest: Manifest,
+    document: RunDocument,
     folder: Path,
     fail_under: Sequence[str] | None,
     max_gap: float | None,
@@ -76,29 +76,29 @@ def read_demands(
     margins: Mapping[str, float] | None = None,
     is_before_calls: bool = False,
 ) -> Demands | None:
-    """Read the demands, which must fit the run of a manifest; before calls, those that cannot be decided."""
+    """Read the demands, which must fit the run of a document; before calls, those that cannot be decided."""
     if not fail_under and max_gap is None and against is None:
         return None
-    _refuse_results_as_inputs(manifest, folder)
-    layout = layout_of(manifest)
+    _refuse_results_as_inputs(document, folder)
+    layout = document.selection
     if max_gap is not None:
         check_gap(layout, max_gap)
     before = None if against is None else open_stored(against)
     if before:
-        if is_bench(before.manifest):
+        if before.document.is_bench:
             raise UsageError(f"{against} is a bench, not a run", hint="name a folder that `run` made")
-        check_comparable(before, manifest, folder)
+        check_comparable(before, document, folder)
     if before and is_before_calls:
         wanted = layout if margins is None else replace(layout, margins=margins)
-        regression_gates.check_can_decide(before.layout, wanted, of_same_bytes(before.manifest, manifest))
-    of_tasks = task_bounds(fail_under or (), manifest.get("settings", {}), layout)
+        regression_gates.check_can_decide(before.layout, wanted, of_same_bytes(before.document, document))
+    of_tasks = task_bounds(fail_under or (), document.settings, layout)
     bounds = tuple(parse_bound(text, layout) for text in fail_under or () if text not in of_tasks)
     return Demands(bounds=bounds, of_tasks=tuple(of_tasks.values()), max_gap=max_gap, before=before)
 
 
-def _refuse_results_as_inputs(manifest: Manifest, folder: Path) -> None:
+def _refuse_results_as_inputs(document: RunDocument, folder: Path) -> None:
     """Refuse a gate on what --lf called, whose examples were taken by their results."""
-    if after := manifest.get("settings", {}).get(CHOSEN_AFTER):
+    if after := document.settings.get(CHOSEN_AFTER):
         raise UsageError(
             f"no gate can be about {folder}: its examples are those that failed or got worse in {after}",
             hint="run the command of this run without --lf and with the gates",
@@ -107,10 +107,10 @@ def _refuse_results_as_inputs(manifest: Manifest, folder: Path) -> None:
 
 def recall_demands(run: StoredRun, summary: Summary) -> tuple[Gate, ...]:
     """Judge the demands that the run's own command had; what they name may be gone by now."""
-    said = run.manifest.get("settings", {}).get("gates", {})
+    said = run.document.settings.get("gates", {})
     try:
         given = said.get("fail_under"), said.get("max_gap"), said.get("no_regression_against")
-        demands = read_demands(run.manifest, run.folder, *given)
+        demands = read_demands(run.document, run.folder, *given)
         return demands.judge(run, summary) if demands else ()
     except (OptimizeEvalError, AttributeError, OSError, TypeError, ValueError) as error:
         reason = error.message if isinstance(error, OptimizeEvalError) else "run.json was edited"
@@ -214,7 +214,7 @@ def judged_by_options(
 ) -> tuple[Gate, ...]:
     """Hold a bench on disk against the gates of a command."""
     stored = findings.run
-    settings = stored.manifest.get("settings", {})
+    settings = stored.document.settings
     known = task_bounds(fail_under or (), settings, stored.layout, of_bench=True)
     if board is None and not stored.owed and known.keys() == {*(fail_under or ())} and against is None:
         return judged(BoardDemands(of_tasks=tuple(known.values())), findings, None)
@@ -225,7 +225,7 @@ def judged_by_options(
 
 def recall_board_demands(findings: Findings, board: Board, others: Mapping[str, Board]) -> tuple[Gate, ...]:
     """Judge the demands that the bench's own command had; what they name may be gone by now."""
-    kept = findings.run.manifest.get("settings", {}).get("gates", {})
+    kept = findings.run.document.settings.get("gates", {})
     try:
         options = kept.get("fail_under"), kept.get("no_regression_against")
         return judged_by_options(findings, board, others, *options)

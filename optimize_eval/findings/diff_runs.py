@@ -64,8 +64,8 @@ from optimize_eval.findings.wording import count
 from optimize_eval.store.beside import OnlyIn, Paired, PairedCells, PairedSplit, pair_runs
 from optimize_eval.store.command_units import Reader
 from optimize_eval.store.layout import SINGLE, Cell, Layout
-from optimize_eval.store.manifest import CHOSEN_AFTER
 from optimize_eval.store.opened_run import StoredRun
+from optimize_eval.store.run_document import CHOSEN_AFTER
 
 _WORST_SHOWN = 5
 _Number = TypeVar("_Number", int, float)
@@ -432,7 +432,7 @@ class SideTried:
             yield f"{where} steered the search of {self.side}, so nothing there is called better or worse"
         if leaked := sentence_of(leakage_of(self.run.layout), split):
             yield f"{leaked} (in {self.side})"
-        if after := self.run.manifest.get("settings", {}).get(CHOSEN_AFTER):
+        if after := self.run.document.settings.get(CHOSEN_AFTER):
             yield f"the examples of {self.side} failed or got worse in {after}, and were taken for that"
 
     def corrected(self, split: str, rows: Mapping[CellFamily, int]) -> Iterator[str]:
@@ -547,8 +547,8 @@ def _with_copies_joined(paired: Paired, b: StoredRun) -> Paired:
 def _about(run: StoredRun) -> RunOfDiff:
     return RunOfDiff(
         run=str(run.folder),
-        plan=run.manifest["plan"],
-        created_at=run.manifest.get("created_at"),
+        plan=run.document.id,
+        created_at=run.document.created_at,
         owed=run.owed,
         changed=tuple(sorted(run.ledger.changed)),
     )
@@ -556,7 +556,7 @@ def _about(run: StoredRun) -> RunOfDiff:
 
 def _same_texts(a: StoredRun, b: StoredRun, paired: Paired, rows: Sequence[RowDiff]) -> Iterator[str]:
     """Name candidates that are the same bytes in both runs and were scored differently."""
-    texts = [{one["name"]: one.get("sha256") for one in run.manifest["candidates"]} for run in (a, b)]
+    texts = [{entry.name: entry.sha256 for entry in run.document.selected_candidates} for run in (a, b)]
     moved = {row.candidate for row in rows if row.difference.ties < row.difference.n_pairs}
     for before, after in paired.candidates:
         if after in moved and texts[0][before] and texts[0][before] == texts[1][after]:

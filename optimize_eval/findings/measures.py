@@ -53,7 +53,7 @@ from optimize_eval.statistics.rates import (
     with_enough,
 )
 from optimize_eval.store.command_units import JournalRecord
-from optimize_eval.store.manifest import Manifest, evaluators_of
+from optimize_eval.store.run_document import RunDocument
 
 if TYPE_CHECKING:
     from optimize_eval.findings.board_shapes import ModelScores
@@ -301,9 +301,9 @@ def beyond_scale(
     )
 
 
-def judges_of(manifest: Manifest) -> dict[str, str]:
+def judges_of(document: RunDocument) -> dict[str, str]:
     """Say which model each judge of a run calls."""
-    entries = [(one["name"], (one.get("judge") or {}).get("model")) for one in evaluators_of(manifest)]
+    entries = [(entry.name, (entry.judge or {}).get("model")) for entry in document.selected_evaluators]
     return {name: model for name, model in entries if isinstance(model, str)}
 
 

@@ -19,7 +19,6 @@ from optimize_eval.findings.metrics import Values, tabulate
 from optimize_eval.findings.summary_shape import MetricFault, RuleFaults, Sampled, ScorerMetrics
 from optimize_eval.store.command_units import CountsAs, JournalRecord, Reader
 from optimize_eval.store.layout import Cell, CellName, Layout
-from optimize_eval.store.manifest import evaluators_of
 from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.records import LeftOut, Unit, unit_of
 from optimize_eval.tasks.definition import PythonMetric, digest_of, digest_of_code, filter_to_dict
@@ -61,8 +60,7 @@ def left_out(run: "StoredRun") -> "LeftOut":
 
 
 def has_tasks(run: "StoredRun") -> bool:
-    settings = run.manifest.get("settings")
-    return isinstance(settings, dict) and "tasks" in settings
+    return "tasks" in run.document.settings
 
 
 Recorded = Mapping[str, Any]  # a line of the journal
@@ -170,7 +168,7 @@ def read_rows(run: StoredRun, task: KeptTask, cells: Mapping[str, Cell], reader:
         task=task,
         cells=cells,
         rows=_rows(run.layout, cells, reader, names),
-        programs={one["name"]: one.get("sha256") for one in evaluators_of(run.manifest)},
+        programs={entry.name: entry.sha256 for entry in run.document.selected_evaluators},
         samples=run.layout.split(split).sha256,
     )
 
@@ -253,7 +251,7 @@ def with_excluded_skipped(run: StoredRun) -> CountsAs | None:
 
 def _rules_of_outcomes(run: StoredRun) -> frozenset[str]:
     """Name the rules that look at scores or replies."""
-    actions = (action for task in tasks_in(run.manifest["settings"]) for action in task.actions)
+    actions = (action for task in tasks_in(run.document.settings) for action in task.actions)
     return frozenset(action.key for action in actions if _OUTCOMES.search(str(filter_to_dict(action.filter))))
 
 
@@ -263,7 +261,7 @@ def units_left_out(run: StoredRun) -> LeftOut:
 
 
 def _left_out(run: StoredRun) -> Iterator[tuple[Unit, Sequence[str]]]:
-    tasks = [task for task in tasks_in(run.manifest["settings"]) if task.actions]
+    tasks = [task for task in tasks_in(run.document.settings) if task.actions]
     if not tasks:
         return
     with run.reader() as reader:
@@ -301,7 +299,7 @@ class TaskReading:
         self._run = run
         self._layout = layout
         self._reader = reader
-        self._tasks = tasks_in(run.manifest["settings"])
+        self._tasks = tasks_in(run.document.settings)
         self._task_of = {scorer.evaluator: task for task in self._tasks for scorer in task.scorers}
         self._cells = {
             key: cells for task in self._tasks for key, cells in cells_of(task, run.layout).items()

@@ -19,10 +19,11 @@ from optimize_eval.findings.board_models import BenchedModel, benched_models, ex
 from optimize_eval.findings.board_shapes import Board, BoardExample, ModelScores
 from optimize_eval.findings.cells import ReadCell
 from optimize_eval.findings.stored_summary import Findings
-from optimize_eval.store.folder import BOARDS, LEADERBOARD, MANIFEST, read_manifest
+from optimize_eval.store.folder import BOARDS, LEADERBOARD, MANIFEST, NotARun
 from optimize_eval.store.layout import Layout
-from optimize_eval.store.manifest import BeforeRelease, Manifest, NotARun, is_bench
 from optimize_eval.store.opened_run import StoredRun, open_stored
+from optimize_eval.store.run_document import RunDocument
+from optimize_eval.store.run_json import BeforeRelease, read_document
 from optimize_eval.tasks.task_files import SPEC
 
 ANEW = "run the bench's command again: it writes the board again, and repeats no call"
@@ -103,24 +104,25 @@ def is_board(path: str) -> bool:
 
 
 def is_bench_folder(path: str) -> bool:
-    return is_bench(_manifest_in(path))
+    document = _document_in(path)
+    return document is not None and document.is_bench
 
 
-def _manifest_in(path: str) -> Manifest:
+def _document_in(path: str) -> RunDocument | None:
     try:
-        return read_manifest(Path(path)) or {}
+        return read_document(Path(path))
     except BeforeRelease:
         raise
     except NotARun:
-        return {}
+        return None
 
 
 def _no_board(path: str, file: Path) -> UsageError:
     """Say why there is no leaderboard: its bench is not done, or it is a run's folder, or somebody else's."""
-    manifest = _manifest_in(path)
-    if manifest and not is_bench(manifest):
+    document = _document_in(path)
+    if document and not document.is_bench:
         return UsageError(f"{path} is a run, not a bench", hint=_ALIKE)
-    return UsageError(f"there is no leaderboard {file}", hint=_UNFINISHED if manifest else _HINT)
+    return UsageError(f"there is no leaderboard {file}", hint=_UNFINISHED if document else _HINT)
 
 
 STEM = LEADERBOARD.removesuffix("json")

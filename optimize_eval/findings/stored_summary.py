@@ -25,10 +25,11 @@ from optimize_eval.findings.summary_shape import SCHEMA, Point, Selected, Summar
 from optimize_eval.findings.tried import Corrections, corrections_in
 from optimize_eval.findings.verdict import after_search
 from optimize_eval.store.folder import JOURNAL, SUMMARY
+from optimize_eval.store.journal_end import JournalEnd, fits, journal_end
 from optimize_eval.store.layout import Cell, Layout
-from optimize_eval.store.manifest import CHOSEN_AFTER, SEARCHED, Manifest, SearchedRun
-from optimize_eval.store.opened_run import JournalEnd, StoredRun, fits, journal_end
+from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.records import Records, RunRecord
+from optimize_eval.store.run_document import CHOSEN_AFTER, SEARCHED, SearchedRun
 from optimize_eval.tasks.defined import TASKS, ways_kept
 from optimize_eval.tasks.stored_tasks import METRICS_SINCE, RULES_SINCE
 
@@ -83,17 +84,19 @@ def _read(run: StoredRun, keep: Keep | None) -> tuple[Summary, ReadCells]:
     with run.reader() as reader:
         tasks = TaskReading(run, layout, reader) if has_tasks(run) else None
         records = tasks.records if tasks else reader.records if keep else reader.for_numbers
-        judges, tried = judges_of(run.manifest), corrections_in(run, layout)
+        judges, tried = judges_of(run.document), corrections_in(run, layout)
         summary, cells = summarise_and_keep(layout, records, changed, left_out, judges, tried, keep=keep)
         metrics = tasks.metrics() if tasks else ()
     spent = run.ledger.ledger.spending.to_dict()
     totals = from_dict(SpendingTotals, spent) if spent else None
-    settings = run.manifest.get("settings", {})
+    settings = run.document.settings
     doubts = (*doubts_about_code(settings), *doubts_about_rules(settings))
     points = (*summary.verdict.points, *(Point(mark="!", text=text) for text in doubts))
     verdict = replace(summary.verdict, points=points)
     whole = replace(summary, verdict=verdict, spent=totals, metrics=metrics, journal=_end(run))
-    whole = replace(whole, verdict=without_rules(whole) or _chosen_by_results(whole, run.manifest) or verdict)
+    whole = replace(
+        whole, verdict=without_rules(whole) or _chosen_by_results(whole, run.document.settings) or verdict
+    )
     if searched := search_of(run):
         whole = replace(whole, verdict=after_search(whole, searched, layout))
     return whole, cells
@@ -102,7 +105,7 @@ def _read(run: StoredRun, keep: Keep | None) -> tuple[Summary, ReadCells]:
 def _end(run: StoredRun) -> JournalEnd | None:
     """Give up to where the journal was read; a plan without a journal has no such place."""
     try:
-        return journal_end(run.folder, run.manifest)
+        return journal_end(run.folder, run.document)
     except OSError:
         return None
 
@@ -114,7 +117,7 @@ def summary_of(run: StoredRun) -> dict[str, Any]:
     except (OSError, ValueError):
         summary = None
     is_current = isinstance(summary, dict) and summary.get("schema") == SCHEMA
-    if is_current and fits(summary, run.folder, run.manifest):
+    if is_current and fits(summary, run.folder, run.document):
         return dict(summary)
     return as_read(summarise_stored(run).to_dict())
 
@@ -134,8 +137,8 @@ def without_rules(summary: Summary) -> Verdict | None:
     return Verdict(text=f"{text}; run the same command again, which calls nothing", state=None)
 
 
-def _chosen_by_results(summary: Summary, manifest: Mapping[str, Any]) -> Verdict | None:
-    after = manifest.get("settings", {}).get(CHOSEN_AFTER)
+def _chosen_by_results(summary: Summary, settings: Mapping[str, Any]) -> Verdict | None:
+    after = settings.get(CHOSEN_AFTER)
     if after is None:
         return None
     why = f"these examples failed or got worse in {after}, and were taken for that"
@@ -151,7 +154,7 @@ def numbers_only(summary: Summary, why: str, advice: str) -> Verdict | None:
 
 def search_of(run: StoredRun) -> SearchedRun | None:
     """Give what is known of the search that a run ended."""
-    searched: SearchedRun | None = run.manifest.get("settings", {}).get(SEARCHED)
+    searched: SearchedRun | None = run.document.settings.get(SEARCHED)
     return searched
 
 
@@ -195,7 +198,6 @@ def _is_unlike(key: str, stored: Mapping[str, Any], again: Mapping[str, Any]) ->
 
 _CHOSEN = "a part chosen afterwards", "--group-by corrects"
 _PART = Corrections(can_confirm=False)
-_OF_EXAMPLES = ("lines", "sha256", "clusters", "names", "inputs")  # of a split in run.json: lists
 
 
 @frozen
@@ -238,11 +240,10 @@ class SomeExamples:
     def part(self, run: StoredRun) -> StoredRun:
         """Give the run as if it had been about these examples only."""
         part = at_places(run, self.places)
-        settings = part.manifest.get("settings") or {}
-        paths = settings.get("paths") or {}
+        paths = part.document.paths
         splits = {**(paths.get("splits") or {}), **self.moved}
-        manifest = {**part.manifest, "settings": {**settings, "paths": {**paths, "splits": splits}}}
-        return replace(part, manifest=manifest)
+        settings = {**part.document.settings, "paths": {**paths, "splits": splits}}
+        return replace(part, document=replace(part.document, settings=settings))
 
     def cut(self, layout: Layout) -> Layout:
         """Give the layout of these examples; a split that has none is none."""
@@ -277,20 +278,10 @@ class RecordsOfSome:
 
 def at_places(run: StoredRun, places: Mapping[str, Sequence[int]]) -> StoredRun:
     """Give a run as if it had been about the examples at these places of its splits, in this order."""
-    view = run.ledger.of(_cut(run.layout, places))
-    return replace(run, manifest=_cut_manifest(run.manifest, places), ledger=view)
+    layout = _cut(run.layout, places)
+    return replace(run, document=replace(run.document, selection=layout), ledger=run.ledger.of(layout))
 
 
 def _cut(layout: Layout, places: Mapping[str, Sequence[int]]) -> Layout:
     splits = [split.at(places[split.name]) for split in layout.splits if places.get(split.name)]
     return replace(layout, splits=tuple(splits))
-
-
-def _cut_manifest(run: Manifest, places: Mapping[str, Sequence[int]]) -> Manifest:
-    def cut(split: Mapping[str, Any]) -> dict[str, Any]:
-        at = places[split["name"]]
-        lists = {key: [split[key][place] for place in at] for key in _OF_EXAMPLES if split.get(key)}
-        groups = {path: [labels[place] for place in at] for path, labels in split["groups"].items()}
-        return {**split, **lists, "groups": groups}
-
-    return {**run, "splits": [cut(split) for split in run["splits"] if places.get(split["name"])]}

@@ -56,13 +56,12 @@ from optimize_eval.findings.winner import claims_of
 from optimize_eval.statistics.estimates import Mean, mean_of
 from optimize_eval.store.layout import Cell, Layout
 from optimize_eval.store.ledger import OWED, SCORED
-from optimize_eval.store.manifest import additions_of
 from optimize_eval.store.opened_run import StoredRun
 
 
 def additions_left_out(run: StoredRun) -> list[LeftOut]:
     """List additions that are not complete, or whose files changed while they were called."""
-    counted = (_counted(run, entry["name"]) for entry in additions_of(run.manifest))
+    counted = (_counted(run, name) for name in run.document.added)
     return [entry for entry in counted if entry.done < entry.calls or entry.changed]
 
 

@@ -21,7 +21,7 @@ from optimize_eval.findings.shapes import (
 from optimize_eval.findings.spending import SpendingTotals
 from optimize_eval.findings.wording import count, left_out_by
 from optimize_eval.statistics.estimates import Interval
-from optimize_eval.store.opened_run import JournalEnd
+from optimize_eval.store.journal_end import JournalEnd
 
 RECORDED, PART, KEPT, LEAKED = "recorded", "part", "kept", "leaked"
 

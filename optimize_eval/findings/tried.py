@@ -13,8 +13,8 @@ from optimize_eval.findings.comparison import CellFamily
 from optimize_eval.findings.summary_shape import Beside, Point, SettingBefore, Summary, TriedCandidates
 from optimize_eval.findings.wording import count
 from optimize_eval.store.layout import Layout
-from optimize_eval.store.manifest import SEARCHED, is_bench
 from optimize_eval.store.opened_run import StoredRun
+from optimize_eval.store.run_document import SEARCHED
 from optimize_eval.store.tried import SEVERAL, Examples, Family, History, Tried, rows_of
 
 MOST_STEPS = 5  # edits that inherit from what was seen, which counting still makes up for
@@ -61,7 +61,7 @@ def is_steered(tried: TriedCandidates | None) -> bool:
 
 def corrections_in(run: StoredRun, layout: Layout) -> Corrections:
     """Count what a run's folder knows; models of a bench are no candidates."""
-    if is_bench(run.manifest):
+    if run.document.is_bench:
         return NOTHING
     history = History(run=run)
     tried = {where: _tried(history, layout, where) for where in _families(layout)}
@@ -85,7 +85,7 @@ def corrections_in(run: StoredRun, layout: Layout) -> Corrections:
 
 def _found(run: StoredRun, layout: Layout) -> str | None:
     """Name whom a search held against test."""
-    searched = (run.manifest.get("settings") or {}).get(SEARCHED) or {}
+    searched = run.document.settings.get(SEARCHED) or {}
     others = (name for name in layout.candidates if name != layout.baseline)
     return next(others, None) if searched.get("decides") == "test" else None
 
@@ -129,7 +129,7 @@ def _told(history: History, layout: Layout, where: CellFamily, tried: Tried) -> 
 
 def settings_of(run: StoredRun, layout: Layout) -> dict[str, Any]:
     """Give what may not change once results were seen, as a session writes it down."""
-    settings = run.manifest.get("settings") or {}
+    settings = run.document.settings
     return {
         "evaluator": layout.evaluators[0],
         "cluster_by": layout.cluster_by,

@@ -27,10 +27,9 @@ from optimize_eval.findings.summary_shape import Summary
 from optimize_eval.findings.wording import evaluator_label
 from optimize_eval.models.under_test import text_of
 from optimize_eval.reports.inert import inert, inert_json
-from optimize_eval.reports.source import PageSource, examples_of
+from optimize_eval.reports.source import PageRun, PageSource, examples_of
 from optimize_eval.store import journal
 from optimize_eval.store.layout import Cell, Layout, Split
-from optimize_eval.store.manifest import Manifest
 from optimize_eval.store.records import FIELDS, OF_SOME, SIDE_INFO, LeftOut, RunRecord, unit_of
 from optimize_eval.tasks.prompt import sent_of
 
@@ -205,7 +204,7 @@ def _fields_at(split: Split, place: int, examples: Examples) -> Mapping[str, Any
     return {} if split.lines == (None,) else examples[split.name].get(place)
 
 
-def _prompts(run: Manifest, fields: Mapping[str, Any] | None) -> Row:
+def _prompts(run: PageRun, fields: Mapping[str, Any] | None) -> Row:
     """Write the prompts as models were sent them; several messages as JSON."""
     if fields is None or not run.get("models"):
         return {}

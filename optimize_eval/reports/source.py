@@ -25,14 +25,22 @@ from optimize_eval.store.command_units import JournalRecord
 from optimize_eval.store.folder import OUTPUTS
 from optimize_eval.store.layout import Cell, Layout
 from optimize_eval.store.listing import StoredSearch
-from optimize_eval.store.manifest import Manifest, is_bench
 from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.records import index_of, replies_in
+from optimize_eval.store.run_json import selected_json
 
 Places = Sequence[int]
 PlacedRecords = Iterable[tuple[int, JournalRecord]]  # places in a cell, and the newest record at each
 PlacedLine = tuple[Cell, int, bytes, str | None]  # a cell, a place in it, its record's line, a model's reply
 Examples = Mapping[int, Any]  # of a split, decoded, by their places
+
+
+PageRun = dict[str, Any]  # what a page has of run.json: see run_json.selected_json
+
+
+def evaluators_of(run: PageRun) -> list[dict[str, Any]]:
+    """List the evaluators that were named, then those that were added; units are counted in this order."""
+    return [*run["evaluators"], *run.get("additions", ())]
 
 
 @frozen
@@ -43,7 +51,7 @@ class PageSource:
     place of whom it is compared with; `more` joins the page's head.
     """
 
-    run: Manifest
+    run: PageRun
     summary: Mapping[str, Any]  # as JSON has it: a page hands it on
     search: Mapping[str, Any] | None = None  # that the run ended
     boards: Mapping[str, Board] = field(default_factory=dict)
@@ -60,12 +68,12 @@ def source_of(
     boards: Mapping[str, Board] | None = None,
 ) -> PageSource:
     """Say where the documents and records of a run are; a summary that is given stands for the stored one."""
-    names = [candidate["name"] for candidate in stored.manifest["candidates"]]
+    layout = stored.document.selection
     shown = summary_of(stored) if summary is None else as_read(summary)
     search = search_on_a_page(stored.folder, shown)
     return PageSource(
-        run=stored.manifest,
-        against=[names.index(stored.manifest["baseline"])] * len(names),
+        run=selected_json(stored.document),
+        against=[layout.candidates.index(layout.baseline)] * len(layout.candidates),
         summary=shown if search is None else {**shown, "verdict": search["verdict"]},
         search=search,
         boards=boards or {},
@@ -84,7 +92,7 @@ def without_records(
     created_at: str | None = None,
 ) -> PageSource:
     """Say what a page of numbers alone is made from: of something that has no examples."""
-    nothing: Manifest = {
+    nothing: PageRun = {
         **{name: [] for name in ("evaluators", "candidates", "task_models", "splits", "group_by")},
         "kind": kind,
         "repeats": 1,
@@ -104,7 +112,7 @@ def without_records(
     )
 
 
-def examples_of(run: Manifest) -> Mapping[str, Examples]:
+def examples_of(run: PageRun) -> Mapping[str, Examples]:
     """Read the examples of each split, by their places, where their files still have what was scored."""
     settings = run.get("settings")
     paths = settings.get("paths") if isinstance(settings, dict) else None
@@ -142,7 +150,7 @@ def reader_of_lines(stored: StoredRun) -> Callable[[str, Places], Iterator[Place
     known = cache(lambda: index_of(path))
 
     def lines_of(split: str, places: Places) -> Iterator[PlacedLine]:
-        if not stored.manifest.get("models"):
+        if not stored.document.selected_models:
             yield from ((*placed, None) for placed in _lines_at(stored, split, places))
             return
         with replies_in(path, known()) as replies:
@@ -168,7 +176,7 @@ _OF_CELLS = ("rows", "side_info", "failures", "skips")  # of a summary: entries 
 
 def bench_on_a_page(stored: StoredRun, source: PageSource) -> PageSource:
     """Give what the page of a run or bench is made from."""
-    if not is_bench(stored.manifest):
+    if not stored.document.is_bench:
         return source
     return _Columns(stored.layout).source(source)
 
@@ -199,7 +207,7 @@ class _Columns:
             lines_of=lines_of,
         )
 
-    def _run(self, run: Manifest) -> Manifest:
+    def _run(self, run: PageRun) -> PageRun:
         """Write down what run.json would say if models were evaluators; they come first."""
         models = {entry["name"]: entry for entry in run["models"]}
         names = dict.fromkeys(self._cell(cell).evaluator for cell in self._layout.cells)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.run.plan import Plan
-from optimize_eval.store.folder import read_document
-from optimize_eval.store.manifest import Manifest
 from optimize_eval.store.opened_run import StoredRun, extend, look
+from optimize_eval.store.run_document import RunDocument
+from optimize_eval.store.run_json import read_document
 from optimize_eval.store.tried import keep_tried, keep_tried_of_edited
 
 
@@ -19,27 +19,27 @@ def default_folder(stem: str, evaluators: Iterable[str], paths: Iterable[str | N
 
 
 def open_run(
-    folder: Path, plan: Plan, manifest: Manifest, *, fresh: bool, replace: Collection[str] = ()
+    folder: Path, plan: Plan, wanted: RunDocument, *, fresh: bool, replace: Collection[str] = ()
 ) -> StoredRun:
     """Make a locked folder ready for a session of this plan; the result says what is already scored."""
     _check_named(plan, replace)
     if fresh:
         keep_tried(folder)
     else:
-        keep_tried_of_edited(folder, manifest)
-    run = extend(folder, manifest, plan.about.describe, fresh=fresh, replace=replace)
+        keep_tried_of_edited(folder, wanted)
+    run = extend(folder, wanted, plan.about.describe, fresh=fresh, replace=replace)
     plan.about.forget()
     return run
 
 
 def look_at(
-    folder: Path, plan: Plan, manifest: Manifest, *, fresh: bool, replace: Collection[str] = ()
+    folder: Path, plan: Plan, wanted: RunDocument, *, fresh: bool, replace: Collection[str] = ()
 ) -> StoredRun:
     """Find what of a plan is known, and write nothing."""
     _check_named(plan, replace)
-    document = None if fresh else read_document(folder)
-    describe = plan.about.describe if document or plan.about.has_candidates else None  # else nobody reads it
-    return look(folder, document, manifest, describe, replace=replace)
+    known = None if fresh else read_document(folder, is_to_grow=True)
+    describe = plan.about.describe if known or plan.about.has_candidates else None  # else nobody reads it
+    return look(folder, known, wanted, describe, replace=replace)
 
 
 def _check_named(plan: Plan, replace: Collection[str]) -> None:

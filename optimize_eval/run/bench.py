@@ -37,14 +37,14 @@ from optimize_eval.run.enclosing import level_of
 from optimize_eval.run.host import Host, Say
 from optimize_eval.run.inputs import stored_paths
 from optimize_eval.run.opening import folder_of, note_done, opened
-from optimize_eval.run.plan import Plan, manifest_of, plan_run
+from optimize_eval.run.plan import Plan, document_of, plan_run
 from optimize_eval.run.prompting import identified, identity_of, model_specs, with_outputs_in
 from optimize_eval.run.rescoring import score_by
 from optimize_eval.run.settings import NO_GATES, Handling, gate_settings
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.store.folder import LEADERBOARD, OUTPUTS, refuse_foreign
-from optimize_eval.store.manifest import BENCH, Manifest
 from optimize_eval.store.opened_run import StoredRun
+from optimize_eval.store.run_document import BENCH, RunDocument
 from optimize_eval.tasks import TaskFile
 from optimize_eval.tasks.defined import NOTHING_GIVEN, Given, defined_of
 from optimize_eval.tasks.dialects import OWN
@@ -205,7 +205,7 @@ class PreparedBench:
     own: tuple[EvaluatorSpec, ...]  # evaluators that score the models' outputs, too
     files: tuple[TaskFile, ...]
     folder: Path
-    manifest: Manifest
+    document: RunDocument
     handling: Handling
     settings: Mapping[str, Any]
     demands: BoardDemands
@@ -288,7 +288,7 @@ def prepare_bench(
         own=scored.others,
         files=scored.files,
         folder=folder,
-        manifest=manifest_of(
+        document=document_of(
             plan,
             {name: Path(path).name.encode(errors="replace").decode() for name, path in paths.items()},
             kept,
@@ -346,7 +346,7 @@ def carry_out_bench(prepared: PreparedBench, host: Host, *, include_per_example:
     _note_twice(prepared.plan.model_specs, host.say)
     plan, handling = prepared.plan, prepared.handling
     own = [spec.name for spec in prepared.own]
-    with opened(prepared.folder, plan, prepared.manifest, handling, host.say, metrics=own) as stored:
+    with opened(prepared.folder, plan, prepared.document, handling, host.say, metrics=own) as stored:
         if not own:
             note_done(stored, host.say)
         _drop_boards(prepared)

@@ -113,7 +113,7 @@ def _left_out_before(board: Board, stored: StoredRun) -> Iterator[tuple[str, str
     """Name the scorers of tasks that were not on a board, and may be now."""
     from optimize_eval.tasks.stored_tasks import tasks_in  # noqa: PLC0415  most benches have none
 
-    scorers = [scorer for task in tasks_in(stored.manifest["settings"]) for scorer in task.scorers]
+    scorers = [scorer for task in tasks_in(stored.document.settings) for scorer in task.scorers]
     keys = {scorer.evaluator: scorer.key for scorer in scorers}
     yield from ((one.task, keys.get(one.evaluator, "")) for one in board.left_out)
 

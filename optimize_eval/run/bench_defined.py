@@ -31,14 +31,15 @@ from optimize_eval.run.enclosing import ways_in
 from optimize_eval.run.host import Say
 from optimize_eval.run.inputs import Examples, stored_paths
 from optimize_eval.run.opening import folder_of, note_changes
-from optimize_eval.run.plan import manifest_of
+from optimize_eval.run.plan import document_of
 from optimize_eval.run.prompting import writing_to
 from optimize_eval.run.settings import NO_GATES, Handling, gate_settings
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.run.sweeps import Prepared, SweepInputs, prepare
-from optimize_eval.store.folder import refuse_foreign, settings_in
-from optimize_eval.store.manifest import BENCH
+from optimize_eval.store.folder import refuse_foreign
 from optimize_eval.store.opened_run import StoredRun
+from optimize_eval.store.run_document import BENCH
+from optimize_eval.store.run_json import settings_in
 from optimize_eval.tasks import TaskFile
 from optimize_eval.tasks.defined import DIALECT, defined_of
 
@@ -187,14 +188,14 @@ def _prepare_models(
     }
     kept |= dated_in(folder, kept, before)
     names = {name: Path(path).name.encode(errors="replace").decode() for name, path in paths.items()}
-    manifest = manifest_of(plan, names, kept, kind=BENCH)
-    expected = expected_board(files, plan.layout, known_tasks(manifest, plan.layout))
+    document = document_of(plan, names, kept, kind=BENCH)
+    expected = expected_board(files, plan.layout, known_tasks(document, plan.layout))
     return PreparedBench(
         plan=plan,
         own=(),
         files=files,
         folder=folder,
-        manifest=manifest,
+        document=document,
         handling=handling,
         settings=settings,
         demands=read_before_calls(
@@ -258,6 +259,6 @@ def _sources(tasks: "Iterable[BenchedTask]") -> Iterable[SplitSource]:
 def look_at_bench(prepared: PreparedBench, say: Say) -> StoredRun:
     """Find what a bench has scored, as it is to be; writes nothing."""
     how = prepared.handling
-    run = look_at(prepared.folder, prepared.plan, prepared.manifest, fresh=how.fresh, replace=how.replace)
+    run = look_at(prepared.folder, prepared.plan, prepared.document, fresh=how.fresh, replace=how.replace)
     note_changes(run, say)
     return run

@@ -16,7 +16,7 @@ from optimize_eval.data.example import Example
 from optimize_eval.data.selection import EVERYTHING, Selection
 from optimize_eval.run.host import Say
 from optimize_eval.run.splits import SplitSource, choose
-from optimize_eval.store.manifest import Manifest
+from optimize_eval.store.run_document import RunDocument
 from optimize_eval.tasks import Task, TaskFile, load_tasks
 from optimize_eval.tasks.defined import DIALECT, SUFFIXES
 from optimize_eval.tasks.task_files import shows_tasks
@@ -86,26 +86,25 @@ def _selected(files: Sequence[TaskFile], selection: Selection, say: Say) -> set[
     return {(name, example.line) for name, examples in chosen.items() for example in examples}
 
 
-def files_again(manifest: Manifest) -> list[TaskFile]:
+def files_again(document: RunDocument) -> list[TaskFile]:
     """Load the task files of a bench from where they were, with the tasks that it had."""
-    settings = manifest["settings"]
-    paths = (settings.get("paths") or {}).get("splits") or {}
+    paths = document.paths.get("splits") or {}
     files = []
-    for split in manifest["splits"]:
-        path = paths.get(split["name"])
+    for split in document.selection.splits:
+        path = paths.get(split.name)
         if path is None:
-            raise UsageError(f"run.json does not say where {split['file']} was", hint="run the bench again")
-        file = load_tasks(path, format=settings.get("format"))
-        there = set(split["lines"])
-        tasks = tuple(task for task in file.tasks if task.line in there)
-        files.append(replace(file, name=Path(split["name"]).stem, tasks=tasks))
+            raise UsageError(f"run.json does not say where {split.file} was", hint="run the bench again")
+        file = load_tasks(path, format=document.settings.get("format"))
+        tasks = tuple(task for task in file.tasks if task.line in {*split.lines})
+        files.append(replace(file, name=Path(split.name).stem, tasks=tasks))
     return files
 
 
-def readings_of(manifest: Manifest, files: Sequence[TaskFile]) -> dict[str, ParsedFile | None]:
+def readings_of(document: RunDocument, files: Sequence[TaskFile]) -> dict[str, ParsedFile | None]:
     """Give tasks as the examples that they were in a bench."""
     there = [file for file in files if file.tasks]
-    return {split["name"]: _reading(file) for split, file in zip(manifest["splits"], there, strict=True)}
+    splits = document.selection.splits
+    return {split.name: _reading(file) for split, file in zip(splits, there, strict=True)}
 
 
 def _reading(file: TaskFile) -> ParsedFile:

@@ -15,8 +15,9 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.run.host import Say
 from optimize_eval.run.plan import Plan
 from optimize_eval.store import journal
-from optimize_eval.store.folder import JOURNAL, read_document
+from optimize_eval.store.folder import JOURNAL
 from optimize_eval.store.opened_run import StoredRun
+from optimize_eval.store.run_json import read_document
 from optimize_eval.tasks.defined import TASKS, defined_of
 
 if TYPE_CHECKING:  # most runs have no task in YAML
@@ -45,7 +46,7 @@ def kept_in(specs: Iterable[EvaluatorSpec]) -> dict[str, Any]:
 def dated_in(folder: Path, kept: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
     """Date the rules and metrics of tasks that are others than a run of this folder made scores with."""
     document = read_document(folder) if TASKS in kept and TASKS in before else None
-    if document is None or not any(cell["scored"] for cell in document["cells"]):
+    if document is None or not any(cell.scored for cell in document.cells):
         return {}
     from optimize_eval.tasks.stored_tasks import dated  # noqa: PLC0415  see kept_in
 
@@ -63,7 +64,7 @@ def examine(stored: StoredRun, planned: Callable[[], Plan], say: Say, *, sandbox
 
     `planned` gives samples, where a rule looks at them; `sandbox` is what code runs in.
     """
-    if "tasks" not in stored.manifest.get("settings", {}) or stored.owed:
+    if "tasks" not in stored.document.settings or stored.owed:
         return
     from optimize_eval.run.samples import Samples  # noqa: PLC0415  see above
 
@@ -109,7 +110,7 @@ class _Examination:
         from optimize_eval.tasks.stored_tasks import tasks_in  # noqa: PLC0415
 
         with self._stored.reader() as reader:
-            for task in tasks_in(self._stored.manifest["settings"]):
+            for task in tasks_in(self._stored.document.settings):
                 if not has_code(task):
                     continue
                 self._faults.clear()

@@ -13,8 +13,8 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.evaluators import command_kind
 from optimize_eval.models.model_kinds import Tasks
 from optimize_eval.run.host import Say
-from optimize_eval.store.folder import write_document
 from optimize_eval.store.opened_run import StoredRun
+from optimize_eval.store.run_json import write_document
 from optimize_eval.tasks.defined import CODE, TASKS, defined_of, ways_kept
 
 _RIGHTS: Mapping[str, Any] = {"sandbox": "none"}  # of who starts it
@@ -51,7 +51,7 @@ def with_ways_of(
     run: StoredRun, specs: Iterable[EvaluatorSpec], sources: Mapping[str, Sequence[StoredRun]], say: Say
 ) -> StoredRun:
     """Let a run keep what the code ran in whose scores it has from others; it is not this session's level."""
-    settings = run.document.get("settings", {})
+    settings = run.document.settings
     own = ways_kept(settings) or [_RIGHTS]
     of_code = [spec.name for spec in specs if _has_code(spec)]
     others = {other.folder: _ways_of(other) for name in of_code for other in sources.get(name, ())}
@@ -63,17 +63,13 @@ def with_ways_of(
     if ways == own:
         return run
     changed = {**settings, CODE: ways}
-    run = replace(
-        run,
-        document={**run.document, "settings": changed},
-        manifest={**run.manifest, "settings": changed},
-    )
+    run = replace(run, document=replace(run.document, settings=changed))
     write_document(run.folder, run.document)
     return run
 
 
 def _ways_of(run: StoredRun) -> list[Mapping[str, Any]]:
-    return ways_kept(run.document.get("settings", {})) or [_RIGHTS]
+    return ways_kept(run.document.settings) or [_RIGHTS]
 
 
 def _has_code(spec: EvaluatorSpec) -> bool:

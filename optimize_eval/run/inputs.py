@@ -23,7 +23,7 @@ from optimize_eval.run.plan import Plan
 from optimize_eval.run.replan import OPTIONS
 from optimize_eval.run.splits import SplitSource, choose
 from optimize_eval.store.layout import Layout, Split
-from optimize_eval.store.manifest import OVERLAPS, Manifest, with_overlaps
+from optimize_eval.store.run_document import OVERLAPS, RunDocument, with_overlaps
 
 _STDIN = "stdin"  # how run.json names what came there
 
@@ -157,10 +157,10 @@ def stored_paths(splits: Mapping[str, str], candidates: Sequence[CandidatePath])
     }
 
 
-def read_again(manifest: Manifest, named: Mapping[str, str | None]) -> dict[str, ParsedFile | None]:
+def read_again(document: RunDocument, named: Mapping[str, str | None]) -> dict[str, ParsedFile | None]:
     """Read the files of a run's splits, where an option names them or where they were."""
-    paths = _paths(manifest).get("splits") or {}
-    splits = [split["name"] for split in manifest["splits"]]
+    paths = document.paths.get("splits") or {}
+    splits = [split.name for split in document.selection.splits]
     for split, path in named.items():
         if path is not None and split not in splits:
             raise UsageError(f"{path}: the run has no {split} examples", hint="omit the option")
@@ -175,13 +175,13 @@ def read_again(manifest: Manifest, named: Mapping[str, str | None]) -> dict[str,
 
 
 def load_candidates_again(
-    manifest: Manifest, paths: Sequence[str], lists: Sequence[str]
+    document: RunDocument, paths: Sequence[str], lists: Sequence[str]
 ) -> tuple[Candidate, ...]:
     """Load candidates that options name, then what still can be loaded from where they were."""
-    if (paths or lists) and any(candidate.get("field") for candidate in manifest["candidates"]):
+    if (paths or lists) and any(candidate.field for candidate in document.selected_candidates):
         raise UsageError("the run's candidates are fields of its examples", hint="omit the options")
-    stored = _paths(manifest)
-    if manifest.get("models") and "prompts" in stored:
+    stored = document.paths
+    if document.models and "prompts" in stored:
         return _prompts_again([*paths, *lists], stored)
     were = [path for path in stored.get("candidate") or () if path != STDIN]
     here = load_candidates(_named(paths, lists))
@@ -213,11 +213,6 @@ def _still_there(named: Sequence[CandidatePath]) -> tuple[Candidate, ...]:
         with suppress(UsageError):
             candidates += load_candidates([name_or_path])
     return tuple(candidates)
-
-
-def _paths(manifest: Manifest) -> Mapping[str, Any]:
-    kept: Mapping[str, Any] = manifest.get("settings", {}).get("paths") or {}
-    return kept
 
 
 def is_utf8(text: str) -> bool:

@@ -12,9 +12,10 @@ from optimize_eval.run.plan import Plan
 from optimize_eval.run.reuse import reuse
 from optimize_eval.run.settings import Handling
 from optimize_eval.store.folder import hold_lock
-from optimize_eval.store.manifest import Manifest, is_bench
-from optimize_eval.store.opened_run import StoredRun, keep_words, say_unnamed
+from optimize_eval.store.opened_run import StoredRun, say_unnamed
 from optimize_eval.store.reusable import known_elsewhere
+from optimize_eval.store.run_document import RunDocument
+from optimize_eval.store.run_words import keep_words
 
 
 def folder_of(stem: str, plan: Plan, paths: Iterable[str | None], out: str | None) -> Path:
@@ -31,7 +32,7 @@ def folder_of(stem: str, plan: Plan, paths: Iterable[str | None], out: str | Non
 def opened(
     folder: Path,
     plan: Plan,
-    manifest: Manifest,
+    wanted: RunDocument,
     handling: Handling,
     say: Say,
     *,
@@ -39,7 +40,7 @@ def opened(
 ) -> Iterator[StoredRun]:
     """Hold a run's folder, as it is ready for calls; `metrics` of a bench's own will follow."""
     with hold_lock(folder):
-        run = open_run(folder, plan, manifest, fresh=handling.fresh, replace=handling.replace)
+        run = open_run(folder, plan, wanted, fresh=handling.fresh, replace=handling.replace)
         note_changes(run, say, metrics)
         run = _take_over(plan, run, handling.reuse, say)
         yield keep_words(run, handling.note, handling.command)
@@ -80,5 +81,5 @@ def note_changes(run: StoredRun, say: Say, metrics: Collection[str] = ()) -> Non
         say(f"note: {note}")
     if left := say_unnamed(run.document, metrics):
         report = f"; `optimize-eval report {shlex.quote(str(run.folder))} --all` shows it"
-        advice = "" if is_bench(run.manifest) else report  # a board has what is named, and nothing else
+        advice = "" if run.document.is_bench else report  # a board has what is named, and nothing else
         say(f"note: left out, as this command does not name it: {left}{advice}")

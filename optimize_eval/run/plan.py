@@ -1,11 +1,12 @@
 """What a run is to call: the axes with their contents, each unit with a stable key; and its run.json.
 
 A key is the sha256 of what determines a unit's result; the plan's own digest is that of everything that
-makes two runs the same. How the axes are counted is layout's, what is written of them manifest's.
+makes two runs the same. How the axes are counted is layout's, what is written of them run.json's.
 """
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from types import MappingProxyType
@@ -31,9 +32,16 @@ from optimize_eval.run.splits import (
     output_of,
     sighted,
 )
-from optimize_eval.store.layout import MOST_UNITS, SINGLE, TRIMMED, Cell, Layout, Split, key_of
-from optimize_eval.store.manifest import RUN, Manifest
-from optimize_eval.store.run_document import SCHEMA
+from optimize_eval.store.layout import MOST_UNITS, SINGLE, Cell, Layout, Split
+from optimize_eval.store.run_document import (
+    RUN,
+    CountedCell,
+    RunDocument,
+    StoredCandidate,
+    StoredProgram,
+    StoredSplit,
+)
+from optimize_eval.store.versions import key_of
 
 if TYPE_CHECKING:
     from optimize_eval.models.model_kinds import ModelSpec
@@ -297,76 +305,59 @@ def _sha256(data: bytes) -> str:
 _SMALL = 4096  # bytes up to which a candidate's text is kept here
 
 
-def manifest_of(
+def document_of(
     plan: Plan, files: Mapping[str, str], settings: Mapping[str, Any], *, kind: str = RUN
-) -> Manifest:
+) -> RunDocument:
     """Write down what a plan is about: every axis, with sha256 and, where small, text.
 
     `files` are those of the splits. Names and inputs of examples are put to it where it is written.
     """
     layout = plan.layout
-    return {
-        "schema": SCHEMA,
-        "version": VERSION,
-        "protocol": PROTOCOL_VERSION,
-        "kind": kind,
-        "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "plan": plan.digest,
-        "evaluators": [
-            {**entry_of(identity, score_range), **_splits_of(identity.name, layout)}
+    splits = tuple(replace(split, file=files.get(split.name)) for split in layout.splits)
+    return RunDocument(
+        id=plan.digest,
+        kind=kind,
+        version=VERSION,
+        protocol=PROTOCOL_VERSION,
+        created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        evaluators=tuple(
+            replace(stored_program(identity, score_range), splits=layout.splits_of.get(identity.name))
             for identity, score_range in zip(plan.identities, layout.score_ranges, strict=True)
-        ],
-        "candidates": _candidates(plan),
-        "task_models": list(layout.task_models),
-        **({"models": [model.to_dict() for model in plan.models]} if plan.models else {}),
-        "splits": [_describe_split(split, files.get(split.name)) for split in layout.splits],
-        "repeats": layout.repeats,
-        "baseline": layout.baseline,
-        "seed": layout.seed,
-        "cluster_by": layout.cluster_by,
-        "group_by": list(layout.group_by),
-        "settings": dict(settings),
-    }
+        ),
+        candidates=tuple(map(_stored_candidate, plan.candidates)),
+        task_models=layout.task_models,
+        models=tuple(map(stored_program, plan.models)),
+        splits=tuple(
+            StoredSplit(name=split.name, lines=split.lines, sha256=split.sha256) for split in splits
+        ),
+        repeats=layout.repeats,
+        cells=tuple(CountedCell(*cell[:4], 0, 0, 0, cell.size) for cell in layout.cells),
+        selection=replace(layout, splits=splits),
+        settings=settings,
+    )
 
 
-def entry_of(identity: Identity, score_range: ScoreRange) -> dict[str, Any]:
-    """Write down an evaluator."""
-    return {**identity.to_dict(), "score_range": str(score_range)}
+def stored_program(identity: Identity, score_range: ScoreRange | None = None) -> StoredProgram:
+    """Write down an evaluator, or a model, which has no range."""
+    return StoredProgram(
+        name=identity.name,
+        text=identity.text,
+        files=identity.files,
+        sha256=identity.sha256,
+        judge=identity.judge or None,
+        score_range=score_range,
+    )
 
 
-def _splits_of(evaluator: str, layout: Layout) -> dict[str, list[str]]:
-    """Name the splits that an evaluator is for, where it is not for all."""
-    names = layout.splits_of.get(evaluator)
-    return {} if names is None else {"splits": list(names)}
-
-
-def _candidates(plan: Plan) -> list[dict[str, Any]]:
-    return [
-        {"name": one.name, "field": one.field}
-        if one.field
-        else {
-            "name": one.name,
-            "sha256": digest,
-            **_trimmed(one.text),
-            "bytes": len(one.text.encode()),
-            **({"text": one.text} if len(one.text.encode()) <= _SMALL else {}),
-        }
-        for one, (_, digest) in zip(plan.candidates, plan.candidate_digests, strict=True)
-    ]
-
-
-def _trimmed(text: str) -> dict[str, str]:
-    """Digest a text without the blanks at its end, where it has some: an editor's newline is no version."""
-    trimmed = text.rstrip()
-    return {} if trimmed == text else {TRIMMED: hashlib.sha256(trimmed.encode()).hexdigest()}
-
-
-def _describe_split(split: Split, file: str | None) -> dict[str, Any]:
-    return {
-        "name": split.name,
-        "file": file,
-        "lines": list(split.lines),
-        "sha256": list(split.sha256),
-        "clusters": None if split.clusters is None else list(split.clusters),
-        "groups": {path: list(labels) for path, labels in split.groups.items()},
-    }
+def _stored_candidate(candidate: Candidate) -> StoredCandidate:
+    if candidate.field:
+        return StoredCandidate(name=candidate.name, field=candidate.field)
+    text = candidate.text.encode()
+    trimmed = candidate.text.rstrip().encode()  # an editor's newline is no version
+    return StoredCandidate(
+        name=candidate.name,
+        sha256=_sha256(text),
+        trimmed=_sha256(trimmed) if trimmed != text else None,
+        bytes=len(text),
+        text=candidate.text if len(text) <= _SMALL else None,
+    )

@@ -39,7 +39,7 @@ from optimize_eval.run.plan import Plan
 from optimize_eval.run.replan import models_of
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.store.folder import OUTPUTS
-from optimize_eval.store.manifest import Manifest
+from optimize_eval.store.run_document import RunDocument
 from optimize_eval.tasks.defined import Sample, defined_of
 
 if TYPE_CHECKING:
@@ -277,12 +277,14 @@ def with_outputs_in(path: str, models: Iterable[ModelSpec]) -> tuple[ModelSpec, 
     return tuple(replace(model, outputs=path) for model in models)
 
 
-def of_stored(specs: Iterable[EvaluatorSpec], manifest: Manifest, folder: Path) -> tuple[EvaluatorSpec, ...]:
+def of_stored(
+    specs: Iterable[EvaluatorSpec], document: RunDocument, folder: Path
+) -> tuple[EvaluatorSpec, ...]:
     """Let evaluators score the replies that a run has; its models are not called, and may be gone."""
-    models = stored_models(manifest, folder)
+    models = stored_models(document, folder)
     if not models:
         return tuple(specs)
-    return tuple(_of_stored(spec, models, manifest["settings"]) for spec in specs)
+    return tuple(_of_stored(spec, models, document.settings) for spec in specs)
 
 
 def _of_stored(
@@ -296,10 +298,10 @@ def _of_stored(
     return around(spec, models, extract=settings.get("extract", ""), is_stored=True)
 
 
-def stored_models(manifest: Manifest, folder: Path) -> tuple[ModelSpec, ...]:
+def stored_models(document: RunDocument, folder: Path) -> tuple[ModelSpec, ...]:
     """Give the models of a run by what they replied; none of them is called, and they may be gone."""
     outputs = str((folder / OUTPUTS).absolute())
     return tuple(
         ModelSpec(name=known.name, text=known.text, outputs=outputs, known_as=known)
-        for known in models_of(manifest)
+        for known in models_of(document)
     )

@@ -22,9 +22,9 @@ from optimize_eval.run.inputs import load_candidates_again, read_again
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.prompting import of_stored
 from optimize_eval.run.replan import plan_again
-from optimize_eval.store.folder import LEADERBOARD, hold_lock, refuse_foreign, write_document
-from optimize_eval.store.manifest import evaluators_of, is_bench
+from optimize_eval.store.folder import LEADERBOARD, hold_lock, refuse_foreign
 from optimize_eval.store.opened_run import StoredRun, open_stored
+from optimize_eval.store.run_json import write_document
 from optimize_eval.tasks.defined import TASKS, Given, defined_of
 from optimize_eval.tasks.defined_identity import model_keys
 from optimize_eval.tasks.stored_tasks import KeptTask, joined, tasks_in
@@ -69,11 +69,11 @@ def remeasure(
         known = _known(stored, _named_as_in(stored, specs, say), say)
         moved = {**splits, **_moved(known, data)}
         planned = partial(_planned, stored, known, moved, candidates, lists)
-        before = stored_board(stored) if is_bench(stored.manifest) else None
+        before = stored_board(stored) if stored.document.is_bench else None
         stored = with_tasks_of(stored, known, planned, say, has_timeout=has_timeout)
         findings = summarise(stored, said_in if before and has_some_examples(before) else None)
         board = made_again(findings, before) if before else None
-        if is_bench(stored.manifest):
+        if stored.document.is_bench:
             _note_board(findings, say, is_there=board is not None)
     return Finished(stored=stored, summary=findings.summary, calls=(), boards={"": board} if board else {})
 
@@ -96,14 +96,10 @@ def with_tasks_of(
     told = kept_in(specs).get(TASKS)
     if not told:
         return stored
-    settings = stored.document.get("settings", {})
+    settings = stored.document.settings
     ways = ways_in(specs, settings, say)
     changed = {**settings, TASKS: joined(settings.get(TASKS, ()), told, has_timeout=has_timeout), **ways}
-    stored = replace(
-        stored,
-        document={**stored.document, "settings": changed},
-        manifest={**stored.manifest, "settings": changed},
-    )
+    stored = replace(stored, document=replace(stored.document, settings=changed))
     examine(stored, planned, say, sandbox=level_of(specs))
     if changed != settings:
         (stored.folder / LEADERBOARD).unlink(missing_ok=True)  # until it is made again, it is out of date
@@ -117,7 +113,7 @@ def _named_as_in(stored: StoredRun, specs: Sequence[EvaluatorSpec], say: Say) ->
     for spec in specs:
         if target := defined_of(spec):
             given.setdefault(target.task.key, {}).setdefault(target.task.path, []).append(spec)
-    kept = tasks_in(stored.manifest["settings"])
+    kept = tasks_in(stored.document.settings)
     found = []
     for key, files in given.items():
         there = [task for task in kept if task.key == key]
@@ -157,9 +153,9 @@ def _ambiguous(key: str, files: Sequence[str], there: int) -> UsageError:
 
 def _known(stored: StoredRun, specs: Sequence[EvaluatorSpec], say: Say) -> list[EvaluatorSpec]:
     """Find the scorers that the run has."""
-    names = [one["name"] for one in evaluators_of(stored.manifest)]
+    names = stored.layout.evaluators
     known = [spec for spec in specs if spec.name in names]
-    adding = "the bench's own command adds" if is_bench(stored.manifest) else "rescore -e task:FILE adds"
+    adding = "the bench's own command adds" if stored.document.is_bench else "rescore -e task:FILE adds"
     if not known:
         there = ", ".join(names)
         raise UsageError(
@@ -184,7 +180,7 @@ def _scores_otherwise(stored: StoredRun, spec: EvaluatorSpec) -> bool:
         return False
     now = identify(spec).sha256
     return not any(
-        one["name"] == spec.name and one["sha256"] == now for one in evaluators_of(stored.manifest)
+        entry.name == spec.name and entry.sha256 == now for entry in stored.document.selected_evaluators
     )
 
 
@@ -203,7 +199,7 @@ def _planned(
     candidates: Sequence[str],
     lists: Sequence[str],
 ) -> Plan:
-    manifest = stored.manifest
-    own = of_stored(specs, manifest, stored.folder)
-    texts = load_candidates_again(manifest, candidates, lists)
-    return plan_again(own, manifest, read_again(manifest, splits), texts)
+    document = stored.document
+    own = of_stored(specs, document, stored.folder)
+    texts = load_candidates_again(document, candidates, lists)
+    return plan_again(own, document, read_again(document, splits), texts)

@@ -19,11 +19,11 @@ from optimize_eval.data.candidates import Candidate
 from optimize_eval.data.datasets import ParsedFile, where_of
 from optimize_eval.evaluators.kinds import identify
 from optimize_eval.programs.identity import Identity
-from optimize_eval.run.plan import Plan, entry_of, plan_run
+from optimize_eval.run.plan import Plan, plan_run, stored_program
 from optimize_eval.run.splits import SplitSource
-from optimize_eval.store.manifest import Manifest, additions_of, evaluators_of, layout_of
+from optimize_eval.store.layout import Split
 from optimize_eval.store.opened_run import StoredRun, extend
-from optimize_eval.store.run_document import current
+from optimize_eval.store.run_document import RunDocument, StoredCandidate, StoredProgram, current
 
 if TYPE_CHECKING:
     from optimize_eval.data.example import Example
@@ -44,56 +44,55 @@ class MissingInput(NamedTuple):
 
 def plan_again(
     specs: Sequence[Any],
-    manifest: Manifest,
+    document: RunDocument,
     readings: Mapping[str, ParsedFile | None],
     texts: Iterable[Candidate],
 ) -> Plan:
     """Plan the same inputs for other evaluators; raises UsageError where the inputs have changed."""
     lost: list[MissingInput] = []
-    sources = [_source(split, readings.get(split["name"]), lost.append) for split in _splits(manifest)]
-    candidates = _candidates(manifest, list(texts), lost.append)
+    layout = document.selection
+    sources = [_source(split, readings.get(split.name), lost.append) for split in _splits(document)]
+    candidates = _candidates(document, list(texts), lost.append)
     if lost:
         raise _not_the_same(lost)
     return plan_run(
         specs,
         candidates,
         sources,
-        task_models=manifest["task_models"],
-        models=models_of(manifest),
-        repeats=manifest["repeats"],
-        baseline=manifest["baseline"],
-        seed=manifest["seed"],
+        task_models=layout.task_models,
+        models=models_of(document),
+        repeats=layout.repeats,
+        baseline=layout.baseline,
+        seed=layout.seed,
     )
 
 
-def models_of(manifest: Manifest) -> list[Identity]:
+def models_of(document: RunDocument) -> list[Identity]:
     """Give the models that a run called, by their names."""
     return [
-        Identity(name=model["name"], text=model["text"], files=(), sha256=model["sha256"])
-        for model in manifest.get("models", ())
+        Identity(name=model.name, text=model.text, files=(), sha256=model.sha256)
+        for model in document.selected_models
     ]
 
 
-def examples_again(manifest: Manifest, readings: Mapping[str, ParsedFile | None]) -> list[SplitSource]:
+def examples_again(document: RunDocument, readings: Mapping[str, ParsedFile | None]) -> list[SplitSource]:
     """Find a run's examples again; raises UsageError where they are not the same."""
     lost: list[MissingInput] = []
-    sources = [_source(split, readings.get(split["name"]), lost.append) for split in _splits(manifest)]
+    sources = [_source(split, readings.get(split.name), lost.append) for split in _splits(document)]
     if lost:
         raise _not_the_same(lost)
     return sources
 
 
-def _splits(manifest: Manifest) -> list[Mapping[str, Any]]:
-    return [split for split in manifest["splits"] if split["lines"] != [None]]
+def _splits(document: RunDocument) -> list[Split]:
+    return [split for split in document.selection.splits if split.lines != (None,)]
 
 
-def _source(
-    split: Mapping[str, Any], reading: ParsedFile | None, lose: Callable[[MissingInput], None]
-) -> SplitSource:
+def _source(split: Split, reading: ParsedFile | None, lose: Callable[[MissingInput], None]) -> SplitSource:
     """Choose the lines that the run has; it ignores others in the file."""
-    name = split["name"]
+    name = split.name
     if reading is None:
-        file = f" ({split['file']})" if split.get("file") else ""
+        file = f" ({split.file})" if split.file else ""
         lose(
             MissingInput(
                 f"run.json does not say where the {name} examples{file} are", OPTIONS.get(name, _THE_FILE)
@@ -101,11 +100,11 @@ def _source(
         )
         return SplitSource(name=name, file="", examples=())
     option = OPTIONS.get(name, _THE_FILE)
-    at = {example.line: example for example in reading.examples}
+    at: dict[int | None, Example] = {example.line: example for example in reading.examples}
     chosen: list[Example] = []
     for problem in reading.problems:
         lose(MissingInput(str(problem), option))
-    for line, digest in zip(split["lines"], split["sha256"], strict=True) if not reading.problems else ():
+    for line, digest in zip(split.lines, split.sha256, strict=True) if not reading.problems else ():
         example = at.get(line)
         if example is None:
             lose(
@@ -125,29 +124,29 @@ def _source(
 
 
 def _candidates(
-    manifest: Manifest, loaded: Sequence[Candidate], lose: Callable[[MissingInput], None]
+    document: RunDocument, loaded: Sequence[Candidate], lose: Callable[[MissingInput], None]
 ) -> tuple[Candidate, ...]:
     by_digest = {_sha256(candidate.text.encode()): candidate.text for candidate in loaded}
     names = {candidate.name for candidate in loaded}
-    return tuple(_candidate(candidate, by_digest, names, lose) for candidate in manifest["candidates"])
+    return tuple(_candidate(candidate, by_digest, names, lose) for candidate in document.selected_candidates)
 
 
 def _candidate(
-    entry: Mapping[str, Any],
+    entry: StoredCandidate,
     by_digest: Mapping[str, str],
     names: set[str],
     lose: Callable[[MissingInput], None],
 ) -> Candidate:
     """Find a text by its digest, under any name; run.json has the small ones itself."""
-    name = entry["name"]
-    if entry.get("field"):
-        return Candidate(name=name, field=entry["field"])
-    text = by_digest.get(entry.get("sha256", ""))
+    name = entry.name
+    if entry.field:
+        return Candidate(name=name, field=entry.field)
+    text = by_digest.get(entry.sha256)
     if text is None and name in names:
         lose(MissingInput(f"candidate {name} has changed since the run", _CANDIDATES))
     elif text is None:
-        text = entry.get("text")
-        if text is None or _sha256(text.encode()) != entry.get("sha256"):
+        text = entry.text
+        if text is None or _sha256(text.encode()) != entry.sha256:
             lose(
                 MissingInput(
                     f"candidate {name} is missing, and was too long to be kept in run.json", _CANDIDATES
@@ -171,9 +170,6 @@ def _sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-Entry = Mapping[str, Any]
-
-
 @frozen
 class WantedEvaluator:
     """An evaluator that a command names; `given` is its explicit name, NAME=, if it has one."""
@@ -187,32 +183,29 @@ class Settled:
     """Evaluators by the names that they have in the run, and what run.json is to have as additions."""
 
     specs: tuple[EvaluatorSpec, ...]
-    additions: tuple[Entry, ...]
+    additions: tuple[StoredProgram, ...]
     known: tuple[str, ...]  # of them, those that the run had already
     renamed: Mapping[str, str] = field(default_factory=dict)  # those whose names the run has for others
 
 
 def settle(run: StoredRun, wanted: Iterable[WantedEvaluator]) -> Settled:
     """Find which evaluators the run has already, and name the others apart from all that are there."""
-    additions = list(additions_of(run.manifest))
-    before = chosen = {evaluator["name"] for evaluator in evaluators_of(run.manifest)}
+    additions = [*run.document.additions]
+    before = chosen = {*run.layout.evaluators}
     specs: dict[str, EvaluatorSpec] = {}
     renamed: dict[str, str] = {}
     present: list[str] = []
     for item in wanted:
-        entry = entry_of(identify(item.spec), item.spec.score_range)
-        named = {
-            **current(run.document["evaluators"]),
-            **{added["name"]: added for added in additions},
-        }
+        entry = stored_program(identify(item.spec), item.spec.score_range)
+        named = {**current(run.document.evaluators), **current(additions)}
         if name := _same(entry, item.given or item.spec.name, [*named.values()]):
             present += [] if name in specs else [name]
-            additions += [] if name in chosen else [dict(named[name])]
+            additions += [] if name in chosen else [named[name]]
         else:
             taken = [other for other in named if other in specs or not _is_unused(run, other)]
             name = _new_name(item, taken)
-            others = [added for added in additions if added["name"] != name]
-            additions = [*others, {**entry, "name": name}]
+            others = [added for added in additions if added.name != name]
+            additions = [*others, replace(entry, name=name)]
             renamed |= {name: item.spec.name} if name != item.spec.name in before else {}
         chosen = {*chosen, name}
         specs[name] = replace(item.spec, name=name)
@@ -221,32 +214,29 @@ def settle(run: StoredRun, wanted: Iterable[WantedEvaluator]) -> Settled:
     )
 
 
-def add(run: StoredRun, additions: Sequence[Entry]) -> StoredRun:
+def add(run: StoredRun, additions: Sequence[StoredProgram]) -> StoredRun:
     """Write additions down, before anything is called, and read the run with them."""
-    return extend(run.folder, {**run.manifest, "additions": list(additions)}, None)
+    return extend(run.folder, run.document.with_additions(additions), None)
 
 
 def is_owed(run: StoredRun, settled: Settled) -> bool:
     """Return True if there is anything to call: without it no file of the run's is needed."""
-    layout = layout_of({**run.manifest, "additions": list(settled.additions)})
+    layout = run.document.with_additions(settled.additions).selection
     view = run.ledger.of(layout)
     names = [spec.name for spec in settled.specs]
     return any(name not in settled.known or view.owed(layout.units_of(name)) for name in names)
 
 
-def humans_in(manifest: Manifest) -> list[str]:
+def humans_in(document: RunDocument) -> list[str]:
     """Give the fields in which people judged, by what the judges of a run say."""
-    judges = [evaluator.get("judge") or {} for evaluator in evaluators_of(manifest)]
+    judges = [evaluator.judge or {} for evaluator in document.selected_evaluators]
     return [path for judge in judges for path in judge.get("human") or ()]
 
 
-def _same(entry: Entry, called: str, named: Sequence[Entry]) -> str | None:
+def _same(entry: StoredProgram, called: str, named: Sequence[StoredProgram]) -> str | None:
     """Name the evaluator of a run that is the same one; of several the one that is called the same."""
-
-    def essence(one: Entry) -> tuple[Any, ...]:
-        return one.get("sha256"), one["score_range"]
-
-    names = [str(name_or_path["name"]) for name_or_path in named if essence(name_or_path) == essence(entry)]
+    essence = entry.sha256, entry.score_range
+    names = [program.name for program in named if (program.sha256, program.score_range) == essence]
     return called if called in names else next(iter(names), None)
 
 
@@ -261,4 +251,5 @@ def _new_name(wanted: WantedEvaluator, taken: Sequence[str]) -> str:
 
 def _is_unused(run: StoredRun, name: str) -> bool:
     """Return True if a name that the run's own command did not give has never scored: another may have it."""
-    return all(evaluator["name"] != name for evaluator in run.manifest["evaluators"]) and run.is_unused(name)
+    own = {*run.layout.evaluators}.difference(run.document.added)
+    return name not in own and run.is_unused(name)

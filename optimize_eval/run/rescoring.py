@@ -36,8 +36,8 @@ from optimize_eval.run.runner import SessionEnd
 from optimize_eval.run.settings import Handling
 from optimize_eval.run.splits import humans_of
 from optimize_eval.store.folder import hold_lock, refuse_foreign
-from optimize_eval.store.manifest import is_bench
-from optimize_eval.store.opened_run import StoredRun, keep_words, open_stored
+from optimize_eval.store.opened_run import StoredRun, open_stored
+from optimize_eval.store.run_words import keep_words
 from optimize_eval.tasks import TaskFile
 from optimize_eval.tasks.defined import DIALECT
 
@@ -53,7 +53,7 @@ class Bench:
         files: Sequence[TaskFile] | None = None,
     ) -> None:
         """Take the task files, or load them from where they were."""
-        if run.manifest.get("settings", {}).get("format") == DIALECT:
+        if run.document.settings.get("format") == DIALECT:
             raise UsageError(
                 f"{run.folder} is of tasks in YAML, which name their own scorers",
                 hint="give the task another scorer, and run the bench again, which calls no model for it",
@@ -62,22 +62,22 @@ class Bench:
             raise UsageError("a bench is rescored by one evaluator at a time", hint="give -e once")
         if wanted[0].spec.score_range is not ScoreRange.UNIT:
             raise UsageError("a leaderboard has scores from 0 to 1", hint="omit --score-range")
-        self._manifest = run.manifest
+        self._settings = run.document.settings
         self._name = wanted[0].spec.name
         self.path = path_of(run.folder, self._name)  # of the board by the new scores
-        self._files = files or files_again(run.manifest)
-        spec = stored_spec(wanted[0].spec, stored_models(run.manifest, run.folder))
+        self._files = files or files_again(run.document)
+        spec = stored_spec(wanted[0].spec, stored_models(run.document, run.folder))
         self.wanted = [WantedEvaluator(spec=spec, given=None)]
         _note_same_models(run, say)
 
     def plan(self, run: StoredRun, specs: Sequence[EvaluatorSpec], texts: Iterable[Candidate] = ()) -> Plan:
         """Plan what the bench was about for the new evaluator."""
-        readings = readings_of(run.manifest, self._files)
-        return replace(plan_again(specs, run.manifest, readings, texts), by_model=True)
+        readings = readings_of(run.document, self._files)
+        return replace(plan_again(specs, run.document, readings, texts), by_model=True)
 
     def board(self, findings: Findings, evaluator: str) -> Board | None:
         """Make a leaderboard by the new scores, which `evaluator` gave."""
-        settings = {**self._manifest["settings"], "scorer": self._name}
+        settings = {**self._settings, "scorer": self._name}
         models = models_scored_by(findings.run, evaluator)
         return make_board(findings, self._files, models, self.path, settings=settings, metric=self._name)
 
@@ -85,10 +85,10 @@ class Bench:
 def _note_same_models(run: StoredRun, say: Say) -> None:
     """Say which models were given twice: what one replied is scored once."""
     first: dict[str, str] = {}
-    for model in run.manifest["models"]:
-        name = first.setdefault(model["sha256"], model["name"])
-        if name != model["name"]:
-            say(f"note: {model['name']} is the same model as {name}, which is scored for both")
+    for model in run.document.selected_models:
+        name = first.setdefault(model.sha256, model.name)
+        if name != model.name:
+            say(f"note: {model.name} is the same model as {name}, which is scored for both")
 
 
 @frozen
@@ -105,10 +105,10 @@ class Rescoring:
 
     def plan(self, run: StoredRun, specs: Sequence[EvaluatorSpec]) -> Plan:
         """Plan what the run was about for other evaluators."""
-        texts = load_candidates_again(run.manifest, self.candidates, self.lists)
+        texts = load_candidates_again(run.document, self.candidates, self.lists)
         if self.bench:
             return self.bench.plan(run, specs, texts)
-        return plan_again(specs, run.manifest, read_again(run.manifest, self.splits), texts)
+        return plan_again(specs, run.document, read_again(run.document, self.splits), texts)
 
 
 def prepare_rescoring(
@@ -124,18 +124,18 @@ def prepare_rescoring(
 ) -> Rescoring:
     """Open a run; `given` are the names that evaluators were given in so many words."""
     opened = open_stored(run)
-    fields = [candidate["field"] for candidate in opened.manifest["candidates"] if candidate.get("field")]
-    fields += [*humans_in(opened.manifest), *humans_of(specs)]
-    has_models = not is_bench(opened.manifest) and any(opened.manifest["task_models"])
-    if not is_bench(opened.manifest):
-        specs = of_stored(specs, opened.manifest, opened.folder)
+    fields = [candidate.field for candidate in opened.document.selected_candidates if candidate.field]
+    fields += [*humans_in(opened.document), *humans_of(specs)]
+    has_models = not opened.document.is_bench and any(opened.layout.task_models)
+    if not opened.document.is_bench:
+        specs = of_stored(specs, opened.document, opened.folder)
     wanted = [
         WantedEvaluator(spec=spec.hiding(fields, models=has_models), given=name)
         for spec, name in zip(specs, given, strict=True)
     ]
     folder = opened.folder  # a folder without a run is not made one by locking it
     refuse_foreign(folder)
-    bench = Bench(opened, wanted, say) if is_bench(opened.manifest) else None
+    bench = Bench(opened, wanted, say) if opened.document.is_bench else None
     return Rescoring(
         folder=folder,
         wanted=bench.wanted if bench else wanted,

@@ -99,7 +99,7 @@ class _Reuse:
         view, clock = self.run.ledger.of(self.plan.layout), Clock()
         written = journal.Journal(self.run.folder / JOURNAL, view.ledger.end)
         try:
-            header = {"schema": journal.SCHEMA, "plan": self.run.document["id"], "started_at": clock.now()}
+            header = {"schema": journal.SCHEMA, "plan": self.run.document.id, "started_at": clock.now()}
             written.append(journal.seal(header))
             for lines in _batches(self._lines()):
                 offset = written.append(b"".join(line for *_, line in lines))
@@ -259,7 +259,7 @@ def check_reuse(named: Sequence[str], *, fresh: bool) -> None:
 def _models(plan: Plan, other: StoredRun) -> set[str]:
     """Name the models of a plan that the other run has, too."""
     own = {model.sha256 for model in plan.models}  # whose replies are found by what the model is
-    return {str(model["text"]) for model in other.document.get("models", ()) if model.get("sha256") in own}
+    return {model.text for model in other.document.models if model.sha256 in own}
 
 
 def _is_wanted(

@@ -302,7 +302,7 @@ class Runner:
         return {"ended_at": self._clock.now(), "status": str(status), **notes}
 
     def _header(self) -> dict[str, Any]:
-        return journal.header(self._ledger.table.run, self._clock.now())
+        return journal.header(self._ledger.run, self._clock.now())
 
     def _probe(self) -> None:
         """Call some first units of each evaluator that has no answer yet: if all fail, it is broken."""

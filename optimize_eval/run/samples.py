@@ -91,7 +91,7 @@ class Samples:
     @cached_property
     def _plan(self) -> Plan:
         plan, stored = self._planned(), self._stored
-        specs = writing_to(stored.folder, of_stored(plan.specs, stored.manifest, stored.folder))
+        specs = writing_to(stored.folder, of_stored(plan.specs, stored.document, stored.folder))
         return replace(plan, specs=specs)
 
 

@@ -31,24 +31,27 @@ from optimize_eval.run.inputs import (
     stored_paths,
 )
 from optimize_eval.run.opening import folder_of, note_changes, opened
-from optimize_eval.run.plan import Plan, manifest_of, plan_run
+from optimize_eval.run.plan import Plan, document_of, plan_run
 from optimize_eval.run.prompting import Prompting, with_outputs, with_samples
 from optimize_eval.run.reuse import look_for_reuse
 from optimize_eval.run.settings import NO_GATES, Handling, gate_settings
-from optimize_eval.store.folder import read_document, refuse_foreign, settings_in
-from optimize_eval.store.manifest import (
+from optimize_eval.store.changes import program_change
+from optimize_eval.store.folder import refuse_foreign
+from optimize_eval.store.opened_run import StoredRun
+from optimize_eval.store.run_document import (
     CHOSEN_AFTER,
     KEEP,
     LEAKS,
     OVERLAPS,
     SEARCHED,
-    Manifest,
+    RunDocument,
     SearchedRun,
-    evaluator_change,
+    StoredProgram,
+    current,
+    layout_of,
     with_overlaps,
 )
-from optimize_eval.store.opened_run import StoredRun
-from optimize_eval.store.run_document import current
+from optimize_eval.store.run_json import read_document, settings_in
 from optimize_eval.tasks.defined import DefinedScorer, defined_of
 
 if TYPE_CHECKING:
@@ -182,7 +185,7 @@ class Prepared:
 
     plan: Plan
     folder: Path
-    manifest: Manifest
+    document: RunDocument
     handling: Handling
     demands: "Demands | None" = None
 
@@ -219,15 +222,15 @@ def prepare(
         note_leaks(plan.layout, say)
     kept = {**_kept(comparison, handling, plan, gates), **after, **ways_in(plan.specs, before, say)}
     kept |= {**({OVERLAPS: common} if common else {}), **dated_in(folder, kept, before)}
-    manifest = manifest_of(plan, comparison.examples.names, kept)
+    document = document_of(plan, comparison.examples.names, kept)
     plan = with_outputs(plan, folder)
     demands = None
     if gate_settings(gates):
         from optimize_eval.findings.demands import read_demands  # noqa: PLC0415  most runs demand nothing
 
         given = gates.fail_under, gates.max_gap, gates.no_regression_against
-        demands = read_demands(manifest, folder, *given, is_before_calls=True)
-    return Prepared(plan=plan, folder=folder, manifest=manifest, handling=handling, demands=demands)
+        demands = read_demands(document, folder, *given, is_before_calls=True)
+    return Prepared(plan=plan, folder=folder, document=document, handling=handling, demands=demands)
 
 
 def _note_twice(plan: Plan, say: Say) -> None:
@@ -243,7 +246,7 @@ def _note_twice(plan: Plan, say: Say) -> None:
 def look(prepared: Prepared, say: Say) -> StoredRun:
     """Find what is scored of a run as it is to be, with --reuse also in other runs; writes nothing."""
     fresh, replaced = prepared.handling.fresh, prepared.handling.replace
-    run = look_at(prepared.folder, prepared.plan, prepared.manifest, fresh=fresh, replace=replaced)
+    run = look_at(prepared.folder, prepared.plan, prepared.document, fresh=fresh, replace=replaced)
     note_changes(run, say)
     for note in look_for_reuse(prepared.plan, run, prepared.handling.reuse):
         say(f"note: {note}")
@@ -252,29 +255,31 @@ def look(prepared: Prepared, say: Say) -> StoredRun:
 
 def look_as_recorded(prepared: Prepared, say: Say) -> tuple[Plan, StoredRun]:
     """Find what a run has, by the evaluators and models that it recorded; say which are others now."""
-    document = None if prepared.handling.fresh else read_document(prepared.folder)
-    if document is None:
+    known = None if prepared.handling.fresh else read_document(prepared.folder, is_to_grow=True)
+    if known is None:
         return prepared.plan, look(prepared, say)
-    known: dict[str, Any] = {
-        axis: _recorded(axis, document, prepared.manifest, say)
-        for axis in ("evaluators", "models")
-        if axis in prepared.manifest
-    }
-    digests = {model["name"]: model["sha256"] for model in known.get("models", ())}
+    wanted = prepared.document
+    evaluators = _recorded("evaluator", known.evaluators, wanted.evaluators, say)
+    there = _recorded("model", known.models, wanted.models, say)
+    digests = {model.name: model.sha256 for model in there}
     models = tuple(replace(model, sha256=digests[model.name]) for model in prepared.plan.models)
     plan = replace(prepared.plan, models=models)
-    return plan, look(replace(prepared, plan=plan, manifest={**prepared.manifest, **known}), say)
+    layout = layout_of(evaluators, wanted.selection, has_models=bool(there))
+    document = replace(wanted, evaluators=evaluators, models=there, selection=layout)
+    return plan, look(replace(prepared, plan=plan, document=document), say)
 
 
-def _recorded(axis: str, document: Manifest, manifest: Manifest, say: Say) -> list[Mapping[str, Any]]:
+def _recorded(
+    what: str, known: Sequence[StoredProgram], wanted: Sequence[StoredProgram], say: Say
+) -> tuple[StoredProgram, ...]:
     """Give evaluators or models as a run recorded them, and those that it does not have as they are."""
-    there = current(document.get(axis, ()))
-    for one in manifest[axis]:
-        old = there.setdefault(one["name"], one)
-        if old["sha256"] != one["sha256"]:
-            change = evaluator_change(old, one)
-            say(f"note: {axis[:-1]} {one['name']} {change}; what is shown was recorded before that")
-    return [there[one["name"]] for one in manifest[axis]]
+    there = current(known)
+    for entry in wanted:
+        old = there.setdefault(entry.name, entry)
+        if old.sha256 != entry.sha256:
+            change = program_change(old, entry)
+            say(f"note: {what} {entry.name} {change}; what is shown was recorded before that")
+    return tuple(there[entry.name] for entry in wanted)
 
 
 def carry_out(prepared: Prepared, host: Host, *, recheck: int | None = None) -> Finished:
@@ -283,7 +288,7 @@ def carry_out(prepared: Prepared, host: Host, *, recheck: int | None = None) -> 
     settings = handling.settings(plan)
     with (
         live_for(plan, settings, host) as live,
-        opened(prepared.folder, plan, prepared.manifest, handling, host.say) as stored,
+        opened(prepared.folder, plan, prepared.document, handling, host.say) as stored,
     ):
         called = call(plan, stored, settings, host, live, again=recheck)
         examine(stored, lambda: plan, host.say, sandbox=level_of(plan.specs))

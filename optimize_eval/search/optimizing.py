@@ -60,13 +60,13 @@ from optimize_eval.store.folder import (
     SUMMARY,
     hold_lock,
     refuse_foreign,
-    settings_in,
     write_json,
 )
 from optimize_eval.store.layout import SINGLE, Split
-from optimize_eval.store.manifest import KEEP, SearchedRun
 from optimize_eval.store.opened_run import StoredRun, open_stored
 from optimize_eval.store.reusable import AUTO, folders_of
+from optimize_eval.store.run_document import KEEP, SearchedRun
+from optimize_eval.store.run_json import settings_in
 from optimize_eval.store.tried import keep_tried, keep_tried_elsewhere, note_finalists
 
 
@@ -96,7 +96,7 @@ def sweep_finalists(
     settings = replace(handling.settings(prepared.plan), demands_each=False)
     with (
         live_for(prepared.plan, settings, host) as live,
-        opened(folder, prepared.plan, prepared.manifest, handling, _say_nothing) as stored,
+        opened(folder, prepared.plan, prepared.document, handling, _say_nothing) as stored,
     ):
         if not searched.get("steered_by"):
             note_finalists(stored, [candidate.name for candidate in candidates])
@@ -136,7 +136,7 @@ def _plant(stored: StoredRun, plan: Plan, evaluations: Path) -> None:
     if not planted:
         return
     with closing(journal.Journal(stored.folder / JOURNAL, view.ledger.end)) as written:
-        written.append(journal.seal(journal.header(view.ledger.table.run, Clock().now())))
+        written.append(journal.seal(journal.header(view.ledger.run, Clock().now())))
         for unit in planted:
             line = journal.seal({"key": unit.key, **unit.coordinates, **_record_of(records[unit.key])})
             view.enter(unit.number, records[unit.key]["outcome"], written.append(line), len(line))

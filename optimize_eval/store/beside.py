@@ -13,16 +13,10 @@ from typing import Any, NamedTuple, Protocol
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.names import apart, told_apart
+from optimize_eval.store.changes import changed_evaluators, changed_splits, list_changes
 from optimize_eval.store.layout import Cell, Label, Layout, Split
-from optimize_eval.store.manifest import (
-    Manifest,
-    changed_evaluators,
-    changed_splits,
-    differences,
-    layout_of,
-    list_differences,
-)
 from optimize_eval.store.opened_run import StoredRun
+from optimize_eval.store.run_document import RunDocument, StoredCandidate, StoredProgram
 
 _AXES = ("evaluators", "candidates", "task_models", "splits")
 _NAMED = 5
@@ -102,9 +96,9 @@ class Paired:
 
 def pair_runs(a: StoredRun, b: StoredRun, *, force: bool) -> Paired:
     """Find what belongs together; raises UsageError where nothing does, or not without `force`."""
-    evaluators, examples = _differences(a.manifest, b.manifest)
+    evaluators, examples = _changes(a.document, b.document)
     if not force:
-        check_comparable(a, b.manifest, b.folder)
+        check_comparable(a, b.document, b.folder)
     common, candidates = _in_common(a, b)
     splits = [_split(a.layout.split(name), b.layout.split(name)) for name in common["splits"]]
     paired = tuple(split for split in splits if len(split.a))
@@ -131,33 +125,33 @@ def pair_runs(a: StoredRun, b: StoredRun, *, force: bool) -> Paired:
     )
 
 
-def check_comparable(a: StoredRun, manifest: Manifest, folder: Path) -> None:
-    """Refuse a run over other inputs or by other evaluators than the manifest's, or sharing nothing."""
-    evaluators, examples = _differences(a.manifest, manifest)
+def check_comparable(a: StoredRun, b: RunDocument, folder: Path) -> None:
+    """Refuse a run over other inputs or by other evaluators than the other's, or sharing nothing."""
+    evaluators, examples = _changes(a.document, b)
     if evaluators or examples:
-        differences = list_differences([*evaluators, *examples])
+        changes = list_changes([*evaluators, *examples])
         raise UsageError(
-            "\n".join(
-                [f"{a.folder} and {folder} were not run on the same inputs; in the second:", *differences]
-            ),
+            "\n".join([f"{a.folder} and {folder} were not run on the same inputs; in the second:", *changes]),
             hint="run both on the same inputs; `optimize-eval diff --force` compares what they share",
         )
-    _in_common(a, _Planned(folder, layout_of(manifest)))
+    _in_common(a, _Planned(folder, b.selection))
 
 
-def of_same_bytes(a: Manifest, b: Manifest) -> frozenset[TextOfModel]:
+def of_same_bytes(a: RunDocument, b: RunDocument) -> frozenset[TextOfModel]:
     """Name the candidates, each with the models, that are the same bytes in both."""
-    candidates = _same_entries(a["candidates"], b["candidates"], ("sha256", "field"))
-    models = _same_entries(a.get("models", ()), b.get("models", ()), ("sha256",))
-    called = {model["name"] for run in (a, b) for model in run.get("models", ())}
-    names = {name for name in b["task_models"] if name in a["task_models"]}
+    candidates = _of_same_digest(a.selected_candidates, b.selected_candidates)
+    models = _of_same_digest(a.selected_models, b.selected_models)
+    called = {model.name for run in (a, b) for model in run.selected_models}
+    names = {name for name in b.selection.task_models if name in a.selection.task_models}
     return frozenset(product(candidates, (names - called) | (names & models)))
 
 
-def _same_entries(a: Iterable[Manifest], b: Iterable[Manifest], keys: Sequence[str]) -> set[str]:
-    """Name the entries of both that have equal values at these keys, of which one at least is known."""
-    known = [{entry["name"]: [entry.get(key) for key in keys] for entry in entries} for entries in (a, b)]
-    return {name for name, values in known[1].items() if any(values) and known[0].get(name) == values}
+def _of_same_digest(
+    a: Iterable[StoredCandidate | StoredProgram], b: Iterable[StoredCandidate | StoredProgram]
+) -> set[str]:
+    """Name the entries of both that have the same digest, which is known."""
+    before, after = ({entry.name: entry.digest for entry in entries} for entries in (a, b))
+    return {name for name, digest in after.items() if digest and before.get(name) == digest}
 
 
 def _in_common(a: RunAxes, b: RunAxes) -> tuple[dict[str, tuple[Any, ...]], tuple[tuple[str, str], ...]]:
@@ -166,9 +160,9 @@ def _in_common(a: RunAxes, b: RunAxes) -> tuple[dict[str, tuple[Any, ...]], tupl
     return common, _candidates(common, a, b)
 
 
-def _differences(a: Manifest, b: Manifest) -> tuple[list[str], list[str]]:
+def _changes(a: RunDocument, b: RunDocument) -> tuple[list[str], list[str]]:
     """Say which evaluators and which examples are not the same."""
-    return differences(changed_evaluators, a, b), differences(changed_splits, a, b)
+    return changed_evaluators(a, b), changed_splits(a, b)
 
 
 def _common(axis: str, a: RunAxes, b: RunAxes) -> tuple[Any, ...]:

@@ -9,10 +9,9 @@ import errno
 import fcntl
 import json
 import os
-import re
 import shlex
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -20,20 +19,10 @@ from typing import Any
 
 import orjson
 
-from optimize_eval.base import files, strict_json
+from optimize_eval.base import files
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.store.journal import has_damaged_start, no_room, sync_folder
-from optimize_eval.store.manifest import (
-    BENCH,
-    MISSHAPEN,
-    BeforeRelease,
-    Manifest,
-    NotARun,
-    check_document,
-    say_edited,
-)
-from optimize_eval.store.run_document import SCHEMA, Document, selected
 
 MANIFEST, JOURNAL, SUMMARY = "run.json", "journal.jsonl", "summary.json"
 LEADERBOARD = "leaderboard.json"  # of a bench
@@ -45,15 +34,16 @@ BOARDS = "leaderboard*.json"  # made from a run of tasks, and made again at its 
 _OWN = frozenset({MANIFEST, JOURNAL, SUMMARY, OUTPUTS, LOCK, SEARCH, PROPOSALS, EVALUATIONS, TRIED})
 
 _USUAL = "runs"  # where commands make the folders of runs
-_LONG = 20  # items of a list that stand on a line each
-_PLAIN = frozenset({str, int, type(None)})
 _HELD = frozenset({errno.EWOULDBLOCK, errno.EACCES})
 _A_LOOK = 0.05  # seconds, a thousand times as long as one takes
 OUTPUTS_SCHEMA = "optimize-eval.outputs.v1"
 _OURS = "optimize-eval."
-_OLDER = "optimize-eval.run.v1"
 _OURS_AT = b'{"schema":"optimize-eval.'
 _GLANCE = 200  # bytes at the start of each of our files that say whose it is
+
+
+class NotARun(UsageError):
+    """A folder whose run.json is not one of ours, or cannot be understood."""
 
 
 @contextlib.contextmanager
@@ -160,10 +150,11 @@ def _take(lock: int) -> None:
 
 def write_json(path: Path, value: Any) -> None:
     """Write a document beside its place, then put it there: the old or the new one stands, always."""
-    _put(path, _indent(value))
+    put(path, indent(value))
 
 
-def _put(path: Path, text: bytes) -> None:
+def put(path: Path, text: bytes) -> None:
+    """Write a text beside its place, then put it there."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with draft.open("wb") as stream:
@@ -180,95 +171,12 @@ def _put(path: Path, text: bytes) -> None:
     sync_folder(path.parent)
 
 
-def _indent(value: Any) -> bytes:
+def indent(value: Any) -> bytes:
+    """Write JSON for people."""
     try:
         return orjson.dumps(value, option=orjson.OPT_INDENT_2)
     except TypeError:  # an integer beyond 64 bits, or the name of a file that is not UTF-8
         return json.dumps(value, ensure_ascii=False, indent=2).encode(errors="backslashreplace")
-
-
-def read_manifest(folder: Path) -> Manifest | None:
-    """Read what a run's last command was about; None where there is no run.json."""
-    document = read_document(folder)
-    try:
-        return None if document is None else selected(document)
-    except MISSHAPEN as error:
-        raise say_edited(error) from None
-
-
-def settings_in(folder: Path, *, fresh: bool) -> Mapping[str, Any]:
-    """Read what the last command of a run kept of its options; nothing where there is none, or it goes."""
-    document = None if fresh else read_document(folder)
-    settings = document.get("settings") if document else None
-    return settings if isinstance(settings, dict) else {}
-
-
-def read_document(folder: Path) -> Document | None:
-    """Read run.json; None where there is none."""
-    try:
-        document = strict_json.loads_own(files.load(folder / MANIFEST, files.OF_A_RUN))
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except (OSError, ValueError, RecursionError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise NotARun(
-            f"{folder / MANIFEST} cannot be read: {reason}",
-            hint="put back the run.json that it had, or name another folder",
-        ) from None
-    schema = document.get("schema") if isinstance(document, dict) else None
-    if schema == _OLDER:
-        raise _before_release(folder)
-    if schema != SCHEMA:
-        what = (
-            f"of another version ({schema})"
-            if str(schema).startswith(_OURS)
-            else "not a run of optimize-eval"
-        )
-        raise NotARun(f"{folder / MANIFEST} is {what}", hint="name another folder")
-    try:
-        check_document(document)
-    except MISSHAPEN as error:
-        raise say_edited(error) from None
-    if document["kind"] == BENCH and not document.get("models"):
-        raise _before_release(folder)
-    return dict(document)
-
-
-def refuse_older(folder: Path) -> None:
-    """Raise BeforeRelease for a run in a format that no release wrote; what else is wrong, a page says."""
-    try:
-        read_document(folder)
-    except BeforeRelease:
-        raise
-    except NotARun:
-        return
-
-
-def _before_release(folder: Path) -> BeforeRelease:
-    text = f"{folder / MANIFEST} was written by a version before 0.1.0"
-    return BeforeRelease(text, hint="run it again, with --fresh or in another folder")
-
-
-def write_document(folder: Path, document: Document) -> None:
-    _put(folder / MANIFEST, _write_for_people(document))
-
-
-def _write_for_people(document: Document) -> bytes:
-    """Write a document for people, but each long list on one line."""
-    mark, long = os.urandom(8).hex(), []
-
-    def shortened(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: shortened(item) for key, item in value.items()}
-        if not isinstance(value, list):
-            return value
-        if len(value) <= _LONG or not set(map(type, value)).issubset(_PLAIN):
-            return [shortened(item) for item in value]
-        long.append(strict_json.dumps_own(value))
-        return f"{mark}{len(long) - 1}"
-
-    text = _indent(shortened(document))
-    return re.sub(rb'"%s(\d+)"' % mark.encode(), lambda match: long[int(match[1])], text)
 
 
 def hint_for_missing(run: str | Path) -> str:

@@ -6,16 +6,16 @@ command is about is a part of a run: command_units.
 
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from operator import eq
 from pathlib import Path
 from sys import float_info
 from typing import Any, Self
 
-from optimize_eval.base.frozen import frozen
 from optimize_eval.base.spent import Spending
 from optimize_eval.store import journal
-from optimize_eval.store.layout import CellName, Layout, Versions
+from optimize_eval.store.layout import CellName
+from optimize_eval.store.run_document import RunDocument, current
+from optimize_eval.store.versions import versions_of
 
 OWED, SCORED, FAILED, SKIPPED = range(4)
 
@@ -29,35 +29,24 @@ _LARGEST = float_info.max
 _STATES = {"scored": SCORED, "failed": FAILED, "skipped": SKIPPED}
 
 
-@frozen
-class UnitTable:
-    """Which units a run has: its cells in the order in which they came, each with all lines and repeats."""
-
-    run: str  # the id that the journal's headers must have
-    cells: Sequence[CellName]
-    lines: Mapping[str, Mapping[int | None, int]]  # by split: the place of each line
-    repeats: int
-    since: Mapping[str, int] = field(default_factory=dict)  # where records of an evaluator as it is now begin
-    sound_since: Mapping[str, int] = field(default_factory=dict)  # and where it can have changed
-    models_sound_since: Mapping[str, int] = field(default_factory=dict)  # the same of models
-    versions: Versions | None = None
-
-    @classmethod
-    def of(cls, layout: Layout, run: str) -> Self:
-        """Make the table of a run that has just this layout."""
-        return cls(
-            run=run,
-            cells=[cell[:4] for cell in layout.cells],
-            lines={split.name: {line: n for n, line in enumerate(split.lines)} for split in layout.splits},
-            repeats=layout.repeats,
-        )
-
-
 class Ledger:
     """The newest record of each unit of a run; a cell's units stand together, cells as they came."""
 
-    def __init__(self, table: UnitTable) -> None:
-        self.table = table
+    def __init__(self, document: RunDocument) -> None:
+        self.run = document.id  # which the journal's headers must have
+        self.repeats = document.repeats
+        self._lines = {
+            split.name: {line: n for n, line in enumerate(split.lines)} for split in document.splits
+        }
+        evaluators = current(document.evaluators)
+        self._since = {name: entry.since or 0 for name, entry in evaluators.items()}
+        self._sound_since = {
+            name: max(entry.since or 0, entry.sound_since or 0) for name, entry in evaluators.items()
+        }
+        self._models_sound_since = {
+            name: model.sound_since or 0 for name, model in current(document.models).items()
+        }
+        self._versions = versions_of(document)
         self._starts: dict[CellName, int] = {}
         self.states = bytearray()
         self._offsets = array("q")
@@ -69,13 +58,13 @@ class Ledger:
         self.computed: list[Mapping[str, Any]] = []  # what code made of rows: see findings.metrics
         self.judged: list[tuple[int, Mapping[str, Any]]] = []  # what sessions showed, and where: see tried
         self.spending = Spending()  # of all records, those that do not count any more included
-        for cell in table.cells:
-            self.start(cell)
+        for cell in document.cells:
+            self.start(cell.name)
 
     @classmethod
-    def read(cls, path: Path, table: UnitTable) -> Self:
+    def read(cls, path: Path, document: RunDocument) -> Self:
         """Read a journal; one that is not there is an empty one."""
-        ledger = cls(table)
+        ledger = cls(document)
         try:
             for entry in journal.entries(path, _FIRST):
                 ledger._enter_line(path, entry)
@@ -127,17 +116,17 @@ class Ledger:
 
     def places(self, split: str, lines: Sequence[int | None], repeats: int) -> Sequence[int]:
         """Give the places that examples' units have in a cell, a range if they stand together."""
-        every, by_line = self.table.repeats, self.table.lines[split]
+        every, by_line = self.repeats, self._lines[split]
         if repeats == every and len(lines) == len(by_line) and all(map(eq, lines, by_line)):
             return range(len(lines) * repeats)
         return array("I", (by_line[line] * every + repeat for line in lines for repeat in range(repeats)))
 
     def _size(self, cell: CellName) -> int:
-        return len(self.table.lines[cell[3]]) * self.table.repeats
+        return len(self._lines[cell[3]]) * self.repeats
 
     def _number(self, record: Mapping[str, Any], offset: int) -> int | None:
         """Find the unit that a record is of; _FORMER where it counts no more, None where it is foreign."""
-        table = self.table
+        versions = self._versions
         try:
             cell: CellName | None = (
                 record["evaluator"],
@@ -145,19 +134,19 @@ class Ledger:
                 record.get("task_model"),
                 record["split"],
             )
-            index = table.lines[record["split"]][record.get("line")]
+            index = self._lines[record["split"]][record.get("line")]
             repeat = record["repeat"]
-            if table.versions and table.versions.concern(record):
-                current = table.versions.find(record)  # which nobody may have named since it is current again
-                cell = current if current in self._starts else None
+            if versions and versions.concern(record):
+                now = versions.find(record)  # which nobody may have named since it is current again
+                cell = now if now in self._starts else None
             start = self._starts[cell] if cell else _FORMER
         except (KeyError, TypeError):
             return None
-        if not (isinstance(repeat, int) and 1 <= repeat <= table.repeats):
+        if not (isinstance(repeat, int) and 1 <= repeat <= self.repeats):
             return None
-        if cell is None or offset < table.since.get(cell[0], 0):
+        if cell is None or offset < self._since.get(cell[0], 0):
             return _FORMER
-        return start + index * table.repeats + repeat - 1
+        return start + index * self.repeats + repeat - 1
 
     def _enter_line(self, path: Path, entry: journal.JournalLine) -> None:
         try:
@@ -184,7 +173,7 @@ class Ledger:
     def _enter_note(self, path: Path, entry: journal.JournalLine, record: Mapping[str, Any]) -> None:
         """Take what a session said at its begin or its end."""
         journal.check_schema(record, journal.SCHEMA, f"{path}:{entry.number}")
-        if record.get("plan", self.table.run) != self.table.run:
+        if record.get("plan", self.run) != self.run:
             raise self._foreign(path, entry)
         self._has_header = self._has_header or "plan" in record
         if is_computed(record):
@@ -196,15 +185,12 @@ class Ledger:
         ):  # of a recheck, or of units that were broken off
             self.spending.take(usage, [usage])
         self.changed.update(
-            name for name in _names_in(record, "changed") if entry.offset >= self._sound_since(name)
+            name for name in _names_in(record, "changed") if entry.offset >= self._sound_since.get(name, 0)
         )
-        sound = self.table.models_sound_since
+        sound = self._models_sound_since
         self.changed_models.update(
             name for name in _names_in(record, "changed_models") if entry.offset >= sound.get(name, 0)
         )
-
-    def _sound_since(self, evaluator: str) -> int:
-        return max(self.table.since.get(evaluator, 0), self.table.sound_since.get(evaluator, 0))
 
     @staticmethod
     def _foreign(path: Path, entry: journal.JournalLine) -> journal.Damaged:

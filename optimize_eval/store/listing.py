@@ -25,16 +25,16 @@ from optimize_eval.store.folder import (
     PROPOSALS,
     SEARCH,
     SUMMARY,
+    NotARun,
     has_our_files,
     holder,
-    read_document,
-    read_manifest,
 )
 from optimize_eval.store.journal import SCHEMA, check_schema, decode, last_line
-from optimize_eval.store.layout import Layout
-from optimize_eval.store.manifest import Manifest, is_bench, layout_of, resume_line
-from optimize_eval.store.opened_run import command_of, fits, note_of, read_run
-from optimize_eval.store.run_document import cell_name
+from optimize_eval.store.journal_end import fits
+from optimize_eval.store.opened_run import read_run
+from optimize_eval.store.run_document import ENDED, RunDocument
+from optimize_eval.store.run_json import read_document
+from optimize_eval.store.run_words import command_of, note_of, resume_line
 
 SEARCH_SCHEMA = "optimize-eval.search.v1"
 KILLED = "killed"  # the last session says nothing of its end, and nobody holds the folder
@@ -263,8 +263,14 @@ def state_of(folder: Path) -> State:
     """Tell how a run stands."""
     if holder(folder) is not None:
         return State.RUNNING
-    manifest = read_manifest(folder) or {}
-    return _stands(_state(_footer(folder)), manifest, layout_of(manifest))
+    return _stands(_state(_footer(folder)), _document_in(folder))
+
+
+def _document_in(folder: Path) -> RunDocument:
+    document = read_document(folder)
+    if document is None:
+        raise NotARun(f"{folder / MANIFEST} is gone", hint="name the folder of a run")
+    return document
 
 
 def _list_run(folder: Path) -> ListedRun | None:
@@ -305,24 +311,22 @@ def _bare(folder: Path, state: State, held_by: str | None, verdict: Mapping[str,
 
 def _read(folder: Path) -> ListedRun:
     held_by = holder(folder)
-    manifest = read_manifest(folder) or {}
-    footer = _footer(folder)
-    layout = layout_of(manifest)
-    state = State.RUNNING if held_by is not None else _stands(_state(footer), manifest, layout)
-    summary = _summary(folder, state, manifest)
-    board = _read_stored(folder / LEADERBOARD) if summary and is_bench(manifest) else {}
+    document, footer = _document_in(folder), _footer(folder)
+    state = State.RUNNING if held_by is not None else _stands(_state(footer), document)
+    summary = _summary(folder, state, document)
+    board = _read_stored(folder / LEADERBOARD) if summary and document.is_bench else {}
     stopped = stopped_session(folder)
     verdict = _object((board or _read_search_of(folder, summary) or summary).get("verdict"))
     return replace(
         _bare(folder, state, held_by, verdict),
         winner=_text(verdict.get("winner")),
         search=stopped,
-        note=note_of(manifest),
-        command=stopped.command if stopped else command_of(manifest, folder),
-        axes=_axes(layout, is_bench=is_bench(manifest)),
-        created_at=_text(manifest.get("created_at")),
+        note=note_of(document),
+        command=stopped.command if stopped else command_of(document, folder),
+        axes=_axes(document),
+        created_at=document.created_at,
         ended_at=_text(footer.get("ended_at")) if state in OF_A_STATE else None,
-        units=_counts(summary) or _count_known(manifest, layout, state) | _owed_of_search(folder, state),
+        units=_counts(summary) or _count_known(document, state) | _owed_of_search(folder, state),
     )
 
 
@@ -356,7 +360,8 @@ def _pid(held_by: str | None) -> int | None:
     return int(held_by) if held_by and held_by.isascii() and held_by.isdigit() else None
 
 
-def _axes(layout: Layout, *, is_bench: bool) -> ComparedAxes:
+def _axes(document: RunDocument) -> ComparedAxes:
+    layout = document.selection
     return ComparedAxes(
         evaluators=layout.evaluators,
         candidates=layout.candidates,
@@ -364,7 +369,7 @@ def _axes(layout: Layout, *, is_bench: bool) -> ComparedAxes:
         splits={split.name: len(split.lines) for split in layout.splits},
         repeats=layout.repeats,
         baseline=layout.baseline,
-        is_bench=is_bench,
+        is_bench=document.is_bench,
     )
 
 
@@ -386,12 +391,12 @@ def _state(footer: Mapping[str, Any]) -> State:
     return next((state for state in OF_A_STATE if state == status), State.UNFINISHED)
 
 
-def _stands(state: State, manifest: Manifest, layout: Layout) -> State:
+def _stands(state: State, document: RunDocument) -> State:
     """Hold what the journal's last session said against run.json: a later one may have called nothing."""
-    if state in OF_A_STATE and manifest.get("ended_at", "") is None:
+    if state in OF_A_STATE and document.is_open:
         return State.UNFINISHED  # it broke off before its first call
     is_short = state in {State.INTERRUPTED, State.OUT_OF_TIME}
-    return State.DONE if is_short and _count_known(manifest, layout, state).get("owed") == 0 else state
+    return State.DONE if is_short and _count_known(document, state).get("owed") == 0 else state
 
 
 def _read_stored(path: Path) -> dict[str, Any]:
@@ -402,10 +407,10 @@ def _read_stored(path: Path) -> dict[str, Any]:
         return {}
 
 
-def _summary(folder: Path, state: State, manifest: Manifest) -> dict[str, Any]:
+def _summary(folder: Path, state: State, document: RunDocument) -> dict[str, Any]:
     """Read the summary where it is of all that the run has; a killed session may have written none."""
     summary = _read_stored(folder / SUMMARY) if state in OF_A_STATE else {}
-    return summary if fits(summary, folder, manifest) else {}
+    return summary if fits(summary, folder, document) else {}
 
 
 def _read_search_of(folder: Path, summary: Mapping[str, Any]) -> dict[str, Any]:
@@ -418,12 +423,13 @@ def _read_search_of(folder: Path, summary: Mapping[str, Any]) -> dict[str, Any]:
     return document if is_of_it else {}
 
 
-def _count_known(manifest: Manifest, layout: Layout, state: State) -> dict[str, int]:
+def _count_known(document: RunDocument, state: State) -> dict[str, int]:
     """Count the calls and, where a last session wrote down what it left, those that are owed."""
-    if state not in OF_A_STATE or "ended_at" not in manifest:
+    layout = document.selection
+    if state not in OF_A_STATE or ENDED not in document.words:
         return {"total": layout.size}
     names = {cell[:4] for cell in layout.cells}
-    owed = sum(cell["owed"] for cell in manifest["cells"] if cell_name(cell) in names)
+    owed = sum(cell.owed for cell in document.cells if cell.name in names)
     return {"total": layout.size, "owed": owed}
 
 

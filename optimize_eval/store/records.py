@@ -161,7 +161,7 @@ class Records:
         }
         with (
             self.run.reader() as reader,
-            replies_in(path) if self.run.manifest.get("models") else nullcontext() as replies,
+            replies_in(path) if self.run.document.selected_models else nullcontext() as replies,
         ):
             for cell in self.run.layout.cells:
                 for _, record in reader.records(cell):

@@ -9,21 +9,25 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import orjson
-
 from optimize_eval.base import files
 from optimize_eval.base.errors import OptimizeEvalError
 from optimize_eval.store.folder import JOURNAL, MANIFEST, holder
-from optimize_eval.store.layout import CellName, digest_of, name_in_cells
+from optimize_eval.store.layout import CellName
 from optimize_eval.store.opened_run import StoredRun, open_stored
-from optimize_eval.store.run_document import SCHEMA, Document, current
+from optimize_eval.store.run_document import (
+    RunDocument,
+    StoredCandidate,
+    StoredProgram,
+    StoredSplit,
+    current,
+)
+from optimize_eval.store.run_json import SCHEMA, read_document
 
 AUTO = "auto"
 
 _MOST_RUNS = 50
 _MOST_FILES = 1000
 _MOST_BYTES = 1 << 22  # of a run.json that is looked into
-_EDITED = (AttributeError, KeyError, TypeError, ValueError)  # what a run.json of another shape raises here
 
 Owed = Mapping[CellName, Sequence[tuple[int | None, int]]]  # by cell: lines and repeats
 Content = tuple[Any, ...]  # of a cell: programs and texts by their digests, not by their names
@@ -60,7 +64,7 @@ def runs_beside(own: Path) -> list[Path]:
     return [path for _, path in sorted(runs)[:_MOST_RUNS]]
 
 
-def known_elsewhere(own: Path, document: Document, owed: Callable[[], Owed]) -> Elsewhere | None:
+def known_elsewhere(own: Path, document: RunDocument, owed: Callable[[], Owed]) -> Elsewhere | None:
     """Find the run that has scored most of what is owed, which is listed only where there is another run."""
     documents = list(documents_beside(own, document))
     if not documents:
@@ -71,24 +75,25 @@ def known_elsewhere(own: Path, document: Document, owed: Callable[[], Owed]) -> 
     return best if best.calls else None
 
 
-def documents_beside(own: Path, document: Document) -> Iterator[tuple[Path, Document]]:
+def documents_beside(own: Path, document: RunDocument) -> Iterator[tuple[Path, RunDocument]]:
     """Read the run.json of other runs; only those are decoded that name one of our programs."""
-    evaluators = current(document["evaluators"]).values()
-    programs = [str(evaluator.get("sha256")).encode() for evaluator in evaluators]
+    programs = [evaluator.sha256.encode() for evaluator in current(document.evaluators).values()]
     for folder in runs_beside(own):
         try:
             if (folder / MANIFEST).stat().st_size > _MOST_BYTES:
                 continue
             data = files.load(folder / MANIFEST, files.OF_A_RUN)
-            if SCHEMA.encode() in data and any(sha256 in data for sha256 in programs):
-                yield folder, orjson.loads(data)
-        except (OSError, ValueError):
+            is_like = SCHEMA.encode() in data and any(sha256 in data for sha256 in programs)
+            there = read_document(folder, is_to_grow=True) if is_like else None
+        except (OSError, OptimizeEvalError):
             continue
+        if there:
+            yield folder, there
 
 
-def _by_content(document: Document, owed: Owed) -> Iterator[OwedCell]:
-    evaluators, candidates = current(document["evaluators"]), current(document["candidates"])
-    models = current(document.get("models", ()))
+def _by_content(document: RunDocument, owed: Owed) -> Iterator[OwedCell]:
+    evaluators, candidates = current(document.evaluators), current(document.candidates)
+    models = current(document.models)
     for (evaluator, candidate, model, split), places in owed.items():
         lines: defaultdict[int, set[int | None]] = defaultdict(set)
         for line, repeat in places:
@@ -97,65 +102,61 @@ def _by_content(document: Document, owed: Owed) -> Iterator[OwedCell]:
         yield OwedCell(_content(*what, split), split, lines)
 
 
-def _count_known(there: Document, here: Document, owed: Sequence[OwedCell]) -> tuple[int, int]:
+def _count_known(there: RunDocument, here: RunDocument, owed: Sequence[OwedCell]) -> tuple[int, int]:
     """Count calls that are scored there and owed here: at least and at most."""
     try:
         scored = _count_scored(there)
-        both = [cell for cell in owed if cell.content in scored]
-        shared, repeats = _find_shared(there, here) if both else {}, there["repeats"]
-        sizes = {split["name"]: len(split["lines"]) * repeats for split in there["splits"]}
-        least = most = 0
-        for content, split, needed in both:
-            common = sum(len(needed[repeat] & shared[split]) for repeat in needed if repeat <= repeats)
-            least += max(0, common - (sizes[split] - scored[content])) if common else 0
-            most += min(common, scored[content])
-    except _EDITED:
+    except KeyError:  # it was edited
         return 0, 0
+    both = [cell for cell in owed if cell.content in scored]
+    shared, repeats = _find_shared(there, here) if both else {}, there.repeats
+    sizes = {split.name: len(split.lines) * repeats for split in there.splits}
+    least = most = 0
+    for content, split, needed in both:
+        common = sum(len(needed[repeat] & shared[split]) for repeat in needed if repeat <= repeats)
+        least += max(0, common - (sizes[split] - scored[content])) if common else 0
+        most += min(common, scored[content])
     return least, most
 
 
-def _count_scored(document: Document) -> dict[Content, int]:
+def _count_scored(document: RunDocument) -> dict[Content, int]:
     """Count what is scored or skipped of each cell, by what it is, not by the names of what is in it."""
-    evaluators = {name_in_cells(evaluator): evaluator for evaluator in document["evaluators"]}
-    candidates = {name_in_cells(candidate): candidate for candidate in document["candidates"]}
-    models = {name_in_cells(model): model for model in document.get("models", ())}
+    evaluators = {evaluator.name_in_cells: evaluator for evaluator in document.evaluators}
+    candidates = {candidate.name_in_cells: candidate for candidate in document.candidates}
+    models = {model.name_in_cells: model for model in document.models}
     return {
         _content(
-            evaluators[cell["evaluator"]],
-            candidates[cell["candidate"]],
-            _digest(models, cell["task_model"]),
-            cell["split"],
-        ): cell["scored"] + cell["skipped"]
-        for cell in document["cells"]
-        if cell["scored"] or cell["skipped"]
+            evaluators[cell.evaluator],
+            candidates[cell.candidate],
+            _digest(models, cell.task_model),
+            cell.split,
+        ): cell.scored + cell.skipped
+        for cell in document.cells
+        if cell.scored or cell.skipped
     }
 
 
-def _digest(models: Mapping[str, Mapping[str, Any]], name: str | None) -> str | None:
+def _digest(models: Mapping[str, StoredProgram], name: str | None) -> str | None:
     """Give the digest of a model that is called; another task model is its name."""
-    return str(models[name].get("sha256")) if name is not None and name in models else name
+    return models[name].sha256 if name is not None and name in models else name
 
 
-def _content(
-    evaluator: Mapping[str, Any], candidate: Mapping[str, Any], model: str | None, split: str
-) -> Content:
-    return evaluator.get("sha256"), evaluator["score_range"], digest_of(candidate), model, split
+def _content(evaluator: StoredProgram, candidate: StoredCandidate, model: str | None, split: str) -> Content:
+    return evaluator.sha256, evaluator.score_range, candidate.digest, model, split
 
 
-def _find_shared(there: Document, here: Document) -> dict[str, set[int | None]]:
+def _find_shared(there: RunDocument, here: RunDocument) -> dict[str, set[int | None]]:
     """Find the lines of examples that are the same in both."""
-    others = {split["name"]: split for split in there["splits"]}
-    return {split["name"]: _shared_lines(split, others.get(split["name"])) for split in here["splits"]}
+    others = {split.name: split for split in there.splits}
+    return {split.name: _shared_lines(split, others.get(split.name)) for split in here.splits}
 
 
-def _shared_lines(split: Mapping[str, Any], other: Mapping[str, Any] | None) -> set[int | None]:
+def _shared_lines(split: StoredSplit, other: StoredSplit | None) -> set[int | None]:
     if other is None:
         return set()
-    if (split["lines"], split["sha256"]) == (other["lines"], other["sha256"]):
-        return set(split["lines"])
-    lines = set(zip(other["lines"], other["sha256"], strict=True))
-    pairs = zip(split["lines"], split["sha256"], strict=True)
-    return {line for line, digest in pairs if (line, digest) in lines}
+    if (split.lines, split.sha256) == (other.lines, other.sha256):
+        return set(split.lines)
+    return {line for line, _ in split.by_line.items() & other.by_line.items()}
 
 
 def folders_of(own: Path, named: Sequence[str]) -> Iterator[tuple[Path, bool]]:
@@ -200,12 +201,7 @@ def _not_reused(folder: Path, reason: str) -> str:
 
 def programs_of(run: StoredRun) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Give by name the programs whose scores a run has; one that changed meanwhile is none."""
-    for name in {
-        str(evaluator["name"]) for evaluator in run.document["evaluators"]
-    } - run.ledger.ledger.changed:
-        entries = [
-            evaluator
-            for evaluator in run.document["evaluators"]
-            if evaluator["name"] == name and not evaluator.get("since")
-        ]
-        yield name, [(str(entry.get("sha256")), str(entry["score_range"])) for entry in entries]
+    evaluators = run.document.evaluators
+    for name in {evaluator.name for evaluator in evaluators} - run.ledger.ledger.changed:
+        entries = [evaluator for evaluator in evaluators if evaluator.name == name and not evaluator.since]
+        yield name, [(entry.sha256, str(entry.score_range)) for entry in entries]

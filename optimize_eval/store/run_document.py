@@ -1,197 +1,322 @@
-"""run.json as it is on disk: all that a run has, in the order in which it came, and what was named last.
+"""run.json, typed: all that a run has, in the order in which it came, and what was named last.
 
-`evaluators`, `candidates`, `task_models`, `splits` and `repeats` are the axes with all their entries; `cells`
-says which of their products there are, with the counts at the end of the last session; `selection` is what
-the last command named, in its order. What a command is about, a manifest, is made of these.
+`evaluators`, `candidates`, `task_models`, `models`, `splits` and `repeats` are the axes with all their
+entries; `cells` says which of their products there are, with the counts at the end of the last session;
+`selection` is what the last command named, in its order. A plan makes such a document, store.growth lets it
+grow, and its JSON is the file: store.run_json.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import product
-from typing import Any
+import dataclasses
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
 
-from optimize_eval.store.layout import CellName, name_in_cells, versions_of
-from optimize_eval.store.ledger import UnitTable
-from optimize_eval.store.manifest import Manifest
+from optimize_eval.base.files import counted_unit
+from optimize_eval.base.frozen import Remembers, frozen
+from optimize_eval.base.protocol import ScoreRange
+from optimize_eval.store.layout import CellName, Layout, LeakedRow, Split
 
-SCHEMA = "optimize-eval.run.v2"
+RUN, BENCH = "run", "bench"  # kinds of runs
+OVERLAPS = "overlaps"  # in settings: what splits have in common, by data.leaks
+LEAKS, KEEP = "leaks", "keep"  # in settings, where examples that leaked are to count
+CHOSEN_AFTER = "chosen_after"  # in settings: the run by whose results its examples were taken
+SEARCHED = "searched"  # in settings: what a verdict has to know of the search that a run ended
+ENDED, NOTE, COMMAND = "ended_at", "note", "command"  # words of a run
 
-Document = dict[str, Any]
+SearchedRun = Mapping[
+    str, Any
+]  # `steered_by` and `decides`: a split or None; `alone`: words, if only the seed is left
 
-_COUNTS = ("scored", "failed", "skipped", "owed")
-_KEPT = ("version", "protocol", "kind", "created_at", "ended_at", "note", "command")
+_SHOWN = 8  # of a digest
 
 
-def current(entries: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+@frozen
+class StoredProgram:
+    """An evaluator or a model that is called; a superseded one keeps what it scored."""
+
+    name: str
+    text: str
+    files: tuple[tuple[str, str], ...] | None = ()  # name, sha256; None where they were edited
+    sha256: str = ""
+    judge: Mapping[str, Any] | None = None  # what is judged and how, for those who read run.json
+    score_range: ScoreRange | None = None  # of an evaluator
+    splits: tuple[str, ...] | None = None  # those that an evaluator is for, where it is not for all
+    since: int | None = None  # where records of it as it is now begin in the journal
+    sound_since: int | None = None  # and where it can have changed
+    superseded: bool = False
+
+    @property
+    def digest(self) -> str:
+        return self.sha256
+
+    @property
+    def name_in_cells(self) -> str:
+        return shown_as(self.name, self.sha256) if self.superseded else self.name
+
+
+@frozen
+class StoredCandidate:
+    """A candidate; `texts` digest one that is a field of examples, by split and in the order of its lines."""
+
+    name: str
+    field: str | None = None
+    sha256: str = ""
+    trimmed: str | None = None  # the digest without the blanks at its end, where it has some
+    bytes: int | None = None
+    text: str | None = None  # of a small one
+    texts: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    superseded: bool = False
+
+    @property
+    def digest(self) -> str:
+        """Digest what it is: its text, or which field has it."""
+        return hashlib.sha256(f"field {self.field}".encode()).hexdigest() if self.field else self.sha256
+
+    @property
+    def name_in_cells(self) -> str:
+        return shown_as(self.name, self.digest) if self.superseded else self.name
+
+
+@frozen
+class StoredSplit:
+    """All examples that a run ever had of a split, by their lines; `superseded` are lines as they were."""
+
+    name: str
+    lines: tuple[int | None, ...]
+    sha256: tuple[str, ...]
+    superseded: tuple[tuple[int | None, str], ...] = ()
+
+    @property
+    def by_line(self) -> dict[int | None, str]:
+        return dict(zip(self.lines, self.sha256, strict=True))
+
+
+class CountedCell(NamedTuple):
+    """A cell, with its units as they were at the end of the last session."""
+
+    evaluator: str
+    candidate: str
+    task_model: str | None
+    split: str
+    scored: int
+    failed: int
+    skipped: int
+    owed: int
+
+    @property
+    def name(self) -> CellName:
+        return self[:4]
+
+
+Entry = TypeVar("Entry", bound=StoredProgram | StoredCandidate)  # may be superseded by another of its name
+
+
+def current(entries: Iterable[Entry]) -> dict[str, Entry]:
     """Give the entries of an axis that were not superseded, by name."""
-    return {entry["name"]: entry for entry in entries if not entry.get("superseded")}
+    return {entry.name: entry for entry in entries if not entry.superseded}
 
 
-def selected(document: Document) -> Manifest:
-    """Say what the last command was about."""
-    chosen = document["selection"]
-    evaluators, candidates = current(document["evaluators"]), current(document["candidates"])
-    splits = {split["name"]: split for split in document["splits"]}
-    added = chosen.get("added", [])
-    return {
-        **{key: document[key] for key in _KEPT if key in document},
-        "schema": SCHEMA,
-        "plan": document["id"],
-        "evaluators": [evaluators[name] for name in chosen["evaluators"] if name not in added],
-        "additions": [evaluators[name] for name in added],
-        "candidates": [candidates[name] for name in chosen["candidates"]],
-        "task_models": chosen["task_models"],
-        **_models(document, chosen["task_models"]),
-        "splits": [_selected_split(split, splits[split["name"]]) for split in chosen["splits"]],
-        **{key: chosen[key] for key in ("repeats", "baseline", "seed", "cluster_by", "group_by")},
-        "settings": document.get("settings", {}),
-        "cells": document["cells"],
-    }
+def shown_as(name: str, of: str) -> str:
+    """Name a version that was superseded by its digest."""
+    return f"{name}@{of[:_SHOWN]}"
 
 
-def everything(document: Document) -> Manifest:
-    """Say what a run is about when all that it has counts, superseded versions by names of their own."""
-    chosen = document["selection"]
-    labels = {split["name"]: split for split in chosen["splits"]}
-    splits = [
-        _selected_split({**_all_of(split, labels.get(split["name"], {}))}, split)
-        for split in document["splits"]
-    ]
-    return {
-        **selected(document),
-        "evaluators": [_with_all_splits(entry, document) for entry in document["evaluators"]],
-        "additions": [],
-        "candidates": [{**entry, "name": name_in_cells(entry)} for entry in document["candidates"]],
-        "task_models": list(dict.fromkeys([*document["task_models"], *_former_models(document)])),
-        "splits": splits,
-        "repeats": document["repeats"],
-        "cluster_by": None,
-        "group_by": [],
-    }
+@frozen
+class RunDocument(Remembers):
+    """All that run.json says; `words` are when it ended, its note and its command, as they came."""
+
+    id: str
+    evaluators: tuple[StoredProgram, ...]
+    candidates: tuple[StoredCandidate, ...]
+    task_models: tuple[str | None, ...]
+    splits: tuple[StoredSplit, ...]
+    repeats: int
+    selection: Layout
+    cells: tuple[CountedCell, ...] = ()
+    models: tuple[StoredProgram, ...] = ()  # of task models that are called; others are names alone
+    added: tuple[str, ...] = ()  # evaluators of the selection that are no part of the run's plan
+    kind: str = RUN
+    version: str | None = None
+    protocol: int | None = None
+    created_at: str | None = None
+    settings: Mapping[str, Any] = dataclasses.field(
+        default_factory=dict
+    )  # options that are no part of the plan
+    words: Mapping[str, str | None] = dataclasses.field(default_factory=dict)
+
+    @property
+    def is_bench(self) -> bool:
+        """Return True if its models are what is compared, and its splits are task files."""
+        return self.kind == BENCH
+
+    @property
+    def is_open(self) -> bool:
+        """Return True if a session began, and did not come to its end."""
+        return self.words.get(ENDED, "") is None
+
+    @cached_property
+    def selected_evaluators(self) -> tuple[StoredProgram, ...]:
+        """Give the evaluators that were named, then those that were added; units are counted so."""
+        return _at(self.evaluators, self.selection.evaluators)
+
+    @property
+    def own_evaluators(self) -> list[str]:
+        """Name the evaluators of the run's plan."""
+        return [name for name in self.selection.evaluators if name not in self.added]
+
+    @property
+    def additions(self) -> tuple[StoredProgram, ...]:
+        return tuple(entry for entry in self.selected_evaluators if entry.name in self.added)
+
+    @property
+    def selected_candidates(self) -> tuple[StoredCandidate, ...]:
+        return _at(self.candidates, self.selection.candidates)
+
+    @property
+    def selected_models(self) -> tuple[StoredProgram, ...]:
+        """Give the models among task models; a run whose task models are names alone has none."""
+        return _at(self.models, [name for name in self.selection.task_models if name in current(self.models)])
+
+    @property
+    def every_task_model(self) -> tuple[str | None, ...]:
+        former = (model.name_in_cells for model in self.models if model.superseded)
+        return tuple(dict.fromkeys([*self.task_models, *former]))
+
+    @property
+    def overlaps(self) -> Mapping[str, Any]:
+        """Give what splits have in common."""
+        known: Mapping[str, Any] = self.settings.get(OVERLAPS, {})
+        return known
+
+    @property
+    def hidden_fields(self) -> list[str]:
+        """Name the fields that are no part of what rows say: those that are or were candidates."""
+        return sorted({name for overlap in self.overlaps.values() for name in overlap.get("left_out", ())})
+
+    @property
+    def paths(self) -> Mapping[str, Any]:
+        """Give where the inputs were."""
+        return self.settings.get("paths") or {}
+
+    def place_word(self, split: str) -> str:
+        """Say what the numbers of a split's examples count: lines of JSONL, records of a table."""
+        return counted_unit((self.paths.get("splits") or {}).get(split) or "")
+
+    def whole_split(self, split: StoredSplit) -> Split:
+        """Give all examples that the run ever had of a split, as they were last."""
+        return _with_overlap(Split(name=split.name, lines=split.lines, sha256=split.sha256), self.overlaps)
+
+    def ended(self, at: str | None) -> "RunDocument":
+        """Say when its last session ended, or that one has begun."""
+        return replace(self, words={**self.words, ENDED: at})
+
+    def with_words(self, words: Mapping[str, str | None]) -> "RunDocument":
+        """Say something of the run; an empty text says nothing any more."""
+        others = {key: said for key, said in self.words.items() if key not in words}
+        return replace(self, words=others | {key: said for key, said in words.items() if said != ""})
+
+    def with_additions(self, additions: Sequence[StoredProgram]) -> "RunDocument":
+        """Give a run of just what is selected, and of these evaluators in place of those that were added."""
+        own = (entry for entry in self.selected_evaluators if entry.name not in self.added)
+        evaluators = (*own, *additions)
+        models = self.selected_models
+        return replace(
+            self,
+            evaluators=evaluators,
+            candidates=self.selected_candidates,
+            models=models,
+            task_models=self.selection.task_models,
+            splits=tuple(
+                StoredSplit(name=split.name, lines=split.lines, sha256=split.sha256)
+                for split in self.selection.splits
+            ),
+            repeats=self.selection.repeats,
+            selection=layout_of(evaluators, self.selection, has_models=bool(models)),
+            added=tuple(entry.name for entry in additions),
+        )
+
+    def with_everything(self) -> "RunDocument":
+        """Select all that the run has, superseded versions by names of their own."""
+        evaluators = tuple(self._in_force(entry) for entry in self.evaluators)
+        candidates = tuple(
+            replace(entry, name=entry.name_in_cells, superseded=False) for entry in self.candidates
+        )
+        chosen = {split.name: split for split in self.selection.splits}
+        layout = layout_of(
+            evaluators,
+            replace(
+                self.selection,
+                candidates=tuple(entry.name for entry in candidates),
+                task_models=self.every_task_model,
+                splits=tuple(
+                    _whole(self.whole_split(split), chosen.get(split.name)) for split in self.splits
+                ),
+                repeats=self.repeats,
+                cluster_by=None,
+                group_by=(),
+            ),
+            has_models=bool(self.selected_models),
+        )
+        return replace(
+            self,
+            evaluators=evaluators,
+            candidates=candidates,
+            models=self.selected_models,
+            selection=layout,
+            added=(),
+        )
+
+    def _in_force(self, entry: StoredProgram) -> StoredProgram:
+        """Name a version as its cells do, with the splits of all of them, which one command may not name."""
+        name = entry.name_in_cells
+        entry = replace(entry, name=name, superseded=False)
+        if all(each.splits is None for each in self.evaluators):
+            return entry
+        there = {cell.split for cell in self.cells if cell.evaluator == name}
+        return replace(entry, splits=tuple(split.name for split in self.splits if split.name in there))
 
 
-def _with_all_splits(entry: Mapping[str, Any], document: Document) -> dict[str, Any]:
-    """Name a version as its cells do, with the splits of all of them, which one command may not name."""
-    name = name_in_cells(entry)
-    if not any("splits" in one for one in document["evaluators"]):
-        return {**entry, "name": name}
-    there = {cell["split"] for cell in document["cells"] if cell["evaluator"] == name}
-    return {
-        **entry,
-        "name": name,
-        "splits": [one["name"] for one in document["splits"] if one["name"] in there],
-    }
+def _at(entries: Iterable[Entry], names: Iterable[str]) -> tuple[Entry, ...]:
+    there = current(entries)
+    return tuple(there[name] for name in names)
 
 
-def table_of(document: Document) -> UnitTable:
-    """Say which units a run has."""
-    evaluators = current(document["evaluators"]).values()
-    return UnitTable(
-        run=document["id"],
-        cells=[cell_name(cell) for cell in document["cells"]],
-        lines={
-            split["name"]: {line: n for n, line in enumerate(split["lines"])} for split in document["splits"]
-        },
-        repeats=document["repeats"],
-        since={evaluator["name"]: evaluator.get("since", 0) for evaluator in evaluators},
-        sound_since={evaluator["name"]: evaluator.get("sound_since", 0) for evaluator in evaluators},
-        models_sound_since={
-            model["name"]: model.get("sound_since", 0)
-            for model in current(document.get("models", ())).values()
-        },
-        versions=versions_of(document),
+def _whole(split: Split, chosen: Split | None) -> Split:
+    """Let a split know its file and names, which are known of those examples only that were chosen last."""
+    if chosen is None or chosen.lines != split.lines:
+        return split
+    return replace(split, file=chosen.file, names=chosen.names, inputs=chosen.inputs)
+
+
+def layout_of(evaluators: Sequence[StoredProgram], layout: Layout, *, has_models: bool) -> Layout:
+    """Give a layout other evaluators, and what follows from them."""
+    splits_of = {entry.name: entry.splits for entry in evaluators if entry.splits is not None}
+    return replace(
+        layout,
+        evaluators=tuple(entry.name for entry in evaluators),
+        score_ranges=tuple(ScoreRange(entry.score_range or "") for entry in evaluators),
+        splits_of=splits_of,
+        compares_models=has_models and not splits_of,  # a board compares them itself
     )
 
 
-def cell_name(cell: Mapping[str, Any]) -> CellName:
-    return cell["evaluator"], cell["candidate"], cell["task_model"], cell["split"]
+def with_overlaps(splits: Sequence[Split], overlaps: Mapping[str, Any]) -> tuple[Split, ...]:
+    """Let splits know what they have in common."""
+    return tuple(_with_overlap(split, overlaps) for split in splits)
 
 
-def cell_of(name: CellName, counts: Sequence[int]) -> dict[str, Any]:
-    """Write down a cell; the counts are those of scored, failed, skipped and owed units."""
-    keys = ("evaluator", "candidate", "task_model", "split", *_COUNTS)
-    return dict(zip(keys, (*name, *counts), strict=True))
-
-
-def cells_among(
-    evaluators: Iterable[Mapping[str, Any]],
-    candidates: Sequence[str],
-    task_models: Sequence[str | None],
-    splits: Iterable[str],
-) -> Iterator[CellName]:
-    """List the cells of axes, in their order; an evaluator may be for some splits alone."""
-    every = tuple(splits)
-    for evaluator in evaluators:
-        own = evaluator.get("splits", every)
-        yield from product(
-            (evaluator["name"],), candidates, task_models, [name for name in every if name in own]
-        )
-
-
-def document_of(first: Manifest) -> Document:
-    """Make the document of a run that has just what a manifest says."""
-    added = [*first.get("additions", ())]
-    evaluators = [*first["evaluators"], *added]
-    names = [evaluator["name"] for evaluator in evaluators]
-    if len(set(names)) < len(names):
-        raise ValueError("its evaluators have the same name")
-    shared = ("repeats", "baseline", "seed", "cluster_by", "group_by", "task_models")
-    splits = first["splits"]
-    models, candidates = first["task_models"], [candidate["name"] for candidate in first["candidates"]]
-    sizes = {split["name"]: len(split["lines"]) * first["repeats"] for split in splits}
-    return {
-        "schema": SCHEMA,
-        **{key: first[key] for key in _KEPT if key in first},
-        "id": first["plan"],
-        "evaluators": evaluators,
-        "candidates": first["candidates"],
-        "task_models": models,
-        **({"models": first["models"]} if "models" in first else {}),
-        "splits": [{key: split[key] for key in ("name", "lines", "sha256")} for split in splits],
-        "repeats": first["repeats"],
-        "cells": [
-            cell_of(name, (0, 0, 0, sizes[name[3]]))
-            for name in cells_among(evaluators, candidates, models, sizes)
-        ],
-        "selection": {
-            "evaluators": names,
-            "added": [entry["name"] for entry in added],
-            "candidates": candidates,
-            "splits": [{key: split[key] for key in split if key != "sha256"} for split in splits],
-            **{key: first[key] for key in shared},
-        },
-        "settings": first.get("settings", {}),
-    }
-
-
-def _models(document: Document, names: Sequence[str | None]) -> dict[str, Any]:
-    """Give the models among task models; a run whose task models are names alone has none."""
-    there = current(document.get("models", ()))
-    return {"models": [there[name] for name in names if name in there]} if there else {}
-
-
-def _former_models(document: Document) -> list[str]:
-    return [name_in_cells(model) for model in document.get("models", ()) if model.get("superseded")]
-
-
-def _selected_split(chosen: Mapping[str, Any], split: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the lines of a split that were chosen, with their digests."""
-    if chosen["lines"] == split["lines"]:
-        digests = split["sha256"]
-    else:
-        by_line = dict(zip(split["lines"], split["sha256"], strict=True))
-        digests = [by_line[line] for line in chosen["lines"]]
-    return {**chosen, "sha256": digests}
-
-
-def _all_of(split: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """Choose all lines of a split; labels are known of those only that were chosen last."""
-    is_same = chosen.get("lines") == split["lines"]
-    kept = {key: chosen[key] for key in ("file", "names", "inputs") if is_same and key in chosen}
-    return {
-        "name": split["name"],
-        "file": None,
-        "lines": split["lines"],
-        **kept,
-        "clusters": None,
-        "groups": {},
-    }
+def _with_overlap(split: Split, overlaps: Mapping[str, Any]) -> Split:
+    """Let a split know the leaks and the copies among its lines."""
+    if split.name not in overlaps:
+        return split
+    there, own = {*split.lines}, overlaps[split.name]
+    values = dict(own.get("values", ()))
+    leaks = (LeakedRow(*row) for row in own["leaks"])
+    return replace(
+        split,
+        leaks=tuple(row for row in leaks if row.line in there),
+        copies={line: first for line, first in own["copies"] if line in there},
+        values=tuple(values.get(line, "") for line in split.lines),
+    )

@@ -24,12 +24,13 @@ from optimize_eval.base import files
 from optimize_eval.base.errors import OptimizeEvalError
 from optimize_eval.base.frozen import Remembers, frozen
 from optimize_eval.store import journal
-from optimize_eval.store.folder import EVALUATIONS, JOURNAL, MANIFEST, TRIED, read_document, write_json
-from optimize_eval.store.layout import TRIMMED, Split, digest_of, name_in_cells
+from optimize_eval.store.folder import EVALUATIONS, JOURNAL, MANIFEST, TRIED, write_json
+from optimize_eval.store.layout import Split
 from optimize_eval.store.ledger import SCORED
-from optimize_eval.store.manifest import is_bench, left_out_of, read_split
 from optimize_eval.store.opened_run import StoredRun, open_stored
 from optimize_eval.store.reusable import documents_beside
+from optimize_eval.store.run_document import RunDocument, StoredCandidate, StoredSplit
+from optimize_eval.store.run_json import read_document
 
 TEXTS = "texts"  # of an entry of tried.json: by version the texts of each of its examples, as digests
 
@@ -41,21 +42,21 @@ Texts = Mapping[str, Collection[str]]  # by what an example says
 
 
 def texts_in(
-    document: Mapping[str, Any], split: str, lines: Sequence[int | None], values: Sequence[str]
+    document: RunDocument, split: str, lines: Sequence[int | None], values: Sequence[str]
 ) -> dict[str, Texts]:
     """Give by candidate what some examples of a split have in its field."""
-    every = next((entry["lines"] for entry in document["splits"] if entry["name"] == split), ())
+    every = next((entry.lines for entry in document.splits if entry.name == split), ())
     value_of = dict(zip(lines, values, strict=True))
-    found: dict[str, Texts] = {}
-    for candidate in document["candidates"]:
-        digests = (candidate.get("texts") or {}).get(split, ()) if candidate.get("field") else ()
+    by_candidate: dict[str, Texts] = {}
+    for candidate in document.candidates:
+        digests = candidate.texts.get(split, ()) if candidate.field else ()
         texts: dict[str, set[str]] = {}
         for line, digest in zip(every, digests, strict=False):
             if digest and line in value_of:
-                texts.setdefault(value_of[line], set()).add(str(digest)[:_SHORT])
+                texts.setdefault(value_of[line], set()).add(digest[:_SHORT])
         if texts:
-            found[digest_of(candidate)[:_SHORT]] = texts
-    return found
+            by_candidate[candidate.digest[:_SHORT]] = texts
+    return by_candidate
 
 
 def join_splits(parts: Iterable[Mapping[str, Texts]]) -> dict[str, Texts]:
@@ -190,20 +191,17 @@ class History(Remembers):
     @cached_property
     def digests(self) -> dict[str, str]:
         """Give by their names in cells what candidates are."""
-        return {name_in_cells(candidate): short(candidate) for candidate in self.run.document["candidates"]}
+        return {candidate.name_in_cells: short(candidate) for candidate in self.run.document.candidates}
 
     @cached_property
     def programs(self) -> dict[str, str]:
-        evaluators = self.run.document["evaluators"]
-        return {
-            name_in_cells(evaluator): str(evaluator.get("sha256", ""))[:_SHORT] for evaluator in evaluators
-        }
+        return {program.name_in_cells: program.sha256[:_SHORT] for program in self.run.document.evaluators}
 
     @cached_property
     def entries(self) -> list[dict[str, Any]]:
         return resolve_versions(_entries(self.run.folder), _texts_of(self.run.document))
 
-    def candidates_of(self, entry: Mapping[str, Any], there: Mapping[str, Any]) -> set[str]:
+    def candidates_of(self, entry: Mapping[str, Any], there: RunDocument) -> set[str]:
         """Name candidates of an entry about another run as they are named here."""
         here, entries = _texts_of(self.run.document), _entries(self.run.folder)
         own = in_entry(entry, _texts_of(there))
@@ -298,16 +296,16 @@ class History(Remembers):
         cell = where.evaluator, name, where.task_model, where.split
         if not ledger.has(cell):
             return
-        start, repeats = ledger.start(cell), ledger.table.repeats
+        start, repeats = ledger.start(cell), ledger.repeats
         for index, number in enumerate(ledger.places(where.split, examples.lines, repeats)):
             stretch = ledger.stretch(start + number)
             if stretch and ledger.states[start + number] == SCORED:
                 yield index // repeats, stretch[1]
 
 
-def short(entry: Mapping[str, Any]) -> str:
+def short(candidate: StoredCandidate) -> str:
     """Digest in short what a candidate of run.json is, without blanks at its end."""
-    return str(entry.get(TRIMMED) or digest_of(entry))[:_SHORT] or str(entry["name"])
+    return (candidate.trimmed or candidate.digest)[:_SHORT] or candidate.name
 
 
 def about(note: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -346,7 +344,7 @@ def note_finalists(run: StoredRun, names: Iterable[str]) -> None:
 
 def note_beside(run: StoredRun) -> None:
     """Write down which folders beside a run scored other candidates on at least half of what decides."""
-    if is_bench(run.manifest) or len(run.layout.candidates) < SEVERAL:
+    if run.document.is_bench or len(run.layout.candidates) < SEVERAL:
         return
     history, notes = History(run=run), run.ledger.ledger.judged
     beside = [
@@ -359,38 +357,35 @@ def note_beside(run: StoredRun) -> None:
         _append(run, {"judged": None, "beside": beside})
 
 
-def _others_in(there: Mapping[str, Any], own: History) -> int:
+def _others_in(there: RunDocument, own: History) -> int:
     """Count what a run of this run.json scored on at least half of what decides, and what is not counted."""
     layout = own.run.layout
     examples = Examples.of(layout.split(layout.deciding))
     digests, program = examples.digests, own.programs[layout.evaluators[0]]
     decides = own.about(Family(layout.evaluators[0], layout.task_models[0], layout.deciding))
     kept = [entry["candidates"] for entry in own.entries if about(entry) == decides]
-    with suppress(AttributeError, KeyError, TypeError, ValueError):
-        programs = {
-            name_in_cells(evaluator)
-            for evaluator in there["evaluators"]
-            if str(evaluator.get("sha256"))[:_SHORT] == program
-        }
-        splits = {
-            split["name"]
-            for split in there["splits"]
-            if 2 * len(digests & _examples(there, split).digests) >= len(digests)
-        }
-        candidates = {name_in_cells(candidate): short(candidate) for candidate in there["candidates"]}
-        found = {
-            candidates[cell["candidate"]]
-            for cell in there["cells"]
-            if cell["scored"] and cell["evaluator"] in programs and cell["split"] in splits
-        }
-        named = own.candidates_of({"examples": sorted(digests), "candidates": sorted(found)}, there)
-        return len(named.difference(own.digests.values(), *kept))
-    return 0
+    programs = {entry.name_in_cells for entry in there.evaluators if entry.sha256[:_SHORT] == program}
+    splits = {
+        split.name
+        for split in there.splits
+        if 2 * len(digests & _examples(there, split).digests) >= len(digests)
+    }
+    candidates = {candidate.name_in_cells: short(candidate) for candidate in there.candidates}
+    scored = {
+        candidates[cell.candidate]
+        for cell in there.cells
+        if cell.scored
+        and cell.evaluator in programs
+        and cell.split in splits
+        and cell.candidate in candidates
+    }
+    named = own.candidates_of({"examples": sorted(digests), "candidates": sorted(scored)}, there)
+    return len(named.difference(own.digests.values(), *kept))
 
 
-def _texts_of(document: Mapping[str, Any]) -> dict[str, Texts]:
+def _texts_of(document: RunDocument) -> dict[str, Texts]:
     """Give what candidates that are fields have in a run's examples."""
-    parts = [(split["name"], _examples(document, split)) for split in document["splits"]]
+    parts = [(split.name, _examples(document, split)) for split in document.splits]
     return join_splits(texts_in(document, name, split.lines, split.values) for name, split in parts)
 
 
@@ -398,7 +393,7 @@ def _append(run: StoredRun, record: Mapping[str, Any]) -> None:
     """Append a line to the journal of a run that is held; the last line says how the last session ended."""
     path, ledger = run.folder / JOURNAL, run.ledger.ledger
     if not path.exists():  # no session has begun
-        ledger.end = _begin(path, ledger.table.run)
+        ledger.end = _begin(path, ledger.run)
     line = journal.last_line(path)
     last = journal.decode(line) if line else {}
     record = {**{key: last[key] for key in _FOOTER if key in last}, **record}
@@ -438,43 +433,41 @@ def keep_tried(folder: Path, why: str = "--fresh", values: Mapping[str, Values] 
     with suppress(OptimizeEvalError):
         if (folder / MANIFEST).is_file():
             run = open_stored(folder)
-            if not is_bench(run.manifest):
+            if not run.document.is_bench:
                 _keep(folder, _entries_of(run, why, values or {}))
 
 
-def keep_tried_of_edited(folder: Path, manifest: Mapping[str, Any]) -> None:
+def keep_tried_of_edited(folder: Path, wanted: RunDocument) -> None:
     """Before examples have other bytes, keep what was tried on them: they may say the same as before.
 
     So they do where a candidate more is one of their fields, and was a part of what they said.
     """
-    document = read_document(folder)
+    document = read_document(folder, is_to_grow=True)
     if document is None:
         return
-    known = {split["name"]: dict(_digests_of(split)) for split in document["splits"]}
-    new = [(split, known.get(split["name"], {})) for split in manifest["splits"]]
-    is_edited = any(was.get(line, now) != now for split, was in new for line, now in _digests_of(split))
-    if is_edited or ((folder / TRIED).exists() and left_out_of(manifest) != left_out_of(document)):
-        values = {split["name"]: dict(_values_of_same(split, was, manifest)) for split, was in new}
+    known = {split.name: split.by_line for split in document.splits}
+    new = [(split, known.get(split.name, {})) for split in wanted.selection.splits]
+    is_edited = any(
+        was.get(line, now) != now
+        for split, was in new
+        for line, now in zip(split.lines, split.sha256, strict=True)
+    )
+    if is_edited or ((folder / TRIED).exists() and wanted.hidden_fields != document.hidden_fields):
+        values = {split.name: dict(_values_of_same(split, was)) for split, was in new}
         keep_tried(folder, "examples edited", values)
 
 
-def _digests_of(split: Mapping[str, Any]) -> Iterator[tuple[int | None, str]]:
-    return zip(split["lines"], split["sha256"], strict=True)
-
-
-def _values_of_same(
-    split: Mapping[str, Any], was: Mapping[int | None, str], manifest: Mapping[str, Any]
-) -> Iterator[tuple[int | None, str]]:
+def _values_of_same(split: Split, was: Mapping[int | None, str]) -> Iterator[tuple[int | None, str]]:
     """Give what lines say now whose bytes are as they were."""
-    examples = Examples.of(read_split(split, manifest))
-    for line, value, digest in zip(examples.lines, examples.values, split["sha256"], strict=True):
+    examples = Examples.of(split)
+    for line, value, digest in zip(examples.lines, examples.values, split.sha256, strict=True):
         if was.get(line) == digest:
             yield line, value
 
 
 def keep_tried_elsewhere(run: StoredRun, other: StoredRun) -> None:
     """Keep what was tried in a folder that scores were taken from, on the examples of this run."""
-    if not is_bench(run.manifest):
+    if not run.document.is_bench:
         _keep(run.folder, _entries_there(History(run=run), History(run=other)))
 
 
@@ -501,33 +494,33 @@ def _is_whole(entry: Any) -> bool:
 
 
 def _entries_of(run: StoredRun, why: str, values: Mapping[str, Values]) -> Iterator[dict[str, Any]]:
-    history, splits = History(run=run), run.document["splits"]
-    for name, model, split in product(history.programs, run.document["task_models"], splits):
-        where, examples = Family(name, model, split["name"]), _examples(run.document, split)
-        said = values.get(split["name"], {})
+    history, splits = History(run=run), run.document.splits
+    for name, model, split in product(history.programs, run.document.task_models, splits):
+        where, examples = Family(name, model, split.name), _examples(run.document, split)
+        said = values.get(split.name, {})
         pairs = zip(examples.lines, examples.values, strict=True)
         now = replace(examples, values=[said.get(line, value) for line, value in pairs])
         yield _entry(history, where, (examples, now), history.about(where), why)
 
 
-def _examples(document: Mapping[str, Any], split: Mapping[str, Any]) -> Examples:
+def _examples(document: RunDocument, split: StoredSplit) -> Examples:
     """Give all examples that a run ever had of a split, as they were last."""
-    return Examples.of(read_split({"clusters": None, "groups": {}, **split}, document))
+    return Examples.of(document.whole_split(split))
 
 
 def _entries_there(own: History, other: History) -> Iterator[dict[str, Any]]:
     """Look for the same programs, task models and examples there, by whatever names."""
     mine, theirs = own.run.document, other.run.document
-    for split, there in product(mine["splits"], theirs["splits"]):
+    for split, there in product(mine.splits, theirs.splits):
         shared, all_there = _examples(mine, split).digests, _examples(theirs, there)
         pairs = [pair for pair in zip(all_there.lines, all_there.values, strict=True) if pair[1] in shared]
         examples = Examples(lines=[line for line, _ in pairs], values=[value for _, value in pairs])
-        for name, program, model in product(own.programs, other.programs, theirs["task_models"]):
-            if pairs and own.programs[name] == other.programs[program] and model in mine["task_models"]:
-                about_mine = own.about(Family(name, model, split["name"]))
-                where = Family(program, model, there["name"])
+        for name, program, model in product(own.programs, other.programs, theirs.task_models):
+            if pairs and own.programs[name] == other.programs[program] and model in mine.task_models:
+                about_mine = own.about(Family(name, model, split.name))
+                where = Family(program, model, there.name)
                 entry = _entry(other, where, (examples, examples), about_mine, other.run.folder.name)
-                searched = _read_searched(other.run.folder, other.digests, there["name"], program)
+                searched = _read_searched(other.run.folder, other.digests, there.name, program)
                 yield entry | {"candidates": sorted({*entry["candidates"], *searched})}
 
 

@@ -13,7 +13,7 @@ from optimize_eval.run.begin_or_resume import open_run
 from optimize_eval.run.bench import bench_plan
 from optimize_eval.run.host import Stop
 from optimize_eval.run.live import LiveEvaluators
-from optimize_eval.run.plan import manifest_of
+from optimize_eval.run.plan import document_of
 from optimize_eval.run.prompting import identified, model_of, with_outputs_in
 from optimize_eval.run.runner import Runner, Settings
 from optimize_eval.run.splits import SplitSource
@@ -80,7 +80,7 @@ def _run(folder: Path, path: Path) -> None:
     source = SplitSource(name=tasks.name, file=path.name, examples=examples)
     plan = bench_plan({tasks.name: [scorer]}, models, [source], repeats=1, seed=0)
     with hold_lock(folder):
-        stored = open_run(folder, plan, manifest_of(plan, {}, {}), fresh=False)
+        stored = open_run(folder, plan, document_of(plan, {}, {}), fresh=False)
         with LiveEvaluators(plan.specs, stop := Stop()) as live:
             settings = Settings(slots=8)
             runner = Runner(plan, stored.ledger, settings, live, stop=stop, watch=lambda _progress: None)

@@ -7,7 +7,8 @@ from pathlib import Path
 import orjson
 
 from optimize_eval.store.journal import seal
-from optimize_eval.store.opened_run import journal_end, open_stored
+from optimize_eval.store.journal_end import journal_end
+from optimize_eval.store.opened_run import open_stored
 from tests.findings.made import on_val
 
 ENDED = "2026-01-02T03:04:05.678+00:00"
@@ -27,6 +28,6 @@ def make(folder: Path, *, status: str | None = "done", age: int = 0, verdict: st
 
 def write_summary(folder: Path, summary: Mapping[str, object]) -> None:
     """Write a summary of all that the run has now."""
-    end = journal_end(folder, open_stored(folder).manifest)
+    end = journal_end(folder, open_stored(folder).document)
     marked = {**summary, "journal": {"end": end.end, "crc": end.crc, "run": end.run}}
     (folder / "summary.json").write_bytes(orjson.dumps(marked))

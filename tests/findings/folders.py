@@ -1,19 +1,18 @@
 """A run's folder in which one session follows another, as it is in memory: nothing is called or written."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from optimize_eval.findings.summary import summarise
 from optimize_eval.findings.summary_shape import Summary
 from optimize_eval.findings.tried import corrections_in, shown_by
 from optimize_eval.store.command_units import View
 from optimize_eval.store.layout import Layout
-from optimize_eval.store.ledger import Ledger, UnitTable
+from optimize_eval.store.ledger import Ledger
 from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.tried import keep_tried_elsewhere
-from tests.findings.made import LEAD, Made, made
+from tests.findings.made import LEAD, Made, document_of, made
 
 
 @dataclass
@@ -26,11 +25,7 @@ class SessionFolder:
     end: int = 0
 
     def __post_init__(self) -> None:
-        first = next(iter(self.scores.values()))
-        lines: dict[str, dict[int | None, int]] = {
-            name: {n + 1: n for n in range(len(scores))} for name, scores in first.items()
-        }
-        self.ledger = Ledger(UnitTable(run="made", cells=[], lines=lines, repeats=1))
+        self.ledger = Ledger(replace(document_of(self._made(self.scores).layout), cells=()))
 
     def session(self, *names: str, rows: int | None = None) -> Summary:
         """Score what these candidates owe on the first rows, and say what comes out."""
@@ -51,28 +46,20 @@ class SessionFolder:
         return self._run(self._made(self.scores).layout)
 
     def _made(self, names: Iterable[str], rows: int | None = None) -> Made:
-        sha256 = {
-            name: [f"{n:016x}" for n in lines.values()] for name, lines in self.ledger.table.lines.items()
-        }
-        return made(
-            {LEAD: {name: self._some(name, rows) for name in names}},
-            sha256={name: digests[:rows] for name, digests in sha256.items()},
-        )
+        splits = next(iter(self.scores.values()))
+        sha256 = {name: [f"{n:016x}" for n in range(len(scores))][:rows] for name, scores in splits.items()}
+        return made({LEAD: {name: self._some(name, rows) for name in names}}, sha256=sha256)
 
     def _some(self, name: str, rows: int | None) -> dict[str, Sequence[float]]:
         return {split: scores[:rows] for split, scores in self.scores[name].items()}
 
     def _run(self, layout: Layout) -> StoredRun:
-        splits = [{"name": one.name, "lines": one.lines, "sha256": one.sha256} for one in layout.splits]
-        document: dict[str, Any] = {
-            "evaluators": [{"name": LEAD, "sha256": "program"}],
-            "candidates": [{"name": name} for name in self.scores],
-            "task_models": [None],
-            "splits": splits,
-        }
-        manifest = {"kind": "run", "settings": {}}
-        view = View(self.ledger, layout)
-        return StoredRun(folder=self.folder, manifest=manifest, ledger=view, document=document)
+        document = document_of(self._made(self.scores).layout, sha256="program")
+        return StoredRun(
+            folder=self.folder,
+            document=replace(document, selection=layout),
+            ledger=View(self.ledger, layout),
+        )
 
     def _score(self, of: Made) -> None:
         for cell in of.layout.cells:

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from pathlib import Path
 from typing import Any, cast
@@ -12,11 +12,19 @@ from optimize_eval.findings import summary_shape as findings
 from optimize_eval.findings.summary import summarise
 from optimize_eval.store import journal
 from optimize_eval.store.command_units import JournalRecord
-from optimize_eval.store.folder import JOURNAL, MANIFEST, write_json
+from optimize_eval.store.folder import JOURNAL
 from optimize_eval.store.journal import seal
 from optimize_eval.store.layout import SINGLE, Cell, Layout, Split
-from optimize_eval.store.manifest import BENCH, RUN
-from optimize_eval.store.run_document import SCHEMA, document_of
+from optimize_eval.store.run_document import (
+    BENCH,
+    RUN,
+    CountedCell,
+    RunDocument,
+    StoredCandidate,
+    StoredProgram,
+    StoredSplit,
+)
+from optimize_eval.store.run_json import write_document
 
 LEAD = "judge"
 
@@ -104,36 +112,38 @@ class Made:
     def write(self, folder: Path) -> Path:
         """Write a folder that commands take for this run's."""
         folder.mkdir()
-        layout = self.layout
-        manifest = {
-            "schema": SCHEMA,
-            "kind": BENCH if self.is_bench else RUN,
-            "plan": _PLAN,
-            "evaluators": [
-                {
-                    "name": name,
-                    "text": name,
-                    "files": [],
-                    "score_range": str(score_range),
-                    **({"splits": list(layout.splits_of[name])} if name in layout.splits_of else {}),
-                }
-                for name, score_range in zip(layout.evaluators, layout.score_ranges, strict=True)
-            ],
-            "candidates": [{"name": name} for name in layout.candidates],
-            "task_models": layout.task_models,
-            **({"models": list(map(_model, layout.task_models))} if self.is_bench else {}),
-            "splits": [asdict(split) for split in layout.splits],
-            "repeats": layout.repeats,
-            "baseline": layout.baseline,
-            "seed": layout.seed,
-            "cluster_by": layout.cluster_by,
-            "group_by": layout.group_by,
-            **({"settings": {"margins": dict(layout.margins)}} if layout.margins else {}),
-        }
-        write_json(folder / MANIFEST, document_of(manifest))
+        write_document(folder, document_of(self.layout, kind=BENCH if self.is_bench else RUN))
         header = {"schema": journal.SCHEMA, "plan": _PLAN}
         (folder / JOURNAL).write_bytes(b"".join(map(seal, [header, *self.every_record()])))
         return folder
+
+
+def document_of(layout: Layout, *, kind: str = RUN, sha256: str = "") -> RunDocument:
+    """Make what run.json says of a run of just this layout."""
+    return RunDocument(
+        id=_PLAN,
+        kind=kind,
+        evaluators=tuple(
+            StoredProgram(
+                name=name,
+                text=name,
+                sha256=sha256,
+                score_range=score_range,
+                splits=layout.splits_of.get(name),
+            )
+            for name, score_range in zip(layout.evaluators, layout.score_ranges, strict=True)
+        ),
+        candidates=tuple(StoredCandidate(name=name) for name in layout.candidates),
+        task_models=layout.task_models,
+        models=tuple(map(_model, filter(None, layout.task_models))) if kind == BENCH else (),
+        splits=tuple(
+            StoredSplit(name=split.name, lines=split.lines, sha256=split.sha256) for split in layout.splits
+        ),
+        repeats=layout.repeats,
+        cells=tuple(CountedCell(*cell[:4], 0, 0, 0, cell.size) for cell in layout.cells),
+        selection=layout,
+        settings={"margins": dict(layout.margins)} if layout.margins else {},
+    )
 
 
 def made(
@@ -236,8 +246,8 @@ def moved(scores: Sequence[float], by: float, *, sd: float = 0.02, seed: int = 2
     return [score + by + one - centre for score, one in zip(scores, noise, strict=True)]
 
 
-def _model(name: str | None) -> dict[str, Any]:
-    return {"name": name, "text": name, "files": [], "sha256": f"of {name}"}
+def _model(name: str) -> StoredProgram:
+    return StoredProgram(name=name, text=name, sha256=f"of {name}")
 
 
 def _repeats(example: Example) -> tuple[Entry, ...]:

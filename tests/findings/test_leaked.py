@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from optimize_eval.data.leaks import overlaps_of
-from optimize_eval.store.manifest import with_overlaps
+from optimize_eval.store.run_document import with_overlaps
 from tests.data.leaking import SAME, TRAIN, VAL, Row, examples, reworded, told
 from tests.findings.made import LEAD, made
 

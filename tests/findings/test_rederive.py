@@ -26,12 +26,12 @@ from optimize_eval.data.candidates import Candidate
 from optimize_eval.data.datasets import load_examples
 from optimize_eval.evaluators.kinds import parse_evaluators
 from optimize_eval.findings.stored_summary import summarise_stored
-from optimize_eval.run.plan import Plan, manifest_of, plan_run
+from optimize_eval.run.plan import Plan, document_of, plan_run
 from optimize_eval.run.splits import SplitSource
-from optimize_eval.store.folder import JOURNAL, LEADERBOARD, MANIFEST, SUMMARY, write_json
+from optimize_eval.store.folder import JOURNAL, LEADERBOARD, SUMMARY, write_json
 from optimize_eval.store.journal import Journal, seal
 from optimize_eval.store.opened_run import open_stored
-from optimize_eval.store.run_document import document_of
+from optimize_eval.store.run_json import write_document
 from tests.findings.boards import board_and_folder
 from tests.findings.made import LEAD, Example, Fails, Made, No, made, moved, noisy, on_val
 from tests.front_door import Cli
@@ -76,8 +76,7 @@ def folder(tmp_path: Path) -> Path:
     plan = _plan(tmp_path)
     folder = tmp_path / "run"
     folder.mkdir()
-    manifest = manifest_of(plan, {}, {})
-    write_json(folder / MANIFEST, document_of(manifest))
+    write_document(folder, document_of(plan, {}, {}))
     _write_journal(folder / JOURNAL, plan)
     write_json(folder / SUMMARY, summarise_stored(open_stored(folder)).to_dict())
     return folder

@@ -15,7 +15,8 @@ from optimize_eval.run.ending import render
 from optimize_eval.run.recheck import Rechecked, chosen_again
 from optimize_eval.store.command_units import View
 from optimize_eval.store.layout import Layout, Split
-from optimize_eval.store.ledger import Ledger, UnitTable
+from optimize_eval.store.ledger import Ledger
+from tests.findings.made import document_of
 from tests.front_door import Cli
 from tests.run.projects import await_that, finished, project, records, summary
 from tests.tools import write_program
@@ -177,7 +178,7 @@ def test_what_is_chosen_is_scored_and_spread_evenly(
         baseline="c",
         seed=seed,
     )
-    view = View(Ledger(UnitTable.of(layout, "run")), layout)
+    view = View(Ledger(document_of(layout)), layout)
     for number, state in enumerate(state for row in states for state in row):
         if state:
             view.enter(number, state, 0, 1)

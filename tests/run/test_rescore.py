@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.store.command_units import View
 from optimize_eval.store.layout import Layout, Split
-from optimize_eval.store.ledger import Ledger, UnitTable
+from optimize_eval.store.ledger import Ledger
+from tests.findings.made import document_of
 from tests.front_door import Cli
 from tests.processes import MARK, processes_with
 from tests.run.projects import (
@@ -460,7 +461,7 @@ def test_a_view_of_a_ledger_is_numbered_by_its_own_layout(
     names: list[str], many: int, data: st.DataObject
 ) -> None:
     whole, own = layout_with("e0", "e1", "e2", "e3"), layout_with(*names[:many])
-    every = View(Ledger(UnitTable.of(whole, "run")), whole)
+    every = View(Ledger(document_of(whole)), whole)
     part = every.of(own)
     numbers = data.draw(st.sets(st.integers(0, own.size - 1)))
     for number in numbers:

@@ -28,7 +28,7 @@ from optimize_eval.data.example import Example
 from optimize_eval.evaluators.kinds import parse_evaluators
 from optimize_eval.findings.stored_summary import summarise_stored
 from optimize_eval.run.begin_or_resume import open_run
-from optimize_eval.run.plan import Plan, Unit, manifest_of, plan_run
+from optimize_eval.run.plan import Plan, Unit, document_of, plan_run
 from optimize_eval.run.runner import record_of
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.store import journal
@@ -101,13 +101,13 @@ def source(name: str, many: int, version: int) -> SplitSource:
 def carry_out(folder: Path, command: Command, most: int | None = None) -> list[str]:
     """Call what is owed, at most so many calls, after which a kill leaves half a line; give the keys."""
     plan = plan_of(command)
-    run = open_run(folder, plan, manifest_of(plan, {}, {}), fresh=False, replace=command.evaluators)
+    run = open_run(folder, plan, document_of(plan, {}, {}), fresh=False, replace=command.evaluators)
     view = run.ledger.of(plan.layout)
     owed = [plan.unit(number) for number in view.owed(range(plan.layout.size))][:most]
     lines = [called(unit) for unit in owed]
     with (folder / JOURNAL).open("ab") as file:
         file.truncate(run.ledger.ledger.end)
-        file.write(journal.seal({"schema": journal.SCHEMA, "plan": run.document["id"]}))
+        file.write(journal.seal({"schema": journal.SCHEMA, "plan": run.document.id}))
         file.write(b"".join(lines) + (b"" if most is None else b'{"key":"torn'))
     if most is None:
         open_stored(folder).note_counts()

@@ -97,7 +97,7 @@ def _diff_runs(
     before, after = open_stored(a), open_stored(b)
     set_margins(after, demanded.margin)
     wanted = read_demands(
-        after.manifest,
+        after.document,
         after.folder,
         demanded.fail_under,
         demanded.max_gap,

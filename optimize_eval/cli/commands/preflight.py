@@ -33,7 +33,7 @@ from optimize_eval.run.begin_or_resume import look_at
 from optimize_eval.run.defining import check_columns, check_definitions, scorers_among
 from optimize_eval.run.inputs import check_stdin, load_splits, note_leaks_among
 from optimize_eval.run.opening import reusable
-from optimize_eval.run.plan import manifest_of, plan_run
+from optimize_eval.run.plan import document_of, plan_run
 from optimize_eval.run.preflight import DEFAULT_BUDGET
 from optimize_eval.run.preflight.checklist import examine_all
 from optimize_eval.run.preflight.examined import (
@@ -48,7 +48,7 @@ from optimize_eval.run.prompting import Prompting, called_in
 from optimize_eval.run.splits import SplitSource, check_fields, check_sight, humans_of, output_of
 from optimize_eval.run.sweeps import candidates_of
 from optimize_eval.store.layout import Split
-from optimize_eval.store.manifest import KEEP, LEAKS
+from optimize_eval.store.run_document import KEEP, LEAKS
 
 SCHEMA = "optimize-eval.preflight.v1"
 
@@ -325,7 +325,7 @@ def _note_reusable(
     repeats = keys.get("repeats", 1)
     known = prompting.identities if prompting else ()
     plan = plan_run(specs, candidates, sources, task_models=task_models, models=known, repeats=repeats)
-    if line := reusable(look_at(Path("runs", "new"), plan, manifest_of(plan, {}, {}), fresh=True)):
+    if line := reusable(look_at(Path("runs", "new"), plan, document_of(plan, {}, {}), fresh=True)):
         output.say(f"note: of a run like this, {line}")
 
 

@@ -30,7 +30,6 @@ from optimize_eval.findings.stored_summary import Findings, SomeExamples
 from optimize_eval.run.inputs import read_again
 from optimize_eval.run.replan import examples_again
 from optimize_eval.store.folder import LEADERBOARD
-from optimize_eval.store.manifest import is_bench
 from optimize_eval.store.opened_run import StoredRun, open_stored, say_unnamed, with_everything
 
 EXAMPLES = """\b
@@ -105,7 +104,7 @@ def report(
         max_gap=demanded.max_gap,
         forbidden=beside,
     )
-    if is_bench(stored.manifest):
+    if stored.document.is_bench:
         _report_bench(stored, name, demanded, look, laid_out, check=check, for_step=for_step)
         return
     set_margins(stored, None if check else demanded.margin)  # what is checked has its own
@@ -145,7 +144,7 @@ def _report_search(
 def _demands(stored: StoredRun, demanded: RunGateOptions) -> Demands | None:
     """Read the gates of the options, or else those that the run was made with."""
     return read_demands(
-        stored.manifest,
+        stored.document,
         stored.folder,
         demanded.fail_under,
         demanded.max_gap,
@@ -214,13 +213,13 @@ def _opened(run: str, *, all_: bool, check: bool) -> StoredRun:
     if all_:
         stored = _with_everything(stored, check=check)
     elif left := say_unnamed(stored.document):
-        shown = "" if is_bench(stored.manifest) else "; --all shows it"
+        shown = "" if stored.document.is_bench else "; --all shows it"
         output.say(f"note: left out, as the run's last command did not name it: {left}{shown}")
     return stored
 
 
 def _with_everything(stored: StoredRun, *, check: bool) -> StoredRun:
-    if is_bench(stored.manifest):
+    if stored.document.is_bench:
         raise UsageError(
             "a board has what the bench's own command named", hint="omit --all; name all models and files"
         )
@@ -257,14 +256,14 @@ def find_examples(
     if not selection:
         _refuse_files(files)
         return None
-    if is_bench(run.manifest):
+    if run.document.is_bench:
         raise UsageError(
             "the report of a bench is about all its tasks",
             hint="choose tasks before: bench --filter, --id; bench --show ID tells of one of them",
         )
     if beside := [option for option, value in forbidden.items() if value]:
         raise UsageError(f"{beside[0]} is about all examples", hint="omit it, or --filter and --id")
-    sources = examples_again(run.manifest, read_again(run.manifest, files))
+    sources = examples_again(run.document, read_again(run.document, files))
     chosen = selection.of({source.name: source.examples for source in sources})
     lines = {name: {example.line for example in examples} for name, examples in chosen.items()}
     places = {

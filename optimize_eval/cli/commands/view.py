@@ -10,8 +10,8 @@ from optimize_eval.cli import output
 from optimize_eval.cli.known_elsewhere import complete_run
 from optimize_eval.cli.named_runs import choose_shown
 from optimize_eval.cli.viewing import in_browser, serving, until_interrupted
-from optimize_eval.store.folder import refuse_older
 from optimize_eval.store.listing import list_runs
+from optimize_eval.store.run_json import refuse_older
 
 EXAMPLES = """\b
 Examples:

@@ -7,9 +7,8 @@ import math
 import sys
 from array import array
 
-from optimize_eval.reports.source import PlacedRecords
+from optimize_eval.reports.source import PageRun, PlacedRecords, evaluators_of
 from optimize_eval.store.layout import Cell
-from optimize_eval.store.manifest import Manifest, evaluators_of
 
 NOT_RUN, SCORED, FAILED, SKIPPED = range(4)
 
@@ -21,7 +20,7 @@ CellPlaces = tuple[int, int, int, int]  # evaluator, candidate, task model, spli
 class AxisNames:
     """The axes of a run by name, as places."""
 
-    def __init__(self, run: Manifest) -> None:
+    def __init__(self, run: PageRun) -> None:
         self.evaluators: list[str] = [entry["name"] for entry in evaluators_of(run)]
         self.candidates: list[str] = [entry["name"] for entry in run["candidates"]]
         self.task_models: list[str | None] = list(run["task_models"])

@@ -23,17 +23,19 @@ from optimize_eval.findings.diff_verdict import sign
 from optimize_eval.findings.documents import to_dict
 from optimize_eval.reports.page import document
 from optimize_eval.reports.source import (
+    PageRun,
     PageSource,
     PlacedLine,
     PlacedRecords,
     all_records,
+    evaluators_of,
     reader_of_lines,
     without_records,
 )
 from optimize_eval.store.beside import Paired
 from optimize_eval.store.layout import Cell
-from optimize_eval.store.manifest import Manifest, evaluators_of
 from optimize_eval.store.opened_run import StoredRun
+from optimize_eval.store.run_json import selected_json
 
 RUNS, BOARDS = "diff", "board-diff"  # kinds of pages
 
@@ -79,44 +81,39 @@ class _Sides:
             for cell, unit, line, reply in lines_of(split, [*places]):
                 yield self.cell(side, cell), self.unit(side, unit), line, reply
 
-    def manifest(self) -> Manifest:
+    def run(self) -> PageRun:
         """Write down what run.json would say of both as one; the examples are where B has them."""
-        a, b = (run.manifest for run in self.runs)
-        layout = self.runs[1].layout
-        texts = [{one["name"]: one for one in manifest["candidates"]} for manifest in (a, b)]
-        added = {entry["name"]: entry for entry in evaluators_of(b)}
-        splits = {split["name"]: split for split in b["splits"]}
+        a, b = (selected_json(run.document) for run in self.runs)
+        texts = [{entry["name"]: entry for entry in run["candidates"]} for run in (a, b)]
         return {
             "kind": RUNS,
             "version": b.get("version", VERSION),
-            "evaluators": [added[name] for name in layout.evaluators],
+            "evaluators": evaluators_of(b),
             "candidates": [
                 {**texts[side][pair[side]], "name": _named(side, pair[side])}
                 for pair in self.names
                 for side in range(2)
             ],
-            "task_models": list(layout.task_models),
-            "splits": [splits[split.name] for split in layout.splits],
+            **{key: b[key] for key in ("task_models", "splits")},
             "repeats": self.repeats,
-            "seed": layout.seed,
-            "cluster_by": layout.cluster_by,
+            **{key: b[key] for key in ("seed", "cluster_by")},
             "group_by": [],
-            "settings": b.get("settings") or {},
+            "settings": b["settings"],
         }
 
 
 def runs_source(a: StoredRun, b: StoredRun, paired: Paired, diff: RunDiff, options: str) -> PageSource:
     """Say what the page of two runs is made from; `options` are those of the command, as a shell has them."""
     sides = _Sides(runs=(in_common(a, paired, 0), in_common(b, paired, 1)), names=paired.candidates)
-    manifest = sides.manifest()
+    both = sides.run()
     beside = [read_beside(run) for run in sides.runs]
     return PageSource(
-        run=manifest,
+        run=both,
         summary=_summary(diff, sides, beside),
         records=sides.records,
         lines_of=sides.lines_of,
         against=[index - index % 2 for index in range(len(sides.candidates))],
-        more={"diff": _told(diff), "commands": _commands(sides, manifest, diff, options)},
+        more={"diff": _told(diff), "commands": _commands(sides, both, diff, options)},
     )
 
 
@@ -228,15 +225,15 @@ def _pair(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**row, "a": _named(0, row["candidate_in_a"]), "b": _named(1, row["candidate"])}
 
 
-def _commands(sides: _Sides, manifest: Manifest, diff: RunDiff, options: str) -> dict[str, object]:
+def _commands(sides: _Sides, both: PageRun, diff: RunDiff, options: str) -> dict[str, object]:
     """Write the commands of the page; an example is called again as B has it."""
-    known = [document.commands_of(run.manifest, str(run.folder)) for run in sides.runs]
+    known = [document.commands_of(selected_json(run.document), str(run.folder)) for run in sides.runs]
     paths = [
-        dict(zip([one["name"] for one in run.manifest["candidates"]], of["candidates"], strict=True))
+        dict(zip(run.document.selection.candidates, of["candidates"], strict=True))
         for run, of in zip(sides.runs, known, strict=True)
     ]
     return {
-        **document.commands_of(manifest, diff.b.run),
+        **document.commands_of(both, diff.b.run),
         **_commands_of(diff.a.run, diff.b.run, options),
         "candidates": [paths[side][pair[side]] for pair in sides.names for side in range(2)],
         "records": [of["records"] for of in known],

@@ -31,9 +31,9 @@ from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.shapes import Distribution, SideInfoEntry, Truths, ValuesAtPath
 from optimize_eval.findings.wording import reply_marks
 from optimize_eval.reports.page.columns import FAILED, AxisNames, CellPlaces, RecordColumns
-from optimize_eval.reports.source import Examples, PageSource, PlacedRecords, examples_of
+from optimize_eval.reports.source import Examples, PageRun, PageSource, PlacedRecords, examples_of
 from optimize_eval.store import journal
-from optimize_eval.store.manifest import Manifest, is_bench
+from optimize_eval.store.run_document import BENCH
 from optimize_eval.tasks.prompt import sent_of
 
 _KEPT = 300  # of each list
@@ -210,9 +210,9 @@ def block_of(
     return b"{%s}" % b",".join(blocks)
 
 
-def _prompts(run: Manifest, example: Any) -> bytes:
+def _prompts(run: PageRun, example: Any) -> bytes:
     """Write the messages that models were sent, by candidate; nothing of runs that no model replied in."""
-    if not run.get("models") or is_bench(run) or not isinstance(example, dict):
+    if not run.get("models") or run.get("kind") == BENCH or not isinstance(example, dict):
         return b""
     return b',"prompts":%s' % strict_json.dumps(
         [

@@ -28,9 +28,9 @@ from optimize_eval.reports.page.details import (
     in_order,
     packed_text,
 )
-from optimize_eval.reports.source import PageSource
-from optimize_eval.store.manifest import Manifest, evaluators_of, kind_of
-from optimize_eval.store.opened_run import command_of
+from optimize_eval.reports.source import PageRun, PageSource, evaluators_of
+from optimize_eval.store.run_document import RUN
+from optimize_eval.store.run_words import resume_line
 
 SCHEMA = "optimize-eval.page.v1"
 
@@ -58,7 +58,11 @@ def _head_of(source: PageSource, columns: RecordColumns, *, title: str, place: s
     return {
         "schema": SCHEMA,
         "title": title,
-        "run": {**without_examples(source.run), "kind": kind_of(source.run), "candidates": candidates},
+        "run": {
+            **without_examples(source.run),
+            "kind": source.run.get("kind", RUN),
+            "candidates": candidates,
+        },
         "summary": source.summary,
         "search": source.search and _search(source.search),
         "boards": {name: board.to_dict() for name, board in source.boards.items()},
@@ -80,7 +84,7 @@ def _side_info(summary: Mapping[str, Any]) -> Iterator[SideInfoEntry]:
     return (from_dict(SideInfoEntry, entry) for entry in summary["side_info"])
 
 
-def examples_of(run: Manifest) -> list[dict[str, object]]:
+def examples_of(run: PageRun) -> list[dict[str, object]]:
     """List what run.json knows of the examples of each split: lines, names and how they begin."""
     return [
         {"lines": split["lines"], "names": split.get("names", []), "inputs": split.get("inputs", [])}
@@ -88,7 +92,7 @@ def examples_of(run: Manifest) -> list[dict[str, object]]:
     ]
 
 
-def without_examples(run: Manifest) -> dict[str, Any]:
+def without_examples(run: PageRun) -> dict[str, Any]:
     splits = [
         {key: value for key, value in split.items() if key not in _OF_EXAMPLES} for split in run["splits"]
     ]
@@ -107,7 +111,7 @@ def with_texts_that_fit(candidates: Iterable[Mapping[str, Any]]) -> Iterator[Map
             yield candidate
 
 
-def commands_of(run: Manifest, place: str, chosen: str = "") -> dict[str, Any]:
+def commands_of(run: PageRun, place: str, chosen: str = "") -> dict[str, Any]:
     """Write the commands that a page shows, and the parts of one that calls a single example again.
 
     `chosen` are the options that chose its examples, where it is not about all.
@@ -115,7 +119,7 @@ def commands_of(run: Manifest, place: str, chosen: str = "") -> dict[str, Any]:
     paths = (run.get("settings") or {}).get("paths") or {}
     folder = shlex.quote(place)
     return {
-        "run": command_of(run, Path(place)),
+        "run": resume_line(run.get("command"), Path(place)),
         "report": f"optimize-eval report {folder}{chosen}",
         "check": f"optimize-eval report {folder} --check",
         "records": f"optimize-eval report {folder}{chosen} --format jsonl",
@@ -126,7 +130,7 @@ def commands_of(run: Manifest, place: str, chosen: str = "") -> dict[str, Any]:
     }
 
 
-def _paths_of_candidates(run: Manifest, paths: list[str]) -> list[str | None]:
+def _paths_of_candidates(run: PageRun, paths: list[str]) -> list[str | None]:
     """Find the files of candidates by their names; those of a list have none."""
     return [_quoted(next(_files_of(candidate["name"], paths), None)) for candidate in run["candidates"]]
 

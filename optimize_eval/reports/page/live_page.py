@@ -28,7 +28,6 @@ from optimize_eval.reports.source import (
 )
 from optimize_eval.store.folder import EVALUATIONS, JOURNAL, MANIFEST, PROPOSALS, SUMMARY
 from optimize_eval.store.listing import ListedRun, list_runs, read_search
-from optimize_eval.store.manifest import is_bench
 from optimize_eval.store.opened_run import open_stored
 
 REST = 10.0  # times as long as reading took
@@ -121,7 +120,7 @@ def _source(folder: Path, *, is_running: bool) -> PageSource:
         return search_source(search, is_running=is_running)
     stored = open_stored(folder)
     boards = None
-    if is_bench(stored.manifest) and (board := stored_board(stored)):
+    if stored.document.is_bench and (board := stored_board(stored)):
         boards = {"": board, **own_boards(stored)}
     source = bench_on_a_page(stored, source_of(stored, boards=boards))
     if search and source.search is None:  # its final sweep goes on

@@ -25,7 +25,7 @@ from optimize_eval.data.likeness import find_copies
 from optimize_eval.data.other_tools import OTHER_TOOL, whose
 from optimize_eval.findings.cells import leakages_of
 from optimize_eval.store.layout import LeakedRow, Split
-from optimize_eval.store.manifest import with_overlaps
+from optimize_eval.store.run_document import with_overlaps
 from optimize_eval.tasks.dialects import TaskError
 from optimize_eval.tasks.task_files import DATASET, TaskFile, parse_task_file
 

@@ -23,7 +23,7 @@ from optimize_eval.models.model_kinds import ModelSpec, program_of
 from optimize_eval.run.preflight.data_files import CheckedFile, of_reading, with_leaks
 from optimize_eval.run.prompting import model_of
 from optimize_eval.run.splits import SplitSource, check_fields, check_labels, choose
-from optimize_eval.store.manifest import KEEP, LEAKS
+from optimize_eval.store.run_document import KEEP, LEAKS
 from optimize_eval.tasks.of_replies import extraction_of
 from optimize_eval.tasks.prompts import Where, check_prompts, load_prompts
 from optimize_eval.tasks.templates import hosted

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from optimize_eval.data.leaks import overlaps_of
-from optimize_eval.store.manifest import with_overlaps
+from optimize_eval.store.run_document import with_overlaps
 from tests.benchmarks.truth.scenes import Draw, Scene
 from tests.data.leaking import FRAME, SAME, TRAIN, VAL, Row, examples, reworded, told
 from tests.findings.made import LEAD, made

@@ -1,0 +1,523 @@
+"""run.json on disk: what may stand in it, read with the type of each value, and how it is written.
+
+Who reads a run refuses a selection that does not fit its axes; a command that grows it names its own. Of
+evaluators, their files are for who compares them, so these may be anything.
+"""
+
+import os
+import re
+from collections.abc import Callable, Container, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from optimize_eval.base import files, strict_json
+from optimize_eval.base.protocol import ScoreRange
+from optimize_eval.store.folder import MANIFEST, NotARun, indent, put
+from optimize_eval.store.layout import MOST_UNITS, Layout, Split
+from optimize_eval.store.run_document import (
+    COMMAND,
+    ENDED,
+    KEEP,
+    LEAKS,
+    NOTE,
+    OVERLAPS,
+    CountedCell,
+    RunDocument,
+    StoredCandidate,
+    StoredProgram,
+    StoredSplit,
+    current,
+    layout_of,
+    with_overlaps,
+)
+
+SCHEMA = "optimize-eval.run.v2"
+MISSHAPEN = (AttributeError, IndexError, KeyError, MemoryError, OverflowError, TypeError, ValueError)
+
+_OURS = "optimize-eval."
+_OLDER = "optimize-eval.run.v1"
+_LONG = 20  # items of a list that stand on a line each
+_PLAIN = frozenset({str, int, type(None)})
+_NOTHING = Layout(
+    evaluators=(),
+    score_ranges=(),
+    candidates=(),
+    task_models=(),
+    splits=(),
+    repeats=0,
+    baseline="",
+    seed=0,
+)
+
+_Value = TypeVar("_Value")
+_Check = Callable[[Any], bool]
+
+
+class BeforeRelease(NotARun):
+    """A folder in a format that no release wrote."""
+
+
+def read_document(folder: Path, *, is_to_grow: bool = False) -> RunDocument | None:
+    """Read run.json; None where there is none.
+
+    One that `is_to_grow` may have any selection: the command has its own.
+    """
+    try:
+        document = strict_json.loads_own(files.load(folder / MANIFEST, files.OF_A_RUN))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError, RecursionError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise NotARun(
+            f"{folder / MANIFEST} cannot be read: {reason}",
+            hint="put back the run.json that it had, or name another folder",
+        ) from None
+    schema = document.get("schema") if isinstance(document, dict) else None
+    if schema == _OLDER:
+        raise _before_release(folder)
+    if schema != SCHEMA:
+        is_ours = str(schema).startswith(_OURS)
+        what = f"of another version ({schema})" if is_ours else "not a run of optimize-eval"
+        raise NotARun(f"{folder / MANIFEST} is {what}", hint="name another folder")
+    try:
+        read = document_from(document, is_to_grow=is_to_grow)
+    except MISSHAPEN as error:
+        raise NotARun(
+            f"{folder / MANIFEST} is not a run of optimize-eval, or was edited: "
+            f"{type(error).__name__} {error}",
+            hint="name a folder that `optimize-eval run` made",
+        ) from None
+    if read.is_bench and not read.models:
+        raise _before_release(folder)
+    return read
+
+
+def _before_release(folder: Path) -> BeforeRelease:
+    text = f"{folder / MANIFEST} was written by a version before 0.1.0"
+    return BeforeRelease(text, hint="run it again, with --fresh or in another folder")
+
+
+def refuse_older(folder: Path) -> None:
+    """Raise BeforeRelease for a run in a format that no release wrote; what else is wrong, a page says."""
+    try:
+        read_document(folder)
+    except BeforeRelease:
+        raise
+    except NotARun:
+        return
+
+
+def settings_in(folder: Path, *, fresh: bool) -> Mapping[str, Any]:
+    """Read what the last command of a run kept of its options; nothing where there is none, or it goes."""
+    document = None if fresh else read_document(folder, is_to_grow=True)
+    return document.settings if document else {}
+
+
+def write_document(folder: Path, document: RunDocument) -> None:
+    put(folder / MANIFEST, _write_for_people(to_json(document)))
+
+
+def _write_for_people(document: Mapping[str, Any]) -> bytes:
+    """Write a document for people, but each long list on one line."""
+    mark, long = os.urandom(8).hex(), []
+
+    def shortened(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: shortened(item) for key, item in value.items()}
+        if not isinstance(value, list | tuple):
+            return value
+        if len(value) <= _LONG or not set(map(type, value)).issubset(_PLAIN):
+            return [shortened(item) for item in value]
+        long.append(strict_json.dumps_own(value))
+        return f"{mark}{len(long) - 1}"
+
+    text = indent(shortened(document))
+    return re.sub(rb'"%s(\d+)"' % mark.encode(), lambda match: long[int(match[1])], text)
+
+
+def to_json(document: RunDocument) -> dict[str, Any]:
+    """Make of a document what stands in run.json."""
+    layout = document.selection
+    return {
+        "schema": SCHEMA,
+        **_some(version=document.version, protocol=document.protocol),
+        "kind": document.kind,
+        **_some(created_at=document.created_at),
+        "id": document.id,
+        "evaluators": [*map(_program_to_json, document.evaluators)],
+        "candidates": [*map(_candidate_to_json, document.candidates)],
+        "task_models": document.task_models,
+        **({"models": [*map(_program_to_json, document.models)]} if document.models else {}),
+        "splits": [*map(_stored_split_to_json, document.splits)],
+        "repeats": document.repeats,
+        "cells": [cell._asdict() for cell in document.cells],
+        "selection": {
+            "evaluators": layout.evaluators,
+            "added": document.added,
+            "candidates": layout.candidates,
+            "splits": [*map(_split_to_json, layout.splits)],
+            **_numbers_of(layout),
+            "task_models": layout.task_models,
+        },
+        "settings": document.settings,
+        **document.words,
+    }
+
+
+def selected_json(document: RunDocument) -> dict[str, Any]:
+    """Make of what the last command was about what pages have, and the checksum of that."""
+    layout = document.selection
+    named = (entry for entry in document.selected_evaluators if entry.name not in document.added)
+    models = [*map(_program_to_json, document.selected_models)]
+    return {
+        **_some(version=document.version, protocol=document.protocol),
+        "kind": document.kind,
+        **_some(created_at=document.created_at),
+        **{key: document.words[key] for key in (ENDED, NOTE, COMMAND) if key in document.words},
+        "schema": SCHEMA,
+        "plan": document.id,
+        "evaluators": [*map(_program_to_json, named)],
+        "additions": [*map(_program_to_json, document.additions)],
+        "candidates": [*map(_candidate_to_json, document.selected_candidates)],
+        "task_models": [*layout.task_models],
+        **({"models": models} if document.models else {}),
+        "splits": [{**_split_to_json(split), "sha256": [*split.sha256]} for split in layout.splits],
+        **_numbers_of(layout),
+        "settings": document.settings,
+        "cells": [cell._asdict() for cell in document.cells],
+    }
+
+
+def _some(**values: Any) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _numbers_of(layout: Layout) -> dict[str, Any]:
+    return {
+        "repeats": layout.repeats,
+        "baseline": layout.baseline,
+        "seed": layout.seed,
+        "cluster_by": layout.cluster_by,
+        "group_by": [*layout.group_by],
+    }
+
+
+def _program_to_json(program: StoredProgram) -> dict[str, Any]:
+    listed = program.files
+    return {
+        "name": program.name,
+        "text": program.text,
+        "files": None if listed is None else [{"name": name, "sha256": sha256} for name, sha256 in listed],
+        "sha256": program.sha256,
+        **_some(
+            judge=program.judge,
+            score_range=program.score_range and str(program.score_range),
+            splits=program.splits,
+            since=program.since,
+            sound_since=program.sound_since,
+            superseded=program.superseded or None,
+        ),
+    }
+
+
+def _candidate_to_json(candidate: StoredCandidate) -> dict[str, Any]:
+    return {
+        "name": candidate.name,
+        **_some(
+            field=candidate.field,
+            sha256=candidate.sha256 or None,
+            trimmed=candidate.trimmed,
+            bytes=candidate.bytes,
+            text=candidate.text,
+            texts=candidate.texts or None,
+            superseded=candidate.superseded or None,
+        ),
+    }
+
+
+def _stored_split_to_json(split: StoredSplit) -> dict[str, Any]:
+    former = {"superseded": split.superseded} if split.superseded else {}
+    return {"name": split.name, "lines": split.lines, "sha256": split.sha256, **former}
+
+
+def _split_to_json(split: Split) -> dict[str, Any]:
+    return {
+        "name": split.name,
+        "file": split.file,
+        "lines": [*split.lines],
+        "clusters": None if split.clusters is None else [*split.clusters],
+        "groups": {path: [*labels] for path, labels in split.groups.items()},
+        "names": [*split.names],
+        "inputs": [*split.inputs],
+    }
+
+
+def document_from(document: Mapping[str, Any], *, is_to_grow: bool = False) -> RunDocument:
+    """Read what stands in run.json; raises one of MISSHAPEN where that cannot be a run."""
+    read = RunDocument(
+        id=_is(str, document["id"]),
+        kind=_is(str, document["kind"]),
+        version=_if_there(str, document, "version"),
+        protocol=_if_there(int, document, "protocol"),
+        created_at=_if_there(str, document, "created_at"),
+        evaluators=_each(_evaluator, document["evaluators"]),
+        candidates=_each(_candidate, document["candidates"]),
+        task_models=_list(document["task_models"], str, type(None)),
+        models=_each(_program, document.get("models", [])),
+        splits=_each(_stored_split, document["splits"]),
+        repeats=_is(int, document["repeats"]),
+        cells=_each(_cell, document["cells"]),
+        selection=_NOTHING,
+        settings=_settings(document.get("settings", {})),
+        words={key: document[key] for key in document if key in {ENDED, NOTE, COMMAND}},
+    )
+    _check_axes(read)
+    try:
+        return _with_selection(read, document["selection"])
+    except MISSHAPEN:
+        if is_to_grow:
+            return read
+        raise
+
+
+def _is(kind: type[_Value], value: Any) -> _Value:
+    if type(value) is not kind:
+        raise TypeError(f"{type(value).__name__} in place of {kind.__name__}")
+    return value
+
+
+def _if_there(kind: type[_Value], entry: Mapping[str, Any], key: str) -> _Value | None:
+    return _is(kind, entry[key]) if key in entry else None
+
+
+def _list(value: Any, *kinds: type) -> tuple[Any, ...]:
+    if not set(map(type, _is(list, value))).issubset(kinds):
+        raise TypeError(f"a list of other things than {' and '.join(kind.__name__ for kind in kinds)}")
+    return tuple(value)
+
+
+def _lists(value: Any) -> dict[str, tuple[str, ...]]:
+    return {key: _list(texts, str) for key, texts in _is(dict, value).items()}
+
+
+def _each(read: Callable[[Any], _Value], value: Any) -> tuple[_Value, ...]:
+    return tuple(map(read, _is(list, value)))
+
+
+def _program(entry: Mapping[str, Any]) -> StoredProgram:
+    score_range = _if_there(str, entry, "score_range")
+    return StoredProgram(
+        name=_is(str, entry["name"]),
+        text=_is(str, entry.get("text", "")),
+        files=_files(entry.get("files")),
+        sha256=_is(str, entry.get("sha256", "")),
+        judge=_if_there(dict, entry, "judge"),
+        score_range=None if score_range is None else ScoreRange(score_range),
+        splits=_list(entry["splits"], str) if "splits" in entry else None,
+        since=_if_there(int, entry, "since"),
+        sound_since=_if_there(int, entry, "sound_since"),
+        superseded=_is(bool, entry.get("superseded", False)),
+    )
+
+
+def _evaluator(entry: Mapping[str, Any]) -> StoredProgram:
+    ScoreRange(entry["score_range"])  # raises where there is none
+    return _program(entry)
+
+
+def _files(listed: Any) -> tuple[tuple[str, str], ...] | None:
+    try:
+        return tuple((_is(str, file["name"]), _is(str, file["sha256"])) for file in listed)
+    except (KeyError, TypeError):
+        return None
+
+
+def _candidate(entry: Mapping[str, Any]) -> StoredCandidate:
+    return StoredCandidate(
+        name=_is(str, entry["name"]),
+        field=_if_there(str, entry, "field"),
+        sha256=_is(str, entry.get("sha256", "")),
+        trimmed=_if_there(str, entry, "trimmed"),
+        bytes=_if_there(int, entry, "bytes"),
+        text=_if_there(str, entry, "text"),
+        texts=_lists(entry.get("texts", {})),
+        superseded=_is(bool, entry.get("superseded", False)),
+    )
+
+
+def _stored_split(entry: Mapping[str, Any]) -> StoredSplit:
+    return StoredSplit(
+        name=_is(str, entry["name"]),
+        lines=_list(entry["lines"], int, type(None)),
+        sha256=_list(entry["sha256"], str),
+        superseded=tuple((line, _is(str, sha256)) for line, sha256 in entry.get("superseded", ())),
+    )
+
+
+def _cell(entry: Mapping[str, Any]) -> CountedCell:
+    texts = (_is(str, entry[key]) for key in ("evaluator", "candidate", "split"))
+    evaluator, candidate, split = texts
+    (task_model,) = _list([entry["task_model"]], str, type(None))
+    counts = [_is(int, entry[key]) for key in ("scored", "failed", "skipped", "owed")]
+    return CountedCell(evaluator, candidate, task_model, split, *counts)
+
+
+def _check_axes(document: RunDocument) -> None:
+    """Raise ValueError or its like where the axes do not fit each other."""
+    now = [entry.name for entry in document.evaluators if not entry.superseded]
+    texts = [entry.name for entry in document.candidates if not entry.superseded]
+    if len({*now}) < len(now) or len({*texts}) < len(texts):
+        raise ValueError("two of its evaluators or candidates have the same name")
+    sizes = {split.name: len(split.lines) for split in document.splits}
+    units = sum(sizes[cell.split] for cell in document.cells) * document.repeats
+    fits = all(len(split.sha256) == len(split.lines) for split in document.splits)
+    if not fits or len(sizes) < len(document.splits) or not 0 < units <= MOST_UNITS:
+        raise ValueError("its parts do not fit each other")
+
+
+def _with_selection(document: RunDocument, chosen: Mapping[str, Any]) -> RunDocument:
+    """Read what the last command named."""
+    there, settings = current(document.evaluators), document.settings
+    added = _list(chosen.get("added", []), str)
+    names = [*(name for name in _list(chosen["evaluators"], str) if name not in added), *added]
+    models = _list(chosen["task_models"], str, type(None))
+    axes = {split.name: split for split in document.splits}
+    layout = Layout(
+        evaluators=(),
+        score_ranges=(),
+        candidates=_list(chosen["candidates"], str),
+        task_models=models,
+        splits=with_overlaps([_split(split, axes) for split in chosen["splits"]], document.overlaps),
+        repeats=_is(int, chosen["repeats"]),
+        baseline=_is(str, chosen["baseline"]),
+        seed=_is(int, chosen["seed"]),
+        cluster_by=_if_there(str, _without_null(chosen, "cluster_by"), "cluster_by"),
+        group_by=_list(chosen["group_by"], str),
+        margins={name: float(margin) for name, margin in settings.get("margins", {}).items()},
+        keeps_leaks=settings.get(LEAKS) == KEEP,
+    )
+    has_models = not current(document.models).keys().isdisjoint(models)
+    layout = layout_of([there[name] for name in names], layout, has_models=has_models)
+    _check_layout(layout, current(document.candidates))
+    return replace(document, selection=layout, added=added)
+
+
+def _without_null(entry: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    return {} if entry[key] is None else entry
+
+
+def _split(chosen: Mapping[str, Any], axes: Mapping[str, StoredSplit]) -> Split:
+    """Read the lines of a split that were chosen, with their digests."""
+    split, lines = axes[chosen["name"]], _list(chosen["lines"], int, type(None))
+    by_line = split.by_line if lines != split.lines else {}
+    return Split(
+        name=split.name,
+        file=_if_there(str, _without_null(chosen, "file"), "file"),
+        lines=lines,
+        sha256=tuple(by_line[line] for line in lines) if by_line else split.sha256,
+        clusters=None if chosen["clusters"] is None else _list(chosen["clusters"], str),
+        groups=_lists(chosen["groups"]),
+        names=_list(chosen.get("names", []), str),
+        inputs=_list(chosen.get("inputs", []), str),
+    )
+
+
+def _check_layout(layout: Layout, candidates: Container[str]) -> None:
+    """Raise ValueError or its like where what is selected does not fit together."""
+    layout.candidates.index(layout.baseline)
+    axes = layout.evaluators, layout.candidates, layout.task_models, [split.name for split in layout.splits]
+    sizes = sum(len(split.lines) for split in layout.splits)
+    most = sizes * layout.repeats * len(layout.evaluators) * len(layout.candidates)
+    is_sound = (
+        all(len({*axis}) == len(axis) for axis in axes)
+        and all(name in candidates for name in layout.candidates)
+        and all(_is_sound(split) and {*layout.group_by} == {*split.groups} for split in layout.splits)
+        and all(map(layout.splits_for, layout.evaluators))
+        and layout.repeats > 0
+        and 0 < most <= MOST_UNITS
+    )
+    if not is_sound or not 0 < layout.size <= MOST_UNITS:
+        raise ValueError("its parts do not fit each other")
+
+
+def _is_sound(split: Split) -> bool:
+    """Return True if each example has its labels, and a name and an input or none has."""
+    labels = [*split.groups.values(), *([split.clusters] if split.clusters is not None else [])]
+    return all(len(each) == len(split.lines) for each in labels) and all(
+        len(texts) in {0, len(split.lines)} for texts in (split.names, split.inputs)
+    )
+
+
+def _settings(settings: Any) -> Mapping[str, Any]:
+    """Check what is read of the options that a run kept; the others are for who wrote them."""
+    kept: Mapping[str, Any] = _is(dict, settings)
+    for key, check in _SETTINGS.items():
+        if key in kept and not check(kept[key]):
+            raise TypeError(f"in its {key!r}")
+    return kept
+
+
+def _null_or(check: _Check) -> _Check:
+    return lambda value: value is None or check(value)
+
+
+def _of(kind: type) -> _Check:
+    return lambda value: type(value) is kind
+
+
+def _list_of(check: _Check) -> _Check:
+    return lambda value: isinstance(value, list) and all(map(check, value))
+
+
+def _table_of(check: _Check) -> _Check:
+    return lambda value: isinstance(value, dict) and all(map(check, value.values()))
+
+
+def _with(checks: Mapping[str, _Check]) -> _Check:
+    return lambda value: (
+        isinstance(value, dict) and all(check(value[key]) for key, check in checks.items() if key in value)
+    )
+
+
+def _row_of(*kinds: Any) -> _Check:
+    """Return True for a list of values of these types, one each."""
+    return lambda value: (
+        isinstance(value, list) and len(value) == len(kinds) and all(map(isinstance, value, kinds))
+    )
+
+
+_TEXT = _of(str)
+_SETTINGS: Mapping[str, _Check] = {
+    "gates": _of(dict),
+    "margins": _of(dict),
+    "format": _null_or(_TEXT),
+    "paths": _null_or(
+        _with(
+            {
+                "splits": _null_or(_table_of(_null_or(_TEXT))),
+                "candidate": _null_or(_list_of(_TEXT)),
+                "candidates": _null_or(_list_of(_TEXT)),
+                "prompts": _list_of(_TEXT),
+                "system": _TEXT,
+            }
+        )
+    ),
+    OVERLAPS: _table_of(
+        _with(
+            {
+                "of": _TEXT,
+                "leaks": _list_of(_row_of(int, str, int, str, int | float)),
+                "copies": _list_of(_row_of(int, int)),
+                "values": _list_of(_row_of(int, str)),
+            }
+        )
+    ),
+    "searched": _with(
+        {
+            "steered_by": _null_or(_TEXT),
+            "decides": _null_or(_TEXT),
+            "alone": _null_or(_with({"state": _TEXT, "text": _TEXT})),
+        }
+    ),
+}
