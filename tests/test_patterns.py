@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from optimize_eval.base import secrets
-from optimize_eval.data import other_tools
+from optimize_eval.data import foreign_files
 from optimize_eval.models import providers
 from tests.backtracking import MOST, Pattern
 from tests.patterns import Use, hard_texts, uses
@@ -36,9 +36,9 @@ _MADE: dict[str, tuple[str, list[str | bytes]]] = {
     "optimize_eval/models/providers.py:start": ("a table", [*vars(providers)["_PROVIDERS"]]),
     r"optimize_eval/models/requests.py:f'\\b{name}\\b'": (_ESCAPED, [r"\bmax_tokens\b"]),
     r"optimize_eval/models/refusals.py:f'\\b{name}\\b'": (_ESCAPED, [r"\bmax_tokens\b"]),
-    "optimize_eval/data/other_tools.py:mark": (
+    "optimize_eval/data/foreign_files.py:mark": (
         "a table",
-        [f"(?m){mark}" for _, _, marks in vars(other_tools)["_TOOLS"] for mark in marks],
+        [f"(?m){mark}" for _, _, marks in vars(foreign_files)["_TOOLS"] for mark in marks],
     ),
     f"optimize_eval/base/secrets.py:{_JOINED}": (_ESCAPED, [vars(secrets)["_pattern_of"]("&").pattern]),
     "optimize_eval/base/secrets.py:pattern": (
@@ -49,7 +49,7 @@ _MADE: dict[str, tuple[str, list[str | bytes]]] = {
         _ESCAPED,
         [rb"(?<![\w-])aa(?![\w-])"],
     ),
-    r"""optimize_eval/store/folder.py:b'"%s(\\d+)"' % mark.encode()""": (_ESCAPED, [rb'"ab(\d+)"']),
+    r"""optimize_eval/store/run_json.py:b'"%s(\\d+)"' % mark.encode()""": (_ESCAPED, [rb'"ab(\d+)"']),
     "optimize_eval/tasks/yaml/task_data.py:pattern.encode()": (
         "two forms",
         [

@@ -10,7 +10,7 @@ from optimize_eval.data.candidates import THE_PROMPT, THE_TASK
 from optimize_eval.findings.forecast import ASKED, Forecast, Like, Reach, forecast, like_of, margin_forecasts
 from optimize_eval.findings.wording import count, percent
 from optimize_eval.reports.text import wrapped
-from optimize_eval.run.opening import reusable
+from optimize_eval.run.begin_or_resume import reusable
 from optimize_eval.run.plan import Plan
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.opened_run import StoredRun, open_stored

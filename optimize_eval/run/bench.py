@@ -29,6 +29,7 @@ from optimize_eval.findings.boards import expected_board
 from optimize_eval.findings.demands import BoardDemands, judged, read_before_calls
 from optimize_eval.findings.stored_summary import Findings
 from optimize_eval.models.model_kinds import ModelSpec, Tasks, tasks_of
+from optimize_eval.run.begin_or_resume import folder_of, note_done, opened
 from optimize_eval.run.bench_boards import drop_outdated, make_board, note_unranked, path_of
 from optimize_eval.run.bench_files import chosen, load_task_files, split_of
 from optimize_eval.run.calls import CallSpan, Finished, call, live_for, summarise
@@ -36,7 +37,6 @@ from optimize_eval.run.code_metrics import examine
 from optimize_eval.run.enclosing import level_of
 from optimize_eval.run.host import Host, Say
 from optimize_eval.run.inputs import stored_paths
-from optimize_eval.run.opening import folder_of, note_done, opened
 from optimize_eval.run.plan import Plan, document_of, plan_run
 from optimize_eval.run.prompting import identified, identity_of, model_specs, with_outputs_in
 from optimize_eval.run.rescoring import score_by

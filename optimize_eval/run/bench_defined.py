@@ -14,7 +14,7 @@ from optimize_eval.findings.boards import expected_board
 from optimize_eval.findings.demands import read_before_calls
 from optimize_eval.findings.gates import task_bounds
 from optimize_eval.models.model_kinds import ModelSpec
-from optimize_eval.run.begin_or_resume import look_at
+from optimize_eval.run.begin_or_resume import folder_of, look_at, note_changes
 from optimize_eval.run.bench import (
     NO_FILES,
     Benchmark,
@@ -30,7 +30,6 @@ from optimize_eval.run.code_metrics import dated_in, kept_in
 from optimize_eval.run.enclosing import ways_in
 from optimize_eval.run.host import Say
 from optimize_eval.run.inputs import Examples, stored_paths
-from optimize_eval.run.opening import folder_of, note_changes
 from optimize_eval.run.plan import document_of
 from optimize_eval.run.prompting import writing_to
 from optimize_eval.run.settings import NO_GATES, Handling, gate_settings

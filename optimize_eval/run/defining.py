@@ -78,9 +78,9 @@ def read_task(path: Path, given: Given) -> "TaskDefinition":
     try:
         return load_task(str(path), given.config, evaluator_keys=keys, folder=given.folder)
     except DataError as error:
-        from optimize_eval.data.other_tools import said_whose  # noqa: PLC0415  only where it is wrong
+        from optimize_eval.data.foreign_files import name_tools  # noqa: PLC0415  only where it is wrong
 
-        raise said_whose(error) from None
+        raise name_tools(error) from None
 
 
 def scorers_of(

@@ -32,7 +32,7 @@ from optimize_eval.run.splits import (
     output_of,
     sighted,
 )
-from optimize_eval.store.layout import MOST_UNITS, SINGLE, Cell, Layout, Split
+from optimize_eval.store.layout import MOST_UNITS, SINGLE, Cell, Layout, Split, key_of
 from optimize_eval.store.run_document import (
     RUN,
     CountedCell,
@@ -41,7 +41,6 @@ from optimize_eval.store.run_document import (
     StoredProgram,
     StoredSplit,
 )
-from optimize_eval.store.versions import key_of
 
 if TYPE_CHECKING:
     from optimize_eval.models.model_kinds import ModelSpec

@@ -14,7 +14,7 @@ from optimize_eval.config.compared import BoardGateOptions, ComparisonOptions
 from optimize_eval.data.candidates import THE_TASK, Candidate, CandidatePath
 from optimize_eval.data.selection import parse_selection
 from optimize_eval.models.model_kinds import Tasks
-from optimize_eval.run.begin_or_resume import look_at
+from optimize_eval.run.begin_or_resume import folder_of, look_at, note_changes, opened
 from optimize_eval.run.calls import Finished, call, live_for, off_scale, summarise
 from optimize_eval.run.code_metrics import dated_in, examine, kept_in
 from optimize_eval.run.defining import check_columns, check_definitions
@@ -30,13 +30,12 @@ from optimize_eval.run.inputs import (
     overlaps_in,
     stored_paths,
 )
-from optimize_eval.run.opening import folder_of, note_changes, opened
 from optimize_eval.run.plan import Plan, document_of, plan_run
 from optimize_eval.run.prompting import Prompting, with_outputs, with_samples
 from optimize_eval.run.reuse import look_for_reuse
 from optimize_eval.run.settings import NO_GATES, Handling, gate_settings
-from optimize_eval.store.changes import program_change
 from optimize_eval.store.folder import refuse_foreign
+from optimize_eval.store.growth import program_change
 from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.run_document import (
     CHOSEN_AFTER,

@@ -21,12 +21,12 @@ from optimize_eval.data.candidates import Candidate
 from optimize_eval.evaluators.kinds import identify
 from optimize_eval.findings.summary_shape import Summary
 from optimize_eval.programs.identity import Identity
+from optimize_eval.run.begin_or_resume import opened
 from optimize_eval.run.calls import Finished, call, live_for, summarise
 from optimize_eval.run.code_metrics import examine
 from optimize_eval.run.enclosing import level_of
 from optimize_eval.run.host import Host, Say
 from optimize_eval.run.inputs import note_leaks_among
-from optimize_eval.run.opening import opened
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.prompting import writing_to
 from optimize_eval.run.runner import Clock

@@ -35,10 +35,10 @@ from optimize_eval.search.ending import Meter, cut_off
 from optimize_eval.search.outcomes import OF_ITS_PLACE, Outcomes, Trial, outcome_of, scored_in
 from optimize_eval.store import journal
 from optimize_eval.store.folder import EVALUATIONS, JOURNAL, MANIFEST, OUTPUTS
+from optimize_eval.store.layout import key_of
 from optimize_eval.store.ledger import is_unranked
 from optimize_eval.store.listing import read_search
 from optimize_eval.store.reusable import damage_noted, folders_of, opened_for_reuse, programs_of
-from optimize_eval.store.versions import key_of
 from optimize_eval.tasks.defined import defined_of
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.names import apart, told_apart
-from optimize_eval.store.changes import changed_evaluators, changed_splits, list_changes
+from optimize_eval.store.growth import changed_evaluators, changed_splits, list_changes
 from optimize_eval.store.layout import Cell, Label, Layout, Split
 from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.run_document import RunDocument, StoredCandidate, StoredProgram

@@ -1,4 +1,4 @@
-"""The shape of a run: its axes by name, and the order of their product.
+"""The shape of a run: its axes by name, the order of their product, and the key of each unit.
 
 A unit's number is its place in the order (evaluator, candidate, task model, split, line, repeat); a cell is
 the stretch of units that share the first four. An evaluator may be for some splits alone: then it has no
@@ -6,12 +6,15 @@ cells on the others. Plans, journals and summaries all count by this; what the a
 examples) is the plan's.
 """
 
+import hashlib
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
 from itertools import accumulate, product
 from typing import Any, NamedTuple
+
+import orjson
 
 from optimize_eval.base.frozen import Remembers, frozen
 from optimize_eval.base.protocol import ScoreRange
@@ -213,3 +216,17 @@ class Layout(Remembers):
     @cached_property
     def _examples(self) -> dict[str, dict[int | None, int]]:
         return {split.name: {line: n for n, line in enumerate(split.lines)} for split in self.splits}
+
+
+def key_of(
+    evaluator: str,
+    candidate: str,
+    task_model: str | None,
+    split: str,
+    line: int | None,
+    example: str,
+    repeat: int,
+) -> str:
+    """Digest a unit; evaluator, candidate and example are the digests of what they are."""
+    parts = evaluator, candidate, task_model, split, line, example, repeat
+    return hashlib.sha256(orjson.dumps(parts)).hexdigest()

@@ -29,10 +29,9 @@ from optimize_eval.findings.documents import from_dict
 from optimize_eval.findings.spending import SpendingTotal, total_in_words
 from optimize_eval.reports.inert import inert
 from optimize_eval.reports.text import cut, wrapped
-from optimize_eval.run.begin_or_resume import look_at
+from optimize_eval.run.begin_or_resume import look_at, reusable
 from optimize_eval.run.defining import check_columns, check_definitions, scorers_among
 from optimize_eval.run.inputs import check_stdin, load_splits, note_leaks_among
-from optimize_eval.run.opening import reusable
 from optimize_eval.run.plan import document_of, plan_run
 from optimize_eval.run.preflight import DEFAULT_BUDGET
 from optimize_eval.run.preflight.checklist import examine_all

@@ -10,7 +10,7 @@ import typer
 from optimize_eval.base.errors import SHOWN_PROBLEMS, Problem, UsageError
 from optimize_eval.cli import groups, output
 from optimize_eval.config.values import SUFFIX
-from optimize_eval.data.other_tools import OTHER_TOOL
+from optimize_eval.data.foreign_files import OTHER_TOOL
 from optimize_eval.reports.terminal.lists import render_data_errors
 from optimize_eval.run.preflight.data_files import CheckedFile, check_data, other_tool_of
 from optimize_eval.store.layout import LeakedRow
