@@ -160,7 +160,7 @@ def _check_search(folder: Path, stored: StoredRun | None, summary: Summary | Non
 def _compare(
     folder: Path, told: Mapping[str, Any], stored: StoredRun | None, summary: Summary | None
 ) -> SearchCheck:
-    from optimize_eval.search.result_again import make_again  # noqa: PLC0415  few runs are of a search
+    from optimize_eval.search.result import make_again  # noqa: PLC0415  few runs are of a search
 
     is_older = _is_before(folder, told["summary"], summary)
     if is_older:

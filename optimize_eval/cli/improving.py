@@ -43,10 +43,10 @@ from optimize_eval.models.chat import ChatSpec
 from optimize_eval.models.judging.rubric import JudgeSpec, read_rubric_text
 from optimize_eval.run.defining import scorers_among
 from optimize_eval.run.settings import handling_of
+from optimize_eval.search.candidate_tree import SearchOutcome
 from optimize_eval.search.components import Texts, shown
 from optimize_eval.search.optimizing import Optimized, SearchTask, begin_anew, final_calls, optimize_task
 from optimize_eval.search.proposers import ProposerSpec, parse_proposer, reflection_proposer
-from optimize_eval.search.result import SearchOutcome
 from optimize_eval.search.search_task import SearchArguments, wanted_of
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
-from optimize_eval.reports.searched import result_without_run
+from optimize_eval.findings.wording import RUNNING
+from optimize_eval.reports.searched import result_so_far, result_without_run
 from optimize_eval.store.folder import MANIFEST, PROPOSALS, SEARCH, holder
 from optimize_eval.store.listing import read_search, stopped_session
 from optimize_eval.store.opened_run import StoredRun
@@ -42,10 +43,11 @@ def is_done(folder: Path) -> bool:
 
 def show_unfinished(folder: Path, *, as_json: bool) -> None:
     """Print what a search came to that has no final sweep: it found nothing to compare, or was stopped."""
-    from optimize_eval.search.result import search_so_far  # noqa: PLC0415  few runs are of a search
-
-    document: Mapping[str, Any] = search_so_far(folder) or {}
-    document = result_without_run(folder, document["status"]) or document
+    stored, is_running = read_search(folder), holder(folder) is not None
+    if stored is None:
+        return
+    document = result_without_run(folder, RUNNING if is_running else stored.status)
+    document = document or result_so_far(stored, is_running=is_running)
     if as_json:
         output.emit_json(document)
     elif not show(document):

@@ -1,7 +1,9 @@
 """What a search adds to the run that it ended: how it went, what it found, and points of its own."""
 
+import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,13 @@ from optimize_eval.findings.documents import from_dict, to_dict
 from optimize_eval.findings.summary_shape import Point, Summary, Verdict
 from optimize_eval.findings.wording import RUNNING, ahead_so_far, how_far
 from optimize_eval.store.folder import SEARCH
-from optimize_eval.store.listing import STOPPED, StoredSearch
+from optimize_eval.store.listing import STOPPED, Found, StoredSearch
 
-_SCHEMA = "optimize-eval.optimize.v1"
+SCHEMA = "optimize-eval.optimize.v1"
+
 _EDITED = (LookupError, TypeError, ValueError, AttributeError)
+_FAILED = frozenset({"evaluator", "proposer"})  # ends of a search that could not go on
+_LONGEST_DIFF = 2_000  # lines
 _SEED = "seed"  # its name in the search's journal
 _OF_A_CANDIDATE = ("name", "parents", "proposer", "note", "calls", "search_mean")
 
@@ -27,12 +32,12 @@ def search_of(folder: Path, summary: Mapping[str, Any]) -> Mapping[str, Any] | N
     """
     try:
         document = strict_json.loads_own(files.load(folder / SEARCH, files.OF_A_RUN))
-        rows = document["summary"]["rows"] if document["schema"] == _SCHEMA else None
+        rows = document["summary"]["rows"] if document["schema"] == SCHEMA else None
     except (OSError, ValueError, LookupError, TypeError):
         return None
-    told: Mapping[str, Any] = document
+    search: Mapping[str, Any] = document
     present = orjson.loads(orjson.dumps(summary["rows"]))
-    return told if rows and all(row in present for row in rows) else None
+    return search if rows and all(row in present for row in rows) else None
 
 
 def result_without_run(folder: Path, status: str) -> Mapping[str, Any] | None:
@@ -54,14 +59,15 @@ def with_notes(summary: Summary, document: Mapping[str, Any] | None) -> Summary:
 
 def _notes(document: Mapping[str, Any]) -> tuple[Point, ...]:
     try:
-        return tuple(Point(mark=str(one["mark"]), text=str(one["text"])) for one in document.get("notes", ()))
+        notes = document.get("notes", ())
+        return tuple(Point(mark=str(note["mark"]), text=str(note["text"])) for note in notes)
     except _EDITED:
         return ()
 
 
 def beside_verdict(document: Mapping[str, Any]) -> dict[str, Any]:
     """Give what a search says beside its verdict and its final sweep's summary."""
-    return {name: one for name, one in document.items() if name not in {"schema", "verdict", "summary"}}
+    return {key: value for key, value in document.items() if key not in {"schema", "verdict", "summary"}}
 
 
 def search_on_a_page(folder: Path, summary: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -77,8 +83,8 @@ def search_on_a_page(folder: Path, summary: Mapping[str, Any]) -> dict[str, Any]
             "budget": int(document["budget"]),
             "goal": " + ".join(document["goal"]),
             "lineage": [str(name) for name in document["lineage"]],
-            "curve": [[int(one["calls"]), float(one["best"])] for one in document["curve"]],
-            "candidates": [_found(candidate) for candidate in document["candidates"]],
+            "curve": [[int(step["calls"]), float(step["best"])] for step in document["curve"]],
+            "candidates": [_on_page(candidate) for candidate in document["candidates"]],
         }
     except _EDITED:
         return None
@@ -88,26 +94,49 @@ def unfinished_on_a_page(stored: StoredSearch, *, is_running: bool) -> dict[str,
     """Give what a page shows of a search that has no run yet."""
     status = RUNNING if is_running else stored.status
     result = result_without_run(stored.folder, status)
-    means = [float(one["search_mean"]) for one in stored.found]
     return {
-        "verdict": to_dict((result and _verdict(result)) or _so_far(stored, status)),
+        "verdict": to_dict((result and _verdict(result)) or _verdict_so_far(stored, status)),
         "calls": stored.calls,
         "budget": stored.budget,
         "goal": str(stored.about.get("goal", "")),
         "lineage": list(_lineage_of_page(stored)),
-        "curve": [[one["calls"], max(means[: at + 1])] for at, one in enumerate(stored.found)],
+        "curve": [[step["calls"], step["best"]] for step in _curve(stored)],
         "candidates": [
             {
-                **_found(one),
-                "name": stored.name_of(one),
-                "parents": [stored.seed if name == _SEED else name for name in one["parents"]],
+                **_on_page(candidate),
+                "name": stored.name_of(candidate),
+                "parents": [stored.seed if name == _SEED else name for name in candidate["parents"]],
             }
-            for one in stored.found
+            for candidate in stored.found
         ],
     }
 
 
-def _so_far(stored: StoredSearch, status: str) -> Verdict:
+def result_so_far(stored: StoredSearch, *, is_running: bool) -> dict[str, Any]:
+    """Say how far a search came that has no result yet, with the keys of one."""
+    status, best = RUNNING if is_running else stored.status, stored.best
+    verdict = to_dict(_verdict_so_far(stored, status))
+    return {
+        "schema": SCHEMA,
+        "run": str(stored.folder),
+        "run_dir": str(stored.folder),
+        "status": status,
+        "ended": stored.sentence,
+        "resume": None if is_running else stored.command or None,
+        "verdict": verdict | ({"state": "failed"} if status in _FAILED else {}),
+        "best_artifact": best["candidate"] if best else None,
+        "best": stored.name_of(best) if best else None,
+        "calls": {"search": stored.calls, "final": 0},
+        "budget": stored.budget,
+        "candidates": [{**candidate, "name": stored.name_of(candidate)} for candidate in stored.found],
+        "lineage": [],
+        "curve": list(_curve(stored)),
+        "diff": _diff(stored.found[0], best, stored.seed) if best and best["found"] else "",
+        "summary": None,
+    }
+
+
+def _verdict_so_far(stored: StoredSearch, status: str) -> Verdict:
     best, progress = stored.best, how_far(stored.calls, stored.budget, status, stored.sentence)
     if best is None:
         text = "there is no result yet: the search has not scored its seed"
@@ -117,23 +146,49 @@ def _so_far(stored: StoredSearch, status: str) -> Verdict:
     return Verdict(text=text, points=(Point(mark="·", text=progress),), state="unfinished")
 
 
+def _curve(stored: StoredSearch) -> Iterator[dict[str, Any]]:
+    """Tell how the best mean grew with the calls."""
+    means = accumulate((float(candidate["search_mean"]) for candidate in stored.found), max)
+    for candidate, best in zip(stored.found, means, strict=True):
+        yield {"calls": candidate["calls"], "best": best}
+
+
+def _diff(seed: Found, best: Found, name: str) -> str:
+    before, after = (
+        {"": candidate["candidate"]} if isinstance(candidate["candidate"], str) else candidate["candidate"]
+        for candidate in (seed, best)
+    )
+    return unified_diff(before, after, name, best["name"])
+
+
+def unified_diff(seed: Mapping[str, str], best: Mapping[str, str], seed_name: str, best_name: str) -> str:
+    """Write what changed from the seed to the best, component by component."""
+    lines: list[str] = []
+    for part, before in seed.items():
+        suffix = "" if len(seed) == 1 else f":{part}"
+        lines += difflib.unified_diff(
+            before.splitlines(), best[part].splitlines(), seed_name + suffix, best_name + suffix, lineterm=""
+        )
+    cut = [f"… {len(lines) - _LONGEST_DIFF:,} more lines"] if len(lines) > _LONGEST_DIFF else []
+    return "\n".join([*lines[:_LONGEST_DIFF], *cut])
+
+
 def _lineage_of_page(stored: StoredSearch) -> Iterator[str]:
     """Walk from the seed to the best by first parents."""
-    found = {str(one["name"]): one for one in stored.found}
+    by_name = {str(candidate["name"]): candidate for candidate in stored.found}
     path = [stored.best] if stored.best else []
     while path and path[-1]["parents"]:
-        path.append(found[path[-1]["parents"][0]])
-    return (stored.name_of(one) for one in reversed(path))
+        path.append(by_name[path[-1]["parents"][0]])
+    return (stored.name_of(candidate) for candidate in reversed(path))
 
 
-def _found(one: Mapping[str, Any]) -> dict[str, Any]:
-    return {**{name: one[name] for name in _OF_A_CANDIDATE}, "text": one["candidate"]}
+def _on_page(candidate: Mapping[str, Any]) -> dict[str, Any]:
+    return {**{key: candidate[key] for key in _OF_A_CANDIDATE}, "text": candidate["candidate"]}
 
 
 def _verdict(document: Mapping[str, Any]) -> Verdict | None:
     """Read the verdict of a search without a run."""
     try:
-        told = document["verdict"]
-        return from_dict(Verdict, told)
+        return from_dict(Verdict, document["verdict"])
     except _EDITED:
         return None

@@ -30,6 +30,7 @@ from gepa.strategies.proposal_sampling import IndependentSampling
 from optimize_eval.base.errors import FailureKind
 from optimize_eval.base.outcome import Failed, Skipped
 from optimize_eval.run.runner import PROBES
+from optimize_eval.search.candidate_tree import Node
 from optimize_eval.search.components import Goal, Texts, Value, components_as_text, shown, worth_of
 from optimize_eval.search.ending import Brakes, Over, OwnError, Purse, Why
 from optimize_eval.search.outcomes import Outcomes, Scorer, Trial
@@ -42,7 +43,6 @@ from optimize_eval.search.proposals import (
     has_side_info,
     teaching,
 )
-from optimize_eval.search.result import Node
 from optimize_eval.search.search_plan import SearchPlan, SearchSplit
 from optimize_eval.search.state import SearchState
 

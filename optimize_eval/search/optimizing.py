@@ -6,10 +6,9 @@ What the search has scored is not called again: its records are planted into the
 owed. Failures are not, so they are retried here.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
-from math import fsum
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ from optimize_eval.base.frozen import frozen
 from optimize_eval.base.outcome import Progress
 from optimize_eval.data.candidates import Candidate
 from optimize_eval.evaluators.kinds import identify
-from optimize_eval.findings.summary_shape import Summary
 from optimize_eval.programs.identity import Identity
 from optimize_eval.run.begin_or_resume import opened
 from optimize_eval.run.calls import Finished, call, live_for, summarise
@@ -32,20 +30,12 @@ from optimize_eval.run.prompting import writing_to
 from optimize_eval.run.runner import Clock
 from optimize_eval.run.settings import Handling
 from optimize_eval.run.sweeps import SweepInputs, prepare
-from optimize_eval.search.components import Goal
-from optimize_eval.search.ending import FAILED, PAUSED, Meter, Why
+from optimize_eval.search.candidate_tree import Node, SearchOutcome
+from optimize_eval.search.ending import FAILED, Meter, Why
 from optimize_eval.search.outcomes import OF_ITS_PLACE, scored_in
-from optimize_eval.search.result import (
-    NOTHING_AHEAD,
-    Node,
-    Result,
-    SearchOutcome,
-    document,
-    of_seed,
-    without_summary,
-)
+from optimize_eval.search.result import Result, document, keys_of_search, of_seed, result_of
 from optimize_eval.search.scorer import Elsewhere, Examples, LiveScorer
-from optimize_eval.search.search_plan import Searched, SearchPlan
+from optimize_eval.search.search_plan import SearchPlan
 from optimize_eval.search.searching import SearchLimits, check, search
 from optimize_eval.search.state import SearchState, header_of
 from optimize_eval.store import journal
@@ -184,7 +174,7 @@ class SearchTask:
             "programs": {spec.name: (identify(spec).sha256, spec.score_range) for spec in specs},
             "note": self.handling.note,
             "splits": {source.name: len(source.examples) for source in self.comparison.examples.sources},
-            **self.plan.about(),
+            "plan": self.plan.to_dict(),
         }
 
 
@@ -206,7 +196,8 @@ def optimize_task(task: SearchTask, host: Host) -> Optimized:
     meter = Meter(task.handling.caps)
     outcome = _search(task, host, meter)
     finished = _final(task, outcome, host)
-    result = _result(task, outcome, finished)
+    summary = finished.summary if finished and finished.status is State.DONE else None
+    result = result_of(outcome, task.plan, task.seed_name, summary, has_run=finished is not None)
     result_document = document(
         result,
         outcome,
@@ -253,7 +244,7 @@ def _search(task: SearchTask, host: Host, meter: Meter) -> SearchOutcome:
                 watch=lambda calls, waiting: _show(progress, calls, waiting, watch),
             ) as scorer:
                 outcome = search(task.plan, scorer, state, task.limits, host.stop, meter)
-                state.end(str(outcome.why), outcome.sentence, outcome.counted() | {"spent": meter.to_dict()})
+                state.end(str(outcome.why), outcome.sentence, outcome.numbers() | {"spent": meter.to_dict()})
         finally:
             state.close()
         if outcome.why is Why.EVALUATOR and not outcome.nodes:
@@ -313,52 +304,11 @@ def _searched(plan: SearchPlan, outcome: SearchOutcome, seed: str) -> SearchedRu
     }
 
 
-def _result(task: SearchTask, outcome: SearchOutcome, finished: Finished | None) -> Result | None:
-    if not outcome.nodes:
-        return None
-    if finished is None or finished.status is not State.DONE:
-        is_cut_short = finished is not None or outcome.why in PAUSED
-        verdict = without_summary(outcome, task.plan.goal, task.seed_name, is_cut_short=is_cut_short)
-        return Result(best=outcome.best, verdict=verdict)
-    verdict = finished.summary.verdict
-    best = best_of(outcome, finished.summary, task.plan, task.seed_name)
-    return Result(best=best, verdict=verdict)
-
-
-def best_of(outcome: SearchOutcome, summary: Summary, plan: Searched, seed: str) -> Node:
-    """Choose who comes out: the winner, else the best mean, before a test set that of the search."""
-    verdict = summary.verdict
-    if verdict.state in NOTHING_AHEAD:
-        return outcome.seed
-    nodes = {seed if node is outcome.seed else node.name: node for node in outcome.nodes}
-    if verdict.winner:
-        return nodes[verdict.winner]
-    if plan.roles.has_test:
-        return outcome.best
-    means = dict(_means(summary, plan.goal))
-    best = max(means, key=lambda name: (means[name], -nodes[name].number), default=seed)
-    return nodes[best]
-
-
-def _means(summary: Summary, goal: Goal) -> Iterator[tuple[str, float]]:
-    """Give the candidates' means by the goal; who has none of what is climbed is not there."""
-    weights = dict(zip(goal.names, goal.weights, strict=True))
-    found: dict[str, list[tuple[float, float]]] = {}
-    for row in summary.rows:
-        mean = row.splits[summary.decided_on].mean
-        if mean is not None and weights[row.evaluator]:
-            found.setdefault(row.candidate, []).append((mean, weights[row.evaluator]))
-    for name, means in found.items():
-        yield name, fsum(mean * weight for mean, weight in means) / fsum(weight for _, weight in means)
-
-
 def _beyond_search(finished: Finished | None) -> int:
     """Count the calls of a final sweep that the search had not made, whichever session made them."""
     if finished is None:
         return 0
-    folder = finished.stored.folder
-    recorded = {key for key, _ in scored_in(folder / EVALUATIONS)}
-    recorded |= {key for key, record in scored_in(folder / JOURNAL) if "reused_from" in record}
+    recorded = keys_of_search(finished.stored.folder)
     plans = [called.plan for called in finished.calls if called.plan]
     return sum(plan.unit(number).key not in recorded for plan in plans for number in range(plan.layout.size))
 

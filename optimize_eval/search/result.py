@@ -1,4 +1,4 @@
-"""What a search found: its tree, its findings beside the verdict, and search.json.
+"""The result of a search: what may be said of it, and search.json, made at its end or again of its folder.
 
 state               what it means
 seed_only           no other candidate came out ahead in the search
@@ -9,12 +9,13 @@ failed              the search could not go on
 
 All other states are those of the final sweep's summary, whose verdict is the only one of a folder.
 
-The document has the keys of a result's, so that whoever reads one reads the other.
+The document has the keys of a result's, so that whoever reads one reads the other. To make it again, for
+`report --check`, nothing is searched: the journal has the candidates in their order, what the search was
+about, and what it had counted at its end; all else is made of these, and of the final sweep.
 """
 
-import difflib
 from collections.abc import Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import replace
 from math import fsum
 from pathlib import Path
 from typing import Any
@@ -22,131 +23,18 @@ from typing import Any
 from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.documents import to_dict
 from optimize_eval.findings.summary_shape import Point, Summary, Verdict
-from optimize_eval.findings.wording import RUNNING, ahead_so_far, count, how_far
-from optimize_eval.search.components import ONLY, Goal, Texts, components_as_text, shown
-from optimize_eval.search.ending import FAILED, Why
-from optimize_eval.search.search_plan import FEWEST, Searched
-from optimize_eval.store.folder import holder
+from optimize_eval.findings.wording import ahead_so_far, count
+from optimize_eval.reports.searched import SCHEMA, unified_diff
+from optimize_eval.search.candidate_tree import Node, SearchOutcome
+from optimize_eval.search.components import Goal, shown
+from optimize_eval.search.ending import FAILED, PAUSED, Why
+from optimize_eval.search.outcomes import scored_in
+from optimize_eval.search.search_plan import FEWEST, Aim
+from optimize_eval.store import journal
+from optimize_eval.store.folder import EVALUATIONS, JOURNAL
 from optimize_eval.store.layout import SINGLE
-from optimize_eval.store.listing import Found, StoredSearch, read_search
-
-
-@frozen
-class Node:
-    """A candidate; `values` are what GEPA was given for the examples that choose, failures as penalties."""
-
-    number: int  # 0 is the seed
-    texts: Texts
-    parents: tuple[int, ...]
-    proposer: str  # empty for the seed; "merge" where two parents were merged
-    note: str
-    calls: int  # of the budget, when it was found
-    values: Mapping[str, float]
-    failed: int = 0
-    train: float | None = None  # mean on the minibatch that it was accepted for
-
-    @property
-    def text(self) -> str:
-        return components_as_text(self.texts)
-
-    @property
-    def mean(self) -> float:
-        return fsum(self.values.values()) / len(self.values)
-
-    @property
-    def name(self) -> str:
-        return "seed" if not self.number else f"p{self.number}"
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "candidate": shown(self.texts),
-            "parents": ["seed" if not parent else f"p{parent}" for parent in self.parents],
-            "proposer": self.proposer or None,
-            "note": self.note or None,
-            "calls": self.calls,
-            "search_mean": self.mean,
-            "failed": self.failed,
-        }
-
-
-@frozen
-class CurvePoint:
-    """A point of the curve of scores against calls."""
-
-    calls: int
-    best: float
-
-
-@frozen
-class Counts:
-    """What was done in a search."""
-
-    calls: int
-    budget: int
-    failed: int = 0  # calls
-    skipped: int = 0
-    proposals: int = 0  # that proposers replied with
-    proposer_calls: int
-    proposer_failures: int
-    refused: Mapping[str, int]
-    tokens: int
-    iterations: int = 0
-    rejected: int = 0  # proposals that were no better on their minibatch
-
-
-@frozen
-class SearchOutcome:
-    """A finished search, before its final sweep."""
-
-    nodes: tuple[Node, ...]
-    why: Why
-    sentence: str
-    counts: Counts
-    has_side_info: bool  # whether any record said more than a score
-    is_flat: bool  # all scores of the search were equal
-    notes: tuple[str, ...] = ()
-    errors: Mapping[str, int] = field(default_factory=dict)  # of proposers, by their words
-
-    def counted(self) -> dict[str, Any]:
-        """Give what no record of the journal says but the one of its end."""
-        return {
-            "counts": to_dict(self.counts),
-            "has_side_info": self.has_side_info,
-            "is_flat": self.is_flat,
-            "notes": list(self.notes),
-            "errors": dict(self.errors),
-        }
-
-    @property
-    def seed(self) -> Node:
-        return self.nodes[0]
-
-    @property
-    def best(self) -> Node:
-        """The first of those with the highest mean in the search."""
-        return max(self.nodes, key=lambda node: (node.mean, -node.number))
-
-    def top(self, most: int) -> tuple[Node, ...]:
-        """Choose the candidates besides the seed that are worth a final look, the best first."""
-        return tuple(sorted(self.nodes[1:], key=lambda node: (-node.mean, node.number))[:most])
-
-    def lineage(self, node: Node) -> tuple[Node, ...]:
-        """Walk from the seed to a candidate by first parents."""
-        path = [node]
-        while path[-1].parents:
-            path.append(self.nodes[path[-1].parents[0]])
-        return tuple(reversed(path))
-
-    @property
-    def curve(self) -> tuple[CurvePoint, ...]:
-        """Tell how the best mean grew with the calls."""
-        best, steps = float("-inf"), []
-        for node in self.nodes:
-            best = max(best, node.mean)
-            steps.append(CurvePoint(calls=node.calls, best=best))
-        return tuple(steps)
-
+from optimize_eval.store.listing import StoredSearch
+from optimize_eval.store.opened_run import StoredRun
 
 BETTER, SEED_ONLY, UNFINISHED = "better", "seed_only", "unfinished"
 FLAT, UNEXPLAINED, COULD_NOT = "flat_scores", "missing_diagnostics", "failed"
@@ -166,25 +54,15 @@ GUIDANCE: Mapping[str | None, str] = {
 }
 
 
-@frozen
-class Result:
-    """The candidate that comes out, and what may be said of it."""
-
-    best: Node
-    verdict: Verdict
-
-    @property
-    def is_better(self) -> bool:
-        return self.verdict.state == BETTER
-
-
 def without_summary(outcome: SearchOutcome, goal: Goal, seed: str, *, is_cut_short: bool) -> Verdict:
     """Say what came out where no final sweep came to its end."""
     if outcome.why in FAILED:
         return of_nothing(outcome)
     if not is_cut_short and (alone := of_seed(outcome, goal, seed)):
         return alone
-    return Verdict(text=so_far(outcome.best, outcome.seed, seed), state=UNFINISHED)
+    best = outcome.best
+    text = ahead_so_far(best.name if best.number else None, best.mean, seed, outcome.seed.mean)
+    return Verdict(text=text, state=UNFINISHED)
 
 
 def of_seed(outcome: SearchOutcome, goal: Goal, seed: str) -> Verdict | None:
@@ -222,29 +100,24 @@ def is_done(outcome: SearchOutcome) -> bool:
     return is_unchanged(outcome) and outcome.why in _DONE
 
 
-def so_far(best: Node, first: Node, seed: str) -> str:
-    """Say how far a search came that has no final sweep yet."""
-    return ahead_so_far(best.name if best.number else None, best.mean, seed, first.mean)
-
-
-def notes_on(verdict: Verdict, outcome: SearchOutcome, plan: Searched) -> Iterator[Point]:
+def notes_on(verdict: Verdict, outcome: SearchOutcome, aim: Aim) -> Iterator[Point]:
     """Say of the search what belongs to the verdict."""
-    yield from _about_parts(plan)
-    if len(plan.goal.climbed) > 1:
-        yield Point(mark="·", text=f"the search climbed {plan.goal.name}; the verdict is about the first")
+    yield from _about_parts(aim)
+    if len(aim.goal.climbed) > 1:
+        yield Point(mark="·", text=f"the search climbed {aim.goal.name}; the verdict is about the first")
     is_clear = (bool(outcome.nodes) and is_done(outcome)) or (
-        verdict.state == _NOT_SHOWN and plan.roles.steered_by is not None
+        verdict.state == _NOT_SHOWN and aim.roles.steered_by is not None
     )
     if (guidance := GUIDANCE.get(verdict.state)) and not is_clear:
         yield Point(mark="→", text=guidance)
-    yield from _about_search(outcome, plan.goal)
+    yield from _about_search(outcome, aim.goal)
 
 
-def _about_parts(plan: Searched) -> Iterator[Point]:
-    learn, choose = plan.roles.learn, plan.roles.choose
+def _about_parts(aim: Aim) -> Iterator[Point]:
+    learn, choose = aim.roles.learn, aim.roles.choose
     if learn.split == SINGLE:
         return
-    if plan.roles.is_divided:
+    if aim.roles.is_divided:
         text = (
             f"proposers learned from {count(len(learn), 'example')} of {learn.split}, and "
             f"{len(choose):,} others of {choose.split} chose"
@@ -294,17 +167,66 @@ def plateau(outcome: SearchOutcome) -> tuple[bool, str]:
     return False, "the best mean of the search was still rising: a larger --budget may find more"
 
 
-SCHEMA = "optimize-eval.optimize.v1"
-
 _RESUMABLE = {UNFINISHED, COULD_NOT}
 _MOST_DIAGNOSTICS = 10
-_LONGEST_DIFF = 2_000  # lines
+
+
+@frozen
+class Result:
+    """The candidate that comes out, and what may be said of it."""
+
+    best: Node
+    verdict: Verdict
+
+    @property
+    def is_better(self) -> bool:
+        return self.verdict.state == BETTER
+
+
+def result_of(
+    outcome: SearchOutcome, aim: Aim, seed: str, summary: Summary | None, *, has_run: bool
+) -> Result | None:
+    """Say who comes out; `summary` is the final sweep's, where this came to its end. None without a score."""
+    if not outcome.nodes:
+        return None
+    if summary is None:
+        is_cut_short = has_run or outcome.why in PAUSED
+        verdict = without_summary(outcome, aim.goal, seed, is_cut_short=is_cut_short)
+        return Result(best=outcome.best, verdict=verdict)
+    return Result(best=best_of(outcome, summary, aim, seed), verdict=summary.verdict)
+
+
+def best_of(outcome: SearchOutcome, summary: Summary, aim: Aim, seed: str) -> Node:
+    """Choose who comes out: the winner, else the best mean, before a test set that of the search."""
+    verdict = summary.verdict
+    if verdict.state in NOTHING_AHEAD:
+        return outcome.seed
+    nodes = {seed if node is outcome.seed else node.name: node for node in outcome.nodes}
+    if verdict.winner:
+        return nodes[verdict.winner]
+    if aim.roles.has_test:
+        return outcome.best
+    means = dict(_means(summary, aim.goal))
+    best = max(means, key=lambda name: (means[name], -nodes[name].number), default=seed)
+    return nodes[best]
+
+
+def _means(summary: Summary, goal: Goal) -> Iterator[tuple[str, float]]:
+    """Give the candidates' means by the goal; who has none of what is climbed is not there."""
+    weights = dict(zip(goal.names, goal.weights, strict=True))
+    by_name: dict[str, list[tuple[float, float]]] = {}
+    for row in summary.rows:
+        mean = row.splits[summary.decided_on].mean
+        if mean is not None and weights[row.evaluator]:
+            by_name.setdefault(row.candidate, []).append((mean, weights[row.evaluator]))
+    for name, means in by_name.items():
+        yield name, fsum(mean * weight for mean, weight in means) / fsum(weight for _, weight in means)
 
 
 def document(
     result: Result | None,
     outcome: SearchOutcome,
-    plan: Searched,
+    aim: Aim,
     *,
     seed: str,
     folder: str,
@@ -316,7 +238,7 @@ def document(
     """Make it; `summary` is the final sweep's, `spent` of the search's models, `command` resumes it."""
     best = result.best if result else None
     verdict = result.verdict if result else of_nothing(outcome)
-    notes = tuple(notes_on(verdict, outcome, plan))
+    notes = tuple(notes_on(verdict, outcome, aim))
     fields = {
         "schema": SCHEMA,
         "run": folder,
@@ -330,16 +252,16 @@ def document(
         "best": _name(best, seed),
         **_calls(outcome, final_calls),
         "score_summary": _scores(outcome),
-        "top_diagnostics": _diagnostics(summary, _name(best, seed), plan.goal),
+        "top_diagnostics": _diagnostics(summary, _name(best, seed), aim.goal),
         **_plateau(outcome),
         "proposals": _proposals(outcome),
         "goal": {
-            name: weight for name, weight in zip(plan.goal.names, plan.goal.weights, strict=True) if weight
+            name: weight for name, weight in zip(aim.goal.names, aim.goal.weights, strict=True) if weight
         },
         "candidates": [_node_fields(node, seed) for node in outcome.nodes],
         "lineage": [_name(node, seed) for node in outcome.lineage(best)] if best else [],
         "curve": [{"calls": step.calls, "best": step.best} for step in outcome.curve],
-        "diff": unified_diff(outcome.seed, best, seed) if best and best.number else "",
+        "diff": unified_diff(outcome.seed.texts, best.texts, seed, best.name) if best and best.number else "",
         "spent": spent,
         "summary": summary and summary.to_dict(),
     }
@@ -378,18 +300,6 @@ def _proposals(outcome: SearchOutcome) -> dict[str, Any]:
         "accepted": max(0, len(outcome.nodes) - 1),
         "tokens": outcome.counts.tokens,
     }
-
-
-def unified_diff(seed: Node, best: Node, name: str) -> str:
-    """Write what changed from the seed to the best, component by component."""
-    lines: list[str] = []
-    for part, before in seed.texts.items():
-        suffix = "" if len(seed.texts) == 1 else f":{part}"
-        lines += difflib.unified_diff(
-            before.splitlines(), best.texts[part].splitlines(), name + suffix, best.name + suffix, lineterm=""
-        )
-    cut = [f"… {len(lines) - _LONGEST_DIFF:,} more lines"] if len(lines) > _LONGEST_DIFF else []
-    return "\n".join([*lines[:_LONGEST_DIFF], *cut])
 
 
 def failure_signal(result: Result | None, outcome: SearchOutcome) -> dict[str, str] | None:
@@ -443,63 +353,34 @@ def _node_fields(node: Node, seed: str) -> dict[str, Any]:
     return fields | {"name": _name(node, seed), "parents": parents}
 
 
-def search_so_far(folder: Path) -> dict[str, Any] | None:
-    """Say how far the search in a folder came; None where there is none."""
-    stored = read_search(folder)
-    return None if stored is None else _document(stored, is_running=holder(folder) is not None)
-
-
-def _document(stored: StoredSearch, *, is_running: bool) -> dict[str, Any]:
-    nodes = [_node(one, number) for number, one in enumerate(stored.found)]
-    best = max(nodes, key=lambda node: (node.mean, -node.number), default=None)
-    status = RUNNING if is_running else stored.status
-    progress = how_far(stored.calls, stored.budget, status, stored.sentence)
-    names = [stored.name_of(one) for one in stored.found]
-    means = [float(one["search_mean"]) for one in stored.found]
-    return {
-        "schema": SCHEMA,
-        "run": str(stored.folder),
-        "run_dir": str(stored.folder),
-        "status": status,
-        "ended": stored.sentence,
-        "resume": None if is_running else stored.command or None,
-        "verdict": {
-            "text": _sentence(nodes, best, stored.seed),
-            "points": [{"mark": "·", "text": progress}],
-            "state": COULD_NOT if status in FAILED else UNFINISHED,
-            "winner": None,
-            "by": None,
-        },
-        "best_artifact": stored.found[best.number]["candidate"] if best else None,
-        "best": names[best.number] if best else None,
-        "calls": {"search": stored.calls, "final": 0},
-        "budget": stored.budget,
-        "candidates": [{**one, "name": name} for one, name in zip(stored.found, names, strict=True)],
-        "lineage": [],
-        "curve": [
-            {"calls": one["calls"], "best": max(means[: index + 1])} for index, one in enumerate(stored.found)
-        ],
-        "diff": unified_diff(nodes[0], best, stored.seed) if best and best.number else "",
-        "summary": None,
-    }
-
-
-def _sentence(nodes: list[Node], best: Node | None, seed: str) -> str:
-    if best is None:
-        return "there is no result yet: the search has not scored its seed"
-    return so_far(best, nodes[0], seed)
-
-
-def _node(found: Found, number: int) -> Node:
-    """Make a node of what is recorded of it, as far as its mean and its text go."""
-    candidate = found["candidate"]
-    texts: Texts = {ONLY: candidate} if isinstance(candidate, str) else candidate
-    return Node(
-        number=number,
-        texts=texts,
-        parents=(),
-        proposer=found.get("proposer") or "",
-        note=found.get("note") or "",
-        calls=found["calls"],
-        values={"": float(found["search_mean"])},
+def make_again(
+    search: StoredSearch, stored: StoredRun | None, summary: Summary | None, shown_as: str
+) -> dict[str, Any]:
+    """Make the document again; raises LookupError where its run is about candidates that were found later."""
+    outcome, aim = SearchOutcome.read(search), Aim.read(search.about["plan"])
+    whole = summary if stored and stored.ledger.is_complete else None
+    return document(
+        result_of(outcome, aim, search.seed, whole, has_run=stored is not None),
+        outcome,
+        aim,
+        seed=search.seed,
+        folder=shown_as,
+        final_calls=_beyond_search(stored, search.folder) if stored else 0,
+        summary=summary,
+        spent=search.ending.get("spent"),
+        command=search.about.get("command") or None,
     )
+
+
+def keys_of_search(folder: Path) -> set[str]:
+    """Give the keys of the calls that the search made, or that it took from elsewhere."""
+    recorded = {key for key, _ in scored_in(folder / EVALUATIONS)}
+    return recorded | {key for key, record in scored_in(folder / JOURNAL) if "reused_from" in record}
+
+
+def _beyond_search(stored: StoredRun, folder: Path) -> int:
+    """Count the calls of the final sweep that the search had not made."""
+    names = set(stored.layout.candidates)
+    records = (journal.glance(entry.line) for entry in journal.entries(folder / JOURNAL))
+    keys = {record["key"] for record in records if "key" in record and record.get("candidate") in names}
+    return stored.layout.size - len(keys & keys_of_search(folder))

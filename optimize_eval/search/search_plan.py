@@ -10,12 +10,13 @@ part of it.
 import hashlib
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, get_args
 
 import orjson
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
+from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.data.example import Example
 from optimize_eval.data.leaks import find_together
 from optimize_eval.findings.scores import joined
@@ -208,23 +209,55 @@ TOP = 3
 Selection = Literal["pareto", "current_best", "epsilon_greedy", "top_k_pareto"]
 
 
-class Searched(Protocol):
-    """What a result has to know of the search that it is of."""
+@frozen
+class Aim:
+    """What is climbed, and by which examples."""
 
-    @property
-    def goal(self) -> Goal: ...
+    goal: Goal
+    roles: Roles
 
-    @property
-    def roles(self) -> Roles: ...
+    @classmethod
+    def read(cls, told: Mapping[str, Any]) -> "Aim":
+        """Read what a search's journal says of its plan; which examples it had does not matter here."""
+        goal = Goal(
+            names=tuple(told["names"]),
+            ranges=tuple(map(ScoreRange, told["ranges"])),
+            weights=tuple(told["weights"]),
+            unranked=frozenset(told["unranked"]),
+        )
+        learn = _so_many(told["learn"], 0)
+        is_whole = told["choose"] == told["learn"] and not told["is_divided"]
+        choose = learn if is_whole else _so_many(told["choose"], len(learn) if told["is_divided"] else 0)
+        roles = Roles(learn=learn, choose=choose, steered_by=told["steered_by"], has_test=told["has_test"])
+        return cls(goal=goal, roles=roles)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give what a result says of the plan, for who makes it again."""
+        goal, roles = self.goal, self.roles
+        return {
+            "names": goal.names,
+            "ranges": [str(score_range) for score_range in goal.ranges],
+            "weights": goal.weights,
+            "unranked": sorted(goal.unranked),
+            "learn": (roles.learn.split, len(roles.learn)),
+            "choose": (roles.choose.split, len(roles.choose)),
+            "is_divided": roles.is_divided,
+            "steered_by": roles.steered_by,
+            "has_test": roles.has_test,
+        }
+
+
+def _so_many(told: tuple[str, int], start: int) -> SearchSplit:
+    split, many = told
+    examples = tuple((line, None) for line in range(start, start + many))
+    return SearchSplit(name=split, split=split, examples=examples)
 
 
 @frozen
-class SearchPlan:
+class SearchPlan(Aim):
     """A search."""
 
     seed: Texts
-    goal: Goal
-    roles: Roles
     proposers: tuple[ProposerSpec, ...]
     evaluators: tuple[str, ...]  # their identities
     others: tuple[Texts, ...] = ()  # further candidates to start from, proposed before all else
@@ -286,22 +319,6 @@ class SearchPlan:
             **({"rules": _digest(list(self.rules))} if self.rules else {}),
             **self._settings_of_prompt(),
         }
-
-    def about(self) -> dict[str, Any]:
-        """Give what a result says of the plan, for who makes it again."""
-        goal, roles = self.goal, self.roles
-        told = {
-            "names": goal.names,
-            "ranges": [str(one) for one in goal.ranges],
-            "weights": goal.weights,
-            "unranked": sorted(goal.unranked),
-            "learn": (roles.learn.split, len(roles.learn)),
-            "choose": (roles.choose.split, len(roles.choose)),
-            "is_divided": roles.is_divided,
-            "steered_by": roles.steered_by,
-            "has_test": roles.has_test,
-        }
-        return {"plan": told}
 
     def _settings_of_prompt(self) -> dict[str, Any]:
         if self.prompt is None:

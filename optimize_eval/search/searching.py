@@ -10,12 +10,12 @@ from dataclasses import replace
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.run.host import Stop
+from optimize_eval.search.candidate_tree import Counts, SearchOutcome
 from optimize_eval.search.components import Texts, is_plain, plain
 from optimize_eval.search.ending import PAUSED, Brakes, EarlyStop, Meter, Over, Purse, Why
 from optimize_eval.search.outcomes import Scorer
 from optimize_eval.search.panel import WORDS, Panel, Refusal, Screen
 from optimize_eval.search.proposals import ProposalRequest
-from optimize_eval.search.result import Counts, SearchOutcome
 from optimize_eval.search.search_plan import SearchPlan
 from optimize_eval.search.state import SearchState
 

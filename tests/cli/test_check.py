@@ -20,7 +20,7 @@ from optimize_eval.findings.board_models import said_in
 from optimize_eval.findings.stored_boards import load_own_board
 from optimize_eval.findings.stored_summary import Findings, summarise_stored, unlike_keys
 from optimize_eval.run.bench_boards import compute_again
-from optimize_eval.search.result_again import make_again
+from optimize_eval.search.result import make_again
 from optimize_eval.store import journal
 from optimize_eval.store.folder import LEADERBOARD, SUMMARY
 from optimize_eval.store.listing import sessions

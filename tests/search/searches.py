@@ -9,10 +9,10 @@ from optimize_eval.base.errors import FailureKind
 from optimize_eval.base.outcome import Failed, Outcome, Scored, Skipped
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.run.host import Stop
+from optimize_eval.search.candidate_tree import SearchOutcome
 from optimize_eval.search.components import make_goal, plain
 from optimize_eval.search.outcomes import Outcomes, Trial
 from optimize_eval.search.proposers import PlainProposer, plain_proposer
-from optimize_eval.search.result import SearchOutcome
 from optimize_eval.search.search_plan import WITHOUT_EXAMPLES, Roles, SearchPlan, SearchSplit
 from optimize_eval.search.searching import SearchLimits, search
 from optimize_eval.search.state import SearchState

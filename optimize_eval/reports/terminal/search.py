@@ -26,16 +26,16 @@ _SHADES = " ▁▂▃▄▅▆▇█"
 
 def render(document: Document, *, width: int, paint: Paint = plain) -> str:
     """Lay out everything."""
-    told = document["verdict"]
-    points = tuple(Point(mark=point["mark"], text=point["text"]) for point in told["points"])
-    verdict = Verdict(text=told["text"], points=points, state=told.get("state"))
+    stored = document["verdict"]
+    points = tuple(Point(mark=point["mark"], text=point["text"]) for point in stored["points"])
+    verdict = Verdict(text=stored["text"], points=points, state=stored.get("state"))
     lines = verdict_lines(verdict, width, paint)
-    if document["summary"] and told.get("state") != "unfinished":
+    if document["summary"] and stored.get("state") != "unfinished":
         lines += _finalists(document, width)
     lines += _curve(document["curve"], width)
     lines += _lineage(document, width)
     lines += _diff(document["diff"])
-    return "\n".join([*lines, *_calls(document, width), *_spent(document, width), *_next(document, width)])
+    return "\n".join([*lines, *_calls(document, width), *_spending(document, width), *_next(document, width)])
 
 
 def _finalists(document: Document, width: int) -> list[str]:
@@ -44,7 +44,7 @@ def _finalists(document: Document, width: int) -> list[str]:
     primary = next(iter(document["goal"]))
     rows = [row for row in summary.rows if row.evaluator == primary]
     rows = sorted(rows, key=lambda row: -(row.splits[split].mean or 0.0))
-    found = {candidate["name"]: candidate for candidate in document["candidates"]}
+    by_name = {candidate["name"]: candidate for candidate in document["candidates"]}
     against = [row.against_baseline(split) for row in rows]
     train = [row.splits["train"].mean if "train" in row.splits else None for row in rows]
     columns = [
@@ -58,7 +58,7 @@ def _finalists(document: Document, width: int) -> list[str]:
             if split != "train" and train[0] is not None
             else []
         ),
-        Column("found at", [f"{found[row.candidate]['calls']:,}" for row in rows]),
+        Column("found at", [f"{by_name[row.candidate]['calls']:,}" for row in rows]),
     ]
     chosen = f"{primary}: {split}, the seed {summary.baseline} and the best of the search"
     return [*wrapped(" ", chosen, width), *layout_table(columns, width)]
@@ -90,8 +90,8 @@ def _best_at(steps: Sequence[Mapping[str, Any]], calls: float) -> float:
 def _lineage(document: Document, width: int) -> list[str]:
     if len(document["lineage"]) < 2:  # noqa: PLR2004  the seed alone
         return []
-    found = {candidate["name"]: candidate for candidate in document["candidates"]}
-    path = " → ".join(f"{name} {number(found[name]['search_mean'])}" for name in document["lineage"])
+    by_name = {candidate["name"]: candidate for candidate in document["candidates"]}
+    path = " → ".join(f"{name} {number(by_name[name]['search_mean'])}" for name in document["lineage"])
     return wrapped(f" {'lineage':<{_HEAD - 1}}", path, width)
 
 
@@ -105,19 +105,19 @@ def _diff(text: str) -> list[str]:
 
 def _calls(document: Document, width: int) -> list[str]:
     calls, made = document["calls"], document.get("proposals")
-    told = (
+    words = (
         f"{calls['search']:,} of {document['budget']:,} in the search, {calls['final']:,} in the final sweep"
     )
     if made:  # a search that was killed does not say
         refused = sum(made["refused"].values())
-        told += (
+        words += (
             f"; {count(made['proposed'], 'proposal')}: {made['accepted']:,} accepted, "
             f"{made['rejected']:,} no better, {refused:,} refused"
         )
-    return wrapped(f" {'calls':<{_HEAD - 1}}", told, width)
+    return wrapped(f" {'calls':<{_HEAD - 1}}", words, width)
 
 
-def _spent(document: Document, width: int) -> list[str]:
+def _spending(document: Document, width: int) -> list[str]:
     """Say what models took in the search: those that propose, and those that evaluators call."""
     if not document.get("spent"):
         return []

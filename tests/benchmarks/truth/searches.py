@@ -14,8 +14,8 @@ from optimize_eval.data.example import Example
 from optimize_eval.findings.summary_shape import Verdict
 from optimize_eval.findings.verdict import after_search
 from optimize_eval.run.splits import SplitSource
+from optimize_eval.search.candidate_tree import SearchOutcome
 from optimize_eval.search.optimizing import finalists
-from optimize_eval.search.result import SearchOutcome
 from optimize_eval.search.search_plan import RoleArguments, Selection, roles_of
 from tests.benchmarks.truth.scenes import Draw, Once, Scene
 from tests.findings.made import LEAD, made
