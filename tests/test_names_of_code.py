@@ -43,7 +43,7 @@ MOST_NAMES = {
     "findings": Counter(one=118, place=41, told=33, found=31, participle=77),
     "models": Counter(one=4, place=5, told=1, found=3, participle=36),
     "programs": Counter(participle=4),
-    "reports": Counter(one=45, place=25, told=17, found=5, participle=34),
+    "reports": Counter(one=45, place=25, told=14, found=2, participle=33),
     "run": Counter(one=62, place=13, told=6, found=18, participle=52),
     "search": Counter(one=24, place=12, found=1, participle=33),
     "serve": Counter(participle=1),
