@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -20,13 +21,13 @@ from optimize_eval.base.errors import EvaluationError, Skipped, UsageError
 from optimize_eval.base.evaluator import DEFAULT_TIMEOUT, EvaluatorSpec
 from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Payload, ScoreRange, Skip, check_task_model, parse_score_range
+from optimize_eval.base.retries_and_caps import until_answered
 from optimize_eval.data.datasets import make_example
 from optimize_eval.data.example import Example
 from optimize_eval.evaluators.command_kind import command_spec
 from optimize_eval.evaluators.endpoint_kind import endpoint_spec
 from optimize_eval.evaluators.kinds import connect
 from optimize_eval.programs.exchange import split_command
-from optimize_eval.run.attempt import call_with_retries
 
 if TYPE_CHECKING:
     from optimize_eval.models.judging.rubric import JudgeSpec
@@ -54,7 +55,8 @@ class PlainEvaluator:
         payload = Payload(candidate=candidate, example=_bytes_of(example), task_model=self._task_model)
         deadline = time.monotonic() + self._spec.timeout
         try:
-            answer = call_with_retries(self._evaluator.call, payload, deadline, self._spec.retries or 0)
+            call = partial(self._evaluator.call, payload)
+            answer, *_ = until_answered(call, deadline, self._spec.retries or 0)
         except EvaluationError as error:
             if self._on_failure is None:
                 raise

@@ -35,26 +35,28 @@ class GivenUp(Exception):
 
 def until_answered(
     call: Callable[[float], _Answer], deadline: float, retries: int, pause: Pause = time.sleep
-) -> tuple[_Answer, Spent]:
+) -> tuple[_Answer, Spent, int]:
     """Call until there is an answer, a failure that another call cannot fix, or no time or attempt left.
 
     `call` is given the deadline, which seconds of waiting put off: for a turn at a server, or for what is
-    scored. Beside the answer stands what was spent in vain before; a failure has it in its `spent`.
+    scored. Beside the answer stands what was spent in vain before, and how many calls were made; a failure
+    has that in its `spent` and `attempts`.
     """
-    number, in_vain = 0, NOTHING
+    number, in_vain = 1, NOTHING
     while True:
         try:
-            return call(deadline), in_vain
+            return call(deadline), in_vain, number
         except GivenUp as given_up:
             given_up.spent = in_vain + given_up.spent
             raise
         except EvaluationError as error:
             deadline += error.spent.waited + error.before
             in_vain = error.spent = in_vain + error.spent
-            wait = max(FIRST_PAUSE * 2**number, error.retry_after or 0.0)
-            number += 1
+            error.attempts = number
+            wait = max(FIRST_PAUSE * 2 ** (number - 1), error.retry_after or 0.0)
             if number > retries or error.retry_after is None or time.monotonic() + wait >= deadline:
                 raise
+            number += 1
         try:
             pause(wait)
         except GivenUp as given_up:

@@ -324,7 +324,7 @@ def chat(
     spec = replace(model if isinstance(model, ChatSpec) else ChatSpec(name=model), **given)
     deadline = time.monotonic() + timeout
     with closing(Model(spec, Manners(patience=patience))) as live:
-        reply, in_vain = until_answered(
+        reply, in_vain, _ = until_answered(
             lambda until: live.chat(messages, until, schema=schema), deadline, retries
         )
     return replace(reply, spent=in_vain + reply.spent)

@@ -266,7 +266,7 @@ class SharedModel:
         if live is None:
             raise _not_stored(self._spec.name)
         started, again = time.monotonic(), self._spec.retries if retries is None else retries
-        output, in_vain = until_answered(
+        output, in_vain, _ = until_answered(
             partial(live.generate, prompt), started + self._spec.how.timeout, again, self._pause
         )
         seconds = time.monotonic() - started - in_vain.waited - output.spent.waited

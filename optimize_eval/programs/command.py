@@ -141,7 +141,8 @@ class Command(Generic[QuestionT, AnswerT]):
         if self._keeps_alive() and self._may_talk(payload):
             seconds = deadline - time.monotonic()
             try:
-                return self._call_worker(payload, seconds)
+                line = partial(self._contract.encode, payload)
+                return self._read(self._talk(payload.task_model, line, seconds, self._proof))
             except WorkerBroken as broken:
                 if self._is_closed:
                     raise EvaluationError(
@@ -209,8 +210,7 @@ class Command(Generic[QuestionT, AnswerT]):
         proof = self._proof
         return proof is None or proof.begin(payload)
 
-    def _call_worker(self, payload: QuestionT, seconds: float) -> AnswerT:
-        reply = self._converse(payload.task_model, partial(self._contract.encode, payload), seconds)
+    def _read(self, reply: WorkerReply) -> AnswerT:
         self._is_presumed = False
         answer = self._judged(
             reply.stderr,
@@ -228,9 +228,8 @@ class Command(Generic[QuestionT, AnswerT]):
         task_model = payloads[0].task_model
         try:
             if self._keeps_alive() and self._may_talk(payloads[0]):
-                return self._converse(
-                    task_model, partial(self._contract.encode_batch, payloads), seconds
-                ).answer
+                lines = partial(self._contract.encode_batch, payloads)
+                return self._talk(task_model, lines, seconds, self._proof).answer
             ended = self._run(
                 self._contract.encode_batch(payloads, None), task_model, time.monotonic() + seconds
             )
@@ -240,17 +239,6 @@ class Command(Generic[QuestionT, AnswerT]):
             raise Unanswered from broken
         except EvaluationError as error:
             raise Unanswered from error
-
-    def _converse(self, task_model: str | None, make_line: MakeLine, seconds: float) -> WorkerReply:
-        proof = self._proof  # ours to show, see _may_talk
-        if proof is None:
-            return self._talk(task_model, make_line, seconds)
-        try:
-            reply = self._talk(task_model, make_line, seconds)
-            self._show(proof, seconds)
-            return reply
-        finally:
-            proof.end()
 
     def _show(self, proof: Proof[QuestionT], seconds: float) -> None:
         """Go back to a process per call where one that stays answers otherwise."""
@@ -280,13 +268,26 @@ class Command(Generic[QuestionT, AnswerT]):
             self._note = f"{self._spec.name}: {fault}: {LEAKS} Each call has a process of its own from now on"
         self._proof = None
 
-    def _talk(self, task_model: str | None, make_line: MakeLine, seconds: float) -> WorkerReply:
+    def _talk(
+        self,
+        task_model: str | None,
+        make_line: MakeLine,
+        seconds: float,
+        proof: Proof[QuestionT] | None = None,  # one that is ours to show now, see _may_talk
+    ) -> WorkerReply:
         try:
-            return self._pool(task_model).call(make_line, seconds)
+            reply = self._pool(task_model).call(make_line, seconds)
         except one_shot.DeadlinePassed as late:
             raise exits.late(seconds, self._spec, late.stderr) from None
         except process.NotStarted as refused:
             raise self._not_started(refused) from refused
+        else:
+            if proof:
+                self._show(proof, seconds)
+            return reply
+        finally:
+            if proof:
+                proof.end()
 
     def _run(self, payload: bytes, task_model: str | None, deadline: float) -> one_shot.Exit:
         program = self._find_program()

@@ -4,8 +4,9 @@ The one place that catches EvaluationError. A failure is a type of its own, neve
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import Evaluator
@@ -22,20 +23,14 @@ def attempt(
 ) -> Outcome:
     """Call the evaluator; `timeout` seconds include all attempts and the pauses between them."""
     started = time.monotonic()
-    calls = 0
-
-    def call(deadline: float) -> Answered:
-        nonlocal calls
-        calls += 1
-        return evaluator.call(payload, deadline)
-
+    call = partial(evaluator.call, payload)  # no function of ours, which each call would go through
     answer: Answered | EvaluationError
     try:
-        found, in_vain = until_answered(call, started + timeout, retries, pause)
+        answered, in_vain, calls = until_answered(call, started + timeout, retries, pause)
     except EvaluationError as error:
-        answer = error
+        answer, calls = error, error.attempts
     else:
-        answer = found if in_vain is NOTHING else replace(found, spent=in_vain + found.spent)
+        answer = answered if in_vain is NOTHING else replace(answered, spent=in_vain + answered.spent)
     return _outcome(answer, time.monotonic() - started - answer.spent.waited, calls)
 
 
@@ -50,11 +45,6 @@ def attempt_many(
 
     GivenUp stands for itself, with what was spent before.
     """
-    if len(payloads) == 1:
-        try:
-            return [attempt(evaluator, payloads[0], timeout, retries, pause)]
-        except GivenUp as given_up:
-            return [given_up]
     started = time.monotonic()
     try:
         answers = evaluator.call_many(payloads, timeout)
@@ -77,18 +67,6 @@ def attempt_many(
                 whole = answer.spent + again.spent
                 outcomes[index] = replace(again, attempts=again.attempts + 1, seconds=spent, spent=whole)
     return outcomes
-
-
-def call_with_retries(
-    call: Callable[[Payload, float], Answered],
-    payload: Payload,
-    deadline: float,
-    retries: int,
-    pause: Pause = time.sleep,
-) -> Answered:
-    """Call until there is an answer, a failure that no retry can fix, or no time or attempt left."""
-    answer, _ = until_answered(lambda until: call(payload, until), deadline, retries, pause)
-    return answer
 
 
 def _outcome(answer: Answered | EvaluationError, seconds: float, attempts: int) -> Outcome:

@@ -27,7 +27,7 @@ from optimize_eval.base.outcome import Failed, Outcome
 from optimize_eval.base.retries_and_caps import Caps, GivenUp
 from optimize_eval.base.spent import Spent
 from optimize_eval.evaluators.kinds import connect
-from optimize_eval.run.attempt import attempt_many
+from optimize_eval.run.attempt import attempt, attempt_many
 from optimize_eval.run.engine import CrowdedOut
 from optimize_eval.run.host import Stop
 from optimize_eval.run.plan import Unit
@@ -112,7 +112,15 @@ class LiveEvaluators:
         place = units[0].evaluator
         spec, payloads = self._specs[place], [unit.payload for unit in units]
         pause = partial(self._pause, place)
-        outcomes = attempt_many(self._evaluators[place], payloads, spec.timeout, spec.retries or 0, pause)
+        evaluator, retries = self._evaluators[place], spec.retries or 0
+        outcomes: Sequence[Outcome | GivenUp]
+        if len(payloads) == 1:
+            try:
+                outcomes = [attempt(evaluator, payloads[0], spec.timeout, retries, pause)]
+            except GivenUp as given_up:
+                outcomes = [given_up]
+        else:
+            outcomes = attempt_many(evaluator, payloads, spec.timeout, retries, pause)
         pairs = [*zip(units, outcomes, strict=True)]
         self.broken_off += [
             BrokenOff(unit, one.spent, one.output)

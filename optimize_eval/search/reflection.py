@@ -64,7 +64,7 @@ class Reflection:
     ) -> tuple[Reply, Spent]:
         """Call the model; what was spent `before` is told with a failure, too."""
         try:
-            reply, in_vain = until_answered(partial(self._model.chat, messages), deadline, RETRIES)
+            reply, in_vain, _ = until_answered(partial(self._model.chat, messages), deadline, RETRIES)
         except (EvaluationError, GivenUp) as error:
             error.spent = before + error.spent
             raise

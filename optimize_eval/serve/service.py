@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import orjson
@@ -29,9 +30,8 @@ from optimize_eval.base.protocol import (
     check_task_model,
     decode_answer,
 )
-from optimize_eval.base.retries_and_caps import GivenUp
+from optimize_eval.base.retries_and_caps import GivenUp, until_answered
 from optimize_eval.base.version import VERSION
-from optimize_eval.run.attempt import call_with_retries
 from optimize_eval.run.host import Stop
 from optimize_eval.serve.connections import STOPPING, Hosts, is_of_another_site
 from optimize_eval.serve.http import AGAIN_IN, HttpReply, HttpRequest, error_reply
@@ -333,9 +333,8 @@ class Service:
     def _call(self, payload: Payload) -> HttpReply:
         started = time.monotonic()
         try:
-            answer = call_with_retries(
-                self._evaluator.call,
-                payload,
+            answer, *_ = until_answered(
+                partial(self._evaluator.call, payload),
                 started + self._spec.timeout,
                 self._spec.retries or 0,
                 self._stop.pause,

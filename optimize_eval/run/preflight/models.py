@@ -80,7 +80,7 @@ def _reply(
     started, in_vain = time.monotonic(), NOTHING
     spent = NOTHING
     try:
-        output, in_vain = until_answered(
+        output, in_vain, _ = until_answered(
             partial(live.generate, prompt_for(payload)), started + on.spec.timeout, on.spec.retries or 0
         )
         spent = in_vain + output.spent
