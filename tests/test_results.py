@@ -56,14 +56,6 @@ def test_what_is_no_summary_is_refused(results: Run, missing: str) -> None:
         summary_from({**results.summary.document, "schema": "optimize-eval.summary.v9"})
 
 
-def test_what_was_a_mapping_before_it_had_a_type_may_be_looked_into_as_one(results: Run) -> None:
-    summary = results.summary
-    assert summary.selection is not None
-    assert summary.selection["k"] == summary.selection.k == 2
-    assert summary.verdict.by is not None
-    assert summary.verdict.by["from"] == summary.verdict.by.from_
-
-
 def test_numbers_are_there_by_name(results: Run) -> None:
     summary: Summary = results.summary
     better = next(row for row in summary.rows if row.candidate == "better")

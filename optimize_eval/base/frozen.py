@@ -76,9 +76,14 @@ def _init_of(made: Any) -> Callable[..., None]:
 
 def change(one: Made, **values: Any) -> Made:
     """Do what dataclasses.replace does, in a third of its time, for what is made many times."""
+    return extend(type(one), one, **values)
+
+
+def extend(kind: type[Made], one: Any, **values: Any) -> Made:
+    """Make one of a class that extends another, of one of these and what it has not."""
     made: Any = type(one)
     names, read = _parts(made)
-    return made(**{**dict(zip(names, read(one), strict=True)), **values})  # type: ignore[no-any-return]
+    return kind(**{**dict(zip(names, read(one), strict=True)), **values})
 
 
 class _Shared:

@@ -42,8 +42,8 @@ def _leakage(layout: Layout) -> tuple[dict[str, Any], str, Layout]:
     """Say what leaked, why the deciding split confirms nothing, and what the numbers will be made of."""
     if not any(split.leaks for split in layout.splits):
         return {}, "", layout
+    from optimize_eval.base.documents import to_dict  # noqa: PLC0415
     from optimize_eval.findings.cells import counted_in, leakage_of  # noqa: PLC0415  most runs have none
-    from optimize_eval.findings.documents import to_dict  # noqa: PLC0415
     from optimize_eval.findings.summary_shape import sentence_of  # noqa: PLC0415
 
     leakage = leakage_of(layout)

@@ -7,6 +7,7 @@ from pathlib import Path
 import typer
 
 from optimize_eval.base import endings
+from optimize_eval.base.documents import to_dict
 from optimize_eval.base.errors import CannotGoOn
 from optimize_eval.cli import gates, output
 from optimize_eval.cli.command_line import same_command
@@ -14,7 +15,6 @@ from optimize_eval.cli.host import Terminal
 from optimize_eval.cli.interrupts import Interrupted
 from optimize_eval.cli.viewing import viewed
 from optimize_eval.config.commands import BenchCommand, RunCommand
-from optimize_eval.findings.documents import to_dict
 from optimize_eval.findings.wording import failed_in_short
 from optimize_eval.run import ending
 from optimize_eval.run.calls import Finished

@@ -5,8 +5,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from optimize_eval.base import documents
 from optimize_eval.cli import output
-from optimize_eval.findings import documents
 from optimize_eval.findings.board_shapes import SCHEMA, Board, scorers_on
 from optimize_eval.findings.summary_shape import Summary
 from optimize_eval.findings.wording import failures_in_short

@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from optimize_eval.base import checks
 from optimize_eval.base.checks import Keys
+from optimize_eval.base.documents import places_of
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import LONGEST_TIMEOUT
 from optimize_eval.base.protocol import ScoreRange
@@ -27,7 +28,6 @@ from optimize_eval.config.sweep_files import (
 )
 from optimize_eval.config.values import OneOf, filters
 from optimize_eval.findings.board_shapes import Board
-from optimize_eval.findings.documents import places_of
 from optimize_eval.findings.summary_shape import Summary
 from optimize_eval.models.judging.rubric import HOTTEST, KEYS, AnswerForm
 from optimize_eval.tasks.yaml import fields, task_fields

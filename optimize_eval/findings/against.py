@@ -18,7 +18,6 @@ from optimize_eval.findings.comparison import (
     AlsoTried,
     Between,
     CellFamily,
-    Comparison,
     Held,
     Lost,
     Sides,
@@ -54,6 +53,7 @@ from optimize_eval.findings.summary_shape import Point, Summary
 from optimize_eval.findings.tried import NOTHING, Corrections
 from optimize_eval.findings.wording import count
 from optimize_eval.statistics.bounds import Tolerance
+from optimize_eval.statistics.differences import ScoreDifference
 from optimize_eval.statistics.power import holm
 from optimize_eval.store.layout import Layout, Split
 
@@ -77,7 +77,7 @@ class Against(Remembers):
         return count * (count - 1) // 2
 
     @cached_property
-    def baseline(self) -> dict[Key, Comparison]:
+    def baseline(self) -> dict[Key, ScoreDifference]:
         """Compare every candidate with the baseline."""
         found = {
             key: self._between(
@@ -105,16 +105,16 @@ class Against(Remembers):
         return corrected_failing(self.baseline, found, self._corrected)
 
     @cached_property
-    def over_all_rows(self) -> dict[Key, Comparison]:
+    def over_all_rows(self) -> dict[Key, ScoreDifference]:
         """Compare once more with what rules left out, where they may favour one of the two."""
         found = {key: self._over_all(key) for key in self.baseline if may_be_favoured(*self._pair(key))}
         return corrected_beside(self.baseline, found, self._corrected)
 
-    def _corrected(self, found: Mapping[Key, Comparison]) -> dict[Key, Comparison]:
+    def _corrected(self, found: Mapping[Key, ScoreDifference]) -> dict[Key, ScoreDifference]:
         return corrected_by(found, lambda key: family_of(key[0], self.layout), self._also)
 
     @cached_property
-    def groups(self) -> dict[GroupKey, Comparison]:
+    def groups(self) -> dict[GroupKey, ScoreDifference]:
         """Compare within each group; the groups of a field are corrected together, split by split."""
         groups = {
             (where, name, path, label): places
@@ -139,9 +139,7 @@ class Against(Remembers):
             return {}
         others = len(self.layout.candidates) - 1
         found = {
-            key: lost_gain(
-                self.baseline[key[0]._replace(split="train"), key[1]].difference, one.difference, others
-            )
+            key: lost_gain(self.baseline[key[0]._replace(split="train"), key[1]], one, others)
             for key, one in self.baseline.items()
             if key[0].split == "val"
         }
@@ -207,13 +205,17 @@ class Against(Remembers):
         more = comb(named + others, 2) - comb(named, 2)
         first, also = self.layout.baseline, replace(self._alone_in(where), others=more)
         found = {
-            (a, b): self._held((where, a), (where, b), self.baseline[where, b] if a == first else None)
+            (a, b): self._held((where, a), (where, b), self._plain(where, b) if a == first else None)
             for a, b in combinations(self.layout.candidates, 2)
         }
         done = corrected_held(found, lambda kind: corrected_by(kind, lambda _: None, lambda _: also))
         return [(a, b, one) for (a, b), one in done.items()]
 
-    def _held(self, a: Key, b: Key, plain: Comparison | None = None, *, comparisons: int = 1) -> Held:
+    def _plain(self, where: CellFamily, name: str) -> ScoreDifference:
+        """Give a comparison with the baseline as one of all pairs, which no margin is about."""
+        return replace(self.baseline[where, name], margin=None)
+
+    def _held(self, a: Key, b: Key, plain: ScoreDifference | None = None, *, comparisons: int = 1) -> Held:
         """Compare, and once more where skips of one side or rules may have made it."""
         sides = Sides(
             a=self.scores[a],
@@ -271,7 +273,7 @@ class Against(Remembers):
     def _are_held_against(self, key: Key) -> bool:
         return are_held_against(*self._pair(key))
 
-    def _over_all(self, key: Key) -> Comparison:
+    def _over_all(self, key: Key) -> ScoreDifference:
         return self._values_between(key[0], self._sizes[key])(*(one.over_all_rows for one in self._pair(key)))
 
     def _pair(self, key: Key) -> tuple[Scores, Scores]:
@@ -306,7 +308,7 @@ class Against(Remembers):
         *,
         tolerance: Tolerance | None = None,
         comparisons: int = 1,
-    ) -> Comparison:
+    ) -> ScoreDifference:
         return compare(
             self.scores[a].means,
             self.scores[b].means,

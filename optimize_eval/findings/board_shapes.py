@@ -12,15 +12,16 @@ from hashlib import file_digest
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
+from optimize_eval.base import documents
+from optimize_eval.base.documents import FLAT, IF_ANY, from_dict
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.names import distinct
 from optimize_eval.base.wrong_answers import describe
-from optimize_eval.findings import documents
-from optimize_eval.findings.documents import FLAT, IF_ANY, from_dict
-from optimize_eval.findings.shapes import CorpusBleu, PassRates, ScoreDifference
+from optimize_eval.findings.shapes import CorpusBleu, PassRates
 from optimize_eval.findings.spending import SpendingTotals
 from optimize_eval.findings.summary_shape import Conclusion
+from optimize_eval.statistics.differences import ScoreDifference
 from optimize_eval.statistics.estimates import Interval
 
 SCHEMA = "leaderboard.v1"

@@ -12,6 +12,7 @@ from functools import partial
 from itertools import combinations
 from typing import Any
 
+from optimize_eval.base.documents import from_dict
 from optimize_eval.findings import comparison
 from optimize_eval.findings.board_models import (
     NONE_KNOWN,
@@ -32,20 +33,17 @@ from optimize_eval.findings.comparison import (
     MOST_FLIPPED_PAIRS,
     NOT,
     Between,
-    Comparison,
     corrected,
     held_against_leader,
     may_be_favoured,
 )
-from optimize_eval.findings.documents import from_dict
 from optimize_eval.findings.measures import compare_by_task, doubts_of_models
-from optimize_eval.findings.rows import AMONG_BOTH, about_rules, score_difference, too_few, why_no_lead
-from optimize_eval.findings.shapes import OverAllRows, ScoreDifference
+from optimize_eval.findings.rows import AMONG_BOTH, about_rules, beside, too_few, why_no_lead
 from optimize_eval.findings.spending import SpendingTotals
 from optimize_eval.findings.stored_summary import Findings, doubts_about_code, doubts_about_rules
 from optimize_eval.findings.summary_shape import Conclusion, Point
 from optimize_eval.findings.wording import count, interval, number, p_value, percent, signed
-from optimize_eval.statistics.paired import PairedDifference
+from optimize_eval.statistics.differences import OverAllRows, ScoreDifference
 from optimize_eval.statistics.power import ALPHA
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.opened_run import StoredRun
@@ -346,11 +344,11 @@ def _pairs(models: Sequence[RankedModel], tasks: Sequence[CountedTask], seed: in
 
 
 def _pair(
-    a: RankedModel, b: RankedModel, plain: Comparison, over_all: Comparison | None, between: Between
+    a: RankedModel, b: RankedModel, plain: ScoreDifference, over_all: ScoreDifference | None, between: Between
 ) -> ModelPair:
     """Shape a comparison; where failures and skips of one side count, they are the leader's as 0."""
     held = held_against_leader(a.outcomes, b.outcomes, plain, between, is_unit=True)
-    difference = score_difference(plain, over_all=over_all)
+    difference = beside(plain, None, over_all)
     return ModelPair(
         a=a.scores.adapter,
         b=b.scores.adapter,
@@ -360,15 +358,15 @@ def _pair(
     )
 
 
-def _holds(plain: Comparison, other: Comparison | None) -> bool:
+def _holds(plain: ScoreDifference, other: ScoreDifference | None) -> bool:
     """Return True if a difference goes the same way, and is as sure, with failures counted as scores."""
     if other is None:
         return False
-    ways = _way(plain.difference), _way(other.difference)
+    ways = _way(plain), _way(other)
     return None not in ways and ways[0] in {0, ways[1]}
 
 
-def _way(d: PairedDifference) -> int | None:
+def _way(d: ScoreDifference) -> int | None:
     """Say which of two is ahead, by the interval or, where nothing varies, by the test; 0 is neither."""
     if d.p is None or d.diff is None:
         return None

@@ -21,20 +21,20 @@ from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple, TypeVar
 
-from optimize_eval.base.frozen import frozen
+from optimize_eval.base.frozen import change, frozen
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings.scores import Outcomes, Values
-from optimize_eval.statistics.bounds import Tolerance, WithinMargin, highest, within_margin
-from optimize_eval.statistics.estimates import Clusters, Mean
-from optimize_eval.statistics.paired import (
-    CarryOver,
-    Estimate,
-    GapEstimate,
-    PairedDifference,
+from optimize_eval.statistics.bounds import Tolerance, highest, within_margin
+from optimize_eval.statistics.differences import (
+    CarriedShare,
+    ScoreDifference,
+    ScoreGap,
+    Spread,
     carry_over,
     difference_of,
     gap_of,
 )
+from optimize_eval.statistics.estimates import Clusters, Estimate
 from optimize_eval.statistics.power import ALPHA, can_decide, detectable, detectable_share, holm
 from optimize_eval.store.layout import Layout
 
@@ -52,51 +52,33 @@ BETTER, WORSE, HINT_BETTER, HINT_WORSE, NO_DIFFERENCE, TOO_FEW = (
 )
 
 
-@frozen
-class Comparison:
-    """Candidate b against candidate a, one of so many comparisons that are corrected together."""
+def with_mark(d: ScoreDifference, dropped: int = 0, *, can_confirm: bool = True) -> ScoreDifference:
+    """Say what a difference may be called; not `can_confirm` where results steered who is compared."""
+    return change(d, dropped=dropped, mark=_mark(d, can_confirm=can_confirm))
 
-    difference: PairedDifference
-    dropped: int  # examples that one of the two, or both, have no score for
-    p_holm: float | None = None
-    comparisons: int = 1
-    held: WithinMargin | None = None  # against the margin, where there is one
-    can_confirm: bool = True  # False where results of these examples steered who is compared
 
-    @property
-    def mark(self) -> str:
-        """Say what the difference may be called."""
-        d = self.difference
-        if d.p is None or d.diff is None or not can_decide(d.units, self.comparisons):
-            return TOO_FEW
-        if d.ci is None:
-            return self._mark_of_the_same()
-        if d.ci[0] <= 0 <= d.ci[1]:
-            return NO_DIFFERENCE
-        if self.is_confirmed:
-            return BETTER if d.diff > 0 else WORSE
-        if d.units < FEWEST_PAIRS:
-            return NO_DIFFERENCE
-        return HINT_BETTER if d.diff > 0 else HINT_WORSE
+def _mark(d: ScoreDifference, *, can_confirm: bool) -> str:
+    if d.p is None or d.diff is None or not can_decide(d.units, d.comparisons):
+        return TOO_FEW
+    is_confirmed = can_confirm and d.p_holm is not None and d.p_holm < ALPHA
+    sure, hint = (BETTER, HINT_BETTER) if d.diff > 0 else (WORSE, HINT_WORSE)
+    if d.ci is None:  # pairs that all differ by the same amount: there the test alone decides
+        return sure if is_confirmed and d.diff else NO_DIFFERENCE
+    if d.ci[0] <= 0 <= d.ci[1]:
+        return NO_DIFFERENCE
+    if is_confirmed:
+        return sure
+    return NO_DIFFERENCE if d.units < FEWEST_PAIRS else hint
 
-    @property
-    def is_confirmed(self) -> bool:
-        return self.can_confirm and self.p_holm is not None and self.p_holm < ALPHA
 
-    def _mark_of_the_same(self) -> str:
-        """Mark pairs that all differ by the same amount: there the test alone decides."""
-        if not self.is_confirmed or not self.difference.diff:
-            return NO_DIFFERENCE
-        return BETTER if self.difference.diff > 0 else WORSE
-
-    @property
-    def mde(self) -> float | None:
-        """The difference that would be found in 80 of 100 runs; None where none ever is."""
-        d = self.difference
-        if d.is_share:
-            share = (d.wins + d.losses) / d.n_pairs
-            return detectable_share(pairs=d.n_pairs, discordance=share, comparisons=self.comparisons)
-        return detectable(se=d.se, units=d.units, comparisons=self.comparisons) if d.se else None
+def with_power(d: ScoreDifference) -> ScoreDifference:
+    """Add the difference that would be found in 80 of 100 runs, which takes time; None where none ever is."""
+    if d.is_share:
+        share = (d.wins + d.losses) / d.n_pairs
+        mde = detectable_share(pairs=d.n_pairs, discordance=share, comparisons=d.comparisons)
+    else:
+        mde = detectable(se=d.se, units=d.units, comparisons=d.comparisons) if d.se else None
+    return change(d, mde=mde)
 
 
 def compare(
@@ -109,7 +91,7 @@ def compare(
     places: Sequence[int] | None = None,
     tolerance: Tolerance | None = None,
     comparisons: int = 1,
-) -> Comparison:
+) -> ScoreDifference:
     """Compare on the examples that both have a score for; `places` are those that take part at all.
 
     `comparisons` is the number that will be corrected together.
@@ -117,11 +99,10 @@ def compare(
     among = range(len(a)) if places is None else places
     before, after, units = _paired(a, b, clusters, among)
     difference = difference_of(before, after, units, seed=seed, may_flip=may_flip, comparisons=comparisons)
-    held = None
     if tolerance:
         pairs = [y - x for x, y in zip(before, after, strict=True)]
-        held = within_margin(difference, pairs, units, tolerance, seed=seed)
-    return Comparison(difference=difference, dropped=len(among) - len(before), held=held)
+        difference = change(difference, margin=within_margin(difference, pairs, units, tolerance, seed=seed))
+    return with_mark(difference, len(among) - len(before))
 
 
 def highest_difference(a: Values, b: Values, clusters: Clusters, *, seed: int, least: float) -> float:
@@ -158,24 +139,24 @@ SHARE_KEPT = 0.5  # of the train gain, which at least has to carry over for a âœ
 class Lost:
     """The gain over the baseline on train and on val, and what became of it in between."""
 
-    train: PairedDifference
-    val: PairedDifference
-    gap: GapEstimate | None
+    train: ScoreDifference
+    val: ScoreDifference
+    gap: ScoreGap | None
     p: float | None  # of the gap; where nothing varies, of the two tests
-    carried: CarryOver | None
+    carried: CarriedShare | None
 
     @property
     def can_be_told(self) -> bool:
         return self.gap is not None and can_decide(self.train.units) and can_decide(self.val.units)
 
 
-def gap_between(train: Mean, val: Mean) -> GapEstimate | None:
+def gap_between(train: Estimate, val: Estimate) -> ScoreGap | None:
     """Compute how much lower the mean is on val; the splits may differ in difficulty."""
     a, b = _estimate(train.mean, train.se, train.df), _estimate(val.mean, val.se, val.df)
     return None if a is None or b is None else gap_of(a, b)
 
 
-def lost_gain(train: PairedDifference, val: PairedDifference, comparisons: int = 1) -> Lost:
+def lost_gain(train: ScoreDifference, val: ScoreDifference, comparisons: int = 1) -> Lost:
     """Compute how much of the gain over the baseline is lost from train to val.
 
     `comparisons` is the number of candidates whose carried shares have to hold together.
@@ -188,15 +169,15 @@ def lost_gain(train: PairedDifference, val: PairedDifference, comparisons: int =
     return Lost(train=train, val=val, gap=gap, p=_p(gap, train), carried=carried)
 
 
-def estimate_of(d: PairedDifference) -> Estimate | None:
+def estimate_of(d: ScoreDifference) -> Spread | None:
     return _estimate(d.diff, d.se, d.df)
 
 
-def _estimate(value: float | None, se: float | None, df: float | None) -> Estimate | None:
+def _estimate(value: float | None, se: float | None, df: float | None) -> Spread | None:
     return None if value is None or se is None or df is None else (value, se, df)
 
 
-def _p(gap: GapEstimate, train: PairedDifference) -> float | None:
+def _p(gap: ScoreGap, train: ScoreDifference) -> float | None:
     """Give the p of a lost gain; where neither split varies, it is as sure as the gain on train."""
     if gap.p is not None:
         return gap.p
@@ -221,7 +202,7 @@ def _is_shown(lost: Lost, p_holm: float | None) -> bool:
     return gap.value > 0 and (gap.ci is None or gap.ci[0] > 0)
 
 
-def is_kept(carried: CarryOver | None, val: PairedDifference | None) -> bool:
+def is_kept(carried: CarriedShare | None, val: ScoreDifference | None) -> bool:
     """Return True if enough of the gain is shown to carry over."""
     if carried is None:
         return False
@@ -230,7 +211,7 @@ def is_kept(carried: CarryOver | None, val: PairedDifference | None) -> bool:
     return carried.ci[0] >= SHARE_KEPT
 
 
-def is_gain(d: PairedDifference) -> bool:
+def is_gain(d: ScoreDifference) -> bool:
     """Return True if one comparison alone shows a gain: by its interval, else by its test."""
     if d.diff is None or d.diff <= 0:
         return False
@@ -276,28 +257,30 @@ class AlsoTried:
 NO_OTHERS = AlsoTried()
 
 
-def corrected(family: Sequence[Comparison], also: AlsoTried = NO_OTHERS) -> list[Comparison]:
+def corrected(family: Sequence[ScoreDifference], also: AlsoTried = NO_OTHERS) -> list[ScoreDifference]:
     """Correct the p values of comparisons that were made together."""
-    known = [one.difference.p for one in family if one.difference.p is not None]
+    known = [d.p for d in family if d.p is not None]
     p_values, comparisons = iter(holm(known, also.others)), len(known) + also.others
     return [
-        replace(one, p_holm=next(p_values), comparisons=comparisons, can_confirm=also.can_confirm)
-        if one.difference.p is not None
-        else one
-        for one in family
+        with_mark(
+            change(d, p_holm=next(p_values), comparisons=comparisons), d.dropped, can_confirm=also.can_confirm
+        )
+        if d.p is not None
+        else d
+        for d in family
     ]
 
 
 def corrected_by(
-    found: Mapping[_Key, Comparison],
+    found: Mapping[_Key, ScoreDifference],
     family: Callable[[_Key], Hashable],
     also: Callable[[Sequence[_Key]], AlsoTried] = lambda _keys: NO_OTHERS,
-) -> dict[_Key, Comparison]:
+) -> dict[_Key, ScoreDifference]:
     """Correct all comparisons, each within its family, and for what was `also` tried besides it."""
     families: dict[Hashable, list[_Key]] = {}
     for key in found:
         families.setdefault(family(key), []).append(key)
-    done: dict[_Key, Comparison] = {}
+    done: dict[_Key, ScoreDifference] = {}
     for keys in families.values():
         done.update(zip(keys, corrected([found[key] for key in keys], also(keys)), strict=True))
     return {key: done[key] for key in found}
@@ -305,7 +288,7 @@ def corrected_by(
 
 SURELY, IF_ALIKE, NOT, UNBOUNDED = "surely", "if_both_count_as_zero", "no", "unbounded"
 
-Between = Callable[[Values, Values], Comparison]  # what compares scores, a before and b after
+Between = Callable[[Values, Values], ScoreDifference]  # what compares scores, a before and b after
 
 FEWEST_SKIPS = 0.01  # of the pairs, above which skips of one side alone count as failures
 
@@ -314,8 +297,8 @@ FEWEST_SKIPS = 0.01  # of the pairs, above which skips of one side alone count a
 class WithFailures:
     """The comparison once more, with failures as scores; None where scores have no ends."""
 
-    at_worst: Comparison | None  # its own failures as 0, the other's as 1
-    at_zero: Comparison | None  # all failures as 0
+    at_worst: ScoreDifference | None  # its own failures as 0, the other's as 1
+    at_zero: ScoreDifference | None  # all failures as 0
     skipped_for_one: int = 0  # examples, where they are too many to be ignored
     mark: str = BETTER  # of the comparison, where the other one is ahead: worse
 
@@ -375,7 +358,7 @@ def _joined(value: float, known: int, more: int, end: float) -> float:
 def with_failures(a: Outcomes, b: Outcomes, between: Between, *, is_unit: bool) -> WithFailures:
     """Compare b with a both ways."""
 
-    def against(end: float) -> Comparison | None:
+    def against(end: float) -> ScoreDifference | None:
         before, after = counted_as(end, a, b, is_unit=is_unit), counted_as(0.0, b, a, is_unit=is_unit)
         return None if before is None or after is None else between(before, after)
 
@@ -384,10 +367,10 @@ def with_failures(a: Outcomes, b: Outcomes, between: Between, *, is_unit: bool) 
 
 
 def held_against_leader(
-    a: Outcomes, b: Outcomes, plain: Comparison, between: Between, *, is_unit: bool
+    a: Outcomes, b: Outcomes, plain: ScoreDifference, between: Between, *, is_unit: bool
 ) -> WithFailures:
     """Compare b with a both ways, whichever of the two is ahead: its own failures are the ones as 0."""
-    if (plain.difference.diff or 0.0) > 0:
+    if (plain.diff or 0.0) > 0:
         return with_failures(a, b, between, is_unit=is_unit)
     turned = with_failures(b, a, lambda after, before: between(before, after), is_unit=is_unit)
     return replace(turned, mark=WORSE)
@@ -400,7 +383,7 @@ def may_be_favoured(a: Outcomes, b: Outcomes) -> bool:
 
 _HINTS = {BETTER: HINT_BETTER, WORSE: HINT_WORSE}
 
-Corrects = Callable[[Mapping[_Key, Comparison]], Mapping[_Key, Comparison]]
+Corrects = Callable[[Mapping[_Key, ScoreDifference]], Mapping[_Key, ScoreDifference]]
 
 
 @frozen
@@ -417,9 +400,9 @@ class Sides:
 class Held:
     """A comparison, and once more where skips of one side or rules may have made it."""
 
-    comparison: Comparison
+    comparison: ScoreDifference
     failing: WithFailures | None = None
-    over_all: Comparison | None = None
+    over_all: ScoreDifference | None = None
 
     @property
     def mark(self) -> str:
@@ -431,7 +414,7 @@ class Held:
         return _HINTS.get(mark, mark)
 
     @classmethod
-    def of(cls, comparison: Comparison, sides: Sides) -> "Held":
+    def of(cls, comparison: ScoreDifference, sides: Sides) -> "Held":
         a, b, between = sides.a, sides.b, sides.between
         return cls(
             comparison=comparison,
@@ -456,7 +439,7 @@ def corrected_held(found: Mapping[_Key, Held], correct: Corrects[_Key]) -> dict[
 
 
 def corrected_failing(
-    plain: Mapping[_Key, Comparison], failing: Mapping[_Key, WithFailures], correct: Corrects[_Key]
+    plain: Mapping[_Key, ScoreDifference], failing: Mapping[_Key, WithFailures], correct: Corrects[_Key]
 ) -> dict[_Key, WithFailures]:
     worst = corrected_beside(plain, {key: one.at_worst for key, one in failing.items()}, correct)
     zero = corrected_beside(plain, {key: one.at_zero for key, one in failing.items()}, correct)
@@ -464,8 +447,10 @@ def corrected_failing(
 
 
 def corrected_beside(
-    plain: Mapping[_Key, Comparison], other: Mapping[_Key, Comparison | None], correct: Corrects[_Key]
-) -> dict[_Key, Comparison]:
+    plain: Mapping[_Key, ScoreDifference],
+    other: Mapping[_Key, ScoreDifference | None],
+    correct: Corrects[_Key],
+) -> dict[_Key, ScoreDifference]:
     """Correct other comparisons of some keys together with the plain ones of all others."""
     known = {key: one for key, one in other.items() if one}
     done = correct({**plain, **known}) if known else {}

@@ -27,7 +27,7 @@ from optimize_eval.findings.board_shapes import (
     by_name,
     differences,
 )
-from optimize_eval.findings.comparison import Comparison, Held, corrected, corrected_held
+from optimize_eval.findings.comparison import Held, corrected, corrected_held, with_mark
 from optimize_eval.findings.comparison import Sides as ComparedSides
 from optimize_eval.findings.diff_shapes import (
     BOARDS_SCHEMA,
@@ -48,12 +48,11 @@ from optimize_eval.findings.diff_shapes import (
 from optimize_eval.findings.diff_verdict import judge_boards
 from optimize_eval.findings.measures import compare_by_task, difference_over
 from optimize_eval.findings.metric_rows import metrics_of
-from optimize_eval.findings.rows import held_difference, score_difference
+from optimize_eval.findings.rows import held_difference
 from optimize_eval.findings.scores import Outcomes, joined_outcomes
-from optimize_eval.findings.shapes import ScoreDifference
 from optimize_eval.findings.stored_boards import is_bench_folder
 from optimize_eval.findings.summary_shape import ScorerMetrics
-from optimize_eval.statistics.paired import Estimate, gap_of
+from optimize_eval.statistics.differences import ScoreDifference, Spread, gap_of
 from optimize_eval.store.opened_run import StoredRun, open_stored
 
 ExamplePair = tuple[BoardExample, BoardExample]  # before and after
@@ -264,7 +263,7 @@ def _together(tasks: Sequence[TaskPair]) -> ScoreDifference:
 def _corrected(found: Sequence[Held]) -> list[Held]:
     """Correct what is compared together."""
 
-    def correct(kind: Mapping[int, Comparison]) -> dict[int, Comparison]:
+    def correct(kind: Mapping[int, ScoreDifference]) -> dict[int, ScoreDifference]:
         return dict(zip(kind, corrected(list(kind.values())), strict=True))
 
     return list(corrected_held(dict(enumerate(found)), correct).values())
@@ -282,8 +281,8 @@ def _at_zero(tasks: Sequence[TaskPair]) -> ScoreDifference:
     """Compare on all examples with failures as 0."""
     difference = difference_over([[(_low(a), _low(b)) for a, b in task.applying] for task in tasks])
     examples = sum(len(task.examples) for task in tasks)
-    (one,) = corrected([Comparison(difference=difference, dropped=examples - difference.n_pairs)])
-    return score_difference(one)
+    (one,) = corrected([with_mark(difference, examples - difference.n_pairs)])
+    return one
 
 
 def _low(example: BoardExample) -> float:
@@ -328,7 +327,7 @@ def _apart(before: _Measured, after: _Measured) -> UnpairedDifference:
     return UnpairedDifference(diff=b - a, ci=gap.ci, p_holm=None, mark=mark)
 
 
-def _estimate(mean: float, spread: ModelScores | TaskScores) -> Estimate:
+def _estimate(mean: float, spread: ModelScores | TaskScores) -> Spread:
     return mean, spread.se or 0.0, spread.df or spread.n - 1
 
 

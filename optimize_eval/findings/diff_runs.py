@@ -27,13 +27,13 @@ from optimize_eval.findings.comparison import (
     NO_OTHERS,
     AlsoTried,
     CellFamily,
-    Comparison,
     Held,
     compare,
     corrected,
     corrected_held,
     lower_bounds,
     tolerance_of,
+    with_mark,
 )
 from optimize_eval.findings.comparison import Sides as ComparedSides
 from optimize_eval.findings.diff_boards import Names, metrics_between
@@ -52,7 +52,7 @@ from optimize_eval.findings.diff_shapes import (
 )
 from optimize_eval.findings.diff_verdict import judge_runs
 from optimize_eval.findings.metric_rows import counts_as
-from optimize_eval.findings.rows import failure_groups, held_difference, margin_of, score_difference
+from optimize_eval.findings.rows import failure_groups, held_difference
 from optimize_eval.findings.scores import CellReading, Scores, Values, joined
 from optimize_eval.findings.shapes import SideInfoEntry
 from optimize_eval.findings.side_info import reason_of_lowest
@@ -61,6 +61,7 @@ from optimize_eval.findings.summary import additions_left_out, without
 from optimize_eval.findings.summary_shape import FailureGroup, TriedCandidates, sentence_of
 from optimize_eval.findings.tried import Corrections, corrections_in, is_steered
 from optimize_eval.findings.wording import count
+from optimize_eval.statistics.differences import ScoreDifference
 from optimize_eval.store.beside import OnlyIn, Paired, PairedCells, PairedSplit, pair_runs
 from optimize_eval.store.command_units import Reader
 from optimize_eval.store.layout import SINGLE, Cell, Layout
@@ -121,7 +122,7 @@ class ComparedCells:
 
     cells: PairedCells
     held: Held
-    low: Comparison | None
+    low: ScoreDifference | None
     means: Sides[float | None]
     counts: NotCompared
     failed_calls: Sides[int]
@@ -145,7 +146,7 @@ def compare_cells(
         comparisons=comparisons,
     )
 
-    def against(before: Values, after: Values) -> Comparison:
+    def against(before: Values, after: Values) -> ScoreDifference:
         return _settled(between(before, after, tolerance=tolerance))
 
     comparison, lows = against(*means), _lows(scores, *ranges)
@@ -181,16 +182,15 @@ def _at(values: MutableSequence[_Number], places: Sequence[int]) -> MutableSeque
     return values if len(values) == len(places) and isinstance(places, range) else [values[p] for p in places]
 
 
-def _settled(comparison: Comparison) -> Comparison:
+def _settled(comparison: ScoreDifference) -> ScoreDifference:
     """Give pairs that all tie the p that every test has for them, which is 1.
 
     Fewer than two examples, or clusters, have no spread, so the statistics leave p open for them; but
     flipping the signs of nothing but zeros changes nothing, however few they are.
     """
-    difference = comparison.difference
-    if difference.p is not None or not difference.n_pairs or difference.ties < difference.n_pairs:
+    if comparison.p is not None or not comparison.n_pairs or comparison.ties < comparison.n_pairs:
         return comparison
-    return replace(comparison, difference=replace(difference, p=1.0, test="flip_exact"))
+    return with_mark(replace(comparison, p=1.0, test="flip_exact"), comparison.dropped)
 
 
 def _lows(scores: tuple[Scores, Scores], *ranges: ScoreRange) -> tuple[Values, Values] | None:
@@ -492,7 +492,7 @@ class CorrectedCells:
     """The comparisons of one pair of cells, with corrected p values."""
 
     held: Held
-    low: Comparison | None
+    low: ScoreDifference | None
 
 
 def compare_runs(a: StoredRun, b: StoredRun, *, force: bool) -> RunDiff:
@@ -584,7 +584,7 @@ def _rows_of(cells: Sequence[ComparedCells], also: AlsoTried) -> Iterator[RowDif
 def _compared(cells: Sequence[ComparedCells], also: AlsoTried) -> list[CorrectedCells]:
     """Correct each kind of comparison by itself."""
 
-    def correct(found: Mapping[int, Comparison]) -> dict[int, Comparison]:
+    def correct(found: Mapping[int, ScoreDifference]) -> dict[int, ScoreDifference]:
         return dict(zip(found, corrected(list(found.values()), also), strict=True))
 
     held = corrected_held(dict(enumerate(cell.held for cell in cells)), correct)
@@ -613,11 +613,11 @@ def _row(both: ComparedCells, found: CorrectedCells) -> RowDiff:
         task_model=cell.task_model,
         split=cell.split,
         difference=held_difference(found.held),
-        margin=margin_of(found.held.comparison),
+        margin=found.held.comparison.margin,
         means=both.means,
-        improved=both.held.comparison.difference.wins,
-        regressed=both.held.comparison.difference.losses,
-        unchanged=both.held.comparison.difference.ties,
+        improved=both.held.comparison.wins,
+        regressed=both.held.comparison.losses,
+        unchanged=both.held.comparison.ties,
         fixed=counts.fixed,
         newly_failing=counts.newly_failing,
         failing_in_both=counts.failing_in_both,
@@ -627,8 +627,6 @@ def _row(both: ComparedCells, found: CorrectedCells) -> RowDiff:
         newly_failing_in_part=counts.newly_failing_in_part,
         failed_calls=both.failed_calls,
         worst=both.worst,
-        at_lower_bound=None
-        if low is None
-        else LowerDifference(difference=score_difference(low), margin=margin_of(low)),
+        at_lower_bound=None if low is None else LowerDifference(difference=low, margin=low.margin),
         is_regression=False,
     )

@@ -5,12 +5,13 @@ from dataclasses import field, replace
 from enum import StrEnum
 from typing import Annotated, Any, Generic, TypeVar
 
+from optimize_eval.base import documents
+from optimize_eval.base.documents import FLAT, IF_ANY
 from optimize_eval.base.frozen import frozen
-from optimize_eval.findings import comparison, documents
-from optimize_eval.findings.documents import FLAT, IF_ANY
+from optimize_eval.findings import comparison
 from optimize_eval.findings.rows import lead_holds
-from optimize_eval.findings.shapes import Margin, ScoreDifference
 from optimize_eval.findings.summary_shape import Conclusion
+from optimize_eval.statistics.differences import Margin, ScoreDifference
 from optimize_eval.statistics.estimates import Interval
 from optimize_eval.statistics.power import ALPHA
 from optimize_eval.store.beside import OnlyIn

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from optimize_eval.findings import comparison
 from optimize_eval.findings.diff_shapes import ModelDiff, RowDiff, Standing, UnpairedDifference
 from optimize_eval.findings.rows import AMONG_BOTH, MARKS, lead_holds, no_difference_in, too_few, why_no_lead
-from optimize_eval.findings.shapes import ScoreDifference
 from optimize_eval.findings.summary_shape import Conclusion, Point
 from optimize_eval.findings.wording import (
     count,
@@ -16,6 +15,7 @@ from optimize_eval.findings.wording import (
     p_value,
     signed,
 )
+from optimize_eval.statistics.differences import ScoreDifference
 from optimize_eval.store.layout import SINGLE
 
 _MOST_POINTS = 8

@@ -9,9 +9,10 @@ from optimize_eval.findings.comparison import CellFamily
 from optimize_eval.findings.measures import doubts
 from optimize_eval.findings.rows import about_rules, is_primary
 from optimize_eval.findings.scores import FEWEST_COPIES, Scores
-from optimize_eval.findings.shapes import MeasuredCell, Row, ScoreDifference, SideInfoEntry, SplitScores
+from optimize_eval.findings.shapes import MeasuredCell, Row, SideInfoEntry, SplitScores
 from optimize_eval.findings.summary_shape import RECORDED, Point, Summary
 from optimize_eval.findings.wording import count, evaluator_label, number, percent
+from optimize_eval.statistics.differences import ScoreDifference
 from optimize_eval.statistics.estimates import Components, components_of, pooled_sd
 from optimize_eval.statistics.power import examples_needed, examples_needed_for_shares
 from optimize_eval.store.layout import SINGLE, Layout

@@ -280,7 +280,8 @@ class MarginForecast:
 
 def margin_forecasts(layout: Layout, like: Like | None = None) -> list[MarginForecast]:
     """Tell it of each evaluator with a margin; of one whose scores have no range only if `like` is of it."""
-    from optimize_eval.statistics.bounds import BETTING, STUDENT, TANGO, units_planned  # noqa: PLC0415  as like_of
+    from optimize_eval.statistics.bounds import BETTING, TANGO, units_planned  # noqa: PLC0415  as like_of
+    from optimize_eval.statistics.differences import STUDENT  # noqa: PLC0415  as like_of
 
     split = with_copies_joined(layout.split(layout.deciding))
     units = len(set(split.clusters)) if split.clusters else len(split.lines)

@@ -21,14 +21,12 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import ScoreRange
-from optimize_eval.findings.comparison import Comparison
-from optimize_eval.findings.rows import estimate
+from optimize_eval.findings.comparison import with_mark
 from optimize_eval.findings.scores import Values
 from optimize_eval.findings.shapes import (
     BleuEntry,
     CalibrationEntry,
     CorpusBleu,
-    Estimate,
     MeasuredCell,
     PassesEntry,
     PassRates,
@@ -38,8 +36,14 @@ from optimize_eval.findings.shapes import (
 )
 from optimize_eval.findings.summary_shape import Summary
 from optimize_eval.findings.wording import percent
-from optimize_eval.statistics.estimates import Clusters, Interval, Mean, around, mean_of, wilson_effective
-from optimize_eval.statistics.paired import PairedDifference, Stratified, difference_of, estimate_stratified
+from optimize_eval.statistics.differences import (
+    ScoreDifference,
+    Stratified,
+    difference_of,
+    estimate_stratified,
+    share_at_most,
+)
+from optimize_eval.statistics.estimates import Clusters, Estimate, Interval, around, mean_of, wilson_effective
 from optimize_eval.statistics.rates import (
     LENGTH,
     Answer,
@@ -63,7 +67,7 @@ FEWEST_TASKS = 10  # from which on other tasks are spoken of
 ScorePair = tuple[float, float]
 
 
-def mean_over(tasks: Sequence[Sequence[float]]) -> Mean:
+def mean_over(tasks: Sequence[Sequence[float]]) -> Estimate:
     """Estimate the mean of these tasks' means, of scores from 0 to 1; empty tasks do not count."""
     there = [scores for scores in tasks if scores]
     n = sum(map(len, there))
@@ -71,10 +75,10 @@ def mean_over(tasks: Sequence[Sequence[float]]) -> Mean:
     if estimate is None:
         return replace(mean_of(_centres(there)), se=None, ci=None, method=None, n=n, df=None)
     ci = wilson_effective(estimate.mean, estimate.se, units=round(estimate.worth), df=estimate.df)
-    return Mean(mean=estimate.mean, se=estimate.se, ci=ci, method="wilson_effective", n=n, df=estimate.df)
+    return Estimate(mean=estimate.mean, se=estimate.se, ci=ci, method="wilson_effective", n=n, df=estimate.df)
 
 
-def on_tasks_like_these(tasks: Sequence[Sequence[float]]) -> Mean | None:
+def on_tasks_like_these(tasks: Sequence[Sequence[float]]) -> Estimate | None:
     """Estimate the same for all tasks that these could have been drawn from."""
     there = [scores for scores in tasks if scores]
     return mean_of(_centres(there), is_unit=True) if len(there) >= FEWEST_TASKS else None
@@ -88,7 +92,7 @@ def compare_by_task(
     seed: int = 0,
     may_flip: bool = True,
     comparisons: int = 1,
-) -> Comparison:
+) -> ScoreDifference:
     """Compare on the examples that both have a score for, which are those of tasks of these sizes in turn."""
     both = list(zip(a, b, strict=True))
     starts = accumulate(sizes, initial=0)
@@ -97,12 +101,12 @@ def compare_by_task(
         for start, size in zip(starts, sizes, strict=False)
     ]
     difference = difference_over(pairs, seed=seed, may_flip=may_flip, comparisons=comparisons)
-    return Comparison(difference=difference, dropped=len(both) - difference.n_pairs)
+    return with_mark(difference, len(both) - difference.n_pairs)
 
 
 def difference_over(
     tasks: Sequence[Sequence[ScorePair]], *, seed: int = 0, may_flip: bool = True, comparisons: int = 1
-) -> PairedDifference:
+) -> ScoreDifference:
     """Compare pairs by task: the mean over tasks of second minus first, its interval, one p value.
 
     `comparisons` is the number that will be corrected together.
@@ -123,14 +127,15 @@ def difference_over(
         wins=plain.wins,
         ties=plain.ties,
         losses=plain.losses,
+        at_most=share_at_most(whole.units, plain.n_pairs, plain.ties),
     )
 
 
 def _among_fixed_tasks(
     tasks: Sequence[Sequence[ScorePair]],
     estimate: Stratified,
-    compared: Callable[[Sequence[ScorePair]], PairedDifference],
-) -> PairedDifference:
+    compared: Callable[[Sequence[ScorePair]], ScoreDifference],
+) -> ScoreDifference:
     """Flip pairs, each with the weight that it has in its task."""
     if len({len(pairs) for pairs in tasks}) == 1:
         flipped = compared([pair for pairs in tasks for pair in pairs])
@@ -149,7 +154,7 @@ def _possible(ci: Interval | None, pairs: Sequence[ScorePair]) -> Interval | Non
 
 def _compared(
     pairs: Sequence[ScorePair], *, seed: int = 0, may_flip: bool = False, comparisons: int = 1
-) -> PairedDifference:
+) -> ScoreDifference:
     first, second = [a for a, _ in pairs], [b for _, b in pairs]
     return difference_of(first, second, seed=seed, may_flip=may_flip, comparisons=comparisons)
 
@@ -509,14 +514,14 @@ def _most(examples: Sequence[Repeats]) -> int:
 def _passes(k: int, examples: Sequence[Repeats], clusters: Clusters, way: Passes) -> Estimate:
     places = with_enough(k, examples)
     theirs = clusters and [clusters[place] for place in places]
-    return estimate(mean_of([way(k, examples[place]) for place in places], theirs, is_unit=True))
+    return mean_of([way(k, examples[place]) for place in places], theirs, is_unit=True)
 
 
 def _over(k: int, tasks: Sequence[Sequence[Repeats]], way: Passes) -> Estimate:
     values = [[way(k, examples[place]) for place in with_enough(k, examples)] for examples in tasks]
     found = mean_over(values)
     elsewhere = on_tasks_like_these(values) if found.ci is None else None
-    return replace(estimate(elsewhere or found), n=found.n, tasks=len(values))
+    return replace(elsewhere or found, n=found.n, tasks=len(values))
 
 
 def _is_counts(value: Any) -> TypeGuard[Counts]:

@@ -2,40 +2,32 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import replace
+from typing import Any
 
+from optimize_eval.base.frozen import extend
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings import comparison
 from optimize_eval.findings.comparison import (
-    FEWEST_PAIRS,
     IF_ALIKE,
     NOT,
     SURELY,
     UNBOUNDED,
-    Comparison,
     Held,
     Lost,
     WithFailures,
 )
 from optimize_eval.findings.scores import Scores, Values, known
-from optimize_eval.findings.shapes import (
-    CarriedShare,
-    DespiteFailures,
-    DifferenceInShort,
-    Estimate,
-    Margin,
-    MeasuredCell,
-    OverAllRows,
-    Overfit,
-    Row,
-    ScoreDifference,
-    ScoreGap,
-    SplitScores,
-)
+from optimize_eval.findings.shapes import MeasuredCell, Overfit, Row, SplitScores
 from optimize_eval.findings.summary_shape import FailureGroup, SkipGroup
 from optimize_eval.findings.wording import count, evaluator_label, interval, signed
-from optimize_eval.statistics.estimates import Mean, spread_of
-from optimize_eval.statistics.paired import CarryOver, GapEstimate
+from optimize_eval.statistics.differences import (
+    DespiteFailures,
+    DifferenceInShort,
+    OverAllRows,
+    ScoreDifference,
+)
+from optimize_eval.statistics.estimates import Estimate, spread_of
 from optimize_eval.statistics.power import ALPHA, fewest_units
 from optimize_eval.store.layout import SINGLE, Cell, Layout
 
@@ -174,17 +166,10 @@ def measured_in(cell: Cell) -> MeasuredCell:
     )
 
 
-def estimate(mean: Mean) -> Estimate:
-    return Estimate(mean=mean.mean, se=mean.se, ci=mean.ci, method=mean.method, n=mean.n)
-
-
-def split_scores(scores: Scores, mean: Mean, layout: Layout) -> SplitScores:
-    return SplitScores(
-        mean=mean.mean,
-        se=mean.se,
-        ci=mean.ci,
-        method=mean.method,
-        n=mean.n,
+def split_scores(scores: Scores, mean: Estimate, layout: Layout) -> SplitScores:
+    return extend(
+        SplitScores,
+        mean,
         repeats=layout.repeats,
         scored=scores.scored,
         failed=scores.failed,
@@ -197,68 +182,20 @@ def split_scores(scores: Scores, mean: Mean, layout: Layout) -> SplitScores:
     )
 
 
-def score_difference(
-    one: Comparison,
-    *,
-    with_power: bool = False,
-    failing: WithFailures | None = None,
-    over_all: Comparison | None = None,
-    margin: Margin | None = None,
-) -> ScoreDifference:
-    """Shape a difference; its power takes time, so only where it is read."""
-    difference = one.difference
-    return ScoreDifference(
-        diff=difference.diff,
-        se=difference.se,
-        ci=difference.ci,
-        p=difference.p,
-        p_holm=one.p_holm,
-        test=difference.test,
-        n_pairs=difference.n_pairs,
-        units=difference.units,
-        comparisons=one.comparisons,
-        dropped=one.dropped,
-        wins=difference.wins,
-        ties=difference.ties,
-        losses=difference.losses,
-        at_most=difference.at_most,
-        skew=difference.skew,
-        mde=one.mde if with_power else None,
-        mark=one.mark,
-        over_all_rows=OverAllRows(**asdict(_in_short(over_all)), mark=over_all.mark) if over_all else None,
-        skipped_for_one=failing.skipped_for_one if failing else 0,
-        with_failures=_despite_failures(failing) if failing else None,
-        margin=margin,
-    )
-
-
 def held_difference(held: Held) -> ScoreDifference:
     """Shape a difference, and what skips of one side and rules make of it."""
-    return score_difference(held.comparison, failing=held.failing, over_all=held.over_all)
+    return beside(held.comparison, held.failing, held.over_all)
 
 
-def margin_of(one: Comparison) -> Margin | None:
-    """Shape what a margin says of a difference."""
-    found = one.held
-    if found is None:
-        return None
-    return Margin(
-        margin=found.margin,
-        ci90=(found.low, found.high),
-        method=found.method,
-        no_worse=found.is_no_worse,
-        equivalent=found.is_equivalent,
-    )
-
-
-def score_gap(found: GapEstimate, fewest: int) -> ScoreGap:
-    """Shape a gap of means; `fewest` is the smaller of the two numbers of examples."""
-    return ScoreGap(
-        value=found.value,
-        se=found.se,
-        ci=found.ci,
-        df=_finite(found.df),
-        flag=fewest >= FEWEST_PAIRS and found.excludes_zero,
+def beside(
+    d: ScoreDifference, failing: WithFailures | None, over_all: ScoreDifference | None
+) -> ScoreDifference:
+    """Put what failures, skips of one side and rules make of a difference beside it."""
+    return replace(
+        d,
+        over_all_rows=OverAllRows(**_in_short(over_all), mark=over_all.mark) if over_all else None,
+        skipped_for_one=failing.skipped_for_one if failing else 0,
+        with_failures=_despite_failures(failing) if failing else None,
     )
 
 
@@ -266,21 +203,15 @@ def overfit(lost: Lost, p_holm: float | None, state: str | None) -> Overfit | No
     """Shape a lost gain."""
     if lost.gap is None:
         return None
-    return Overfit(
-        value=lost.gap.value,
-        se=lost.gap.se,
-        ci=lost.gap.ci,
-        df=_finite(lost.gap.df),
+    return extend(
+        Overfit,
+        lost.gap,
         flag=p_holm is not None and p_holm < ALPHA and lost.can_be_told and lost.gap.value > 0,
         p=lost.p,
         p_holm=p_holm,
         state=state,
-        carry_over=carried_share(lost.carried),
+        carry_over=lost.carried,
     )
-
-
-def carried_share(carried: CarryOver | None) -> CarriedShare | None:
-    return CarriedShare(share=carried.share, ci=carried.ci) if carried else None
 
 
 def failure_groups(candidate: str, scores: Scores) -> list[FailureGroup]:
@@ -330,17 +261,18 @@ def _despite_failures(found: WithFailures) -> DespiteFailures:
     """Shape what becomes of a difference when failures count as scores."""
     return DespiteFailures(
         despite_failures=found.ahead,
-        at_worst=_in_short(found.at_worst) if found.at_worst else None,
-        at_zero=_in_short(found.at_zero) if found.at_zero else None,
+        at_worst=DifferenceInShort(**_in_short(found.at_worst)) if found.at_worst else None,
+        at_zero=DifferenceInShort(**_in_short(found.at_zero)) if found.at_zero else None,
     )
 
 
-def _in_short(one: Comparison) -> DifferenceInShort:
-    difference = one.difference
-    return DifferenceInShort(diff=difference.diff, ci=difference.ci, p=difference.p, p_holm=one.p_holm)
+def _in_short(d: ScoreDifference) -> dict[str, Any]:
+    return {"diff": d.diff, "ci": d.ci, "p": d.p, "p_holm": d.p_holm}
 
 
-def _bounds(scores: Scores, mean: Mean, score_range: ScoreRange) -> tuple[float | None, float | None] | None:
+def _bounds(
+    scores: Scores, mean: Estimate, score_range: ScoreRange
+) -> tuple[float | None, float | None] | None:
     """Give the means that the failures could have made of it, at worst and at best."""
     if score_range is not ScoreRange.UNIT:
         return None
@@ -352,7 +284,3 @@ def _bounds(scores: Scores, mean: Mean, score_range: ScoreRange) -> tuple[float 
 def _plain_mean(values: Values) -> float | None:
     at = known(values)
     return math.fsum(values[place] for place in at) / len(at) if at else None
-
-
-def _finite(df: float) -> float | None:
-    return df if math.isfinite(df) else None

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 
+from optimize_eval.base.documents import IF_ANY
 from optimize_eval.base.frozen import frozen
-from optimize_eval.findings.documents import IF_ANY
 from optimize_eval.findings.wording import count
 
 _SMALL = 0.995  # dollars below which cents are too coarse

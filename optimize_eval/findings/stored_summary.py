@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from optimize_eval.base import files
+from optimize_eval.base.documents import from_dict
 from optimize_eval.base.frozen import Remembers, frozen
 from optimize_eval.findings.cells import Keep, ReadCell, ReadCells
-from optimize_eval.findings.documents import from_dict
 from optimize_eval.findings.measures import judges_of
 from optimize_eval.findings.metric_rows import TaskReading, counts_as, has_tasks, metrics_of, records_of
 from optimize_eval.findings.spending import SpendingTotals

@@ -13,30 +13,25 @@ from types import MappingProxyType
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings.against import Against, model_pairs
 from optimize_eval.findings.cells import Counted, Keep, ReadCells, RecordsByCell, counted_in, leakage_of
-from optimize_eval.findings.comparison import MOST_PAIRS, CellFamily, Held, gap_between
+from optimize_eval.findings.comparison import (
+    FEWEST_PAIRS,
+    MOST_PAIRS,
+    CellFamily,
+    Held,
+    gap_between,
+    with_power,
+)
 from optimize_eval.findings.doubts import points_about_repeats, points_about_skips
 from optimize_eval.findings.rows import (
-    estimate,
+    beside,
     failure_groups,
     held_difference,
-    margin_of,
     overfit,
-    score_difference,
-    score_gap,
     skip_groups,
     split_scores,
 )
 from optimize_eval.findings.scores import Scores, copies_in, known, worst_places
-from optimize_eval.findings.shapes import (
-    CandidatePair,
-    Estimate,
-    GroupScores,
-    LowScore,
-    Overfit,
-    Row,
-    ScoreDifference,
-    ScoreGap,
-)
+from optimize_eval.findings.shapes import CandidatePair, GroupScores, LowScore, Overfit, Row
 from optimize_eval.findings.side_info import reason_of_lowest
 from optimize_eval.findings.summary_shape import (
     NO_VERDICT,
@@ -53,7 +48,8 @@ from optimize_eval.findings.summary_shape import (
 from optimize_eval.findings.tried import NOTHING, Corrections, points_about_tried
 from optimize_eval.findings.verdict import judge
 from optimize_eval.findings.winner import claims_of
-from optimize_eval.statistics.estimates import Mean, mean_of
+from optimize_eval.statistics.differences import ScoreDifference, ScoreGap
+from optimize_eval.statistics.estimates import Estimate, mean_of
 from optimize_eval.store.layout import Cell, Layout
 from optimize_eval.store.ledger import OWED, SCORED
 from optimize_eval.store.opened_run import StoredRun
@@ -268,15 +264,11 @@ class _Summing:
     def _difference(self, family: CellFamily, candidate: str) -> ScoreDifference:
         """Shape a comparison with the baseline: its power, its failures, its margin."""
         one = self._against.baseline[family, candidate]
-        return score_difference(
-            one,
-            with_power=family.split == self._layout.deciding,
-            failing=self._against.failing.get((family, candidate)),
-            over_all=self._against.over_all_rows.get((family, candidate)),
-            margin=margin_of(one),
-        )
+        failing, over_all = self._against.failing, self._against.over_all_rows
+        d = beside(one, failing.get((family, candidate)), over_all.get((family, candidate)))
+        return with_power(d) if family.split == self._layout.deciding else d
 
-    def _mean(self, scores: Scores, places: Sequence[int] | None = None) -> Mean:
+    def _mean(self, scores: Scores, places: Sequence[int] | None = None) -> Estimate:
         at = known(scores.means, places)
         clusters = self._splits[scores.cell.split].clusters
         return mean_of(
@@ -298,10 +290,10 @@ class _Summing:
             for path, label, places in self._against.group_places(name):
                 group = f"{path}={label}"
                 mean = self._mean(self._scores[family, candidate], places)
-                means[group][name] = estimate(mean)
+                means[group][name] = mean
                 if candidate != self._layout.baseline:
                     compared = self._against.groups[family, candidate, path, label]
-                    against[group][name] = score_difference(compared)
+                    against[group][name] = compared
         return {
             group: GroupScores(splits=splits, vs_baseline=against[group]) for group, splits in means.items()
         }
@@ -334,12 +326,12 @@ def _pair_difference(held: Held) -> ScoreDifference:
     return replace(held_difference(held), mark=held.mark)
 
 
-def _gap(means: Mapping[str, Mean]) -> ScoreGap | None:
+def _gap(means: Mapping[str, Estimate]) -> ScoreGap | None:
     if not {"train", "val"} <= means.keys():
         return None
     train, val = means["train"], means["val"]
     gap = gap_between(train, val)
-    return score_gap(gap, min(train.n, val.n)) if gap else None
+    return replace(gap, flag=min(train.n, val.n) >= FEWEST_PAIRS and gap.excludes_zero) if gap else None
 
 
 def _or_none(value: float) -> float | None:

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Annotated, Any
 
+from optimize_eval.base import documents
+from optimize_eval.base.documents import FLAT, IF_ANY, Key, from_dict
 from optimize_eval.base.frozen import frozen
-from optimize_eval.findings import documents
-from optimize_eval.findings.documents import FLAT, IF_ANY, Key, from_dict, value_at
 from optimize_eval.findings.shapes import (
     BleuEntry,
     CalibrationEntry,
@@ -238,8 +238,6 @@ class WonBy:
     p: float | None
     from_: Annotated[str, Key("from")]
 
-    __getitem__ = value_at
-
 
 @frozen
 class Verdict:
@@ -278,8 +276,6 @@ class WinnersSelection:
     se: float | None
     ci: Interval | None
 
-    __getitem__ = value_at
-
 
 @frozen
 class LostInShort:
@@ -297,8 +293,6 @@ class WinnersCarryOver:
     ci: Interval | None
     lost: LostInShort
     kept: bool
-
-    __getitem__ = value_at
 
 
 @frozen

@@ -29,7 +29,7 @@ from optimize_eval.findings.rows import (
     where_scored,
     why_no_winner,
 )
-from optimize_eval.findings.shapes import Overfit, Row, ScoreDifference
+from optimize_eval.findings.shapes import Overfit, Row
 from optimize_eval.findings.summary_shape import (
     LEAKED,
     Point,
@@ -52,6 +52,7 @@ from optimize_eval.findings.wording import (
     percent,
     signed,
 )
+from optimize_eval.statistics.differences import ScoreDifference
 from optimize_eval.statistics.estimates import Interval, around_the_best
 from optimize_eval.statistics.power import ALPHA, can_decide
 from optimize_eval.store.layout import SINGLE, Layout

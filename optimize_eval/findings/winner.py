@@ -15,10 +15,10 @@ from optimize_eval.findings.against import Against
 from optimize_eval.findings.comparison import CellFamily, are_held_against, counted_as
 from optimize_eval.findings.rows import is_primary, marked, survives_failures
 from optimize_eval.findings.scores import Scores, Values
-from optimize_eval.findings.shapes import Row, ScoreDifference
+from optimize_eval.findings.shapes import Row
 from optimize_eval.findings.summary_shape import LostInShort, WinnersCarryOver, WinnersSelection
+from optimize_eval.statistics.differences import CarriedShare, ScoreDifference, ScoreGap, carry_over, gap_of
 from optimize_eval.statistics.estimates import Clusters, around_the_best
-from optimize_eval.statistics.paired import CarryOver, GapEstimate, PairedDifference, carry_over, gap_of
 from optimize_eval.store.layout import SINGLE, Layout
 
 
@@ -36,29 +36,29 @@ class Half:
         return are_held_against(self.baseline, self.winner)
 
     @property
-    def gain(self) -> PairedDifference | None:
+    def gain(self) -> ScoreDifference | None:
         return self._between(self.baseline.means, self.winner.means)
 
     @property
-    def least_gain(self) -> PairedDifference | None:
+    def least_gain(self) -> ScoreDifference | None:
         """Count the winner's failures, and what was skipped for it alone, as 0 and the baseline's as 1."""
         return self._at_ends(1.0, 0.0)
 
     @property
-    def most_gain(self) -> PairedDifference | None:
+    def most_gain(self) -> ScoreDifference | None:
         return self._at_ends(0.0, 1.0)
 
-    def _at_ends(self, baseline: float, winner: float) -> PairedDifference | None:
+    def _at_ends(self, baseline: float, winner: float) -> ScoreDifference | None:
         return self._between(
             counted_as(baseline, self.baseline, self.winner, is_unit=self.is_unit),
             counted_as(winner, self.winner, self.baseline, is_unit=self.is_unit),
         )
 
-    def _between(self, before: Values | None, after: Values | None) -> PairedDifference | None:
+    def _between(self, before: Values | None, after: Values | None) -> ScoreDifference | None:
         """Estimate a mean gain; its p is not drawn."""
         if before is None or after is None:
             return None
-        return comparison.compare(before, after, self.clusters, seed=0, may_flip=False).difference
+        return comparison.compare(before, after, self.clusters, seed=0, may_flip=False)
 
 
 def winner_of(rows: Sequence[Row], split: str, tried: int) -> Row | None:
@@ -98,8 +98,8 @@ def selection_of(row: Row, split: str, k: int, tried: int) -> WinnersSelection:
 class Kept:
     """How much of a winner's train gain is there on val; the intervals hold for all that were tried."""
 
-    lost: GapEstimate
-    carried: CarryOver | None
+    lost: ScoreGap
+    carried: CarriedShare | None
     is_kept: bool
 
     def carry_over(self) -> WinnersCarryOver:
@@ -121,7 +121,7 @@ def kept_of(train: Half, val: Half, *, tried: int) -> Kept | None:
     return Kept(lost=kept.lost, carried=kept.carried, is_kept=is_kept)
 
 
-def _kept(train: PairedDifference | None, val: PairedDifference | None, tried: int) -> Kept | None:
+def _kept(train: ScoreDifference | None, val: ScoreDifference | None, tried: int) -> Kept | None:
     if train is None or val is None or not comparison.is_gain(train):
         return None
     before, here = comparison.estimate_of(train), comparison.estimate_of(val)

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from optimize_eval.base import files, strict_json
-from optimize_eval.findings.documents import from_dict, to_dict
+from optimize_eval.base.documents import from_dict, to_dict
 from optimize_eval.findings.summary_shape import Point, Summary, Verdict
 from optimize_eval.findings.wording import RUNNING, ahead_so_far, how_far
 from optimize_eval.store.folder import SEARCH

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from optimize_eval.base import endings
+from optimize_eval.base.documents import from_dict
 from optimize_eval.base.endings import State
 from optimize_eval.base.errors import FailureKind
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.outcome import Failed, Progress
 from optimize_eval.evaluators import reproduce
 from optimize_eval.evaluators.command_kind import name_of_command
-from optimize_eval.findings.documents import from_dict
 from optimize_eval.findings.spending import SpendingTotal, total_in_words
 from optimize_eval.findings.wording import evaluator_label
 from optimize_eval.programs.exchange import argv_of

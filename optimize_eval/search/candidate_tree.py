@@ -5,8 +5,8 @@ from dataclasses import field
 from math import fsum
 from typing import Any
 
+from optimize_eval.base.documents import from_dict, to_dict
 from optimize_eval.base.frozen import frozen
-from optimize_eval.findings.documents import from_dict, to_dict
 from optimize_eval.search.components import ONLY, Texts, components_as_text, shown
 from optimize_eval.search.ending import Why
 from optimize_eval.store.listing import Found, StoredSearch

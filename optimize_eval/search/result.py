@@ -20,8 +20,8 @@ from math import fsum
 from pathlib import Path
 from typing import Any
 
+from optimize_eval.base.documents import to_dict
 from optimize_eval.base.frozen import frozen
-from optimize_eval.findings.documents import to_dict
 from optimize_eval.findings.summary_shape import Point, Summary, Verdict
 from optimize_eval.findings.wording import ahead_so_far, count
 from optimize_eval.reports.searched import SCHEMA, unified_diff

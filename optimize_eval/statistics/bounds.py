@@ -15,10 +15,10 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Protocol
 
 from optimize_eval.base.frozen import frozen
 from optimize_eval.statistics import estimates
+from optimize_eval.statistics.differences import STUDENT, Margin, ScoreDifference
 from optimize_eval.statistics.estimates import Clusters, Interval, unit_sums
 
 ORDERS = 32
@@ -120,30 +120,11 @@ def _root(excess: Callable[[float], float]) -> float:
 
 
 ONE_SIDED = 0.95
-BETTING, TANGO, STUDENT = "betting", "tango", "t"
+BETTING, TANGO = "betting", "tango"
 MOST_UNITS = 1_000_000  # up to which it is told how many it would take
 
 _STEPS = 60  # of bisection: all digits of a float
 _POWER = 0.8  # of planned runs
-
-
-class Difference(Protocol):
-    """A mean of paired differences, and how its units vary."""
-
-    @property
-    def diff(self) -> float | None: ...
-    @property
-    def se(self) -> float | None: ...
-    @property
-    def test(self) -> str | None: ...
-    @property
-    def n_pairs(self) -> int: ...
-    @property
-    def units(self) -> int: ...
-    @property
-    def wins(self) -> int: ...
-    @property
-    def losses(self) -> int: ...
 
 
 @frozen
@@ -154,38 +135,32 @@ class Tolerance:
     is_unit: bool
 
 
-@frozen
-class WithinMargin:
-    """What can be said of a difference and a margin: the ends of the 90 % interval decide."""
-
-    margin: float
-    low: float
-    high: float
-    method: str
-
-    @property
-    def is_no_worse(self) -> bool:
-        return self.low >= -self.margin
-
-    @property
-    def is_equivalent(self) -> bool:
-        return self.is_no_worse and self.high <= self.margin
-
-
 def within_margin(
-    difference: Difference, pairs: Sequence[float], clusters: Clusters, tolerance: Tolerance, *, seed: int
-) -> WithinMargin | None:
+    difference: ScoreDifference,
+    pairs: Sequence[float],
+    clusters: Clusters,
+    tolerance: Tolerance,
+    *,
+    seed: int,
+) -> Margin | None:
     """Hold a difference, and the pairs that it is the mean of, against a margin; None for a single unit."""
     if difference.diff is None or difference.se is None:
         return None
-    if difference.test == "mcnemar":
+    if difference.is_share:
         method, ends = TANGO, tango(difference.wins, difference.losses, difference.n_pairs)
     elif tolerance.is_unit:
         method, ends = BETTING, bet(pairs, clusters, seed=seed)
     else:
         reach = _reach_of_t(difference, difference.units)
         method, ends = STUDENT, (difference.diff - reach, difference.diff + reach)
-    return WithinMargin(margin=tolerance.margin, low=ends[0], high=ends[1], method=method)
+    is_no_worse = ends[0] >= -tolerance.margin
+    return Margin(
+        margin=tolerance.margin,
+        ci90=ends,
+        method=method,
+        no_worse=is_no_worse,
+        equivalent=is_no_worse and ends[1] <= tolerance.margin,
+    )
 
 
 def bet(pairs: Sequence[float], clusters: Clusters, *, seed: int) -> Interval:
@@ -204,17 +179,17 @@ def _lowest(pairs: Sequence[float], clusters: Clusters, seed: int, enough: float
 
 
 def highest(
-    difference: Difference, pairs: Sequence[float], clusters: Clusters, *, seed: int, least: float
+    difference: ScoreDifference, pairs: Sequence[float], clusters: Clusters, *, seed: int, least: float
 ) -> float:
     """Give what the mean of differences is not above, one-sided at 5 %; `least` where that is less."""
-    if difference.test == "mcnemar":
+    if difference.is_share:
         return max(least, tango(difference.wins, difference.losses, difference.n_pairs)[1])
     if max(map(abs, pairs)) > 1:
         return math.inf  # no scores from 0 to 1
     return max(least, -_lowest([-pair for pair in pairs], clusters, seed, -least))
 
 
-def units_needed(difference: Difference, method: str, bound: float, margin: float) -> int | None:
+def units_needed(difference: ScoreDifference, method: str, bound: float, margin: float) -> int | None:
     """Count the units like those observed, about, that would show no loss of the margin.
 
     None where no number would; `MOST_UNITS` stands for as many or more.
@@ -259,7 +234,7 @@ def _fewest(is_enough: Callable[[int], bool]) -> int:
     return high
 
 
-def _reach(d: Difference, method: str, units: int) -> float:
+def _reach(d: ScoreDifference, method: str, units: int) -> float:
     """Say how far the lower end would lie below the difference of so many units like the observed ones."""
     if method == STUDENT:
         return _reach_of_t(d, units)
@@ -269,7 +244,7 @@ def _reach(d: Difference, method: str, units: int) -> float:
     return (wins - losses) / units - _tango_low(wins, losses, units)
 
 
-def _reach_of_t(d: Difference, units: int) -> float:
+def _reach_of_t(d: ScoreDifference, units: int) -> float:
     return estimates.quantile(ONE_SIDED, units - 1) * (d.se or 0.0) * math.sqrt(d.units / units)
 
 

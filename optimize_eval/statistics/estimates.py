@@ -13,9 +13,12 @@ leaves the range. Student's t is computed here: importing scipy costs over a sec
 import math
 import operator
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import field
 from functools import lru_cache
 from itertools import groupby
+from typing import Annotated
 
+from optimize_eval.base.documents import IF_ANY, UNSAID
 from optimize_eval.base.frozen import frozen
 
 ROUNDING = 1e-12
@@ -188,29 +191,30 @@ def wilson_effective(mean: float, se: float, *, units: int, df: float, most: flo
 
 
 @frozen
-class Mean:
-    """A mean over examples; what too few examples cannot tell is None, never 0."""
+class Estimate:
+    """A mean over examples, or over tasks; what too few examples cannot tell is None, never 0."""
 
     mean: float | None
-    se: float | None
-    ci: Interval | None
-    method: str | None
+    se: float | None = None
+    ci: Interval | None = None
+    method: str | None = None
     n: int
-    df: float | None = None  # of the standard error
+    df: Annotated[float | None, UNSAID] = field(default=None, compare=False)  # of the standard error
+    tasks: Annotated[int | None, IF_ANY] = None
 
 
-def mean_of(values: Sequence[float], clusters: Clusters = None, *, is_unit: bool = False) -> Mean:
+def mean_of(values: Sequence[float], clusters: Clusters = None, *, is_unit: bool = False) -> Estimate:
     """Estimate the mean of what the examples were drawn from; `is_unit` where scores are from 0 to 1."""
     n = len(values)
     mean = centre(values)
     if mean is None:
-        return Mean(mean=None, se=None, ci=None, method=None, n=n)
+        return Estimate(mean=None, se=None, ci=None, method=None, n=n)
     se_and_df = spread(values, mean, clusters)
     if se_and_df is None:
-        return Mean(mean=mean, se=None, ci=None, method=None, n=n)
+        return Estimate(mean=mean, n=n)
     se, df = se_and_df
     ci, method = _interval(values, mean, se, df, is_clustered=clusters is not None, is_unit=is_unit)
-    return Mean(mean=mean, se=se, ci=ci, method=method, n=n, df=df)
+    return Estimate(mean=mean, se=se, ci=ci, method=method, n=n, df=df)
 
 
 def within_sd(repeats: Sequence[Sequence[float]]) -> float | None:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from optimize_eval.base.protocol import ScoreRange
-from optimize_eval.findings.comparison import Comparison, compare, corrected, tolerance_of
+from optimize_eval.findings.comparison import compare, corrected, tolerance_of
 from optimize_eval.findings.diff_shapes import Evidence
 from optimize_eval.findings.regression_gates import judged
-from optimize_eval.findings.rows import margin_of, score_difference
+from optimize_eval.statistics.differences import ScoreDifference
 from tests.benchmarks.truth import boards, gates
 from tests.benchmarks.truth.claims import PICKED, of_the_best, skipped_where_bad
 from tests.findings.made import made, points
@@ -136,13 +136,12 @@ def _is_met(a: Sequence[float], b: Sequence[float]) -> bool:
     return judged(_evidence(one))[0]
 
 
-def _evidence(one: Comparison) -> Evidence:
-    difference, margin = score_difference(one), margin_of(one)
+def _evidence(one: ScoreDifference) -> Evidence:
     return Evidence(
-        difference=difference,
-        margin=margin,
-        low=difference,
-        low_margin=margin,
+        difference=one,
+        margin=one.margin,
+        low=one,
+        low_margin=one.margin,
         newly_failing=0,
         newly_failing_in_part=0,
         fixed=0,

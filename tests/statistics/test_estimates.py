@@ -9,8 +9,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from optimize_eval.statistics import estimates
-from optimize_eval.statistics.estimates import Interval, Mean, mean_of, pooled_sd, within_sd
-from optimize_eval.statistics.paired import difference_of, gap_of
+from optimize_eval.statistics.differences import difference_of, gap_of
+from optimize_eval.statistics.estimates import Estimate, Interval, mean_of, pooled_sd, within_sd
 from optimize_eval.statistics.power import holm
 
 NUMBERS = st.floats(-5, 5, allow_subnormal=False)
@@ -203,7 +203,7 @@ def _gap(draw: random.Random) -> tuple[Interval | None, float]:
     return gap_of(_estimate(a), _estimate(b)).ci, 0.1
 
 
-def _estimate(found: Mean) -> tuple[float, float, float]:
+def _estimate(found: Estimate) -> tuple[float, float, float]:
     assert found.mean is not None
     assert found.se is not None
     return found.mean, found.se, found.n - 1

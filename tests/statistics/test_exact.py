@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from optimize_eval.statistics.paired import FLIPS, difference_of, drawn_flips
+from optimize_eval.statistics.differences import FLIPS, difference_of, drawn_flips
 
 
 @pytest.mark.parametrize("size", [1, 8, 9, 31, 32, 33, 40, 41, 300])

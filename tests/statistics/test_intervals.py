@@ -13,15 +13,14 @@ from optimize_eval.statistics.bounds import (
     MOST_UNITS,
     TANGO,
     Tolerance,
-    WithinMargin,
     bet,
     tango,
     units_needed,
     units_planned,
     within_margin,
 )
+from optimize_eval.statistics.differences import Margin, carry_over, difference_of
 from optimize_eval.statistics.estimates import mean_of
-from optimize_eval.statistics.paired import carry_over, difference_of
 
 UNIT = st.lists(st.floats(0, 1), min_size=2, max_size=30)
 DRAWS = 600
@@ -120,7 +119,7 @@ def test_several_shares_hold_together_by_being_wider() -> None:
     assert many.ci[0] < one.ci[0]
 
 
-def held(margin: float, gains: Sequence[float], *, is_unit: bool = True) -> WithinMargin:
+def held(margin: float, gains: Sequence[float], *, is_unit: bool = True) -> Margin:
     difference = difference_of([0.5] * len(gains), [0.5 + one for one in gains])
     found = within_margin(difference, gains, None, Tolerance(margin=margin, is_unit=is_unit), seed=0)
     assert found is not None
@@ -132,24 +131,24 @@ def test_without_a_range_a_margin_is_held_by_two_one_sided_t_tests() -> None:
 
     gains = [0.001 + 0.02 * (-1) ** place for place in range(60)]
     found = held(0.02, gains, is_unit=False)
-    assert found.low == pytest.approx(0.001 - stats.t.ppf(0.95, 59) * 0.02 * (60 / 59) ** 0.5 / 60**0.5)
-    assert (found.is_no_worse, found.is_equivalent) == (True, True)
-    assert not held(0.003, gains, is_unit=False).is_no_worse
+    assert found.ci90[0] == pytest.approx(0.001 - stats.t.ppf(0.95, 59) * 0.02 * (60 / 59) ** 0.5 / 60**0.5)
+    assert (found.no_worse, found.equivalent) == (True, True)
+    assert not held(0.003, gains, is_unit=False).no_worse
     better = held(0.02, [one + 0.1 for one in gains], is_unit=False)
-    assert (better.is_no_worse, better.is_equivalent) == (True, False)
+    assert (better.no_worse, better.equivalent) == (True, False)
 
 
 @pytest.mark.parametrize("n", [10, 59, 300])
 def test_pairs_that_are_all_equal_show_hardly_less_than_their_number_can(n: int) -> None:
     exact = 1 - 0.05 ** (1 / n)  # the share that may differ all the way
-    assert exact <= -held(0.05, [0.0] * n).low <= 1.1 * exact
-    assert held(0.05, [0.0] * n, is_unit=False).is_equivalent  # where there is no end to reach for
+    assert exact <= -held(0.05, [0.0] * n).ci90[0] <= 1.1 * exact
+    assert held(0.05, [0.0] * n, is_unit=False).equivalent  # where there is no end to reach for
 
 
 def test_the_bound_of_59_equal_pairs_and_what_it_takes() -> None:
     found = held(0.05, [0.0] * 59)
-    assert (found.low, found.high) == pytest.approx((-0.05268, 0.05268), abs=1e-5)
-    assert [held(0.05, [0.0] * n).is_equivalent for n in (59, 62, 63, 65)] == [False, False, True, True]
+    assert (found.ci90[0], found.ci90[1]) == pytest.approx((-0.05268, 0.05268), abs=1e-5)
+    assert [held(0.05, [0.0] * n).equivalent for n in (59, 62, 63, 65)] == [False, False, True, True]
     assert (units_planned(0.05, 0.0, BETTING), units_planned(0.05, 0.0, TANGO)) == (63, 52)
 
 
@@ -178,7 +177,7 @@ def test_what_a_number_of_examples_would_show_is_what_so_many_show() -> None:
     needed = units_needed(difference, BETTING, low, 0.03)
     assert needed is not None
     longer = held(0.03, pairs * (needed // 40 + 1)), held(0.03, [0.02, -0.03] * (needed * 9 // 20))
-    assert [one.is_no_worse for one in longer] == [True, False]
+    assert [one.no_worse for one in longer] == [True, False]
     assert units_needed(difference, BETTING, low, 0.004) is None
     assert units_needed(difference, BETTING, low, 0.005001) == MOST_UNITS
 

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from optimize_eval.statistics.paired import estimate_stratified
+from optimize_eval.statistics.differences import estimate_stratified
 
 
 def test_error_and_degrees_of_freedom_by_hand() -> None:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from optimize_eval.base import endings
+from optimize_eval.base.documents import from_dict
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.protocol import Payload, Skip, check_task_model
 from optimize_eval.cli import output
@@ -25,7 +26,6 @@ from optimize_eval.data.candidates import Candidate
 from optimize_eval.data.example import Example
 from optimize_eval.data.selection import parse_selection
 from optimize_eval.evaluators.endpoint_kind import check_headers
-from optimize_eval.findings.documents import from_dict
 from optimize_eval.findings.spending import SpendingTotal, total_in_words
 from optimize_eval.reports.inert import inert
 from optimize_eval.reports.text import cut, wrapped

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from optimize_eval.base.documents import to_dict
 from optimize_eval.base.version import VERSION
 from optimize_eval.findings.diff_runs import (
     Beside,
@@ -20,7 +21,6 @@ from optimize_eval.findings.diff_runs import (
 )
 from optimize_eval.findings.diff_shapes import REGRESSIONS, BoardDiff, RunDiff, Standing
 from optimize_eval.findings.diff_verdict import sign
-from optimize_eval.findings.documents import to_dict
 from optimize_eval.reports.page import document
 from optimize_eval.reports.source import (
     PageRun,

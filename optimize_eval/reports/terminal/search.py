@@ -6,7 +6,7 @@ Pure: the document → text, the same text for the same width at any time. Numbe
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from optimize_eval.findings.documents import from_dict
+from optimize_eval.base.documents import from_dict
 from optimize_eval.findings.spending import SpendingTotals
 from optimize_eval.findings.summary_shape import Point, Verdict, summary_from
 from optimize_eval.findings.wording import count, number

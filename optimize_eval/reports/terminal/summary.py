@@ -14,15 +14,7 @@ from typing import NamedTuple
 from optimize_eval.data.candidates import THE_PROMPT
 from optimize_eval.findings.board_shapes import ModelScores
 from optimize_eval.findings.comparison import OVERFITS
-from optimize_eval.findings.shapes import (
-    Estimate,
-    LatencyEntry,
-    MeasuredCell,
-    PassRates,
-    Row,
-    ScoreDifference,
-    ValuesAtPath,
-)
+from optimize_eval.findings.shapes import LatencyEntry, MeasuredCell, PassRates, Row, ValuesAtPath
 from optimize_eval.findings.spending import SpendingTotals, total_in_words
 from optimize_eval.findings.summary_shape import FailureGroup, SkipGroup, Summary, Verdict
 from optimize_eval.findings.wording import MINUS, count, evaluator_label, interval, number, percent, signed
@@ -56,6 +48,8 @@ from optimize_eval.reports.cells_of_tables import (
 from optimize_eval.reports.inert import shortened
 from optimize_eval.reports.paint import Paint, Style, body, of_sign, part, plain
 from optimize_eval.reports.text import Column, cut, has_room, layout_table, wrapped
+from optimize_eval.statistics.differences import ScoreDifference
+from optimize_eval.statistics.estimates import Estimate
 from optimize_eval.statistics.rates import Calibration
 from optimize_eval.store.command_units import Reader
 from optimize_eval.store.layout import Cell

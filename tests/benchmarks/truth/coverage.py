@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from optimize_eval.findings.comparison import gap_between, lost_gain
 from optimize_eval.findings.measures import mean_over, on_tasks_like_these
+from optimize_eval.statistics.differences import ScoreDifference, difference_of
 from optimize_eval.statistics.estimates import mean_of, wilson
-from optimize_eval.statistics.paired import PairedDifference, difference_of
 from tests.benchmarks.truth.scenes import Draw, Scene, covers
 from tests.findings.made import on_val
 
@@ -114,7 +114,7 @@ def _of_clusters(name: str, mean: float, clusters: int) -> Scene:
     return Scene(family="mean of clusters", cell=f"{name}, {clusters} clusters", once=once, low=low, cost=2)
 
 
-def _pairs(draw: Draw, n: int, gain: float) -> PairedDifference:
+def _pairs(draw: Draw, n: int, gain: float) -> ScoreDifference:
     first = [draw.gauss(0.5, 0.2) for _ in range(n)]
     second = [one + draw.gauss(gain, 0.1) for one in first]
     return difference_of(first, second, may_flip=False)

@@ -4,7 +4,8 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
-from optimize_eval.findings.comparison import BETTER, Comparison, compare, corrected
+from optimize_eval.findings.comparison import BETTER, compare, corrected
+from optimize_eval.statistics.differences import ScoreDifference
 from optimize_eval.statistics.power import detectable, detectable_share
 from tests.benchmarks.truth.scenes import Draw, Scene
 from tests.findings.made import on_val
@@ -90,7 +91,7 @@ def found(
 
 def _compare(
     a: Sequence[float], b: Sequence[float], labels: Sequence[int] | None, *, may_flip: bool
-) -> Comparison:
+) -> ScoreDifference:
     return compare(array("d", a), array("d", b), labels, seed=0, may_flip=may_flip)
 
 

@@ -9,9 +9,12 @@ import math
 import operator
 import random
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import field
 from fractions import Fraction
 from functools import lru_cache
+from typing import Annotated, Any
 
+from optimize_eval.base.documents import FLAT, IF_ANY, UNSAID
 from optimize_eval.base.frozen import frozen
 from optimize_eval.statistics import estimates
 from optimize_eval.statistics.estimates import (
@@ -25,6 +28,125 @@ from optimize_eval.statistics.estimates import (
     unit_count,
     unit_sums,
 )
+
+STUDENT = "t"
+
+
+@frozen
+class DifferenceInShort:
+    """The same comparison with failures counted as scores."""
+
+    diff: float | None
+    ci: Interval | None
+    p: float | None
+    p_holm: float | None
+
+
+@frozen
+class DespiteFailures:
+    """What becomes of a difference if failures and skips of one side count: as 0 and as 1, or all as 0."""
+
+    despite_failures: str  # surely, if_both_count_as_zero, no, unbounded
+    at_worst: DifferenceInShort | None
+    at_zero: DifferenceInShort | None
+
+
+@frozen
+class OverAllRows(DifferenceInShort):
+    """The same comparison with the rows that rules leave out."""
+
+    mark: str
+
+
+@frozen
+class Margin:
+    """What a margin says of a difference."""
+
+    margin: float
+    ci90: Interval
+    method: str  # betting; tango for scores of 0 and 1; t for those without a range
+    no_worse: bool
+    equivalent: bool
+
+    @property
+    def is_by_t(self) -> bool:
+        return self.method == STUDENT
+
+
+@frozen
+class ScoreDifference:
+    """A candidate against another one on the same examples; where all pairs differ alike, without interval.
+
+    It is born with what the pairs say; who compares adds what it is corrected for, and what it may be called.
+    """
+
+    diff: float | None
+    se: float | None = None
+    ci: Interval | None = None
+    df: Annotated[float | None, UNSAID] = field(default=None, compare=False)
+    p: float | None = None
+    p_holm: float | None = None
+    test: str | None = None
+    n_pairs: int
+    units: int  # independent ones: pairs, or clusters
+    comparisons: int = 1  # that were corrected together
+    dropped: int = 0  # examples that one of the two, or both, have no score for
+    wins: int
+    ties: int
+    losses: int
+    at_most: float | None = None  # the share of examples that may differ, where none of these does
+    skew: float | None = None  # of the differences by unit
+    mde: float | None = None  # found in 80 of 100 runs; known of comparisons with the baseline that decide
+    mark: str = ""
+    over_all_rows: Annotated[OverAllRows | None, IF_ANY] = None  # where rules may favour one of the two
+    skipped_for_one: Annotated[int, IF_ANY] = 0  # examples, where they are too many for a lead to ignore
+    with_failures: Annotated[DespiteFailures | None, FLAT] = None  # where calls failed
+    margin: Annotated[Margin | None, IF_ANY] = None
+
+    @property
+    def is_share(self) -> bool:
+        """Return True if all scores are 0 or 1, and stand for themselves."""
+        return self.test == "mcnemar"
+
+    @property
+    def despite_failures(self) -> str | None:
+        """Say whether a lead holds although calls failed; None where none did."""
+        return self.with_failures.despite_failures if self.with_failures else None
+
+    @property
+    def at_worst(self) -> DifferenceInShort | None:
+        """Give the difference with its own failures as 0 and the other's as 1."""
+        return self.with_failures.at_worst if self.with_failures else None
+
+    @property
+    def at_zero(self) -> DifferenceInShort | None:
+        """Give the difference with all failures as 0."""
+        return self.with_failures.at_zero if self.with_failures else None
+
+
+@frozen
+class ScoreGap:
+    """How much lower an estimate is on val than on train; where neither varies, without an interval."""
+
+    value: float
+    se: float
+    ci: Interval | None
+    df: float | None  # None where there are more than any number
+    flag: bool = False
+    p: Annotated[float | None, UNSAID] = field(default=None, compare=False)
+
+    @property
+    def excludes_zero(self) -> bool:
+        return self.ci is not None and (self.ci[0] > 0 or self.ci[1] < 0)
+
+
+@frozen
+class CarriedShare:
+    """The share of a train gain that is there on val; no interval where nothing varies."""
+
+    share: float
+    ci: Interval | None
+
 
 FLIPS = 10_000
 MOST_COMPARED = 100  # comparisons that so many flips can confirm one of: their smallest p is 1 in 10,001
@@ -126,33 +248,6 @@ MOST_FLIPPED = 1000  # units up to which flips are drawn
 MOST_FLIPPED_AMONG_MANY = 50  # the same among so many comparisons that 10,000 flips confirm none
 
 
-@frozen
-class PairedDifference:
-    """Candidate B against A on the same examples; where all pairs differ alike there is no interval."""
-
-    diff: float | None
-    se: float | None
-    ci: Interval | None
-    df: float | None
-    p: float | None
-    test: str | None
-    n_pairs: int
-    units: int  # independent ones: pairs, or clusters of pairs
-    wins: int
-    ties: int
-    losses: int
-    skew: float | None = None  # of the differences by unit
-
-    @property
-    def is_share(self) -> bool:
-        return self.test == "mcnemar"
-
-    @property
-    def at_most(self) -> float | None:
-        """The share of examples that may differ, at most (95 %), where none of these does."""
-        return 1 - 0.05 ** (1 / self.units) if self.n_pairs and self.ties == self.n_pairs else None
-
-
 def difference_of(
     first: Sequence[float],
     second: Sequence[float],
@@ -161,24 +256,25 @@ def difference_of(
     seed: int = 0,
     may_flip: bool = True,
     comparisons: int = 1,
-) -> PairedDifference:
+) -> ScoreDifference:
     """Compare pairs: the mean of second minus first, its interval, one p value and the test it is from.
 
     `comparisons` is the number that will be corrected together.
     """
     pairs = [b - a for a, b in zip(first, second, strict=True)]
     n = len(pairs)
-    counts = {
+    counts: dict[str, Any] = {
         "n_pairs": n,
         "units": unit_count(n, clusters),
         "wins": _positive(pairs),
         "ties": pairs.count(0),
         "losses": _negative(pairs),
+        "at_most": share_at_most(unit_count(n, clusters), n, pairs.count(0)),
     }
     diff = centre(pairs)
     se_and_df = None if diff is None else spread(pairs, diff, clusters)
     if diff is None or se_and_df is None:
-        return PairedDifference(diff=diff, se=None, ci=None, df=None, p=None, test=None, **counts)
+        return ScoreDifference(diff=diff, **counts)
     se, df = se_and_df
     may_flip = may_flip and unit_count(n, clusters) <= _most_flipped(comparisons)
     p, test = _test(
@@ -186,7 +282,7 @@ def difference_of(
     )
     ci = around(diff, se, df) if se else None
     skew = _skew(unit_sums(pairs, clusters))
-    return PairedDifference(diff=diff, se=se, ci=ci, df=df, p=p, test=test, skew=skew, **counts)
+    return ScoreDifference(diff=diff, se=se, ci=ci, df=df, p=p, test=test, skew=skew, **counts)
 
 
 def _test(
@@ -209,6 +305,11 @@ def _test(
     if draws:
         return drawn_flips(units, *draws), "flip"
     return estimates.two_sided_p(diff / se, df), "t"
+
+
+def share_at_most(units: int, n_pairs: int, ties: int) -> float | None:
+    """Give the share of examples that may differ, at most (95 %), where none of these does."""
+    return 1 - 0.05 ** (1 / units) if n_pairs and ties == n_pairs else None
 
 
 def _most_flipped(comparisons: int) -> int:
@@ -235,25 +336,10 @@ def _skew(units: Sequence[float]) -> float | None:
     return skew if math.isfinite(skew) else None
 
 
-Estimate = tuple[float, float, float]  # value, standard error, degrees of freedom
+Spread = tuple[float, float, float]  # value, standard error, degrees of freedom
 
 
-@frozen
-class GapEstimate:
-    """The difference of two independent estimates; where neither varies there is no interval and no p."""
-
-    value: float
-    se: float
-    ci: Interval | None
-    df: float
-    p: float | None
-
-    @property
-    def excludes_zero(self) -> bool:
-        return self.ci is not None and (self.ci[0] > 0 or self.ci[1] < 0)
-
-
-def gap_of(first: Estimate, second: Estimate, comparisons: int = 1) -> GapEstimate:
+def gap_of(first: Spread, second: Spread, comparisons: int = 1) -> ScoreGap:
     """Subtract two independent estimates (value, se, df), second from first.
 
     With `comparisons` the intervals of as many candidates hold together.
@@ -262,10 +348,14 @@ def gap_of(first: Estimate, second: Estimate, comparisons: int = 1) -> GapEstima
     se = math.hypot(se_a, se_b)
     df = satterthwaite(se_a**2, df_a, se_b**2, df_b)
     if not se:
-        return GapEstimate(value=a - b, se=0.0, ci=None, df=df, p=None)
+        return ScoreGap(value=a - b, se=0.0, ci=None, df=_finite(df))
     p = estimates.two_sided_p((a - b) / se, df)
     reach = estimates.quantile(1 - (1 - LEVEL) / comparisons, df) * se
-    return GapEstimate(value=a - b, se=se, ci=(a - b - reach, a - b + reach), df=df, p=p)
+    return ScoreGap(value=a - b, se=se, ci=(a - b - reach, a - b + reach), df=_finite(df), p=p)
+
+
+def _finite(df: float) -> float | None:
+    return df if math.isfinite(df) else None
 
 
 def satterthwaite(variance_a: float, df_a: float, variance_b: float, df_b: float) -> float:
@@ -278,15 +368,7 @@ def satterthwaite(variance_a: float, df_a: float, variance_b: float, df_b: float
 ALPHA = 0.05
 
 
-@frozen
-class CarryOver:
-    """The share of the train gain that is there on val; no interval where nothing varies."""
-
-    share: float
-    ci: Interval | None
-
-
-def carry_over(train: Estimate, val: Estimate, comparisons: int = 1) -> CarryOver | None:
+def carry_over(train: Spread, val: Spread, comparisons: int = 1) -> CarriedShare | None:
     """Divide the val gain by the train gain; None where the train gain is not clearly above 0.
 
     With `comparisons` the intervals of as many candidates hold together.
@@ -296,14 +378,14 @@ def carry_over(train: Estimate, val: Estimate, comparisons: int = 1) -> CarryOve
         return None
     share = kept / gain
     if not se_t and not se_v:
-        return CarryOver(share=share, ci=None)
+        return CarriedShare(share=share, ci=None)
     df = satterthwaite(se_v**2, df_v, (share * se_t) ** 2, df_t)
     t = estimates.quantile(1 - ALPHA / comparisons / 2, df)
     a, c = gain**2 - (t * se_t) ** 2, kept**2 - (t * se_v) ** 2
     if a <= 0:
         return None  # a gain that may be 0 has no share
     reach = math.sqrt(max(0.0, (gain * kept) ** 2 - a * c))
-    return CarryOver(share=share, ci=((gain * kept - reach) / a, (gain * kept + reach) / a))
+    return CarriedShare(share=share, ci=((gain * kept - reach) / a, (gain * kept + reach) / a))
 
 
 FEWEST = 2  # scores of a task that tell anything of how they vary

@@ -1,7 +1,8 @@
 """Documents: frozen dataclasses that JSON is made of, and read from, by nothing but their fields.
 
 A field's name is its key. Annotations say more: `FLAT` documents have their keys in the one that holds them,
-`IF_ANY` fields are omitted where there is nothing to tell, `Key`s are no names in Python.
+`IF_ANY` fields are omitted where there is nothing to tell, `UNSAID` ones always, `Key`s are no names in
+Python.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -23,10 +24,12 @@ _Read = Callable[[Any], Any]
 class _Mark(Enum):
     FLAT = "its keys stand in the document around it"
     IF_ANY = "omitted where it is nothing: None, 0 or empty"
+    UNSAID = "known where it was computed, and in no document"
 
 
 FLAT: Final = _Mark.FLAT
 IF_ANY: Final = _Mark.IF_ANY
+UNSAID: Final = _Mark.UNSAID
 
 _SCALARS = frozenset({str, int, float, bool, NoneType})
 _EMPTY: Mapping[object, Any] = {str: "", int: 0, float: 0.0, bool: False, tuple: (), Mapping: {}}
@@ -53,18 +56,13 @@ class _FieldPlace:
 def to_dict(document: "DataclassInstance") -> dict[str, Any]:
     """Make of a document what JSON has."""
     made: dict[str, Any] = {}
-    for place in places_of(type(document)):
-        value = getattr(document, place.name)
-        if place.is_flat:
+    for slot in places_of(type(document)):
+        value = getattr(document, slot.name)
+        if slot.is_flat:
             made.update({} if value is None else to_dict(value))
-        elif value or not place.is_optional:
-            made[place.key] = _plain(value)
+        elif value or not slot.is_optional:
+            made[slot.key] = _plain(value)
     return made
-
-
-def value_at(document: "DataclassInstance", key: str) -> Any:
-    """Look up a key, as in the mapping that a document was before it had a type."""
-    return to_dict(document)[key]
 
 
 def from_dict(kind: type[_Document], value: Mapping[str, Any], *, is_partial: bool = False) -> _Document:
@@ -76,31 +74,36 @@ def from_dict(kind: type[_Document], value: Mapping[str, Any], *, is_partial: bo
 
 
 def _read_fields(kind: Any, value: Mapping[str, Any], *, is_partial: bool) -> Iterator[tuple[str, Any]]:
-    for place in places_of(kind):
-        if place.is_flat:
-            inner = _kinds(place.hint)[0]
-            is_there = NoneType not in _kinds(place.hint) or places_of(inner)[0].key in value
-            yield place.name, from_dict(inner, value, is_partial=is_partial) if is_there else None
-        elif place.key in value:
-            yield place.name, _reader(place.hint, is_partial)(value[place.key])
-        elif not place.is_optional:
-            yield place.name, _empty(place.hint) if is_partial else value[place.key]
+    for slot in places_of(kind):
+        if slot.is_flat:
+            inner = _kinds(slot.hint)[0]
+            is_there = NoneType not in _kinds(slot.hint) or places_of(inner)[0].key in value
+            yield slot.name, from_dict(inner, value, is_partial=is_partial) if is_there else None
+        elif slot.key in value:
+            yield slot.name, _reader(slot.hint, is_partial)(value[slot.key])
+        elif not slot.is_optional:
+            yield slot.name, _empty(slot.hint) if is_partial else value[slot.key]
 
 
 @cache
 def places_of(kind: Any) -> tuple[_FieldPlace, ...]:
-    return tuple(map(_place, fields(kind)))
+    return tuple(_place(field) for field in fields(kind) if UNSAID not in _marks(field))
 
 
-def _place(one: Field[Any]) -> _FieldPlace:
-    hint: Any = one.type
-    told = getattr(hint, "__metadata__", ())
+def _marks(field: Field[Any]) -> tuple[Any, ...]:
+    hint: Any = field.type
+    return getattr(hint, "__metadata__", ())
+
+
+def _place(field: Field[Any]) -> _FieldPlace:
+    hint: Any = field.type
+    marks = _marks(field)
     return _FieldPlace(
-        name=one.name,
-        key=next((mark.name for mark in told if isinstance(mark, Key)), one.name),
-        hint=hint.__origin__ if told else hint,
-        is_flat=FLAT in told,
-        is_optional=IF_ANY in told,
+        name=field.name,
+        key=next((mark.name for mark in marks if isinstance(mark, Key)), field.name),
+        hint=hint.__origin__ if marks else hint,
+        is_flat=FLAT in marks,
+        is_optional=IF_ANY in marks,
     )
 
 
