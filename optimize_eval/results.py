@@ -15,6 +15,7 @@ from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.demands import recall_board_demands, recall_demands
 from optimize_eval.findings.gates import Gate
 from optimize_eval.findings.metric_rows import records_of
+from optimize_eval.findings.stored_boards import own_boards, stored_board
 from optimize_eval.findings.stored_summary import Findings
 from optimize_eval.findings.summary_shape import Summary
 from optimize_eval.store.listing import state_of
@@ -110,8 +111,6 @@ class Run:
 
     @cached_property
     def _boards(self) -> Mapping[str, Board]:
-        from optimize_eval.findings.stored_boards import own_boards, stored_board  # noqa: PLC0415  few are
-
         run = self.records.run
         board = stored_board(run) if run.document.is_bench else None
         return {"": board, **own_boards(run)} if board else {}

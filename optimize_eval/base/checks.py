@@ -6,11 +6,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import LONGEST_TIMEOUT
 from optimize_eval.base.protocol import ScoreRange
 
 HINT = "write a duration, such as 90s, 10m or 1h30m"
 
+_LONGEST_NOTE = 1000
 _ON_THE_WAY = 0.1  # of a timeout: what passes between its begin and the call is no news
 
 _UNITS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0}
@@ -257,3 +259,14 @@ def _one_of(value: Any, known: Sequence[str]) -> str:
 def _demand(is_met: object, what: str) -> None:
     if not is_met:
         raise ValueError(what)
+
+
+def check_note(text: str | None) -> str | None:
+    """Raise UsageError for a text that cannot be kept."""
+    try:
+        (text or "").encode()
+    except UnicodeEncodeError:
+        raise UsageError("the note is not UTF-8", hint="write it in UTF-8") from None
+    if text and len(text) > _LONGEST_NOTE:
+        raise UsageError(f"the note has {len(text):,} letters", hint=f"at most {_LONGEST_NOTE:,}")
+    return text

@@ -106,21 +106,10 @@ def _misused(error: Any) -> int:
     said = error.format_message()
     output.say(said if asks_for_help else f"error: {said}")
     if context and not asks_for_help:
-        output.say(f"  try: {_advice(said, context.command_path)}")
+        from optimize_eval.cli.known_elsewhere import advice  # noqa: PLC0415  most command lines are right
+
+        output.say(f"  try: {advice(said, context.command_path)}")
     return endings.USAGE
-
-
-def _advice(said: str, command: str) -> str:
-    if command.endswith(" optimize"):
-        from optimize_eval.cli.known_elsewhere import advice  # noqa: PLC0415  see below
-
-        if here := advice(said):
-            return here
-    if "unexpected extra argument" not in said:
-        return f"{command} --help"
-    from optimize_eval.cli.command_line import QUOTE  # noqa: PLC0415  the list of commands needs no options
-
-    return QUOTE
 
 
 def _broken(error: Exception) -> int:

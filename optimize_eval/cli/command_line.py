@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from optimize_eval.base import files
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.secrets import mask
 from optimize_eval.cli import output
-from optimize_eval.cli.command_table import ORDER
-from optimize_eval.cli.groups import options_of
+from optimize_eval.cli.groups import ORDER, options_of
+from optimize_eval.cli.known_elsewhere import QUOTE
 from optimize_eval.config.compared import CandidateOptions
 from optimize_eval.config.declared import Declared, Heading, declared
 from optimize_eval.config.evaluators import JudgeOptions, NamedEvaluatorOptions, ReachOptions
@@ -25,8 +26,6 @@ from optimize_eval.evaluators.kinds import check_used, parse_evaluators
 if TYPE_CHECKING:
     from optimize_eval.config.sweep_files import Sweep
 
-
-QUOTE = "an option takes one value: quote a pattern, 'prompts/*.txt', or your shell makes many words of it"
 
 _YAML = (".yaml", ".yml")
 _ABOUT_YAML = (
@@ -89,8 +88,6 @@ def _take_option(context: typer.Context, path: str | None) -> str | None:
 
 
 def _has_table(path: str, name: str) -> bool:
-    from optimize_eval.base import files  # noqa: PLC0415  see take_sweep
-
     try:
         lines = files.read(path, files.CANDIDATE).decode().splitlines()
     except (OSError, UsageError, UnicodeDecodeError):

@@ -30,7 +30,6 @@ _LINES = {  # name → what the list of commands says of it
     "new": "Write files to start from.",
 }
 NAMES = tuple(_LINES)
-ORDER = "optimize_eval.order"
 
 _OF_SEVERAL = ("runs", "evaluators", "new")
 
@@ -45,21 +44,6 @@ class Listed(TyperCommand):
     def make_context(self, *arguments: Any, **settings: Any) -> Any:
         """Let the command itself parse its arguments; from then on it stands in the place of this."""
         return _load(self._module).make_context(*arguments, **settings)
-
-
-class InOrder(TyperCommand):
-    """A command that keeps in which order its options were written, by their names; its help has headings."""
-
-    def parse_args(self, context: Any, arguments: list[str]) -> list[str]:
-        written = self.make_parser(context).parse_args(args=[*arguments])[2]
-        context.meta[ORDER] = [parameter.name for parameter in written]
-        return super().parse_args(context, arguments)
-
-    def format_options(self, context: Any, formatter: Any) -> None:
-        """Write the options into the command's help."""
-        from optimize_eval.cli.groups import write_options  # noqa: PLC0415  most calls want no help
-
-        write_options(self.get_params(context), context, formatter)
 
 
 class Commands(TyperGroup):
@@ -83,7 +67,7 @@ def _load(name: str) -> Any:
     module = import_module(f"optimize_eval.cli.commands.{name}")
     if name in _OF_SEVERAL:
         return get_command(module.app)
-    from optimize_eval.cli.groups import bound  # noqa: PLC0415  the list of commands has no options
+    from optimize_eval.cli.groups import InOrder, bound  # noqa: PLC0415  the list of commands has no options
 
     alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     alone.command(name, cls=InOrder, epilog=module.EXAMPLES)(bound(getattr(module, name)))

@@ -21,7 +21,9 @@ from optimize_eval.findings.metric_rows import left_out, records_of
 from optimize_eval.findings.stored_summary import Findings, SomeExamples
 from optimize_eval.findings.summary_shape import FailureGroup, Summary
 from optimize_eval.reports import junit, markdown, row_formats
+from optimize_eval.reports.metric_tables import lines_of_rows
 from optimize_eval.reports.searched import beside_verdict, search_of, with_notes
+from optimize_eval.reports.source import source_of
 from optimize_eval.reports.terminal.summary import render, render_every_cell
 from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.records import LeftOut, RunRecord
@@ -204,8 +206,6 @@ def print_run(run: RunReport) -> None:
     )
     output.emit(text)
     if run.some and "tasks" in run.stored.document.settings:
-        from optimize_eval.reports.metric_tables import lines_of_rows  # noqa: PLC0415  most runs have no task in YAML
-
         chosen = map(output.fitted, run.some.records(run.stored))
         if lines := [*lines_of_rows(chosen, output.width())]:
             output.emit("\n".join(lines))
@@ -295,8 +295,6 @@ def emit(
 
 
 def _emit_wide(stored: StoredRun, fields: tuple[str, ...], left: LeftOut, *, is_jsonl: bool) -> None:
-    from optimize_eval.reports.source import source_of  # noqa: PLC0415  the page's source is of no use to other reports
-
     found = row_formats.rows_of(source_of(stored, summary={}), stored.layout, fields, left)
     if is_jsonl:
         output.emit_pieces(row_formats.wide_jsonl_pieces(found))

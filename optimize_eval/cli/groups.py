@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from optimize_eval.cli.known_elsewhere import BY_METAVAR
 from optimize_eval.config.declared import REQUIRED, Declared, Heading, OptionGroup, declared, made
 from optimize_eval.config.printing import PrintOptions
 
+ORDER = "optimize_eval.order"
 _OPTIONS = "options"  # the attribute of a command that has what it declared
 
 
@@ -129,3 +131,16 @@ def _without_noise(text: str) -> str:
 
 
 Json = Annotated[bool, typed(declared(PrintOptions)["as_json"])]
+
+
+class InOrder(TyperCommand):
+    """A command that keeps in which order its options were written, by their names; its help has headings."""
+
+    def parse_args(self, context: Any, arguments: list[str]) -> list[str]:
+        written = self.make_parser(context).parse_args(args=[*arguments])[2]
+        context.meta[ORDER] = [parameter.name for parameter in written]
+        return super().parse_args(context, arguments)
+
+    def format_options(self, context: Any, formatter: Any) -> None:
+        """Write the options into the command's help."""
+        write_options(self.get_params(context), context, formatter)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from optimize_eval.base.errors import UsageError
 
+QUOTE = "an option takes one value: quote a pattern, 'prompts/*.txt', or your shell makes many words of it"
+
 _NO_SUCH_OPTION = re.compile(r"No such option: (--[\w-]+)")
 
 _HERE: Mapping[str, str] = {
@@ -53,10 +55,12 @@ def unknown_command(word: str, *others: str, names: Sequence[str]) -> UsageError
     return UsageError(f"there is no command {word!r}", hint=hint)
 
 
-def advice(message: str) -> str | None:
-    """Say what an unknown option is called here; None where it is of no other optimizer."""
+def advice(message: str, command: str) -> str:
+    """Say what to do about a command line that is refused; options of other optimizers have names here."""
     unknown = _NO_SUCH_OPTION.match(message)
-    return _HERE.get(unknown[1]) if unknown else None
+    if unknown and unknown[1] in _HERE and command.endswith(" optimize"):
+        return _HERE[unknown[1]]
+    return QUOTE if "unexpected extra argument" in message else f"{command} --help"
 
 
 _RUNS = Path("runs")

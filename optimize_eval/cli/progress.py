@@ -107,24 +107,23 @@ class Bars:
     """A bar for each evaluator, the last failure, and what Ctrl-C does; gone when the run is over."""
 
     def __init__(self, stop: Stop, hint: str = PAUSES) -> None:
-        from rich.console import Console
-        from rich.live import Live
-        from rich.progress import Progress as RichProgress
+        from rich import console as consoles
+        from rich import live, progress, text
 
         self._stop = stop
         self._hint = hint
         self._began = time.monotonic()
         self._drawn = 0.0
-        console = Console(stderr=True, highlight=False)
+        console = consoles.Console(stderr=True, highlight=False)
         self._name = _NAME if console.width >= _WITHOUT_BAR else 8
-        self._bars = RichProgress(
-            *self._columns(console.width),
+        self._bars = progress.Progress(
+            *self._columns(progress, console.width),
             console=console,
             auto_refresh=False,
         )
         self._tasks: dict[str, Any] = {}
         self._last = self._waiting = ""
-        self._live = Live(
+        self._live = live.Live(
             console=console,
             auto_refresh=False,
             transient=True,
@@ -132,19 +131,18 @@ class Bars:
             redirect_stdout=False,
             redirect_stderr=False,
         )
+        self._group, self._text = consoles.Group, text.Text
         self._is_gone = False  # the terminal
         self._quietly(self._live.start)
 
     @staticmethod
-    def _columns(width: int) -> list[Any]:
+    def _columns(rich: Any, width: int) -> list[Any]:
         """Choose what there is room for: numbers are never cut, the bar and then the pace go first."""
-        from rich.progress import BarColumn, TextColumn
-
         whole = [
-            TextColumn(" {task.fields[label]}", markup=False),
-            BarColumn(bar_width=min(30, width - _WITHOUT_BAR)),
-            TextColumn("{task.fields[counts]}", markup=False, justify="right"),
-            TextColumn("{task.fields[pace]}", markup=False),
+            rich.TextColumn(" {task.fields[label]}", markup=False),
+            rich.BarColumn(bar_width=min(30, width - _WITHOUT_BAR)),
+            rich.TextColumn("{task.fields[counts]}", markup=False, justify="right"),
+            rich.TextColumn("{task.fields[pace]}", markup=False),
         ]
         if width < _WITHOUT_BAR + 5:
             del whole[1]
@@ -185,17 +183,14 @@ class Bars:
         )
 
     def _render(self) -> Any:
-        from rich.console import Group
-        from rich.text import Text
-
         hint = _stopping(self._stop) if self._stop.is_requested else self._hint
         room = max(20, shutil.get_terminal_size().columns - 2)
-        told = [
-            Text(output.encodable(cut(f" {line}", room)))
+        lines = [
+            self._text(output.encodable(cut(f" {line}", room)))
             for line in (self._last, self._waiting, hint)
             if line
         ]
-        return Group(self._bars.make_tasks_table(self._bars.tasks), *told)
+        return self._group(self._bars.make_tasks_table(self._bars.tasks), *lines)
 
 
 def _waiting(progress: Sequence[Progress]) -> str:

@@ -4,6 +4,7 @@ import os
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar
 
+from optimize_eval.base import checks
 from optimize_eval.config import values
 from optimize_eval.config.compared import RUN
 from optimize_eval.config.declared import Heading, Option, OptionGroup
@@ -151,7 +152,7 @@ class NoteOptions(OptionGroup):
 
     note: Annotated[
         str | None,
-        Option("A note about the run; empty removes it.", "TEXT", values.NOTE, callback=values.sound_note),
+        Option("A note about the run; empty removes it.", "TEXT", values.NOTE, callback=checks.check_note),
     ] = None
 
 

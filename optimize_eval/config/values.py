@@ -106,16 +106,7 @@ def _headers(value: Any) -> list[str]:
 def _note(value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError("write a text")  # noqa: TRY004  as other checks
-    return sound_note(value) or ""
-
-
-def sound_note(text: str | None) -> str | None:
-    """Check a note as the store does, which is loaded for one only."""
-    if not text:
-        return text
-    from optimize_eval.store.run_words import check_note  # noqa: PLC0415  most commands have none
-
-    return check_note(text)
+    return checks.check_note(value) or ""
 
 
 def _prices(value: object) -> Any:

@@ -10,13 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from optimize_eval.base.checks import check_note
 from optimize_eval.base.errors import UsageError
 from optimize_eval.store.folder import MANIFEST, hint_for_missing, hold_lock
 from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.run_document import COMMAND, NOTE, RunDocument
 from optimize_eval.store.run_json import read_document, write_document
 
-_LONGEST = 1000
 _PROGRAM = "optimize-eval"
 _BY_OUT = frozenset({"run", "bench", "optimize"})  # which name their folder so
 _RESCORE = "rescore"  # which names it first
@@ -53,17 +53,6 @@ def keep_words(run: StoredRun, note: str | None, command: str) -> StoredRun:
         return run
     write_document(run.folder, document)
     return replace(run, document=document)
-
-
-def check_note(text: str | None) -> str | None:
-    """Raise UsageError for a text that cannot be kept."""
-    try:
-        (text or "").encode()
-    except UnicodeEncodeError:
-        raise UsageError("the note is not UTF-8", hint="write it in UTF-8") from None
-    if text and len(text) > _LONGEST:
-        raise UsageError(f"the note has {len(text):,} letters", hint=f"at most {_LONGEST:,}")
-    return text
 
 
 def resume_line(kept: Any, folder: Path) -> str:

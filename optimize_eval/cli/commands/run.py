@@ -29,6 +29,6 @@ def run(
     _sweep_file: SweepOption = None,
 ) -> None:
     """Compare candidates over a dataset and a valset; an interrupted run resumes."""
-    from optimize_eval.cli.comparing import compare
+    from optimize_eval.cli.comparing import compare  # noqa: PLC0415  a plain --help compares nothing
 
     compare(context, options)

@@ -12,7 +12,7 @@ from optimize_eval.cli import groups, output
 from optimize_eval.config.values import SUFFIX
 from optimize_eval.data.foreign_files import OTHER_TOOL
 from optimize_eval.reports.terminal.lists import render_data_errors
-from optimize_eval.run.preflight.data_files import CheckedFile, check_data, other_tool_of
+from optimize_eval.run.preflight.data_files import CheckedFile, check_data, other_tool_of, with_leaks
 from optimize_eval.store.layout import LeakedRow
 
 EXAMPLES = """\b
@@ -62,8 +62,6 @@ def validate(
     checked = [one for path, folder in _each(files) for one in _checked(path, folder, kind)]
     apart = [one for one in checked if not one.split]  # of a sweep's files it is known
     if sum(bool(one.rows) for one in apart) > 1:
-        from optimize_eval.run.preflight.data_files import with_leaks  # noqa: PLC0415  most check one file
-
         known = iter(with_leaks(apart))
         checked = [one if one.split else next(known) for one in checked]
     if as_json:
@@ -91,15 +89,15 @@ def _each(files: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _checked(path: str, folder: str, kind: DataFormat | None) -> list[CheckedFile]:
-    if kind is DataFormat.SWEEP or (kind is None and path.endswith(SUFFIX)):
-        from optimize_eval.run.preflight.files_checked import check_sweep  # noqa: PLC0415  other files run nothing
+    is_sweep = kind is DataFormat.SWEEP or (kind is None and path.endswith(SUFFIX))
+    is_task = kind is DataFormat.TASK_YAML or (kind is None and path.endswith(_YAML))
+    if not (is_sweep or is_task):
+        return [_named(check_data(path, kind), kind)]
+    from optimize_eval.run.preflight import files_checked  # noqa: PLC0415  it loads YAML, and evaluators
 
-        return check_sweep(path)
-    if kind is DataFormat.TASK_YAML or (kind is None and path.endswith(_YAML)):
-        from optimize_eval.run.preflight.files_checked import check_definition  # noqa: PLC0415  it loads YAML
-
-        return [_named(check_definition(path, folder), kind)]
-    return [_named(check_data(path, kind), kind)]
+    if is_sweep:
+        return files_checked.check_sweep(path)
+    return [_named(files_checked.check_definition(path, folder), kind)]
 
 
 def _named(checked: CheckedFile, kind: DataFormat | None) -> CheckedFile:
