@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scipy import stats
 
 from optimize_eval.findings.wording import signed
 from tests.cli.judged import JUDGED, OF_EXAMPLE
@@ -120,6 +119,8 @@ def _chosen_among(k: int, seed: int = 3) -> dict[str, Scores]:
 
 
 def test_a_selection_among_ten_is_told_with_an_interval_of_the_best_of_ten(scene: Scene) -> None:
+    from scipy import stats
+
     summary = scene.summary(_chosen_among(10))
     selection, by = summary["selection"], summary["verdict"]["by"]
     assert selection["k"] == 10
