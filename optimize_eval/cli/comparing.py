@@ -23,7 +23,7 @@ from optimize_eval.run.sweeps import (
     look_as_recorded,
     prepare,
 )
-from optimize_eval.tasks.defined import defined_of
+from optimize_eval.tasks.targets import definitions_in
 
 
 def compare(context: typer.Context, options: RunCommand) -> None:
@@ -116,7 +116,7 @@ def _only_last_failed(comparison: SweepInputs, options: RunCommand) -> tuple[Swe
 
 
 def _show_row(prepared: Prepared, wanted: str, *, as_json: bool) -> None:
-    if not prepared.plan.models and not any(map(defined_of, prepared.plan.specs)):
+    if not prepared.plan.models and not definitions_in(prepared.plan.specs):
         raise UsageError(
             "--show is for prompts", hint="a run of candidates: optimize-eval report RUN --format jsonl"
         )

@@ -14,7 +14,7 @@ from optimize_eval.run.begin_or_resume import reusable
 from optimize_eval.run.plan import Plan
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.opened_run import StoredRun, open_stored
-from optimize_eval.tasks.defined import defined_of
+from optimize_eval.tasks.targets import samples_of
 
 RUN_PLAN = "optimize-eval.plan.v1"
 
@@ -132,14 +132,13 @@ def _replies(plan: Plan) -> str:
 
 def _turns(plan: Plan, split: str) -> int:
     """Say how many calls of models an example of a split takes at most."""
-    targets = [
-        defined_of(spec) for spec in plan.specs if split in plan.layout.splits_of.get(spec.name, [split])
-    ]
-    if not any(targets):
+    specs = (spec for spec in plan.specs if split in plan.layout.splits_of.get(spec.name, [split]))
+    targets = [*filter(None, map(samples_of, specs))]
+    if not targets:
         return 1
     from optimize_eval.tasks.definition import most_calls  # noqa: PLC0415  most runs have no task
 
-    solvers = [(target.task.solver, target.max_turns) for target in targets if target]
+    solvers = [(target.task.solver, target.max_turns) for target in targets]
     return max((most_calls(solver, most) for solver, most in solvers if solver), default=1)
 
 

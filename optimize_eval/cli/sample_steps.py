@@ -1,11 +1,11 @@
 """`--show ID` of tasks in YAML: conversations, made again of the replies that are written down."""
 
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
 from optimize_eval.base.errors import EvaluationError
-from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Payload
 from optimize_eval.cli.example_scores import Places, Told
@@ -13,11 +13,9 @@ from optimize_eval.models.under_test import ASSISTANT
 from optimize_eval.run.plan import Plan, PlannedExample
 from optimize_eval.store.command_units import Reader
 from optimize_eval.store.records import LeftOut
-from optimize_eval.tasks.defined import DefinedScorer, defined_of
-from optimize_eval.tasks.defined_evaluator import Solving
-from optimize_eval.tasks.definition import Solver
-from optimize_eval.tasks.lives import Lives
+from optimize_eval.tasks.of_samples import Solving
 from optimize_eval.tasks.prompt import fields_of
+from optimize_eval.tasks.targets import SampleTask, samples_of
 
 _LONGEST = 60.0  # seconds for code of a task that makes its conversation again
 
@@ -31,25 +29,21 @@ class SeenTask:
         self._solving: dict[str, Solving] = {}
         self._about: dict[str, Told] = {}  # tasks by their splits
         for spec in plan.specs:
-            target = defined_of(spec)
-            if target:
-                about = {
-                    "display_name": target.task.display_name,
-                    "description": target.task.description.strip(),
-                }
-                self._about |= {one.name: about for one in plan.layout.splits_for(spec.name)}
-            solver = target.task.solver if target else None
-            if target and solver:
-                self._add(plan, spec, replace(target, is_stored=True), solver)
+            if target := samples_of(spec):
+                splits = [split.name for split in plan.layout.splits_for(spec.name)]
+                self._add(replace(target, is_stored=True), splits)
 
     def told(self, split: str, example: PlannedExample) -> Told:
         about = self._about.get(split)
         return {**self._records.told(split, example, self._steps), **({"task": about} if about else {})}
 
-    def _add(self, plan: Plan, spec: EvaluatorSpec, target: DefinedScorer, solver: Solver) -> None:
-        new = [one.name for one in plan.layout.splits_for(spec.name) if one.name not in self._solving]
-        if new:
-            self._solving |= dict.fromkeys(new, Solving(target, solver, Lives(), self._opened))
+    def _add(self, target: SampleTask, splits: Sequence[str]) -> None:
+        task = target.task
+        about = {"display_name": task.display_name, "description": task.description.strip()}
+        self._about |= dict.fromkeys(splits, about)
+        new = [split for split in splits if split not in self._solving]
+        if new and task.solver:
+            self._solving |= dict.fromkeys(new, Solving(target, self._opened))
 
     def _steps(self, payload: Payload) -> Told:
         solving = self._solving.get(payload.split)

@@ -27,7 +27,7 @@ from optimize_eval.evaluators.kinds import connect
 from optimize_eval.findings.metric_rows import left_out
 from optimize_eval.findings.side_info import fields_said, reason_of
 from optimize_eval.findings.wording import reply_marks
-from optimize_eval.models.model_kinds import ModelSpec, prompted_of, tasks_of
+from optimize_eval.models.model_kinds import ModelSpec
 from optimize_eval.models.outputs import Outputs, key_of
 from optimize_eval.models.under_test import reply_facts
 from optimize_eval.run.attempt import attempt
@@ -36,9 +36,9 @@ from optimize_eval.store.command_units import Reader
 from optimize_eval.store.folder import JOURNAL, OUTPUTS, hold_lock
 from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.tasks import Task, TaskFile
-from optimize_eval.tasks.defined import defined_of
 from optimize_eval.tasks.of_replies import extraction_of, id_of, prompt_for
 from optimize_eval.tasks.prompt import fields_of
+from optimize_eval.tasks.targets import PromptTask, definitions_in, models_of, with_task
 
 
 def block(head: str, text: str) -> Iterator[str]:
@@ -76,7 +76,7 @@ def show_row(plan: Plan, run: StoredRun, wanted: str, *, as_json: bool) -> None:
 
 
 def _seen(plan: Plan, run: StoredRun, reader: Reader | None, stack: ExitStack) -> "_Seen":
-    if any(map(defined_of, plan.specs)):
+    if definitions_in(plan.specs):
         from optimize_eval.cli.sample_steps import SeenTask  # noqa: PLC0415  most runs have no task in YAML
 
         return SeenTask(plan, reader, stack, left_out(run) if reader else {})
@@ -105,8 +105,8 @@ class _SeenPrompt:
     def __init__(self, plan: Plan, reader: Reader | None, outputs: Outputs) -> None:
         self._records = Places(plan, reader)
         self._outputs = outputs
-        target = prompted_of(plan.specs[0])
-        self._extract = target.extract if target else ""
+        target = plan.specs[0].target
+        self._extract = target.extract if isinstance(target, PromptTask) else ""
 
     def told(self, split: str, example: PlannedExample) -> Told:
         return self._records.told(split, example, self._steps)
@@ -193,7 +193,7 @@ _OF_THE_TASK = ("thoughts", "output", "prediction", "metric")  # of the side inf
 def show_task(spec: EvaluatorSpec, file: TaskFile, task: Task, outputs: Path, *, as_json: bool) -> None:
     """Go through one task with each model of its evaluator; outputs that the run has are used."""
     with _held(outputs) as path, owned_processes():
-        models = [(model.name, _called(spec, model, task, path)) for model in tasks_of(spec).models]
+        models = [(model.name, _called(spec, model, task, path)) for model in models_of(spec)]
     told = {
         "schema": TASK_SCHEMA,
         "task": task.id,
@@ -226,7 +226,7 @@ def _held(outputs: Path) -> Iterator[str]:
 def _called(spec: EvaluatorSpec, model: ModelSpec, task: Task, outputs: str) -> Outcome:
     known = replace(model, outputs=outputs)
     with Opened() as opened:
-        evaluator = connect(replace(spec, target=replace(tasks_of(spec), models=(known,))), opened)
+        evaluator = connect(with_task(spec, models=(known,)), opened)
         payload = Payload(candidate="", example=task.raw, line=task.line, task_model=model.name)
         return attempt(evaluator, payload, spec.timeout, model.retries)
 

@@ -9,7 +9,7 @@ from optimize_eval.config import values
 from optimize_eval.config.compared import RUN, PartOptions
 from optimize_eval.config.declared import Heading, Option, OptionGroup
 from optimize_eval.config.evaluators import EvaluatorOptions, JudgedByOptions, ProgramOptions
-from optimize_eval.tasks.defined import Given
+from optimize_eval.tasks.targets import Given
 
 
 class ModelOptions(OptionGroup):

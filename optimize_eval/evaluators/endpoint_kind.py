@@ -15,10 +15,10 @@ from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Payload
 from optimize_eval.evaluators.kinds import Kind, ShellCall, TargetKey, as_name, served_retries
-from optimize_eval.models.model_kinds import HTTP, ModelSpec, endpoint_of, parse_model, prompted_of, tasks_of
+from optimize_eval.models.model_kinds import HTTP, ModelSpec, endpoint_of, parse_model
 from optimize_eval.programs.exchange import AnswerT, Contract, QuestionT, Url, evaluating, url_of
 from optimize_eval.programs.identity import identify_url
-from optimize_eval.tasks.defined import defined_of
+from optimize_eval.tasks.targets import task_of
 
 if TYPE_CHECKING:
     from optimize_eval.programs.served import Endpoint
@@ -109,15 +109,10 @@ def _urls_of(spec: EvaluatorSpec) -> Iterator[tuple[EvaluatorSpec, str]]:
     """List the URLs that an evaluator calls, as itself or about replies, each with its specification."""
     if isinstance(spec.target, Url):
         yield spec, spec.target.url
-    task, prompted, defined = tasks_of(spec), prompted_of(spec), defined_of(spec)
-    models, within = [*task.models], [*task.scorers]
-    if prompted:
-        models, within = [*prompted.models], [prompted.scorer]
-    if defined:
-        models, within = [*defined.models, *defined.keyed.values()], [*filter(None, [defined.program])]
-    yield from _urls_among(models)
-    for other in within:
-        yield from _urls_of(other)
+    if task := task_of(spec):
+        yield from _urls_among(task.replying)
+        for other in task.evaluators:
+            yield from _urls_of(other)
 
 
 def _urls_among(models: Iterable[ModelSpec]) -> Iterator[tuple[EvaluatorSpec, str]]:

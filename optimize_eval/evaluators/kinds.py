@@ -135,7 +135,6 @@ KINDS = (
     KindRow("judge", "judge_kind", ("judge:",), "a model (judge:PROVIDER/MODEL)"),
     KindRow("task", "task_kind", ("task:",), "a task file (task:tasks.jsonl)"),
     KindRow("definition", "definition_kind", (), ""),  # task:FILE.yaml
-    KindRow("prompted", "prompted_kind", (), ""),  # around others
     KindRow("function", "function_kind", (), ""),  # from Python
 )
 _COMMAND = KINDS[1]

@@ -1,7 +1,8 @@
-"""A task file as an evaluator: a model is called about each task, and metrics score what it replies.
+"""A task as an evaluator: models are called about a task file, prompts or a task in YAML, and replies scored.
 
-What a task is, and how models are called, is tasks' business. Metrics are evaluators of their own, which
-the table makes.
+What a task is, and how models are called, is tasks' business. Who scores within it is an evaluator of its
+own, which the table makes. `-e` names task files; a session puts prompts and models around others, and makes
+an evaluator of each scorer of a task in YAML.
 """
 
 import shlex
@@ -13,14 +14,28 @@ from typing import TYPE_CHECKING, Any
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.opened import Opened
-from optimize_eval.evaluators import definition_kind, kinds
+from optimize_eval.evaluators import kinds
 from optimize_eval.evaluators.command_kind import at_level
 from optimize_eval.evaluators.kinds import Kind, TargetKey, as_name
-from optimize_eval.models import model_kinds
-from optimize_eval.models.model_kinds import HTTP, ModelSpec, Tasks, parse_model, tasks_of, without_base
-from optimize_eval.programs.identity import Identity
-from optimize_eval.tasks.defined import NOTHING_GIVEN, SUFFIXES, Given
+from optimize_eval.models.model_kinds import (
+    HTTP,
+    ModelSpec,
+    model_has_changed,
+    parse_model,
+    without_base,
+)
+from optimize_eval.programs.identity import Identity, has_other_programs
 from optimize_eval.tasks.dialects import OWN, is_own
+from optimize_eval.tasks.targets import (
+    NOTHING_GIVEN,
+    SUFFIXES,
+    Given,
+    PromptTask,
+    RecordTask,
+    TaskTarget,
+    WrittenTask,
+    task_of,
+)
 
 if TYPE_CHECKING:
     from optimize_eval.base.checks import Keys
@@ -30,11 +45,11 @@ NO_OWN: Mapping[str, EvaluatorSpec] = {}  # evaluators of one's own, by the metr
 _BEGINS = "task:"
 
 
-def scorer_spec(
+def of_records(
     name: str,
     path: str,
     metrics: Iterable[str],
-    task: Tasks,
+    task: RecordTask,
     how: EvaluatorSpec,
     *,
     sandbox: str,
@@ -45,11 +60,19 @@ def scorer_spec(
     return how.at(task, name=name, text=path, retries=0)  # who calls a model again is the model's business
 
 
-def stored_spec(scorer: EvaluatorSpec, models: Iterable[ModelSpec]) -> EvaluatorSpec:
+def of_stored(scorer: EvaluatorSpec, models: Iterable[ModelSpec]) -> EvaluatorSpec:
     """Describe the evaluator of what models replied, as it is written down, whatever tasks' metrics are."""
     how = EvaluatorSpec(timeout=scorer.timeout, workers=scorer.workers)
-    task = Tasks(scorer=scorer, models=tuple(models), is_stored=True)
+    task = RecordTask(scorer=scorer, models=tuple(models), is_stored=True)
     return how.at(task, name=scorer.name, text=scorer.text, retries=scorer.retries or 0)
+
+
+def of_prompts(
+    scorer: EvaluatorSpec, models: Iterable[ModelSpec], *, extract: str = "", is_stored: bool = False
+) -> EvaluatorSpec:
+    """Describe the evaluator of the models' replies to prompts that another one scores."""
+    target = PromptTask(scorer=scorer, models=tuple(models), extract=extract, is_stored=is_stored)
+    return replace(scorer, target=target)
 
 
 def _metric_specs(
@@ -80,7 +103,7 @@ def _parse(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
     if not name:
         raise UsageError("task: names no file", hint="name a task file: task:tasks.jsonl")
     if name.endswith(SUFFIXES):
-        return definition_kind.written(name, defaults, NOTHING_GIVEN)
+        return written_task(name, defaults, NOTHING_GIVEN)
     file = load_tasks(Path(defaults.cwd or ".", name))
     if file.errors:
         raise UsageError(
@@ -89,12 +112,19 @@ def _parse(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
         )
     metrics = _metric_specs((task.evaluator for task in file.tasks), defaults)
     called = as_name(file.name) or "task"
-    return defaults.at(Tasks(metrics=metrics), name=called, text=target, retries=defaults.retries)
+    return defaults.at(RecordTask(metrics=metrics), name=called, text=target, retries=defaults.retries)
+
+
+def written_task(file: str, defaults: EvaluatorSpec, given: Given) -> EvaluatorSpec:
+    """Describe a task in YAML by its file, which is read by a session."""
+    name = as_name(Path(file).stem) or "task"
+    target = WrittenTask(path=file, given=given)
+    return defaults.at(target, name=name, text=f"task:{file}", retries=defaults.retries)
 
 
 def _of_file(file: str, defaults: EvaluatorSpec, settings: Mapping[str, Any]) -> EvaluatorSpec:
     if file.endswith(SUFFIXES):
-        return definition_kind.written(file, defaults, Given(**settings))
+        return written_task(file, defaults, Given(**settings))
     if settings:
         raise UsageError(
             f"{file} has no parameters", hint=f"omit {', '.join(settings)}: they are for tasks in YAML"
@@ -108,41 +138,69 @@ def _targets() -> dict[str, TargetKey]:
     return {"task": TargetKey(checks.text, _of_file)}
 
 
-def _connect(spec: EvaluatorSpec, opened: Opened) -> Evaluator:
-    from optimize_eval.tasks.evaluator_of_tasks import TaskEvaluator
-
-    return TaskEvaluator(spec, kinds.connect, opened)
-
-
-def _identify(spec: EvaluatorSpec) -> Identity:
-    return model_kinds.identify(spec, kinds.identify)
-
-
-def _has_changed(spec: EvaluatorSpec, known: Identity) -> bool:
-    return model_kinds.has_changed(spec, known, kinds.identify)
-
-
-def _is_served(spec: EvaluatorSpec) -> bool:
-    return any(parse_model(model).kind == HTTP for model in _called(tasks_of(spec)))
-
-
-def _called(task: Tasks) -> list[str]:
-    """List the models that are called, as they are written; those of payloads are not known."""
-    return [] if task.is_stored else [model.text for model in task.models]
-
-
-def _models(spec: EvaluatorSpec, task_models: Iterable[str | None]) -> list[str]:
-    """Name the provider's models among those that are called, and those that score."""
-    task = tasks_of(spec)
-    texts = _called(task) if task.models else [name for name in task_models if name]
-    scored_by = kinds.models_called(task.scorer) if task.scorer else []
-    return [*(without_base(named.rest) for named in map(parse_model, texts) if not named.kind), *scored_by]
-
-
 def _settings(_folder: str) -> "Keys":
     from optimize_eval.base import checks
 
     return {"config": checks.table, "data": checks.table_of_texts, "model_keys": checks.table_of_texts}
+
+
+def _task(spec: EvaluatorSpec) -> TaskTarget:
+    """Give the task that an evaluator is of; raises UsageError for one in YAML that no session has read."""
+    if task := task_of(spec):
+        return task
+    path = spec.text.removeprefix(_BEGINS)
+    raise UsageError(
+        f"{spec.text} is a task with scorers of its own, and this command calls single evaluators",
+        hint=f"check it: optimize-eval validate {path}; rank models by it: optimize-eval bench {path}; "
+        f"compare candidates or score a dataset: optimize-eval run -e {spec.text}",
+    )
+
+
+def _connect(spec: EvaluatorSpec, opened: Opened) -> Evaluator:
+    from optimize_eval.tasks.task_evaluator import connect_task
+
+    return connect_task(spec, _task(spec), kinds.connect, opened)
+
+
+def _identify(spec: EvaluatorSpec) -> Identity:
+    from optimize_eval.tasks.task_identity import identify
+
+    return identify(spec, _task(spec), kinds.identify)
+
+
+def _has_changed(spec: EvaluatorSpec, known: Identity) -> bool:
+    """Return True if a program that scores or replies is another one now."""
+    task = _task(spec)
+    if isinstance(task, RecordTask):  # whose models are looked at by themselves
+        return _has_other_metrics(spec, known)
+    if any(kinds.has_changed(evaluator, known) for evaluator in task.evaluators):
+        return True
+    return any(map(model_has_changed, task.called))
+
+
+def _has_other_metrics(spec: EvaluatorSpec, known: Identity) -> bool:
+    try:
+        now = _identify(spec).files
+    except UsageError:  # it cannot be read any more
+        return True
+    return has_other_programs(known, now, spec)
+
+
+def _is_served(spec: EvaluatorSpec) -> bool:
+    task = _task(spec)
+    if isinstance(task, PromptTask) and kinds.is_served(task.scorer):
+        return True
+    return any(parse_model(model.text).kind == HTTP for model in task.called)
+
+
+def _models(spec: EvaluatorSpec, task_models: Iterable[str | None]) -> list[str]:
+    """Name the provider's models among those that are called, and those that score."""
+    task = _task(spec)
+    texts = [model.text for model in task.called]
+    if isinstance(task, RecordTask) and not task.models:
+        texts = [name for name in task_models if name]
+    called = (without_base(named.rest) for named in map(parse_model, texts) if not named.kind)
+    return [*called, *(name for scorer in task.of_all for name in kinds.models_called(scorer))]
 
 
 KIND = Kind(

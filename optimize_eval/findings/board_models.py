@@ -38,7 +38,7 @@ from optimize_eval.store.ledger import OWED
 from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.run_document import RunDocument
 from optimize_eval.tasks import Task, TaskFile
-from optimize_eval.tasks.defined import TASKS
+from optimize_eval.tasks.targets import TASKS
 from optimize_eval.tasks.task_files import SPEC
 
 

@@ -30,8 +30,8 @@ from optimize_eval.store.layout import Cell, Layout
 from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.records import Records, RunRecord
 from optimize_eval.store.run_document import CHOSEN_AFTER, SEARCHED, SearchedRun
-from optimize_eval.tasks.defined import TASKS, ways_kept
 from optimize_eval.tasks.stored_tasks import METRICS_SINCE, RULES_SINCE
+from optimize_eval.tasks.targets import TASKS, ways_kept
 
 if TYPE_CHECKING:
     from optimize_eval.findings.board_shapes import Board

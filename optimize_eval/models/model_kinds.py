@@ -9,16 +9,16 @@ a scorer is identified is handed in, for it may be of any kind.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import orjson
 
 from optimize_eval.base.errors import UsageError
-from optimize_eval.base.evaluator import EvaluatorSpec, Sighted
+from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.models.under_test import ModelUnderTest
 from optimize_eval.programs.exchange import CommandLine, Url, split_command
@@ -65,75 +65,6 @@ class ModelSpec:
         if all(getattr(self.how, name) == value for name, value in how.items()):
             return self
         return replace(self, how=replace(self.how, **how))
-
-
-@frozen
-class Tasks:
-    """The scorers of what models reply to the tasks of a file."""
-
-    kind: ClassVar[str] = "task"
-    metrics: tuple[EvaluatorSpec, ...] = ()  # by their names, which are the metrics' ids
-    models: tuple[ModelSpec, ...] = ()  # named by payloads' task models; none: these are texts of models
-    is_stored: bool = False  # replies are read where they were written down, and no model is called
-    loaded: Mapping[tuple[int | None, bytes], object] = field(
-        default_factory=dict, compare=False, repr=False
-    )  # tasks by line and record, where their file was read already
-    scorer: EvaluatorSpec | None = None  # who scores whatever a task's metric is; None: the metrics do
-    tells_thoughts: bool = False  # as side info of each score; otherwise they are with the outputs alone
-    batch_size: int | None = None  # prompts in one call at most; None: as the program declares
-
-    @property
-    def scorers(self) -> tuple[EvaluatorSpec, ...]:
-        """Give the evaluators that score outputs."""
-        return (self.scorer,) if self.scorer else self.metrics
-
-
-@frozen
-class Prompted:
-    """An evaluator of models' replies: a candidate is a prompt, and each task model one of the models.
-
-    Who scores sees the reply, not the prompt.
-    """
-
-    kind: ClassVar[str] = "prompted"
-    scorer: EvaluatorSpec
-    models: tuple[ModelSpec, ...]
-    extract: str = ""  # what of a reply is scored; empty: all
-    is_stored: bool = False  # replies are read where they were written down, and no model is called
-
-    @property
-    def _sighted(self) -> Sighted | None:
-        target: object = self.scorer.target
-        return target if isinstance(target, Sighted) else None
-
-    @property
-    def shows(self) -> tuple[str, ...]:
-        """What a judge that scores is shown of an example, as the other fields of the example here."""
-        return self._sighted.shows if self._sighted else ()
-
-    @property
-    def hides(self) -> tuple[str, ...]:
-        return self._sighted.hides if self._sighted else ()
-
-    @property
-    def human(self) -> tuple[str, ...]:
-        return self._sighted.human if self._sighted else ()
-
-    def hiding(self, fields: Iterable[str], *, models: bool = False) -> Self:
-        return replace(self, scorer=self.scorer.hiding(fields, models=models))
-
-
-def tasks_of(spec: EvaluatorSpec) -> Tasks:
-    """Give a specification's tasks; those of a specification of something else say nothing."""
-    return spec.target if isinstance(spec.target, Tasks) else _NO_TASKS
-
-
-_NO_TASKS = Tasks()
-
-
-def prompted_of(spec: EvaluatorSpec) -> Prompted | None:
-    """Give what an evaluator of models' replies is of; None for any other."""
-    return spec.target if isinstance(spec.target, Prompted) else None
 
 
 CMD, REPLAY, HTTP, TOY, SILENT = "cmd:", "replay:", "http", "toy", "silent"
@@ -355,33 +286,6 @@ def _identity(text: str, essence: list[Any], files: _Files) -> Identity:
 
 def sha256_of(value: Any) -> str:
     return hashlib.sha256(orjson.dumps(value)).hexdigest()
-
-
-Identify = Callable[[EvaluatorSpec], Identity]
-
-
-def identify(spec: EvaluatorSpec, identify_scorer: Identify) -> Identity:
-    """Read the files that scorers of tasks name, and digest what they are; which models, the units say."""
-    task = tasks_of(spec)
-    scorer = task.scorer.target if task.scorer else None
-    scorers = [(scorer.name, identify_scorer(scorer)) for scorer in task.scorers]
-    files = (file for _, known in scorers for file in known.files)
-    shown = ["shown the prompt"] if getattr(scorer, "shows_prompt", False) else []
-    return Identity(
-        name=spec.name,
-        text=scorers[0][1].text if task.scorer else f"task:{Path(spec.text).name}",
-        files=tuple(dict.fromkeys(files)),
-        sha256=sha256_of([None, [(name, known.sha256) for name, known in scorers], *shown]),
-    )
-
-
-def has_changed(spec: EvaluatorSpec, known: Identity, identify_scorer: Identify) -> bool:
-    """Return True if a program is not the one that was identified; data that it writes to may change."""
-    try:
-        now = identify(spec, identify_scorer).files
-    except UsageError:  # it cannot be read any more
-        return True
-    return has_other_programs(known, now, spec)
 
 
 def model_has_changed(model: ModelSpec) -> bool:

@@ -22,13 +22,13 @@ from optimize_eval.config.prompts import BenchOptions
 from optimize_eval.data.candidates import THE_PROMPT
 from optimize_eval.data.selection import EVERYTHING, Selection, parse_selection
 from optimize_eval.evaluators.kinds import connect, identify, kind_of, parse_evaluators
-from optimize_eval.evaluators.task_kind import NO_OWN, scorer_spec
+from optimize_eval.evaluators.task_kind import NO_OWN, of_records
 from optimize_eval.findings.board_models import benched_models, said_in
 from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.boards import expected_board
 from optimize_eval.findings.demands import BoardDemands, judged, read_before_calls
 from optimize_eval.findings.stored_summary import Findings
-from optimize_eval.models.model_kinds import ModelSpec, Tasks, tasks_of
+from optimize_eval.models.model_kinds import ModelSpec
 from optimize_eval.run.begin_or_resume import folder_of, note_done, opened
 from optimize_eval.run.bench_boards import drop_outdated, make_board, note_unranked, path_of
 from optimize_eval.run.bench_files import chosen, load_task_files, split_of
@@ -38,16 +38,16 @@ from optimize_eval.run.enclosing import level_of
 from optimize_eval.run.host import Host, Say
 from optimize_eval.run.inputs import stored_paths
 from optimize_eval.run.plan import Plan, document_of, plan_run
-from optimize_eval.run.prompting import identified, identity_of, model_specs, with_outputs_in
+from optimize_eval.run.prompting import identified, identity_of, model_specs, with_outputs
 from optimize_eval.run.rescoring import score_by
 from optimize_eval.run.settings import NO_GATES, Handling, gate_settings
 from optimize_eval.run.splits import SplitSource
-from optimize_eval.store.folder import LEADERBOARD, OUTPUTS, refuse_foreign
+from optimize_eval.store.folder import LEADERBOARD, refuse_foreign
 from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.run_document import BENCH, RunDocument
 from optimize_eval.tasks import TaskFile
-from optimize_eval.tasks.defined import NOTHING_GIVEN, Given, defined_of
 from optimize_eval.tasks.dialects import OWN
+from optimize_eval.tasks.targets import NOTHING_GIVEN, Given, RecordTask, with_task
 
 if TYPE_CHECKING:
     from optimize_eval.models.judging.rubric import JudgeSpec
@@ -127,11 +127,11 @@ class Benchmark:
     ) -> list[EvaluatorSpec]:
         """Make the evaluator of each file, which is called after it; `own` are metrics that `-e` names."""
         return [
-            scorer_spec(
+            of_records(
                 file.name,
                 file.path,
                 [task.evaluator for task in file.tasks],
-                Tasks(models=tuple(models), batch_size=self.batch_size),
+                RecordTask(models=tuple(models), batch_size=self.batch_size, loaded=_by_record(file)),
                 self.how,
                 sandbox=self.given.sandbox,
                 own=own,
@@ -214,7 +214,7 @@ class PreparedBench:
         """Give the evaluator of a file as it is shown about one task: with a model's thoughts."""
         split = split_of(file)
         spec = next(one for one in self.plan.specs if split in self.plan.layout.splits_of[one.name])
-        return replace(spec, target=replace(tasks_of(spec), tells_thoughts=True, loaded=_by_record(file)))
+        return with_task(spec, tells_thoughts=True)
 
 
 @frozen
@@ -279,6 +279,7 @@ def prepare_bench(
     plan = _planned(benchmark, scored)
     handling.check(plan)
     folder = folder_of("bench", plan, benchmark.files, out)
+    plan = with_outputs(plan, folder)
     paths = {source.name: source.file for source in scored.sources}
     kept = {**benchmark.settings, "paths": stored_paths(paths, ()), **gate_settings(gates)}
     refuse_foreign(folder)
@@ -376,8 +377,7 @@ def _drop_boards(prepared: PreparedBench) -> None:
 
 
 def _call(prepared: PreparedBench, stored: StoredRun, host: Host) -> CallSpan:
-    plan = _with_tasks(prepared.plan, prepared.files, prepared.folder)
-    settings = prepared.handling.settings(plan)
+    plan, settings = prepared.plan, prepared.handling.settings(prepared.plan)
     with live_for(plan, settings, host) as live:
         called = call(plan, stored, settings, host, live)
     drop_outdated(prepared.folder)
@@ -405,24 +405,6 @@ def _note_twice(models: Sequence[ModelSpec], say: Say) -> None:
                 f"note: {model.name} is the same model as {name}: its replies count for both; "
                 "--repeats shows how much they vary"
             )
-
-
-def _with_tasks(plan: Plan, files: Sequence[TaskFile], folder: Path) -> Plan:
-    """Hand over the tasks as they were loaded, and where outputs are written before they are scored."""
-    if all(map(defined_of, plan.specs)):
-        return plan  # their samples are in the plan already
-    path = str((folder / OUTPUTS).absolute())
-    models = with_outputs_in(path, plan.model_specs)
-    there = {split_of(file): file for file in files if file.tasks}
-    specs = [
-        spec if defined_of(spec) else _with_loaded(spec, there[plan.layout.splits_of[spec.name][0]], models)
-        for spec in plan.specs
-    ]
-    return replace(plan, specs=tuple(specs), model_specs=models)
-
-
-def _with_loaded(spec: EvaluatorSpec, file: TaskFile, models: tuple[ModelSpec, ...]) -> EvaluatorSpec:
-    return replace(spec, target=replace(tasks_of(spec), loaded=_by_record(file), models=models))
 
 
 def _by_record(file: TaskFile) -> dict[tuple[int | None, bytes], object]:

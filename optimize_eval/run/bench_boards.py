@@ -14,7 +14,7 @@ from optimize_eval.store.folder import BOARDS, LEADERBOARD, OUTPUTS, write_json
 from optimize_eval.store.layout import Split
 from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.tasks import Task, TaskFile
-from optimize_eval.tasks.defined import DIALECT
+from optimize_eval.tasks.targets import DIALECT
 from optimize_eval.tasks.task_files import SPEC
 
 _NOTHING_OF_IT = Split(name="", lines=(), sha256=())  # of a file whose tasks were all filtered out

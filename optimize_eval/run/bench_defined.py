@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from optimize_eval.base.errors import UsageError
-from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.config.compared import BoardGateOptions, ComparisonOptions
 from optimize_eval.data.candidates import THE_TASK
 from optimize_eval.findings.board_models import known_tasks
 from optimize_eval.findings.boards import expected_board
 from optimize_eval.findings.demands import read_before_calls
 from optimize_eval.findings.gates import task_bounds
-from optimize_eval.models.model_kinds import ModelSpec
 from optimize_eval.run.begin_or_resume import folder_of, look_at, note_changes
 from optimize_eval.run.bench import (
     NO_FILES,
@@ -31,7 +29,7 @@ from optimize_eval.run.enclosing import ways_in
 from optimize_eval.run.host import Say
 from optimize_eval.run.inputs import Examples, stored_paths
 from optimize_eval.run.plan import document_of
-from optimize_eval.run.prompting import writing_to
+from optimize_eval.run.prompting import with_outputs
 from optimize_eval.run.settings import NO_GATES, Handling, gate_settings
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.run.sweeps import Prepared, SweepInputs, prepare
@@ -40,7 +38,7 @@ from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.run_document import BENCH
 from optimize_eval.store.run_json import settings_in
 from optimize_eval.tasks import TaskFile
-from optimize_eval.tasks.defined import DIALECT, defined_of
+from optimize_eval.tasks.targets import DIALECT, with_task
 
 if TYPE_CHECKING:  # most benches have tasks in JSONL
     from optimize_eval.run.bench_tasks import BenchedTask
@@ -163,7 +161,9 @@ def _prepare_models(
     models = benchmark.model_specs()
     files = (*(task.file for task in tasks), *beside.files)
     _check_names(files)
-    scorers = {task.definition.key: [_calling(spec, models) for spec in task.scorers] for task in tasks}
+    scorers = {
+        task.definition.key: [with_task(spec, models=models) for spec in task.scorers] for task in tasks
+    }
     there = [file for file in beside.files if file.tasks]
     scorers |= {
         file.name: [spec] for file, spec in zip(there, beside.scorers(benchmark, models), strict=True)
@@ -172,7 +172,7 @@ def _prepare_models(
     plan = bench_plan(scorers, models, sources, repeats=benchmark.repeats, seed=benchmark.seed)
     handling.check(plan)
     folder = folder_of("bench", plan, benchmark.files, out)
-    plan = replace(plan, specs=writing_to(folder, plan.specs))
+    plan = with_outputs(plan, folder)
     paths = {source.name: source.file for source in sources}
     settings = {**benchmark.settings, "format": DIALECT}
     refuse_foreign(folder)
@@ -215,12 +215,6 @@ def _check_names(files: Sequence[TaskFile]) -> None:
             raise UsageError(
                 f"{first} and {file.path} are both called {file.name}", hint="rename one of them"
             )
-
-
-def _calling(spec: EvaluatorSpec, models: tuple[ModelSpec, ...]) -> EvaluatorSpec:
-    target = defined_of(spec)
-    assert target, "tasks have scorers of theirs"  # noqa: S101  for the checker
-    return replace(spec, target=replace(target, models=models))
 
 
 def _prepare_others(

@@ -18,7 +18,7 @@ from optimize_eval.run.host import Say
 from optimize_eval.run.splits import SplitSource, choose
 from optimize_eval.store.run_document import RunDocument
 from optimize_eval.tasks import Task, TaskFile, load_tasks
-from optimize_eval.tasks.defined import DIALECT, SUFFIXES
+from optimize_eval.tasks.targets import DIALECT, SUFFIXES
 from optimize_eval.tasks.task_files import shows_tasks
 
 _SUFFIX = ".jsonl"

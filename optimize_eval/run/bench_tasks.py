@@ -23,8 +23,8 @@ from optimize_eval.run.inputs import check_size, note_copies
 from optimize_eval.run.prompting import with_samples
 from optimize_eval.run.splits import SplitSource, choose
 from optimize_eval.tasks import Task, TaskFile
-from optimize_eval.tasks.defined import DIALECT, Given, defined_of
 from optimize_eval.tasks.definition import Entity, TaskDefinition
+from optimize_eval.tasks.targets import DIALECT, Given, samples_of
 from optimize_eval.tasks.yaml.loading import Checked, check_task
 from optimize_eval.tasks.yaml.task_data import Dataset, dataset_of, left_out
 
@@ -215,7 +215,7 @@ def _file(task: TaskDefinition, source: SplitSource | None, scorer: EvaluatorSpe
 
 
 def _samples(source: SplitSource, scorer: EvaluatorSpec) -> Iterator[Task]:
-    target = defined_of(scorer)
+    target = samples_of(scorer)
     metric = target.scorer.key if target else ""
     for example in source.examples:
         yield Task(

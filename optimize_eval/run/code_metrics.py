@@ -18,7 +18,7 @@ from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL
 from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.run_json import read_document
-from optimize_eval.tasks.defined import TASKS, defined_of
+from optimize_eval.tasks.targets import TASKS, samples_of
 
 if TYPE_CHECKING:  # most runs have no task in YAML
     from optimize_eval.findings.metric_rows import Excluded, TaskRow, TaskRows
@@ -35,7 +35,7 @@ _MOST_NAMED = 4
 
 def kept_in(specs: Iterable[EvaluatorSpec]) -> dict[str, Any]:
     """Make what run.json keeps of tasks: their metrics and rules, which are no part of what is called."""
-    named = [spec for spec in specs if defined_of(spec)]
+    named = [spec for spec in specs if samples_of(spec)]
     if not named:
         return {}
     from optimize_eval.tasks.stored_tasks import kept_tasks, to_dict  # noqa: PLC0415

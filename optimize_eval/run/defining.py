@@ -12,7 +12,7 @@ from optimize_eval.models.model_kinds import ModelSpec
 from optimize_eval.run.enclosing import at_level, check_level, runs_code
 from optimize_eval.run.host import Say
 from optimize_eval.run.splits import SplitSource
-from optimize_eval.tasks.defined import DefinedScorer, Given, WrittenTask, defined_of
+from optimize_eval.tasks.targets import Given, SampleTask, WrittenTask, definitions_in, samples_of
 
 if TYPE_CHECKING:
     from optimize_eval.run.prompting import Prompting
@@ -90,8 +90,8 @@ def scorers_of(
 
     Those that are not called need no judge.
     """
-    from optimize_eval.tasks.defined_identity import has_code  # noqa: PLC0415  see read_task
     from optimize_eval.tasks.scorer_parts import model_keys, ranks, score_range  # noqa: PLC0415
+    from optimize_eval.tasks.task_identity import has_code  # noqa: PLC0415  see read_task
 
     if not task.scorers:
         raise UsageError(f"the task {task.key} has no scorer", hint="give it one: see docs/task-files.md")
@@ -99,7 +99,7 @@ def scorers_of(
     sandbox = given.sandbox if has_code((task.solver, task.scorers)) else ""
     for scorer in sorted(task.scorers, key=lambda scorer: not ranks(scorer)):
         program = _program_of(scorer, task.path, spec, given.sandbox)
-        target = DefinedScorer(
+        target = SampleTask(
             task=task,
             scorer=scorer,
             keyed=keyed,
@@ -134,8 +134,8 @@ def _keyed(
 ) -> Mapping[str, ModelSpec]:
     """Make the models that a task names by keys: its solver's, and its scorers' where these are called."""
     from optimize_eval.run.prompting import model_specs  # noqa: PLC0415  see read_task
-    from optimize_eval.tasks.defined_identity import model_keys  # noqa: PLC0415
     from optimize_eval.tasks.definition import model_text  # noqa: PLC0415  see read_task
+    from optimize_eval.tasks.task_identity import model_keys  # noqa: PLC0415
 
     found = {}
     usual = ModelSpec(how=replace(spec, target=None))
@@ -150,7 +150,7 @@ def _keyed(
 
 def unranked_among(specs: Iterable[EvaluatorSpec]) -> list[str]:
     """Name the scorers of tasks in YAML that rank nobody: quality checks, and those that give labels."""
-    scorers = {spec.name: target.scorer for spec in specs if (target := defined_of(spec))}
+    scorers = {spec.name: target.scorer for spec in specs if (target := samples_of(spec))}
     if not scorers:
         return []
     from optimize_eval.tasks.scorer_parts import ranks  # noqa: PLC0415  see read_task
@@ -165,8 +165,7 @@ def check_definitions(
     sources: Sequence[SplitSource],
 ) -> None:
     """Refuse what does not fit the tasks in YAML among evaluators."""
-    tasks = {id(one.task): one.task for one in map(defined_of, specs) if one}.values()
-    for task in tasks:
+    for task in definitions_in(specs):
         _check_models(task, prompting)
         _check_candidates(task, named)
         if not sources:
@@ -216,13 +215,13 @@ def check_columns(specs: Iterable[EvaluatorSpec], sources: Sequence[SplitSource]
 
     Raises DataError with every place that names a column which no row has.
     """
-    tasks = {id(target.task): target.task for target in map(defined_of, specs) if target}
+    tasks = definitions_in(specs)
     if not tasks:
         return
     from optimize_eval.tasks.yaml.task_data import absent  # noqa: PLC0415  most runs have no task in YAML
 
     rows = [example.value for source in sources for example in source.examples]
-    missing = [one for task in tasks.values() for one in absent(task.columns, rows, _WHOSE)]
+    missing = [one for task in tasks for one in absent(task.columns, rows, _WHOSE)]
     if needed := [one.place for one in missing if one.is_needed]:
         raise DataError(needed)
     for one in missing:

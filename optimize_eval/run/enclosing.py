@@ -11,32 +11,31 @@ from typing import Any
 
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.evaluators import command_kind
-from optimize_eval.models.model_kinds import Tasks
 from optimize_eval.run.host import Say
 from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.run_json import write_document
-from optimize_eval.tasks.defined import CODE, TASKS, defined_of, ways_kept
+from optimize_eval.tasks.targets import CODE, TASKS, RecordTask, samples_of, ways_kept, with_task
 
 _RIGHTS: Mapping[str, Any] = {"sandbox": "none"}  # of who starts it
 
 
 def runs_code(spec: EvaluatorSpec) -> bool:
     """Return True if an evaluator runs what models write, by itself or as a metric of tasks in JSONL."""
-    metrics = spec.target.metrics if isinstance(spec.target, Tasks) else (spec,)
+    metrics = spec.target.metrics if isinstance(spec.target, RecordTask) else (spec,)
     return any(map(command_kind.runs_code, metrics))
 
 
 def at_level(spec: EvaluatorSpec, sandbox: str) -> EvaluatorSpec:
     """Let it run that in a sandbox of this level; empty: as it says itself."""
-    if not isinstance(spec.target, Tasks):
+    if not isinstance(spec.target, RecordTask):
         return command_kind.at_level(spec, sandbox)
     metrics = tuple(command_kind.at_level(metric, sandbox) for metric in spec.target.metrics)
-    return replace(spec, target=replace(spec.target, metrics=metrics))
+    return with_task(spec, metrics=metrics)
 
 
 def level_of(specs: Iterable[EvaluatorSpec]) -> str:
     """Say at which level a session runs tasks' code; empty where it has the user's rights."""
-    return next((target.sandbox for target in map(defined_of, specs) if target and target.sandbox), "")
+    return next((target.sandbox for target in map(samples_of, specs) if target and target.sandbox), "")
 
 
 def check_level(specs: Iterable[EvaluatorSpec]) -> None:
@@ -73,10 +72,10 @@ def _ways_of(run: StoredRun) -> list[Mapping[str, Any]]:
 
 
 def _has_code(spec: EvaluatorSpec) -> bool:
-    target = defined_of(spec)
+    target = samples_of(spec)
     if target is None:
         return False
-    from optimize_eval.tasks.defined_identity import has_code  # noqa: PLC0415  it loads templates
+    from optimize_eval.tasks.task_identity import has_code  # noqa: PLC0415  it loads templates
 
     return has_code((target.task.solver, target.scorer))
 

@@ -18,16 +18,15 @@ from optimize_eval.data.candidates import Candidate
 from optimize_eval.evaluators.command_kind import name_of_command
 from optimize_eval.evaluators.endpoint_kind import name_of_url
 from optimize_eval.evaluators.kinds import given_name
+from optimize_eval.evaluators.task_kind import of_prompts
 from optimize_eval.models.model_kinds import (
     CMD,
     HTTP,
     REPLAY,
     ModelSpec,
     ModelText,
-    Prompted,
     identify_model,
     parse_model,
-    prompted_of,
     retries_of,
     without_base,
 )
@@ -40,7 +39,7 @@ from optimize_eval.run.replan import models_of
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.store.folder import OUTPUTS
 from optimize_eval.store.run_document import RunDocument
-from optimize_eval.tasks.defined import Sample, defined_of
+from optimize_eval.tasks.targets import Sample, samples_of, task_of, with_task
 
 if TYPE_CHECKING:
     from optimize_eval.config.model_tables import NamedModel
@@ -81,13 +80,9 @@ class Prompting:
         return tuple(self._around(spec, models) for spec in scorers)
 
     def _around(self, spec: EvaluatorSpec, models: tuple[ModelSpec, ...]) -> EvaluatorSpec:
-        if task := defined_of(spec):
-            return replace(spec, target=replace(task, models=models))
-        if self.is_of_tasks:
-            return spec
-        from optimize_eval.evaluators.prompted_kind import around  # noqa: PLC0415  most runs call no model
-
-        return around(spec, models, extract=self.extract)
+        if samples_of(spec):
+            return with_task(spec, models=models)
+        return spec if self.is_of_tasks else of_prompts(spec, models, extract=self.extract)
 
     def note_twice(self, say: Say) -> None:
         """Point out models that are the same one."""
@@ -242,10 +237,10 @@ def with_samples(specs: Iterable[EvaluatorSpec], sources: Iterable[SplitSource])
 
 
 def _with_samples(spec: EvaluatorSpec, samples: Mapping[str, Sequence[Sample]]) -> EvaluatorSpec:
-    target = defined_of(spec)
+    target = samples_of(spec)
     if target is None or not target.looks_at_all or target.samples:
         return spec
-    return replace(spec, target=replace(target, samples=samples))
+    return with_task(spec, samples=samples)
 
 
 def with_outputs(plan: Plan, folder: Path) -> Plan:
@@ -256,25 +251,12 @@ def with_outputs(plan: Plan, folder: Path) -> Plan:
 def writing_to(folder: Path, specs: Iterable[EvaluatorSpec]) -> tuple[EvaluatorSpec, ...]:
     """Let the models of evaluators write their replies into a folder."""
     path = str((folder / OUTPUTS).absolute())
-    return tuple(_with_outputs(spec, path) for spec in specs)
+    return tuple(_writing_to(path, spec) for spec in specs)
 
 
-def _with_outputs(spec: EvaluatorSpec, path: str) -> EvaluatorSpec:
-    target = prompted_of(spec) or defined_of(spec)
-    if target is None:
-        return spec
-    models = with_outputs_in(path, target.models)
-    if isinstance(target, Prompted):
-        return replace(spec, target=replace(target, models=models))
-    kept = with_outputs_in(path, target.keyed.values())
-    return replace(
-        spec, target=replace(target, models=models, keyed=dict(zip(target.keyed, kept, strict=True)))
-    )
-
-
-def with_outputs_in(path: str, models: Iterable[ModelSpec]) -> tuple[ModelSpec, ...]:
-    """Let models write their replies down."""
-    return tuple(replace(model, outputs=path) for model in models)
+def _writing_to(path: str, spec: EvaluatorSpec) -> EvaluatorSpec:
+    task = task_of(spec)
+    return replace(spec, target=task.writing_to(path)) if task and task.replying else spec
 
 
 def of_stored(
@@ -291,11 +273,9 @@ def _of_stored(
     spec: EvaluatorSpec, models: tuple[ModelSpec, ...], settings: Mapping[str, Any]
 ) -> EvaluatorSpec:
     """Let one score them: a task in YAML makes its traces of them, others score them as they are."""
-    if task := defined_of(spec):
-        return replace(spec, target=replace(task, models=models, is_stored=True))
-    from optimize_eval.evaluators.prompted_kind import around  # noqa: PLC0415  most runs call no model
-
-    return around(spec, models, extract=settings.get("extract", ""), is_stored=True)
+    if samples_of(spec):
+        return with_task(spec, models=models, is_stored=True)
+    return of_prompts(spec, models, extract=settings.get("extract", ""), is_stored=True)
 
 
 def stored_models(document: RunDocument, folder: Path) -> tuple[ModelSpec, ...]:

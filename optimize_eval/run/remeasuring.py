@@ -25,9 +25,9 @@ from optimize_eval.run.replan import plan_again
 from optimize_eval.store.folder import LEADERBOARD, hold_lock, refuse_foreign
 from optimize_eval.store.opened_run import StoredRun, open_stored
 from optimize_eval.store.run_json import write_document
-from optimize_eval.tasks.defined import TASKS, Given, defined_of
-from optimize_eval.tasks.defined_identity import model_keys
 from optimize_eval.tasks.stored_tasks import KeptTask, joined, tasks_in
+from optimize_eval.tasks.targets import TASKS, Given, definitions_in, samples_of
+from optimize_eval.tasks.task_identity import model_keys
 
 
 def scorers_in(paths: Sequence[str], how: EvaluatorSpec, given: Given, say: Say) -> tuple[EvaluatorSpec, ...]:
@@ -111,7 +111,7 @@ def _named_as_in(stored: StoredRun, specs: Sequence[EvaluatorSpec], say: Say) ->
     """Call scorers as the run does, whose tasks of one key are taken in its order; raises UsageError."""
     given: dict[str, dict[str, list[EvaluatorSpec]]] = {}  # by the tasks' keys and files
     for spec in specs:
-        if target := defined_of(spec):
+        if target := samples_of(spec):
             given.setdefault(target.task.key, {}).setdefault(target.task.path, []).append(spec)
     kept = tasks_in(stored.document.settings)
     found = []
@@ -133,7 +133,7 @@ def _named_as_in(stored: StoredRun, specs: Sequence[EvaluatorSpec], say: Say) ->
 def _named_as(task: KeptTask, specs: Sequence[EvaluatorSpec], elsewhere: str) -> list[EvaluatorSpec]:
     """Name the scorers of a task; those that the run has not begin with `elsewhere`."""
     names = {scorer.key: scorer.evaluator for scorer in task.scorers}
-    keys = [target.scorer.key for spec in specs if (target := defined_of(spec))]
+    keys = [target.scorer.key for spec in specs if (target := samples_of(spec))]
     return [
         replace(spec, name=names.get(key, f"{elsewhere}{key}")) for spec, key in zip(specs, keys, strict=True)
     ]
@@ -173,7 +173,7 @@ def _known(stored: StoredRun, specs: Sequence[EvaluatorSpec], say: Say) -> list[
 
 def _scores_otherwise(stored: StoredRun, spec: EvaluatorSpec) -> bool:
     """Return True if a scorer is known not to be the run's; its program and models may be gone."""
-    target = defined_of(spec)
+    target = samples_of(spec)
     if target is None or target.looks_at_all or target.program:
         return False
     if target.keyed or any(model_keys(target.task.scorers)):
@@ -186,7 +186,7 @@ def _scores_otherwise(stored: StoredRun, spec: EvaluatorSpec) -> bool:
 
 def _moved(specs: Iterable[EvaluatorSpec], data: Mapping[str, str]) -> dict[str, str]:
     """Find the datasets that are elsewhere by the splits of tasks, as benches call them."""
-    tasks = [target.task for spec in specs if (target := defined_of(spec))]
+    tasks = definitions_in(specs)
     if unknown := set(data).difference(task.dataset for task in tasks):
         raise UsageError(f"--data {min(unknown)}: no task has this dataset", hint="see `dataset` in the task")
     return {task.key: data[task.dataset] for task in tasks if task.dataset in data}

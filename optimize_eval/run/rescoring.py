@@ -19,7 +19,7 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.data.candidates import Candidate
-from optimize_eval.evaluators.task_kind import stored_spec
+from optimize_eval.evaluators.task_kind import of_stored as of_stored_replies
 from optimize_eval.findings.board_models import models_scored_by
 from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.stored_summary import Findings
@@ -39,7 +39,7 @@ from optimize_eval.store.folder import hold_lock, refuse_foreign
 from optimize_eval.store.opened_run import StoredRun, open_stored
 from optimize_eval.store.run_words import keep_words
 from optimize_eval.tasks import TaskFile
-from optimize_eval.tasks.defined import DIALECT
+from optimize_eval.tasks.targets import DIALECT
 
 
 class Bench:
@@ -66,7 +66,7 @@ class Bench:
         self._name = wanted[0].spec.name
         self.path = path_of(run.folder, self._name)  # of the board by the new scores
         self._files = files or files_again(run.document)
-        spec = stored_spec(wanted[0].spec, stored_models(run.document, run.folder))
+        spec = of_stored_replies(wanted[0].spec, stored_models(run.document, run.folder))
         self.wanted = [WantedEvaluator(spec=spec, given=None)]
         _note_same_models(run, say)
 

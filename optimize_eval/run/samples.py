@@ -18,11 +18,10 @@ from optimize_eval.run.plan import Plan
 from optimize_eval.run.prompting import of_stored, writing_to
 from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.tasks.code import HostedSnippets, share_snippets
-from optimize_eval.tasks.defined import defined_of
-from optimize_eval.tasks.defined_evaluator import Solving
 from optimize_eval.tasks.definition import Action
-from optimize_eval.tasks.lives import Lives
+from optimize_eval.tasks.of_samples import Solving
 from optimize_eval.tasks.prompt import fields_of
+from optimize_eval.tasks.targets import samples_of
 from optimize_eval.tasks.trace import Trace
 
 Seen = tuple[Mapping[str, Any], Trace | None]  # a sample, and what was said about it
@@ -100,7 +99,5 @@ def _names(action: Action, fields: Iterable[str]) -> bool:
 
 
 def _solving(spec: EvaluatorSpec, opened: Opened) -> Solving | None:
-    target = defined_of(spec)
-    if target is None or target.task.solver is None:
-        return None
-    return Solving(target, target.task.solver, Lives(), opened)
+    target = samples_of(spec)
+    return Solving(target, opened) if target and target.task.solver else None

@@ -13,7 +13,6 @@ from optimize_eval.base.protocol import check_task_model
 from optimize_eval.config.compared import BoardGateOptions, ComparisonOptions
 from optimize_eval.data.candidates import THE_TASK, Candidate, CandidatePath
 from optimize_eval.data.selection import parse_selection
-from optimize_eval.models.model_kinds import Tasks
 from optimize_eval.run.begin_or_resume import folder_of, look_at, note_changes, opened
 from optimize_eval.run.calls import Finished, call, live_for, off_scale, summarise
 from optimize_eval.run.code_metrics import dated_in, examine, kept_in
@@ -51,7 +50,7 @@ from optimize_eval.store.run_document import (
     with_overlaps,
 )
 from optimize_eval.store.run_json import read_document, settings_in
-from optimize_eval.tasks.defined import DefinedScorer, defined_of
+from optimize_eval.tasks.targets import samples_of, task_of
 
 if TYPE_CHECKING:
     from optimize_eval.findings.demands import Demands
@@ -157,7 +156,7 @@ def _note_fields(
     """Ask whether a candidate that names a field of the data in braces is a prompt; tasks may put it in."""
     places = [(one.name, field) for one in candidates for field in _IN_BRACES.findall(one.text)]
     first = next((example for source in examples.sources for example in source.examples), None)
-    has_tasks = any(isinstance(spec.target, Tasks | DefinedScorer) for spec in specs)
+    has_tasks = any(map(task_of, specs))
     if not places or first is None or has_tasks:
         return
     if known := next(((name, field) for name, field in places if field in first.value), None):
@@ -173,7 +172,7 @@ def candidates_of(
     specs: Sequence[EvaluatorSpec], named: Sequence[CandidatePath | Candidate], fields: Sequence[str]
 ) -> tuple[Candidate, ...]:
     """Load candidates; where tasks in YAML are given none, the one that stands for that."""
-    if not named and not fields and all(map(defined_of, specs)):
+    if not named and not fields and all(map(samples_of, specs)):
         return (THE_TASK,)
     return load_all_candidates(named, fields)
 

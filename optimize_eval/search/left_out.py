@@ -5,7 +5,6 @@ resumes leaves out the same rows. A rule that cannot be applied to a row leaves 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from optimize_eval.base.errors import EvaluationError
@@ -16,8 +15,8 @@ from optimize_eval.base.outcome import Outcome, Scored, Skipped
 from optimize_eval.run.plan import Unit
 from optimize_eval.run.samples import Looks, Seen, looks_at_rows
 from optimize_eval.search.outcomes import Outcomes
-from optimize_eval.tasks.defined import defined_of
 from optimize_eval.tasks.definition import Action
+from optimize_eval.tasks.targets import samples_of, with_task
 from optimize_eval.tasks.yaml.task_data import Actions, RuleFault
 
 
@@ -73,7 +72,7 @@ def _ruled(specs: Sequence[EvaluatorSpec]) -> Iterator[_RuledTask]:
     keys: dict[int, dict[int, str]] = {}
     tasks = {}
     for index, spec in enumerate(specs):
-        target = defined_of(spec)
+        target = samples_of(spec)
         if target and target.task.actions:
             keys.setdefault(id(target.task), {})[index] = target.scorer.key
             tasks[id(target.task)] = target.task
@@ -103,5 +102,4 @@ def _skipped(outcome: Outcome, why: str) -> Outcome:
 
 
 def _stored(spec: EvaluatorSpec) -> EvaluatorSpec:
-    target = defined_of(spec)
-    return spec if target is None else replace(spec, target=replace(target, is_stored=True))
+    return with_task(spec, is_stored=True) if samples_of(spec) else spec

@@ -39,7 +39,7 @@ from optimize_eval.store.layout import key_of
 from optimize_eval.store.ledger import is_unranked
 from optimize_eval.store.listing import read_search
 from optimize_eval.store.reusable import damage_noted, folders_of, opened_for_reuse, programs_of
-from optimize_eval.tasks.defined import defined_of
+from optimize_eval.tasks.targets import definitions_in
 
 if TYPE_CHECKING:
     from optimize_eval.search.left_out import LeftOut
@@ -364,7 +364,7 @@ class LiveScorer:
 
 def _rules_of(specs: Sequence[EvaluatorSpec], opened: Opened) -> "LeftOut | None":
     """Make the rules of tasks in YAML, if evaluators are scorers of tasks that have some."""
-    if not any(target.task.actions for target in map(defined_of, specs) if target):
+    if not any(task.actions for task in definitions_in(specs)):
         return None
     from optimize_eval.search.left_out import LeftOut  # noqa: PLC0415  few searches have rules
 

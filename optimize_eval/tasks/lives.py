@@ -1,13 +1,16 @@
-"""What an evaluator that calls models has live: models, and who scores. Each is made once."""
+"""What an evaluator of a task has live: models, and who scores. Each is made once."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import Capacity, Evaluator, Metered, Waits
+from optimize_eval.base.opened import Opened
 from optimize_eval.base.retries_and_caps import Caps, GivenUp
+from optimize_eval.models.model_kinds import ModelSpec
+from optimize_eval.models.shared import SharedModel, shared_model
 from optimize_eval.models.under_test import ModelUnderTest
 
 if TYPE_CHECKING:  # programs as models need no HTTP client
@@ -19,11 +22,29 @@ _Made = TypeVar("_Made", ModelUnderTest, Evaluator)
 class Lives:
     """Live models and scorers by their names, each made when it is needed first; thread-safe."""
 
-    def __init__(self) -> None:
+    def __init__(self, specs: Mapping[str, ModelSpec], opened: Opened, *, is_stored: bool = False) -> None:
+        self._specs = specs
+        self._is_stored = is_stored
+        self.opened = opened
         self._making = threading.Lock()
         self._models: dict[str, ModelUnderTest] = {}
         self._scorers: dict[str, Evaluator] = {}
         self._caps: Caps | None = None
+
+    def shared(self, name: str) -> SharedModel:
+        """Give one of the models, whose replies all evaluators share."""
+        model = self.model(name, lambda name: self.share(self.spec(name)))
+        assert isinstance(model, SharedModel)  # noqa: S101  for the checker
+        return model
+
+    def share(self, spec: ModelSpec) -> SharedModel:
+        return shared_model(spec, self.opened, is_stored=self._is_stored)
+
+    def spec(self, name: str) -> ModelSpec:
+        if name in self._specs:
+            return self._specs[name]
+        message = f"{name!r} is not among the models: {', '.join(self._specs)}"
+        raise EvaluationError(FailureKind.INTERNAL, message)
 
     def model(self, name: str, make: Callable[[str], ModelUnderTest]) -> ModelUnderTest:
         return self._models.get(name) or self._made(self._models, name, make)

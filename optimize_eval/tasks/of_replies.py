@@ -18,29 +18,27 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from optimize_eval.base import strict_json
 from optimize_eval.base.errors import EvaluationError, FailureKind, UsageError
 from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec
 from optimize_eval.base.frozen import change
 from optimize_eval.base.opened import Opened
-from optimize_eval.base.protocol import Answer, Answered, Payload, Skip
-from optimize_eval.base.retries_and_caps import Caps, GivenUp
-from optimize_eval.base.spent import NOTHING
+from optimize_eval.base.protocol import Answer, Answered, Payload
+from optimize_eval.base.retries_and_caps import GivenUp
+from optimize_eval.base.spent import Spent
 from optimize_eval.data.selection import value_at
-from optimize_eval.models.model_kinds import Prompted
-from optimize_eval.models.shared import SharedModel, shared_model
+from optimize_eval.models.shared import SharedModel
 from optimize_eval.models.under_test import Output, Prompt, is_plain, joined, reply_facts
-from optimize_eval.programs.exchange import call_singly
 from optimize_eval.tasks.dialects import FENCED, post_process
 from optimize_eval.tasks.lives import Lives, be_the_models
+from optimize_eval.tasks.of_records import charge
 from optimize_eval.tasks.prompt import fields_of, prompt_of
+from optimize_eval.tasks.targets import PromptTask
+from optimize_eval.tasks.task_evaluator import Connect
 from optimize_eval.tasks.templates import hosted
 from optimize_eval.tasks.templates.fault import FLAGS, TemplateFault, first_of
-
-if TYPE_CHECKING:
-    from optimize_eval.base.retries_and_caps import Queue
 
 Extraction = Callable[[str], str]
 
@@ -163,7 +161,7 @@ class ReplyMeasure:
     def __init__(self, measure: Measure) -> None:
         self._measured = MEASURES[measure.name]
 
-    def of_payload(self, _payload: Payload, output: Output) -> Answer:
+    def of_payload(self, _payload: Payload, output: Output, _timeout: float) -> Answer:
         values = self._measured(output)
         return Answer(score=-sum(values.values()) or 0.0, side_info=values)
 
@@ -208,45 +206,55 @@ MEASURES: Mapping[str, Callable[[Output], dict[str, float]]] = {
 }
 
 
-Connect = Callable[[EvaluatorSpec, Opened], Evaluator]
-
 _ID = "id"
 
 
-class PromptedEvaluator:
-    """Calls models with prompts, and an evaluator about what they reply."""
+class _Reply(NamedTuple):
+    """What a model replied to a prompt."""
 
-    def __init__(self, spec: EvaluatorSpec, target: Prompted, connect: Connect, opened: Opened) -> None:
-        self._timeout = spec.timeout
-        self._opened = opened
-        self._target = target
-        self._extract = extraction_of(target.extract)
-        self._shows = getattr(target.scorer.target, "shows_prompt", False)  # a judge alone can say so
-        self._specs = {model.name: model for model in target.models}
-        self._lives = Lives()
-        scorer, measure = replace(target.scorer, keep_stderr=spec.keep_stderr), target.scorer.target
+    payload: Payload
+    prompt: Prompt
+    model: SharedModel
+    reply_key: bytes
+    output: Output
+    seconds: float  # that its making took
+
+    @property
+    def key(self) -> str:
+        return self.reply_key.hex()
+
+    @property
+    def spent(self) -> Spent:
+        return self.output.spent
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        return reply_facts(self.output)
+
+
+class Prompts:
+    """Sends models prompts, and lets an evaluator score what they reply."""
+
+    batch = 1
+
+    def __init__(self, spec: EvaluatorSpec, task: PromptTask, connect: Connect, opened: Opened) -> None:
+        self._extract = extraction_of(task.extract)
+        self._shows = getattr(task.scorer.target, "shows_prompt", False)  # a judge alone can say so
+        self.lives = Lives({model.name: model for model in task.models}, opened, is_stored=task.is_stored)
+        scorer, measure = replace(task.scorer, keep_stderr=spec.keep_stderr), task.scorer.target
         self._score = (
             ReplyMeasure(measure).of_payload
             if isinstance(measure, Measure)
-            else partial(self._scored, self._lives.scorer(spec.name, lambda _name: connect(scorer, opened)))
+            else partial(self._scored, self.lives.scorer(spec.name, lambda _name: connect(scorer, opened)))
         )
-        for name in self._specs:
-            self._model(name)  # what is wrong with it is to be known before any call
+        for model in task.models:
+            self.lives.shared(model.name)  # what is wrong with it is to be known before any call
         opened.share(hosted.Held, hosted.Held)
 
-    @property
-    def note(self) -> str:
-        return self._lives.note
-
-    @property
-    def capacity(self) -> Capacity:
-        capacity = self._lives.capacity
-        return capacity if capacity.batch == 1 else capacity._replace(batch=1)
-
-    def call(self, payload: Payload, _deadline: float) -> Answered:
+    def solve(self, payload: Payload, _deadline: float) -> _Reply:
         prompt, began, key = prompt_for(payload), time.monotonic(), b""
         try:
-            model = self._model(payload.task_model or "")
+            model = self.lives.shared(payload.task_model or "")
             key = model.key(prompt)
             output = model.reply(prompt, key)
         except EvaluationError as error:
@@ -255,69 +263,30 @@ class PromptedEvaluator:
         except GivenUp as given_up:
             given_up.spent, given_up.output = given_up.spent.of_reply, key.hex()
             raise
-        before = time.monotonic() - began
-        try:
-            answer = self._score(replace(payload, prompt=prompt.text) if self._shows else payload, output)
-        except EvaluationError as error:
-            if error.no_room and output.spent.usages:  # it is called once more, or has no record at all
-                model.owe(key)
-                output = replace(output, spent=NOTHING)
-            error.output, error.spent = key.hex(), output.spent + error.spent
-            error.before = before - output.spent.waited
-            raise
-        except GivenUp as given_up:
-            given_up.spent, given_up.output = output.spent + given_up.spent, key.hex()
-            raise
-        spent = output.spent if answer.spent is NOTHING else output.spent + answer.spent
-        return with_facts(change(answer, spent=spent, output=key.hex()), reply_facts(output))
+        return _Reply(payload, prompt, model, key, output, time.monotonic() - began)
+
+    def score(self, solved: _Reply, timeout: float) -> Answered:
+        payload = solved.payload
+        shown = replace(payload, prompt=solved.prompt.text) if self._shows else payload
+        return self._score(shown, solved.output, timeout)
+
+    def charge(self, solved: _Reply, error: EvaluationError) -> None:
+        charged = charge(error, solved.output, solved.model, solved.reply_key)
+        error.before = solved.seconds - charged.waited
+
+    def capacity_of(self, task_model: str) -> Capacity:
+        return self.lives.shared(task_model).capacity
 
     def has_reply(self, payload: Payload) -> bool:
-        """Return True if no model is called for a payload any more."""
         try:
-            model = self._model(payload.task_model or "")
+            model = self.lives.shared(payload.task_model or "")
             return model.has(model.key(prompt_for(payload)))
         except EvaluationError:
             return False
 
-    def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answered | EvaluationError]:
-        return call_singly(payloads, timeout, self.call)
-
-    def stop_waiting(self) -> None:
-        self._lives.stop_waiting()
-
-    @property
-    def queues(self) -> "list[Queue]":
-        return self._lives.queues
-
-    def meter(self, caps: Caps) -> None:
-        self._lives.meter(caps)
-
-    def close(self) -> None:
-        """Nothing of what it calls is its own."""
-
-    def _scored(self, scorer: Evaluator, payload: Payload, output: Output) -> Answered:
+    def _scored(self, scorer: Evaluator, payload: Payload, output: Output, timeout: float) -> Answered:
         question = change(payload, candidate=self._extract(output.text))
-        return scorer.call(question, time.monotonic() + self._timeout)
-
-    def _model(self, name: str) -> SharedModel:
-        model = self._lives.model(name, self._make_model)
-        assert isinstance(model, SharedModel)  # noqa: S101  for the checker
-        return model
-
-    def _make_model(self, name: str) -> SharedModel:
-        if name not in self._specs:
-            raise EvaluationError(
-                FailureKind.INTERNAL, f"{name!r} is not among the models: {', '.join(self._specs)}"
-            )
-        return shared_model(self._specs[name], self._opened, is_stored=self._target.is_stored)
-
-
-def with_facts(answer: Answered, facts: Mapping[str, Any]) -> Answered:
-    """Let an answer say what is to be known of the reply that it is about."""
-    if not facts or isinstance(answer, Skip):
-        return answer
-    refused = {"refused": True} if "refused" in facts else {}
-    return change(answer, reply=facts, side_info={**answer.side_info, **refused})
+        return scorer.call(question, time.monotonic() + timeout)
 
 
 def prompt_for(payload: Payload) -> Prompt:
@@ -335,3 +304,6 @@ def id_of(fields: Mapping[str, Any]) -> str:
     """Give an example's id as text; one that has none is known by what is sent alone."""
     value = fields.get(_ID, "")
     return value if isinstance(value, str) else strict_json.dumps(value).decode()
+
+
+FORM = Prompts

@@ -11,8 +11,8 @@ import orjson
 from optimize_eval.base.evaluator import DEFAULT_TIMEOUT, EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.tasks import definition
-from optimize_eval.tasks.defined import TASKS, DefinedScorer, defined_of
 from optimize_eval.tasks.definition import Action, Evidence, Metric
+from optimize_eval.tasks.targets import TASKS, SampleTask, samples_of
 
 RULES_SINCE = "rules_since"  # of a task: since when its rules are others than scores were made with
 METRICS_SINCE = "metrics_since"  # and its metrics
@@ -50,9 +50,9 @@ class KeptTask:
 
 def kept_tasks(specs: Iterable[EvaluatorSpec]) -> list[KeptTask]:
     """Find the tasks that evaluators are scorers of."""
-    found: dict[int, list[tuple[EvaluatorSpec, DefinedScorer]]] = {}
+    found: dict[int, list[tuple[EvaluatorSpec, SampleTask]]] = {}
     for spec in specs:
-        if target := defined_of(spec):
+        if target := samples_of(spec):
             found.setdefault(id(target.task), []).append((spec, target))
     return [_kept(named) for named in found.values()]
 
@@ -133,7 +133,7 @@ def _place_of(one: Mapping[str, Any], tasks: Sequence[Mapping[str, Any]]) -> int
     return alike[0] if len(alike) == 1 else len(tasks)
 
 
-def _kept(named: Sequence[tuple[EvaluatorSpec, DefinedScorer]]) -> KeptTask:
+def _kept(named: Sequence[tuple[EvaluatorSpec, SampleTask]]) -> KeptTask:
     task = named[0][1].task
     scorers = [
         KeptScorer(

@@ -3,22 +3,24 @@
 import json
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.data.datasets import load_examples
-from optimize_eval.evaluators.task_kind import scorer_spec
-from optimize_eval.models.model_kinds import ModelSpec, Tasks
+from optimize_eval.evaluators.task_kind import of_records
+from optimize_eval.models.model_kinds import ModelSpec
 from optimize_eval.run.begin_or_resume import open_run
 from optimize_eval.run.bench import bench_plan
 from optimize_eval.run.host import Stop
 from optimize_eval.run.live import LiveEvaluators
 from optimize_eval.run.plan import document_of
-from optimize_eval.run.prompting import identified, model_of, with_outputs_in
+from optimize_eval.run.prompting import identified, model_of
 from optimize_eval.run.runner import Runner, Settings
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.store.folder import JOURNAL, OUTPUTS, hold_lock
 from optimize_eval.tasks import load_tasks
+from optimize_eval.tasks.targets import RecordTask
 from tests.benchmarks.measure import PROGRAMS, Row, median_of, own_cpu
 from tests.benchmarks.whole import Spent, spend
 
@@ -73,9 +75,9 @@ def _record(number: int) -> str:
 def _run(folder: Path, path: Path) -> None:
     tasks, how = load_tasks(path), EvaluatorSpec(workers=2)
     model = model_of(f"cmd:{sys.executable} {PROGRAMS / 'model.py'}", ModelSpec(how=how))
-    models = with_outputs_in(str(folder / OUTPUTS), [identified(model)])
+    models = (replace(identified(model), outputs=str(folder / OUTPUTS)),)
     metrics = [one.evaluator for one in tasks.tasks]
-    scorer = scorer_spec(tasks.name, path.name, metrics, Tasks(models=models), how, sandbox="")
+    scorer = of_records(tasks.name, path.name, metrics, RecordTask(models=models), how, sandbox="")
     (examples,) = load_examples([path])
     source = SplitSource(name=tasks.name, file=path.name, examples=examples)
     plan = bench_plan({tasks.name: [scorer]}, models, [source], repeats=1, seed=0)

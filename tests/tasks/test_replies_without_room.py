@@ -10,10 +10,8 @@ from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec
 from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Answer, Answered, Payload
-from optimize_eval.models.model_kinds import ModelSpec, Prompted, Tasks
+from optimize_eval.models.model_kinds import ModelSpec
 from optimize_eval.programs.exchange import call_singly
-from optimize_eval.tasks.defined import DefinedScorer
-from optimize_eval.tasks.defined_evaluator import DefinedEvaluator
 from optimize_eval.tasks.definition import (
     ChatCompletion,
     Entity,
@@ -23,8 +21,8 @@ from optimize_eval.tasks.definition import (
     SingleTurn,
     TaskDefinition,
 )
-from optimize_eval.tasks.evaluator_of_tasks import TaskEvaluator
-from optimize_eval.tasks.of_replies import PromptedEvaluator
+from optimize_eval.tasks.targets import PromptTask, RecordTask, SampleTask, TaskTarget
+from optimize_eval.tasks.task_evaluator import connect_task
 from tests.fake_model import StartModel
 
 
@@ -53,15 +51,11 @@ class _Crowded:
 
 
 def prompted(model: ModelSpec, opened: Opened) -> Evaluator:
-    target = Prompted(scorer=EvaluatorSpec(name="e"), models=(model,))
-    return PromptedEvaluator(EvaluatorSpec(name="e", target=target), target, _crowded, opened)
+    return live(PromptTask(scorer=EvaluatorSpec(name="e"), models=(model,)), opened)
 
 
 def of_task(model: ModelSpec, opened: Opened) -> Evaluator:
-    target = Tasks(
-        models=(model,), metrics=(EvaluatorSpec(name="@exact_match"),), scorer=EvaluatorSpec(name="e")
-    )
-    return TaskEvaluator(EvaluatorSpec(name="e", target=target), _crowded, opened)
+    return live(RecordTask(scorer=EvaluatorSpec(name="e"), models=(model,)), opened)
 
 
 def defined(model: ModelSpec, opened: Opened) -> Evaluator:
@@ -76,12 +70,13 @@ def defined(model: ModelSpec, opened: Opened) -> Evaluator:
         solver=solver,
         scorers=[scorer],
     )
-    target = DefinedScorer(task=task, scorer=scorer, program=EvaluatorSpec(name="e"), models=(model,))
-    return DefinedEvaluator(EvaluatorSpec(name="t.s", target=target), target, _crowded, opened)
+    program = EvaluatorSpec(name="e")
+    return live(SampleTask(task=task, scorer=scorer, program=program, models=(model,)), opened)
 
 
-def _crowded(_spec: EvaluatorSpec, _opened: Opened) -> Evaluator:
-    return _Crowded()
+def live(task: TaskTarget, opened: Opened) -> Evaluator:
+    crowded = _Crowded()
+    return connect_task(EvaluatorSpec(name="e", target=task), task, lambda _spec, _opened: crowded, opened)
 
 
 @pytest.mark.parametrize("made", [prompted, of_task, defined])

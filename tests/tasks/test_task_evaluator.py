@@ -17,10 +17,11 @@ from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Answer, Answered, Payload
 from optimize_eval.evaluators.kinds import connect, identify, parse_evaluator
-from optimize_eval.evaluators.task_kind import scorer_spec, stored_spec
-from optimize_eval.models.model_kinds import ModelSpec, Tasks, identify_model, model_has_changed, tasks_of
+from optimize_eval.evaluators.task_kind import of_records, of_stored
+from optimize_eval.models.model_kinds import ModelSpec, identify_model, model_has_changed
 from optimize_eval.programs.exchange import argv_of
 from optimize_eval.run.prompting import identified, identity_of, model_of
+from optimize_eval.tasks.targets import RecordTask, models_of, task_of, with_task
 from tests.fake_model import served_model
 from tests.front_door import Cli
 from tests.paths import PROGRAMS, PYTHON, ROOT
@@ -41,7 +42,12 @@ def named(text: str, how: EvaluatorSpec = DEFAULTS, **options: Any) -> ModelSpec
 
 
 def over(model: ModelSpec, *, metrics: tuple[str, ...] = (EXACT,), **task: Any) -> EvaluatorSpec:
-    return scorer_spec("e", "e.jsonl", metrics, Tasks(models=(model,), **task), model.how, sandbox="")
+    return of_records("e", "e.jsonl", metrics, RecordTask(models=(model,), **task), model.how, sandbox="")
+
+
+def metrics_of(spec: EvaluatorSpec) -> tuple[EvaluatorSpec, ...]:
+    task = task_of(spec)
+    return task.evaluators if task else ()
 
 
 def spec_of(model: str, **more: Any) -> EvaluatorSpec:
@@ -50,9 +56,9 @@ def spec_of(model: str, **more: Any) -> EvaluatorSpec:
 
 def written(spec: EvaluatorSpec, outputs: str) -> EvaluatorSpec:
     """Let an evaluator's model write its replies down."""
-    (model,) = tasks_of(spec).models
+    (model,) = models_of(spec)
     known = identified(replace(model, outputs=outputs))
-    return replace(spec, target=replace(tasks_of(spec), models=(known,)))
+    return with_task(spec, models=(known,))
 
 
 @contextmanager
@@ -112,7 +118,7 @@ def test_the_candidate_stands_before_the_prompt_and_an_empty_one_leaves_nothing(
 def test_a_metrics_failure_keeps_what_was_scored_and_what_the_metric_says(tmp_path: Path) -> None:
     reply = """echo '{"error": "no", "why": "odd", "prediction": 7}'"""
     fails = parse_evaluator(str(write_program(tmp_path / "m.sh", ["#!/bin/sh", reply])), DEFAULTS)
-    task = Tasks(models=(named(MODEL),), metrics=(replace(fails, name="exact_match@normalised"),))
+    task = RecordTask(models=(named(MODEL),), metrics=(replace(fails, name="exact_match@normalised"),))
     with live(replace(DEFAULTS, target=task)) as evaluator, pytest.raises(EvaluationError) as caught:
         ask(evaluator, record("say a", "a"))
     assert caught.value.message == "metric: no"
@@ -128,7 +134,7 @@ def test_a_failure_says_at_which_stage() -> None:
         assert failure(evaluator, record("x", "x"), 0.5)[0] == "timeout"
         assert failure(evaluator, record("x", "x"), 0.5)[1].startswith("model: no answer within 0.5 s")
     hangs = replace(parse_evaluator(sleeps, late), name="exact_match@normalised")
-    task = Tasks(models=(named(f"cmd:{says}"),), metrics=(hangs,))
+    task = RecordTask(models=(named(f"cmd:{says}"),), metrics=(hangs,))
     with live(replace(late, target=task, timeout=2)) as evaluator:
         kind, message = failure(evaluator, record("x", "x"), 2)
         assert (kind, message[:8]) == ("timeout", "metric: ")
@@ -208,7 +214,7 @@ def test_what_was_written_down_is_scored_by_another_and_the_model_is_never_start
     recorded = spec_of(f"replay:{outputs}#cmd:m.sh", scorer=scorer)
     for stored, missing in (
         (recorded, "no output of 'ex-8'"),
-        (stored_spec(scorer, tasks_of(spec).models), "no reply of m is stored"),
+        (of_stored(scorer, models_of(spec)), "no reply of m is stored"),
     ):
         with live(stored) as evaluator:
             told = ask(evaluator, record("say a", "A"), line=7)
@@ -268,12 +274,12 @@ def test_names_and_identities_of_models(tmp_path: Path) -> None:
 
 def test_the_level_of_the_sandbox_reaches_the_metric_that_runs_code() -> None:
     metrics = ["@code_exec@io_pairs", EXACT]
-    spec = scorer_spec("e", "e.jsonl", metrics, Tasks(), DEFAULTS, sandbox="strict")
-    assert [argv_of(metric)[-2:] for metric in tasks_of(spec).metrics] == [
+    spec = of_records("e", "e.jsonl", metrics, RecordTask(), DEFAULTS, sandbox="strict")
+    assert [argv_of(metric)[-2:] for metric in metrics_of(spec)] == [
         ("--sandbox", "strict"),
         ("--variant", "normalised"),
     ]
-    assert [metric.name for metric in tasks_of(spec).metrics] == [
+    assert [metric.name for metric in metrics_of(spec)] == [
         "code_exec@io_pairs",
         "exact_match@normalised",
     ]

@@ -21,7 +21,7 @@ from optimize_eval.run.bench_files import find_task
 from optimize_eval.run.settings import handling_of
 from optimize_eval.run.sweeps import Prepared, look
 from optimize_eval.store.folder import LEADERBOARD, OUTPUTS
-from optimize_eval.tasks.defined import DIALECT, defined_of
+from optimize_eval.tasks.targets import DIALECT, definitions_in
 
 EXAMPLES = """\b
 Examples:
@@ -123,7 +123,7 @@ def _show_example(prepared: Prepared | PreparedBench, wanted: str, *, as_json: b
 
 def _is_row(prepared: PreparedBench, wanted: str) -> bool:
     """Return True if a row of a task in YAML is wanted, and no task in JSONL."""
-    if not any(map(defined_of, prepared.plan.specs)):
+    if not definitions_in(prepared.plan.specs):
         return False
     files = [file for file in prepared.files if file.dialect != DIALECT]
     return not any(wanted in {task.id, f"{file.name}:{task.id}"} for file in files for task in file.tasks)

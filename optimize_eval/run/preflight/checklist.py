@@ -37,7 +37,7 @@ from optimize_eval.run.preflight.examined import (
     more_answers,
     shown,
 )
-from optimize_eval.tasks.defined import defined_of
+from optimize_eval.tasks.targets import samples_of
 
 _MOST_CALLS, _MOST_SECONDS = 12, 1.0  # that say how long a call takes; slow ones need fewer
 _LONG = 1_000_000
@@ -73,7 +73,7 @@ def examine_all(
     found: list[Examined] = []
     replied: dict[int, bool] = {}  # by task
     for spec in specs:
-        target = defined_of(spec)
+        target = samples_of(spec)
         if target and id(target.task) not in replied:
             from optimize_eval.run.preflight.tasks_checked import examine_replies  # noqa: PLC0415  a command needs no task
 

@@ -7,7 +7,6 @@ What a scorer is sent is made of a sample and a reply: so there are no odd candi
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
 
 from optimize_eval.base.errors import EvaluationError, UsageError
@@ -28,11 +27,10 @@ from optimize_eval.run.preflight.examined import (
     speed_check,
     start_of,
 )
-from optimize_eval.tasks.defined import DefinedScorer, defined_of
-from optimize_eval.tasks.defined_evaluator import Solving
-from optimize_eval.tasks.defined_identity import model_keys
-from optimize_eval.tasks.lives import Lives
+from optimize_eval.tasks.of_samples import Solving
 from optimize_eval.tasks.prompt import fields_of
+from optimize_eval.tasks.targets import SampleTask, samples_of
+from optimize_eval.tasks.task_identity import model_keys
 from optimize_eval.tasks.trace import Trace
 
 LEFT_OUT = "kept alive", "batches", "odd candidates"
@@ -40,7 +38,7 @@ LEFT_OUT = "kept alive", "batches", "odd candidates"
 Replied = Trace | EvaluationError
 
 
-def examine_replies(target: DefinedScorer, model: ModelSpec, material: Material, budget: float) -> Examined:
+def examine_replies(target: SampleTask, model: ModelSpec, material: Material, budget: float) -> Examined:
     """Let a model reply to what scorers will be called about; a failure of the first reply ends it."""
     own = {
         split: tuple(payload for payload in payloads if payload.task_model == model.name)
@@ -55,18 +53,11 @@ def examine_replies(target: DefinedScorer, model: ModelSpec, material: Material,
         told="no reply",
     )
     try:
-        with _solving(target) as solving:
-            examined.checks += _replies(examined, solving)
+        with Opened() as opened:
+            examined.checks += _replies(examined, Solving(target, opened))
     except UsageError as error:
         examined.checks.append(CheckOutcome("replies", CheckStatus.FAIL, f"{error.message}; {error.hint}"))
     return examined
-
-
-@contextmanager
-def _solving(target: DefinedScorer) -> Iterator[Solving]:
-    assert target.task.solver, "who has models has a solver"  # noqa: S101  for the checker
-    with Opened() as opened:
-        yield Solving(target, target.task.solver, Lives(), opened)
 
 
 def _replies(on: Examined, solving: Solving) -> Iterator[CheckOutcome]:
@@ -130,7 +121,7 @@ COSTLY_CHECKS: Sequence[tuple[str, int, Callable[[Examined, str], Iterator[Check
 
 def calls_models(spec: EvaluatorSpec) -> bool:
     """Return True if a scorer calls models: then each call costs money."""
-    target = defined_of(spec)
+    target = samples_of(spec)
     if target is None:
         return False
     program = target.program

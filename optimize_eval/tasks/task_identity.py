@@ -1,21 +1,19 @@
-"""What makes a scorer of a task the same one tomorrow: its parts as data, whose digest it is.
+"""What makes an evaluator of a task the same one tomorrow; which models are under test, units say.
 
-Not the task's file: a scorer that is changed leaves the others as they are. Which models are under test,
-units say.
+Of a task in YAML these are the parts of one scorer as data, whose digest it is. Not the task's file: a scorer
+that is changed leaves the others as they are. How an evaluator that scores is identified is handed in.
 """
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.models.model_kinds import ModelSpec, identify_model, model_has_changed
+from optimize_eval.models.model_kinds import ModelSpec, identify_model, sha256_of
 from optimize_eval.programs.identity import Identity
-from optimize_eval.tasks.defined import DefinedScorer, Sample
+from optimize_eval.tasks.targets import PromptTask, RecordTask, Sample, SampleTask, TaskTarget
 
 _MODEL_KEYS = ("model_key", "judge_model_key")
 _CODE = ("snippet",)
@@ -64,11 +62,45 @@ def _default(one: Any) -> Any:
     return one.default_factory() if one.default_factory is not MISSING else MISSING
 
 
-def identify(
-    spec: EvaluatorSpec, target: DefinedScorer, identify_program: Callable[[EvaluatorSpec], Identity]
-) -> Identity:
-    """Digest what a scorer of a task is; `identify_program` is for the evaluator that it may be."""
-    scored = identify_program(target.program) if target.program else None
+Identify = Callable[[EvaluatorSpec], Identity]
+
+
+def identify(spec: EvaluatorSpec, task: TaskTarget, identify_scorer: Identify) -> Identity:
+    """Digest what scores, with the files that it names; which models are under test, the units say."""
+    match task:
+        case RecordTask():
+            return _of_records(spec, task, identify_scorer)
+        case PromptTask():
+            return _of_prompts(spec, task, identify_scorer)
+        case SampleTask():
+            return _of_samples(spec, task, identify_scorer)
+    raise TypeError(type(task))
+
+
+def _of_records(spec: EvaluatorSpec, task: RecordTask, identify_scorer: Identify) -> Identity:
+    scorers = [(scorer.name, identify_scorer(scorer)) for scorer in task.evaluators]
+    files = (file for _, known in scorers for file in known.files)
+    judge = task.scorer.target if task.scorer else None
+    shown = ["shown the prompt"] if getattr(judge, "shows_prompt", False) else []
+    return Identity(
+        name=spec.name,
+        text=scorers[0][1].text if task.scorer else f"task:{Path(spec.text).name}",
+        files=tuple(dict.fromkeys(files)),
+        sha256=sha256_of([None, [(name, known.sha256) for name, known in scorers], *shown]),
+    )
+
+
+def _of_prompts(spec: EvaluatorSpec, task: PromptTask, identify_scorer: Identify) -> Identity:
+    """Give the scorer's identity, and with it what of a reply it scores."""
+    known = identify_scorer(replace(task.scorer, name=spec.name))
+    if not task.extract:
+        return known
+    digest = sha256_of(["extract", task.extract, known.sha256])
+    return replace(known, text=f"{known.text} --extract {task.extract}", sha256=digest)
+
+
+def _of_samples(spec: EvaluatorSpec, target: SampleTask, identify_scorer: Identify) -> Identity:
+    scored = identify_scorer(target.program) if target.program else None
     parts = [
         target.task.entity,
         plain(target.task.solver),
@@ -81,22 +113,11 @@ def identify(
         name=spec.name,
         text=f"task:{Path(target.task.path).name} {target.scorer.key}",
         files=scored.files if scored else (),
-        sha256=_sha256(orjson.dumps(["definition", *parts])),
+        sha256=sha256_of(["definition", *parts]),
     )
 
 
-def has_changed(
-    target: DefinedScorer,
-    known: Identity,
-    program_has_changed: Callable[[EvaluatorSpec, Identity], bool],
-) -> bool:
-    """Return True if a program that scores or replies is another one now."""
-    if target.program and program_has_changed(target.program, known):
-        return True
-    return not target.is_stored and any(map(model_has_changed, target.models))
-
-
-def _models(target: DefinedScorer) -> list[Any]:
+def _models(target: SampleTask) -> list[Any]:
     """Digest the models that the solver and this scorer name by keys."""
     keys = dict.fromkeys((*model_keys(target.task.solver), *model_keys(target.scorer)))
     return [(key, _of_model(target.keyed[key])) for key in sorted(keys) if key in target.keyed]
@@ -107,8 +128,4 @@ def _of_model(model: ModelSpec) -> str:
 
 
 def _digest(samples: Sequence[Sample]) -> str:
-    return _sha256(b"\n".join(sample.raw for sample in samples))
-
-
-def _sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
+    return hashlib.sha256(b"\n".join(sample.raw for sample in samples)).hexdigest()
