@@ -98,6 +98,15 @@ class TaskScores:
     per_example: Annotated[tuple[BoardExample, ...], IF_ANY] = ()
 
     @property
+    def mean(self) -> float | None:
+        return self.score
+
+    @property
+    def bounds(self) -> tuple[float | None, float | None]:
+        """Give the score with failures as 0; what it would be at most is not on a board."""
+        return self.lower_bound, None
+
+    @property
     def name(self) -> str:
         """Give what people call the task."""
         return self.display_name or self.task
@@ -166,6 +175,15 @@ class ModelScores:
     categories: tuple[CategoryScores, ...]
     tasks: tuple[TaskScores, ...]
     win_rate: float | None
+
+    @property
+    def mean(self) -> float | None:
+        return self.overall_score
+
+    @property
+    def bounds(self) -> tuple[float | None, float | None]:
+        """Give the score with failures as 0; what it would be at most is not on a board."""
+        return self.lower_bound, None
 
     @property
     def applying(self) -> int:

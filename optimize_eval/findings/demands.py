@@ -3,10 +3,11 @@
 What a gate is, and whether one is met, is decided in gates and regression_gates.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from optimize_eval.base.errors import OptimizeEvalError, UsageError
 from optimize_eval.base.frozen import frozen
@@ -106,13 +107,31 @@ def _refuse_results_as_inputs(document: RunDocument, folder: Path) -> None:
 
 
 def recall_demands(run: StoredRun, summary: Summary) -> tuple[Gate, ...]:
-    """Judge the demands that the run's own command had; what they name may be gone by now."""
-    said = run.document.settings.get("gates", {})
-    try:
+    """Judge the demands that the run's own command had."""
+
+    def judge(said: Mapping[str, Any]) -> tuple[Gate, ...]:
         given = said.get("fail_under"), said.get("max_gap"), said.get("no_regression_against")
         demands = read_demands(run.document, run.folder, *given)
         return demands.judge(run, summary) if demands else ()
-    except (OptimizeEvalError, AttributeError, OSError, TypeError, ValueError) as error:
+
+    return _recall(run, judge)
+
+
+def recall_board_demands(findings: Findings, board: Board, others: Mapping[str, Board]) -> tuple[Gate, ...]:
+    """Judge the demands that the bench's own command had."""
+
+    def judge(said: Mapping[str, Any]) -> tuple[Gate, ...]:
+        given = said.get("fail_under"), said.get("no_regression_against")
+        return judged_by_options(findings, board, others, *given)
+
+    return _recall(findings.run, judge)
+
+
+def _recall(run: StoredRun, judge: Callable[[Mapping[str, Any]], tuple[Gate, ...]]) -> tuple[Gate, ...]:
+    """Judge by what run.json keeps of the options; what they name may be gone by now."""
+    try:
+        return judge(run.document.settings.get("gates", {}))
+    except (OptimizeEvalError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
         reason = error.message if isinstance(error, OptimizeEvalError) else "run.json was edited"
         return (Gate(name="gates", is_met=False, text=f"the gates cannot be judged any more: {reason}"),)
 
@@ -190,19 +209,12 @@ def judged(
     """Hold a bench against demands; one that has no board yet meets none of them."""
     if wanted == BoardDemands():
         return ()
-    stored = findings.run
-    if board is None and (stored.owed or wanted.bounds or wanted.before):
-        return _incomplete(stored)
+    if board is None and (findings.run.owed or wanted.bounds or wanted.before):
+        return _incomplete(findings.run)
+    of_tasks = task_gates(findings.summary, wanted.of_tasks) if wanted.of_tasks else ()
     if board is None:
-        return tuple(_of_tasks(wanted, findings))
-
-    judged = wanted.judge(with_examples(board, findings) if wanted.before else board, others)
-    return (*judged, *_of_tasks(wanted, findings))
-
-
-def _of_tasks(wanted: BoardDemands, findings: Findings) -> Iterator[Gate]:
-    if wanted.of_tasks:
-        yield from task_gates(findings.summary, wanted.of_tasks)
+        return tuple(of_tasks)
+    return (*wanted.judge(with_examples(board, findings) if wanted.before else board, others), *of_tasks)
 
 
 def judged_by_options(
@@ -221,17 +233,6 @@ def judged_by_options(
     if board is None:
         return _incomplete(stored) if fail_under or against is not None else ()
     return judged(read_board_demands(board, fail_under, against, [*others], known), findings, board, others)
-
-
-def recall_board_demands(findings: Findings, board: Board, others: Mapping[str, Board]) -> tuple[Gate, ...]:
-    """Judge the demands that the bench's own command had; what they name may be gone by now."""
-    kept = findings.run.document.settings.get("gates", {})
-    try:
-        options = kept.get("fail_under"), kept.get("no_regression_against")
-        return judged_by_options(findings, board, others, *options)
-    except (OptimizeEvalError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
-        reason = error.message if isinstance(error, OptimizeEvalError) else "run.json was edited"
-        return (Gate(name="gates", is_met=False, text=f"the gates cannot be judged any more: {reason}"),)
 
 
 def _incomplete(stored: StoredRun) -> tuple[Gate, ...]:

@@ -34,7 +34,6 @@ from optimize_eval.findings.summary_shape import Leakage
 from optimize_eval.findings.wording import count, interval90, number, signed
 from optimize_eval.statistics.bounds import MOST_UNITS, units_needed
 from optimize_eval.statistics.differences import Margin, ScoreDifference
-from optimize_eval.statistics.estimates import Interval
 from optimize_eval.statistics.power import ALPHA, can_decide, fewest_units
 from optimize_eval.store.beside import TextOfModel
 from optimize_eval.store.layout import Layout
@@ -219,7 +218,7 @@ def bound_gates(models: Mapping[str, ModelScores], bounds: Sequence[BoardBound])
             text = f"{where}: it is not on the board: {bound.least:g} is not shown to be met"
             yield Gate(name=f"fail-under {where}", is_met=False, text=text)
         else:
-            yield bound_gate(where, _as_of_a_split(scores), bound.least)
+            yield bound_gate(where, scores, bound.least)
 
 
 def _each(bound: BoardBound, models: Mapping[str, ModelScores]) -> Iterator[BoardBound]:
@@ -236,29 +235,6 @@ def _scores_of(model: ModelScores | None, task: str | None) -> ModelScores | Tas
     if model is None or task is None:
         return model
     return by_name(model.tasks).get(task)
-
-
-@frozen
-class BoundedScore:
-    """A score as summaries have a mean."""
-
-    mean: float | None
-    ci: Interval | None
-    scored: int
-    failed: int
-    skipped: int
-    bounds: tuple[float | None, float | None]
-
-
-def _as_of_a_split(scores: ModelScores | TaskScores) -> BoundedScore:
-    return BoundedScore(
-        mean=scores.overall_score if isinstance(scores, ModelScores) else scores.score,
-        ci=scores.ci,
-        scored=scores.scored,
-        failed=scores.failed,
-        skipped=scores.skipped,
-        bounds=(scores.lower_bound, None),
-    )
 
 
 def unchanged(board: Board, where: str) -> Iterator[Gate]:

@@ -13,7 +13,14 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from optimize_eval.findings.board_shapes import Board, ModelScores, TaskScores
 from optimize_eval.findings.gates import Gate
 from optimize_eval.findings.shapes import Row, SplitScores
-from optimize_eval.findings.summary_shape import FailureGroup, ScorerMetrics, SkipGroup, Summary
+from optimize_eval.findings.summary_shape import (
+    Conclusion,
+    FailureGroup,
+    ScorerMetrics,
+    SkipGroup,
+    Summary,
+    Verdict,
+)
 from optimize_eval.findings.wording import count, evaluator_label
 from optimize_eval.reports.cells_of_tables import candidates_of, most_frequent, words_of
 from optimize_eval.reports.inert import inert, inert_xml, shortened
@@ -87,11 +94,7 @@ def _add_gates(root: Element, gates: Sequence[Gate]) -> None:
 def _add_evaluator(root: Element, evaluator: str, summary: Summary, run: str, is_wrong: IsWrong) -> None:
     seconds = sum(entry.total for entry in summary.latency if entry.evaluator == evaluator)
     suite = SubElement(root, "testsuite", name=inert_xml(evaluator), time=f"{seconds:.6f}")
-    verdict = summary.verdict
-    add_properties(
-        suite,
-        [("run", run), ("baseline", summary.baseline), ("decided_on", summary.decided_on)],
-    )
+    add_properties(suite, [("run", run), ("baseline", summary.baseline), ("decided_on", summary.decided_on)])
     for row in summary.rows:
         if row.evaluator == evaluator:
             for split in row.splits:
@@ -105,6 +108,10 @@ def _add_evaluator(root: Element, evaluator: str, summary: Summary, run: str, is
     for skips in summary.skips:
         if skips.evaluator == evaluator:
             _add_skips(suite, skips)
+    _add_verdict(suite, summary.verdict)
+
+
+def _add_verdict(suite: Element, verdict: Conclusion | Verdict) -> None:
     said = (verdict.text, *(f"{point.mark} {point.text}" for point in verdict.points))
     add_text(suite, "system-out", "\n".join(said))
 
@@ -181,11 +188,8 @@ def add_failures(suite: Element, entry: FailureGroup, *, is_wrong: bool) -> None
         f"the first said: {words_of(entry)}",
     ]
     add_properties(case, [("count", entry.count), ("stage", entry.stage or None)])
-    if not is_wrong:
-        add_text(case, "system-out", "\n".join(told))
-        return
     title = f"{entry.count:,} × {entry.kind}: {entry.first_message}"
-    add_outcome(case, "error", entry.kind, title, "\n".join(told))
+    add_failure(case, entry.kind, title, "\n".join(told), is_wrong=is_wrong)
 
 
 def _add_skips(suite: Element, entry: SkipGroup) -> None:
@@ -211,6 +215,14 @@ def add_outcome(case: Element, what: str, kind: str, message: str, text: str = "
     outcome.set("message", inert_xml(shortened(message, _TITLE)))
     if kind:
         outcome.set("type", inert_xml(kind))
+
+
+def add_failure(case: Element, kind: str, title: str, text: str = "", *, is_wrong: bool) -> None:
+    """Say what failed, as an error if the run is wrong for it."""
+    if is_wrong:
+        add_outcome(case, "error", kind, title, text)
+    else:
+        add_text(case, "system-out", text or title)
 
 
 def add_text(parent: Element, name: str, text: str) -> Element:
@@ -311,34 +323,25 @@ def _add_model(
     for kind, many in model.errors.items():
         case = add_case(suite, name, "overall", kind)
         add_properties(case, [("count", many)])
-        said = f"{count(many, 'call')} failed: {kind}"
-        if is_wrong:
-            add_outcome(case, "error", kind, said)
-        else:
-            add_text(case, "system-out", said)
+        add_failure(case, kind, f"{count(many, 'call')} failed: {kind}", is_wrong=is_wrong)
     if model.skipped:
         case = add_case(suite, name, "overall", "skipped")
         add_properties(case, [("count", model.skipped)])
         add_outcome(case, "skipped", "", f"{count(model.skipped, 'call')} skipped")
-    verdict = board.verdict
-    lines = (verdict.text, *(f"{point.mark} {point.text}" for point in verdict.points))
-    add_text(suite, "system-out", "\n".join(lines))
+    _add_verdict(suite, board.verdict)
 
 
 def _add_score(suite: Element, name: str, what: str, scores: ModelScores | TaskScores) -> None:
-    score = scores.overall_score if isinstance(scores, ModelScores) else scores.score
     case = add_case(suite, name, what)
-    add_properties(case, _numbers_of_board(scores, score))
-    if score is None:
+    add_properties(case, _numbers_of_board(scores))
+    if scores.mean is None:
         is_skip = scores.skipped and not scores.failed
         why = f"every call was skipped ({scores.skipped:,})" if is_skip else "nothing was scored"
         add_outcome(case, "skipped", "", why)
 
 
-def _numbers_of_board(
-    scores: ModelScores | TaskScores, score: float | None
-) -> Iterator[tuple[str, str | float | None]]:
-    yield "score", score
+def _numbers_of_board(scores: ModelScores | TaskScores) -> Iterator[tuple[str, Property]]:
+    yield "score", scores.mean
     yield from ((name, getattr(scores, name, None)) for name in _NUMBERS)
     yield "skipped", scores.skipped or None
     yield from interval_properties("ci", scores.ci)
