@@ -122,23 +122,24 @@ class KindRow(NamedTuple):
 
     kind: str
     module: str
-    begins: tuple[str, ...]  # none of a row's: a command
-    shown: str
+    begins: tuple[str, ...] = ()  # none of a row's: a command
+    shown: str = ""
+    constant: str = "KIND"
 
 
 KINDS = (
-    KindRow("measure", "usage_kind", ("@latency", "@cost", "@tokens"), ""),  # before what else ships
+    KindRow("measure", "usage_kind", ("@latency", "@cost", "@tokens")),  # before what else ships
     KindRow(
         "command", "command_kind", ("@",), "a command ('python3 judge.py'), a shipped one (@exact_match)"
     ),
     KindRow("url", "endpoint_kind", ("http://", "https://"), "a URL (http://…)"),
     KindRow("judge", "judge_kind", ("judge:",), "a model (judge:PROVIDER/MODEL)"),
     KindRow("task", "task_kind", ("task:",), "a task file (task:tasks.jsonl)"),
-    KindRow("definition", "definition_kind", (), ""),  # task:FILE.yaml
-    KindRow("function", "function_kind", (), ""),  # from Python
+    KindRow("definition", "task_kind", constant="KIND_IN_YAML"),  # task:FILE.yaml
+    KindRow("function", "function_kind"),  # from Python
 )
 _COMMAND = KINDS[1]
-_MODULES = {row.kind: row.module for row in KINDS}
+_ROWS = {row.kind: row for row in KINDS}
 
 _NAMED = r"(?s)([A-Za-z][A-Za-z0-9_.-]*)=(.*)"
 _SCHEME = r"([A-Za-z]{2,}):(//|[/.~])?\S"  # one letter may be a drive of Windows
@@ -160,7 +161,8 @@ def kind_of(spec: EvaluatorSpec) -> Kind:
 
 @cache
 def _kind(name: str) -> Kind:
-    kind: Kind = import_module(f"optimize_eval.evaluators.{_MODULES[name]}").KIND
+    row = _ROWS[name]
+    kind: Kind = getattr(import_module(f"optimize_eval.evaluators.{row.module}"), row.constant)
     return kind
 
 

@@ -16,7 +16,7 @@ from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.opened import Opened
 from optimize_eval.evaluators import kinds
 from optimize_eval.evaluators.command_kind import at_level
-from optimize_eval.evaluators.kinds import Kind, TargetKey, as_name
+from optimize_eval.evaluators.kinds import Checks, Kind, TargetKey, as_name, unwritten
 from optimize_eval.models.model_kinds import (
     HTTP,
     ModelSpec,
@@ -214,4 +214,13 @@ KIND = Kind(
     has_changed=_has_changed,
     is_served=_is_served,
     models=_models,
+)
+KIND_IN_YAML = KIND._replace(  # of whose scorers a session makes one each
+    noun="a task in YAML",
+    parse=unwritten,
+    targets=dict,
+    settings=lambda _folder: {},
+    uses=frozenset(),
+    checks=Checks.TASKS,
+    is_started=False,
 )

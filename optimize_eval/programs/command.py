@@ -34,18 +34,9 @@ from optimize_eval.programs.exchange import (
     call_in_batches,
     is_ours,
 )
+from optimize_eval.programs.pool import CLOSED, Pool, WorkerLike
 from optimize_eval.programs.process import Program
-from optimize_eval.programs.worker import (
-    CLOSED,
-    TRUSTED,
-    MakeLine,
-    Pool,
-    Window,
-    Worker,
-    WorkerBroken,
-    WorkerLike,
-    WorkerReply,
-)
+from optimize_eval.programs.worker import TRUSTED, MakeLine, Window, Worker, WorkerBroken, WorkerReply
 
 _ROUNDS = 3  # in which processes of their own must answer the same again
 

@@ -4,6 +4,7 @@ The models of tasks in YAML are called in the same way; such tasks say themselve
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,7 +96,7 @@ class Prompting:
         from optimize_eval.tasks.templates import hosted  # noqa: PLC0415  see around
 
         examples = [Where(source.file, example) for source in sources for example in source.examples]
-        with hosted.held():
+        with closing(hosted.Holder()):
             for name in check_prompts(self.prompts, examples):
                 say(f"note: the prompt {name} names no field: each example is sent the same text")
 

@@ -35,17 +35,9 @@ from optimize_eval.programs import exits, leftovers, one_shot, process
 from optimize_eval.programs.exchange import CommandLine
 from optimize_eval.programs.not_started import explain_refusal
 from optimize_eval.programs.one_shot import DeadlinePassed
+from optimize_eval.programs.pool import CLOSED, PATIENCE, Pool, WorkerLike
 from optimize_eval.programs.process import Program
-from optimize_eval.programs.worker import (
-    CLOSED,
-    PATIENCE,
-    MakeLine,
-    Pool,
-    Worker,
-    WorkerBroken,
-    WorkerLike,
-    WorkerReply,
-)
+from optimize_eval.programs.worker import MakeLine, Worker, WorkerBroken, WorkerReply
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor

@@ -249,7 +249,7 @@ class Prompts:
         )
         for model in task.models:
             self.lives.shared(model.name)  # what is wrong with it is to be known before any call
-        opened.share(hosted.Held, hosted.Held)
+        opened.share(hosted.Holder, hosted.Holder)
 
     def solve(self, payload: Payload, _deadline: float) -> _Reply:
         prompt, began, key = prompt_for(payload), time.monotonic(), b""

@@ -104,7 +104,7 @@ class Scoring:
         self._lives = lives
         self._connect = connect
         self._snippets = share_snippets(lives.opened, task.sandbox, task.task.path)
-        lives.opened.share(hosted.Held, hosted.Held)
+        lives.opened.share(hosted.Holder, hosted.Holder)
         splits = task.samples if task.looks_at_all else (_ONE,)
         self._scorers = {split: LiveScorer(task.scorer, self._tools(split)) for split in splits}
         self._indexes = {split: _indexes(samples) for split, samples in task.samples.items()}
@@ -166,7 +166,7 @@ class Solving:
         known_as = (Traces, _outputs(task), digest_of(solver), task.is_stored)
         self._traces = opened.share(known_as, partial(Traces, len(task.task.scorers)))
         self._snippets = share_snippets(opened, task.sandbox, task.task.path)
-        opened.share(hosted.Held, hosted.Held)
+        opened.share(hosted.Holder, hosted.Holder)
 
     def trace(self, payload: Payload, sample: Mapping[str, Any], deadline: float) -> Trace:
         """Give a sample's conversation, or raise EvaluationError of stage solver or model."""

@@ -29,7 +29,7 @@ def test_a_model_that_failed_is_called_again_by_the_next_session_also_after_one_
     how: dict[str, Any] = {"models": "m=cmd:./m", "dataset": "sums.jsonl", "out": "r"}
     with pytest.raises(UsageError, match="no key for openai/j"):
         sweep({"task": "sums.yaml", "model_keys": {"judge": "openai/j"}}, **how)
-    assert not hosted._holders  # noqa: SLF001
+    assert not hosted.Holder.count
     Path("sums.yaml").write_text(TASK)
     Path("down").touch()
     assert sweep("task:sums.yaml", **how).exit_code != 0

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 from optimize_eval.base.errors import EvaluationError
@@ -52,7 +52,7 @@ def tools(
 
 @contextmanager
 def live(how: How, **given: Any) -> Iterator[LiveScorer]:
-    with tools(**given) as made, hosted.held():
+    with tools(**given) as made, closing(hosted.Holder()):
         yield LiveScorer(Scorer(key="s", type="any", how=how), made)
 
 

@@ -1,5 +1,6 @@
 """Filters against tables made by hand: values, nulls, booleans, texts, what is missing."""
 
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -80,7 +81,7 @@ HOLDS: dict[str, tuple[Filter, bool]] = {
 
 @pytest.fixture(autouse=True)
 def _host() -> Any:
-    with hosted.held():
+    with closing(hosted.Holder()):
         yield
 
 

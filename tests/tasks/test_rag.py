@@ -4,7 +4,7 @@ import json
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import pytest
@@ -70,7 +70,7 @@ def checking(judge: Judge, *scores: str, **how: Any) -> Iterator[LiveScorer]:
         raise AssertionError
 
     tools = Tools(model=lambda _key: judge, evaluator=nothing, snippets=nothing, samples=nothing)  # type: ignore[arg-type]
-    with hosted.held():
+    with closing(hosted.Holder()):
         yield LiveScorer(Scorer(key="rag", type="rag_checker", how=checker), tools)
 
 

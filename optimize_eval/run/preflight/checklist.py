@@ -18,7 +18,8 @@ from optimize_eval.evaluators import reproduce
 from optimize_eval.evaluators.kinds import Checks, kind_of
 from optimize_eval.programs.command import LEAKS
 from optimize_eval.programs.exchange import argv_of
-from optimize_eval.programs.worker import FAREWELL, SILENT
+from optimize_eval.programs.pool import FAREWELL
+from optimize_eval.programs.worker import SILENT
 from optimize_eval.run.preflight import DEFAULT_BUDGET
 from optimize_eval.run.preflight.examined import (
     AT_ONCE,

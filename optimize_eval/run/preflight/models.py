@@ -44,7 +44,7 @@ def examine_prompted(
     longest = max(spec.timeout for spec in specs)
     own = replace(material, calls=material.calls // len(models))
     replies: dict[str | None, str] = {}
-    with hosted.held():
+    with closing(hosted.Holder()):
         found = [_examine_model(model.with_how(timeout=longest), own, extract, replies) for model in models]
         if replies:
             called = (spec for spec in specs if not isinstance(spec.target, Measure))  # which call nobody

@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
@@ -215,39 +214,24 @@ def _call(asked: Mapping[str, Any]) -> Mapping[str, Any]:
     return host.call(_Question(asked=asked))
 
 
-@contextmanager
-def held() -> Iterator[None]:
-    """Keep the host for what is done within; with its last holder it ends."""
-    hold()
-    try:
-        yield
-    finally:
-        release()
+class Holder:
+    """Keeps the host until it is closed; with the last of them it ends.
 
+    Who renders is a plain function, far below whatever owns what is live: so holders are counted here.
+    """
 
-class Held:
-    """The host, kept until this is closed."""
+    count = 0
 
     def __init__(self) -> None:
-        hold()
+        with _making:
+            Holder.count += 1
 
     def close(self) -> None:
-        release()
-
-
-def hold() -> None:
-    global _holders  # noqa: PLW0603  see _call
-    with _making:
-        _holders += 1
-
-
-def release() -> None:
-    global _holders  # noqa: PLW0603  see _call
-    with _making:
-        _holders -= 1
-        is_last = not _holders
-    if is_last:
-        close()
+        with _making:
+            Holder.count -= 1
+            is_last = not Holder.count
+        if is_last:
+            close()
 
 
 def close() -> None:
@@ -287,4 +271,3 @@ _CONTRACT: Contract[_Question, _Rendered] = Contract(
 _NOTHING = _Question(asked={"template": "", "of_task": False, "fields": {}})
 _making = threading.Lock()
 _host: _Host | None = None
-_holders = 0
