@@ -1,7 +1,7 @@
 """Jinja as templates are rendered by it: sandboxed, strict, with our filters, and its errors in our words.
 
 Values are as JSON writes them; in texts of tasks as Jinja itself does, which is as Python writes them. Both
-sides use it: our own process for what `bounded` lets through, the host for all else.
+sides use it: our own process for what `parsing` lets through, the host for all else.
 """
 
 import json

@@ -6,19 +6,10 @@ what may be computed is computed here where that is bounded, else by the host.
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
 
 from optimize_eval.tasks.templates.fault import TemplateFault
-
-if TYPE_CHECKING:
-    from jinja2.nodes import Node
-    from jinja2.nodes import Template as Tree
-
-    from optimize_eval.tasks.templates.environment import Environment
-
-_Path = tuple[str, ...]  # a field's name, and those within it
 
 _OPENS = "{{"
 _OPENS_CODE = re.compile(r"\{[{%]")
@@ -28,13 +19,9 @@ _BLOCK = re.compile(
 )  # {% is in other languages, too
 _LAST_NEWLINE = re.compile(r"(\r\n|\r|\n)\Z")
 _MOST_CODE = 50_000  # letters between braces, which take Jinja more than half a second to read
-_SHORT = 1 << 18  # letters that cannot be more bytes than a text may have
 
 
-class Rendering(Protocol):
-    """What puts fields into a template; raises TemplateFault."""
-
-    def __call__(self, fields: Mapping[str, Any]) -> str: ...
+Rendering = Callable[[Mapping[str, Any]], str]  # puts fields into a template; raises TemplateFault
 
 
 class Template(NamedTuple):
@@ -52,7 +39,7 @@ def is_template(text: str) -> bool:
 
 def template_of(text: str) -> Template:
     """Parse a text, or raise TemplateFault."""
-    return _parsed(text) if is_template(text) else Template({}, lambda _fields: text)
+    return _parse(text) if is_template(text) else Template({}, lambda _fields: text)
 
 
 def task_template_of(text: str) -> Template:
@@ -62,25 +49,15 @@ def task_template_of(text: str) -> Template:
     """
     text = _LAST_NEWLINE.sub("", text)
     is_any = any(mark in text for mark in _OPENS_ANY)
-    return _parsed(text, of_task=True) if is_any else Template({}, lambda _fields: text)
+    return _parse(text, of_task=True) if is_any else Template({}, lambda _fields: text)
 
 
-def _parsed(text: str, *, of_task: bool = False) -> Template:
-    from optimize_eval.tasks.templates.bounded import is_bounded  # noqa: PLC0415  see above
-    from optimize_eval.tasks.templates.environment import check_known, compiled, parsed, rendered  # noqa: PLC0415
+def _parse(text: str, *, of_task: bool = False) -> Template:
+    from optimize_eval.tasks.templates.parsing import parse  # noqa: PLC0415  see above
 
-    _check_code(text)
-    environment = _environment(of_task=of_task)
-    tree = parsed(environment, text)
-    check_known(tree, environment)
-    lines = _lines(tree)
-    if (pieces := _pieces(tree)) is not None:
-        return Template(lines, partial(_joined, pieces, of_task=of_task), is_names=True)
-    if is_bounded(tree):
-        return Template(lines, partial(rendered, compiled(environment, tree)))
-    from optimize_eval.tasks.templates.hosted import render  # noqa: PLC0415  few templates have loops
-
-    return Template(lines, lambda fields: render(text, fields, lines, of_task=of_task), is_bounded=False)
+    if code_length(text) > _MOST_CODE:
+        raise TemplateFault(f"it has more than {_MOST_CODE:,} letters between braces")
+    return Template(*parse(text, of_task=of_task))
 
 
 def code_length(text: str) -> int:
@@ -94,33 +71,6 @@ def _code_of(part: str) -> int:
     return min(ends, default=len(part)) + len("{{}}")
 
 
-def _check_code(text: str) -> None:
-    if code_length(text) > _MOST_CODE:
-        raise TemplateFault(f"it has more than {_MOST_CODE:,} letters between braces")
-
-
-@cache
-def _environment(*, of_task: bool = False) -> "Environment":
-    from optimize_eval.tasks.templates.environment import made  # noqa: PLC0415  see above
-
-    return made(of_task=of_task)
-
-
-def _lines(tree: "Tree") -> dict[str, int]:
-    """Find what a template takes from outside; functions that are only called are Jinja's."""
-    from jinja2.nodes import Call  # noqa: PLC0415  see above
-
-    from optimize_eval.tasks.templates.bounded import names_outside  # noqa: PLC0415
-
-    functions = _environment().globals
-    called = {node.node for node in tree.find_all(Call)}
-    lines: dict[str, int] = {}
-    for node in names_outside(tree):
-        if node.name not in functions or node not in called:
-            lines.setdefault(node.name, node.lineno)
-    return lines
-
-
 def paths_within(text: str, name: str) -> list[tuple[str, ...]]:
     """List what a text that can be parsed names within a field, as far as that is written out: a.b["c"]."""
     return [path for path, _ in places_within(text, name)]
@@ -128,97 +78,11 @@ def paths_within(text: str, name: str) -> list[tuple[str, ...]]:
 
 def places_within(text: str, name: str) -> list[tuple[tuple[str, ...], int]]:
     """List the same, each with its line in the text."""
-    from jinja2.nodes import Getattr, Getitem  # noqa: PLC0415  see above
-
     if name not in text or not any(mark in text for mark in _OPENS_ANY):
         return []
-    found = _environment().parse(text).find_all((Getattr, Getitem))
-    paths = [(path, node.lineno) for node in found if (path := _path_of(node)) and path[0] == name]
-    return [(path[1:], line) for path, line in paths if len(path) > 1]
+    from optimize_eval.tasks.templates.parsing import places_of  # noqa: PLC0415  see above
 
-
-def _path_of(node: Any) -> tuple[str, ...]:
-    """Give the names on the way to a value, none where one of them is computed."""
-    from jinja2.nodes import Const, Getattr, Getitem, Name  # noqa: PLC0415  see above
-
-    match node:
-        case Name(name=name):
-            return (name,)
-        case Getattr(node=within, attr=name) | Getitem(node=within, arg=Const(value=str() as name)):
-            within_path = _path_of(within)
-            return (*within_path, name) if within_path else ()
-    return ()
-
-
-def _pieces(tree: "Tree") -> tuple[Sequence[str], Sequence[_Path]] | None:
-    """Take texts and names apart: texts stand around the names; None where there is more than these."""
-    from jinja2.nodes import Output, TemplateData  # noqa: PLC0415  see above
-
-    texts, paths = [""], list[_Path]()
-    for output in tree.body:
-        for node in output.nodes if isinstance(output, Output) else (output,):
-            if isinstance(node, TemplateData):
-                texts[-1] += node.data
-            elif path := _path(node):
-                paths.append(path)
-                texts.append("")
-            else:
-                return None
-    return texts, paths
-
-
-def _path(node: "Node") -> _Path | None:
-    """Give the names of {{ a }} and {{ a.b.c }}."""
-    from jinja2.nodes import Getattr, Name  # noqa: PLC0415  see above
-
-    inner: list[str] = []
-    while isinstance(node, Getattr):
-        inner.append(node.attr)
-        node = node.node
-    return (node.name, *inner[::-1]) if isinstance(node, Name) else None
-
-
-def _joined(
-    pieces: tuple[Sequence[str], Sequence[_Path]], fields: Mapping[str, Any], *, of_task: bool
-) -> str:
-    """Put values between texts; most are texts themselves."""
-    texts, paths = pieces
-    parts = [*texts, *texts][: 2 * len(texts) - 1]
-    parts[::2] = texts
-    values = [_value(path, fields) for path in paths]
-    parts[1::2] = [value if type(value) is str else _written(value, of_task=of_task) for value in values]
-    text = "".join(parts)
-    if len(text) > _SHORT:
-        _check_length(text)
-    return text
-
-
-def _value(path: _Path, fields: Mapping[str, Any]) -> Any:
-    """Follow a path; what is no key of a dictionary is Jinja's to find, or to miss."""
-    try:
-        value = fields[path[0]]
-    except KeyError:
-        raise TemplateFault(f"there is no field {path[0]!r}", name=path[0], is_missing=True) from None
-    for name in path[1:]:
-        value = value[name] if type(value) is dict and name in value else _environment().getattr(value, name)
-    return value
-
-
-def _written(value: Any, *, of_task: bool) -> str:
-    """Write a value that is no text."""
-    from optimize_eval.tasks.templates.environment import fault_of, text_of  # noqa: PLC0415  see above
-
-    try:
-        return text_of(value, of_task=of_task)
-    except Exception as error:  # noqa: BLE001  values are foreign
-        raise fault_of(error) from None
-
-
-def _check_length(text: str) -> None:
-    from optimize_eval.tasks.templates.environment import MOST, too_long  # noqa: PLC0415  few texts are long
-
-    if len(text.encode(errors="replace")) > MOST:
-        raise too_long()
+    return places_of(text, name)
 
 
 Native = Callable[[Mapping[str, Any]], Any]
@@ -256,15 +120,8 @@ def _expression_in(text: str) -> str:
     """Take the braces off a text that is one expression; empty for any other text."""
     if not (text.startswith("{{") and text.endswith("}}")):
         return ""
-    from optimize_eval.tasks.templates.environment import made, parsed  # noqa: PLC0415  see above
+    from optimize_eval.tasks.templates.parsing import is_one_expression  # noqa: PLC0415  see above
 
-    if not _is_one_expression(parsed(made(), text)):
+    if not is_one_expression(text):
         return ""
     return text[3 if text[2] in _TRIMMING else 2 : -3 if text[-3] in _TRIMMING else -2]
-
-
-def _is_one_expression(tree: "Tree") -> bool:
-    from jinja2.nodes import Output, TemplateData  # noqa: PLC0415  see above
-
-    nodes = tree.body[0].nodes if len(tree.body) == 1 and isinstance(tree.body[0], Output) else []
-    return len(nodes) == 1 and not isinstance(nodes[0], TemplateData)

@@ -1,4 +1,4 @@
-"""Which templates may be rendered in our own process, and which names one takes from outside.
+"""Templates as Jinja reads them: what they take from outside, and whether they may be rendered here.
 
 A template says what it does before it is compiled, which would already work out its constants. Loops,
 assignments, calls, arguments of filters and whatever takes a width, compares each with each or repeats a
@@ -10,10 +10,149 @@ after it; within one scope the order does not matter here: a name that is set fu
 own.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
+from typing import Any
 
 from jinja2 import nodes
-from jinja2.nodes import Name, Node
+from jinja2.nodes import Call, Const, Getattr, Getitem, Name, Node, Output, TemplateData
+from jinja2.nodes import Template as Tree
+
+from optimize_eval.tasks.templates import hosted
+from optimize_eval.tasks.templates.environment import (
+    MOST,
+    Environment,
+    check_known,
+    compiled,
+    fault_of,
+    made,
+    parsed,
+    rendered,
+    text_of,
+    too_long,
+)
+from optimize_eval.tasks.templates.fault import TemplateFault
+
+_Path = tuple[str, ...]  # a field's name, and those within it
+_Render = Callable[[Mapping[str, Any]], str]
+
+_SHORT = 1 << 18  # letters that cannot be more bytes than a text may have
+
+
+def parse(text: str, *, of_task: bool) -> tuple[dict[str, int], _Render, bool, bool]:
+    """Parse a text with braces into what a Template has, or raise TemplateFault."""
+    environment = _environment(of_task=of_task)
+    tree = parsed(environment, text)
+    check_known(tree, environment)
+    lines = _lines(tree)
+    if (pieces := _pieces(tree)) is not None:
+        return lines, partial(_join, pieces, of_task=of_task), True, True
+    if is_bounded(tree):
+        return lines, partial(rendered, compiled(environment, tree)), True, False
+    return lines, lambda fields: hosted.render(text, fields, lines, of_task=of_task), False, False
+
+
+@cache
+def _environment(*, of_task: bool = False) -> Environment:
+    return made(of_task=of_task)
+
+
+def _lines(tree: Tree) -> dict[str, int]:
+    """Find what a template takes from outside; functions that are only called are Jinja's."""
+    functions = _environment().globals
+    called = {node.node for node in tree.find_all(Call)}
+    lines: dict[str, int] = {}
+    for node in names_outside(tree):
+        if node.name not in functions or node not in called:
+            lines.setdefault(node.name, node.lineno)
+    return lines
+
+
+def places_of(text: str, name: str) -> list[tuple[_Path, int]]:
+    """List what a text names within a field, each with its line."""
+    found = _environment().parse(text).find_all((Getattr, Getitem))
+    paths = [(path, node.lineno) for node in found if (path := _path_of(node)) and path[0] == name]
+    return [(path[1:], line) for path, line in paths if len(path) > 1]
+
+
+def is_one_expression(text: str) -> bool:
+    """Return True for braces around one expression."""
+    tree = parsed(made(), text)
+    inner = tree.body[0].nodes if len(tree.body) == 1 and isinstance(tree.body[0], Output) else []
+    return len(inner) == 1 and not isinstance(inner[0], TemplateData)
+
+
+def _path_of(node: Any) -> tuple[str, ...]:
+    """Give the names on the way to a value, none where one of them is computed."""
+    match node:
+        case Name(name=name):
+            return (name,)
+        case Getattr(node=within, attr=name) | Getitem(node=within, arg=Const(value=str() as name)):
+            within_path = _path_of(within)
+            return (*within_path, name) if within_path else ()
+    return ()
+
+
+def _pieces(tree: Tree) -> tuple[Sequence[str], Sequence[_Path]] | None:
+    """Take texts and names apart: texts stand around the names; None where there is more than these."""
+    texts, paths = [""], list[_Path]()
+    for output in tree.body:
+        for node in output.nodes if isinstance(output, Output) else (output,):
+            if isinstance(node, TemplateData):
+                texts[-1] += node.data
+            elif path := _path(node):
+                paths.append(path)
+                texts.append("")
+            else:
+                return None
+    return texts, paths
+
+
+def _path(node: Node) -> _Path | None:
+    """Give the names of {{ a }} and {{ a.b.c }}."""
+    inner: list[str] = []
+    while isinstance(node, Getattr):
+        inner.append(node.attr)
+        node = node.node
+    return (node.name, *inner[::-1]) if isinstance(node, Name) else None
+
+
+def _join(pieces: tuple[Sequence[str], Sequence[_Path]], fields: Mapping[str, Any], *, of_task: bool) -> str:
+    """Put values between texts; most are texts themselves."""
+    texts, paths = pieces
+    parts = [*texts, *texts][: 2 * len(texts) - 1]
+    parts[::2] = texts
+    values = [_value(path, fields) for path in paths]
+    parts[1::2] = [value if type(value) is str else _write(value, of_task=of_task) for value in values]
+    text = "".join(parts)
+    if len(text) > _SHORT:
+        _check_length(text)
+    return text
+
+
+def _value(path: _Path, fields: Mapping[str, Any]) -> Any:
+    """Follow a path; what is no key of a dictionary is Jinja's to find, or to miss."""
+    try:
+        value = fields[path[0]]
+    except KeyError:
+        raise TemplateFault(f"there is no field {path[0]!r}", name=path[0], is_missing=True) from None
+    for name in path[1:]:
+        value = value[name] if type(value) is dict and name in value else _environment().getattr(value, name)
+    return value
+
+
+def _write(value: Any, *, of_task: bool) -> str:
+    """Write a value that is no text."""
+    try:
+        return text_of(value, of_task=of_task)
+    except Exception as error:  # noqa: BLE001  values are foreign
+        raise fault_of(error) from None
+
+
+def _check_length(text: str) -> None:
+    if len(text.encode(errors="replace")) > MOST:
+        raise too_long()
+
 
 _NODES = frozenset(
     {
