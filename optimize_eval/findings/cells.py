@@ -15,11 +15,20 @@ from typing import Any, Protocol
 from optimize_eval.base.frozen import Remembers, frozen
 from optimize_eval.findings.comparison import CellFamily
 from optimize_eval.findings.measures import MeasuredCells, Measures, of_cells
-from optimize_eval.findings.rows import measured_in
+from optimize_eval.findings.rows import failure_groups, measured_in
 from optimize_eval.findings.scores import CellReading, Scores, with_copies_joined
 from optimize_eval.findings.shapes import LatencyEntry, SideInfoEntry
 from optimize_eval.findings.side_info import SideInfo, latency_of
-from optimize_eval.findings.summary_shape import KEPT, LEAKED, PART, RECORDED, Leakage, LeakedExample, Like
+from optimize_eval.findings.summary_shape import (
+    KEPT,
+    LEAKED,
+    PART,
+    RECORDED,
+    FailureGroup,
+    Leakage,
+    LeakedExample,
+    Like,
+)
 from optimize_eval.store.command_units import JournalRecord
 from optimize_eval.store.layout import Cell, CellName, Layout, LeakedRow, Split
 
@@ -71,6 +80,11 @@ class ReadCells(Remembers):
             (CellFamily(cell.evaluator, cell.task_model, cell.split), cell.candidate): read.scores
             for cell, read in zip(self.layout.cells, self.by_name.values(), strict=True)
         }
+
+    def failures(self) -> Iterator[FailureGroup]:
+        """Give what failed alike, cell by cell."""
+        for (_, candidate), scores in self.scores.items():
+            yield from failure_groups(candidate, scores)
 
     def latency(self) -> Iterator[LatencyEntry]:
         """Say how long calls took, by evaluator and split."""

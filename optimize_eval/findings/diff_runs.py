@@ -14,14 +14,12 @@ from collections.abc import Iterator, Mapping, MutableSequence, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from typing import TypeVar
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
-from optimize_eval.base.names import apart
 from optimize_eval.base.protocol import ScoreRange
-from optimize_eval.findings.cells import ReadCells, leakage_of, left_out_of
+from optimize_eval.findings.cells import leakage_of, left_out_of
 from optimize_eval.findings.comparison import (
     MOST_FLIPPED_PAIRS,
     NO_OTHERS,
@@ -40,10 +38,10 @@ from optimize_eval.findings.diff_boards import Names, metrics_between
 from optimize_eval.findings.diff_shapes import (
     REGRESSIONS,
     RUNS_SCHEMA,
-    BoardDiff,
     ExampleOfRun,
     ForGates,
     LowerDifference,
+    NotCompared,
     RowDiff,
     RunDiff,
     RunOfDiff,
@@ -52,17 +50,16 @@ from optimize_eval.findings.diff_shapes import (
 )
 from optimize_eval.findings.diff_verdict import judge_runs
 from optimize_eval.findings.metric_rows import counts_as
-from optimize_eval.findings.rows import failure_groups, held_difference
+from optimize_eval.findings.rows import held_difference
 from optimize_eval.findings.scores import CellReading, Scores, Values, joined
-from optimize_eval.findings.shapes import SideInfoEntry
 from optimize_eval.findings.side_info import reason_of_lowest
 from optimize_eval.findings.stored_summary import at_places, search_of
 from optimize_eval.findings.summary import additions_left_out, without
-from optimize_eval.findings.summary_shape import FailureGroup, TriedCandidates, sentence_of
+from optimize_eval.findings.summary_shape import TriedCandidates, sentence_of
 from optimize_eval.findings.tried import Corrections, corrections_in, is_steered
 from optimize_eval.findings.wording import count
 from optimize_eval.statistics.differences import ScoreDifference
-from optimize_eval.store.beside import OnlyIn, Paired, PairedCells, PairedSplit, pair_runs
+from optimize_eval.store.beside import Paired, PairedCells, PairedSplit, pair_runs
 from optimize_eval.store.command_units import Reader
 from optimize_eval.store.layout import SINGLE, Cell, Layout
 from optimize_eval.store.opened_run import StoredRun
@@ -101,19 +98,6 @@ class OpenRun:
             message=failed["message"] if failed and not is_scored else None,
             reason=reason_of_lowest(records),
         )
-
-
-@frozen
-class NotCompared:
-    """How many examples are not compared, by what became of them."""
-
-    fixed: int
-    newly_failing: int
-    failing_in_both: int
-    not_asked: int
-    newly_skipped: int  # of those that are not asked, as are the others that one of the two skipped
-    skipped: int
-    newly_failing_in_part: int  # of those that are: some repeats fail now, and none did
 
 
 @frozen
@@ -259,47 +243,6 @@ def _worst(means: tuple[Values, Values], failed: Sequence[int], examples: Paired
     return [place for *_, place in heapq.nsmallest(_WORST_SHOWN, lost)]
 
 
-@frozen
-class Beside:
-    """One side of a comparison."""
-
-    layout: Layout
-    scores: tuple[Scores, ...]
-    failures: tuple[FailureGroup, ...]
-    side_info: tuple[SideInfoEntry, ...]
-
-
-def in_common(run: StoredRun, paired: Paired, side: int) -> StoredRun:
-    """Give one of two runs (0 is A) as if it had been about what both have, in the order of the second."""
-    candidates = tuple(dict.fromkeys(names[side] for names in paired.candidates))
-    part = at_places(run, {split.name: (split.a, split.b)[side] for split in paired.splits})
-    layout = part.layout
-    common = replace(
-        layout,
-        evaluators=paired.evaluators,
-        score_ranges=tuple(map(layout.score_range, paired.evaluators)),
-        candidates=candidates,
-        task_models=paired.task_models,
-        splits=tuple(layout.split(split.name) for split in paired.splits),
-        baseline=layout.baseline if layout.baseline in candidates else candidates[0],
-    )
-    return replace(part, ledger=part.ledger.of(common))
-
-
-def read_beside(run: StoredRun) -> Beside:
-    """Read what a run in common has, each cell once."""
-    with run.reader() as reader:
-        cells = ReadCells.read(run.layout, reader.records)
-    return Beside(
-        layout=run.layout,
-        scores=tuple(cells.scores.values()),
-        failures=tuple(
-            group for (_, name), scores in cells.scores.items() for group in failure_groups(name, scores)
-        ),
-        side_info=tuple(cells.side_info),
-    )
-
-
 _Digests = dict[str, set[str]]
 
 
@@ -341,57 +284,6 @@ def _without(run: StoredRun, left_out: _Digests) -> StoredRun:
             f"{run.folder} has no example that train does not hold, too", hint="compare it on fresh examples"
         )
     return at_places(run, places)
-
-
-def with_names_apart(diff: RunDiff) -> RunDiff:
-    """Write the names of a comparison for people; a name that nothing looks like stays as it is."""
-    only, rows = (diff.only_in_a, diff.only_in_b), diff.rows
-    runs = apart([diff.a.run, diff.b.run])
-    pairs = chain.from_iterable((row.candidate_in_a, row.candidate) for row in rows)
-    candidates = apart([*pairs, *chain.from_iterable(one.candidates for one in only)])
-    evaluators = apart(
-        [*(row.evaluator for row in rows), *chain.from_iterable(one.evaluators for one in only)]
-    )
-    models = [row.task_model for row in rows], *(one.task_models for one in only)
-    task_models = apart(filter(None, chain.from_iterable(models)))
-
-    def written(one: OnlyIn) -> OnlyIn:
-        return replace(
-            one,
-            evaluators=tuple(evaluators[name] for name in one.evaluators),
-            candidates=tuple(candidates[name] for name in one.candidates),
-            task_models=tuple(name and task_models[name] for name in one.task_models),
-        )
-
-    return replace(
-        diff,
-        a=replace(diff.a, run=runs[diff.a.run]),
-        b=replace(diff.b, run=runs[diff.b.run]),
-        rows=tuple(
-            replace(
-                row,
-                evaluator=evaluators[row.evaluator],
-                candidate=candidates[row.candidate],
-                candidate_in_a=candidates[row.candidate_in_a],
-                task_model=row.task_model and task_models[row.task_model],
-            )
-            for row in rows
-        ),
-        only_in_a=written(only[0]),
-        only_in_b=written(only[1]),
-    )
-
-
-def with_models_apart(diff: BoardDiff) -> BoardDiff:
-    """Write the names of models on two boards for people."""
-    only = diff.only_in_a, diff.only_in_b
-    pairs = chain.from_iterable((model.model_in_a, model.model) for model in diff.models)
-    names = apart([*pairs, *chain.from_iterable(one.models for one in only)])
-    models = tuple(
-        replace(model, model=names[model.model], model_in_a=names[model.model_in_a]) for model in diff.models
-    )
-    written = [replace(one, models=tuple(names[name] for name in one.models)) for one in only]
-    return replace(diff, models=models, only_in_a=written[0], only_in_b=written[1])
 
 
 @frozen
@@ -487,14 +379,6 @@ def _tried(side: str, run: StoredRun) -> SideTried:
     return SideTried(side=side, run=run, layout=layout, corrections=corrections_in(run, layout))
 
 
-@frozen
-class CorrectedCells:
-    """The comparisons of one pair of cells, with corrected p values."""
-
-    held: Held
-    low: ScoreDifference | None
-
-
 def compare_runs(a: StoredRun, b: StoredRun, *, force: bool) -> RunDiff:
     """Compare two runs on disk, a before and b after; raises UsageError where they cannot be compared."""
     whole = a, b
@@ -575,13 +459,13 @@ def _rows(cells: Sequence[ComparedCells], tried: BothTried) -> list[RowDiff]:
 
 def _rows_of(cells: Sequence[ComparedCells], also: AlsoTried) -> Iterator[RowDiff]:
     plain, claimed = (_compared(cells, one) for one in (NO_OTHERS, also))
-    for both, numbers, corrected_too in zip(cells, plain, claimed, strict=True):
-        row = _row(both, corrected_too)
+    for numbers, corrected_too in zip(plain, claimed, strict=True):
+        row = _row(corrected_too)
         row = row if also == NO_OTHERS else replace(row, for_gates=_for_gates(numbers))
         yield replace(row, is_regression=row.as_gates_see_it.standing in REGRESSIONS)
 
 
-def _compared(cells: Sequence[ComparedCells], also: AlsoTried) -> list[CorrectedCells]:
+def _compared(cells: Sequence[ComparedCells], also: AlsoTried) -> list[ComparedCells]:
     """Correct each kind of comparison by itself."""
 
     def correct(found: Mapping[int, ScoreDifference]) -> dict[int, ScoreDifference]:
@@ -589,10 +473,10 @@ def _compared(cells: Sequence[ComparedCells], also: AlsoTried) -> list[Corrected
 
     held = corrected_held(dict(enumerate(cell.held for cell in cells)), correct)
     lows = correct({n: one.low for n, one in enumerate(cells) if one.low})
-    return [CorrectedCells(held=held[n], low=lows.get(n)) for n in range(len(cells))]
+    return [replace(cell, held=held[n], low=lows.get(n)) for n, cell in enumerate(cells)]
 
 
-def _for_gates(plain: CorrectedCells) -> ForGates:
+def _for_gates(plain: ComparedCells) -> ForGates:
     one, low = plain.held.comparison, plain.low
     return ForGates(
         comparisons=one.comparisons,
@@ -603,28 +487,21 @@ def _for_gates(plain: CorrectedCells) -> ForGates:
     )
 
 
-def _row(both: ComparedCells, found: CorrectedCells) -> RowDiff:
-    low = found.low
-    cell, counts = both.cells.b, both.counts
+def _row(both: ComparedCells) -> RowDiff:
+    cell, low, comparison = both.cells.b, both.low, both.held.comparison
     return RowDiff(
         evaluator=cell.evaluator,
         candidate=cell.candidate,
         candidate_in_a=both.cells.a.candidate,
         task_model=cell.task_model,
         split=cell.split,
-        difference=held_difference(found.held),
-        margin=found.held.comparison.margin,
+        difference=held_difference(both.held),
+        margin=comparison.margin,
         means=both.means,
-        improved=both.held.comparison.wins,
-        regressed=both.held.comparison.losses,
-        unchanged=both.held.comparison.ties,
-        fixed=counts.fixed,
-        newly_failing=counts.newly_failing,
-        failing_in_both=counts.failing_in_both,
-        not_asked=counts.not_asked,
-        newly_skipped=counts.newly_skipped,
-        skipped=counts.skipped,
-        newly_failing_in_part=counts.newly_failing_in_part,
+        improved=comparison.wins,
+        regressed=comparison.losses,
+        unchanged=comparison.ties,
+        not_compared=both.counts,
         failed_calls=both.failed_calls,
         worst=both.worst,
         at_lower_bound=None if low is None else LowerDifference(difference=low, margin=low.margin),

@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import field, replace
 from enum import StrEnum
+from itertools import chain
 from typing import Annotated, Any, Generic, TypeVar
 
 from optimize_eval.base import documents
 from optimize_eval.base.documents import FLAT, IF_ANY
 from optimize_eval.base.frozen import frozen
+from optimize_eval.base.names import apart
 from optimize_eval.findings import comparison
 from optimize_eval.findings.rows import lead_holds
 from optimize_eval.findings.summary_shape import Conclusion
@@ -209,6 +211,21 @@ class ForGates:
 
 
 @frozen
+class NotCompared:
+    """How many examples are not compared, by what became of them."""
+
+    fixed: int
+    newly_failing: int
+    failing_in_both: int
+    not_asked: int
+    newly_skipped: Annotated[int, IF_ANY] = (
+        0  # of those that are not asked, as are the others that one of the two skipped
+    )
+    skipped: Annotated[int, IF_ANY] = 0
+    newly_failing_in_part: int  # of those that are: some repeats fail now, and none did
+
+
+@frozen
 class RowDiff:
     """One cell of both runs; examples that are not compared are counted by what became of them."""
 
@@ -223,13 +240,7 @@ class RowDiff:
     improved: int
     regressed: int
     unchanged: int
-    fixed: int
-    newly_failing: int
-    failing_in_both: int
-    not_asked: int
-    newly_skipped: Annotated[int, IF_ANY] = 0  # of those that are not asked
-    skipped: Annotated[int, IF_ANY] = 0
-    newly_failing_in_part: int
+    not_compared: Annotated[NotCompared, FLAT]
     failed_calls: Sides[int]
     worst: tuple[WorseExample, ...]
     at_lower_bound: LowerDifference | None
@@ -256,9 +267,9 @@ class RowDiff:
             margin=self.margin,
             low=low.difference if low else None,
             low_margin=low.margin if low else None,
-            newly_failing=self.newly_failing,
-            newly_failing_in_part=self.newly_failing_in_part,
-            fixed=self.fixed,
+            newly_failing=self.not_compared.newly_failing,
+            newly_failing_in_part=self.not_compared.newly_failing_in_part,
+            fixed=self.not_compared.fixed,
             more_failed=self.failed_calls.b > self.failed_calls.a,
         )
 
@@ -292,6 +303,44 @@ class RunDiff:
     only_in_b: OnlyIn
     caveats: tuple[str, ...]
     metrics: Annotated[tuple[ScorerMetricsDiff, ...], IF_ANY] = ()  # of tasks in YAML
+
+    def with_names_apart(self) -> "RunDiff":
+        """Write the names for people; a name that nothing looks like stays as it is."""
+        only, rows = (self.only_in_a, self.only_in_b), self.rows
+        runs = apart([self.a.run, self.b.run])
+        pairs = chain.from_iterable((row.candidate_in_a, row.candidate) for row in rows)
+        candidates = apart([*pairs, *chain.from_iterable(side.candidates for side in only)])
+        evaluators = apart(
+            [*(row.evaluator for row in rows), *chain.from_iterable(side.evaluators for side in only)]
+        )
+        models = [row.task_model for row in rows], *(side.task_models for side in only)
+        task_models = apart(filter(None, chain.from_iterable(models)))
+
+        def written(side: OnlyIn) -> OnlyIn:
+            return replace(
+                side,
+                evaluators=tuple(evaluators[name] for name in side.evaluators),
+                candidates=tuple(candidates[name] for name in side.candidates),
+                task_models=tuple(name and task_models[name] for name in side.task_models),
+            )
+
+        return replace(
+            self,
+            a=replace(self.a, run=runs[self.a.run]),
+            b=replace(self.b, run=runs[self.b.run]),
+            rows=tuple(
+                replace(
+                    row,
+                    evaluator=evaluators[row.evaluator],
+                    candidate=candidates[row.candidate],
+                    candidate_in_a=candidates[row.candidate_in_a],
+                    task_model=row.task_model and task_models[row.task_model],
+                )
+                for row in rows
+            ),
+            only_in_a=written(only[0]),
+            only_in_b=written(only[1]),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         return documents.to_dict(self)
@@ -420,6 +469,18 @@ class BoardDiff:
     only_in_a: OnlyOnBoard
     only_in_b: OnlyOnBoard
     metrics: Annotated[tuple[ScorerMetricsDiff, ...], IF_ANY] = ()  # of tasks in YAML, of benches' folders
+
+    def with_names_apart(self) -> "BoardDiff":
+        """Write the names of models for people."""
+        only = self.only_in_a, self.only_in_b
+        pairs = chain.from_iterable((model.model_in_a, model.model) for model in self.models)
+        names = apart([*pairs, *chain.from_iterable(side.models for side in only)])
+        models = tuple(
+            replace(model, model=names[model.model], model_in_a=names[model.model_in_a])
+            for model in self.models
+        )
+        written = [replace(side, models=tuple(names[name] for name in side.models)) for side in only]
+        return replace(self, models=models, only_in_a=written[0], only_in_b=written[1])
 
     def to_dict(self) -> dict[str, Any]:
         return documents.to_dict(self)

@@ -140,16 +140,17 @@ def _p(d: ScoreDifference) -> float | None:
 
 def counts(row: RowDiff) -> str:
     """Count examples by what became of them."""
+    others = row.not_compared
     many = {
         "improved": row.improved,
         "regressed": row.regressed,
-        "newly failing": row.newly_failing,
-        "newly failing in part": row.newly_failing_in_part,
-        "fixed": row.fixed,
-        "failing in both": row.failing_in_both,
-        "newly skipped": row.newly_skipped,
-        "skipped": row.skipped,
-        "not called": row.not_asked - row.newly_skipped - row.skipped,
+        "newly failing": others.newly_failing,
+        "newly failing in part": others.newly_failing_in_part,
+        "fixed": others.fixed,
+        "failing in both": others.failing_in_both,
+        "newly skipped": others.newly_skipped,
+        "skipped": others.skipped,
+        "not called": others.not_asked - others.newly_skipped - others.skipped,
     }
     texts = [f"{examples:,} {words}" for words, examples in many.items() if examples]
     if not row.improved and not row.regressed and row.unchanged:

@@ -99,7 +99,9 @@ def _measured_before(diff: RunDiff, added: Collection[str]) -> Iterator[tuple[st
 
 def _is_unchanged(row: RowDiff) -> bool:
     """Return True if each example that had a score has that again, and nothing else became of any."""
-    return row.standing is Standing.SAME and not row.evidence.fails_more and not row.newly_skipped
+    return (
+        row.standing is Standing.SAME and not row.evidence.fails_more and not row.not_compared.newly_skipped
+    )
 
 
 def check_can_decide(before: Layout, layout: Layout, same: Collection[TextOfModel] = ()) -> None:

@@ -7,16 +7,19 @@ So boards without examples can be paired. An example is named by its line, which
 of it. Boards alone are stored's.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from hashlib import file_digest
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from optimize_eval.base import files, strict_json
 from optimize_eval.base.errors import UsageError
-from optimize_eval.findings import board_shapes
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.wrong_answers import describe
 from optimize_eval.findings.board_models import BenchedModel, benched_models, example_of, is_owed, said_in
-from optimize_eval.findings.board_shapes import Board, BoardExample, ModelScores
+from optimize_eval.findings.board_shapes import SCHEMA, Board, BoardExample, ModelScores
 from optimize_eval.findings.cells import ReadCell
 from optimize_eval.findings.stored_summary import Findings
 from optimize_eval.store.folder import BOARDS, LEADERBOARD, MANIFEST, NotARun
@@ -58,7 +61,7 @@ def _load(path: str) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not JSON"
         raise UsageError(f"{file} cannot be read as a leaderboard: {reason}", hint=_HINT) from None
-    if reason := board_shapes.fault_of(board):
+    if reason := fault_of(board):
         raise UsageError(f"{file} is no leaderboard: {reason}", hint=_HINT)
     return board
 
@@ -70,7 +73,7 @@ def _file_of(path: str) -> Path:
 def _checked(board: Mapping[str, Any]) -> dict[str, Any]:
     """Take of a board what was checked; one that has no list of models is itself that of one."""
     models = board.get("models") or [{**board, "n": None}]
-    files_ = [_only(file, board_shapes.OF_A_FILE) for file in board.get("files") or ()]
+    files_ = [_only(file, OF_A_FILE) for file in board.get("files") or ()]
     return {
         "models": [_model(model) for model in models],
         "files": files_,
@@ -79,17 +82,17 @@ def _checked(board: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _model(model: Mapping[str, Any]) -> dict[str, Any]:
-    return {**_only(model, board_shapes.OF_A_MODEL), "tasks": [_task(task) for task in model["tasks"]]}
+    return {**_only(model, OF_A_MODEL), "tasks": [_task(task) for task in model["tasks"]]}
 
 
 def _task(task: Mapping[str, Any]) -> dict[str, Any]:
     examples = [_example(example) for example in task.get("per_example") or ()]
-    return {**_only(task, board_shapes.OF_A_TASK), "per_example": examples}
+    return {**_only(task, OF_A_TASK), "per_example": examples}
 
 
 def _example(example: Mapping[str, Any]) -> dict[str, Any]:
-    repeats = [_only(repeat, board_shapes.OF_A_PREDICTION) for repeat in example.get("predictions") or ()]
-    return {**_only(example, board_shapes.OF_AN_EXAMPLE), "predictions": repeats}
+    repeats = [_only(repeat, OF_A_PREDICTION) for repeat in example.get("predictions") or ()]
+    return {**_only(example, OF_AN_EXAMPLE), "predictions": repeats}
 
 
 def _only(value: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
@@ -212,3 +215,180 @@ def own_boards(stored: StoredRun) -> dict[str, Board]:
     return {
         path.stem.removeprefix(STEM): load_own_board(str(path)) for path in paths if path.name != LEADERBOARD
     }
+
+
+@frozen
+class PinnedFile:
+    """A task file that a board is about: whether it is what it was."""
+
+    path: str
+    state: str  # "ok", "changed" or "gone"
+    place: str  # where it is; empty if it is gone
+
+    def to_dict(self) -> dict[str, str | None]:
+        return {"path": self.path, "state": self.state, "found": self.place or None}
+
+
+def check_files(board: Board, beside: str) -> list[PinnedFile]:
+    """Look at each task file of a board, in the current folder, then in the board's own.
+
+    A board that pins no file raises UsageError: that nothing was checked is not that all is well.
+    """
+    folder = Path(beside) if Path(beside).is_dir() else Path(beside).parent
+    pinned = _pinned(board)
+    if not pinned:
+        raise UsageError(
+            f"{beside} has no sha256 of a task file, so there is nothing to verify",
+            hint="`optimize-eval bench` writes boards that have them",
+        )
+    return [_check(path, digests, folder) for path, digests in pinned.items()]
+
+
+def _pinned(board: Board) -> dict[str, set[str]]:
+    """Collect which digests a board has of each file: one, unless it was edited."""
+    pinned = [(file.path, file.sha256) for file in board.files]
+    pinned += [(task.path, task.sha256) for model in board.models for task in model.tasks]
+    digests: dict[str, set[str]] = {}
+    for path, sha256 in pinned:
+        if path is not None and sha256 is not None:
+            digests.setdefault(path, set()).add(sha256)
+    return digests
+
+
+def _check(path: str, digests: set[str], folder: Path) -> PinnedFile:
+    for place in _paths(path, folder):
+        if place.is_file():
+            with place.open("rb") as stream:
+                same = {file_digest(stream, "sha256").hexdigest()} == digests
+            return PinnedFile(path=path, state="ok" if same else "changed", place=str(place))
+    return PinnedFile(path=path, state="gone", place="")
+
+
+def _paths(path: str, folder: Path) -> Iterator[Path]:
+    yield Path(path)
+    yield folder / path
+
+
+_LONG = 60
+
+
+def fault_of(board: Any) -> str:
+    """Say what makes a decoded value no board: the first thing; nothing where it is one."""
+    match board:
+        case {"schema": schema} if schema == SCHEMA:
+            return next(_faults(board), "")
+        case {"schema": schema}:
+            return f"its schema is {str(schema)[:_LONG]!r}, not {SCHEMA!r}"
+    return "it has no schema"
+
+
+def _faults(board: Mapping[str, Any]) -> Iterator[str]:
+    models = board.get("models") or [board]
+    yield from _unlike(models, "models", _is_list)
+    for model in models:
+        yield from _unlike(model, "a model", _is_object)
+        yield from _wrong_fields(model, OF_A_MODEL, "a model")
+        for task in model["tasks"]:
+            yield from _wrong_fields(task, OF_A_TASK, "a task")
+            for example in task.get("per_example") or ():
+                yield from _wrong_fields(example, OF_AN_EXAMPLE, "an example")
+                for prediction in example.get("predictions") or ():
+                    yield from _wrong_fields(prediction, OF_A_PREDICTION, "a prediction")
+    yield from _unlike(board.get("files") or [], "files", _is_list_of_objects)
+    yield from _unlike(board.get("changed") or [], "changed", _is_list_of_texts)
+    for file in board.get("files") or ():
+        yield from _wrong_fields(file, OF_A_FILE, "a file")
+
+
+def _wrong_fields(value: Mapping[str, Any], fields: Mapping[str, "_Kind"], what: str) -> Iterator[str]:
+    for name, kind in fields.items():
+        if name in value:
+            yield from _unlike(value[name], f"{name} of {what}", kind.holds)
+        elif kind.is_needed:
+            yield f"{what} has no {name}"
+
+
+def _unlike(value: Any, what: str, holds: Callable[[Any], bool]) -> Iterator[str]:
+    if not holds(value):
+        yield f"{what} is {describe(value)}"
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list)
+
+
+def _is_list_of_objects(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_object, value))
+
+
+def _is_list_of_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value))
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_interval(value: Any) -> bool:
+    return _is_list(value) and len(value) == 2 and all(map(_is_number, value))  # noqa: PLR2004  its ends
+
+
+def _is_id(value: Any) -> bool:
+    return _is_text(value) or _is_number(value)
+
+
+class _Kind(NamedTuple):
+    """What a field may hold, and whether it has to be there."""
+
+    holds: Callable[[Any], bool]
+    is_needed: bool = False
+
+
+def _or_null(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: value is None or holds(value)
+
+
+_A_NUMBER, _A_TEXT = _Kind(_or_null(_is_number)), _Kind(_or_null(_is_text))
+_SCORE = _Kind(_or_null(_is_number), is_needed=True)
+_SPREAD = {
+    "se": _Kind(_or_null(lambda value: _is_number(value) and value >= 0)),
+    "ci": _Kind(_or_null(_is_interval)),
+    **dict.fromkeys(("n", "df", "lower_bound", "scored", "failed", "skipped"), _A_NUMBER),
+}
+_FILE = {"path": _A_TEXT, "sha256": _A_TEXT}
+OF_A_FILE = _FILE
+OF_A_MODEL = {
+    "adapter": _Kind(_is_text, is_needed=True),
+    "overall_score": _A_NUMBER,
+    "tasks": _Kind(lambda value: _is_list_of_objects(value) and bool(value), is_needed=True),
+    **_SPREAD,
+}
+OF_A_TASK = {
+    "task": _Kind(_is_text, is_needed=True),
+    "score": _SCORE,
+    "metric": _A_TEXT,
+    "metric_id": _A_TEXT,
+    "measures": _A_TEXT,
+    "per_example": _Kind(_or_null(_is_list_of_objects)),
+    **_FILE,
+    **_SPREAD,
+}
+OF_A_PREDICTION = {
+    "score": _SCORE,
+    "prediction": _Kind(_or_null(_is_id)),
+    **dict.fromkeys(("error", "skip"), _A_TEXT),
+}
+OF_AN_EXAMPLE = {
+    "id": _Kind(_is_id, is_needed=True),
+    **OF_A_PREDICTION,
+    "line": _A_NUMBER,
+    "predictions": _Kind(_or_null(_is_list_of_objects)),
+}

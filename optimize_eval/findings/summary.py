@@ -24,7 +24,6 @@ from optimize_eval.findings.comparison import (
 from optimize_eval.findings.doubts import points_about_repeats, points_about_skips
 from optimize_eval.findings.rows import (
     beside,
-    failure_groups,
     held_difference,
     overfit,
     skip_groups,
@@ -36,7 +35,6 @@ from optimize_eval.findings.side_info import reason_of_lowest
 from optimize_eval.findings.summary_shape import (
     NO_VERDICT,
     SCHEMA,
-    FailureGroup,
     Leakages,
     LeftOut,
     Point,
@@ -177,7 +175,7 @@ class _Summing:
             clusters={s.name: len(set(s.clusters)) for s in self._splits.values() if s.clusters},
             changed=tuple(changed),
             additions_left_out=tuple(left_out),
-            failures=tuple(self._failures()),
+            failures=tuple(self._cells.failures()),
             skips=tuple(self._skips()),
             side_info=tuple(self._cells.side_info),
             latency=tuple(self._cells.latency()),
@@ -203,10 +201,6 @@ class _Summing:
             *points_about_tried(summary, verdict.state),
         )
         return replace(summary, verdict=replace(verdict, points=points))
-
-    def _failures(self) -> Iterator[FailureGroup]:
-        for (_, candidate), scores in self._scores.items():
-            yield from failure_groups(candidate, scores)
 
     def _skips(self) -> Iterator[SkipGroup]:
         for (_, candidate), scores in self._scores.items():

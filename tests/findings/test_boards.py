@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
-from optimize_eval.findings.board_shapes import check_files, differences
+from optimize_eval.findings.board_shapes import differences
 from optimize_eval.findings.diff_boards import compare_boards
 from optimize_eval.findings.diff_shapes import BoardDiff
-from optimize_eval.findings.stored_boards import load_board
+from optimize_eval.findings.stored_boards import check_files, load_board
 from optimize_eval.reports.terminal.leaderboard import render_comparison
 
 Board = dict[str, Any]

@@ -7,8 +7,7 @@ import typer
 from optimize_eval.base import endings
 from optimize_eval.cli import groups, output
 from optimize_eval.cli.known_elsewhere import complete_run
-from optimize_eval.findings.board_shapes import check_files
-from optimize_eval.findings.stored_boards import load_board
+from optimize_eval.findings.stored_boards import check_files, load_board
 
 SCHEMA = "optimize-eval.verify.v1"
 

@@ -6,21 +6,16 @@ leaderboards have no records, so theirs is a page of numbers alone.
 
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from optimize_eval.base.documents import to_dict
 from optimize_eval.base.version import VERSION
-from optimize_eval.findings.diff_runs import (
-    Beside,
-    in_common,
-    read_beside,
-    with_models_apart,
-    with_names_apart,
-)
+from optimize_eval.findings.cells import ReadCells
 from optimize_eval.findings.diff_shapes import REGRESSIONS, BoardDiff, RunDiff, Standing
 from optimize_eval.findings.diff_verdict import sign
+from optimize_eval.findings.stored_summary import at_places
 from optimize_eval.reports.page import document
 from optimize_eval.reports.source import (
     PageRun,
@@ -41,6 +36,28 @@ RUNS, BOARDS = "diff", "board-diff"  # kinds of pages
 
 _SIDES = "AB"
 _LONGEST_PREDICTION = 4_000  # letters
+
+
+def _in_common(run: StoredRun, paired: Paired, side: int) -> StoredRun:
+    """Give one of two runs (0 is A) as if it had been about what both have, in the order of the second."""
+    candidates = tuple(dict.fromkeys(names[side] for names in paired.candidates))
+    part = at_places(run, {split.name: (split.a, split.b)[side] for split in paired.splits})
+    layout = part.layout
+    common = replace(
+        layout,
+        evaluators=paired.evaluators,
+        score_ranges=tuple(map(layout.score_range, paired.evaluators)),
+        candidates=candidates,
+        task_models=paired.task_models,
+        splits=tuple(layout.split(split.name) for split in paired.splits),
+        baseline=layout.baseline if layout.baseline in candidates else candidates[0],
+    )
+    return replace(part, ledger=part.ledger.of(common))
+
+
+def _read_cells(run: StoredRun) -> ReadCells:
+    with run.reader() as reader:
+        return ReadCells.read(run.layout, reader.records)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,12 +121,12 @@ class _Sides:
 
 def runs_source(a: StoredRun, b: StoredRun, paired: Paired, diff: RunDiff, options: str) -> PageSource:
     """Say what the page of two runs is made from; `options` are those of the command, as a shell has them."""
-    sides = _Sides(runs=(in_common(a, paired, 0), in_common(b, paired, 1)), names=paired.candidates)
+    sides = _Sides(runs=(_in_common(a, paired, 0), _in_common(b, paired, 1)), names=paired.candidates)
     both = sides.run()
-    beside = [read_beside(run) for run in sides.runs]
+    cells = [_read_cells(run) for run in sides.runs]
     return PageSource(
         run=both,
-        summary=_summary(diff, sides, beside),
+        summary=_summary(diff, sides, cells),
         records=sides.records,
         lines_of=sides.lines_of,
         against=[index - index % 2 for index in range(len(sides.candidates))],
@@ -123,7 +140,7 @@ def boards_source(a: str, b: str, diff: BoardDiff, options: str) -> PageSource:
         BOARDS,
         _verdict(diff),
         {
-            "diff": {**_cut(with_models_apart(diff).to_dict()), "a": {"run": a}, "b": {"run": b}},
+            "diff": {**_cut(diff.with_names_apart().to_dict()), "a": {"run": a}, "b": {"run": b}},
             "commands": _commands_of(a, b, options),
         },
     )
@@ -145,7 +162,7 @@ def _named(side: int, name: str) -> str:
 
 def _told(diff: RunDiff) -> dict[str, Any]:
     """Give the comparison with what each row amounts to, the worst of the deciding split first."""
-    shown = with_names_apart(diff)
+    shown = diff.with_names_apart()
     rows = [
         {
             **to_dict(row),
@@ -182,31 +199,31 @@ def _state(diff: RunDiff) -> str | None:
     return "worse" if first in REGRESSIONS else "better" if first is Standing.BETTER else None
 
 
-def _summary(diff: RunDiff, sides: _Sides, beside: list[Beside]) -> dict[str, Any]:
+def _summary(diff: RunDiff, sides: _Sides, cells: list[ReadCells]) -> dict[str, Any]:
     """Write what the page's parts read of a run's summary."""
     layout = sides.runs[1].layout
     outcomes = {
-        name: sum(getattr(scores, name) for one in beside for scores in one.scores)
+        name: sum(getattr(scores, name) for read in cells for scores in read.scores.values())
         for name in ("scored", "failed", "skipped")
     }
-    total = sum(one.layout.size for one in beside)
+    total = sum(read.layout.size for read in cells)
     return {
         "verdict": _verdict(diff, _state(diff)),
         "baseline": None,
         "decided_on": diff.decided_on,
         "score_ranges": dict(zip(layout.evaluators, map(str, layout.score_ranges), strict=True)),
         "units": {"total": total, **outcomes, "owed": total - sum(outcomes.values())},
-        "rows": [row for side, one in enumerate(beside) for row in _rows(side, one)],
+        "rows": [row for side, read in enumerate(cells) for row in _rows(side, read)],
         "pairs": [_pair(to_dict(row)) for row in diff.rows],
-        "failures": [_of_side(side, to_dict(one)) for side in range(2) for one in beside[side].failures],
-        "side_info": [_of_side(side, to_dict(one)) for side in range(2) for one in beside[side].side_info],
+        "failures": [_of_side(side, to_dict(group)) for side in range(2) for group in cells[side].failures()],
+        "side_info": [_of_side(side, to_dict(entry)) for side in range(2) for entry in cells[side].side_info],
         "latency": [],
     }
 
 
-def _rows(side: int, beside: Beside) -> Iterator[dict[str, Any]]:
+def _rows(side: int, cells: ReadCells) -> Iterator[dict[str, Any]]:
     """Count what became of each cell's calls."""
-    for scores in beside.scores:
+    for scores in cells.scores.values():
         cell = scores.cell
         counts = {"scored": scores.scored, "failed": scores.failed, "skipped": scores.skipped}
         yield {

@@ -5,7 +5,6 @@ Pure: the comparison → text, the same text for the same width at any time. Num
 
 from collections.abc import Iterator, Sequence
 
-from optimize_eval.findings.diff_runs import with_names_apart
 from optimize_eval.findings.diff_shapes import RowDiff, RunDiff, WorseExample
 from optimize_eval.findings.diff_verdict import sign
 from optimize_eval.findings.wording import MINUS, count, evaluator_label, number, signed
@@ -25,7 +24,7 @@ _HEAD = 12
 
 def render(diff: RunDiff, *, width: int) -> str:
     """Lay out everything."""
-    diff = with_names_apart(diff)
+    diff = diff.with_names_apart()
     lines = wrapped(" ", f"{diff.verdict.text}.", width)
     for point in diff.verdict.points:
         lines += wrapped(f"  {point.mark} ", point.text, width)
@@ -94,8 +93,8 @@ def _means(row: RowDiff) -> str:
 
 
 def _failing(row: RowDiff) -> str:
-    both = row.failing_in_both
-    return f"{row.fixed + both:,} → {row.newly_failing + both:,}"
+    both = row.not_compared.failing_in_both
+    return f"{row.not_compared.fixed + both:,} → {row.not_compared.newly_failing + both:,}"
 
 
 def _worst(diff: RunDiff, width: int) -> list[str]:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from optimize_eval.findings.board_shapes import Board, ModelPair, ModelScores, TaskScores
 from optimize_eval.findings.boards import seen_from
-from optimize_eval.findings.diff_runs import with_models_apart
 from optimize_eval.findings.diff_shapes import BoardDiff, ModelDiff, PredictionOfBoard, TaskDiff
 from optimize_eval.findings.wording import count, interval, number
 from optimize_eval.reports import metric_tables
@@ -152,7 +151,7 @@ _SHOWN_TEXT = 200
 
 def render_comparison(diff: BoardDiff, *, width: int) -> str:
     """Lay out everything."""
-    diff = with_models_apart(diff)
+    diff = diff.with_names_apart()
     lines = wrapped(" ", f"{diff.verdict.text}.", width)
     for point in diff.verdict.points:
         lines += wrapped(f"  {point.mark} ", point.text, width)
