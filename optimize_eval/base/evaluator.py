@@ -8,7 +8,7 @@ EvaluationError.
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 
 from optimize_eval.base.errors import EvaluationError, UsageError
 from optimize_eval.base.frozen import frozen
@@ -151,6 +151,11 @@ class EvaluatorSpec:
         """Make the specification of a target; the one place where the rest of it is checked."""
         check_how(self)
         return replace(self, target=target, name=name, text=text, retries=retries)
+
+    def change(self, **values: Any) -> Self:
+        """Change it; what is so already makes no other specification."""
+        is_so = all(getattr(self, name) == value for name, value in values.items())
+        return self if is_so else replace(self, **values)
 
     def hiding(self, fields: Iterable[str], *, models: bool = False) -> Self:
         """Let a judge not be shown these fields of examples, such as candidates, which are rivals.

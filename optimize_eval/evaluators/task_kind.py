@@ -82,7 +82,7 @@ def _metric_specs(
     own: Mapping[str, EvaluatorSpec] = NO_OWN,
 ) -> tuple[EvaluatorSpec, ...]:
     """Describe what scores: in our own folder and environment, whatever the model's are."""
-    plain = replace(defaults, environment={}, headers=(), cwd=None, persistent=None, retries=None)
+    plain = defaults.change(environment={}, headers=(), cwd=None, persistent=None, retries=None)
     specs = (own.get(text) or _shipped(text, plain) for text in dict.fromkeys(metrics))
     return tuple(at_level(spec, sandbox) for spec in specs)
 

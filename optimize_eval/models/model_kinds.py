@@ -10,7 +10,7 @@ a scorer is identified is handed in, for it may be of any kind.
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -43,7 +43,7 @@ class ModelSpec:
 
     name: str = ""
     text: str = ""  # as it was written, without a name
-    how: EvaluatorSpec = EvaluatorSpec()
+    how: EvaluatorSpec = field(default_factory=EvaluatorSpec)
     retries: int = 0
     outputs: str = ""  # where what it says is written down; empty: nowhere
     known_as: "Identity | None" = None  # where it was digested already
@@ -60,11 +60,10 @@ class ModelSpec:
         """Give how it is called, by its name."""
         return replace(self.how, name=self.name, text=self.text, retries=self.retries)
 
-    def with_how(self, **how: Any) -> Self:
-        """Let it be called otherwise; what is so already makes no other model."""
-        if all(getattr(self.how, name) == value for name, value in how.items()):
-            return self
-        return replace(self, how=replace(self.how, **how))
+    def with_how(self, **values: Any) -> Self:
+        """Let it be called otherwise."""
+        how = self.how.change(**values)
+        return self if how is self.how else replace(self, how=how)
 
 
 CMD, REPLAY, HTTP, TOY, SILENT = "cmd:", "replay:", "http", "toy", "silent"

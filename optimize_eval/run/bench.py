@@ -112,7 +112,7 @@ class Benchmark:
 
     def own_evaluators(self) -> tuple[EvaluatorSpec, ...]:
         """Make the evaluators that are named; raises UsageError where options of judges have no judge."""
-        start = replace(self.how, target=self.judge)
+        start = self.how.change(target=self.judge)
         specs = parse_evaluators(self.evaluators, start)
         if self.judge:
             kind = kind_of(start)

@@ -62,7 +62,7 @@ class Finished:
 
 def live_for(plan: Plan, settings: Settings, host: Host) -> LiveEvaluators:
     """Give the evaluators of a plan, which are made when they are entered."""
-    specs = [replace(spec, keep_stderr=settings.keep_stderr) for spec in plan.specs]
+    specs = [spec.change(keep_stderr=settings.keep_stderr) for spec in plan.specs]
     return LiveEvaluators(specs, host.stop, settings.caps)
 
 

@@ -90,8 +90,8 @@ def scorers_of(
 
     Those that are not called need no judge.
     """
-    from optimize_eval.tasks.scorer_parts import model_keys, ranks, score_range  # noqa: PLC0415
-    from optimize_eval.tasks.task_identity import has_code  # noqa: PLC0415  see read_task
+    from optimize_eval.tasks.scorer_parts import ranks, score_range  # noqa: PLC0415
+    from optimize_eval.tasks.task_identity import has_code, model_keys  # noqa: PLC0415  see read_task
 
     if not task.scorers:
         raise UsageError(f"the task {task.key} has no scorer", hint="give it one: see docs/task-files.md")
@@ -138,7 +138,7 @@ def _keyed(
     from optimize_eval.tasks.task_identity import model_keys  # noqa: PLC0415
 
     found = {}
-    usual = ModelSpec(how=replace(spec, target=None))
+    usual = ModelSpec(how=spec.change(target=None))
     scorers = task.scorers if has_judges else ()
     for key in dict.fromkeys((*model_keys(task.solver), *model_keys(scorers))):
         text, note = model_text(key, given.model_keys)

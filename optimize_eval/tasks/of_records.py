@@ -24,9 +24,8 @@ from optimize_eval.models.model_kinds import WHAT_THERE_IS, ModelSpec, connect_m
 from optimize_eval.models.shared import SharedModel
 from optimize_eval.models.under_test import ModelUnderTest, Output, Prompt, reply_facts
 from optimize_eval.tasks.dialects import TaskError, post_process
-from optimize_eval.tasks.lives import Lives
 from optimize_eval.tasks.targets import RecordTask
-from optimize_eval.tasks.task_evaluator import Connect, in_batches
+from optimize_eval.tasks.task_evaluator import Connect, Lives, in_batches
 from optimize_eval.tasks.task_files import Task, read_record
 
 _LEAST_SHARE = 0.1  # of a call's seconds: what is left to a metric, however long the model took

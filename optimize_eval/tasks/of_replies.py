@@ -32,11 +32,10 @@ from optimize_eval.data.selection import value_at
 from optimize_eval.models.shared import SharedModel
 from optimize_eval.models.under_test import Output, Prompt, is_plain, joined, reply_facts
 from optimize_eval.tasks.dialects import FENCED, post_process
-from optimize_eval.tasks.lives import Lives, be_the_models
 from optimize_eval.tasks.of_records import charge
 from optimize_eval.tasks.prompt import fields_of, prompt_of
 from optimize_eval.tasks.targets import PromptTask
-from optimize_eval.tasks.task_evaluator import Connect
+from optimize_eval.tasks.task_evaluator import Connect, Lives, be_the_models
 from optimize_eval.tasks.templates import hosted
 from optimize_eval.tasks.templates.fault import FLAGS, TemplateFault, first_of
 
@@ -241,7 +240,7 @@ class Prompts:
         self._extract = extraction_of(task.extract)
         self._shows = getattr(task.scorer.target, "shows_prompt", False)  # a judge alone can say so
         self.lives = Lives({model.name: model for model in task.models}, opened, is_stored=task.is_stored)
-        scorer, measure = replace(task.scorer, keep_stderr=spec.keep_stderr), task.scorer.target
+        scorer, measure = task.scorer.change(keep_stderr=spec.keep_stderr), task.scorer.target
         self._score = (
             ReplyMeasure(measure).of_payload
             if isinstance(measure, Measure)

@@ -17,14 +17,13 @@ from optimize_eval.models.model_kinds import connect_model
 from optimize_eval.models.shared import SharedModel
 from optimize_eval.models.under_test import ModelUnderTest
 from optimize_eval.tasks.code import share_snippets
-from optimize_eval.tasks.lives import Lives
 from optimize_eval.tasks.of_replies import id_of
 from optimize_eval.tasks.prompt import fields_of
 from optimize_eval.tasks.scorer_parts import Keys, Scored, Tools, chat_of
 from optimize_eval.tasks.scorers import LiveScorer
 from optimize_eval.tasks.solvers import SharedModels, digest_of, solve
 from optimize_eval.tasks.targets import Sample, SampleTask
-from optimize_eval.tasks.task_evaluator import Connect
+from optimize_eval.tasks.task_evaluator import Connect, Lives
 from optimize_eval.tasks.templates import hosted
 from optimize_eval.tasks.trace import Trace, Traces
 

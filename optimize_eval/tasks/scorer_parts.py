@@ -88,19 +88,6 @@ def evaluator_keys(how: definition.How) -> Keys | None:
     return None
 
 
-def model_keys(how: definition.How) -> Iterator[str]:
-    """List the keys of the models that a scorer calls."""
-    match how:
-        case (
-            definition.Classifier(model_key=key)
-            | definition.JudgeScore(model_key=key)
-            | definition.Labeler(model_key=key)
-        ):
-            yield key
-        case definition.RagChecker(judge_model_key=key):
-            yield key
-
-
 @runtime_checkable
 class TakesMessages(Chat, Protocol):
     """A model that is called with messages as they are, and may be held to a schema."""

@@ -36,7 +36,7 @@ from optimize_eval.tasks.definition import (
     Solver,
     Stop,
 )
-from optimize_eval.tasks.lives import failing_as_model
+from optimize_eval.tasks.task_evaluator import failing_as_model
 from optimize_eval.tasks.templates.fault import RULE, TemplateFault
 from optimize_eval.tasks.templates.hosted import completion_of
 from optimize_eval.tasks.templates.template import Template, task_template_of
