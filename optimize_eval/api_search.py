@@ -43,7 +43,7 @@ from optimize_eval.search.proposers import (
     plain_proposer,
     reflection_proposer,
 )
-from optimize_eval.search.search_task import wanted_of
+from optimize_eval.search.search_task import read_inputs
 
 _OPTIMIZE = Keywords("optimize", OptimizeArguments, OptimizeCommand)
 
@@ -107,7 +107,7 @@ def optimize(
     starting = _starting(given, listed, manners)
     specs, has_tasks = scorers_among(evaluators_of(listed, starting, host.say), given_of(given), host.say)
     prompting = prompting_of(given, prompts, models, starting, has_tasks=has_tasks)
-    wanted = wanted_of(
+    wanted = read_inputs(
         specs,
         _seeds(candidate, components=given.components),
         _proposers(proposer, reflection_model, given.api_base, manners),

@@ -47,7 +47,7 @@ from optimize_eval.search.candidate_tree import SearchOutcome
 from optimize_eval.search.components import Texts, shown
 from optimize_eval.search.optimizing import Optimized, SearchTask, begin_anew, final_calls, optimize_task
 from optimize_eval.search.proposers import ProposerSpec, parse_proposer, reflection_proposer
-from optimize_eval.search.search_task import SearchArguments, wanted_of
+from optimize_eval.search.search_task import SearchInputs, read_inputs
 
 
 def improve(context: typer.Context, options: OptimizeCommand, texts: Sequence[str]) -> None:
@@ -87,7 +87,7 @@ def _plan(context: typer.Context, options: OptimizeCommand, texts: Sequence[str]
         is_candidate=bool(starts),
         has_tasks=has_tasks,
     )
-    wanted = wanted_of(
+    wanted = read_inputs(
         specs,
         _seeds(context, starts),
         _proposers(options, manners, is_named=is_said(context, "reflection_model")),
@@ -150,7 +150,7 @@ def _proposers(
     return (*programs, *(reflection_proposer(model, timeout, manners) for model in models))
 
 
-def _default_folder(wanted: SearchArguments, what: OptimizeCommand) -> Path:
+def _default_folder(wanted: SearchInputs, what: OptimizeCommand) -> Path:
     """Name the folder after what is written, so that the same command finds it, also with other limits."""
     stem = wanted.seeds[0].name if wanted.seeds else "new"
     chosen = [[*what.filters], [*what.ids]] if what.filters or what.ids else []

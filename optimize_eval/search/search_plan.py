@@ -17,6 +17,7 @@ import orjson
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import ScoreRange
+from optimize_eval.config.search import SearchOptions
 from optimize_eval.data.example import Example
 from optimize_eval.data.leaks import find_together
 from optimize_eval.findings.scores import joined
@@ -70,45 +71,38 @@ class Roles:
         return self.learn.split != self.choose.split or learn.isdisjoint(choose)
 
 
-@frozen
-class RoleArguments:
-    """What options say about it."""
-
-    share: float | None = None
-    rows: int | None = None
-    val_chooses: bool = False
-    cluster_by: str | None = None
-    seed: int = 0
-
-
-def roles_of(sources: Sequence[SplitSource], wanted: RoleArguments) -> Roles:
+def roles_of(sources: Sequence[SplitSource], what: SearchOptions) -> Roles:
     """Say who learns and who chooses; raises UsageError where the splits do not fit that."""
     named = {source.name: source.examples for source in sources}
-    _check(named, wanted)
+    _check(named, what)
     if not named:
         return Roles(learn=WITHOUT_EXAMPLES, choose=WITHOUT_EXAMPLES, steered_by=SINGLE)
     has_test = "test" in named
-    if "val" in named and (has_test or wanted.val_chooses):
+    if "val" in named and (has_test or what.val_chooses):
         learn, choose = split_of(LEARN, "train", named["train"]), split_of(CHOOSE, "val", named["val"])
         steered_by = None if has_test else "val"
     else:
-        learn, choose = _divided(named["train"], wanted)
+        learn, choose = _divided(named["train"], what)
         steered_by = None if has_test or "val" in named else "train"
-    choose = sampled(choose, wanted.rows, wanted.seed)
+    choose = sampled(choose, _rows(what), what.seed)
     return Roles(learn=learn, choose=choose, steered_by=steered_by, has_test=has_test)
 
 
-def _check(named: Mapping[str, Any], wanted: RoleArguments) -> None:
+def _check(named: Mapping[str, Any], what: SearchOptions) -> None:
     if named and "train" not in named:
         raise UsageError("there is no train data to learn from", hint="give --dataset, too")
-    if wanted.val_chooses and "val" not in named:
+    if what.val_chooses and "val" not in named:
         raise UsageError("--val-chooses needs val data", hint="give --valset, or omit it")
-    if wanted.share is not None:
-        check_share("--choose-share", wanted.share)
-        if wanted.val_chooses or {"val", "test"} <= named.keys():
+    if what.choose_share is not None:
+        check_share("--choose-share", what.choose_share)
+        if what.val_chooses or {"val", "test"} <= named.keys():
             raise UsageError("--choose-share is of the dataset, and val chooses here", hint="omit it")
-    if not named and (wanted.share is not None or wanted.rows is not None):
+    if not named and (what.choose_share is not None or _rows(what) is not None):
         raise UsageError("there are no examples that could choose", hint="give --dataset")
+
+
+def _rows(what: SearchOptions) -> int | None:
+    return what.choose_rows or what.search_val
 
 
 def check_share(option: str, share: float) -> None:
@@ -118,10 +112,10 @@ def check_share(option: str, share: float) -> None:
         )
 
 
-def _divided(examples: Sequence[Example], wanted: RoleArguments) -> tuple[SearchSplit, SearchSplit]:
+def _divided(examples: Sequence[Example], what: SearchOptions) -> tuple[SearchSplit, SearchSplit]:
     """Split the dataset in two; all of it is both where one of them would have too few."""
-    share = SHARE if wanted.share is None else wanted.share
-    kept, chosen = shared(examples, share, wanted.seed, wanted.cluster_by)
+    share = SHARE if what.choose_share is None else what.choose_share
+    kept, chosen = shared(examples, share, what.seed, what.cluster_by)
     if min(len(kept), len(chosen)) < FEWEST:
         both = split_of(LEARN, "train", examples)
         return both, both

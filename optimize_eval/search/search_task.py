@@ -5,14 +5,14 @@ Commands and programs that call us both come through here; nothing is called yet
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import check_task_model
-from optimize_eval.config.compared import ComparisonOptions, Leaks
+from optimize_eval.config.compared import ComparisonOptions
 from optimize_eval.config.search import SearchOptions
 from optimize_eval.data.candidates import Candidate
 from optimize_eval.data.selection import parse_selection
@@ -42,11 +42,8 @@ from optimize_eval.search.optimizing import SearchTask, final_calls
 from optimize_eval.search.proposers import ProposerSpec
 from optimize_eval.search.search_plan import (
     MINIBATCH,
-    TOP,
-    RoleArguments,
     Roles,
     SearchPlan,
-    Selection,
     roles_of,
     selection_of,
     with_val,
@@ -57,75 +54,37 @@ _OF_A_PROPOSAL = re.compile(r"p\d+")
 
 
 @frozen
-class SearchArguments:
-    """The arguments, by the names of options."""
+class SearchInputs:
+    """What was read for a search, and the options that say what it is for."""
 
     specs: tuple[EvaluatorSpec, ...]
     seeds: tuple[Candidate, ...]
     examples: Examples
     proposers: tuple[ProposerSpec, ...]
-    components: bool = False
+    what: SearchOptions
     from_scratch: bool = False
-    objective: str = ""
-    background: str = ""
-    climb: str | None = None
-    goal: Mapping[str, float] | None = None
-    budget: int | None = None
-    early_stop: EarlyStop | None = None
-    no_early_stop: bool = False
-    minibatch: int | None = None
-    proposals: int = 1
-    acceptance: str = "strict"
-    merge: bool = False
-    selection: Selection = "pareto"
-    choose_share: float | None = None
-    choose_rows: int | None = None
-    val_chooses: bool = False
-    max_candidate_chars: int | None = None
-    top: int = TOP
-    repeats: int = 1
-    seed: int = 0
     task_model: str | None = None
-    cluster_by: str | None = None
-    leaks: str = Leaks.DROP
-    prompting: Prompting | None = (
-        None  # where the seeds are prompts, or tasks in YAML call models: who replies
-    )
+    prompting: Prompting | None = None  # who replies, where the seeds are prompts or tasks call models
 
     def task(self, folder: Path, handling: Handling) -> SearchTask:
         """Make the task; raises UsageError where its parts do not fit."""
-        _check_one_model(self.prompting)
-        goal, given = _ordered(self.specs, self.climb, self.goal)
-        specs = sighted(given, (), self.examples.sources, has_models=bool(self.task_model or self.prompting))
-        check_labels(self.examples.sources, self.cluster_by, ())
-        roles = roles_of(self.examples.sources, self._roles)
-        comparison = SweepInputs(
-            specs=specs,
-            candidates=(),
-            examples=self.examples,
-            what=ComparisonOptions(
-                task_models=(self.task_model,) if self.task_model else (),
-                repeats=self.repeats,
-                seed=self.seed,
-                cluster_by=self.cluster_by,
-                leaks=Leaks(self.leaks),
-            ),
-            prompting=replace(self.prompting, prompts=())
-            if self.prompting
-            else None,  # each candidate is one
-        )
+        what, prompting = self.what, self.prompting
+        _check_one_model(prompting)
+        goal, given = _ordered(self.specs, what.climb, weights(what.goal))
+        specs = sighted(given, (), self.examples.sources, has_models=bool(self.task_model or prompting))
+        check_labels(self.examples.sources, what.cluster_by, ())
+        roles = roles_of(self.examples.sources, what)
+        comparison = self._comparison(specs)
         check_headers(comparison.called)
-        prompting = self.prompting
-        prompt = None
-        if prompting and prompting.prompts:
-            prompt = searched_prompt(prompting, self.examples.sources)
+        is_of_prompts = prompting and prompting.prompts
+        prompt = searched_prompt(prompting, self.examples.sources) if prompting and is_of_prompts else None
         plan = self._plan(goal, comparison.called, roles, prompt)
         check(plan)
-        _refuse_missing(specs, self.proposers, self.prompting.models if self.prompting else ())
+        _refuse_missing(specs, self.proposers, prompting.models if prompting else ())
         if handling.max_cost is not None:
             check_prices(handling.max_cost, comparison.called, [self.task_model])
             _refuse_unpriced(self.proposers)
-        budget = plan.needs.choose(self.budget)
+        budget = plan.needs.choose(what.budget)
         limits = SearchLimits(
             budget=budget,
             early=self._early(budget),
@@ -142,14 +101,20 @@ class SearchArguments:
             task_model=check_task_model(self.task_model),
         )
 
-    @property
-    def _roles(self) -> RoleArguments:
-        return RoleArguments(
-            share=self.choose_share,
-            rows=self.choose_rows,
-            val_chooses=self.val_chooses,
-            cluster_by=self.cluster_by,
-            seed=self.seed,
+    def _comparison(self, specs: tuple[EvaluatorSpec, ...]) -> SweepInputs:
+        """Say what the final sweep compares, but for its candidates: each is a prompt, where prompts are."""
+        return SweepInputs(
+            specs=specs,
+            candidates=(),
+            examples=self.examples,
+            what=ComparisonOptions(
+                task_models=(self.task_model,) if self.task_model else (),
+                repeats=self.what.repeats,
+                seed=self.what.seed,
+                cluster_by=self.what.cluster_by,
+                leaks=self.what.leaks,
+            ),
+            prompting=replace(self.prompting, prompts=()) if self.prompting else None,
         )
 
     def _plan(
@@ -167,6 +132,7 @@ class SearchArguments:
             )
         if any(item.keys() != read[0].keys() for item in read):
             raise UsageError("the candidates have different components", hint="name the same in each")
+        what = self.what
         return SearchPlan(
             seed=plain("") if self.from_scratch else read[0],
             others=tuple(read) if self.from_scratch else tuple(read[1:]),
@@ -174,17 +140,17 @@ class SearchArguments:
             roles=roles,
             proposers=self.proposers,
             evaluators=tuple(identify(spec).sha256 for spec in specs),
-            objective=self.objective,
-            background=self.background,
+            objective=what.objective or "",
+            background=what.background or "",
             from_scratch=self.from_scratch,
-            minibatch=min(self.minibatch or MINIBATCH, len(roles.learn)),
-            proposals=self.proposals,
-            selection=self.selection,
-            accepts_equal=self.acceptance == "equal",
-            merge=self.merge,
-            random_seed=self.seed,
-            most_letters=self.max_candidate_chars,
-            top=self.top,
+            minibatch=min(what.minibatch or MINIBATCH, len(roles.learn)),
+            proposals=what.proposals,
+            selection=selection_of(str(what.selection)),
+            accepts_equal=what.acceptance == "equal",
+            merge=what.merge,
+            random_seed=what.seed,
+            most_letters=what.max_candidate_chars,
+            top=what.top,
             model=self.prompting.identities[0].sha256 if self.prompting else "",
             rules=rules_of(specs),
             prompt=prompt,
@@ -193,12 +159,13 @@ class SearchArguments:
     def _texts(self, seed: Candidate, prompt: SearchedPrompt | None) -> Texts:
         if prompt:
             return seed_texts(prompt, seed)
-        return of_json(seed.text, seed.name) if self.components else plain(seed.text)
+        return of_json(seed.text, seed.name) if self.what.components else plain(seed.text)
 
     def _early(self, budget: int) -> EarlyStop | None:
-        if self.no_early_stop:
-            return None
-        return self.early_stop or (EarlyStop() if budget > ON_ABOVE else None)
+        what = self.what
+        if what.early_stop:
+            return EarlyStop(window=what.early_stop_window, threshold=what.early_stop_threshold)
+        return EarlyStop() if what.early_stop is None and budget > ON_ABOVE else None
 
 
 def _check_one_model(prompting: Prompting | None) -> None:
@@ -261,7 +228,7 @@ def _ordered(
     ), ordered
 
 
-def wanted_of(
+def read_inputs(
     specs: tuple[EvaluatorSpec, ...],
     seeds: tuple[Candidate, ...],
     proposers: tuple[ProposerSpec, ...],
@@ -271,8 +238,8 @@ def wanted_of(
     from_scratch: bool,
     task_model: str | None = None,
     prompting: Prompting | None = None,
-) -> SearchArguments:
-    """Load the examples, and put options together; prompts that `prompting` has are the seeds."""
+) -> SearchInputs:
+    """Load the examples, and check what they are for; prompts that `prompting` has are the seeds."""
     chosen = parse_selection(what.filters, what.ids)
     examples = load_splits(what.files, say, seed=what.seed, selection=chosen)
     examples = with_val(examples, what.val_share, what.seed, what.cluster_by)
@@ -282,23 +249,16 @@ def wanted_of(
         prompting.check(examples.sources, say)
         check_prompts_alone(seeds, what, from_scratch=from_scratch)
         seeds = prompting.candidates
-    window = EarlyStop(window=what.early_stop_window, threshold=what.early_stop_threshold)
-    given = {one.name: getattr(what, one.name) for one in fields(SearchArguments) if hasattr(what, one.name)}
-    made = {
-        "objective": what.objective or "",
-        "background": what.background or "",
-        "goal": weights(what.goal),
-        "choose_rows": what.choose_rows or what.search_val,
-        "early_stop": window if what.early_stop else None,
-        "no_early_stop": what.early_stop is False,
-        "acceptance": str(what.acceptance),
-        "selection": selection_of(str(what.selection)),
-        "from_scratch": from_scratch,
-        "task_model": task_model,
-        "prompting": prompting,
-    }
-    parts = {"specs": specs, "seeds": seeds, "examples": examples, "proposers": proposers}
-    return SearchArguments(**{**given, **made, **parts})
+    return SearchInputs(
+        specs=specs,
+        seeds=seeds,
+        examples=examples,
+        proposers=proposers,
+        what=what,
+        from_scratch=from_scratch,
+        task_model=task_model,
+        prompting=prompting,
+    )
 
 
 def check_prompts_alone(seeds: Sequence[Candidate], what: SearchOptions, *, from_scratch: bool) -> None:

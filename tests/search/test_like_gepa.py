@@ -10,9 +10,10 @@ from gepa.api import optimize
 from gepa.core.adapter import EvaluationBatch
 
 from optimize_eval.base.outcome import Outcome
+from optimize_eval.config.search import SearchOptions
 from optimize_eval.data.example import Example
 from optimize_eval.run.splits import SplitSource
-from optimize_eval.search.search_plan import RoleArguments, Selection, roles_of
+from optimize_eval.search.search_plan import Selection, roles_of
 from tests.search.searches import CountingScorer, make_plan, run, scored
 
 SEED, PROPOSALS = 7, 30
@@ -82,7 +83,7 @@ def of_gepa(learn: list[int], choose: list[int], selection: Selection) -> list[R
 @pytest.mark.parametrize("selection", get_args(Selection))
 def test_the_proposals_are_those_of_gepa_with_the_two_parts_as_its_lists(selection: Selection) -> None:
     rows = tuple(Example(line=n, raw=b"%d" % n, value={"line": n}) for n in range(1, 31))
-    roles = roles_of([SplitSource(name="train", file="t.jsonl", examples=rows)], RoleArguments(seed=SEED))
+    roles = roles_of([SplitSource(name="train", file="t.jsonl", examples=rows)], SearchOptions(seed=SEED))
     asked: list[Request] = []
     numbers = count(1)
 

@@ -10,13 +10,14 @@ from typing import Any, NamedTuple, get_args
 from unittest.mock import patch
 
 from optimize_eval.base.outcome import Outcome
+from optimize_eval.config.search import SearchOptions
 from optimize_eval.data.example import Example
 from optimize_eval.findings.summary_shape import Verdict
 from optimize_eval.findings.verdict import after_search
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.search.candidate_tree import SearchOutcome
 from optimize_eval.search.optimizing import finalists
-from optimize_eval.search.search_plan import RoleArguments, Selection, roles_of
+from optimize_eval.search.search_plan import Selection, roles_of
 from tests.benchmarks.truth.scenes import Draw, Once, Scene
 from tests.findings.made import LEAD, made
 from tests.search.searches import CountingScorer, make_plan, run, scored
@@ -92,7 +93,7 @@ def searched(
     def evaluate(text: str, split: str, line: int | None) -> Outcome:
         return scored(score(text, split, line or 0))
 
-    wanted = RoleArguments(seed=seed, val_chooses=val_chooses)
+    wanted = SearchOptions(seed=seed, val_chooses=val_chooses)
     roles = roles_of([_source("train", TRAIN), _source("val", VAL)], wanted)
     plan = make_plan(
         proposes,
