@@ -14,7 +14,7 @@ from optimize_eval.audit.compared import (
     mark_as_held,
 )
 from optimize_eval.audit.journaled import JournaledRun
-from optimize_eval.audit.leaks import is_doubted
+from optimize_eval.audit.rows_left_out import is_doubted
 from optimize_eval.audit.tried import comparisons_of, is_steered
 
 _MOST_PAIRS = 20_000  # of scores, for a bound on the largest gain

@@ -7,7 +7,7 @@ from typing import TypeVar
 from optimize_eval.audit import numerics
 from optimize_eval.audit.axes import Record
 from optimize_eval.audit.journaled import CellRecords, JournaledRun, Values, are_ruled_apart, one_sided
-from optimize_eval.audit.leaks import is_doubted
+from optimize_eval.audit.rows_left_out import is_doubted
 
 _Key = TypeVar("_Key", bound=Hashable)
 Families = Callable[[_Key], Hashable]

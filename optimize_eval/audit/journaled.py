@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from optimize_eval.audit.axes import Axes, NewestRecords, Record, Records, newest_records, read_axes
-from optimize_eval.audit.excluded_rows import skip_excluded
-from optimize_eval.audit.leaks import contents_of, counting, leaked_in, overlaps_again
 from optimize_eval.audit.numerics import Labels, average, join_labels
+from optimize_eval.audit.rows_left_out import contents_of, counting, leaked_in, overlaps_again, skip_excluded
 from optimize_eval.audit.tried import JournaledTries, is_steered, read_tries
 
 Values = list[float | None]  # by example

@@ -24,7 +24,7 @@ from optimize_eval.audit.compared import (
     split_numbers,
 )
 from optimize_eval.audit.journaled import JournaledRun, Series, Values, Where, by_axis
-from optimize_eval.audit.leaks import is_doubted
+from optimize_eval.audit.rows_left_out import is_doubted
 from optimize_eval.audit.said import (
     calibration_of,
     corpus_bleu_of,

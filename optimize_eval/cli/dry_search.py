@@ -15,7 +15,7 @@ from optimize_eval.findings.summary_shape import Leakage
 from optimize_eval.findings.wording import count, number
 from optimize_eval.reports.text import wrapped
 from optimize_eval.search.optimizing import SearchTask, final_calls
-from optimize_eval.search.outcomes import scored_in
+from optimize_eval.search.recorded_scores import scored_in
 from optimize_eval.statistics.power import detectable, fewest_units
 from optimize_eval.store.folder import EVALUATIONS
 from optimize_eval.store.layout import SINGLE, Split

@@ -31,9 +31,9 @@ from optimize_eval.base.errors import FailureKind
 from optimize_eval.base.outcome import Failed, Skipped
 from optimize_eval.run.runner import PROBES
 from optimize_eval.search.candidate_tree import Node
-from optimize_eval.search.components import Goal, Texts, Value, components_as_text, shown, worth_of
+from optimize_eval.search.components import Texts, components_as_text, shown
 from optimize_eval.search.ending import Brakes, Over, OwnError, Purse, Why
-from optimize_eval.search.outcomes import Outcomes, Scorer, Trial
+from optimize_eval.search.goal import Goal, Outcomes, Scorer, Trial, Value, worth_of
 from optimize_eval.search.panel import WORDS, Panel, Refusal, Screen
 from optimize_eval.search.proposals import (
     Proposal,

@@ -22,8 +22,8 @@ from optimize_eval.base.outcome import Failed, Outcome, Scored, Skipped
 from optimize_eval.base.protocol import NO_CAPABILITIES, PROTOCOL_VERSION, Capabilities, decode_answer
 from optimize_eval.base.spent import NOTHING, Spent
 from optimize_eval.programs.exchange import Contract
-from optimize_eval.search.components import Goal, Texts, shown
-from optimize_eval.search.outcomes import Outcomes
+from optimize_eval.search.components import Texts, shown
+from optimize_eval.search.goal import Goal, Outcomes
 
 SAMPLE = '{"candidate": "…"}'
 _LONGEST_NOTE = 500

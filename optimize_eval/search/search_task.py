@@ -28,16 +28,15 @@ from optimize_eval.run.settings import Handling, check_prices
 from optimize_eval.run.splits import check_labels, sighted
 from optimize_eval.run.sweeps import SweepInputs
 from optimize_eval.search.components import (
-    Goal,
     SearchedPrompt,
     Texts,
-    make_goal,
     of_json,
     plain,
     searched_prompt,
     seed_texts,
 )
 from optimize_eval.search.ending import ON_ABOVE, EarlyStop
+from optimize_eval.search.goal import Goal, make_goal
 from optimize_eval.search.optimizing import SearchTask, final_calls
 from optimize_eval.search.proposers import ProposerSpec
 from optimize_eval.search.search_plan import (

@@ -13,7 +13,7 @@ from optimize_eval.run.host import Stop
 from optimize_eval.search.candidate_tree import Counts, SearchOutcome
 from optimize_eval.search.components import Texts, is_plain, plain
 from optimize_eval.search.ending import PAUSED, Brakes, EarlyStop, Meter, Over, Purse, Why
-from optimize_eval.search.outcomes import Scorer
+from optimize_eval.search.goal import Scorer
 from optimize_eval.search.panel import WORDS, Panel, Refusal, Screen
 from optimize_eval.search.proposals import ProposalRequest
 from optimize_eval.search.search_plan import SearchPlan

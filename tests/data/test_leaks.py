@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from optimize_eval.audit.leaks import leaks_again
+from optimize_eval.audit.rows_left_out import leaks_again
 from optimize_eval.audit.sameness import DataRow
 from optimize_eval.data.leaks import overlaps_of
 from tests.data.leaking import FRAME, SAME, TRAIN, VAL, Row, examples, leaks, reworded, told

@@ -13,7 +13,8 @@ from optimize_eval.base.errors import EvaluationError, FailureKind, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.models.chat import ChatSpec
-from optimize_eval.search.components import components_as_text, make_goal, of_json, plain
+from optimize_eval.search.components import components_as_text, of_json, plain
+from optimize_eval.search.goal import make_goal
 from optimize_eval.search.panel import Refusal, Screen
 from optimize_eval.search.proposals import FIELD, PROMPT, Proposal, ProposalRequest, fitted, teaching
 from optimize_eval.search.proposers import (

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.outcome import Outcome
 from optimize_eval.base.protocol import ScoreRange
-from optimize_eval.search.components import make_goal, plain
+from optimize_eval.search.components import plain
 from optimize_eval.search.ending import EarlyStop, Why
+from optimize_eval.search.goal import make_goal
 from optimize_eval.search.search_plan import Selection
 from tests.benchmarks.truth.searches import searched
 from tests.search.searches import CountingScorer, climbs, failed, make_plan, run, scored, skipped, steps
