@@ -134,7 +134,7 @@ def _starting(options: OptimizeCommand, evaluators: Sequence[Any], manners: Mann
 
 
 def _exit_code(done: Optimized) -> int:
-    of_search = endings.of_search(done.found.why, has_sweep=bool(done.finished))
+    of_search = endings.of_search(done.outcome.why, has_sweep=bool(done.finished))
     return of_search or (exit_code(done.finished) if done.finished else endings.DONE)
 
 

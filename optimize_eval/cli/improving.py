@@ -44,7 +44,7 @@ from optimize_eval.models.judging.rubric import JudgeSpec, read_rubric_text
 from optimize_eval.run.defining import scorers_among
 from optimize_eval.run.settings import handling_of
 from optimize_eval.search.candidate_tree import SearchOutcome
-from optimize_eval.search.components import Texts, shown
+from optimize_eval.search.components import Texts, as_value
 from optimize_eval.search.optimizing import Optimized, SearchTask, begin_anew, final_calls, optimize_task
 from optimize_eval.search.proposers import ProposerSpec, parse_proposer, reflection_proposer
 from optimize_eval.search.search_task import SearchInputs, read_inputs
@@ -212,7 +212,7 @@ def _write(done: Optimized, task: SearchTask, file: str | None, *, require_bette
     if require_better and not is_shown:
         if destination.is_file:  # beside a device there is no place for another
             _write_file(Destination(f"{file}.unproven"), _written(task, best.texts))
-        _write_file(destination, _written(task, done.found.seed.texts))
+        _write_file(destination, _written(task, done.outcome.seed.texts))
     else:
         _write_file(destination, _written(task, best.texts))
     return file
@@ -221,8 +221,8 @@ def _write(done: Optimized, task: SearchTask, file: str | None, *, require_bette
 def _written(task: SearchTask, texts: Texts) -> bytes:
     """Write a candidate in the form of the seed's file."""
     if task.plan.prompt:
-        return task.plan.prompt.written(texts).encode()
-    value = shown(texts)
+        return task.plan.prompt.as_file(texts).encode()
+    value = as_value(texts)
     return (
         value.encode() if isinstance(value, str) else orjson.dumps(value, option=orjson.OPT_INDENT_2) + b"\n"
     )
@@ -238,8 +238,8 @@ def _write_file(destination: Destination, data: bytes) -> None:
 
 
 def _end(done: Optimized, task: SearchTask, *, require_better: bool) -> None:
-    if code := endings.of_search(done.found.why, has_sweep=bool(done.finished)):
-        output.say(f"{_why(done.found)}\n  {same_command()}")
+    if code := endings.of_search(done.outcome.why, has_sweep=bool(done.finished)):
+        output.say(f"{_why(done.outcome)}\n  {same_command()}")
         leave(code)
     if done.finished:
         end(done.finished, folder=task.folder, out=str(task.folder))
@@ -248,14 +248,14 @@ def _end(done: Optimized, task: SearchTask, *, require_better: bool) -> None:
         raise typer.Exit(endings.MISSED)
 
 
-def _why(found: SearchOutcome) -> str:
+def _why(outcome: SearchOutcome) -> str:
     """Say why a search did not come to its end, up to the command that goes on."""
-    so_far = f"{found.counts.calls:,} of at most {found.counts.budget:,} calls are done; to resume:"
-    match endings.SEARCH_STATES[found.why]:
+    so_far = f"{outcome.counts.calls:,} of at most {outcome.counts.budget:,} calls are done; to resume:"
+    match endings.SEARCH_STATES[outcome.why]:
         case State.INTERRUPTED:
             return f"interrupted: {so_far}"
         case State.OVER_BUDGET:
-            return f"over budget: {found.sentence}; {so_far}"
+            return f"over budget: {outcome.sentence}; {so_far}"
         case State.OUT_OF_TIME:
             return f"out of time (--max-time): {so_far}"
-    return f"error: {found.sentence}\n  after fixing it, run:"
+    return f"error: {outcome.sentence}\n  after fixing it, run:"

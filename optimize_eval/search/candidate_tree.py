@@ -7,7 +7,7 @@ from typing import Any
 
 from optimize_eval.base.documents import from_dict, to_dict
 from optimize_eval.base.frozen import frozen
-from optimize_eval.search.components import ONLY, Texts, components_as_text, shown
+from optimize_eval.search.components import ONLY, Texts, as_value, components_as_text
 from optimize_eval.search.ending import Why
 from optimize_eval.store.listing import Found, StoredSearch
 
@@ -59,7 +59,7 @@ class Node:
     def to_dict(self) -> dict[str, Any]:
         return {
             "name": self.name,
-            "candidate": shown(self.texts),
+            "candidate": as_value(self.texts),
             "parents": [f"p{parent}" if parent else SEED for parent in self.parents],
             "proposer": self.proposer or None,
             "note": self.note or None,

@@ -39,7 +39,7 @@ def of_json(text: str, path: str) -> Texts:
         value = strict_json.loads(text, unique_keys=True)
     except strict_json.JsonFault as fault:
         raise UsageError(f"{path}: components are one JSON object: {fault.reason}", hint=_FORM) from None
-    if not isinstance(value, dict) or not value or not all(isinstance(one, str) for one in value.values()):
+    if not isinstance(value, dict) or not value or not all(isinstance(text, str) for text in value.values()):
         raise UsageError(f"{path}: components are one JSON object of texts", hint=_FORM)
     if list(value) == [ONLY]:
         raise UsageError(
@@ -56,7 +56,7 @@ def components_as_text(texts: Texts) -> str:
     return orjson.dumps(dict(texts)).decode()
 
 
-def shown(texts: Texts) -> str | dict[str, str]:
+def as_value(texts: Texts) -> str | dict[str, str]:
     """Give a candidate as proposers and JSON have it: a text, or an object of them."""
     return texts[ONLY] if is_plain(texts) else dict(texts)
 
@@ -79,7 +79,7 @@ class SearchedPrompt:
         """Write a prompt as evaluators of replies are given it."""
         return text_of((*self.before, *self._messages(texts)))
 
-    def written(self, texts: Texts) -> str:
+    def as_file(self, texts: Texts) -> str:
         """Write a prompt as the file that it was."""
         return written(self._messages(texts), self.form)
 

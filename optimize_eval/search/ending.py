@@ -210,7 +210,7 @@ class Brakes:
         self._best = [seed]
         self._lowest = self._highest = seed
 
-    def proposed(self, best: float) -> None:
+    def note_proposal(self, best: float) -> None:
         """Note that a proposal was scored, and what the best mean is now."""
         self._best.append(best)
         self._highest = max(self._highest, best)
@@ -219,7 +219,7 @@ class Brakes:
         """Note that a proposer replied."""
         self._idle = 0
 
-    def turned(self) -> None:
+    def note_iteration(self) -> None:
         """Note an iteration; one in which nothing is proposed has nothing to teach."""
         self._idle += 1
 

@@ -31,7 +31,7 @@ from optimize_eval.base.errors import FailureKind
 from optimize_eval.base.outcome import Failed, Skipped
 from optimize_eval.run.runner import PROBES
 from optimize_eval.search.candidate_tree import Node
-from optimize_eval.search.components import Texts, components_as_text, shown
+from optimize_eval.search.components import Texts, as_value, components_as_text
 from optimize_eval.search.ending import Brakes, Over, OwnError, Purse, Why
 from optimize_eval.search.goal import Goal, Outcomes, Scorer, Trial, Value, worth_of
 from optimize_eval.search.panel import WORDS, Panel, Refusal, Screen
@@ -39,7 +39,7 @@ from optimize_eval.search.proposals import (
     Proposal,
     ProposalRequest,
     ProposerReply,
-    fitted,
+    fit_records,
     has_side_info,
     teaching,
 )
@@ -144,7 +144,7 @@ class Adapter:
         step = self._steps
         self._steps += 1
         digest = _digest(distinct)
-        calls = self._state.calls(step, digest, partial(self._scorer.owed, distinct))
+        calls = self._state.calls(step, digest, partial(self._scorer.count_owed, distinct))
         self._purse.take(calls)
         self._state.enter(step, digest, calls, _about(distinct))
         if not step:  # the seed on all examples that choose: who scores none of the first ones is broken
@@ -159,23 +159,23 @@ class Adapter:
 
     def _keep_failures(self, step: int, scored: dict[Trial, Outcomes]) -> None:
         pairs = list(scored)
-        recorded = self._state.failed(step)
+        recorded = self._state.failures_of(step)
         if recorded is None:
             failed = [
-                {"pair": index, "evaluator": name, "kind": str(one.kind), "message": one.message}
-                | {"stderr": one.stderr, "side_info": dict(one.side_info)}
-                | ({"output": one.output} if one.output else {})
+                {"pair": index, "evaluator": name, "kind": str(outcome.kind), "message": outcome.message}
+                | {"stderr": outcome.stderr, "side_info": dict(outcome.side_info)}
+                | ({"output": outcome.output} if outcome.output else {})
                 for index, pair in enumerate(pairs)
-                for name, one in enumerate(scored[pair])
-                if isinstance(one, Failed)
+                for name, outcome in enumerate(scored[pair])
+                if isinstance(outcome, Failed)
             ]
             if failed:
                 self._state.fail(step, failed)
             return
         for failure in recorded:
-            pair, place = pairs[failure["pair"]], failure["evaluator"]
+            pair, index = pairs[failure["pair"]], failure["evaluator"]
             outcomes = list(scored[pair])
-            outcomes[place] = _failed(failure)
+            outcomes[index] = _failure_of(failure)
             scored[pair] = tuple(outcomes)
 
     def _refuse_broken(self, scored: Mapping[Trial, Outcomes]) -> None:
@@ -199,9 +199,10 @@ class Adapter:
     def _batch(self, items: Sequence[Item], outcomes: Sequence[Outcomes], capture: bool) -> Batch:  # noqa: FBT001
         values = [self._goal.value(outcome) for outcome in outcomes]
         objectives = {
-            self._goal.names[place]: self._numbers(1 + place, [worth_of(one[place]) for one in outcomes])
-            for place in self._goal.objectives
-            if not all(isinstance(worth_of(one[place]), Skipped) for one in outcomes)
+            self._goal.names[index]: self._numbers(1 + index, worths)
+            for index in self._goal.objectives
+            for worths in [[worth_of(of_pair[index]) for of_pair in outcomes]]
+            if not all(isinstance(worth, Skipped) for worth in worths)
         }
         scores = self._numbers(0, values)
         teaches = capture and all(item.teaches for item in items)
@@ -217,8 +218,8 @@ class Adapter:
 
     def _teach(self, items: Sequence[Item], outcomes: Sequence[Outcomes]) -> list[dict[str, Any]]:
         made = [
-            teaching(one, self._goal, item.example, self._scorer.reply(one))
-            for item, one in zip(items, outcomes, strict=True)
+            teaching(outcome, self._goal, item.example, self._scorer.reply(outcome))
+            for item, outcome in zip(items, outcomes, strict=True)
         ]
         self.tally.has_side_info |= any(map(has_side_info, made))
         return made
@@ -249,7 +250,7 @@ def _worth(value: Value, *, penalty: float, mean: float) -> float:
     return value if isinstance(value, float) else penalty if isinstance(value, Failed) else mean
 
 
-def _failed(record: Mapping[str, Any]) -> Failed:
+def _failure_of(record: Mapping[str, Any]) -> Failed:
     return Failed(
         kind=FailureKind(record["kind"]),
         message=record["message"],
@@ -310,14 +311,14 @@ class Reflector:
         """Put all requests of an iteration to the panel at once."""
         given = [self._given.popleft() for _ in jobs[: len(self._given)]]
         replies = [
-            ProposerReply(proposer="given", proposal=Proposal(candidate=shown(text))) for text in given
+            ProposerReply(proposer="given", proposal=Proposal(candidate=as_value(text))) for text in given
         ]
         try:
             if pending := jobs[len(given) :]:
                 replies += self._panel.propose([self._request(*job) for job in pending])
         except Exception as error:
             raise OwnError(error) from error
-        return [(self._screened(reply, job[0]), self) for reply, job in zip(replies, jobs, strict=True)]
+        return [(self._screen_reply(reply, job[0]), self) for reply, job in zip(replies, jobs, strict=True)]
 
     def _request(
         self, candidate: dict[str, str], records: Mapping[str, Sequence[Mapping[str, Any]]], names: list[str]
@@ -327,11 +328,11 @@ class Reflector:
             components=tuple(map(str, names)) if len(candidate) > 1 else (),
             objective=self._plan.objective,
             background=self._plan.background,
-            records=fitted(records[names[0]]),
+            records=fit_records(records[names[0]]),
             refused=self._fault,
         )
 
-    def _screened(self, reply: ProposerReply, parent: Mapping[str, str]) -> ReflectionProposal:
+    def _screen_reply(self, reply: ProposerReply, parent: Mapping[str, str]) -> ReflectionProposal:
         if reply.proposal is None:
             return ReflectionProposal(new_texts={})
         self.proposed += 1
@@ -410,7 +411,7 @@ class Watcher:
     def __call__(self, gepa_state: Any) -> bool:  # noqa: ARG002  so it is called
         """Decide before every iteration whether to stop."""
         self._brakes.check()
-        self._brakes.turned()
+        self._brakes.note_iteration()
         return False
 
     def should_accept(self, proposal: CandidateProposal[Any], _state: Any) -> bool:
@@ -427,14 +428,14 @@ class Watcher:
         is_better = is_scored and (after > before or (self._accepts_equal and after == before))
         if not is_better:
             self.rejected += 1
-            self._brakes.proposed(self._best())
+            self._brakes.note_proposal(self._best())
         return is_better
 
     def on_valset_evaluated(self, event: Mapping[str, Any]) -> None:
         candidate, parents = event["candidate"], tuple(event["parent_ids"])
         key = tuple(candidate.values())
         proposer, note = self._origins.get(key, ("merge" if len(parents) > 1 else "", ""))
-        values = {intern(str(one)): float(score) for one, score in event["scores_by_val_id"].items()}
+        values = {intern(str(name)): float(score) for name, score in event["scores_by_val_id"].items()}
         outputs = event.get("outputs_by_val_id") or {}  # GEPA keeps none of the seed, which is the first step
         node = Node(
             number=event["candidate_idx"],
@@ -452,7 +453,7 @@ class Watcher:
         self.nodes.append(node)
         self._state.add_found({"found": node.number, **node.to_dict()})
         if node.number:
-            self._brakes.proposed(self._best())
+            self._brakes.note_proposal(self._best())
         else:
             self._brakes.begin(node.mean)
 

@@ -35,7 +35,7 @@ class Scorer(Protocol):
         """Count the calls that were made for the search, in earlier sessions, too."""
         ...
 
-    def owed(self, pairs: Sequence[Trial]) -> int:
+    def count_owed(self, pairs: Sequence[Trial]) -> int:
         """Count the calls that scoring these pairs would take now."""
         ...
 
@@ -63,7 +63,7 @@ class Goal:
     @property
     def is_unit(self) -> bool:
         """Return True if what is climbed lies between 0 and 1."""
-        return all(self.ranges[place] is ScoreRange.UNIT for place in self.climbed)
+        return all(self.ranges[index] is ScoreRange.UNIT for index in self.climbed)
 
     @property
     def climbed(self) -> tuple[int, ...]:
@@ -78,13 +78,13 @@ class Goal:
     def name(self) -> str:
         """Name what is climbed, for people."""
         return " + ".join(
-            self.names[place] if len(self.climbed) == 1 else f"{self.weights[place]:g} × {self.names[place]}"
-            for place in self.climbed
+            self.names[index] if len(self.climbed) == 1 else f"{self.weights[index]:g} × {self.names[index]}"
+            for index in self.climbed
         )
 
     def value(self, outcomes: Outcomes) -> Value:
         """Put the outcomes of a pair together; one that skips leaves its weight to the others."""
-        chosen = [(worth_of(outcomes[place]), self.weights[place]) for place in self.climbed]
+        chosen = [(worth_of(outcomes[index]), self.weights[index]) for index in self.climbed]
         if failed := next((value for value, _ in chosen if isinstance(value, Failed)), None):
             return failed
         scored = [(value, weight) for value, weight in chosen if not isinstance(value, Failed | Skipped)]

@@ -32,43 +32,44 @@ class LeftOut:
     """Knows which rows rules leave out."""
 
     def __init__(self, specs: Sequence[EvaluatorSpec], opened: Opened) -> None:
-        self._tasks = list(_ruled(specs))
-        self._looks = Looks(map(_stored, specs), opened)
+        self._tasks = list(_ruled_tasks(specs))
+        self._looks = Looks(map(_as_stored, specs), opened)
         self._known: dict[str, list[str]] = {}  # rules by the key of a task's first unit
 
-    def applied(self, units: Sequence[Unit], outcomes: Outcomes) -> Outcomes:
+    def apply(self, units: Sequence[Unit], outcomes: Outcomes) -> Outcomes:
         """Let scores of a row that is left out count as skipped; `units` are those of the outcomes."""
         for task in self._tasks:
             if rules := self._rules(task, units, outcomes):
                 why = f"left out by {', '.join(rules)}"
                 outcomes = tuple(
-                    _skipped(one, why) if index in task.keys else one for index, one in enumerate(outcomes)
+                    _skip(outcome, why) if index in task.keys else outcome
+                    for index, outcome in enumerate(outcomes)
                 )
         return outcomes
 
     def _rules(self, task: _RuledTask, units: Sequence[Unit], outcomes: Outcomes) -> list[str]:
         first = units[next(iter(task.keys))]
         if first.key not in self._known:
-            self._known[first.key] = list(self._found(task, first, outcomes))
+            self._known[first.key] = list(self._rules_for(task, first, outcomes))
         return self._known[first.key]
 
-    def _found(self, task: _RuledTask, unit: Unit, outcomes: Outcomes) -> Iterator[str]:
+    def _rules_for(self, task: _RuledTask, unit: Unit, outcomes: Outcomes) -> Iterator[str]:
         scores = dict(_scores(task, outcomes))
         for action, rule in task.rules if scores else ():
             try:
-                sample, trace = self._seen(action, unit)
+                sample, trace = self._look(action, unit)
                 if rule.excluded_by(sample, trace, scores):
                     yield action.key
             except EvaluationError:
                 continue  # it stays in, which the final sweep tells
 
-    def _seen(self, action: Action, unit: Unit) -> Seen:
+    def _look(self, action: Action, unit: Unit) -> Seen:
         if not looks_at_rows(action):
             return {}, None
         return self._looks.of(unit.coordinates["evaluator"], unit.payload, action)
 
 
-def _ruled(specs: Sequence[EvaluatorSpec]) -> Iterator[_RuledTask]:
+def _ruled_tasks(specs: Sequence[EvaluatorSpec]) -> Iterator[_RuledTask]:
     keys: dict[int, dict[int, str]] = {}
     tasks = {}
     for index, spec in enumerate(specs):
@@ -89,17 +90,17 @@ def _ready(actions: Sequence[Action]) -> Iterator[tuple[Action, Actions]]:
 
 
 def _scores(task: _RuledTask, outcomes: Outcomes) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for place, key in task.keys.items():
-        outcome = outcomes[place]
+    for index, key in task.keys.items():
+        outcome = outcomes[index]
         if isinstance(outcome, Scored):
             yield key, outcome.side_info["scores"]
 
 
-def _skipped(outcome: Outcome, why: str) -> Outcome:
+def _skip(outcome: Outcome, why: str) -> Outcome:
     if not isinstance(outcome, Scored):
         return outcome
     return Skipped(message=why, side_info=outcome.side_info, output=outcome.output)
 
 
-def _stored(spec: EvaluatorSpec) -> EvaluatorSpec:
+def _as_stored(spec: EvaluatorSpec) -> EvaluatorSpec:
     return with_task(spec, is_stored=True) if samples_of(spec) else spec

@@ -182,7 +182,7 @@ class SearchTask:
 class Optimized:
     """What came out."""
 
-    found: SearchOutcome
+    outcome: SearchOutcome
     result: Result | None
     finished: Finished | None
     document: Mapping[str, Any]
@@ -211,7 +211,7 @@ def optimize_task(task: SearchTask, host: Host) -> Optimized:
     )
     if finished or not (task.folder / SUMMARY).exists():  # else an earlier result stands
         write_json(task.folder / SEARCH, result_document)
-    return Optimized(found=outcome, result=result, finished=finished, document=result_document)
+    return Optimized(outcome=outcome, result=result, finished=finished, document=result_document)
 
 
 def _search(task: SearchTask, host: Host, meter: Meter) -> SearchOutcome:
@@ -257,12 +257,12 @@ def _search(task: SearchTask, host: Host, meter: Meter) -> SearchOutcome:
 def _forget_failures(folder: Path) -> None:
     """Let an evaluator that scored nothing be fixed: the search starts over, with what others scored."""
     recorded = [journal.decode(entry.line) for entry in journal.entries(folder / PROPOSALS, journal.AGAIN)]
-    _rewrite(folder / PROPOSALS, [one for one in recorded if one.keys() & {"schema", "ended_at"}])
+    _rewrite(folder / PROPOSALS, [record for record in recorded if record.keys() & {"schema", "ended_at"}])
     _rewrite(folder / EVALUATIONS, dict(scored_in(folder / EVALUATIONS)).values())
 
 
 def _rewrite(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
-    kept = [journal.seal({key: one for key, one in record.items() if key != "crc"}) for record in records]
+    kept = [journal.seal({key: value for key, value in record.items() if key != "crc"}) for record in records]
     draft = path.with_name(f".{path.name}")
     draft.write_bytes(b"".join(kept))
     draft.replace(path)
@@ -287,13 +287,13 @@ def _final(task: SearchTask, outcome: SearchOutcome, host: Host) -> Finished | N
     handling = replace(
         task.handling,
         fresh=False,  # what was there is gone, and what is there now is the search's
-        reuse=[one for one in task.handling.reuse if one == AUTO or (Path(one) / MANIFEST).exists()],
+        reuse=[name for name in task.handling.reuse if name == AUTO or (Path(name) / MANIFEST).exists()],
     )
-    searched = _searched(task.plan, outcome, task.seed_name)
+    searched = _words_of_search(task.plan, outcome, task.seed_name)
     return sweep_finalists(task.comparison, candidates, task.folder, handling, host, searched=searched)
 
 
-def _searched(plan: SearchPlan, outcome: SearchOutcome, seed: str) -> SearchedRun:
+def _words_of_search(plan: SearchPlan, outcome: SearchOutcome, seed: str) -> SearchedRun:
     """Say what a summary of the final sweep has to know of the search."""
     alone = of_seed(outcome, plan.goal, seed)
     words = {"state": alone.state, "text": alone.text} if alone else None

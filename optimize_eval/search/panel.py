@@ -80,7 +80,7 @@ class Panel:
         self._meter.check()
         turns = [self._turn(request) for request in requests]
         with ThreadPoolExecutor(len(turns), thread_name_prefix="proposer") as pool:
-            replies = self._awaited([pool.submit(_answered, turn) for turn in turns])
+            replies = self._await([pool.submit(_answer, turn) for turn in turns])
         made = [reply for reply in replies if isinstance(reply, ProposerReply)]
         for turn, reply in zip(turns, replies, strict=True):
             if isinstance(reply, ProposerReply):
@@ -89,7 +89,7 @@ class Panel:
             raise cut_off(self._stop, " while a proposer was called", self._meter)
         return made
 
-    def _awaited(self, futures: Sequence[Future[ProposerReply | GivenUp]]) -> list[ProposerReply | GivenUp]:
+    def _await(self, futures: Sequence[Future[ProposerReply | GivenUp]]) -> list[ProposerReply | GivenUp]:
         """Wait for all; a stop whose grace is over ends what proposers do, and nothing of it is recorded."""
         try:
             while wait(futures, _LOOK).not_done and not self._stop.is_over:
@@ -103,11 +103,11 @@ class Panel:
         return [future.result() for future in futures]
 
     def _turn(self, request: ProposalRequest) -> _Assignment:
-        place = self._turns % len(self._specs)
+        index = self._turns % len(self._specs)
         self._turns += 1
-        spec = self._specs[place]
+        spec = self._specs[index]
         digest = hashlib.sha256(spec.identity.encode() + b"\0" + request.line()).hexdigest()
-        return _Assignment(request, spec, self._live[place], digest, self._state.reply(digest))
+        return _Assignment(request, spec, self._live[index], digest, self._state.reply(digest))
 
     def _note(self, turn: _Assignment, reply: ProposerReply) -> None:
         self.calls += 1
@@ -131,7 +131,7 @@ class Panel:
             proposer.close()
 
 
-def _answered(turn: _Assignment) -> ProposerReply | GivenUp:
+def _answer(turn: _Assignment) -> ProposerReply | GivenUp:
     if turn.recorded is not None:
         return _reply_of(turn.spec.name, turn.recorded)
     started = time.monotonic()
@@ -177,7 +177,7 @@ def _record_of(reply: ProposerReply) -> dict[str, Any]:
 def _safe(value: Any) -> Any:
     """Let a lone surrogate stand as U+0000, which is refused alike."""
     if isinstance(value, Mapping):
-        return {_safe(key): _safe(one) for key, one in value.items()}
+        return {_safe(key): _safe(item) for key, item in value.items()}
     return _SURROGATE.sub("\0", value) if isinstance(value, str) else value
 
 
@@ -256,7 +256,7 @@ class Screen:
 
     def admit(self, proposal: Proposal, parent: Texts) -> Texts | Refusal:
         """Make a new candidate of a proposal, or say why not."""
-        texts = _merged(proposal.candidate, parent)
+        texts = _merge(proposal.candidate, parent)
         refusal = _at_once(proposal) or self._refusal(texts)
         if proposal.unfenced:
             self.refused[Refusal.UNFENCED] += proposal.unfenced
@@ -289,7 +289,7 @@ def _at_once(proposal: Proposal) -> Refusal | None:
     return Refusal.SKIPPED if proposal.is_skip else Refusal.CUT_OFF if proposal.is_cut_off else None
 
 
-def _merged(candidate: str | Mapping[str, Any], parent: Texts) -> Texts | None:
+def _merge(candidate: str | Mapping[str, Any], parent: Texts) -> Texts | None:
     """Put what is proposed into its parent: a text for a text, some or all components for an object."""
     if isinstance(candidate, str):
         return {ONLY: candidate} if is_plain(parent) else None

@@ -22,7 +22,7 @@ from optimize_eval.base.outcome import Failed, Outcome, Scored, Skipped
 from optimize_eval.base.protocol import NO_CAPABILITIES, PROTOCOL_VERSION, Capabilities, decode_answer
 from optimize_eval.base.spent import NOTHING, Spent
 from optimize_eval.programs.exchange import Contract
-from optimize_eval.search.components import Texts, shown
+from optimize_eval.search.components import Texts, as_value
 from optimize_eval.search.goal import Goal, Outcomes
 
 SAMPLE = '{"candidate": "…"}'
@@ -46,7 +46,7 @@ class ProposalRequest:
     def to_dict(self) -> dict[str, Any]:
         fields: dict[str, Any] = {
             "_protocol_version": PROTOCOL_VERSION,
-            "candidate": shown(self.texts),
+            "candidate": as_value(self.texts),
             "objective": self.objective,
             "background": self.background,
             "components": list(self.components),
@@ -98,10 +98,10 @@ def proposal_of(reply: Any) -> Proposal:
             return Proposal(
                 candidate=candidate,
                 note=note[:_LONGEST_NOTE] if isinstance(note, str) else "",
-                capabilities=_declared(reply.get("_capabilities")),
+                capabilities=_capabilities(reply.get("_capabilities")),
             )
         case {"skip": str(why)} if why:
-            declared = _declared(reply.get("_capabilities"))
+            declared = _capabilities(reply.get("_capabilities"))
             return Proposal(candidate="", note=why[:_LONGEST_NOTE], is_skip=True, capabilities=declared)
         case {"error": str(why)}:
             raise EvaluationError(FailureKind.REPORTED, why, hint="the proposer itself reported this error")
@@ -118,7 +118,7 @@ def proposal_of(reply: Any) -> Proposal:
 _HINT = f"print {SAMPLE}"
 
 
-def _declared(declared: Any) -> Capabilities:
+def _capabilities(declared: Any) -> Capabilities:
     """Take that a proposer may be kept alive; it is sent one request at a time."""
     capabilities = Capabilities.from_json(declared)
     return Capabilities(persistent=capabilities.persistent, concurrency=capabilities.concurrency)
@@ -171,7 +171,7 @@ def teaching(
         record["example"] = example
     if reply is not None:
         record["reply"] = reply
-    side = {name: dict(one.side_info) for name, one in named if one.side_info}
+    side = {name: dict(outcome.side_info) for name, outcome in named if outcome.side_info}
     record["side_info"] = side if len(named) > 1 else side.get(goal.names[0], {})
     errors = {name: _error(outcome) for name, outcome in named if not isinstance(outcome, Scored)}
     if errors:
@@ -185,7 +185,7 @@ def has_side_info(record: Mapping[str, Any]) -> bool:
     return bool(record["side_info"] or record.get("error") or "reply" in record)
 
 
-def fitted(records: Sequence[Mapping[str, Any]], room: int = PROMPT) -> list[dict[str, Any]]:
+def fit_records(records: Sequence[Mapping[str, Any]], room: int = PROMPT) -> list[dict[str, Any]]:
     """Cut what is too long: fields to 2 KB, and to less while all records together do not fit.
 
     Where even short fields are too many, the last records go.
@@ -220,7 +220,7 @@ _OF_FIELDS = ("example", "reply", "side_info", "error")
 
 def _cut_fields(value: Any, most: int) -> Any:
     return (
-        {key: _cut(one, most) for key, one in value.items()}
+        {key: _cut(item, most) for key, item in value.items()}
         if isinstance(value, Mapping)
         else _cut(value, most)
     )

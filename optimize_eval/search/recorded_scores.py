@@ -109,17 +109,17 @@ class Elsewhere:
 
     def record(self, key: str, evaluator: int) -> dict[str, Any] | None:
         """Read the record of a call; None where there is none, or its score is none here."""
-        place = self._places.get(key)
-        if place is None:
+        where = self._places.get(key)
+        if where is None:
             return None
-        with place.path.open("rb") as stream:
-            stream.seek(place.offset)
-            record = journal.decode(stream.read(place.length))
+        with where.path.open("rb") as stream:
+            stream.seek(where.offset)
+            record = journal.decode(stream.read(where.length))
         answer = {**record.get("side_info", {}), "score": record.get("score")}
         if not is_unranked(record) and validate_evaluator_payload(answer, self._ranges[evaluator]):
             return None
-        self._copied[place.path.parent] += 1
-        return record | {"reused_from": place.path.parent.name}
+        self._copied[where.path.parent] += 1
+        return record | {"reused_from": where.path.parent.name}
 
     def notes(self) -> Iterator[str]:
         """Say what was not looked into, and how much was taken from where."""
@@ -153,16 +153,16 @@ class Elsewhere:
             run = opened_for_reuse(folder, self._notes, is_named=is_named)
             if run is None:
                 return
-            yield folder / JOURNAL, _meant(dict(programs_of(run)), wanted)
+            yield folder / JOURNAL, _ours_among(dict(programs_of(run)), wanted)
         search = read_search(folder)
         if search and (folder / EVALUATIONS).is_file():
             evaluators = search.about.get("programs", {})
             yield (
                 folder / EVALUATIONS,
-                _meant({name: [tuple(one)] for name, one in evaluators.items()}, wanted),
+                _ours_among({name: [tuple(program)] for name, program in evaluators.items()}, wanted),
             )
 
 
-def _meant(programs: Mapping[str, Sequence[Any]], wanted: set[Program]) -> set[str]:
+def _ours_among(programs: Mapping[str, Sequence[Any]], wanted: set[Program]) -> set[str]:
     """Name the evaluators of another folder that are ours; keys tell their programs apart."""
     return {name for name, ones in programs.items() if wanted & {*ones}}

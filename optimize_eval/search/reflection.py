@@ -17,7 +17,7 @@ from optimize_eval.base.spent import NOTHING, Spent
 from optimize_eval.models.chat import ChatSpec, Reply
 from optimize_eval.models.live import Model
 from optimize_eval.search.components import ONLY, is_plain
-from optimize_eval.search.proposals import PROMPT, Proposal, ProposalRequest, fitted
+from optimize_eval.search.proposals import PROMPT, Proposal, ProposalRequest, fit_records
 
 RETRIES = 2
 
@@ -108,16 +108,16 @@ def prompt_of(request: ProposalRequest) -> str:
     """Write the prompt; its records have what room the candidate leaves of 40 KB."""
     texts = request.texts
     if not any(texts.values()):
-        return _joined(_NEW, _goal(request), _ANSWER.format(fence="```"))
+        return _join(_NEW, _goal(request), _ANSWER.format(fence="```"))
     room = max(_LEAST_ROOM, PROMPT - sum(len(text.encode(errors="replace")) for text in texts.values()))
-    results = "\n\n".join(map(_result, fitted(request.records, room), count(1)))
+    results = "\n\n".join(map(_result, fit_records(request.records, room), count(1)))
     answer = _ANSWER.format(fence=_fence_around(*texts.values()))
     if is_plain(texts):
-        return _joined(_IMPROVE, _goal(request), _fenced(texts[ONLY]), _RESULTS, results, answer)
+        return _join(_IMPROVE, _goal(request), _fence(texts[ONLY]), _RESULTS, results, answer)
     name = _component(request)
-    parts = [f"{other}:\n{_fenced(text)}" for other, text in texts.items()]
+    parts = [f"{other}:\n{_fence(text)}" for other, text in texts.items()]
     change = _CHANGE.format(name=name)
-    return _joined(_IMPROVE_PART, _goal(request), *parts, _RESULTS, results, change, answer)
+    return _join(_IMPROVE_PART, _goal(request), *parts, _RESULTS, results, change, answer)
 
 
 def _component(request: ProposalRequest) -> str:
@@ -132,24 +132,24 @@ def _goal(request: ProposalRequest) -> str:
     refused = (
         f"A text that was proposed before could not be used: {request.refused}" if request.refused else ""
     )
-    return _joined(objective, background, refused)
+    return _join(objective, background, refused)
 
 
 def _result(record: Mapping[str, Any], number: int) -> str:
-    lines = [f"{key}: {_written(value)}" for key, value in record.items() if value not in ({}, None, "")]
+    lines = [f"{key}: {_write(value)}" for key, value in record.items() if value not in ({}, None, "")]
     return "\n".join([f"Result {number}", *lines])
 
 
-def _written(value: Any) -> str:
+def _write(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _fenced(text: str) -> str:
+def _fence(text: str) -> str:
     fence = _fence_around(text)
     return f"{fence}\n{text}\n{fence}"
 
 
-def _joined(*parts: str) -> str:
+def _join(*parts: str) -> str:
     return "\n\n".join(part for part in parts if part)
 
 

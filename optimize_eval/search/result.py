@@ -26,7 +26,7 @@ from optimize_eval.findings.summary_shape import Point, Summary, Verdict
 from optimize_eval.findings.wording import ahead_so_far, count
 from optimize_eval.reports.searched import SCHEMA, unified_diff
 from optimize_eval.search.candidate_tree import Node, SearchOutcome
-from optimize_eval.search.components import shown
+from optimize_eval.search.components import as_value
 from optimize_eval.search.ending import FAILED, PAUSED, Why
 from optimize_eval.search.goal import Goal
 from optimize_eval.search.recorded_scores import scored_in
@@ -249,7 +249,7 @@ def document(
         "resume": command if verdict.state in _RESUMABLE else None,
         "verdict": to_dict(replace(verdict, points=(*verdict.points, *notes))),
         "notes": [to_dict(note) for note in notes],  # of its points, those that the summary does not have
-        "best_artifact": shown(best.texts) if best else None,
+        "best_artifact": as_value(best.texts) if best else None,
         "best": _name(best, seed),
         **_calls(outcome, final_calls),
         "score_summary": _scores(outcome),

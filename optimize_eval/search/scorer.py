@@ -110,27 +110,27 @@ class LiveScorer:
     def notes(self) -> tuple[str, ...]:
         return (*self._live.notes, *filter(None, [self._engine.note]))
 
-    def owed(self, pairs: Sequence[Trial]) -> int:
-        return sum(not self._is_known(unit) for units in self._planned(pairs) for unit in units)
+    def count_owed(self, pairs: Sequence[Trial]) -> int:
+        return sum(not self._is_known(unit) for units in self._units_of(pairs) for unit in units)
 
     def score(self, pairs: Sequence[Trial]) -> list[Outcomes]:
-        planned = self._planned(pairs)
+        planned = self._units_of(pairs)
         owed = [unit for units in planned for unit in units if not self._is_known(unit)]
         if owed:
             self._call(owed)
         try:
-            outcomes = [tuple(self._recorded(unit.key) for unit in units) for units in planned]
+            outcomes = [tuple(self._outcome(unit.key) for unit in units) for units in planned]
         except KeyError:
             raise cut_off(self._stop, " while examples were scored", self._meter) from None
         rules = self._left_out
-        return [*map(rules.applied, planned, outcomes)] if rules else outcomes
+        return [*map(rules.apply, planned, outcomes)] if rules else outcomes
 
     def reply(self, outcomes: Outcomes) -> str | None:
         key = next((outcome.output for outcome in outcomes if outcome.output), "")
         output = self._outputs.find(bytes.fromhex(key)) if key and self._outputs else None
         return output.text if output else None
 
-    def _recorded(self, key: str) -> Outcome:
+    def _outcome(self, key: str) -> Outcome:
         """Give an outcome; side information stays on disk while nobody looks at it."""
         if key in self._fresh:
             return self._fresh[key]
@@ -148,13 +148,13 @@ class LiveScorer:
         record = self._elsewhere and self._elsewhere.record(unit.key, unit.evaluator)
         if not record:
             return False
-        kept = {name: one for name, one in record.items() if name not in OF_ITS_PLACE}
+        kept = {name: value for name, value in record.items() if name not in OF_ITS_PLACE}
         if self._journal:
             self._journal.append(journal.seal({"key": unit.key, **unit.coordinates, **kept}))
         self._known[unit.key] = outcome_of(record)
         return True
 
-    def _planned(self, pairs: Sequence[Trial]) -> list[list[Unit]]:
+    def _units_of(self, pairs: Sequence[Trial]) -> list[list[Unit]]:
         return [
             [self._unit(index * len(pairs) + number, index, pair) for index in range(len(self._specs))]
             for number, pair in enumerate(pairs)
@@ -181,9 +181,8 @@ class LiveScorer:
             line=pair.line,
             split=pair.split,
         )
-        return Unit(
-            number, key, place, payload, {name: one for name, one in coordinates.items() if one is not None}
-        )
+        known = {name: value for name, value in coordinates.items() if value is not None}
+        return Unit(number, key, place, payload, known)
 
     def _call(self, owed: Sequence[Unit]) -> None:
         self._units = {unit.number: unit for unit in owed}
@@ -199,7 +198,7 @@ class LiveScorer:
         self._engine.run(
             lanes,
             self._attempt,
-            self._done,
+            self._note,
             lambda: self._stop.is_requested or self._meter.caps.is_over,
             lambda record: crowded_out(record.unit, record.outcome),
         )
@@ -214,7 +213,7 @@ class LiveScorer:
         answers = self._live.answers([self._units[number] for number in numbers])
         return [record_of(unit, outcome, started_at) for unit, outcome in answers]
 
-    def _done(self, record: Record) -> None:
+    def _note(self, record: Record) -> None:
         key = record.unit.key
         self._known[key] = self._fresh[key] = record.outcome
         if self._journal:

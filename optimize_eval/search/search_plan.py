@@ -83,9 +83,9 @@ def roles_of(sources: Sequence[SplitSource], what: SearchOptions) -> Roles:
         learn, choose = split_of(LEARN, "train", named["train"]), split_of(CHOOSE, "val", named["val"])
         steered_by = None if has_test else "val"
     else:
-        learn, choose = _divided(named["train"], what)
+        learn, choose = _divide_in_parts(named["train"], what)
         steered_by = None if has_test or "val" in named else "train"
-    choose = sampled(choose, _rows(what), what.seed)
+    choose = sample(choose, _rows(what), what.seed)
     return Roles(learn=learn, choose=choose, steered_by=steered_by, has_test=has_test)
 
 
@@ -113,10 +113,10 @@ def check_share(option: str, share: float) -> None:
         )
 
 
-def _divided(examples: Sequence[Example], what: SearchOptions) -> tuple[SearchSplit, SearchSplit]:
+def _divide_in_parts(examples: Sequence[Example], what: SearchOptions) -> tuple[SearchSplit, SearchSplit]:
     """Split the dataset in two; all of it is both where one of them would have too few."""
     share = SHARE if what.choose_share is None else what.choose_share
-    kept, chosen = shared(examples, share, what.seed, what.cluster_by)
+    kept, chosen = divide(examples, share, what.seed, what.cluster_by)
     if min(len(kept), len(chosen)) < FEWEST:
         both = split_of(LEARN, "train", examples)
         return both, both
@@ -135,7 +135,7 @@ def split_of(name: str, split: str, examples: Sequence[Example]) -> SearchSplit:
     )
 
 
-def sampled(split: SearchSplit, most: int | None, seed: int) -> SearchSplit:
+def sample(split: SearchSplit, most: int | None, seed: int) -> SearchSplit:
     """Choose a sample (`--choose-rows`): by the digest of each line, so that samples nest."""
     if most is None or most >= len(split):
         return split
@@ -157,7 +157,7 @@ def with_val(examples: Examples, share: float | None, seed: int, cluster_by: str
         raise UsageError("--val-share splits one file", hint="give --dataset, and no --valset")
     check_share("--val-share", share)
     (train,) = (source for source in examples.sources if source.name == "train")
-    kept, held_out = shared(train.examples, share, seed, cluster_by)
+    kept, held_out = divide(train.examples, share, seed, cluster_by)
     if not kept or not held_out:
         raise UsageError(f"--val-share {share:g} leaves train or val empty", hint="give more examples")
     sources = (replace(train, examples=tuple(kept)), replace(train, name="val", examples=tuple(held_out)))
@@ -167,7 +167,7 @@ def with_val(examples: Examples, share: float | None, seed: int, cluster_by: str
     return replace(examples, sources=(*sources, *others), files=files, rows=rows)
 
 
-def shared(
+def divide(
     examples: Sequence[Example], share: float, seed: int, cluster_by: str | None
 ) -> tuple[list[Example], list[Example]]:
     """Split examples in two, those of a cluster, equal ones and near ones on the same side."""

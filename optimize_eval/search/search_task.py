@@ -69,7 +69,7 @@ class SearchInputs:
         """Make the task; raises UsageError where its parts do not fit."""
         what, prompting = self.what, self.prompting
         _check_one_model(prompting)
-        goal, given = _ordered(self.specs, what.climb, weights(what.goal))
+        goal, given = _order(self.specs, what.climb, weights(what.goal))
         specs = sighted(given, (), self.examples.sources, has_models=bool(self.task_model or prompting))
         check_labels(self.examples.sources, what.cluster_by, ())
         roles = roles_of(self.examples.sources, what)
@@ -181,8 +181,8 @@ def _refuse_missing(
 ) -> None:
     """Refuse programs that are not there: a search would find that out only after its first calls."""
     programs = [proposer.program for proposer in proposers if proposer.program]
-    named = [*(("--proposer", one) for one in programs), *(("-e", one) for one in specs)]
-    named += [("--model", one) for one in map(program_of, models) if one]
+    named = [*(("--proposer", program) for program in programs), *(("-e", spec) for spec in specs)]
+    named += [("--model", spec) for spec in map(program_of, models) if spec]
     for option, spec in named:
         if fault := kind_of(spec).missing(spec):
             raise UsageError(
@@ -193,11 +193,12 @@ def _refuse_missing(
 
 def _refuse_unpriced(proposers: Sequence[ProposerSpec]) -> None:
     """Refuse a model that proposes whose price is not known."""
-    models = [(one.model.name, one.manners) for one in proposers if one.model]
+    models = [(proposer.model.name, proposer.manners) for proposer in proposers if proposer.model]
     if models:
         from optimize_eval.models.turns import known_prices  # noqa: PLC0415  most searches have no such budget
 
-        known_prices([name for name, _ in models], next((one.prices for _, one in models if one), {}))
+        manners = next((manners for _, manners in models if manners), None)
+        known_prices([name for name, _ in models], manners.prices if manners else {})
 
 
 def _seed_name(seeds: Sequence[Candidate]) -> str:
@@ -206,7 +207,7 @@ def _seed_name(seeds: Sequence[Candidate]) -> str:
     return f"seed-{name}" if _OF_A_PROPOSAL.fullmatch(name) else name
 
 
-def _ordered(
+def _order(
     specs: Sequence[EvaluatorSpec], climb: str | None, weights: Mapping[str, float] | None
 ) -> tuple[Goal, tuple[EvaluatorSpec, ...]]:
     """Put what is climbed first: the final sweep's verdict is about its first evaluator."""
@@ -218,12 +219,12 @@ def _ordered(
         unranked=unranked_among(specs),
     )
     places = sorted(range(len(specs)), key=lambda place: -goal.weights[place])
-    ordered = tuple(specs[place] for place in places)
+    ordered = tuple(specs[index] for index in places)
     return replace(
         goal,
-        names=tuple(goal.names[place] for place in places),
-        ranges=tuple(goal.ranges[place] for place in places),
-        weights=tuple(goal.weights[place] for place in places),
+        names=tuple(goal.names[index] for index in places),
+        ranges=tuple(goal.ranges[index] for index in places),
+        weights=tuple(goal.weights[index] for index in places),
     ), ordered
 
 

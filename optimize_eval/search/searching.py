@@ -53,7 +53,7 @@ def search(
             seed = _first_text(plan, panel, screen) if plan.from_scratch else plan.seed
         except Over as over:
             return _nothing(panel, screen, purse, over)
-        return _evolved(replace(plan, seed=seed), scorer, state, purse, brakes, screen, panel)
+        return _evolve(replace(plan, seed=seed), scorer, state, purse, brakes, screen, panel)
 
 
 def check(plan: SearchPlan) -> None:
@@ -71,7 +71,7 @@ def check(plan: SearchPlan) -> None:
         raise UsageError("--from-scratch starts from the objective", hint="give --objective TEXT")
 
 
-def _evolved(
+def _evolve(
     plan: SearchPlan,
     scorer: Scorer,
     state: SearchState,

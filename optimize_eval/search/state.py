@@ -76,13 +76,13 @@ class SearchState:
             step_number: failed for step_number, failed in self._failed.items() if step_number < place
         }
 
-    def failed(self, step: int) -> list[dict[str, Any]] | None:
+    def failures_of(self, step: int) -> list[dict[str, Any]] | None:
         """List the failures that a step found; None where it was not seen to its end."""
         return self._failed.get(step)
 
     def fail(self, step: int, failed: Sequence[Mapping[str, Any]]) -> None:
         """Record the failures of a step: the final sweep calls them again, and the search must not change."""
-        self._failed[step] = [dict(one) for one in failed]
+        self._failed[step] = [dict(failure) for failure in failed]
         self._write({"step": step, "failed": self._failed[step]})
 
     def reply(self, digest: str) -> Mapping[str, Any] | None:
@@ -140,7 +140,7 @@ class SearchState:
             case {"step": int(step), "pairs": str(pairs), "calls": int(calls)}:
                 self._set(step, RecordedStep(pairs, calls))
             case {"found": int(number)}:
-                self._found[number:] = [{name: one for name, one in record.items() if name != "crc"}]
+                self._found[number:] = [{name: value for name, value in record.items() if name != "crc"}]
             case {"step": int(step), "failed": list(failed)}:
                 self._failed[step] = failed
             case {"request": str(digest)}:

@@ -32,7 +32,7 @@ class CountingScorer:
     def made(self) -> int:
         return self.called.total()
 
-    def owed(self, pairs: Sequence[Trial]) -> int:
+    def count_owed(self, pairs: Sequence[Trial]) -> int:
         return sum(key not in self.known for key in self._keys(pairs))
 
     def score(self, pairs: Sequence[Trial]) -> list[Outcomes]:

@@ -16,7 +16,7 @@ from optimize_eval.models.chat import ChatSpec
 from optimize_eval.search.components import components_as_text, of_json, plain
 from optimize_eval.search.goal import make_goal
 from optimize_eval.search.panel import Refusal, Screen
-from optimize_eval.search.proposals import FIELD, PROMPT, Proposal, ProposalRequest, fitted, teaching
+from optimize_eval.search.proposals import FIELD, PROMPT, Proposal, ProposalRequest, fit_records, teaching
 from optimize_eval.search.proposers import (
     ProposerSpec,
     connect_proposer,
@@ -246,7 +246,7 @@ def test_records_of_anything_fit(values: list[dict[str, Any]], size: int) -> Non
     side = {f"long{number}": "é" * 10**size * 9 for number in range(10**size % 50)}
     records = [teaching((scored(0.5, **{"info": value, **side}),), ONE, value) for value in values]
 
-    kept = fitted(records)
+    kept = fit_records(records)
 
     assert sum(len(json.dumps(record, ensure_ascii=False).encode()) for record in kept) <= 1.2 * PROMPT
     assert len(kept) <= len(records)
@@ -255,7 +255,7 @@ def test_records_of_anything_fit(values: list[dict[str, Any]], size: int) -> Non
 def test_a_long_field_is_cut_and_says_how_long_it_was() -> None:
     record = teaching((scored(0.5, log="x" * 10_000, short="y"),), ONE, {"text": "z" * 10_000})
 
-    (kept,) = fitted([record])
+    (kept,) = fit_records([record])
 
     assert kept["side_info"] == {"log": "x" * FIELD + "… (10,000 bytes)", "short": "y"}
     assert kept["example"]["text"].startswith("z" * FIELD + "…")
