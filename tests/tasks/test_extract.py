@@ -80,7 +80,7 @@ def test_what_a_pattern_finds(pattern: str, text: str, found: str) -> None:
 @pytest.mark.usefixtures("own_host")
 def test_a_search_that_would_go_on_for_ever_is_a_failure(pattern: str, text: str) -> None:
     extract = extraction_of(f"regex:{pattern}")
-    with pytest.raises(EvaluationError, match="takes longer than 1 s") as failure:
+    with pytest.raises(EvaluationError, match=r"takes longer than 0\.4 s") as failure:
         extract(text)
     assert (failure.value.kind, failure.value.stage) == (FailureKind.TIMEOUT, "extract")
     assert extract("b") in {"", "b"}, "the next reply is searched"

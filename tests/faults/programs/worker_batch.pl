@@ -1,5 +1,5 @@
 #!/usr/bin/env perl
-# Answers batches; its second argument is the trait of a batch that holds an example divisible by 5.
+# Answers batches; its second argument is the trait of a batch that holds an example divisible by 5, or 5 itself where it hangs.
 
 use strict;
 use warnings;
@@ -19,7 +19,7 @@ sub results {
     if (grep { $_ % 5 == 0 } @numbers) {
         return '"score": 1' if $trait eq "none";
         pop @found          if $trait eq "short";
-        sleep 600           if $trait eq "hangs";
+        sleep 600           if $trait eq "hangs" && grep { $_ == 5 } @numbers;
         exit 1              if $trait eq "dies";
         @found = map { $numbers[$_] % 5 ? $found[$_] : '{"score": "1"}' } 0 .. $#found if $trait eq "bad-element";
     }

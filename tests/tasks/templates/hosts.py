@@ -8,6 +8,8 @@ import pytest
 from optimize_eval.tasks.templates import hosted
 from optimize_eval.tasks.templates.template import template_of
 
+SHORT = 0.4  # seconds for what never ends; that they are one second, the messages of a run say
+
 
 @contextmanager
 def host_for_all() -> Iterator[None]:
@@ -21,8 +23,9 @@ def host_for_all() -> Iterator[None]:
 
 @contextmanager
 def own_host_of(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Put another host in the place of the one for all, and end it."""
+    """Put another host in the place of the one for all, which waits a short time only, and end it."""
     with monkeypatch.context() as patch:
         patch.setattr(hosted, "_host", None)
+        patch.setattr(hosted, "SECONDS", SHORT)
         yield
         hosted.close()

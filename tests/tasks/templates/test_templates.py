@@ -156,11 +156,12 @@ def test_what_templates_cannot(template: str, reason: str) -> None:
     ],
 )
 @pytest.mark.usefixtures("own_host")
-def test_a_template_that_would_take_everything_ends_soon(template: str) -> None:
+def test_a_template_that_would_take_everything_ends_soon_and_the_next_is_rendered(template: str) -> None:
     started = time.monotonic()
     with pytest.raises(TemplateFault):
         text_of(template, t="ada")
-    assert time.monotonic() - started < 30, "it takes a second, and a start of the host"
+    assert time.monotonic() - started < 30, "it takes its time, and a start of the host"
+    assert text_of("{% for a in t %}{{ a }}{% endfor %}", t="ada") == "ada"
 
 
 @pytest.mark.parametrize(
@@ -238,7 +239,7 @@ def test_what_filters_of_tasks_make(expression: str, text: str) -> None:
 
 @pytest.mark.usefixtures("own_host")
 def test_a_replacement_that_would_take_for_ever_ends_soon() -> None:
-    with pytest.raises(TemplateFault, match="takes longer than 1 s"):
+    with pytest.raises(TemplateFault, match=r"takes longer than 0\.4 s"):
         text_of("{{ t | regex_replace('(a+)+$', 'b') }}", t="a" * 40 + "!")
 
 
@@ -348,13 +349,6 @@ def test_a_conversation_without_a_reply_has_empty_outputs() -> None:
 def test_no_walk_over_attributes_leaves_the_values(template: str) -> None:
     with pytest.raises(TemplateFault):
         text_of(template, with_conversation({}, CONVERSATION))
-
-
-@pytest.mark.usefixtures("own_host")
-def test_a_host_that_ended_a_template_renders_the_next_one() -> None:
-    with pytest.raises(TemplateFault, match="takes longer than 1 s"):
-        text_of("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}{{ t }}", t="")
-    assert text_of("{% for a in t %}{{ a }}{% endfor %}", t="ada") == "ada"
 
 
 def test_a_template_says_what_it_names_and_where() -> None:
