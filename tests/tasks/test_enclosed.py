@@ -165,7 +165,7 @@ def test_what_is_denied_says_that_it_is_the_sandbox(snippets: HostedSnippets) ->
     "body",
     [
         "while True: os.fork()",
-        "a = []\n    while True: a.append(bytearray(64 << 20))",
+        "a = []\n    while True: a.append(bytes(64 << 20))",
         pytest.param(
             "for n in range(99): open(str(n), 'wb').write(bytes(8 << 20))", marks=need_kernel("bubblewrap")
         ),
