@@ -399,9 +399,9 @@ def test_the_same_examples_give_the_same_outcomes_through_the_bridge(
     (tmp_path / "candidate.txt").write_text("x")
     material = ("--candidate", "candidate.txt", "--dataset", "train.jsonl")
     straight, mean = run_records(
-        cli, tmp_path / "straight", "-e", command, *material, "--timeout", "3", "--retries", "1"
+        cli, tmp_path / "straight", "-e", command, *material, "--timeout", "2", "--retries", "1"
     )
-    with serve(tmp_path, "-e", command, "--timeout", "3", "--retries", "1") as served:
+    with serve(tmp_path, "-e", command, "--timeout", "2", "--retries", "1") as served:
         bridged, bridged_mean = run_records(cli, tmp_path / "bridged", "-e", served.url, *material)
     assert len(straight) == len(bridged) == MANY
     assert sum(record["outcome"] == "failed" for record in straight.values()) == len(odd)
