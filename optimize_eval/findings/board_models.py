@@ -27,11 +27,11 @@ from optimize_eval.findings.board_shapes import (
     TasksLikeThese,
 )
 from optimize_eval.findings.cells import ReadCell
-from optimize_eval.findings.measures import EVERY, mean_over, on_tasks_like_these, passes_of, passes_over
+from optimize_eval.findings.measures import EVERY, passes_of, passes_over
 from optimize_eval.findings.scores import Outcomes, Scores, joined_outcomes
 from optimize_eval.findings.shapes import PassRates
 from optimize_eval.findings.stored_summary import Findings
-from optimize_eval.statistics.estimates import mean_of
+from optimize_eval.statistics.estimates import mean_of, mean_over, on_tasks_like_these
 from optimize_eval.store.command_units import JournalRecord
 from optimize_eval.store.layout import Cell, Layout
 from optimize_eval.store.ledger import OWED

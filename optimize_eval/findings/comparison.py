@@ -18,7 +18,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import accumulate, chain
 from typing import NamedTuple, TypeVar
 
 from optimize_eval.base.frozen import change, frozen
@@ -29,12 +29,12 @@ from optimize_eval.statistics.differences import (
     CarriedShare,
     ScoreDifference,
     ScoreGap,
-    Spread,
     carry_over,
     difference_of,
+    difference_over,
     gap_of,
 )
-from optimize_eval.statistics.estimates import Clusters, Estimate
+from optimize_eval.statistics.estimates import Clusters, Estimate, Spread
 from optimize_eval.statistics.power import ALPHA, can_decide, detectable, detectable_share, holm
 from optimize_eval.store.layout import Layout
 
@@ -103,6 +103,26 @@ def compare(
         pairs = [y - x for x, y in zip(before, after, strict=True)]
         difference = change(difference, margin=within_margin(difference, pairs, units, tolerance, seed=seed))
     return with_mark(difference, len(among) - len(before))
+
+
+def compare_by_task(
+    a: Values,
+    b: Values,
+    sizes: Sequence[int],
+    *,
+    seed: int = 0,
+    may_flip: bool = True,
+    comparisons: int = 1,
+) -> ScoreDifference:
+    """Compare on the examples that both have a score for, which are those of tasks of these sizes in turn."""
+    both = list(zip(a, b, strict=True))
+    starts = accumulate(sizes, initial=0)
+    pairs = [
+        [(x, y) for x, y in both[start : start + size] if not math.isnan(y - x)]
+        for start, size in zip(starts, sizes, strict=False)
+    ]
+    difference = difference_over(pairs, seed=seed, may_flip=may_flip, comparisons=comparisons)
+    return with_mark(difference, len(both) - difference.n_pairs)
 
 
 def highest_difference(a: Values, b: Values, clusters: Clusters, *, seed: int, least: float) -> float:

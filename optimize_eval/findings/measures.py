@@ -1,28 +1,19 @@
-"""What is measured besides a mean: pass@k, calibration, BLEU, tasks that count alike, models' replies.
+"""What is measured besides a mean: pass@k, calibration, BLEU, models' replies.
 
 Each is made of one cell's scored records, and only where these have what it needs: scores of 0 and 1 and
 repeats; a number from 0 to 1 at `confidence` in the side information; the counts that `@bleu` leaves there;
 what judges (`usage`, `clamped_from`) and models under test (`model`) leave. In words, the last is what a
 reader has to know before believing a score.
-
-Over tasks, these are fixed: an interval says how far other examples of the same tasks could move the mean.
-Where a task has too few scores to tell that, a mean has no interval, and a difference takes the task as its
-unit. What other tasks could make of it is told apart, where there are tasks enough.
 """
 
-import math
 from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import ScoreRange
-from optimize_eval.findings.comparison import with_mark
-from optimize_eval.findings.scores import Values
 from optimize_eval.findings.shapes import (
     BleuEntry,
     CalibrationEntry,
@@ -36,14 +27,7 @@ from optimize_eval.findings.shapes import (
 )
 from optimize_eval.findings.summary_shape import Summary
 from optimize_eval.findings.wording import percent
-from optimize_eval.statistics.differences import (
-    ScoreDifference,
-    Stratified,
-    difference_of,
-    estimate_stratified,
-    share_at_most,
-)
-from optimize_eval.statistics.estimates import Clusters, Estimate, Interval, around, mean_of, wilson_effective
+from optimize_eval.statistics.estimates import Clusters, Estimate, mean_of, mean_over, on_tasks_like_these
 from optimize_eval.statistics.rates import (
     LENGTH,
     Answer,
@@ -61,111 +45,6 @@ from optimize_eval.store.run_document import RunDocument
 
 if TYPE_CHECKING:
     from optimize_eval.findings.board_shapes import ModelScores
-
-FEWEST_TASKS = 10  # from which on other tasks are spoken of
-
-ScorePair = tuple[float, float]
-
-
-def mean_over(tasks: Sequence[Sequence[float]]) -> Estimate:
-    """Estimate the mean of these tasks' means, of scores from 0 to 1; empty tasks do not count."""
-    there = [scores for scores in tasks if scores]
-    n = sum(map(len, there))
-    estimate = estimate_stratified(there)
-    if estimate is None:
-        return replace(mean_of(_centres(there)), se=None, ci=None, method=None, n=n, df=None)
-    ci = wilson_effective(estimate.mean, estimate.se, units=round(estimate.worth), df=estimate.df)
-    return Estimate(mean=estimate.mean, se=estimate.se, ci=ci, method="wilson_effective", n=n, df=estimate.df)
-
-
-def on_tasks_like_these(tasks: Sequence[Sequence[float]]) -> Estimate | None:
-    """Estimate the same for all tasks that these could have been drawn from."""
-    there = [scores for scores in tasks if scores]
-    return mean_of(_centres(there), is_unit=True) if len(there) >= FEWEST_TASKS else None
-
-
-def compare_by_task(
-    a: Values,
-    b: Values,
-    sizes: Sequence[int],
-    *,
-    seed: int = 0,
-    may_flip: bool = True,
-    comparisons: int = 1,
-) -> ScoreDifference:
-    """Compare on the examples that both have a score for, which are those of tasks of these sizes in turn."""
-    both = list(zip(a, b, strict=True))
-    starts = accumulate(sizes, initial=0)
-    pairs = [
-        [(x, y) for x, y in both[start : start + size] if not math.isnan(y - x)]
-        for start, size in zip(starts, sizes, strict=False)
-    ]
-    difference = difference_over(pairs, seed=seed, may_flip=may_flip, comparisons=comparisons)
-    return with_mark(difference, len(both) - difference.n_pairs)
-
-
-def difference_over(
-    tasks: Sequence[Sequence[ScorePair]], *, seed: int = 0, may_flip: bool = True, comparisons: int = 1
-) -> ScoreDifference:
-    """Compare pairs by task: the mean over tasks of second minus first, its interval, one p value.
-
-    `comparisons` is the number that will be corrected together.
-    """
-    compared = partial(_compared, seed=seed, may_flip=may_flip, comparisons=comparisons)
-    there = [pairs for pairs in tasks if pairs]
-    every = [pair for pairs in there for pair in pairs]
-    plain = _compared(every)  # for its counts
-    estimate = estimate_stratified([[b - a for a, b in pairs] for pairs in there])
-    if estimate is None:
-        whole = compared([_centre(pairs) for pairs in there])
-    else:
-        whole = _among_fixed_tasks(there, estimate, compared)
-    return replace(
-        whole,
-        ci=_possible(whole.ci, every),
-        n_pairs=plain.n_pairs,
-        wins=plain.wins,
-        ties=plain.ties,
-        losses=plain.losses,
-        at_most=share_at_most(whole.units, plain.n_pairs, plain.ties),
-    )
-
-
-def _among_fixed_tasks(
-    tasks: Sequence[Sequence[ScorePair]],
-    estimate: Stratified,
-    compared: Callable[[Sequence[ScorePair]], ScoreDifference],
-) -> ScoreDifference:
-    """Flip pairs, each with the weight that it has in its task."""
-    if len({len(pairs) for pairs in tasks}) == 1:
-        flipped = compared([pair for pairs in tasks for pair in pairs])
-    else:
-        flipped = compared([(a / len(pairs), b / len(pairs)) for pairs in tasks for a, b in pairs])
-    ci = around(estimate.mean, estimate.se, estimate.df) if estimate.se else None
-    return replace(flipped, diff=estimate.mean, se=estimate.se, ci=ci, df=estimate.df)
-
-
-def _possible(ci: Interval | None, pairs: Sequence[ScorePair]) -> Interval | None:
-    """Leave out what two scores from 0 to 1 cannot differ by; a board of another tool may have others."""
-    if ci is None or not all(0 <= score <= 1 for pair in pairs for score in pair):
-        return ci
-    return max(-1.0, ci[0]), min(1.0, ci[1])
-
-
-def _compared(
-    pairs: Sequence[ScorePair], *, seed: int = 0, may_flip: bool = False, comparisons: int = 1
-) -> ScoreDifference:
-    first, second = [a for a, _ in pairs], [b for _, b in pairs]
-    return difference_of(first, second, seed=seed, may_flip=may_flip, comparisons=comparisons)
-
-
-def _centre(pairs: Sequence[ScorePair]) -> ScorePair:
-    return math.fsum(a for a, _ in pairs) / len(pairs), math.fsum(b for _, b in pairs) / len(pairs)
-
-
-def _centres(tasks: Sequence[Sequence[float]]) -> list[float]:
-    return [math.fsum(scores) / len(scores) for scores in tasks]
-
 
 MOST_OFF_SCALE = 0.1  # of an evaluator's scored replies: beyond that its scores say nothing
 

@@ -1,17 +1,16 @@
-"""Differences: candidates on the same examples, exact tests, gaps between splits, means over tasks.
+"""Differences: candidates on the same examples, exact tests, gaps between splits, and over tasks.
 
-Over tasks, the tasks are fixed: only which examples they have is chance, so that a task's scores vary around
-the task's own mean. What would come out on other tasks is a mean of task means, which needs nothing of its
-own.
+Over tasks, a difference is one of the same tasks; where a task has too few scores to tell how they vary, it
+takes the task as its unit.
 """
 
 import math
 import operator
 import random
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Annotated, Any
 
 from optimize_eval.base.documents import FLAT, IF_ANY, UNSAID
@@ -22,8 +21,10 @@ from optimize_eval.statistics.estimates import (
     ROUNDING,
     Clusters,
     Interval,
+    Spread,
     around,
     centre,
+    estimate_stratified,
     spread,
     unit_count,
     unit_sums,
@@ -336,9 +337,6 @@ def _skew(units: Sequence[float]) -> float | None:
     return skew if math.isfinite(skew) else None
 
 
-Spread = tuple[float, float, float]  # value, standard error, degrees of freedom
-
-
 def gap_of(first: Spread, second: Spread, comparisons: int = 1) -> ScoreGap:
     """Subtract two independent estimates (value, se, df), second from first.
 
@@ -388,52 +386,63 @@ def carry_over(train: Spread, val: Spread, comparisons: int = 1) -> CarriedShare
     return CarriedShare(share=share, ci=((gain * kept - reach) / a, (gain * kept + reach) / a))
 
 
-FEWEST = 2  # scores of a task that tell anything of how they vary
+ScorePair = tuple[float, float]
 
 
-@frozen
-class Stratified:
-    """A mean over tasks; `worth` is how many examples of equal weight would be as good."""
+def difference_over(
+    tasks: Sequence[Sequence[ScorePair]], *, seed: int = 0, may_flip: bool = True, comparisons: int = 1
+) -> ScoreDifference:
+    """Compare pairs by task: the mean over tasks of second minus first, its interval, one p value.
 
-    mean: float
-    se: float
-    df: float
-    worth: float
-
-
-def estimate_stratified(tasks: Sequence[Sequence[float]]) -> Stratified | None:
-    """Estimate the mean of task means; None where a task has too few scores to tell how they vary."""
-    if not tasks or any(len(scores) < FEWEST for scores in tasks):
-        return None
-    try:
-        estimate = _estimate_stratified(tasks)
-    except OverflowError:  # numbers near the end of what a float holds
-        return None
-    return estimate if math.isfinite(estimate.se) else None
-
-
-def _estimate_stratified(tasks: Sequence[Sequence[float]]) -> Stratified:
-    sizes = [len(scores) for scores in tasks]
-    means = [math.fsum(scores) / len(scores) for scores in tasks]
-    errors = [_squared_error(scores, mean) for scores, mean in zip(tasks, means, strict=True)]
-    return Stratified(
-        mean=math.fsum(means) / len(tasks),
-        se=math.sqrt(math.fsum(errors)) / len(tasks),
-        df=_freedom(errors, sizes) or _freedom([1 / size for size in sizes], sizes),
-        worth=len(tasks) ** 2 / math.fsum(1 / size for size in sizes),
+    `comparisons` is the number that will be corrected together.
+    """
+    compared = partial(_between, seed=seed, may_flip=may_flip, comparisons=comparisons)
+    there = [pairs for pairs in tasks if pairs]
+    every = [pair for pairs in there for pair in pairs]
+    plain = _between(every)  # for its counts
+    stratified = estimate_stratified([[b - a for a, b in pairs] for pairs in there])
+    if stratified is None:
+        whole = compared([_centre(pairs) for pairs in there])
+    else:
+        whole = _among_fixed_tasks(there, stratified[0], compared)
+    return replace(
+        whole,
+        ci=_possible(whole.ci, every),
+        n_pairs=plain.n_pairs,
+        wins=plain.wins,
+        ties=plain.ties,
+        losses=plain.losses,
+        at_most=share_at_most(whole.units, plain.n_pairs, plain.ties),
     )
 
 
-def _squared_error(scores: Sequence[float], mean: float) -> float:
-    n = len(scores)
-    return 0.0 if max(scores) == min(scores) else math.fsum((x - mean) ** 2 for x in scores) / (n - 1) / n
+def _among_fixed_tasks(
+    tasks: Sequence[Sequence[ScorePair]],
+    spread: Spread,
+    compared: Callable[[Sequence[ScorePair]], ScoreDifference],
+) -> ScoreDifference:
+    """Flip pairs, each with the weight that it has in its task."""
+    if len({len(pairs) for pairs in tasks}) == 1:
+        flipped = compared([pair for pairs in tasks for pair in pairs])
+    else:
+        flipped = compared([(a / len(pairs), b / len(pairs)) for pairs in tasks for a, b in pairs])
+    diff, se, df = spread
+    return replace(flipped, diff=diff, se=se, ci=around(diff, se, df) if se else None, df=df)
 
 
-def _freedom(errors: Sequence[float], sizes: Sequence[int]) -> float:
-    """Give Satterthwaite's degrees of freedom of a sum of independent estimates; 0 where nothing varies."""
-    scale = max(errors)
-    if not scale:
-        return 0.0
-    shares = [error / scale for error in errors]  # or their squares could leave the floats
-    parts = math.fsum(share**2 / (size - 1) for share, size in zip(shares, sizes, strict=True))
-    return math.fsum(shares) ** 2 / parts
+def _possible(ci: Interval | None, pairs: Sequence[ScorePair]) -> Interval | None:
+    """Leave out what two scores from 0 to 1 cannot differ by; a board of another tool may have others."""
+    if ci is None or not all(0 <= score <= 1 for pair in pairs for score in pair):
+        return ci
+    return max(-1.0, ci[0]), min(1.0, ci[1])
+
+
+def _between(
+    pairs: Sequence[ScorePair], *, seed: int = 0, may_flip: bool = False, comparisons: int = 1
+) -> ScoreDifference:
+    first, second = [a for a, _ in pairs], [b for _, b in pairs]
+    return difference_of(first, second, seed=seed, may_flip=may_flip, comparisons=comparisons)
+
+
+def _centre(pairs: Sequence[ScorePair]) -> ScorePair:
+    return math.fsum(a for a, _ in pairs) / len(pairs), math.fsum(b for _, b in pairs) / len(pairs)

@@ -8,6 +8,10 @@ else: the most that any number of them can gain is known before they are made.
 Means of zeros and ones have Wilson's interval (1927). Where scores are no plain zeros and ones, or come in
 clusters, its n is the number of zeros and ones that would have the same standard error, so that no interval
 leaves the range. Student's t is computed here: importing scipy costs over a second.
+
+Over tasks, the tasks are fixed: only which examples they have is chance, so that a task's scores vary around
+the task's own mean; a mean of a task with too few scores to tell that has no interval. What other tasks could
+make of it is told apart, where there are tasks enough.
 """
 
 import math
@@ -24,6 +28,7 @@ from optimize_eval.base.frozen import frozen
 ROUNDING = 1e-12
 
 Clusters = Sequence[Hashable] | None
+Spread = tuple[float, float, float]  # value, standard error, degrees of freedom
 
 
 def centre(values: Sequence[float]) -> float | None:
@@ -289,3 +294,68 @@ def components_of(se: float, n: int, repeats: int, *within_sd: float | None) -> 
         return None
     noise = math.fsum(sd**2 for sd in sds) / (repeats * n)
     return Components(noise=min(noise, se**2), examples=max(0.0, se**2 - noise))
+
+
+FEWEST_TASKS = 10  # from which on other tasks are spoken of
+FEWEST = 2  # scores of a task that tell anything of how they vary
+
+
+def estimate_stratified(tasks: Sequence[Sequence[float]]) -> tuple[Spread, float] | None:
+    """Estimate the mean of task means, and how many examples of equal weight would be as good.
+
+    None where a task has too few scores to tell how they vary.
+    """
+    if not tasks or any(len(scores) < FEWEST for scores in tasks):
+        return None
+    try:
+        spread, worth = _estimate_stratified(tasks)
+    except OverflowError:  # numbers near the end of what a float holds
+        return None
+    return (spread, worth) if math.isfinite(spread[1]) else None
+
+
+def _estimate_stratified(tasks: Sequence[Sequence[float]]) -> tuple[Spread, float]:
+    sizes = [len(scores) for scores in tasks]
+    means = [math.fsum(scores) / len(scores) for scores in tasks]
+    errors = [_squared_error(scores, mean) for scores, mean in zip(tasks, means, strict=True)]
+    se = math.sqrt(math.fsum(errors)) / len(tasks)
+    df = _freedom(errors, sizes) or _freedom([1 / size for size in sizes], sizes)
+    worth = len(tasks) ** 2 / math.fsum(1 / size for size in sizes)
+    return (math.fsum(means) / len(tasks), se, df), worth
+
+
+def _squared_error(scores: Sequence[float], mean: float) -> float:
+    n = len(scores)
+    return 0.0 if max(scores) == min(scores) else math.fsum((x - mean) ** 2 for x in scores) / (n - 1) / n
+
+
+def _freedom(errors: Sequence[float], sizes: Sequence[int]) -> float:
+    """Give Satterthwaite's degrees of freedom of a sum of independent estimates; 0 where nothing varies."""
+    scale = max(errors)
+    if not scale:
+        return 0.0
+    shares = [error / scale for error in errors]  # or their squares could leave the floats
+    parts = math.fsum(share**2 / (size - 1) for share, size in zip(shares, sizes, strict=True))
+    return math.fsum(shares) ** 2 / parts
+
+
+def mean_over(tasks: Sequence[Sequence[float]]) -> Estimate:
+    """Estimate the mean of these tasks' means, of scores from 0 to 1; empty tasks do not count."""
+    there = [scores for scores in tasks if scores]
+    n = sum(map(len, there))
+    stratified = estimate_stratified(there)
+    if stratified is None:
+        return Estimate(mean=centre(_centres(there)), n=n)
+    (mean, se, df), worth = stratified
+    ci = wilson_effective(mean, se, units=round(worth), df=df)
+    return Estimate(mean=mean, se=se, ci=ci, method="wilson_effective", n=n, df=df)
+
+
+def on_tasks_like_these(tasks: Sequence[Sequence[float]]) -> Estimate | None:
+    """Estimate the same for all tasks that these could have been drawn from."""
+    there = [scores for scores in tasks if scores]
+    return mean_of(_centres(there), is_unit=True) if len(there) >= FEWEST_TASKS else None
+
+
+def _centres(tasks: Sequence[Sequence[float]]) -> list[float]:
+    return [math.fsum(scores) / len(scores) for scores in tasks]

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.boards import seen_from
-from optimize_eval.findings.measures import difference_over
-from optimize_eval.statistics.differences import difference_of
+from optimize_eval.statistics.differences import difference_of, difference_over
 from optimize_eval.statistics.estimates import mean_of
 from tests.findings.boards import Files, board, by_name, rendered
 from tests.findings.made import Example, Fails

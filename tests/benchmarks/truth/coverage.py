@@ -4,9 +4,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 
 from optimize_eval.findings.comparison import gap_between, lost_gain
-from optimize_eval.findings.measures import mean_over, on_tasks_like_these
 from optimize_eval.statistics.differences import ScoreDifference, difference_of
-from optimize_eval.statistics.estimates import mean_of, wilson
+from optimize_eval.statistics.estimates import mean_of, mean_over, on_tasks_like_these, wilson
 from tests.benchmarks.truth.scenes import Draw, Scene, covers
 from tests.findings.made import on_val
 
