@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, run
 from optimize_eval.base.errors import EvaluationError, UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import Answered, Payload, ScoreRange
-from optimize_eval.base.retries_and_caps import Caps
 
 if TYPE_CHECKING:  # commands call no models
-    from optimize_eval.base.retries_and_caps import Manners, Queue
+    from optimize_eval.base.retries_and_caps import Manners
 
 DEFAULT_TIMEOUT = 30.0
 LONGEST_TIMEOUT = 10_000_000.0
@@ -53,35 +52,6 @@ class Evaluator(Protocol):
 
     def close(self) -> None:
         """End what was started for the calls; the evaluator is not called again."""
-        ...
-
-
-@runtime_checkable
-class Waits(Protocol):
-    """An evaluator, or a model under test, that may wait long for a server that has no room."""
-
-    def stop_waiting(self) -> None:
-        """Give up what waits: the run stops. What is under way may finish."""
-        ...
-
-    @property
-    def queues(self) -> "Sequence[Queue]":
-        """What waits for a server at the moment."""
-        ...
-
-
-def queues_of(evaluators: Sequence[Evaluator]) -> str:
-    """Say which calls of these wait for servers that have no room."""
-    queues = [queue for evaluator in evaluators if isinstance(evaluator, Waits) for queue in evaluator.queues]
-    return "; ".join(map(str, {queue.who: queue for queue in queues}.values()))
-
-
-@runtime_checkable
-class Metered(Protocol):
-    """An evaluator, or a model under test, whose calls of models cost something."""
-
-    def meter(self, caps: Caps) -> None:
-        """Ask these caps before each call of a model, and tell them what it took."""
         ...
 
 

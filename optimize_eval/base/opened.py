@@ -4,13 +4,14 @@ Whoever has something called owns one, hands it down to all that is made, and cl
 closes what it was made of, so it does not matter who else takes part in that.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import ExitStack
 from threading import RLock
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
 from optimize_eval.base.errors import EvaluationError, FailureKind
+from optimize_eval.base.retries_and_caps import Caps, Queue
 
 
 class Closes(Protocol):
@@ -19,13 +20,40 @@ class Closes(Protocol):
     def close(self) -> None: ...
 
 
+@runtime_checkable
+class Waits(Protocol):
+    """An evaluator, or a model under test, that may wait long for a server that has no room."""
+
+    def stop_waiting(self) -> None:
+        """Give up what waits: the run stops. What is under way may finish."""
+        ...
+
+    @property
+    def queues(self) -> Sequence[Queue]:
+        """What waits for a server at the moment."""
+        ...
+
+
+@runtime_checkable
+class Metered(Protocol):
+    """An evaluator, or a model under test, whose calls of models cost something."""
+
+    def meter(self, caps: Caps) -> None:
+        """Ask these caps before each call of a model, and tell them what it took."""
+        ...
+
+
 Live = TypeVar("Live", bound=Closes)
 
 
 class Opened:
-    """Live things, which end together: the last to be made first, so none before what it is made of."""
+    """Live things, which end together: the last to be made first, so none before what it is made of.
 
-    def __init__(self) -> None:
+    What calls models asks the caps first, if there are some.
+    """
+
+    def __init__(self, caps: Caps | None = None) -> None:
+        self._caps = caps
         self._making = RLock()  # what is made may share in turn
         self._shared: dict[Hashable, Any] = {}
         self._live: list[Closes] = []
@@ -45,8 +73,22 @@ class Opened:
             if self._is_closed:
                 raise EvaluationError(FailureKind.INTERNAL, "the evaluator was closed")
             live = make()
+            if self._caps and isinstance(live, Metered):
+                live.meter(self._caps)
             self._live.append(live)
             return live
+
+    def stop_waiting(self) -> None:
+        """Let nothing wait for a server any more; calls in flight continue."""
+        for live in [*self._live]:
+            if isinstance(live, Waits):
+                live.stop_waiting()
+
+    @property
+    def waiting(self) -> str:
+        """Say which calls wait for servers that have no room; mostly none does."""
+        queues = [queue for live in [*self._live] if isinstance(live, Waits) for queue in live.queues]
+        return "; ".join(map(str, {queue.who: queue for queue in queues}.values()))
 
     def close(self) -> None:
         """End all, also where one fails; be it several times, as by a run that is stopped."""

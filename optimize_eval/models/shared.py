@@ -15,21 +15,18 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, Protocol, TypeGuard, TypeVar
+from typing import Generic, Protocol, TypeGuard, TypeVar
 
 from optimize_eval.base.errors import EvaluationError, FailureKind
-from optimize_eval.base.evaluator import Capacity, Metered, Waits
+from optimize_eval.base.evaluator import Capacity
 from optimize_eval.base.opened import Opened
 from optimize_eval.base.retries_and_caps import FIRST_PAUSE, Caps, GivenUp, until_answered
 from optimize_eval.base.spent import NOTHING, Spent, Usage
 from optimize_eval.models.model_kinds import ModelSpec, connect_model, identify_model
 from optimize_eval.models.outputs import Outputs, key_of, outputs_at
-from optimize_eval.models.under_test import Output, Prompt
+from optimize_eval.models.under_test import ModelUnderTest, Output, Prompt
 from optimize_eval.programs.exchange import call_singly
 from optimize_eval.programs.identity import Identity
-
-if TYPE_CHECKING:
-    from optimize_eval.base.retries_and_caps import Queue
 
 _PASSING = frozenset({FailureKind.INTERNAL})  # of a call that the end of a session broke off
 
@@ -92,12 +89,16 @@ _BUSY = Capacity(calls=0)
 
 
 class SharedModel:
-    """Calls the model behind it once for each prompt; its outputs are not its own to close."""
+    """Calls the model behind it once for each prompt; neither that nor its outputs are its own to close."""
 
-    def __init__(self, spec: ModelSpec, identity: Identity, outputs: Outputs, *, is_stored: bool) -> None:
+    queues = ()  # those of the model behind it are its own
+
+    def __init__(
+        self, spec: ModelSpec, identity: Identity, outputs: Outputs, live: ModelUnderTest | None
+    ) -> None:
         self._spec = spec
         self._identity = identity
-        self._live = None if is_stored else connect_model(spec)
+        self._live = live
         self._outputs = outputs
         self._caps: Caps | None = None  # of a session that calls it
         self._lock = threading.Lock()
@@ -168,23 +169,12 @@ class SharedModel:
 
     def stop_waiting(self) -> None:
         self._is_stopping.set()
-        if isinstance(self._live, Waits):
-            self._live.stop_waiting()
 
     def meter(self, caps: Caps) -> None:
         self._caps = caps
-        if isinstance(self._live, Metered):
-            self._live.meter(caps)
-
-    @property
-    def queues(self) -> "Sequence[Queue]":
-        live: object = self._live
-        return live.queues if isinstance(live, Waits) else ()
 
     def close(self) -> None:
         self._is_stopping.set()
-        if self._live:
-            self._live.close()
 
     def _taken_over(self, key: bytes, output: Output) -> Output:
         """Let a reply's first record say what it took, where a kill came before."""
@@ -302,8 +292,12 @@ def shared_model(spec: ModelSpec, opened: Opened, *, is_stored: bool = False) ->
     """Make a model live, or take part in it where another evaluator has it live."""
     identity = spec.known_as or identify_model(spec)
     outputs = outputs_at(Path(spec.outputs), opened)
-    key = (SharedModel, outputs, identity.sha256, is_stored)
-    return opened.share(key, partial(SharedModel, spec, identity, outputs, is_stored=is_stored))
+
+    def make() -> SharedModel:
+        live = None if is_stored else opened.keep(partial(connect_model, spec))
+        return SharedModel(spec, identity, outputs, live)
+
+    return opened.share((SharedModel, outputs, identity.sha256, is_stored), make)
 
 
 def _may_be_retried(reply: Output | EvaluationError) -> TypeGuard[EvaluationError]:

@@ -17,10 +17,7 @@ from optimize_eval.base.evaluator import (
     Capacity,
     Evaluator,
     EvaluatorSpec,
-    Metered,
     ScoresReplies,
-    Waits,
-    queues_of,
 )
 from optimize_eval.base.opened import Opened
 from optimize_eval.base.outcome import Failed, Outcome
@@ -76,8 +73,7 @@ class LiveEvaluators:
         stop: Stop,
         caps: Caps | None = None,
     ) -> None:
-        self.opened = Opened()
-        self._caps = caps
+        self.opened = Opened(caps)
         self.broken_off: list[BrokenOff] = []  # units that stay owed, and what they took of models
         self._specs = specs
         self._stop = stop
@@ -90,8 +86,6 @@ class LiveEvaluators:
         try:
             for spec in self._specs:
                 self._evaluators.append(connect(spec, self.opened))
-                if self._caps and isinstance(self._evaluators[-1], Metered):
-                    self._evaluators[-1].meter(self._caps)
             self._caller = next((one for one in self._evaluators if isinstance(one, CallsModels)), None)
         except BaseException:
             self.close()
@@ -151,14 +145,12 @@ class LiveEvaluators:
 
     def stop_waiting(self) -> None:
         """Let nothing wait for a server any more; calls in flight continue."""
-        for evaluator in self._evaluators:
-            if isinstance(evaluator, Waits):
-                evaluator.stop_waiting()
+        self.opened.stop_waiting()
 
     @property
     def waiting(self) -> str:
         """Say who waits for servers that have no room; mostly nobody does."""
-        return queues_of(self._evaluators)
+        return self.opened.waiting
 
     def end_if_over(self) -> None:
         """After a stop let nothing wait for a server, and end what is in flight once it has no more time."""

@@ -9,23 +9,20 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from optimize_eval.base.errors import EvaluationError, FailureKind
-from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec, Metered, Waits
+from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec
 from optimize_eval.base.frozen import change
 from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Answered, Payload, Skip
-from optimize_eval.base.retries_and_caps import Caps, GivenUp
+from optimize_eval.base.retries_and_caps import GivenUp
 from optimize_eval.base.spent import NOTHING, Spent
 from optimize_eval.models.model_kinds import ModelSpec
 from optimize_eval.models.shared import SharedModel, shared_model
 from optimize_eval.models.under_test import ModelUnderTest
 from optimize_eval.programs.exchange import call_singly
 from optimize_eval.tasks.targets import TaskTarget
-
-if TYPE_CHECKING:
-    from optimize_eval.base.retries_and_caps import Queue
 
 Connect = Callable[[EvaluatorSpec, Opened], Evaluator]
 _Made = TypeVar("_Made", ModelUnderTest, Evaluator)
@@ -41,7 +38,6 @@ class Lives:
         self._making = threading.Lock()
         self._models: dict[str, ModelUnderTest] = {}
         self._scorers: dict[str, Evaluator] = {}
-        self._caps: Caps | None = None
 
     def shared(self, name: str) -> SharedModel:
         """Give one of the models, whose replies all evaluators share."""
@@ -80,36 +76,14 @@ class Lives:
             batch=min((capacity.batch for capacity in capacities), default=1),
         )
 
-    def stop_waiting(self) -> None:
-        for live in self._all():
-            if isinstance(live, Waits):
-                live.stop_waiting()
-
-    @property
-    def queues(self) -> "list[Queue]":
-        return [queue for live in self._all() if isinstance(live, Waits) for queue in live.queues]
-
-    def meter(self, caps: Caps) -> None:
-        """Meter what is live, and what is made later."""
-        with self._making:
-            self._caps = caps
-        for live in self._all():
-            _meter(live, caps)
-
     def _all(self) -> tuple[ModelUnderTest | Evaluator, ...]:
         return *self._models.values(), *self._scorers.values()
 
     def _made(self, lives: dict[str, _Made], name: str, make: Callable[[str], _Made]) -> _Made:
         with self._making:
             if name not in lives:
-                lives[name] = live = make(name)
-                _meter(live, self._caps)
+                lives[name] = make(name)
             return lives[name]
-
-
-def _meter(live: ModelUnderTest | Evaluator, caps: Caps | None) -> None:
-    if caps and isinstance(live, Metered):
-        live.meter(caps)
 
 
 @contextmanager
@@ -203,17 +177,11 @@ class TaskEvaluator(Generic[SolvedT]):
         self._lives = form.lives
         self.capacity_of = form.capacity_of
         self.has_reply = form.has_reply
-        self.meter = form.lives.meter
-        self.stop_waiting = form.lives.stop_waiting
 
     @property
     def note(self) -> str:
         """What people should be told of models and scorers."""
         return self._lives.note
-
-    @property
-    def queues(self) -> "list[Queue]":
-        return self._lives.queues
 
     @property
     def capacity(self) -> Capacity:

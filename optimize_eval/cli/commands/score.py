@@ -11,7 +11,7 @@ import typer
 
 from optimize_eval.base import endings
 from optimize_eval.base.errors import UsageError
-from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec, Waits, queues_of
+from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.opened import Opened
 from optimize_eval.base.outcome import Failed, Outcome
 from optimize_eval.base.protocol import Payload, check_task_model
@@ -105,21 +105,18 @@ def _example_bytes(text: str) -> bytes:
 def _call(spec: EvaluatorSpec, payload: Payload) -> Outcome:
     with Opened() as opened:
         evaluator = connect(spec, opened)
-        with _telling_who_waits(evaluator):
+        with _telling_who_waits(opened):
             return attempt(evaluator, payload, spec.timeout, spec.retries or 0)
 
 
 @contextmanager
-def _telling_who_waits(evaluator: Evaluator) -> Iterator[None]:
+def _telling_who_waits(opened: Opened) -> Iterator[None]:
     """Say so while a model's server has no room."""
-    if not isinstance(evaluator, Waits):
-        yield
-        return
     is_over, tell = threading.Event(), WaitingLine()
 
     def look() -> None:
         while not is_over.wait(_LOOK_EVERY):
-            tell(queues_of([evaluator]))
+            tell(opened.waiting)
 
     looking = threading.Thread(target=look, name="who waits", daemon=True)
     looking.start()
