@@ -24,7 +24,8 @@ if TYPE_CHECKING:  # most runs have no task in YAML
     from optimize_eval.findings.metric_rows import Excluded, TaskRow, TaskRows
     from optimize_eval.run.samples import Samples
     from optimize_eval.store.layout import Cell
-    from optimize_eval.tasks.definition import Action, PythonMetric
+    from optimize_eval.tasks.definition import Action
+    from optimize_eval.tasks.metric_parts import PythonMetric
     from optimize_eval.tasks.stored_tasks import KeptScorer
 
 Made = dict[str, Any]  # a line for the journal
@@ -171,7 +172,7 @@ class _Examination:
     ) -> Iterator[list[Made]]:
         """Run the code of a scorer's metrics that was not run for the rows that count."""
         from optimize_eval.findings.metric_rows import code_values, counted, sampled  # noqa: PLC0415
-        from optimize_eval.tasks.definition import PythonMetric, digest_of, digest_of_code  # noqa: PLC0415
+        from optimize_eval.tasks.metric_parts import PythonMetric, digest_of, digest_of_code  # noqa: PLC0415
 
         metrics = [one for one in scorer.metrics or () if isinstance(one, PythonMetric)]
         if not metrics or excluded is None or scorer.evaluator not in rows.cells:

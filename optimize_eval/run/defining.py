@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -129,12 +130,37 @@ def _program_of(scorer: "Scorer", path: str, defaults: EvaluatorSpec, sandbox: s
     return at_level(spec_of(read_evaluator(keys, path), start, {}), sandbox)
 
 
+_THEIRS = "$"  # between a provider and its model, whose dots are gone
+
+
+def model_text(key: str, given: Mapping[str, str]) -> tuple[str, str]:
+    """Find the model that a key stands for, and what to say of how it was found.
+
+    >>> model_text("judge", {"judge": "openai/gpt-4o-mini"})
+    ('openai/gpt-4o-mini', '')
+    >>> model_text("openai$gpt-4-1-nano", {})[0]
+    'openai/gpt-4-1-nano'
+    """
+    if key in given:
+        return given[key], ""
+    provider, theirs, name = key.partition(_THEIRS)
+    if theirs and provider and name:
+        text = f"{provider}/{name}"
+        note = f"the model {key} is called {text}: if its name has dots, --model-key '{key}={provider}/NAME'"
+        return text, note
+    if "/" in key or ":" in key:
+        return key, ""
+    close = get_close_matches(key, given, n=1)
+    instead = f", not {close[0]}=…" if close else ""
+    hint = f"say which: --model-key {key}=PROVIDER/MODEL{instead}"
+    raise UsageError(f"no model is given for the key {key!r}", hint=hint)
+
+
 def _keyed(
     task: "TaskDefinition", spec: EvaluatorSpec, given: Given, say: Say, *, has_judges: bool
 ) -> Mapping[str, ModelSpec]:
     """Make the models that a task names by keys: its solver's, and its scorers' where these are called."""
     from optimize_eval.run.prompting import model_specs  # noqa: PLC0415  see read_task
-    from optimize_eval.tasks.definition import model_text  # noqa: PLC0415  see read_task
     from optimize_eval.tasks.task_identity import model_keys  # noqa: PLC0415
 
     found = {}

@@ -17,8 +17,7 @@ from optimize_eval.base.spent import NOTHING, Spent
 from optimize_eval.models.judging.asking import Asked, Chat, Question, ask, usage_of
 from optimize_eval.models.judging.verdicts import Unusable, object_with
 from optimize_eval.tasks.definition import RagChecker
-from optimize_eval.tasks.evaluator_scorers import Scoring
-from optimize_eval.tasks.scorer_parts import Case, Scored, Tools, kind, unusable
+from optimize_eval.tasks.scorer_parts import Case, Scored, Scoring, Tools, kind, unusable
 from optimize_eval.tasks.trace import Trace
 
 if TYPE_CHECKING:

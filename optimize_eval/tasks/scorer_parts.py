@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import Evaluator
 from optimize_eval.base.frozen import frozen
-from optimize_eval.base.protocol import ScoreRange
+from optimize_eval.base.protocol import ScoreRange, Skip
 from optimize_eval.base.spent import NOTHING, Spent
 from optimize_eval.models.chat import Reply
 from optimize_eval.models.judging.asking import Chat, Message
@@ -222,6 +222,9 @@ def kind(value: Any) -> str:
 
 
 _KINDS = {bool: "true or false", int: "a number", float: "a number", str: "a text", list: "a list"}
+
+
+Scoring = Callable[[Case, float], Scored | Skip]
 
 
 @contextmanager

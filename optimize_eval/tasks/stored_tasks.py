@@ -10,8 +10,9 @@ import orjson
 
 from optimize_eval.base.evaluator import DEFAULT_TIMEOUT, EvaluatorSpec
 from optimize_eval.base.frozen import frozen
-from optimize_eval.tasks import definition
-from optimize_eval.tasks.definition import Action, Evidence, Metric
+from optimize_eval.tasks import filters, metric_parts
+from optimize_eval.tasks.definition import Action, Evidence
+from optimize_eval.tasks.metric_parts import Metric
 from optimize_eval.tasks.targets import TASKS, SampleTask, samples_of
 
 RULES_SINCE = "rules_since"  # of a task: since when its rules are others than scores were made with
@@ -163,13 +164,13 @@ def _of_scorer(scorer: KeptScorer) -> dict[str, Any]:
         "key": scorer.key,
         **({"display_name": scorer.display_name} if scorer.display_name else {}),
         "purpose": scorer.purpose,
-        "metrics": None if chosen is None else [definition.metric_to_dict(one) for one in chosen],
+        "metrics": None if chosen is None else [metric_parts.metric_to_dict(one) for one in chosen],
         **({"is_evidence": True} if scorer.is_evidence else {}),
     }
 
 
 def _of_action(action: Action) -> dict[str, Any]:
-    return {"key": action.key, "filter": definition.filter_to_dict(action.filter)}
+    return {"key": action.key, "filter": filters.filter_to_dict(action.filter)}
 
 
 def _read(written: Mapping[str, Any]) -> KeptTask:
@@ -179,7 +180,7 @@ def _read(written: Mapping[str, Any]) -> KeptTask:
         description=written.get("description", ""),
         scorers=[_read_scorer(scorer) for scorer in written["scorers"]],
         actions=[
-            Action(key=action["key"], filter=definition.filter_of(action["filter"]))
+            Action(key=action["key"], filter=filters.filter_of(action["filter"]))
             for action in written.get("actions", ())
         ],
         timeout=float(written.get("timeout", DEFAULT_TIMEOUT)),
@@ -193,6 +194,6 @@ def _read_scorer(written: Mapping[str, Any]) -> KeptScorer:
         key=written["key"],
         display_name=written.get("display_name", ""),
         purpose=written["purpose"],
-        metrics=None if chosen is None else [definition.metric_of(one) for one in chosen],
+        metrics=None if chosen is None else [metric_parts.metric_of(one) for one in chosen],
         is_evidence=written.get("is_evidence", False),
     )

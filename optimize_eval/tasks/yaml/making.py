@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from optimize_eval.tasks import definition
+from optimize_eval.tasks import definition, filters, metric_parts
 from optimize_eval.tasks.yaml.part_fields import NUMBERS, keys_of
 from optimize_eval.tasks.yaml.task_fields import COMPARISONS, MEMBERSHIPS, SYSTEM
 
@@ -49,13 +49,13 @@ def _of_benchmark(values: Values, body: Values) -> dict[str, Any]:
     }
 
 
-def filter_of(values: Values) -> definition.Filter:
+def filter_of(values: Values) -> filters.Filter:
     op, expression = values["op"], values["expression"]
     if op in COMPARISONS:
-        return definition.Comparison(op=op, expression=expression, value=values["value"])
+        return filters.Comparison(op=op, expression=expression, value=values["value"])
     if op in MEMBERSHIPS:
-        return definition.Membership(op=op, expression=expression, values=tuple(values["values"]))
-    return definition.Unary(op=op, expression=expression)
+        return filters.Membership(op=op, expression=expression, values=tuple(values["values"]))
+    return filters.Unary(op=op, expression=expression)
 
 
 def _said(values: Values) -> definition.Said:
@@ -173,26 +173,26 @@ _HOW: Mapping[str, Callable[[Values], Any]] = {
 }
 
 
-def _metric(values: Values) -> definition.Metric:
+def _metric(values: Values) -> metric_parts.Metric:
     key, kind, name = values["key"] or "", values["type"], values.get("name") or ""
     match kind:
         case "python":
-            return definition.PythonMetric(snippet=values["compute_metrics_snippet"], key=key)
+            return metric_parts.PythonMetric(snippet=values["compute_metrics_snippet"], key=key)
         case "binary_classification":
-            return definition.Binary(
+            return metric_parts.Binary(
                 field_gt=values["field_gt"],
                 field_pred=values["field_pred"],
-                positive_answer=definition.text_of(values["positive_answer"]),
-                negative_answer=definition.text_of(values["negative_answer"]),
+                positive_answer=filters.text_of(values["positive_answer"]),
+                negative_answer=filters.text_of(values["negative_answer"]),
                 key=key,
             )
         case "multiclass_classification":
-            return definition.Multiclass(
+            return metric_parts.Multiclass(
                 field_gt=values["field_gt"], field_pred=values["field_pred"], key=key
             )
         case "frequency":
-            return definition.Frequency(field=values["field"], key=key)
+            return metric_parts.Frequency(field=values["field"], key=key)
         case _ if kind in NUMBERS:
-            return definition.Number(type=kind, field=values["field"], name=name, key=key)
+            return metric_parts.Number(type=kind, field=values["field"], name=name, key=key)
     counts = {value: values[value] or "" for value in values if value.startswith("num_")}
-    return definition.Counted(type=kind, **counts, name=name, key=key)
+    return metric_parts.Counted(type=kind, **counts, name=name, key=key)
