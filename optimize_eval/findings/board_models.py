@@ -183,7 +183,9 @@ def known_tasks(document: RunDocument, layout: Layout) -> KnownTasks:
     kept = tasks_in(settings)
     return KnownTasks(
         tasks={task.key: task.display_name for task in kept},
-        scorers={one.evaluator: one.display_name or one.key for task in kept for one in task.scorers},
+        scorers={
+            scorer.evaluator: scorer.display_name or scorer.key for task in kept for scorer in task.scorers
+        },
         digests=dict(_digests(document, layout)),
     )
 
@@ -242,7 +244,9 @@ Said = tuple[str, Prediction]  # what became of a call, and what was said in it
 def example_of(name: str, line: int | None, said: Sequence[Said], mean: float) -> BoardExample:
     """Give an example's prediction and score, or why it has none; of several repeats each."""
     outcomes, every = zip(*said, strict=True)
-    first = every[next((outcomes.index(one) for one in ("scored", "failed") if one in outcomes), 0)]
+    first = every[
+        next((outcomes.index(outcome) for outcome in ("scored", "failed") if outcome in outcomes), 0)
+    ]
     return BoardExample(
         id=name,
         prompt="",
@@ -289,7 +293,7 @@ def model_of(
     known: KnownTasks = NONE_KNOWN,
 ) -> RankedModel:
     entries = tuple(
-        _named(
+        _with_names(
             _task(task, files[task.split], metric or task.items[0].metric, with_examples=with_examples),
             files[task.split].scores.cell.evaluator,
             known,
@@ -393,7 +397,7 @@ def _task(task: CountedTask, file: ReadCell, metric: str, *, with_examples: bool
     )
 
 
-def _named(task: TaskScores, evaluator: str, known: KnownTasks) -> TaskScores:
+def _with_names(task: TaskScores, evaluator: str, known: KnownTasks) -> TaskScores:
     """Put in what people call a task in YAML and its scorer, and what that measures."""
     if task.task not in known.tasks:
         return task

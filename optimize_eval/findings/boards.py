@@ -94,7 +94,7 @@ def _headline(ranked: Sequence[ModelScores], pairs: Sequence[ModelPair]) -> str:
         return f"{first.adapter} alone ran all tasks, so it leads nobody; {compared}"
     d = pair.difference
     others = [seen_from(first, other, pairs) for other in ranked[1:] if not other.not_run]
-    if not all(one.difference.mark == comparison.BETTER and one.holds for one in others):
+    if not all(pair.difference.mark == comparison.BETTER and pair.holds for pair in others):
         return f"no model is shown to be the best; {compared}{_despite(pair)}"
     among = f" {AMONG_BOTH}" if d.skipped_for_one else ""
     return f"{first.adapter} leads{among}; {compared}"
@@ -277,12 +277,14 @@ def _models(
 def _left_out(run: StoredRun, unranked: Mapping[str, RanksNobody]) -> Iterator[TaskLeftOut]:
     """Name the tasks that are not on the board."""
     names = known_tasks(run.document, run.layout).tasks
-    for split, one in unranked.items():
-        yield TaskLeftOut(task=split, evaluator=one.evaluator, why=one.why, display_name=names.get(split, ""))
+    for split, reason in unranked.items():
+        yield TaskLeftOut(
+            task=split, evaluator=reason.evaluator, why=reason.why, display_name=names.get(split, "")
+        )
 
 
-def _why_left_out(one: TaskLeftOut) -> str:
-    return f"{one.display_name or one.task} is not on the board: {one.evaluator} {one.why}"
+def _why_left_out(task: TaskLeftOut) -> str:
+    return f"{task.display_name or task.task} is not on the board: {task.evaluator} {task.why}"
 
 
 def expected_board(files: Sequence[TaskFile], layout: Layout, known: KnownTasks = NONE_KNOWN) -> Board:
@@ -305,10 +307,12 @@ def expected_board(files: Sequence[TaskFile], layout: Layout, known: KnownTasks 
 
 def _unlike_skips(models: Sequence[RankedModel]) -> Iterator[str]:
     """Point out that models were not scored on the same examples."""
-    every = [one.outcomes.skipped_calls for one in models]
+    every = [model.outcomes.skipped_calls for model in models]
     differing = sum(len(set(skipped)) > 1 for skipped in zip(*every, strict=True))
     if differing:
-        calls = ", ".join(f"{one.scores.skipped:,} ({one.scores.adapter})" for one in models[:_MOST_NAMED])
+        calls = ", ".join(
+            f"{model.scores.skipped:,} ({model.scores.adapter})" for model in models[:_MOST_NAMED]
+        )
         more = ", …" * (len(models) > _MOST_NAMED)
         examples = count(len(every[0]), "example")
         yield (
@@ -337,10 +341,10 @@ def _pairs(models: Sequence[RankedModel], tasks: Sequence[CountedTask], seed: in
         for index, (a, b) in enumerate(couples)
         if may_be_favoured(a.outcomes, b.outcomes)
     }
-    over_all = corrected([whole.get(index, one) for index, one in enumerate(plain)])
+    over_all = corrected([whole.get(index, difference) for index, difference in enumerate(plain)])
     return [
-        _pair(a, b, one, over_all[index] if index in whole else None, partial(between, may_flip=False))
-        for index, ((a, b), one) in enumerate(zip(couples, corrected(plain), strict=True))
+        _pair(a, b, difference, over_all[index] if index in whole else None, partial(between, may_flip=False))
+        for index, ((a, b), difference) in enumerate(zip(couples, corrected(plain), strict=True))
     ]
 
 

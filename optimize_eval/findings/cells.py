@@ -146,14 +146,14 @@ def leakages_of(splits: Sequence[Split], *, keeps_leaks: bool) -> dict[str, Leak
 
 def left_out_of(layout: Layout) -> dict[str, Lines]:
     """Give the lines that are in no number, by split."""
-    found = {}
+    lines = {}
     for split, rows in _rows_by_split(_confirming(layout)):
         state = _state(split, rows, keeps_leaks=layout.keeps_leaks)
         if state == LEAKED:
-            found[split.name] = frozenset(split.lines)
+            lines[split.name] = frozenset(split.lines)
         elif state == PART:
-            found[split.name] = frozenset(row.line for row in rows)
-    return found
+            lines[split.name] = frozenset(row.line for row in rows)
+    return lines
 
 
 @frozen
@@ -179,7 +179,9 @@ class Counted:
                 yield from self._all(records(whole), kept)
             else:
                 for place in places:
-                    yield from ((place, one) for _, one in records(whole, [self._in_whole(place, kept)]))
+                    yield from (
+                        (place, record) for _, record in records(whole, [self._in_whole(place, kept)])
+                    )
 
         return read
 
@@ -223,10 +225,10 @@ def _rows_by_split(splits: Sequence[Split]) -> Iterator[tuple[Split, tuple[Leake
     seen: dict[str, tuple[str, int | None]] = {}
     for split in splits:  # train, val, test
         digests = list(zip(split.lines, split.sha256, strict=True))
-        equal = (LeakedRow(line, *seen[one], "bytes", 1.0) for line, one in digests if one in seen)
+        equal = (LeakedRow(line, *seen[digest], "bytes", 1.0) for line, digest in digests if digest in seen)
         yield split, tuple(equal) if split.leaks is None else split.leaks
-        for line, one in digests:
-            seen.setdefault(one, (split.name, line))
+        for line, digest in digests:
+            seen.setdefault(digest, (split.name, line))
 
 
 def _leakage(split: Split, rows: tuple[LeakedRow, ...], *, keeps_leaks: bool) -> Leakage:

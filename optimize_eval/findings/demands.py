@@ -178,7 +178,7 @@ def read_board_demands(
     if not fail_under and against is None:
         return BoardDemands()
     models = [*_models(expected, dict.fromkeys(metrics, expected))]
-    ranked, left = by_name(expected.models[0].tasks), [one.task for one in expected.left_out]
+    ranked, left = by_name(expected.models[0].tasks), [task.task for task in expected.left_out]
     scorers = [task.evaluator for task in ranked.values() if task.evaluator]
     own = [text for text in fail_under or () if text not in known]
     bounds = tuple(regression_gates.parse_bound(text, models, [*ranked, *left], scorers) for text in own)

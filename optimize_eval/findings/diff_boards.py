@@ -93,7 +93,10 @@ class TaskPair:
     def has_predictions(self) -> bool:
         """Return True if a side says what was predicted; many scorers of tasks in YAML do not."""
         return any(
-            one.prediction is not None for pair in self.examples for side in pair for one in side.repeats
+            repeat.prediction is not None
+            for pair in self.examples
+            for side in pair
+            for repeat in side.repeats
         )
 
     @property
@@ -178,7 +181,7 @@ def compare_boards(a: Board, b: Board, *, force: bool = False) -> BoardDiff:
     models = tuple(_model(before, after) for before, after in _couples(a, b))
     return BoardDiff(
         schema=BOARDS_SCHEMA,
-        caveats=(*reasons, *_changed(a, "A"), *_changed(b, "B"), *_unpaired(models)),
+        caveats=(*reasons, *_note_changes(a, "A"), *_note_changes(b, "B"), *_note_unpaired(models)),
         verdict=judge_boards(models),
         models=models,
         only_in_a=_only(a, b),
@@ -220,7 +223,7 @@ def _couples(a: Board, b: Board) -> list[tuple[ModelScores, ModelScores]]:
 
 def _model(before: ModelScores, after: ModelScores) -> ModelDiff:
     tasks = common_tasks(before, after)
-    comparisons = _corrected([_held([task], len(tasks)) for task in tasks])
+    comparisons = _correct([_compare_tasks([task], len(tasks)) for task in tasks])
     changed = [(task.name, pair) for task in tasks for pair in task.changed]
     is_paired = bool(tasks) and all(task.examples for task in tasks)
     return ModelDiff(
@@ -238,7 +241,7 @@ def _model(before: ModelScores, after: ModelScores) -> ModelDiff:
         predictions_changed=len(changed)
         if is_paired and any(task.has_predictions for task in tasks)
         else None,
-        changed=tuple(_change(*one) for one in sorted(changed, key=_gain)[:_MOST_CHANGED]),
+        changed=tuple(_change(*change) for change in sorted(changed, key=_gain)[:_MOST_CHANGED]),
     )
 
 
@@ -256,20 +259,20 @@ def _overall(
 
 
 def _together(tasks: Sequence[TaskPair]) -> ScoreDifference:
-    (held,) = _corrected([_held(tasks)])
+    (held,) = _correct([_compare_tasks(tasks)])
     return held_difference(held)
 
 
-def _corrected(found: Sequence[Held]) -> list[Held]:
+def _correct(held: Sequence[Held]) -> list[Held]:
     """Correct what is compared together."""
 
     def correct(kind: Mapping[int, ScoreDifference]) -> dict[int, ScoreDifference]:
         return dict(zip(kind, corrected(list(kind.values())), strict=True))
 
-    return list(corrected_held(dict(enumerate(found)), correct).values())
+    return list(corrected_held(dict(enumerate(held)), correct).values())
 
 
-def _held(tasks: Sequence[TaskPair], comparisons: int = 1) -> Held:
+def _compare_tasks(tasks: Sequence[TaskPair], comparisons: int = 1) -> Held:
     """Compare on the examples that both have a score for; tasks count alike."""
     sizes = [len(task.examples) for task in tasks]
     between = partial(compare_by_task, sizes=sizes, comparisons=comparisons)
@@ -281,8 +284,8 @@ def _at_zero(tasks: Sequence[TaskPair]) -> ScoreDifference:
     """Compare on all examples with failures as 0."""
     difference = difference_over([[(_low(a), _low(b)) for a, b in task.applying] for task in tasks])
     examples = sum(len(task.examples) for task in tasks)
-    (one,) = corrected([with_mark(difference, examples - difference.n_pairs)])
-    return one
+    (difference_at_zero,) = corrected([with_mark(difference, examples - difference.n_pairs)])
+    return difference_at_zero
 
 
 def _low(example: BoardExample) -> float:
@@ -332,7 +335,9 @@ def _estimate(mean: float, spread: ModelScores | TaskScores) -> Spread:
 
 
 def _change(task: str, pair: ExamplePair) -> ChangedPrediction:
-    a, b = (PredictionOfBoard(prediction=one.prediction, score=one.score, error=one.error) for one in pair)
+    a, b = (
+        PredictionOfBoard(prediction=side.prediction, score=side.score, error=side.error) for side in pair
+    )
     return ChangedPrediction(task=task, id=pair[1].id, a=a, b=b)
 
 
@@ -344,20 +349,20 @@ def _gain(change: tuple[str, ExamplePair]) -> float:
     return math.inf if before is None else float(after - before)
 
 
-def _changed(board: Board, side: str) -> Iterator[str]:
+def _note_changes(board: Board, side: str) -> Iterator[str]:
     if names := ", ".join(board.changed):
         yield f"{names} changed while being called in {side}: its scores come from different programs"
 
 
-def _unpaired(models: Sequence[ModelDiff]) -> Iterator[str]:
+def _note_unpaired(models: Sequence[ModelDiff]) -> Iterator[str]:
     if not all(model.paired for model in models):
         yield "nothing is paired: a board has no examples (`bench --include-per-example` keeps them)"
 
 
-def _only(one: Board, other: Board) -> OnlyOnBoard:
+def _only(board: Board, other: Board) -> OnlyOnBoard:
     """List the models and tasks that only one of the boards has."""
-    names = [[model.adapter for model in board.models] for board in (one, other)]
-    tasks = [by_name(board.models[0].tasks) for board in (one, other)]
+    names = [[model.adapter for model in side.models] for side in (board, other)]
+    tasks = [by_name(side.models[0].tasks) for side in (board, other)]
     models = [] if len(names[0]) == len(names[1]) == 1 else [n for n in names[0] if n not in names[1]]
     return OnlyOnBoard(models=tuple(models), tasks=tuple(name for name in tasks[0] if name not in tasks[1]))
 
@@ -375,8 +380,8 @@ class Names:
 
 def metrics_between(a: StoredRun, b: StoredRun, names: Names) -> tuple[ScorerMetricsDiff, ...]:
     """Compare the metrics of what both runs have; most have none."""
-    before = {_key(one): one for one in metrics_of(a, a.layout)}
-    after = {_key(one): one for one in metrics_of(b, b.layout)}
+    before = {_key(entry): entry for entry in metrics_of(a, a.layout)}
+    after = {_key(entry): entry for entry in metrics_of(b, b.layout)}
     return tuple(_between(before, after, names))
 
 
@@ -394,19 +399,19 @@ def _between(
     before: Mapping[_Key, ScorerMetrics], after: Mapping[_Key, ScorerMetrics], names: Names
 ) -> Iterator[ScorerMetricsDiff]:
     in_a = {key: _key_in_a(key, names) for key in after}
-    for key, one in after.items():
+    for key, entry in after.items():
         if (former := in_a[key]) is not None:
-            yield _diff(key, former, before.get(former), one)
+            yield _diff(key, former, before.get(former), entry)
     candidates = {name: here for here, name in names.candidates.items()}
     models = {name: here for here, name in names.models.items()}
-    for former, one in before.items():
+    for former, entry in before.items():
         evaluator, candidate, model, split = former
         if former not in in_a.values() and candidate in candidates and model in models:
-            yield _diff((evaluator, candidates[candidate], models[model], split), former, one, None)
+            yield _diff((evaluator, candidates[candidate], models[model], split), former, entry, None)
 
 
-def _key(one: ScorerMetrics) -> _Key:
-    return one.evaluator, one.candidate, one.task_model, one.split
+def _key(entry: ScorerMetrics) -> _Key:
+    return entry.evaluator, entry.candidate, entry.task_model, entry.split
 
 
 def _key_in_a(key: _Key, names: Names) -> _Key | None:
@@ -429,17 +434,17 @@ def _diff(
         task_model=model,
         task_model_in_a=former[2],
         split=split,
-        a=_counted(before),
-        b=_counted(after),
+        a=_count_rows(before),
+        b=_count_rows(after),
         metrics=tuple(_metrics(_numbers(before), _numbers(after))),
     )
 
 
-def _counted(one: ScorerMetrics | None) -> CountedRows | None:
-    if one is None:
+def _count_rows(entry: ScorerMetrics | None) -> CountedRows | None:
+    if entry is None:
         return None
-    table = one.table
-    problems = [one.problem, *(measured.problem for measured in table.metrics)]
+    table = entry.table
+    problems = [entry.problem, *(measured.problem for measured in table.metrics)]
     return CountedRows(
         n_total=table.n_total,
         n_scored=table.n_scored,
@@ -447,21 +452,23 @@ def _counted(one: ScorerMetrics | None) -> CountedRows | None:
         n_failed=table.n_failed,
         excluded_by=dict(table.excluded_by),
         problems=tuple(filter(None, problems)),
-        rule_faults=tuple(fault.told(one.split) for fault in one.rule_faults),
+        rule_faults=tuple(fault.told(entry.split) for fault in entry.rule_faults),
     )
 
 
-def _numbers(one: ScorerMetrics | None) -> dict[str, MetricOfRun]:
+def _numbers(entry: ScorerMetrics | None) -> dict[str, MetricOfRun]:
     """Name each number; of those that several metrics call alike, the later ones are counted."""
-    found: dict[str, MetricOfRun] = {}
-    for metric in one.table.metrics if one else ():
-        names = {name: _free(name, found) for name in metric.values}
-        found |= {names[name]: MetricOfRun(value=value, n=metric.n) for name, value in metric.values.items()}
-    return found
+    numbers: dict[str, MetricOfRun] = {}
+    for metric in entry.table.metrics if entry else ():
+        names = {name: _free(name, numbers) for name in metric.values}
+        numbers |= {
+            names[name]: MetricOfRun(value=value, n=metric.n) for name, value in metric.values.items()
+        }
+    return numbers
 
 
 def _free(name: str, taken: Collection[str]) -> str:
-    others = (f"{name} ({place})" for place in count(2))
+    others = (f"{name} ({number})" for number in count(2))
     return name if name not in taken else next(other for other in others if other not in taken)
 
 
@@ -472,6 +479,6 @@ def _metrics(a: Mapping[str, MetricOfRun], b: Mapping[str, MetricOfRun]) -> Iter
 
 
 def _difference(before: MetricOfRun | None, after: MetricOfRun | None) -> float | None:
-    values: Sequence[float | None] = [one.value if one else None for one in (before, after)]
+    values: Sequence[float | None] = [side.value if side else None for side in (before, after)]
     a, b = values
     return None if a is None or b is None else b - a

@@ -80,8 +80,8 @@ class OpenRun:
         layout = self.layout
         lines = layout.split(cell.split).lines
         reading = CellReading(cell, lines, layout.repeats, layout.score_range(cell.evaluator))
-        for place, record in self.reader.records(cell):
-            reading.take(place, record)
+        for unit, record in self.reader.records(cell):
+            reading.take(unit, record)
         return reading.done()
 
     def example(self, cell: Cell, place: int, score: float) -> ExampleOfRun:
@@ -131,13 +131,13 @@ def compare_cells(
     )
 
     def against(before: Values, after: Values) -> ScoreDifference:
-        return _settled(between(before, after, tolerance=tolerance))
+        return _settle(between(before, after, tolerance=tolerance))
 
     comparison, lows = against(*means), _lows(scores, *ranges)
     low = comparison if lows else None
     if lows and any(score.failed for score in scores):
         low = against(_at(lows[0], examples.a), _at(lows[1], examples.b))
-    is_unit = all(one is ScoreRange.UNIT for one in ranges)
+    is_unit = all(score_range is ScoreRange.UNIT for score_range in ranges)
     both = ComparedSides(
         a=scores[0].at(examples.a), b=scores[1].at(examples.b), between=between, is_unit=is_unit
     )
@@ -153,10 +153,10 @@ def compare_cells(
         worst=tuple(
             WorseExample(
                 split=examples.name,
-                a=a.example(cells.a, examples.a[place], means[0][place]),
-                b=b.example(cells.b, examples.b[place], means[1][place]),
+                a=a.example(cells.a, examples.a[example], means[0][example]),
+                b=b.example(cells.b, examples.b[example], means[1][example]),
             )
-            for place in _worst(means, scores[1].failed_calls, examples)
+            for example in _worst(means, scores[1].failed_calls, examples)
         ),
     )
 
@@ -166,7 +166,7 @@ def _at(values: MutableSequence[_Number], places: Sequence[int]) -> MutableSeque
     return values if len(values) == len(places) and isinstance(places, range) else [values[p] for p in places]
 
 
-def _settled(comparison: ScoreDifference) -> ScoreDifference:
+def _settle(comparison: ScoreDifference) -> ScoreDifference:
     """Give pairs that all tie the p that every test has for them, which is 1.
 
     Fewer than two examples, or clusters, have no spread, so the statistics leave p open for them; but
@@ -179,7 +179,7 @@ def _settled(comparison: ScoreDifference) -> ScoreDifference:
 
 def _lows(scores: tuple[Scores, Scores], *ranges: ScoreRange) -> tuple[Values, Values] | None:
     before, after = map(lower_bounds, scores)
-    has_lowest = all(one is ScoreRange.UNIT for one in ranges)
+    has_lowest = all(score_range is ScoreRange.UNIT for score_range in ranges)
     return (before, after) if has_lowest and before is not None and after is not None else None
 
 
@@ -198,8 +198,8 @@ def _mean(values: Values, means: tuple[Values, Values]) -> float | None:
 
 def _counts(scores: tuple[Scores, Scores], examples: PairedSplit) -> NotCompared:
     fates = Counter(
-        (_fate(scores[0], one), _fate(scores[1], other))
-        for one, other in zip(examples.a, examples.b, strict=True)
+        (_fate(scores[0], before), _fate(scores[1], after))
+        for before, after in zip(examples.a, examples.b, strict=True)
     )
     fixed, newly_failing = fates["failing", "scored"], fates["scored", "failing"]
     failing, compared = fates["failing", "failing"], fates["scored", "scored"]
@@ -219,9 +219,9 @@ def _counts(scores: tuple[Scores, Scores], examples: PairedSplit) -> NotCompared
 def _newly_failing_in_part(scores: tuple[Scores, Scores], examples: PairedSplit) -> int:
     """Count the examples with scores in both runs of which some repeats fail now, and none did."""
     return sum(
-        scores[1].failed_calls[other] > 0 == scores[0].failed_calls[one]
-        for one, other in zip(examples.a, examples.b, strict=True)
-        if _fate(scores[0], one) == _fate(scores[1], other) == "scored"
+        scores[1].failed_calls[after] > 0 == scores[0].failed_calls[before]
+        for before, after in zip(examples.a, examples.b, strict=True)
+        if _fate(scores[0], before) == _fate(scores[1], after) == "scored"
     )
 
 
@@ -236,11 +236,11 @@ def _fate(scores: Scores, example: int) -> str:
 def _worst(means: tuple[Values, Values], failed: Sequence[int], examples: PairedSplit) -> list[int]:
     """Find the worst regressions: first what fails now, the best first; then what lost most."""
     lost = (
-        ((0, -before, place) if math.isnan(after) else (1, after - before, place))
-        for place, (before, after) in enumerate(zip(*means, strict=True))
-        if after < before or (before == before and math.isnan(after) and failed[examples.b[place]])  # noqa: PLR0124
+        ((0, -before, example) if math.isnan(after) else (1, after - before, example))
+        for example, (before, after) in enumerate(zip(*means, strict=True))
+        if after < before or (before == before and math.isnan(after) and failed[examples.b[example]])  # noqa: PLR0124
     )
-    return [place for *_, place in heapq.nsmallest(_WORST_SHOWN, lost)]
+    return [example for *_, example in heapq.nsmallest(_WORST_SHOWN, lost)]
 
 
 _Digests = dict[str, set[str]]
@@ -276,7 +276,7 @@ def _left_out(run: StoredRun) -> _Digests:
 
 def _without(run: StoredRun, left_out: _Digests) -> StoredRun:
     places = {
-        split.name: [n for n, one in enumerate(split.sha256) if one not in left_out.get(split.name, ())]
+        split.name: [n for n, digest in enumerate(split.sha256) if digest not in left_out.get(split.name, ())]
         for split in run.layout.splits
     }
     if not any(places.values()):
@@ -298,7 +298,7 @@ class SideTried:
     def on(self, split: str) -> TriedCandidates | None:
         """Give the steps and looks of a split that decides, or that has the word after another one."""
         every = self.corrections.deciding, self.corrections.on_test
-        return next((one for one in every if one and one.split == split), None)
+        return next((tried for tried in every if tried and tried.split == split), None)
 
     def others(self, rows: Mapping[CellFamily, int]) -> int:
         """Count what is corrected for besides these rows, each family of candidates by itself."""
@@ -306,18 +306,18 @@ class SideTried:
 
     def _comparisons(self, where: CellFamily) -> int:
         """Count all candidates: here the baseline is compared as well, with the other run's."""
-        told, layout = self.on(where.split), self.layout
+        tried, layout = self.on(where.split), self.layout
         is_primary = (where.evaluator, where.task_model) == (layout.evaluators[0], layout.task_models[0])
-        least = told.comparisons + 1 if told and is_primary else 0
+        least = tried.comparisons + 1 if tried and is_primary else 0
         return max(least, len(layout.candidates) + self.corrections.others.get(where, 0))
 
     def doubts(self, split: str) -> Iterator[str]:
         """Say why nothing is confirmed by a split."""
-        told = self.on(split)
+        tried = self.on(split)
         where = "the examples" if split == SINGLE else split
-        if told and is_steered(told):
+        if tried and is_steered(tried):
             yield (
-                f"{where} steered {self.side}: {count(told.steps, 'version')} were made after its results "
+                f"{where} steered {self.side}: {count(tried.steps, 'version')} were made after its results "
                 "were seen, so nothing there is called better or worse"
             )
         if (search_of(self.run) or {}).get("steered_by") == split:
@@ -371,10 +371,10 @@ def both_tried(a: StoredRun, b: StoredRun, pairs: Sequence[PairedCells]) -> Both
     rows = {pair.examples.name: Counter[CellFamily]() for pair in pairs}
     for pair in pairs:
         rows[pair.examples.name][CellFamily(pair.b.evaluator, pair.b.task_model, pair.b.split)] += 1
-    return BothTried(sides=(_tried("A", a), _tried("B", b)), rows=rows)
+    return BothTried(sides=(_read_tried("A", a), _read_tried("B", b)), rows=rows)
 
 
-def _tried(side: str, run: StoredRun) -> SideTried:
+def _read_tried(side: str, run: StoredRun) -> SideTried:
     layout = without(run.layout, additions_left_out(run))
     return SideTried(side=side, run=run, layout=layout, corrections=corrections_in(run, layout))
 
@@ -424,7 +424,9 @@ def _with_copies_joined(paired: Paired, b: StoredRun) -> Paired:
     splits = []
     for split in paired.splits:
         digests = b.layout.split(split.name).contents
-        splits.append(replace(split, clusters=joined([digests[place] for place in split.b], split.clusters)))
+        splits.append(
+            replace(split, clusters=joined([digests[example] for example in split.b], split.clusters))
+        )
     return replace(paired, splits=tuple(splits))
 
 
@@ -451,37 +453,37 @@ def _rows(cells: Sequence[ComparedCells], tried: BothTried) -> list[RowDiff]:
     """Correct the p values of each split's comparisons together, and put everything into rows."""
     rows: dict[int, RowDiff] = {}
     for split in tried.rows:
-        places = [index for index, one in enumerate(cells) if one.cells.examples.name == split]
-        together = [cells[place] for place in places]
+        places = [index for index, cell in enumerate(cells) if cell.cells.examples.name == split]
+        together = [cells[index] for index in places]
         rows.update(zip(places, _rows_of(together, tried.also(split)), strict=True))
-    return [rows[place] for place in sorted(rows)]
+    return [rows[index] for index in sorted(rows)]
 
 
 def _rows_of(cells: Sequence[ComparedCells], also: AlsoTried) -> Iterator[RowDiff]:
-    plain, claimed = (_compared(cells, one) for one in (NO_OTHERS, also))
+    plain, claimed = (_correct(cells, tried) for tried in (NO_OTHERS, also))
     for numbers, corrected_too in zip(plain, claimed, strict=True):
         row = _row(corrected_too)
         row = row if also == NO_OTHERS else replace(row, for_gates=_for_gates(numbers))
         yield replace(row, is_regression=row.as_gates_see_it.standing in REGRESSIONS)
 
 
-def _compared(cells: Sequence[ComparedCells], also: AlsoTried) -> list[ComparedCells]:
+def _correct(cells: Sequence[ComparedCells], also: AlsoTried) -> list[ComparedCells]:
     """Correct each kind of comparison by itself."""
 
     def correct(found: Mapping[int, ScoreDifference]) -> dict[int, ScoreDifference]:
         return dict(zip(found, corrected(list(found.values()), also), strict=True))
 
     held = corrected_held(dict(enumerate(cell.held for cell in cells)), correct)
-    lows = correct({n: one.low for n, one in enumerate(cells) if one.low})
+    lows = correct({n: cell.low for n, cell in enumerate(cells) if cell.low})
     return [replace(cell, held=held[n], low=lows.get(n)) for n, cell in enumerate(cells)]
 
 
 def _for_gates(plain: ComparedCells) -> ForGates:
-    one, low = plain.held.comparison, plain.low
+    difference, low = plain.held.comparison, plain.low
     return ForGates(
-        comparisons=one.comparisons,
-        p_holm=one.p_holm,
-        mark=one.mark,
+        comparisons=difference.comparisons,
+        p_holm=difference.p_holm,
+        mark=difference.mark,
         p_holm_at_lower_bound=low.p_holm if low else None,
         mark_at_lower_bound=low.mark if low else None,
     )

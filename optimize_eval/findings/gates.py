@@ -113,7 +113,7 @@ def parse_bound(text: str, layout: Layout) -> Bound:
             candidate, model = ends[end]
             return Bound(evaluator=evaluator, candidate=candidate, model=model, least=least)
     known = f"; its models {', '.join(models[:_SHOWN])}" if models else ""
-    raise _unknown(name, _OF_A_RUN._replace(also=known), layout.evaluators, layout.candidates)
+    raise _say_unknown(name, _OF_A_RUN._replace(also=known), layout.evaluators, layout.candidates)
 
 
 def check_reachable(text: str, least: float, also: str = "") -> None:
@@ -137,7 +137,7 @@ def read_bound(
         first, second = name[:place], name[place + 1 :]
         if first in firsts and second in seconds:
             return first, second, least
-    raise _unknown(name, axes, firsts, seconds)
+    raise _say_unknown(name, axes, firsts, seconds)
 
 
 def _read_least(text: str, axes: BoundAxes) -> tuple[str, float]:
@@ -153,7 +153,7 @@ def _read_least(text: str, axes: BoundAxes) -> tuple[str, float]:
     return name, least
 
 
-def _unknown(name: str, axes: BoundAxes, firsts: Sequence[str], seconds: Sequence[str]) -> UsageError:
+def _say_unknown(name: str, axes: BoundAxes, firsts: Sequence[str], seconds: Sequence[str]) -> UsageError:
     there = [", ".join(names[:_SHOWN]) for names in (firsts, seconds)]
     return UsageError(
         f"{name!r} is no {axes.first} of the {axes.whole}, nor {axes.form}",
@@ -242,14 +242,14 @@ def _value(told: Bounded, least: float) -> tuple[float | None, str]:
 
     if not told.failed and told.mean is not None:
         ci = f" ({interval(told.ci, number)})" if told.ci else ""
-        return told.mean, f"the mean {_told(told.mean, number, holds)}{ci}"
+        return told.mean, f"the mean {_on_its_side(told.mean, number, holds)}{ci}"
     calls = told.scored + told.failed
     if not calls and told.skipped:
         return None, f"the mean (every call was skipped, {told.skipped:,} in all)"
     if calls and not told.failed:
         return None, f"the mean (no call of {calls:,} gave a number)"
     low = told.bounds[0] if told.bounds else None
-    lower = "the lower bound" if low is None else f"the lower bound {_told(low, number, holds)}"
+    lower = "the lower bound" if low is None else f"the lower bound {_on_its_side(low, number, holds)}"
     return low, f"{lower} ({told.failed:,} of {count(calls, 'call')} failed)"
 
 
@@ -267,7 +267,9 @@ def _gap_gate(row: Row, most: float, doubt: str) -> Gate:
     ci = f" ({interval(gap.ci)})" if gap.ci and not ends else ""
     also = f"; {doubt}" if doubt else ""
     verb = "is at most" if is_met else "is above"
-    text = f"{where}: train minus val {_told(value, signed, holds)}{ci}{ends} {verb} {_plain(most)}{also}"
+    text = (
+        f"{where}: train minus val {_on_its_side(value, signed, holds)}{ci}{ends} {verb} {_plain(most)}{also}"
+    )
     return Gate(name=f"max-gap {where}", is_met=is_met, text=text)
 
 
@@ -277,18 +279,18 @@ def _largest_gap(row: Row) -> tuple[float | None, str]:
     failed = train.failed + val.failed
     if not failed:
         return (row.gap.value if row.gap else None), ""
-    told = f" ({count(failed, 'call')} failed: on train counted as 1, on val as 0)"
+    counted = f" ({count(failed, 'call')} failed: on train counted as 1, on val as 0)"
     if train.bounds is None or val.bounds is None:
         return None, f": {count(failed, 'call')} failed, and scores have no ends"
     high, low = train.bounds[1], val.bounds[0]
-    return (None if high is None or low is None else high - low), told
+    return (None if high is None or low is None else high - low), counted
 
 
 def _is_at_least(value: float, least: float) -> bool:
     return value >= least or math.isclose(value, least, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
 
 
-def _told(value: float, write: Callable[[float], str], holds: Callable[[float], bool]) -> str:
+def _on_its_side(value: float, write: Callable[[float], str], holds: Callable[[float], bool]) -> str:
     """Write a value with the fewest digits that leave it on its side of a bound."""
     sign = "+" if write is signed else ""
     texts = [write(value), *(f"{value:{sign}.{digits}g}".replace("-", MINUS) for digits in _DIGITS)]

@@ -83,7 +83,7 @@ class TaskRow:
     def scores(self) -> dict[str, Any]:
         """Give the fields of all scorers that scored it."""
         return {
-            self.keys[name]: _said(one)["scores"]
+            self.keys[name]: _side_info_of(one)["scores"]
             for name, one in self.records.items()
             if one["outcome"] == "scored"
         }
@@ -110,11 +110,11 @@ class TaskRows(Remembers):
         scorers = [(keys[name], self.programs.get(name)) for name in self.cells]
         digest = sha256(_json([[*self.where[1:4], scorers], self.samples]))
         for row in self.rows:
-            told = {
-                row.keys[name]: [one["outcome"], one.get("output"), one.get("side_info")]
-                for name, one in row.records.items()
+            said = {
+                row.keys[name]: [record["outcome"], record.get("output"), record.get("side_info")]
+                for name, record in row.records.items()
             }
-            digest.update(_json([row.line, row.repeat, told]))
+            digest.update(_json([row.line, row.repeat, said]))
         return digest.hexdigest()
 
     def of(self, evaluators: AbstractSet[str]) -> "TaskRows":
@@ -125,7 +125,7 @@ class TaskRows(Remembers):
         rows = [
             replace(row, records=records)
             for row in self.rows
-            if (records := {name: one for name, one in row.records.items() if name in cells})
+            if (records := {name: record for name, record in row.records.items() if name in cells})
         ]
         return replace(self, cells=cells, rows=rows)
 
@@ -176,20 +176,20 @@ def read_rows(run: StoredRun, task: KeptTask, cells: Mapping[str, Cell], reader:
 
 def sampled(rows: TaskRows, scorer: KeptScorer, excluded: Excluded) -> list[tuple[Sampled, Recorded]]:
     """Give what a scorer has of each sample, and its side info; what it skipped is no sample of it."""
-    found = []
+    samples = []
     for row in rows.rows:
         record = row.records.get(scorer.evaluator)
         if record is None or record["outcome"] == "skipped":
             continue
-        said = _said(record) if record["outcome"] == "scored" else None
+        said = _side_info_of(record) if record["outcome"] == "scored" else None
         fields = None if said is None else said["scores"]
-        found.append((Sampled(fields=fields, excluded_by=excluded.by(row)), said or _NONE))
-    return found
+        samples.append((Sampled(fields=fields, excluded_by=excluded.by(row)), said or _NONE))
+    return samples
 
 
 def counted(samples: Sequence[tuple[Sampled, Recorded]]) -> list[Recorded]:
     """Give the side info of the rows that metrics are of."""
-    return [said for one, said in samples if one.fields is not None and not one.excluded_by]
+    return [said for sample, said in samples if sample.fields is not None and not sample.excluded_by]
 
 
 def excluded_in(computed: Sequence[Recorded], rows: TaskRows) -> Excluded | None:
@@ -197,11 +197,11 @@ def excluded_in(computed: Sequence[Recorded], rows: TaskRows) -> Excluded | None
     if not rows.task.actions:
         return Excluded()
     known = (rows.task.digest, rows.digest)
-    found = (one for one in reversed(computed) if (one.get("rules"), one.get("rows")) == known)
-    return next(map(_excluded, found), None)
+    applied = (entry for entry in reversed(computed) if (entry.get("rules"), entry.get("rows")) == known)
+    return next(map(_read_excluded, applied), None)
 
 
-def _excluded(record: Recorded) -> Excluded:
+def _read_excluded(record: Recorded) -> Excluded:
     by: dict[tuple[int | None, int], list[str]] = {}
     for rule, places in record["excluded_by"].items():
         for line, repeat in places:
@@ -213,24 +213,24 @@ def _excluded(record: Recorded) -> Excluded:
 def _rows(
     layout: Layout, cells: Mapping[str, Cell], reader: Reader, keys: Mapping[str, str]
 ) -> list[TaskRow]:
-    found: dict[int, dict[str, JournalRecord]] = {}
+    records: dict[int, dict[str, JournalRecord]] = {}
     for name, cell in cells.items():
         for place, record in reader.records(cell):
-            found.setdefault(place, {})[name] = record
+            records.setdefault(place, {})[name] = record
     lines, repeats = layout.split(next(iter(cells.values())).split).lines, layout.repeats
     return [
         TaskRow(
             line=lines[place // repeats],
             repeat=place % repeats + 1,
             place=place,
-            records=found[place],
+            records=records[place],
             keys=keys,
         )
-        for place in sorted(found)
+        for place in sorted(records)
     ]
 
 
-def _said(record: JournalRecord) -> dict[str, Any]:
+def _side_info_of(record: JournalRecord) -> dict[str, Any]:
     """Give the side info of a scored row, which has scores, unless somebody edited it."""
     said = record.get("side_info") or {}
     return said if isinstance(said.get("scores"), dict) else {**said, "scores": {}}
@@ -247,7 +247,7 @@ _OUTCOMES = re.compile(r"\b(scores|solver_output)\b")
 def with_excluded_skipped(run: StoredRun) -> CountsAs | None:
     """Make what turns the records of rows that are left out; None where none are."""
     left = units_left_out(run)
-    return partial(_counted, left, _rules_of_outcomes(run)) if left else None
+    return partial(_count_as, left, _rules_of_outcomes(run)) if left else None
 
 
 def _rules_of_outcomes(run: StoredRun) -> frozenset[str]:
@@ -269,19 +269,19 @@ def _left_out(run: StoredRun) -> Iterator[tuple[Unit, Sequence[str]]]:
         for task in tasks:
             for rows in rows_in(run, run.layout, task, reader):
                 excluded = excluded_in(run.ledger.ledger.computed, rows)
-                for place, rules in excluded.rules.items() if excluded else ():
+                for row, rules in excluded.rules.items() if excluded else ():
                     for cell in rows.cells.values():
-                        yield (*cell[:4], *place), rules
+                        yield (*cell[:4], *row), rules
 
 
-def _counted(left: LeftOut, of_outcomes: frozenset[str], record: JournalRecord) -> JournalRecord:
+def _count_as(left: LeftOut, of_outcomes: frozenset[str], record: JournalRecord) -> JournalRecord:
     rules = left.get(unit_of(record)) if record["outcome"] == "scored" else None
     if rules is None:
         return record
     message = f"left out by {', '.join(rules)}"
     is_by_outcome = not of_outcomes.isdisjoint(rules)
-    told = {"outcome": "skipped", "message": message, "excluded_by": rules, "by_outcome": is_by_outcome}
-    return cast("JournalRecord", {**record, **told})
+    changes = {"outcome": "skipped", "message": message, "excluded_by": rules, "by_outcome": is_by_outcome}
+    return cast("JournalRecord", {**record, **changes})
 
 
 CodeKey = tuple[str, str]  # the digests of code and rows
@@ -320,7 +320,7 @@ class TaskReading:
             rows = self._rows(task, _where(task, cell)).rows
             read = ((row.place, row.records[cell.evaluator]) for row in rows if cell.evaluator in row.records)
         for place, record in read:
-            yield place, _counted(self._left, self._of_outcomes, record) if self._left else record
+            yield place, _count_as(self._left, self._of_outcomes, record) if self._left else record
 
     def metrics(self) -> tuple[ScorerMetrics, ...]:
         """Give the metrics of all tasks in the run's order, of what was not read before, too."""
@@ -340,8 +340,8 @@ class TaskReading:
     def _take(self, where: CellName, rows: TaskRows) -> None:
         computed = self._run.ledger.ledger.computed
         excluded = excluded_in(computed, rows)
-        for place, rules in excluded.rules.items() if excluded else ():
-            self._left.update(((*cell[:4], *place), rules) for cell in rows.cells.values())
+        for row, rules in excluded.rules.items() if excluded else ():
+            self._left.update(((*cell[:4], *row), rules) for cell in rows.cells.values())
         measured = rows.of({*self._layout.evaluators})
         if measured is not rows:
             excluded = excluded_in(computed, measured)
@@ -362,20 +362,20 @@ def code_values(computed: Sequence[Recorded]) -> dict[CodeKey, Values | str]:
 
     Numbers whose lines are not all there, as the journal was cut off among them, are none.
     """
-    found: dict[CodeKey, dict[str, float | None] | str] = {}
+    results: dict[CodeKey, dict[str, float | None] | str] = {}
     whole: dict[CodeKey, int] = {}
-    for one in computed:
-        if "metric" not in one:
+    for line in computed:
+        if "metric" not in line:
             continue
-        key = one["snippet"], one["rows"]
-        values, whole[key] = found.get(key), one.get("of", 0)
-        if "error" in one:
-            found[key] = one["error"]
+        key = line["snippet"], line["rows"]
+        values, whole[key] = results.get(key), line.get("of", 0)
+        if "error" in line:
+            results[key] = line["error"]
         elif not isinstance(values, dict):
-            found[key] = values = {}
-        if isinstance(values, dict) and one.get("name") is not None:
-            values[one["name"]] = one["value"]
-    return {key: said for key, said in found.items() if isinstance(said, str) or len(said) >= whole[key]}
+            results[key] = values = {}
+        if isinstance(values, dict) and line.get("name") is not None:
+            values[line["name"]] = line["value"]
+    return {key: said for key, said in results.items() if isinstance(said, str) or len(said) >= whole[key]}
 
 
 def _metrics(
@@ -385,8 +385,8 @@ def _metrics(
     samples = sampled(rows, scorer, excluded or Excluded())
     digest = digest_of(counted(samples)) if _has_code(scorer) else ""
     chosen = () if excluded is None else scorer.metrics
-    found = partial(_found, of_code, digest)
-    table = tabulate(chosen, [one for one, _ in samples], found, is_evidence=scorer.is_evidence)
+    values_of = partial(_values_of_code, of_code, digest)
+    table = tabulate(chosen, [sample for sample, _ in samples], values_of, is_evidence=scorer.is_evidence)
     return ScorerMetrics(
         evaluator=where.evaluator,
         task=task.key,
@@ -412,7 +412,9 @@ def _has_code(scorer: KeptScorer) -> bool:
     return any(isinstance(metric, PythonMetric) for metric in scorer.metrics or ())
 
 
-def _found(of_code: Mapping[CodeKey, Values | str], rows: str, metric: PythonMetric) -> Values | None:
+def _values_of_code(
+    of_code: Mapping[CodeKey, Values | str], rows: str, metric: PythonMetric
+) -> Values | None:
     values = of_code.get((digest_of_code(metric), rows))
     if isinstance(values, str):
         raise MetricFault(values)

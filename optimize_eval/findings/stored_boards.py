@@ -40,7 +40,7 @@ def load_board(path: str) -> Board:
 
     Of another tool's board there is what a comparison needs; all else is empty.
     """
-    return Board.of_what_is_known(_checked(_load(path)))
+    return Board.of_what_is_known(_what_is_checked(_load(path)))
 
 
 def load_own_board(path: str) -> Board:
@@ -70,7 +70,7 @@ def _file_of(path: str) -> Path:
     return Path(path, LEADERBOARD) if Path(path).is_dir() else Path(path)
 
 
-def _checked(board: Mapping[str, Any]) -> dict[str, Any]:
+def _what_is_checked(board: Mapping[str, Any]) -> dict[str, Any]:
     """Take of a board what was checked; one that has no list of models is itself that of one."""
     models = board.get("models") or [{**board, "n": None}]
     files_ = [_only(file, OF_A_FILE) for file in board.get("files") or ()]
@@ -175,7 +175,7 @@ def with_examples(board: Board, findings: Findings) -> Board:
 def _places(board: Board, layout: Layout) -> Iterator[_TaskPlace]:
     """Find where the examples of each task are, in the order in which a board has its tasks."""
     there = [file for file in board.files if file.tasks]
-    left_out = {one.task for one in board.left_out}
+    left_out = {task.task for task in board.left_out}
     for file, split in zip(there, layout.splits, strict=True):
         if split.name in left_out:
             continue
@@ -235,7 +235,7 @@ def check_files(board: Board, beside: str) -> list[PinnedFile]:
     A board that pins no file raises UsageError: that nothing was checked is not that all is well.
     """
     folder = Path(beside) if Path(beside).is_dir() else Path(beside).parent
-    pinned = _pinned(board)
+    pinned = _digests_by_path(board)
     if not pinned:
         raise UsageError(
             f"{beside} has no sha256 of a task file, so there is nothing to verify",
@@ -244,7 +244,7 @@ def check_files(board: Board, beside: str) -> list[PinnedFile]:
     return [_check(path, digests, folder) for path, digests in pinned.items()]
 
 
-def _pinned(board: Board) -> dict[str, set[str]]:
+def _digests_by_path(board: Board) -> dict[str, set[str]]:
     """Collect which digests a board has of each file: one, unless it was edited."""
     pinned = [(file.path, file.sha256) for file in board.files]
     pinned += [(task.path, task.sha256) for model in board.models for task in model.tasks]

@@ -171,13 +171,13 @@ def doubts_about_code(settings: Mapping[str, Any]) -> Iterator[str]:
     ways = ways_kept(settings)
     for way in ways:
         if missing := way.get("missing"):
-            yield f"the tasks' code ran in a sandbox ({_named(way)}) that is not whole: {'; '.join(missing)}"
+            yield f"the tasks' code ran in a sandbox ({_way(way)}) that is not whole: {'; '.join(missing)}"
     if len(ways) > 1:
-        listed = "; ".join(map(_named, ways))
+        listed = "; ".join(map(_way, ways))
         yield f"the tasks' code did not run in the same way for all that this run has: {listed}"
 
 
-def _named(way: Mapping[str, Any]) -> str:
+def _way(way: Mapping[str, Any]) -> str:
     if way.get("sandbox") == "none":
         return "with the user's rights"
     return f"{way.get('sandbox')}: {', '.join(way.get('layers', ())) or 'no layer'}"
@@ -220,7 +220,7 @@ class SomeExamples:
         with run.ledger.of(layout).reader(run.folder / JOURNAL, counts_as(run)) as reader:
             changed = run.ledger.changed.intersection(layout.evaluators)
             summary = summarise(layout, reader.records, changed, left_out, tried=_PART)
-        waiting = (one.task for one in metrics_of(run, whole) if one.problem)
+        waiting = (metrics.task for metrics in metrics_of(run, whole) if metrics.problem)
         summary = replace(summary, rules_waiting=tuple(dict.fromkeys(waiting)))
         verdict = without_rules(summary) or _without_claims(summary) or summary.verdict
         text = f"over {self._counts(whole)} ({self.why}): {verdict.text}"
@@ -250,11 +250,11 @@ class SomeExamples:
         return _cut(layout, self.places)
 
     def _counts(self, layout: Layout) -> str:
-        told = [
+        counts = [
             f"{len(self.places.get(split.name, ())):,} of {len(split.lines):,} {split.name}"
             for split in layout.splits
         ]
-        return f"{' and '.join(told)} examples"
+        return f"{' and '.join(counts)} examples"
 
 
 def _without_claims(summary: Summary) -> Verdict | None:
@@ -273,7 +273,7 @@ class RecordsOfSome:
     lines: Mapping[str, frozenset[int | None]]
 
     def __iter__(self) -> Iterator[RunRecord]:
-        return (one for one in self.all if one.line in self.lines.get(one.split, ()))
+        return (record for record in self.all if record.line in self.lines.get(record.split, ()))
 
 
 def at_places(run: StoredRun, places: Mapping[str, Sequence[int]]) -> StoredRun:

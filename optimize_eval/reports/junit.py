@@ -33,10 +33,10 @@ _OUTCOMES = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 
 def render(summary: Summary, gates: Sequence[Gate], run: str) -> str:
     """Write the document; `run` is the folder as people name it."""
-    root, wrong = begun(gates), too_many_failed(summary, gates)
+    root, wrong = begin(gates), too_many_failed(summary, gates)
     for evaluator in dict.fromkeys(row.evaluator for row in summary.rows):
         _add_evaluator(root, evaluator, summary, run, wrong)
-    return written(root)
+    return write(root)
 
 
 IsWrong = Callable[[FailureGroup], bool]
@@ -65,7 +65,7 @@ def _wholes(one: Row | FailureGroup) -> Iterator[tuple[str, ...]]:
     yield one.evaluator, "model", one.task_model or ""
 
 
-def begun(gates: Sequence[Gate]) -> Element:
+def begin(gates: Sequence[Gate]) -> Element:
     """Begin a document with its gates."""
     root = Element("testsuites", name="optimize-eval")
     if gates:
@@ -73,7 +73,7 @@ def begun(gates: Sequence[Gate]) -> Element:
     return root
 
 
-def written(root: Element) -> str:
+def write(root: Element) -> str:
     """Count the test cases of a document, and write it."""
     for suite in (*root, root):
         _count(suite)
@@ -147,8 +147,8 @@ def _numbers(row: Row, split: str) -> Iterator[tuple[str, Property]]:
     yield from interval_properties("bounds", s.bounds)
     yield from _counts(s)
     if d := row.against_baseline(split):
-        told = {"diff": d.diff, "se": d.se, "p": d.p, "p_holm": d.p_holm, "n_pairs": d.n_pairs}
-        yield from ((f"vs_baseline.{name}", value) for name, value in told.items())
+        numbers = {"diff": d.diff, "se": d.se, "p": d.p, "p_holm": d.p_holm, "n_pairs": d.n_pairs}
+        yield from ((f"vs_baseline.{name}", value) for name, value in numbers.items())
         yield from interval_properties("vs_baseline.ci", d.ci)
         yield "vs_baseline.mark", d.mark
     if row.overfit is not None and split == "val":
@@ -162,18 +162,18 @@ def interval_properties(name: str, ends: Sequence[float | None] | None) -> Itera
         yield from zip((f"{name}.low", f"{name}.high"), ends, strict=True)
 
 
-def add_metrics(suite: Element, one: ScorerMetrics) -> None:
+def add_metrics(suite: Element, metrics: ScorerMetrics) -> None:
     """Add a scorer's metrics, and how many rows they are of; one that has no numbers is an error."""
-    label, table = evaluator_label(one.evaluator, one.task_model), one.table
-    case = add_case(suite, label, one.candidate, one.split, "metrics")
+    label, table = evaluator_label(metrics.evaluator, metrics.task_model), metrics.table
+    case = add_case(suite, label, metrics.candidate, metrics.split, "metrics")
     counts = {"n_total": table.n_total, "n_scored": table.n_scored, "n_failed": table.n_failed}
     excluded = {f"excluded_by.{rule}": many for rule, many in table.excluded_by.items()}
     values = {name: value for measured in table.metrics for name, value in measured.values.items()}
     add_properties(
         case, [*counts.items(), ("n_excluded", table.n_excluded), *excluded.items(), *values.items()]
     )
-    problems = [one.problem, *(measured.problem for measured in table.metrics)]
-    problems += [fault.told(one.split) for fault in one.rule_faults]
+    problems = [metrics.problem, *(measured.problem for measured in table.metrics)]
+    problems += [fault.told(metrics.split) for fault in metrics.rule_faults]
     if said := [problem for problem in problems if problem]:
         add_outcome(case, "error", "metric", said[0], "\n".join(said))
 
@@ -182,14 +182,14 @@ def add_failures(suite: Element, entry: FailureGroup, *, is_wrong: bool) -> None
     """Add the calls of a cell that failed alike; as an error, if the run is wrong for them."""
     label = evaluator_label(entry.evaluator, entry.task_model)
     case = add_case(suite, label, entry.candidate, entry.split, entry.kind)
-    told = [
+    lines = [
         f"{count(entry.count, 'call')} failed: {entry.kind}",
         *_lines(entry),
         f"the first said: {words_of(entry)}",
     ]
     add_properties(case, [("count", entry.count), ("stage", entry.stage or None)])
     title = f"{entry.count:,} × {entry.kind}: {entry.first_message}"
-    add_failure(case, entry.kind, title, "\n".join(told), is_wrong=is_wrong)
+    add_failure(case, entry.kind, title, "\n".join(lines), is_wrong=is_wrong)
 
 
 def _add_skips(suite: Element, entry: SkipGroup) -> None:
@@ -197,8 +197,8 @@ def _add_skips(suite: Element, entry: SkipGroup) -> None:
     case = add_case(suite, label, entry.candidate, entry.split, "skipped")
     add_properties(case, [("count", entry.count)])
     why = entry.why if entry.excluded_by else f"the first: {entry.first_message}"
-    told = [f"{count(entry.count, 'call')} skipped", *_lines(entry), why]
-    add_outcome(case, "skipped", "", f"{entry.count:,} × {entry.why}", "\n".join(told))
+    lines = [f"{count(entry.count, 'call')} skipped", *_lines(entry), why]
+    add_outcome(case, "skipped", "", f"{entry.count:,} × {entry.why}", "\n".join(lines))
 
 
 def _lines(entry: FailureGroup | SkipGroup) -> list[str]:
@@ -278,10 +278,10 @@ def _command(kind: str, title: str, text: str) -> str:
     >>> _command("error", "a: b", "100 %\n::error::no")
     '::error title=a%3A b::100 %25%0A::error::no'
     """
-    return f"::{kind} title={_escaped(title, _OF_TITLES)}::{_escaped(text, _OF_DATA)}"
+    return f"::{kind} title={_escape(title, _OF_TITLES)}::{_escape(text, _OF_DATA)}"
 
 
-def _escaped(text: str, signs: Mapping[str, str]) -> str:
+def _escape(text: str, signs: Mapping[str, str]) -> str:
     shown = inert(shortened(text, _LONGEST), ci=False)
     return "".join(signs.get(sign, sign) for sign in shown)
 
@@ -296,7 +296,7 @@ def render_boards(
     boards: Mapping[str, Board], gates: Sequence[Gate], run: str, summary: Summary | None = None
 ) -> str:
     """Write the document: boards by their metrics' names, the bench's own without one."""
-    root, missed = begun(gates), [gate.name for gate in gates if not gate.is_met]
+    root, missed = begin(gates), [gate.name for gate in gates if not gate.is_met]
     for metric, board in boards.items():
         for model in board.models:
             name = f"{model.adapter}{f'.{metric}' * bool(metric)}"
@@ -304,12 +304,12 @@ def render_boards(
             _add_model(root, name, model, board, run, is_wrong=is_wrong)
     if summary and summary.metrics:
         suite = SubElement(root, "testsuite", name="metrics")
-        for one in summary.metrics:
-            add_metrics(suite, one)
+        for metrics in summary.metrics:
+            add_metrics(suite, metrics)
         is_wrong_in = too_many_failed(summary, gates)
         for entry in summary.failures:
             add_failures(suite, entry, is_wrong=is_wrong_in(entry))
-    return written(root)
+    return write(root)
 
 
 def _add_model(

@@ -175,7 +175,11 @@ def _metrics(block: MetricsBlock) -> str:
     return "\n\n".join(
         filter(
             None,
-            (title, table + rest, "\n".join(f"- {inert_markdown(one, SENTENCE)}" for one in block.remarks)),
+            (
+                title,
+                table + rest,
+                "\n".join(f"- {inert_markdown(remark, SENTENCE)}" for remark in block.remarks),
+            ),
         )
     )
 
@@ -264,11 +268,14 @@ def _worst(best: Row, summary: Summary) -> Iterator[str]:
     if not low:
         return
     columns = {
-        "example": [" ".join([_place(one.split, one.line), name_cell(one.name)]).strip() for one in low],
-        "input": [inert_markdown(one.input, SHOWN_TEXT) for one in low],
-        **({} if is_baseline(best, summary) else {"baseline": [number(one.baseline) for one in low]}),
-        "score": [number(one.score) for one in low],
-        "what was said": [inert_markdown(one.text or "", SHOWN_TEXT) for one in low],
+        "example": [
+            " ".join([_place(example.split, example.line), name_cell(example.name)]).strip()
+            for example in low
+        ],
+        "input": [inert_markdown(example.input, SHOWN_TEXT) for example in low],
+        **({} if is_baseline(best, summary) else {"baseline": [number(example.baseline) for example in low]}),
+        "score": [number(example.score) for example in low],
+        "what was said": [inert_markdown(example.text or "", SHOWN_TEXT) for example in low],
     }
     label = name_cell(evaluator_label(best.evaluator, best.task_model))
     baseline = name_cell(summary.baseline)
@@ -386,13 +393,13 @@ def _tasks(board: Board) -> str:
     models, tasks = board.models[:_MOST_MODELS], board.models[0].tasks
     shown = range(min(len(tasks), _MOST_ROWS))
     columns = [
-        ("task", [name_cell(tasks[place].name) for place in shown]),
-        ("metric", [name_cell(tasks[place].metric_name) for place in shown]),
+        ("task", [name_cell(tasks[index].name) for index in shown]),
+        ("metric", [name_cell(tasks[index].metric_name) for index in shown]),
     ]
     if any(task.evaluator for task in tasks):  # of tasks in YAML, as gates name them
-        columns.append(("key", [name_cell(tasks[place].evaluator) for place in shown]))
+        columns.append(("key", [name_cell(tasks[index].evaluator) for index in shown]))
     for model in models:  # which may be called as another column is
-        scores = [_score(model.tasks[place].score) for place in shown]
+        scores = [_score(model.tasks[index].score) for index in shown]
         columns.append((name_cell(model.adapter), scores))
     return layout(columns) + more(len(tasks) - len(shown), "task")
 

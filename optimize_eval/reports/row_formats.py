@@ -177,18 +177,18 @@ def _wide_rows(
         leaks = {row.line: {_LEAKED: f"{row.split}:{row.like} ({row.how})"} for row in split.leaks or ()}
         for start in range(0, len(split.lines), _TOGETHER):
             places = range(len(split.lines))[start : start + _TOGETHER]
-            units = [(place, repeat) for place in places for repeat in range(layout.repeats)]
+            units = [(example, repeat) for example in places for repeat in range(layout.repeats)]
             rows = {
-                (place, repeat): {
+                (example, repeat): {
                     "split": split.name,
-                    "line": split.lines[place],
+                    "line": split.lines[example],
                     "repeat": repeat + 1,
-                    "id": split.names[place] if split.names else None,
-                    **leaks.get(split.lines[place], {}),
-                    **{path: value_at(examples[split.name][place], path) for path in fields},
-                    **(_prompts(source.run, _fields_at(split, place, examples)) if examples else {}),
+                    "id": split.names[example] if split.names else None,
+                    **leaks.get(split.lines[example], {}),
+                    **{path: value_at(examples[split.name][example], path) for path in fields},
+                    **(_prompts(source.run, _fields_at(split, example, examples)) if examples else {}),
                 }
-                for place, repeat in units
+                for example, repeat in units
             }
             for cell, unit, line, reply in source.lines_of(split.name, places):
                 record = journal.decode(line)
@@ -301,18 +301,22 @@ def _board_rows(board: Board, metric: str | None) -> Iterator[Mapping[str, objec
 
 
 def _of_tasks(summary: Summary) -> Iterator[Mapping[str, object]]:
-    for one in summary.metrics:
-        where = {"model": one.task_model, "name": one.evaluator}
-        counts = {"total": one.table.n_total, "scored": one.table.n_scored, "failed": one.table.n_failed}
-        for measured in one.table.metrics:
+    for metrics in summary.metrics:
+        where = {"model": metrics.task_model, "name": metrics.evaluator}
+        counts = {
+            "total": metrics.table.n_total,
+            "scored": metrics.table.n_scored,
+            "failed": metrics.table.n_failed,
+        }
+        for measured in metrics.table.metrics:
             for name, value in measured.values.items():
                 row = {**where, **counts, "scope": METRIC, "metric": name}
                 yield {**row, "score": value, "n": measured.n}
             if measured.problem:
                 yield {**where, "scope": FAILED, "metric": f"metric {measured.type}", "failed": 1}
-        for rule, many in one.table.excluded_by.items():
+        for rule, many in metrics.table.excluded_by.items():
             yield {**where, "scope": EXCLUDED, "metric": rule, "n": many}
-        for fault in one.rule_faults:
+        for fault in metrics.rule_faults:
             yield {**where, "scope": FAILED, "metric": f"action {fault.rule}", "failed": fault.count}
     for entry in summary.failures:
         where = {"model": entry.task_model, "name": entry.evaluator, "scope": FAILED}

@@ -67,7 +67,7 @@ def note_unranked(findings: Findings, say: Say) -> None:
     """Say which scorers rank nobody; where there is a board, it says so itself, too."""
     if unranked := unranked_in(findings):
         who = "no model is ranked" if ranks_none(findings) else f"the board is without {', '.join(unranked)}"
-        say(f"note: {who}: {'; '.join(f'{one.evaluator} {one.why}' for one in unranked.values())}")
+        say(f"note: {who}: {'; '.join(f'{scorer.evaluator} {scorer.why}' for scorer in unranked.values())}")
 
 
 def _files_of(board: Board, stored: StoredRun) -> Iterator[TaskFile]:
@@ -115,7 +115,7 @@ def _left_out_before(board: Board, stored: StoredRun) -> Iterator[tuple[str, str
 
     scorers = [scorer for task in tasks_in(stored.document.settings) for scorer in task.scorers]
     keys = {scorer.evaluator: scorer.key for scorer in scorers}
-    yield from ((one.task, keys.get(one.evaluator, "")) for one in board.left_out)
+    yield from ((task.task, keys.get(task.evaluator, "")) for task in board.left_out)
 
 
 def drop_outdated(folder: Path) -> None:
