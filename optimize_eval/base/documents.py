@@ -1,11 +1,11 @@
 """Documents: frozen dataclasses that JSON is made of, and read from, by nothing but their fields.
 
 A field's name is its key. Annotations say more: `FLAT` documents have their keys in the one that holds them,
-`IF_ANY` fields are omitted where there is nothing to tell, `UNSAID` ones always, `Key`s are no names in
-Python.
+`IF_ANY` fields are omitted where there is nothing to tell, `IF_KNOWN` ones where they are None, `UNSAID`
+ones always, `Key`s are no names in Python.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import Field, dataclass, fields, is_dataclass
 from enum import Enum
 from functools import cache, partial
@@ -24,11 +24,13 @@ _Read = Callable[[Any], Any]
 class _Mark(Enum):
     FLAT = "its keys stand in the document around it"
     IF_ANY = "omitted where it is nothing: None, 0 or empty"
+    IF_KNOWN = "omitted where it is None"
     UNSAID = "known where it was computed, and in no document"
 
 
 FLAT: Final = _Mark.FLAT
 IF_ANY: Final = _Mark.IF_ANY
+IF_KNOWN: Final = _Mark.IF_KNOWN
 UNSAID: Final = _Mark.UNSAID
 
 _SCALARS = frozenset({str, int, float, bool, NoneType})
@@ -51,6 +53,7 @@ class _FieldPlace:
     hint: Any
     is_flat: bool
     is_optional: bool
+    is_known: bool  # whatever else its value is, it is no None
 
 
 def to_dict(document: "DataclassInstance") -> dict[str, Any]:
@@ -60,7 +63,7 @@ def to_dict(document: "DataclassInstance") -> dict[str, Any]:
         value = getattr(document, slot.name)
         if slot.is_flat:
             made.update({} if value is None else to_dict(value))
-        elif value or not slot.is_optional:
+        elif value or not slot.is_optional or (slot.is_known and value is not None):
             made[slot.key] = _plain(value)
     return made
 
@@ -71,6 +74,64 @@ def from_dict(kind: type[_Document], value: Mapping[str, Any], *, is_partial: bo
     Raises LookupError, TypeError, ValueError or AttributeError where it is no such document.
     """
     return kind(**dict(_read_fields(kind, value, is_partial=is_partial)))
+
+
+def from_foreign_dict(kind: type[_Document], value: Any) -> _Document:
+    """Read a document that somebody may have edited: each value has the type of its field.
+
+    Raises LookupError, TypeError or ValueError where it is no such document.
+    """
+    entry = _check({dict}, value)
+    given = (slot for slot in places_of(kind) if slot.key in entry or not slot.is_optional)
+    return kind(**{slot.name: _checked_reader(slot.hint)(entry[slot.key]) for slot in given})
+
+
+@cache
+def _checked_reader(hint: Any) -> _Read:
+    """Choose how a value is read that may be of another type."""
+    kinds = _kinds(hint)
+    kind, arguments = kinds[0], get_args(kinds[0])
+    read: _Read
+    if isinstance(kind, type) and is_dataclass(kind):
+        read = partial(from_foreign_dict, kind)
+    elif get_origin(kind) is tuple and arguments[1] is not Ellipsis:
+        read = partial(_read_row, [*map(_checked_reader, arguments)])
+    elif get_origin(kind) is tuple:
+        read = partial(_read_list, _checked_reader(arguments[0]), _scalars_of(arguments[0]))
+    elif get_origin(kind) is Mapping and arguments[1] is not Any:
+        read = partial(_read_table, _checked_reader(arguments[1]))
+    elif get_origin(kind) is Mapping:
+        return partial(_check, {dict, *kinds[1:]})
+    elif _scalars_of(hint):
+        return partial(_check, _scalars_of(hint))
+    else:
+        read = kind
+    return partial(_read_if_any, read) if NoneType in kinds else read
+
+
+def _scalars_of(hint: Any) -> frozenset[Any]:
+    """Give the types of a value of one of several scalar types; none where it may be another."""
+    return frozenset(_kinds(hint)) if _SCALARS.issuperset(_kinds(hint)) else frozenset()
+
+
+def _check(kinds: Collection[Any], value: Any) -> Any:
+    if type(value) not in kinds:
+        raise TypeError(f"{type(value).__name__} where another type is expected")
+    return value
+
+
+def _read_list(read: _Read, scalars: frozenset[Any], values: Any) -> tuple[Any, ...]:
+    if scalars and scalars.issuperset(map(type, _check({list}, values))):
+        return tuple(values)  # of a hundred thousand lines, say
+    return tuple(map(read, _check({list}, values)))
+
+
+def _read_row(reads: Sequence[_Read], values: Any) -> tuple[Any, ...]:
+    return tuple(read(value) for read, value in zip(reads, _check({list}, values), strict=True))
+
+
+def _read_table(read: _Read, values: Any) -> dict[str, Any]:
+    return {key: read(value) for key, value in _check({dict}, values).items()}
 
 
 def _read_fields(kind: Any, value: Mapping[str, Any], *, is_partial: bool) -> Iterator[tuple[str, Any]]:
@@ -103,7 +164,8 @@ def _place(field: Field[Any]) -> _FieldPlace:
         key=next((mark.name for mark in marks if isinstance(mark, Key)), field.name),
         hint=hint.__origin__ if marks else hint,
         is_flat=FLAT in marks,
-        is_optional=IF_ANY in marks,
+        is_optional=IF_ANY in marks or IF_KNOWN in marks,
+        is_known=IF_KNOWN in marks,
     )
 
 

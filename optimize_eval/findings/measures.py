@@ -187,7 +187,7 @@ def beyond_scale(
 
 def judges_of(document: RunDocument) -> dict[str, str]:
     """Say which model each judge of a run calls."""
-    entries = [(entry.name, (entry.judge or {}).get("model")) for entry in document.selected_evaluators]
+    entries = [(entry.name, entry.judge.get("model")) for entry in document.selected_evaluators]
     return {name: model for name, model in entries if isinstance(model, str)}
 
 

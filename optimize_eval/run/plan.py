@@ -35,11 +35,12 @@ from optimize_eval.run.splits import (
 from optimize_eval.store.layout import MOST_UNITS, SINGLE, Cell, Layout, Split, key_of
 from optimize_eval.store.run_document import (
     RUN,
-    CountedCell,
     RunDocument,
     StoredCandidate,
+    StoredFile,
     StoredProgram,
     StoredSplit,
+    counted_cell,
 )
 
 if TYPE_CHECKING:
@@ -330,7 +331,7 @@ def document_of(
             StoredSplit(name=split.name, lines=split.lines, sha256=split.sha256) for split in splits
         ),
         repeats=layout.repeats,
-        cells=tuple(CountedCell(*cell[:4], 0, 0, 0, cell.size) for cell in layout.cells),
+        cells=tuple(counted_cell(cell[:4], (0, 0, 0, cell.size)) for cell in layout.cells),
         selection=replace(layout, splits=splits),
         settings=settings,
     )
@@ -341,9 +342,9 @@ def stored_program(identity: Identity, score_range: ScoreRange | None = None) ->
     return StoredProgram(
         name=identity.name,
         text=identity.text,
-        files=identity.files,
+        files=tuple(StoredFile(name=name, sha256=digest) for name, digest in identity.files),
         sha256=identity.sha256,
-        judge=identity.judge or None,
+        judge=identity.judge,
         score_range=score_range,
     )
 

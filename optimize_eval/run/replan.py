@@ -229,7 +229,7 @@ def is_owed(run: StoredRun, settled: Settled) -> bool:
 
 def humans_in(document: RunDocument) -> list[str]:
     """Give the fields in which people judged, by what the judges of a run say."""
-    judges = [evaluator.judge or {} for evaluator in document.selected_evaluators]
+    judges = [evaluator.judge for evaluator in document.selected_evaluators]
     return [path for judge in judges for path in judge.get("human") or ()]
 
 

@@ -21,6 +21,7 @@ from optimize_eval.store.run_document import (
     StoredCandidate,
     StoredProgram,
     StoredSplit,
+    counted_cell,
     current,
     shown_as,
 )
@@ -236,16 +237,18 @@ class Growth:
         new = [cell[:4] for cell in grown.selection.cells if cell[:4] not in there]
         sizes = {split.name: len(split.lines) * grown.repeats for split in grown.splits}
         _check_size(sum(sizes[name[3]] for name in (*there, *new)))
-        return (*there.values(), *(CountedCell(*name, 0, 0, 0, sizes[name[3]]) for name in new))
+        return (*there.values(), *(counted_cell(name, (0, 0, 0, sizes[name[3]])) for name in new))
 
     def _renamed(self, cell: CountedCell) -> CountedCell:
         if not self.renamed:
             return cell
-        names = {
-            axis: self.renamed.get((axis, getattr(cell, axis)), getattr(cell, axis))
-            for axis in ("evaluator", "candidate", "task_model")
-        }
-        return cell._replace(**names)
+        evaluator, candidate, model, _ = cell.name
+        return replace(
+            cell,
+            evaluator=self.renamed.get(("evaluator", evaluator), evaluator),
+            candidate=self.renamed.get(("candidate", candidate), candidate),
+            task_model=self.renamed.get(("task_model", model), model),
+        )
 
 
 def _is_same(old: StoredProgram, new: StoredProgram) -> bool:
@@ -409,8 +412,7 @@ def program_change(old: StoredProgram, new: StoredProgram) -> str:
 
 
 def _changes(old: StoredProgram, new: StoredProgram) -> Iterator[str]:
-    before = dict(old.files or ())
-    changed = [name for name, sha256 in new.files or () if before.get(name) != sha256]
+    changed = [file.name for file in new.files or () if file not in (old.files or ())]
     yield _was(old.text, new.text)
     yield f"has changed: {', '.join(changed)}" if changed else ""
     yield f"had the score range {old.score_range}" if old.score_range != new.score_range else ""

@@ -32,7 +32,7 @@ from optimize_eval.store.folder import (
 from optimize_eval.store.growth import ExampleTexts, Growth, with_texts
 from optimize_eval.store.layout import CellName, Layout
 from optimize_eval.store.ledger import OWED, Ledger
-from optimize_eval.store.run_document import CountedCell, RunDocument
+from optimize_eval.store.run_document import RunDocument, counted_cell
 from optimize_eval.store.run_json import read_document, write_document
 
 
@@ -93,7 +93,7 @@ class StoredRun(Remembers):
         document, owed = self.document, self.owed_by_cell
         counts = self.ledger.ledger.counts
         cells = tuple(
-            CountedCell(*cell.name, *counts(cell.name), owed.get(cell.name, 0)) for cell in document.cells
+            counted_cell(cell.name, (*counts(cell.name), owed.get(cell.name, 0))) for cell in document.cells
         )
         if document.is_open or cells != document.cells:
             now = datetime.now(UTC).isoformat(timespec="seconds")

@@ -11,8 +11,9 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import Annotated, Any, TypeVar
 
+from optimize_eval.base.documents import IF_ANY, IF_KNOWN
 from optimize_eval.base.files import counted_unit
 from optimize_eval.base.frozen import Remembers, frozen
 from optimize_eval.base.protocol import ScoreRange
@@ -33,19 +34,29 @@ _SHOWN = 8  # of a digest
 
 
 @frozen
+class StoredFile:
+    """A file of a program."""
+
+    name: str
+    sha256: str
+
+
+@frozen
 class StoredProgram:
     """An evaluator or a model that is called; a superseded one keeps what it scored."""
 
     name: str
     text: str
-    files: tuple[tuple[str, str], ...] | None = ()  # name, sha256; None where they were edited
-    sha256: str = ""
-    judge: Mapping[str, Any] | None = None  # what is judged and how, for those who read run.json
-    score_range: ScoreRange | None = None  # of an evaluator
-    splits: tuple[str, ...] | None = None  # those that an evaluator is for, where it is not for all
-    since: int | None = None  # where records of it as it is now begin in the journal
-    sound_since: int | None = None  # and where it can have changed
-    superseded: bool = False
+    files: tuple[StoredFile, ...] | None  # None where they were edited
+    sha256: str
+    judge: Annotated[Mapping[str, Any], IF_ANY] = dataclasses.field(
+        default_factory=dict
+    )  # what is judged, and how
+    score_range: Annotated[ScoreRange | None, IF_ANY] = None  # of an evaluator
+    splits: Annotated[tuple[str, ...] | None, IF_KNOWN] = None  # those that it is for, if not for all
+    since: Annotated[int | None, IF_KNOWN] = None  # where its records begin in the journal
+    sound_since: Annotated[int | None, IF_KNOWN] = None  # and where it can have changed
+    superseded: Annotated[bool, IF_ANY] = False
 
     @property
     def digest(self) -> str:
@@ -61,13 +72,13 @@ class StoredCandidate:
     """A candidate; `texts` digest one that is a field of examples, by split and in the order of its lines."""
 
     name: str
-    field: str | None = None
-    sha256: str = ""
-    trimmed: str | None = None  # the digest without the blanks at its end, where it has some
-    bytes: int | None = None
-    text: str | None = None  # of a small one
-    texts: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
-    superseded: bool = False
+    field: Annotated[str | None, IF_KNOWN] = None
+    sha256: Annotated[str, IF_ANY] = ""
+    trimmed: Annotated[str | None, IF_KNOWN] = None  # the digest without the blanks at its end, if any
+    bytes: Annotated[int | None, IF_KNOWN] = None
+    text: Annotated[str | None, IF_KNOWN] = None  # of a small one
+    texts: Annotated[Mapping[str, tuple[str, ...]], IF_ANY] = dataclasses.field(default_factory=dict)
+    superseded: Annotated[bool, IF_ANY] = False
 
     @property
     def digest(self) -> str:
@@ -86,14 +97,15 @@ class StoredSplit:
     name: str
     lines: tuple[int | None, ...]
     sha256: tuple[str, ...]
-    superseded: tuple[tuple[int | None, str], ...] = ()
+    superseded: Annotated[tuple[tuple[int | None, str], ...], IF_ANY] = ()
 
     @property
     def by_line(self) -> dict[int | None, str]:
         return dict(zip(self.lines, self.sha256, strict=True))
 
 
-class CountedCell(NamedTuple):
+@frozen
+class CountedCell:
     """A cell, with its units as they were at the end of the last session."""
 
     evaluator: str
@@ -107,7 +119,23 @@ class CountedCell(NamedTuple):
 
     @property
     def name(self) -> CellName:
-        return self[:4]
+        return self.evaluator, self.candidate, self.task_model, self.split
+
+
+def counted_cell(name: CellName, counts: Sequence[int]) -> CountedCell:
+    """Make a cell of the numbers of its scored, failed, skipped and owed units."""
+    evaluator, candidate, task_model, split = name
+    scored, failed, skipped, owed = counts
+    return CountedCell(
+        evaluator=evaluator,
+        candidate=candidate,
+        task_model=task_model,
+        split=split,
+        scored=scored,
+        failed=failed,
+        skipped=skipped,
+        owed=owed,
+    )
 
 
 Entry = TypeVar("Entry", bound=StoredProgram | StoredCandidate)  # may be superseded by another of its name

@@ -1,7 +1,6 @@
 """run.json on disk: what may stand in it, read with the type of each value, and how it is written.
 
-Who reads a run refuses a selection that does not fit its axes; a command that grows it names its own. Of
-evaluators, their files are for who compares them, so these may be anything.
+Who reads a run refuses a selection that does not fit its axes; a command that grows it names its own.
 """
 
 import os
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from optimize_eval.base import files, strict_json
-from optimize_eval.base.protocol import ScoreRange
+from optimize_eval.base.documents import from_foreign_dict, to_dict
 from optimize_eval.store.folder import MANIFEST, NotARun, indent, put
 from optimize_eval.store.layout import MOST_UNITS, Layout, Split
 from optimize_eval.store.run_document import (
@@ -51,6 +50,7 @@ _NOTHING = Layout(
 )
 
 _Value = TypeVar("_Value")
+_Entry = TypeVar("_Entry", StoredProgram, StoredCandidate, StoredSplit, CountedCell)
 _Check = Callable[[Any], bool]
 
 
@@ -145,13 +145,13 @@ def to_json(document: RunDocument) -> dict[str, Any]:
         "kind": document.kind,
         **_some(created_at=document.created_at),
         "id": document.id,
-        "evaluators": [*map(_program_to_json, document.evaluators)],
-        "candidates": [*map(_candidate_to_json, document.candidates)],
+        "evaluators": [*map(to_dict, document.evaluators)],
+        "candidates": [*map(to_dict, document.candidates)],
         "task_models": document.task_models,
-        **({"models": [*map(_program_to_json, document.models)]} if document.models else {}),
-        "splits": [*map(_stored_split_to_json, document.splits)],
+        **({"models": [*map(to_dict, document.models)]} if document.models else {}),
+        "splits": [*map(to_dict, document.splits)],
         "repeats": document.repeats,
-        "cells": [cell._asdict() for cell in document.cells],
+        "cells": [*map(to_dict, document.cells)],
         "selection": {
             "evaluators": layout.evaluators,
             "added": document.added,
@@ -169,7 +169,7 @@ def selected_json(document: RunDocument) -> dict[str, Any]:
     """Make of what the last command was about what pages have, and the checksum of that."""
     layout = document.selection
     named = (entry for entry in document.selected_evaluators if entry.name not in document.added)
-    models = [*map(_program_to_json, document.selected_models)]
+    models = [*map(to_dict, document.selected_models)]
     return {
         **_some(version=document.version, protocol=document.protocol),
         "kind": document.kind,
@@ -177,15 +177,15 @@ def selected_json(document: RunDocument) -> dict[str, Any]:
         **{key: document.words[key] for key in (ENDED, NOTE, COMMAND) if key in document.words},
         "schema": SCHEMA,
         "plan": document.id,
-        "evaluators": [*map(_program_to_json, named)],
-        "additions": [*map(_program_to_json, document.additions)],
-        "candidates": [*map(_candidate_to_json, document.selected_candidates)],
+        "evaluators": [*map(to_dict, named)],
+        "additions": [*map(to_dict, document.additions)],
+        "candidates": [*map(to_dict, document.selected_candidates)],
         "task_models": [*layout.task_models],
         **({"models": models} if document.models else {}),
         "splits": [{**_split_to_json(split), "sha256": [*split.sha256]} for split in layout.splits],
         **_numbers_of(layout),
         "settings": document.settings,
-        "cells": [cell._asdict() for cell in document.cells],
+        "cells": [*map(to_dict, document.cells)],
     }
 
 
@@ -201,44 +201,6 @@ def _numbers_of(layout: Layout) -> dict[str, Any]:
         "cluster_by": layout.cluster_by,
         "group_by": [*layout.group_by],
     }
-
-
-def _program_to_json(program: StoredProgram) -> dict[str, Any]:
-    listed = program.files
-    return {
-        "name": program.name,
-        "text": program.text,
-        "files": None if listed is None else [{"name": name, "sha256": sha256} for name, sha256 in listed],
-        "sha256": program.sha256,
-        **_some(
-            judge=program.judge,
-            score_range=program.score_range and str(program.score_range),
-            splits=program.splits,
-            since=program.since,
-            sound_since=program.sound_since,
-            superseded=program.superseded or None,
-        ),
-    }
-
-
-def _candidate_to_json(candidate: StoredCandidate) -> dict[str, Any]:
-    return {
-        "name": candidate.name,
-        **_some(
-            field=candidate.field,
-            sha256=candidate.sha256 or None,
-            trimmed=candidate.trimmed,
-            bytes=candidate.bytes,
-            text=candidate.text,
-            texts=candidate.texts or None,
-            superseded=candidate.superseded or None,
-        ),
-    }
-
-
-def _stored_split_to_json(split: StoredSplit) -> dict[str, Any]:
-    former = {"superseded": split.superseded} if split.superseded else {}
-    return {"name": split.name, "lines": split.lines, "sha256": split.sha256, **former}
 
 
 def _split_to_json(split: Split) -> dict[str, Any]:
@@ -261,13 +223,13 @@ def document_from(document: Mapping[str, Any], *, is_to_grow: bool = False) -> R
         version=_if_there(str, document, "version"),
         protocol=_if_there(int, document, "protocol"),
         created_at=_if_there(str, document, "created_at"),
-        evaluators=_each(_evaluator, document["evaluators"]),
-        candidates=_each(_candidate, document["candidates"]),
+        evaluators=_evaluators(document["evaluators"]),
+        candidates=_each(StoredCandidate, document["candidates"]),
         task_models=_list(document["task_models"], str, type(None)),
-        models=_each(_program, document.get("models", [])),
-        splits=_each(_stored_split, document["splits"]),
+        models=_each(StoredProgram, document.get("models", [])),
+        splits=_each(StoredSplit, document["splits"]),
         repeats=_is(int, document["repeats"]),
-        cells=_each(_cell, document["cells"]),
+        cells=_each(CountedCell, document["cells"]),
         selection=_NOTHING,
         settings=_settings(document.get("settings", {})),
         words={key: document[key] for key in document if key in {ENDED, NOTE, COMMAND}},
@@ -301,66 +263,15 @@ def _lists(value: Any) -> dict[str, tuple[str, ...]]:
     return {key: _list(texts, str) for key, texts in _is(dict, value).items()}
 
 
-def _each(read: Callable[[Any], _Value], value: Any) -> tuple[_Value, ...]:
-    return tuple(map(read, _is(list, value)))
+def _each(kind: type[_Entry], value: Any) -> tuple[_Entry, ...]:
+    return tuple(from_foreign_dict(kind, entry) for entry in _is(list, value))
 
 
-def _program(entry: Mapping[str, Any]) -> StoredProgram:
-    score_range = _if_there(str, entry, "score_range")
-    return StoredProgram(
-        name=_is(str, entry["name"]),
-        text=_is(str, entry.get("text", "")),
-        files=_files(entry.get("files")),
-        sha256=_is(str, entry.get("sha256", "")),
-        judge=_if_there(dict, entry, "judge"),
-        score_range=None if score_range is None else ScoreRange(score_range),
-        splits=_list(entry["splits"], str) if "splits" in entry else None,
-        since=_if_there(int, entry, "since"),
-        sound_since=_if_there(int, entry, "sound_since"),
-        superseded=_is(bool, entry.get("superseded", False)),
-    )
-
-
-def _evaluator(entry: Mapping[str, Any]) -> StoredProgram:
-    ScoreRange(entry["score_range"])  # raises where there is none
-    return _program(entry)
-
-
-def _files(listed: Any) -> tuple[tuple[str, str], ...] | None:
-    try:
-        return tuple((_is(str, file["name"]), _is(str, file["sha256"])) for file in listed)
-    except (KeyError, TypeError):
-        return None
-
-
-def _candidate(entry: Mapping[str, Any]) -> StoredCandidate:
-    return StoredCandidate(
-        name=_is(str, entry["name"]),
-        field=_if_there(str, entry, "field"),
-        sha256=_is(str, entry.get("sha256", "")),
-        trimmed=_if_there(str, entry, "trimmed"),
-        bytes=_if_there(int, entry, "bytes"),
-        text=_if_there(str, entry, "text"),
-        texts=_lists(entry.get("texts", {})),
-        superseded=_is(bool, entry.get("superseded", False)),
-    )
-
-
-def _stored_split(entry: Mapping[str, Any]) -> StoredSplit:
-    return StoredSplit(
-        name=_is(str, entry["name"]),
-        lines=_list(entry["lines"], int, type(None)),
-        sha256=_list(entry["sha256"], str),
-        superseded=tuple((line, _is(str, sha256)) for line, sha256 in entry.get("superseded", ())),
-    )
-
-
-def _cell(entry: Mapping[str, Any]) -> CountedCell:
-    texts = (_is(str, entry[key]) for key in ("evaluator", "candidate", "split"))
-    evaluator, candidate, split = texts
-    (task_model,) = _list([entry["task_model"]], str, type(None))
-    counts = [_is(int, entry[key]) for key in ("scored", "failed", "skipped", "owed")]
-    return CountedCell(evaluator, candidate, task_model, split, *counts)
+def _evaluators(value: Any) -> tuple[StoredProgram, ...]:
+    evaluators = _each(StoredProgram, value)
+    if any(evaluator.score_range is None for evaluator in evaluators):
+        raise TypeError("an evaluator without a score range")
+    return evaluators
 
 
 def _check_axes(document: RunDocument) -> None:

@@ -18,11 +18,11 @@ from optimize_eval.store.layout import SINGLE, Cell, Layout, Split
 from optimize_eval.store.run_document import (
     BENCH,
     RUN,
-    CountedCell,
     RunDocument,
     StoredCandidate,
     StoredProgram,
     StoredSplit,
+    counted_cell,
 )
 from optimize_eval.store.run_json import write_document
 
@@ -127,6 +127,7 @@ def document_of(layout: Layout, *, kind: str = RUN, sha256: str = "") -> RunDocu
             StoredProgram(
                 name=name,
                 text=name,
+                files=(),
                 sha256=sha256,
                 score_range=score_range,
                 splits=layout.splits_of.get(name),
@@ -140,7 +141,7 @@ def document_of(layout: Layout, *, kind: str = RUN, sha256: str = "") -> RunDocu
             StoredSplit(name=split.name, lines=split.lines, sha256=split.sha256) for split in layout.splits
         ),
         repeats=layout.repeats,
-        cells=tuple(CountedCell(*cell[:4], 0, 0, 0, cell.size) for cell in layout.cells),
+        cells=tuple(counted_cell(cell[:4], (0, 0, 0, cell.size)) for cell in layout.cells),
         selection=layout,
         settings={"margins": dict(layout.margins)} if layout.margins else {},
     )
@@ -247,7 +248,7 @@ def moved(scores: Sequence[float], by: float, *, sd: float = 0.02, seed: int = 2
 
 
 def _model(name: str) -> StoredProgram:
-    return StoredProgram(name=name, text=name, sha256=f"of {name}")
+    return StoredProgram(name=name, text=name, files=(), sha256=f"of {name}")
 
 
 def _repeats(example: Example) -> tuple[Entry, ...]:
