@@ -153,7 +153,7 @@ class Model:
         began, callee = time.monotonic(), self._way.callee
         response = self._attempt(body, schema, deadline)
         if isinstance(response, EvaluationError):
-            explained = _explained(response, callee)
+            explained = _explain(response, callee)
             explained.spent = self._spent(self._usage(began, counts_of(None)), is_reply=False)
             raise explained
         try:
@@ -193,12 +193,14 @@ class Model:
     ) -> Response | EvaluationError:
         """Call; a failure comes without its traceback, whose frames hold the key and a connection."""
         try:
-            return self._post(body, deadline) if schema is None else self._formed(body, schema, deadline)
+            return (
+                self._post(body, deadline) if schema is None else self._request_form(body, schema, deadline)
+            )
         except EvaluationError as error:
             error.__cause__ = error.__context__ = None
             return error.with_traceback(None)
 
-    def _formed(self, body: dict[str, Any], schema: Mapping[str, Any], deadline: float) -> Response:
+    def _request_form(self, body: dict[str, Any], schema: Mapping[str, Any], deadline: float) -> Response:
         """Request JSON in the best form that the server takes; what it took is remembered."""
         form = self._form
         response = self._post(body | requests.fields(form, schema), deadline)
@@ -280,7 +282,7 @@ def _encoded(body: dict[str, Any]) -> bytes:
         ) from None
 
 
-def _explained(error: EvaluationError, callee: Callee) -> EvaluationError:
+def _explain(error: EvaluationError, callee: Callee) -> EvaluationError:
     """Say in a model's words why no answer came; another call would change nothing but the bill."""
     text = redact(error.message, callee.hidden)
     match error.kind:

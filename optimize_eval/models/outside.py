@@ -41,7 +41,9 @@ class ThroughLitellm:
         is_open = bool(base) and urlsplit(base).scheme != "https" and not is_loopback(base)
         key = providers.key_in(variable, spec, is_needed=True) if variable else ""
         self.note = f"the key of {provider} is not sent to {show_url(base)}, which is not https" * is_open
-        self._options = _given(api_base=base, api_key="none" if is_open else key, extra_headers=headers)
+        self._options = _without_empty(
+            api_base=base, api_key="none" if is_open else key, extra_headers=headers
+        )
         self._litellm = imported()
         if not knows(spec.name):
             raise providers.unknown(spec.name, "litellm does not know it either")
@@ -96,7 +98,7 @@ class ThroughLitellm:
         )
 
 
-def _given(**options: Any) -> dict[str, Any]:
+def _without_empty(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value}
 
 

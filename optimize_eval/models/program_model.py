@@ -55,7 +55,7 @@ class ProgramModel:
         if self._caps:
             self._caps.ask()
         began = time.monotonic()
-        return self._counted(prompt, self._program.call(prompt, deadline), began)
+        return self._count(prompt, self._program.call(prompt, deadline), began)
 
     def generate_many(self, prompts: Sequence[Prompt], timeout: float) -> list[Output | EvaluationError]:
         if self._caps:
@@ -63,14 +63,14 @@ class ProgramModel:
         began = time.monotonic()
         outputs = self._program.call_many(prompts, timeout)
         return [
-            output if isinstance(output, EvaluationError) else self._counted(prompt, output, began)
+            output if isinstance(output, EvaluationError) else self._count(prompt, output, began)
             for prompt, output in zip(prompts, outputs, strict=True)
         ]
 
     def meter(self, caps: Caps) -> None:
         self._caps = caps
 
-    def _counted(self, prompt: Prompt, output: Output, began: float) -> Output:
+    def _count(self, prompt: Prompt, output: Output, began: float) -> Output:
         """Note what a program tells of its call; where a cap is to be kept, it has to tell."""
         told = output.side.get("usage")
         if self._caps is None or not (isinstance(told, dict) or self._caps.count_all):
@@ -109,7 +109,7 @@ def encode_prompt(prompt: Prompt, identity: str | None = None) -> bytes:
         parts = [b'{"prompt":', text, b',"messages":', orjson.dumps(prompt.messages)]
     if prompt.options:
         parts += [b',"options":', strict_json.dumps(prompt.options)]
-    return _closed(parts, identity)
+    return _close_object(parts, identity)
 
 
 def encode_prompts(prompts: Sequence[Prompt], identity: str | None = None) -> bytes:
@@ -119,7 +119,7 @@ def encode_prompts(prompts: Sequence[Prompt], identity: str | None = None) -> by
         parts += [b',"messages":', orjson.dumps([prompt.messages for prompt in prompts])]
     if any(prompt.options for prompt in prompts):
         parts += [b',"options":', strict_json.dumps([prompt.options for prompt in prompts])]
-    return _closed(parts, identity)
+    return _close_object(parts, identity)
 
 
 def parse_output(raw: bytes) -> Output:
@@ -158,7 +158,7 @@ def _judge_element(element: Any) -> Output | EvaluationError:
         return error
 
 
-def _closed(parts: list[bytes], identity: str | None) -> bytes:
+def _close_object(parts: list[bytes], identity: str | None) -> bytes:
     if identity is not None:
         parts += (b',"_id":', orjson.dumps(identity))
     parts.append(b"}\n")

@@ -140,7 +140,7 @@ def split(name: str) -> tuple[str, str]:
     provider, slash, model = name.partition("/")
     if slash and provider and model:
         return provider, model
-    raise UsageError(f"{name!r} is not PROVIDER/MODEL{_meant(name.strip('/'))}", hint=_LISTED)
+    raise UsageError(f"{name!r} is not PROVIDER/MODEL{_guess_meant(name.strip('/'))}", hint=_LISTED)
 
 
 def find(spec: ChatSpec) -> Address | None:
@@ -230,7 +230,7 @@ def unknown(name: str, hint: str) -> UsageError:
     )
 
 
-def _meant(word: str) -> str:
+def _guess_meant(word: str) -> str:
     """Guess what stands for a model without its provider."""
     if word not in PROVIDERS and (provider := provider_of(word, PROVIDERS)):
         return f"; did you mean {provider}/{word}?"

@@ -86,7 +86,7 @@ def joined(*thoughts: str) -> str:
 def _of_part(part: Mapping[str, Any]) -> str:
     thought = next((part[key] for key in (*_PARTS, "text") if part.get(key)), "")
     inner = thought if isinstance(thought, list) else [{"text": thought}]
-    texts = [one.get("text") for one in inner if isinstance(one, dict)]
+    texts = [entry.get("text") for entry in inner if isinstance(entry, dict)]
     return "".join(text for text in texts if isinstance(text, str))
 
 
@@ -179,11 +179,11 @@ def _choice(choices: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         reason = choice.get("finish_reason") or reason
         delta = choice.get("delta") or choice.get("message")
         if isinstance(delta, dict):
-            message = _joined(message, delta)
+            message = _join(message, delta)
     return {"message": message, "finish_reason": reason}
 
 
-def _joined(said: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+def _join(said: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
     """Add a piece: texts but names add up, calls by their number; of all else the last counts."""
     both = dict(said)
     for key, value in more.items():
@@ -191,7 +191,7 @@ def _joined(said: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
             case str(text), str() if key not in _NAMES:
                 both[key] = text + value
             case dict(part), dict():
-                both[key] = _joined(part, value)
+                both[key] = _join(part, value)
             case calls, list() if key == "tool_calls":
                 both[key] = _joined_calls(calls if isinstance(calls, list) else [], value)
             case _, None:
@@ -209,7 +209,7 @@ def _joined_calls(calls: Sequence[Any], pieces: Sequence[Any]) -> list[Any]:
         number = number if isinstance(number, int) else len(by_number)
         before = by_number.get(number, {})
         is_more = isinstance(before, dict) and isinstance(piece, dict)
-        by_number[number] = _joined(before, piece) if is_more else piece
+        by_number[number] = _join(before, piece) if is_more else piece
     return [by_number[number] for number in sorted(by_number)]
 
 
@@ -270,19 +270,19 @@ def parse_reply(
 
 def _decoded(body: bytes, callee: Callee) -> dict[str, Any]:
     if is_stream(body):
-        return _streamed(body, callee)
+        return _read_stream(body, callee)
     try:
         answer = orjson.loads(body)
     except orjson.JSONDecodeError:
         raise _no_json(body, callee) from None
     if not isinstance(answer, dict):
         raise failed(
-            f"the answer of {callee.name} is JSON, but no object: {_shown(body, callee)}", _WRONG_BASE
+            f"the answer of {callee.name} is JSON, but no object: {_show(body, callee)}", _WRONG_BASE
         )
     return answer
 
 
-def _streamed(body: bytes, callee: Callee) -> dict[str, Any]:
+def _read_stream(body: bytes, callee: Callee) -> dict[str, Any]:
     answer = put_together(body)
     if answer is None:
         message = f"{callee.name} answered with a stream, which breaks off after {len(body):,} bytes"
@@ -293,7 +293,7 @@ def _streamed(body: bytes, callee: Callee) -> dict[str, Any]:
 def _no_json(body: bytes, callee: Callee) -> EvaluationError:
     text = body.decode("utf-8", "replace").strip()
     if not text.startswith(("{", "[")):
-        start = _shown(body, callee) or "it is empty"
+        start = _show(body, callee) or "it is empty"
         return failed(f"the answer of {callee.name} is not JSON: {start}", _WRONG_BASE)
     try:
         strict_json.loads(text, unique_keys=False)
@@ -307,7 +307,7 @@ def _no_json(body: bytes, callee: Callee) -> EvaluationError:
     return failed(f"the answer of {callee.name} is not JSON in UTF-8", _ODD, 0.0)
 
 
-def _shown(body: bytes, callee: Callee) -> str:
+def _show(body: bytes, callee: Callee) -> str:
     return cut(body.decode("utf-8", "replace"), callee)
 
 
@@ -403,7 +403,7 @@ def _refusal(message: Mapping[str, Any], reason: object) -> str:
     """Give the text of a refusal: what says that it is one, or what a filter left of an answer."""
     content = message.get("content")
     parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
-    refusal = next((one["refusal"] for one in (message, *parts) if one.get("refusal")), "")
+    refusal = next((entry["refusal"] for entry in (message, *parts) if entry.get("refusal")), "")
     if isinstance(refusal, str) and refusal.strip():
         return refusal
     text = (_content(content) or "") if reason in _HELD_BACK else ""

@@ -137,14 +137,14 @@ class SharedModel:
             flight = self._flights.get(key)
             if is_mine := flight is None:
                 flight = self._flights[key] = Flight[Output]()
-        return self._made(flight, key, prompt) if is_mine else flight.result()
+        return self._make(flight, key, prompt) if is_mine else flight.result()
 
     def generate_many(self, prompts: Sequence[Prompt], timeout: float) -> list[Output | EvaluationError]:
         """Answer several; what has to be made is made in one call of the model."""
         if self._live is None or len(prompts) == 1:
             return call_singly(prompts, timeout, self.generate)
         keys = [self.key(prompt) for prompt in prompts]
-        known = [self._found(key) for key in keys]
+        known = [self._find_stored(key) for key in keys]
         missing = {
             key: prompt for key, prompt, output in zip(keys, prompts, known, strict=True) if not output
         }
@@ -159,7 +159,7 @@ class SharedModel:
             for key, output in zip(keys, known, strict=True)
         ]
 
-    def _found(self, key: bytes) -> Output | None:
+    def _find_stored(self, key: bytes) -> Output | None:
         output = self._outputs.find(key)
         return output and self._taken_over(key, output)
 
@@ -186,11 +186,11 @@ class SharedModel:
                 self._caps.take(usage, self._spec.name, is_reply=False)
         return replace(output, spent=Spent(usages=usages).of_reply)
 
-    def _made(self, flight: Flight[Output], key: bytes, prompt: Prompt) -> Output:
+    def _make(self, flight: Flight[Output], key: bytes, prompt: Prompt) -> Output:
         """Make the call that others wait for, and let them go on whatever comes of it."""
         try:
             # looked for once more: another may have been faster than this call was made
-            output = self._outputs.find(key) or self._called(key, prompt)
+            output = self._outputs.find(key) or self._call(key, prompt)
         except BaseException as error:
             self._land(key, flight, error)
             raise
@@ -205,7 +205,7 @@ class SharedModel:
         try:
             for key, reply in self._called_together(mine, timeout).items():
                 flight, prompt = mine[key]
-                made[key] = self._retried(key, prompt, reply) if _may_be_retried(reply) else reply
+                made[key] = self._retry(key, prompt, reply) if _may_be_retried(reply) else reply
                 self._land(key, flight, made[key])
         finally:
             for key in mine.keys() - made.keys():  # the session ended
@@ -230,18 +230,18 @@ class SharedModel:
         replies = live.generate_many([*prompts.values()], timeout)
         seconds = (time.monotonic() - started) / len(replies)
         made = {
-            key: reply if isinstance(reply, EvaluationError) else self._kept(key, prompt, reply, seconds)
+            key: reply if isinstance(reply, EvaluationError) else self._keep(key, prompt, reply, seconds)
             for (key, prompt), reply in zip(prompts.items(), replies, strict=True)
         }
         return {**known, **made}
 
-    def _retried(self, key: bytes, prompt: Prompt, error: EvaluationError) -> Output | EvaluationError:
+    def _retry(self, key: bytes, prompt: Prompt, error: EvaluationError) -> Output | EvaluationError:
         """Call once more about what failed in a batch, as if it had been called alone."""
         if not self._spec.retries or error.retry_after is None or error.retry_after >= self._spec.how.timeout:
             return error
         try:
             self._pause(max(FIRST_PAUSE, error.retry_after))
-            return self._called(key, prompt, self._spec.retries - 1, error.spent)
+            return self._call(key, prompt, self._spec.retries - 1, error.spent)
         except EvaluationError as again:
             again.spent = error.spent + again.spent
             return again
@@ -249,7 +249,7 @@ class SharedModel:
             given_up.spent = error.spent + given_up.spent
             raise
 
-    def _called(
+    def _call(
         self, key: bytes, prompt: Prompt, retries: int | None = None, earlier: Spent = NOTHING
     ) -> Output:
         live = self._live
@@ -260,9 +260,9 @@ class SharedModel:
             partial(live.generate, prompt), started + self._spec.how.timeout, again, self._pause
         )
         seconds = time.monotonic() - started - in_vain.waited - output.spent.waited
-        return self._kept(key, prompt, output, seconds, earlier + in_vain)
+        return self._keep(key, prompt, output, seconds, earlier + in_vain)
 
-    def _kept(
+    def _keep(
         self, key: bytes, prompt: Prompt, output: Output, seconds: float, in_vain: Spent = NOTHING
     ) -> Output:
         """Write a reply down, with what its call took and what was spent in vain before."""

@@ -96,7 +96,7 @@ def silent(_prompt: str) -> str:
     return ""
 
 
-def _computed(question: str) -> str | None:
+def _compute(question: str) -> str | None:
     found = list(_SUM.finditer(question))
     if not found:
         return None
@@ -104,7 +104,7 @@ def _computed(question: str) -> str | None:
     return None if sign == "/" and not int(right) else str(_OPERATIONS[sign](int(left), int(right)))
 
 
-def _spelled(question: str) -> str | None:
+def _spell(question: str) -> str | None:
     found = _PRODUCT.search(question)
     if not found:
         return None
@@ -114,24 +114,24 @@ def _spelled(question: str) -> str | None:
     return _TENS[tens] + (f"-{_SMALL[ones]}" if ones else "")
 
 
-def _chosen(question: str) -> str | None:
-    right = _heard(question, _CHOICES)
+def _choose(question: str) -> str | None:
+    right = _find_words(question, _CHOICES)
     return next((letter for letter, option in _OPTION.findall(question) if option == right), None)
 
 
-def _written(question: str) -> str | None:
-    code = _heard(question, _CODE)
+def _write(question: str) -> str | None:
+    code = _find_words(question, _CODE)
     return None if code is None else f"```python\n{code}```"
 
 
-def _heard(question: str, known: dict[str, str]) -> str | None:
+def _find_words(question: str, known: dict[str, str]) -> str | None:
     return next((said for words, said in known.items() if words in question), None)
 
 
 _WAYS: tuple[Callable[[str], str | None], ...] = (
-    _computed,
-    _spelled,
-    _chosen,
-    _written,
-    lambda question: _heard(question, _KNOWN),
+    _compute,
+    _spell,
+    _choose,
+    _write,
+    lambda question: _find_words(question, _KNOWN),
 )

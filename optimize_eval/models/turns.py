@@ -282,11 +282,11 @@ def wait_in(headers: Mapping[str, str]) -> float | None:
     2.0
     """
     now = time.time()
-    wanted = max(_wanted(headers, now), default=None)
+    wanted = max(_waits_in(headers, now), default=None)
     return max(_resets(headers, now), default=None) if wanted is None else wanted
 
 
-def _wanted(headers: Mapping[str, str], now: float) -> Iterator[float]:
+def _waits_in(headers: Mapping[str, str], now: float) -> Iterator[float]:
     for name, text in headers.items():
         match name.removeprefix(_THROUGH_LITELLM):
             case "retry-after":

@@ -73,7 +73,7 @@ def joined(messages: Messages) -> str:
 def _read(text: str) -> Messages:
     try:
         listed: Any = orjson.loads(text)["messages"]
-        return tuple(Message(str(one["role"]), str(one["content"])) for one in listed)
+        return tuple(Message(str(entry["role"]), str(entry["content"])) for entry in listed)
     except (orjson.JSONDecodeError, KeyError, TypeError):
         return ()
 
@@ -175,7 +175,7 @@ def are_calls(value: object) -> bool:
     """Return True if a value is calls of tools as chat completions have them."""
     match value:
         case list():
-            return all(_is_call(one) for one in value)
+            return all(_is_call(item) for item in value)
     return False
 
 

@@ -80,11 +80,11 @@ def failure_of(function: str, seconds: float, error: Exception, *, is_enclosed: 
         case process.NotStarted():
             return explain_refusal(_SPEC, sys.executable, error.error)
         case WorkerBroken():
-            return _gone(function, error, is_enclosed=is_enclosed)
+            return _explain_end(function, error, is_enclosed=is_enclosed)
     raise error
 
 
-def _gone(function: str, broken: WorkerBroken, *, is_enclosed: bool) -> EvaluationError:
+def _explain_end(function: str, broken: WorkerBroken, *, is_enclosed: bool) -> EvaluationError:
     """Say how a process came to its end, as far as it told."""
     said = exits.text_of(broken.stderr)
     last = said.strip().rpartition("\n")[2][:_LONGEST_LINE]
@@ -105,7 +105,7 @@ def _gone(function: str, broken: WorkerBroken, *, is_enclosed: bool) -> Evaluati
 def _of_sandbox(*said: str) -> str:
     """Find what a sandbox says that does not start; the words about a line that is no answer have it, too."""
     found = (_OF_SANDBOX.search(text) for text in said)
-    return next((one[1] for one in found if one), "")
+    return next((hit[1] for hit in found if hit), "")
 
 
 def _hint_of(fault: str) -> str:
@@ -188,7 +188,7 @@ def hosting(level: str) -> Hosting:
 @cache
 def enclosed(level: str) -> Hosting:
     """Let the sandbox try once what this machine has."""
-    told = _tried(level)
+    told = _try_sandbox(level)
     if refused := told.get("refused"):
         raise UsageError(f"the tasks' code is not run: {refused}")
     environment = {os.fsencode(name): os.fsencode(text) for name, text in told["environment"].items()}
@@ -223,7 +223,7 @@ def _end(started: "Future[process.Child]") -> None:
         started.result().close()
 
 
-def _tried(level: str) -> Mapping[str, Any]:
+def _try_sandbox(level: str) -> Mapping[str, Any]:
     """Let the sandbox say what it has."""
     argv = (sys.executable, str(shipped.path(_HOSTING)), level, str(_PROGRAM), str(_ARGUMENTS))
     tag, deadline = os.urandom(6).hex(), time.monotonic() + _TO_TRY
@@ -339,7 +339,7 @@ class _Process:
         reply = self._worker.call(line, deadline)
         while (wanted := reply.answer.get("_ask")) is not None:
             began = time.monotonic()
-            said = self._replied(make_line, wanted)
+            said = self._reply_to(make_line, wanted)
             deadline += time.monotonic() - began  # a model's time is its own
             reply = self._worker.call(partial(_line_of, said), deadline)
         if "value" in reply.answer:
@@ -350,7 +350,7 @@ class _Process:
         first, self._first = self._first, b""
         return first + make_line(identity)
 
-    def _replied(self, talk: _Talk, wanted: object) -> Mapping[str, Any]:
+    def _reply_to(self, talk: _Talk, wanted: object) -> Mapping[str, Any]:
         try:
             return talk.replied(wanted)
         except BaseException:  # nobody will answer the code any more

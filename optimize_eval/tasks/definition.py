@@ -134,8 +134,10 @@ def most_calls(solver: Solver, most: int | None = None) -> int:
 
 def _calls_of(builders: Sequence[Builder]) -> int:
     return sum(
-        one.most * _calls_of(one.builders) if isinstance(one, Loop) else not isinstance(one, ChatMessage)
-        for one in builders
+        builder.most * _calls_of(builder.builders)
+        if isinstance(builder, Loop)
+        else not isinstance(builder, ChatMessage)
+        for builder in builders
     )
 
 

@@ -197,7 +197,7 @@ def post_process(rule: str, text: str) -> str:
     return _RULES[rule](text)
 
 
-def _unchanged(text: str) -> str:
+def _as_it_is(text: str) -> str:
     return text
 
 
@@ -216,7 +216,7 @@ def _first_line(text: str) -> str:
 
 
 _RULES: Mapping[str, Callable[[str], str]] = {
-    UNCHANGED: _unchanged,
+    UNCHANGED: _as_it_is,
     "strip_whitespace": str.strip,
     "lower": str.lower,
     "extract_letter": _letter,
@@ -266,7 +266,7 @@ class TaskSpec:
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> "TaskSpec":
         """Take over a record in which validate_task finds nothing wrong."""
-        shots = (Shot(prompt=one["prompt"], completion=one["completion"]) for one in _shots(record))
+        shots = (Shot(prompt=shot["prompt"], completion=shot["completion"]) for shot in _shots(record))
         taken = {**record, "targets": tuple(record["targets"]), "few_shot_examples": tuple(shots)}
         return cls(**taken)
 
@@ -310,15 +310,15 @@ def id_of(record: object) -> str:
 def _faults(record: dict[str, Any]) -> Iterator[Fault]:
     yield from mixed(record, ("metric",), "spec", "metric_name")
     yield from missing(record, _REQUIRED)
-    yield from _unknown(record)
+    yield from _unknown_names(record)
     for name, check in _CHECKS.items():
         if name in record:
             yield from check(record[name])
     yield from _illegal_pair(record)
-    yield from _embedded(record)
+    yield from _embedded_shots(record)
 
 
-def _unknown(record: dict[str, Any]) -> Iterator[Fault]:
+def _unknown_names(record: dict[str, Any]) -> Iterator[Fault]:
     for name in record:
         if name not in _FIELDS:
             yield Fault("unknown_field", str(name), f"the fields are {', '.join(_FIELDS)}")
@@ -343,8 +343,8 @@ def _check_shots(value: Any) -> Iterator[Fault]:
         yield Fault("bad_type", name, f"must be a list, this is {describe(value)}")
     if len(value) > MOST_EXAMPLES:
         yield Fault("bad_value", name, f"at most {MOST_EXAMPLES} examples, these are {len(value)}")
-    for number, one in enumerate(value, 1):
-        match one:
+    for number, item in enumerate(value, 1):
+        match item:
             case {"prompt": str(), "completion": str()}:
                 continue
         detail = f"example {number} must be an object with the texts prompt and completion"
@@ -375,7 +375,7 @@ def _illegal_pair(record: dict[str, Any]) -> Iterator[Fault]:
         yield Fault("bad_value", "targets", detail)
 
 
-def _embedded(record: dict[str, Any]) -> Iterator[Fault]:
+def _embedded_shots(record: dict[str, Any]) -> Iterator[Fault]:
     prompt = record["prompt"].lower()
     count = sum(prompt.count(marker) for marker in _MARKERS)
     if count > 1 and not _shots(record):
@@ -394,14 +394,14 @@ def render(record: Mapping[str, Any] | TaskSpec) -> str:
     '1 + 1 = 2\n\n3 + 3 ='
     """
     if isinstance(record, TaskSpec):
-        return _joined(
+        return _join(
             ((example.prompt, example.completion) for example in record.few_shot_examples), record.prompt
         )
     examples = record.get("few_shot_examples") or ()
-    return _joined(((example["prompt"], example["completion"]) for example in examples), record["prompt"])
+    return _join(((example["prompt"], example["completion"]) for example in examples), record["prompt"])
 
 
-def _joined(examples: Iterable[tuple[str, str]], prompt: str) -> str:
+def _join(examples: Iterable[tuple[str, str]], prompt: str) -> str:
     return "\n\n".join([*(f"{question} {answer}" for question, answer in examples), prompt])
 
 

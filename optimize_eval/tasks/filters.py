@@ -41,7 +41,7 @@ Filter = Comparison | Membership | Unary
 
 def filter_to_dict(filter_: Filter) -> dict[str, Any]:
     """Write a filter as JSON, as tasks have it."""
-    written = {one.name: getattr(filter_, one.name) for one in fields(filter_)}
+    written = {slot.name: getattr(filter_, slot.name) for slot in fields(filter_)}
     return {**written, "values": list(written["values"])} if "values" in written else written
 
 

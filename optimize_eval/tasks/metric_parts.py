@@ -109,7 +109,7 @@ def qualified(metric: Metric, name: str) -> str:
 
 def metric_to_dict(metric: Metric) -> dict[str, str]:
     """Write a metric as JSON, without what is empty."""
-    given = {one.name: getattr(metric, one.name) for one in fields(metric)}
+    given = {slot.name: getattr(metric, slot.name) for slot in fields(metric)}
     return {"type": type_of(metric), **{key: value for key, value in given.items() if value}}
 
 

@@ -100,7 +100,7 @@ class Records:
         about, output, until = solved
         prediction = post_process(about.task.post_process, output.text)
         metric = self._task.scorer.name if self._task.scorer else about.task.metric
-        question = self._asked(about, prediction, metric)
+        question = self._for_metric(about, prediction, metric)
         deadline = time.monotonic() + timeout if until is None else until
         try:
             scored = self._metric(metric).call(question, deadline)
@@ -139,7 +139,7 @@ class Records:
         if payload.example is None:
             message = "there is no example, which has to be a record of a task file"
             raise EvaluationError(FailureKind.MODEL_ERROR, message, hint="give --dataset tasks.jsonl")
-        task = self._loaded(payload) or read_record(payload.example, payload.line or 1)
+        task = self._task_in_file(payload) or read_record(payload.example, payload.line or 1)
         if isinstance(task, TaskError):
             message = f"the example is not a task: {task.rule} {task.field}: {task.detail}"
             raise EvaluationError(
@@ -152,7 +152,7 @@ class Records:
         key = model.key(prompt) if isinstance(model, SharedModel) else b""
         return _Question(task, prompt, name, payload, key)
 
-    def _loaded(self, payload: Payload) -> Task | None:
+    def _task_in_file(self, payload: Payload) -> Task | None:
         """Find the task that a payload's example is, where its file was read before the first call."""
         task = self._task.loaded.get((payload.line, payload.example or b""))
         return task if isinstance(task, Task) else None
@@ -171,7 +171,7 @@ class Records:
             except EvaluationError as error:
                 yield from (copy(error) for _ in prompts)
 
-    def _asked(self, about: _Question, prediction: str, metric: str) -> Payload:
+    def _for_metric(self, about: _Question, prediction: str, metric: str) -> Payload:
         """Make what the metric is sent; what a reply was to, and whose it is, only where a judge says so."""
         question = Payload(candidate=prediction, example=about.payload.example)
         judge = self._metrics[metric].target if metric in self._metrics else None

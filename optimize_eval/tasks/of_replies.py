@@ -76,8 +76,8 @@ def extraction_of(rule: str) -> Extraction:
         return lambda text: _json_at(text, rest)
     if name == "regex" and colon and rest:
         pattern = _pattern(rest)
-        return lambda text: _matched(pattern, text)
-    close = get_close_matches(name, [one.partition(":")[0] for one in _NAMES], n=1)
+        return lambda text: _match(pattern, text)
+    close = get_close_matches(name, [entry.partition(":")[0] for entry in _NAMES], n=1)
     hint = f"did you mean {close[0]}? " if close and close[0] != name else ""
     raise UsageError(f"--extract {rule!r} is no rule", hint=f"{hint}one of {', '.join(_NAMES)}")
 
@@ -89,7 +89,7 @@ def _pattern(text: str) -> re.Pattern[str]:
         raise UsageError(f"--extract regex:{text}: {error}", hint="quote it for your shell") from None
 
 
-def _matched(pattern: re.Pattern[str], text: str) -> str:
+def _match(pattern: re.Pattern[str], text: str) -> str:
     """Take the first group of the first match, or all of it; the host searches where it may take any time."""
     if _is_quick(pattern.pattern, text):
         return first_of(pattern.search(text))
@@ -167,14 +167,14 @@ class ReplyMeasure:
 
 def _latency(output: Output) -> dict[str, float]:
     if output.seconds is None:
-        raise _unknown("how long the call took", "its reply was written down by an older version")
+        raise _not_known("how long the call took", "its reply was written down by an older version")
     return {"seconds": output.seconds}
 
 
 def _cost(output: Output) -> dict[str, float]:
     cost = _sum(output, "cost")
     if cost is None:
-        raise _unknown("what the call cost", "give the model's price: --prices, or [prices]")
+        raise _not_known("what the call cost", "give the model's price: --prices, or [prices]")
     return {"dollars": cost}
 
 
@@ -182,7 +182,9 @@ def _tokens(output: Output) -> dict[str, float]:
     counts = {name: _sum(output, name) for name in _TOKENS}
     known = {name: int(count) for name, count in counts.items() if count is not None}
     if len(known) < len(_TOKENS):
-        raise _unknown("how many tokens the call took", "the model does not tell: a program does with usage")
+        raise _not_known(
+            "how many tokens the call took", "the model does not tell: a program does with usage"
+        )
     return dict(known)
 
 
@@ -194,7 +196,7 @@ def _sum(output: Output, name: str) -> float | None:
     return sum(numbers) if numbers and len(numbers) == len(values) else None
 
 
-def _unknown(what: str, hint: str) -> EvaluationError:
+def _not_known(what: str, hint: str) -> EvaluationError:
     return EvaluationError(FailureKind.REPORTED, f"it is not known {what}", hint=hint)
 
 
@@ -244,7 +246,7 @@ class Prompts:
         self._score = (
             ReplyMeasure(measure).of_payload
             if isinstance(measure, Measure)
-            else partial(self._scored, self.lives.scorer(spec.name, lambda _name: connect(scorer, opened)))
+            else partial(self._score_by, self.lives.scorer(spec.name, lambda _name: connect(scorer, opened)))
         )
         for model in task.models:
             self.lives.shared(model.name)  # what is wrong with it is to be known before any call
@@ -283,7 +285,7 @@ class Prompts:
         except EvaluationError:
             return False
 
-    def _scored(self, scorer: Evaluator, payload: Payload, output: Output, timeout: float) -> Answered:
+    def _score_by(self, scorer: Evaluator, payload: Payload, output: Output, timeout: float) -> Answered:
         question = change(payload, candidate=self._extract(output.text))
         return scorer.call(question, time.monotonic() + timeout)
 

@@ -156,7 +156,7 @@ class Solving:
         assert solver, "who makes conversations has a solver"  # noqa: S101  for the checker
         self._task = task
         self._solver = solver
-        keyed = {_keyed(key): spec for key, spec in task.keyed.items()}
+        keyed = {_name_of_key(key): spec for key, spec in task.keyed.items()}
         under_test = {spec.name: spec for spec in task.models}
         self._names = {*keyed, *under_test}
         self.lives = Lives({**keyed, **under_test}, opened, is_stored=task.is_stored)
@@ -199,7 +199,7 @@ class Solving:
         )
 
     def _model(self, under_test: str, key: str | None) -> SharedModel:
-        return self.lives.shared(under_test if key is None else _keyed(key))
+        return self.lives.shared(under_test if key is None else _name_of_key(key))
 
 
 def _known_as(payload: Payload) -> Hashable:
@@ -213,7 +213,7 @@ def _known_as(payload: Payload) -> Hashable:
     )
 
 
-def _keyed(key: str) -> str:
+def _name_of_key(key: str) -> str:
     """Tell a key of the task apart from the name of a model under test."""
     return f"model_key {key}"
 

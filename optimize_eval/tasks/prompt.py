@@ -32,7 +32,7 @@ class PromptTemplate(NamedTuple):
         """Put fields in; raises TemplateFault."""
         if self.takes_whole and WHOLE not in fields:
             fields = {**fields, WHOLE: fields}
-        return tuple([Message(role, _filled(role, part, fields)) for role, part in self.parts])
+        return tuple([Message(role, _fill(role, part, fields)) for role, part in self.parts])
 
 
 @lru_cache(_MOST)
@@ -61,7 +61,7 @@ def fields_of(example: bytes | None) -> dict[str, Any]:
     return decoded
 
 
-def _filled(role: str, part: Template, fields: Mapping[str, Any]) -> str:
+def _fill(role: str, part: Template, fields: Mapping[str, Any]) -> str:
     text = part.render(fields)
     if not text or text.isspace():
         raise TemplateFault(f"the message of the {role} is empty")

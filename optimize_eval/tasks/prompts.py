@@ -73,14 +73,14 @@ def written(messages: Messages, form: FileForm) -> str:
 def _toml(messages: Messages, form: FileForm) -> str:
     if not form.is_by_role:
         return "\n".join(
-            f"[[{MESSAGES}]]\nrole = {_quoted(role)}\ncontent = {_quoted(content)}\n"
+            f"[[{MESSAGES}]]\nrole = {_quote(role)}\ncontent = {_quote(content)}\n"
             for role, content in messages
         )
     head = f"[{MESSAGES}]\n" if form.is_named else ""
-    return head + "".join(f"{role} = {_quoted(content)}\n" for role, content in messages)
+    return head + "".join(f"{role} = {_quote(content)}\n" for role, content in messages)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """Write a text as TOML has it: as JSON, but for one character."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
 
@@ -103,17 +103,19 @@ def load_prompts(named: Iterable[str | Candidate], system: str | None) -> list[P
     """Load prompts in the order in which they are named, all with what a file has for the system first."""
     before = (Message(SYSTEM, load_candidate(system)),) if system is not None else ()
     each = _each_once(named)
-    loaded = [prompt for one in each for prompt in _load(one, before)]
-    paths = ["" if isinstance(one, Candidate) else one for one in each]
+    loaded = [prompt for path in each for prompt in _load(path, before)]
+    paths = ["" if isinstance(entry, Candidate) else entry for entry in each]
     candidates = named_apart([prompt.candidate for prompt in loaded], paths)
-    return [prompt._replace(candidate=one) for prompt, one in zip(loaded, candidates, strict=True)]
+    return [
+        prompt._replace(candidate=candidate) for prompt, candidate in zip(loaded, candidates, strict=True)
+    ]
 
 
 def _each_once(named: Iterable[str | Candidate]) -> list[str | Candidate]:
     """Give each file that a name or a pattern stands for, once: where it is named first."""
     files: dict[str | Candidate, str | Candidate] = {}
-    for one in named:
-        for file in (one,) if isinstance(one, Candidate) else candidate_files(one):
+    for name in named:
+        for file in (name,) if isinstance(name, Candidate) else candidate_files(name):
             files.setdefault(file if isinstance(file, Candidate) else os.path.abspath(file), file)  # noqa: PTH100  links stay apart
     return [*files.values()]
 
@@ -157,7 +159,7 @@ def _of_value(path: str, listed: Any) -> Messages:
         listed = [{"role": role, "content": content} for role, content in _in_order(listed)]
     if not isinstance(listed, list) or not listed:
         raise _wrong(path, f"there are no messages in it: {_FORM}")
-    return tuple(_message(path, number, one) for number, one in enumerate(listed, 1))
+    return tuple(_message(path, number, entry) for number, entry in enumerate(listed, 1))
 
 
 def _in_order(texts: Mapping[str, Any]) -> list[tuple[str, Any]]:
@@ -259,9 +261,9 @@ def _problems(prompt: PromptFile, template: PromptTemplate, examples: Sequence[W
                 known.many += 1
             if _is_costly(template) or len(found) == _MOST_FAULTS:
                 break
-    for one in found.values():
-        line = one.fault.line or template.lines.get(one.fault.name)
-        yield _problem(prompt, _reason(one, len(examples)), line)
+    for hit in found.values():
+        line = hit.fault.line or template.lines.get(hit.fault.name)
+        yield _problem(prompt, _reason(hit, len(examples)), line)
 
 
 def _is_costly(template: PromptTemplate) -> bool:

@@ -51,16 +51,16 @@ class ClaimsJudge:
 
     def split(self, question: str, text: str, deadline: float) -> Asked[list[str]]:
         """Find the claims of a text that replies to a question."""
-        return self._asked(_SPLIT, {"question": question, "text": text}, "claims", None, _claims, deadline)
+        return self._ask(_SPLIT, {"question": question, "text": text}, "claims", None, _claims, deadline)
 
     def check(self, claims: Sequence[str], text: str, deadline: float) -> Asked[list[bool]]:
         """Tell of each claim whether a text supports it."""
         data = {"text": text, "claims": list(claims)}
-        return self._asked(
+        return self._ask(
             _CHECK, data, "verdicts", VERDICTS, lambda listed: _verdicts(listed, len(claims)), deadline
         )
 
-    def _asked(
+    def _ask(
         self,
         system: str,
         data: Mapping[str, Any],
@@ -76,9 +76,9 @@ class ClaimsJudge:
 
 
 def _claims(listed: Any) -> list[str]:
-    if not isinstance(listed, list) or not all(isinstance(one, str) and one.strip() for one in listed):
+    if not isinstance(listed, list) or not all(isinstance(item, str) and item.strip() for item in listed):
         raise Unusable("claims is not a list of texts")
-    return list(dict.fromkeys(one.strip() for one in listed))
+    return list(dict.fromkeys(entry.strip() for entry in listed))
 
 
 def _verdicts(listed: Any, count: int) -> list[bool]:
@@ -86,10 +86,10 @@ def _verdicts(listed: Any, count: int) -> list[bool]:
         has = f"has {len(listed)} entries" if isinstance(listed, list) else "is no list"
         raise Unusable(f"verdicts {has}, not one for each of {count}")
     known = {word.casefold(): word for word in VERDICTS}
-    given = [known.get(one.strip().casefold()) if isinstance(one, str) else None for one in listed]
+    given = [known.get(entry.strip().casefold()) if isinstance(entry, str) else None for entry in listed]
     if None in given:
         raise Unusable(f"a verdict is none of {', '.join(VERDICTS)}")
-    return [one == ENTAILMENT for one in given]
+    return [item == ENTAILMENT for item in given]
 
 
 def _schema(key: str, words: Collection[str] | None) -> dict[str, Any]:
@@ -254,11 +254,11 @@ class JudgedEvidence:
 
     @property
     def reply_by_target(self) -> Flags:
-        return self._checked(self._of_reply, self._texts.target or "")
+        return self._check(self._of_reply, self._texts.target or "")
 
     @property
     def target_by_reply(self) -> Flags:
-        return self._checked(self._of_target, self._texts.reply)
+        return self._check(self._of_target, self._texts.reply)
 
     @property
     def reply_by_passages(self) -> Sequence[Flags]:
@@ -282,7 +282,7 @@ class JudgedEvidence:
         return SCORES[name](self)
 
     def _by_passages(self, claims: tuple[str, ...]) -> Sequence[Flags]:
-        columns = [self._checked(claims, passage) for passage in self._texts.passages]
+        columns = [self._check(claims, passage) for passage in self._texts.passages]
         return [*zip(*columns, strict=True)]
 
     def _split(self, text: str) -> tuple[str, ...]:
@@ -291,7 +291,7 @@ class JudgedEvidence:
         query = self._texts.query
         return self._once(text, lambda until: self._judge.split(query, text, until), tuple)
 
-    def _checked(self, claims: tuple[str, ...], text: str) -> Flags:
+    def _check(self, claims: tuple[str, ...], text: str) -> Flags:
         if not claims or not text.strip():
             return (False,) * len(claims)
         key = (claims, text)
@@ -343,7 +343,7 @@ def _passages(how: RagChecker, case: Case) -> tuple[str, ...]:
         return ()
     value = case.sample.get(how.context_column) or []
     listed = value if isinstance(value, list) else [value]
-    texts = [one.get("content") if isinstance(one, Mapping) else one for one in listed]
+    texts = [entry.get("content") if isinstance(entry, Mapping) else entry for entry in listed]
     passages = tuple(text for text in texts if isinstance(text, str))
     if len(passages) < len(texts):
         raise unusable(f"the column {how.context_column!r} holds what is no text")
@@ -353,6 +353,8 @@ def _passages(how: RagChecker, case: Case) -> tuple[str, ...]:
 def _references(trace: Trace | None) -> tuple[str, ...]:
     match trace.completion if trace else {}:
         case {"choices": [{"references": [*references]}, *_]}:
-            contents = [one.get("content") for one in references if isinstance(one, Mapping)]
+            contents = [
+                reference.get("content") for reference in references if isinstance(reference, Mapping)
+            ]
             return tuple(content for content in contents if isinstance(content, str))
     return ()

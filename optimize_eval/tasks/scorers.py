@@ -203,24 +203,24 @@ def classifier(how: Classifier, tools: Tools) -> Scoring:
     def scores(read: Judgement) -> Mapping[str, Any]:
         return {"is_correct": read.side_info["is_correct"]}
 
-    return _judged(how, tools, rubric, _one_of(rubric.known_labels), scores)
+    return _by_judge(how, tools, rubric, _one_of(rubric.known_labels), scores)
 
 
 def judge_score(how: JudgeScore, tools: Tools) -> Scoring:
     rubric = Rubric(form=AnswerForm.SCORER, score_min=how.score_min, score_max=how.score_max)
     form = f"one number from {how.score_min:g} to {how.score_max:g}"
-    return _judged(how, tools, rubric, form, lambda read: {"score": read.score})
+    return _by_judge(how, tools, rubric, form, lambda read: {"score": read.score})
 
 
 def labeler(how: Labeler, tools: Tools) -> Scoring:
     rubric = Rubric(form=AnswerForm.LABELER, labels=tuple((label, 1.0) for label in how.valid_labels))
     form = _one_of(how.valid_labels) if how.valid_labels else _THE_LABEL
-    return _judged(
+    return _by_judge(
         how, tools, rubric, form, lambda read: {"label": read.side_info["label"]}, has_number=False
     )
 
 
-def _judged(
+def _by_judge(
     how: Judge,
     tools: Tools,
     rubric: Rubric,
@@ -235,7 +235,7 @@ def _judged(
     ending = "" if schema or form == _THE_LABEL else f"Answer with {form}"
 
     def score(case: Case, deadline: float) -> Scored:
-        messages = _messages(_ended(system(case), ending), user(case))
+        messages = _messages(_end_with(system(case), ending), user(case))
         judged = _foreign(case)
         question = Question(how.model_key, messages, schema, THE_OBJECT if schema else form)
         asked = ask(chat, question, lambda text: parse_reply(text, rubric, judged), deadline)
@@ -251,7 +251,7 @@ def _judged(
     return score
 
 
-def _ended(text: str, line: str) -> str:
+def _end_with(text: str, line: str) -> str:
     """Put a line at the end of a text, if there is one."""
     return f"{text}\n{line}" if text and line and not text.endswith("\n") else text + line
 
@@ -280,7 +280,7 @@ def bleu(how: Bleu, tools: Tools) -> Scoring:
 
     def score(case: Case, deadline: float) -> Scored | Skip:
         answer = _called(evaluator, value(case), {"ground_truth": truth(case)}, deadline)
-        return answer if isinstance(answer, Skip) else _parted(answer, ("bleu_score",))
+        return answer if isinstance(answer, Skip) else _part(answer, ("bleu_score",))
 
     return score
 
@@ -293,7 +293,7 @@ def string_equals(how: StringEquals, tools: Tools) -> Scoring:
         answer = _called(evaluator, said, {"ground_truth": wanted}, deadline)
         if isinstance(answer, Skip):
             return answer
-        return _parted(answer, ("is_correct",), {"answer_gt": wanted, "answer_pred": said})
+        return _part(answer, ("is_correct",), {"answer_gt": wanted, "answer_pred": said})
 
     return score
 
@@ -333,7 +333,7 @@ def function_calls(how: FunctionCalls, tools: Tools) -> Scoring:
         made = [_call(item) for item in case.trace.function_calls] if case.trace else []
         listed = _calls_in(required(case.fields)) if required else wanted
         answer = _called(evaluator, _json(made), {"function_calls": listed}, deadline)
-        return answer if isinstance(answer, Skip) else _parted(answer, COVERAGE)
+        return answer if isinstance(answer, Skip) else _part(answer, COVERAGE)
 
     return score
 
@@ -368,12 +368,12 @@ def _last(case: Case) -> str:
 def _choices_of(choices: Sequence[str] | str) -> Callable[[Case], Sequence[str] | str]:
     """Render each choice, or the text that is a list of them."""
     if isinstance(choices, str):
-        return partial(_offered, native_of(choices, is_needed=True))
+        return partial(_choices_in, native_of(choices, is_needed=True))
     each = [text_of(choice) for choice in choices]
     return lambda case: [text(case) for text in each]
 
 
-def _offered(choices: Native, case: Case) -> Sequence[str] | str:
+def _choices_in(choices: Native, case: Case) -> Sequence[str] | str:
     """Give a list, or a text that the evaluator reads as one."""
     value = choices(case.fields)
     return value if isinstance(value, list) else str(value)
@@ -392,7 +392,7 @@ def _called(evaluator: Evaluator, candidate: str, example: Fields, deadline: flo
         raise unusable(f"it cannot be sent as JSON: {error}") from None
 
 
-def _parted(answer: Answer, names: Sequence[str], metadata: Fields | None = None) -> Scored:
+def _part(answer: Answer, names: Sequence[str], metadata: Fields | None = None) -> Scored:
     """Take those fields of an answer that are scores; without metadata of one's own, the others are it."""
     fields = answer.side_info
     scores = {name: fields[name] for name in names}

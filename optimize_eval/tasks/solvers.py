@@ -299,7 +299,11 @@ class Conversation:
                 if not end.stop.keep_iteration:
                     self._drop(begins)
                 return
-        stops = [one.stop.includes for one in loop.builders if not isinstance(one, Loop) and one.stop]
+        stops = [
+            builder.stop.includes
+            for builder in loop.builders
+            if not isinstance(builder, Loop) and builder.stop
+        ]
         if stops and loop.fails_at_most:
             listed = " or ".join(map(repr, stops))
             hint = "raise max_iterations, or let on_max_iterations be continue"
@@ -389,7 +393,7 @@ def solve(
     calls = Calls(models, deadline, known_as=known_as, repeat=repeat, most=most)
     fields = {"sample": sample} if candidate is None else {"sample": sample, CANDIDATE: candidate}
     try:
-        with _staged(), _limited(calls):
+        with _at_stage(), _hold_limit(calls):
             made = _made(solver, fields, calls, snippets, deadline)
             if not isinstance(solver, PassThrough):
                 _check_reply(made.items)
@@ -421,7 +425,7 @@ def _made(
             talk.hold(solver)
             return _Made(talk.items, talk.completion)
         case PassThrough(column=column):
-            return _Made(_recorded(column, fields["sample"]))
+            return _Made(_conversation_in(column, fields["sample"]))
         case PythonSolver(snippet=snippet):
             return _run(snippet, fields["sample"], calls, snippets, deadline)
 
@@ -451,7 +455,7 @@ def _input(text: str) -> tuple[list[dict[str, Any]], Mapping[str, Any]]:
     raise failed('the input builder makes no object with a list of "messages"', hint=_HINT)
 
 
-def _recorded(column: str, sample: Mapping[str, Any]) -> list[Item]:
+def _conversation_in(column: str, sample: Mapping[str, Any]) -> list[Item]:
     if column not in sample:
         raise failed(f"the sample has no {column!r}", hint=f"it has {', '.join(map(repr, sample))}")
     return _read(sample[column], f"the conversation in {column!r}")
@@ -490,7 +494,7 @@ def _check_reply(items: Sequence[Item]) -> None:
 
 
 @contextmanager
-def _limited(calls: Calls) -> Iterator[None]:
+def _hold_limit(calls: Calls) -> Iterator[None]:
     """Let a limit be what ends a solver, also one that catches every failure."""
     try:
         yield
@@ -501,7 +505,7 @@ def _limited(calls: Calls) -> Iterator[None]:
 
 
 @contextmanager
-def _staged() -> Iterator[None]:
+def _at_stage() -> Iterator[None]:
     """Let a failure be the solver's where it is no model's."""
     try:
         yield

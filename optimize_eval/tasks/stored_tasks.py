@@ -55,13 +55,13 @@ def kept_tasks(specs: Iterable[EvaluatorSpec]) -> list[KeptTask]:
     for spec in specs:
         if target := samples_of(spec):
             found.setdefault(id(target.task), []).append((spec, target))
-    return [_kept(named) for named in found.values()]
+    return [_task_of(named) for named in found.values()]
 
 
 def tasks_in(settings: Mapping[str, Any]) -> list[KeptTask]:
     """Read the tasks that a run has; none where there are none, or these were edited."""
     try:
-        return [_read(one) for one in settings.get(TASKS, ())]
+        return [_read(entry) for entry in settings.get(TASKS, ())]
     except (AttributeError, KeyError, TypeError, ValueError):
         return []
 
@@ -87,20 +87,22 @@ def joined(
     know since when.
     """
     tasks = [*known]
-    for one in told:
-        place = _place_of(one, tasks)
+    for task in told:
+        place = _place_of(task, tasks)
         before = tasks[place] if place < len(tasks) else {"scorers": ()}
-        scorers = {scorer["evaluator"]: scorer for scorer in (*before["scorers"], *one["scorers"])}
+        scorers = {scorer["evaluator"]: scorer for scorer in (*before["scorers"], *task["scorers"])}
         patience = {"timeout": before["timeout"]} if "timeout" in before and not has_timeout else {}
-        more = {**patience, **_since(before, one)}
-        tasks[place : place + 1] = [{**more, **one, "scorers": [*scorers.values()]}]
+        more = {**patience, **_since(before, task)}
+        tasks[place : place + 1] = [{**more, **task, "scorers": [*scorers.values()]}]
     return tasks
 
 
 def dated(known: Sequence[Mapping[str, Any]], told: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Date what of tasks is other than it was known when scores were made."""
-    places = [(one, _place_of(one, known)) for one in told]
-    return [{**_since(known[place], one), **one} if place < len(known) else one for one, place in places]
+    places = [(task, _place_of(task, known)) for task in told]
+    return [
+        {**_since(known[place], entry), **entry} if place < len(known) else entry for entry, place in places
+    ]
 
 
 def _since(before: Mapping[str, Any], one: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -134,7 +136,7 @@ def _place_of(one: Mapping[str, Any], tasks: Sequence[Mapping[str, Any]]) -> int
     return alike[0] if len(alike) == 1 else len(tasks)
 
 
-def _kept(named: Sequence[tuple[EvaluatorSpec, SampleTask]]) -> KeptTask:
+def _task_of(named: Sequence[tuple[EvaluatorSpec, SampleTask]]) -> KeptTask:
     task = named[0][1].task
     scorers = [
         KeptScorer(
@@ -164,7 +166,7 @@ def _of_scorer(scorer: KeptScorer) -> dict[str, Any]:
         "key": scorer.key,
         **({"display_name": scorer.display_name} if scorer.display_name else {}),
         "purpose": scorer.purpose,
-        "metrics": None if chosen is None else [metric_parts.metric_to_dict(one) for one in chosen],
+        "metrics": None if chosen is None else [metric_parts.metric_to_dict(metric) for metric in chosen],
         **({"is_evidence": True} if scorer.is_evidence else {}),
     }
 
@@ -194,6 +196,6 @@ def _read_scorer(written: Mapping[str, Any]) -> KeptScorer:
         key=written["key"],
         display_name=written.get("display_name", ""),
         purpose=written["purpose"],
-        metrics=None if chosen is None else [metric_parts.metric_of(one) for one in chosen],
+        metrics=None if chosen is None else [metric_parts.metric_of(metric) for metric in chosen],
         is_evidence=written.get("is_evidence", False),
     )

@@ -248,4 +248,4 @@ def _is_way(way: object) -> bool:
     if not isinstance(way, dict) or not isinstance(way.get("sandbox"), str):
         return False
     texts = (way.get("layers", []), way.get("missing", []))
-    return all(isinstance(some, list) and all(isinstance(one, str) for one in some) for some in texts)
+    return all(isinstance(some, list) and all(isinstance(entry, str) for entry in some) for some in texts)

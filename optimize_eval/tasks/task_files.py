@@ -136,7 +136,7 @@ def read_record(raw: bytes, number: int) -> Task | TaskError:
 
 def dialect_of(values: Iterable[Any]) -> str:
     """Tell the dialect by the first record that shows one, and not both."""
-    guesses = (_shown(value) for value in values if isinstance(value, dict))
+    guesses = (_dialects_of(value) for value in values if isinstance(value, dict))
     both = DATASET
     for dialects in guesses:
         if len(dialects) == 1:
@@ -145,7 +145,7 @@ def dialect_of(values: Iterable[Any]) -> str:
     return both
 
 
-def _shown(record: Mapping[str, Any]) -> list[str]:
+def _dialects_of(record: Mapping[str, Any]) -> list[str]:
     marks = {SPEC: SPEC_MARKS, EXAMPLES: EXAMPLES_MARKS}
     return [dialect for dialect, names in marks.items() if any(name in record for name in names)]
 

@@ -22,13 +22,17 @@ _CODE = ("snippet",)
 def plain(part: Any) -> Any:
     """Write a part with the name of its class; what is as by default is left out, so that parts may grow."""
     if is_dataclass(part) and not isinstance(part, type):
-        said = {one.name: getattr(part, one.name) for one in fields(part)}
-        chosen = {one.name: plain(said[one.name]) for one in fields(part) if said[one.name] != _default(one)}
+        said = {slot.name: getattr(part, slot.name) for slot in fields(part)}
+        chosen = {
+            entry.name: plain(said[entry.name])
+            for entry in fields(part)
+            if said[entry.name] != _default(entry)
+        }
         return [type(part).__name__, chosen]
     if isinstance(part, Mapping):
         return {str(key): plain(value) for key, value in part.items()}
     if isinstance(part, Sequence) and not isinstance(part, str):
-        return [plain(one) for one in part]
+        return [plain(item) for item in part]
     return part
 
 

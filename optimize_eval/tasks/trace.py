@@ -54,7 +54,9 @@ class Trace:
 
     def last_text(self, role: str) -> str | None:
         """Give the text of the last message of a role; None where there is none."""
-        return next((one["content"] for one in reversed(self.messages) if one["role"] == role), None)
+        return next(
+            (message["content"] for message in reversed(self.messages) if message["role"] == role), None
+        )
 
 
 ASSISTANT, TOOL = "assistant", "tool"
@@ -92,7 +94,7 @@ def messages_of(items: Sequence[Item]) -> list[dict[str, Any]]:
 def items_of(recorded: object) -> list[Item]:
     """Read a conversation in any of the shapes that it is recorded in; raises TraceFault."""
     if isinstance(recorded, str):
-        recorded = _parsed(recorded)
+        recorded = _parse(recorded)
     match recorded:
         case {"items": list(listed)} | {"messages": list(listed)}:
             pass
@@ -102,10 +104,10 @@ def items_of(recorded: object) -> list[Item]:
             raise TraceFault('an object needs "messages" or "items", a list')
         case _:
             raise TraceFault(f"a conversation is a list or an object, this is {describe(recorded)}")
-    return [item for index, one in enumerate(listed) for item in _items(one, index)]
+    return [item for index, entry in enumerate(listed) for item in _items(entry, index)]
 
 
-def _parsed(text: str) -> Any:
+def _parse(text: str) -> Any:
     try:
         return strict_json.loads(text, unique_keys=False)
     except strict_json.JsonFault as fault:
@@ -119,12 +121,12 @@ def _items(one: Any, place: int) -> list[Item]:
                 _with_id({"type": CALL, "name": name, "arguments": _arguments(one.get("arguments"))}, one)
             ]
         case {"type": "function_call_output"}:
-            return [_with_id({"type": RETURNED, "output": _written(one.get("output"))}, one)]
+            return [_with_id({"type": RETURNED, "output": _write(one.get("output"))}, one)]
         case {"type": "reasoning"}:  # which some servers list among the items
             return []
         case {"role": "tool"}:
             given = {"call_id": one.get("tool_call_id")}
-            return [_with_id({"type": RETURNED, "output": _written(one.get("content"))}, given)]
+            return [_with_id({"type": RETURNED, "output": _write(one.get("content"))}, given)]
         case {"role": str(role)} if one.get("type", MESSAGE) == MESSAGE:
             return [said(role, _content(one.get("content"), place)), *_calls(one.get("tool_calls"), place)]
         case {"type": kind}:
@@ -141,7 +143,7 @@ def _content(content: object, place: int) -> str:
 
 def _calls(listed: object, place: int) -> list[Item]:
     try:
-        return [_call(one) for one in listed or ()]  # type: ignore[attr-defined]
+        return [_call(entry) for entry in listed or ()]  # type: ignore[attr-defined]
     except (KeyError, TypeError, AttributeError):
         expected = 'they are a list of {"function": {"name": "…", "arguments": "…"}}'
         raise TraceFault(f"the tool_calls of number {place + 1} are none: {expected}") from None
@@ -169,7 +171,7 @@ def _with_id(item: dict[str, Any], given: Mapping[str, Any]) -> Item:
     return {**item, "call_id": str(identity)} if identity else item
 
 
-def _written(value: object) -> str:
+def _write(value: object) -> str:
     if value is None or isinstance(value, str):
         return value or ""
     parts = isinstance(value, list) and all(isinstance(part, dict) and "text" in part for part in value)

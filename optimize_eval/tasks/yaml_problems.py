@@ -118,7 +118,7 @@ def plain(node: Node) -> Any:
     if node.kind is Kind.MAPPING:
         return {name: plain(entry.node) for name, entry in node.value.items()}
     if node.kind is Kind.LIST:
-        return [plain(one) for one in node.value]
+        return [plain(child) for child in node.value]
     return node.value
 
 
@@ -133,10 +133,10 @@ def node_of(value: Any, mark: Mark) -> Node:
         case int() | float():
             kind = Kind.NUMBER
         case list() | tuple():
-            kind, held = Kind.LIST, [node_of(one, mark) for one in value]
+            kind, held = Kind.LIST, [node_of(entry, mark) for entry in value]
         case dict():
             kind = Kind.MAPPING
-            held = {name: Entry(mark, node_of(one, mark)) for name, one in value.items()}
+            held = {name: Entry(mark, node_of(item, mark)) for name, item in value.items()}
         case _:
             kind, held = Kind.TEXT, str(value)
     return Node(kind, held, mark, raw=str(value))

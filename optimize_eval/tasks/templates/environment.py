@@ -107,7 +107,7 @@ def made(*, of_task: bool = False) -> Environment:
     """Make the environment; a few functions are all that there is besides fields."""
     environment = Environment(
         undefined=_Missing,
-        finalize=partial(_written, of_task=of_task),
+        finalize=partial(_write, of_task=of_task),
         keep_trailing_newline=True,
         autoescape=False,
         extensions=["jinja2.ext.do", "jinja2.ext.loopcontrols"],
@@ -161,7 +161,7 @@ def compiled(environment: Environment, tree: Tree) -> Template:
 def rendered(template: Template, fields: Mapping[str, Any]) -> str:
     """Render within the bound, or raise TemplateFault."""
     try:
-        return "".join(_bounded(template.generate(dict(fields))))
+        return "".join(_bound_length(template.generate(dict(fields))))
     except Exception as error:  # noqa: BLE001  any operation on foreign values
         raise fault_of(error) from None
 
@@ -173,7 +173,7 @@ def fault_of(error: Exception) -> TemplateFault:
     return _too_deep() if isinstance(error, RecursionError) else TemplateFault(_words_of(error))
 
 
-def _bounded(chunks: Iterator[str]) -> Iterator[str]:
+def _bound_length(chunks: Iterator[str]) -> Iterator[str]:
     room = MOST
     for chunk in chunks:
         room -= len(chunk) if chunk.isascii() else len(chunk.encode(errors="replace"))
@@ -196,7 +196,7 @@ def too_long() -> TemplateFault:
     return TemplateFault("the text is longer than 1 MiB")
 
 
-def _written(value: Any, *, of_task: bool) -> Any:
+def _write(value: Any, *, of_task: bool) -> Any:
     """Write a value, a text as it is."""
     if type(value) is str:
         return value
@@ -218,10 +218,10 @@ def text_of(value: Any, *, of_task: bool = False) -> str:
 
 
 def _json(value: Any, indent: int | None = None) -> str:
-    return json.dumps(value, ensure_ascii=False, default=_listed, indent=indent)
+    return json.dumps(value, ensure_ascii=False, default=_list_value, indent=indent)
 
 
-def _listed(value: Any) -> Any:
+def _list_value(value: Any) -> Any:
     if (said := written(value)) is not None:
         return said
     if isinstance(value, StrictUndefined):

@@ -69,7 +69,9 @@ class Trace:
         return self._last(USER)
 
     def _last(self, role: str) -> str | None:
-        return next((one["content"] for one in reversed(self.messages) if one["role"] == role), None)
+        return next(
+            (message["content"] for message in reversed(self.messages) if message["role"] == role), None
+        )
 
 
 class SolverOutput:

@@ -229,13 +229,15 @@ def _is_bounded(node: nodes.Node) -> bool:
 
 
 def _is_bounded_filter(node: nodes.Filter) -> bool:
-    arguments = [*node.args, *[one.value for one in node.kwargs], node.dyn_args, node.dyn_kwargs]
+    arguments = [*node.args, *[kwarg.value for kwarg in node.kwargs], node.dyn_args, node.dyn_kwargs]
     given = [argument for argument in arguments if argument is not None]
     if node.name == _MERGE and len(given) > len(node.args):
         return False
     if node.name in _WITH_ARGUMENTS or not given:
         return node.name in _FILTERS | _GROWING | _WITH_ARGUMENTS
-    return node.name == "round" and all(_is_small(one, _LARGEST_PRECISION) or _is_text(one) for one in given)
+    return node.name == "round" and all(
+        _is_small(entry, _LARGEST_PRECISION) or _is_text(entry) for entry in given
+    )
 
 
 def _is_bounded_call(node: nodes.Call) -> bool:

@@ -86,7 +86,7 @@ class Key:
         if not isinstance(text, str) or spot.node.is_partial:
             return NOT_KNOWN if spot.node.is_partial else text
         if not KEY_PATTERN.fullmatch(text) or len(text) > LONGEST_KEY:
-            reason = f"must be 1 to {LONGEST_KEY} of a-z A-Z 0-9 _ -, this is {_quoted(text)}"
+            reason = f"must be 1 to {LONGEST_KEY} of a-z A-Z 0-9 _ -, this is {_quote(text)}"
             context.wrong(Rule.BAD_VALUE, spot.path, spot.mark, reason)
             return NOT_KNOWN
         return text
@@ -103,7 +103,7 @@ class OneOf:
         if not isinstance(text, str) or spot.node.is_partial:
             return NOT_KNOWN
         if text not in self.choices:
-            reason = f"must be one of {', '.join(self.choices)}; this is {_quoted(text)}"
+            reason = f"must be one of {', '.join(self.choices)}; this is {_quote(text)}"
             close = meant(text, self.choices)
             more = close if close.startswith(" (did") else ""
             context.wrong(Rule.BAD_VALUE, spot.path, spot.mark, f"{reason}{more}")
@@ -193,8 +193,8 @@ class Choice:
 def _check_json(spot: Spot, context: Context) -> None:
     if spot.node.kind in _TEXTS_ELSEWHERE or _is_foreign(spot.node):
         bad_type(spot, context, "JSON")
-    for one in (*spot.children(), *spot.items()):
-        _check_json(one, context)
+    for entry in (*spot.children(), *spot.items()):
+        _check_json(entry, context)
 
 
 def text_of(spot: Spot, context: Context) -> str | NotKnown:
@@ -209,7 +209,7 @@ def bad_type(spot: Spot, context: Context, what: str) -> NotKnown:
     if spot.node.kind is Kind.UNKNOWN:
         _check_what_comes(spot, context, what)
     else:
-        reason = f"must be {what}, this is {_described(spot.node, what)}"
+        reason = f"must be {what}, this is {_describe(spot.node, what)}"
         context.wrong(Rule.BAD_TYPE, spot.path, spot.mark, reason)
     return NOT_KNOWN
 
@@ -223,13 +223,13 @@ def _check_what_comes(spot: Spot, context: Context, what: str) -> None:
         context.wrong(Rule.BAD_TYPE, spot.path, spot.mark, reason)
 
 
-def _described(node: Node, wanted: str) -> str:
+def _describe(node: Node, wanted: str) -> str:
     """Say what a value is, and how it is written if it is meant as a text."""
     is_meant_as_text = node.is_plain and (node.kind in _TEXTS_ELSEWHERE or "text" in wanted)
     if _is_foreign(node) or (node.kind in _UNQUOTED and is_meant_as_text):
-        return f"{node.kind} in YAML: quote it: {_quoted(node.raw)}"
+        return f"{node.kind} in YAML: quote it: {_quote(node.raw)}"
     if node.kind is Kind.TEXT:
-        return f"the text {_quoted(node.raw)}{_as_number(node) if 'number' in wanted else ''}"
+        return f"the text {_quote(node.raw)}{_as_number(node) if 'number' in wanted else ''}"
     return node.raw if node.kind is Kind.NUMBER and "whole" in wanted else str(node.kind)
 
 
@@ -245,7 +245,7 @@ def _is_foreign(node: Node) -> bool:
     return node.kind is Kind.BOOLEAN and node.is_plain and node.raw.lower() in _FOREIGN_WORDS
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     cut = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
     return '"' + cut.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
@@ -279,15 +279,15 @@ class Entity:
 
     def read(self, spot: Spot, context: Context) -> dict[str, Any] | NotKnown:
         if spot.node.kind is not Kind.MAPPING:
-            return bad_type(spot, context, f"{self.noun}: a mapping with {_listed(self.fields)}")
+            return bad_type(spot, context, f"{self.noun}: a mapping with {_list_names(self.fields)}")
         self._check_names(spot, context)
-        values = {one.name: _read(one, spot, context) for one in self.fields}
+        values = {slot.name: _read(slot, spot, context) for slot in self.fields}
         for check in self.between:
             check(values, spot, context)
         return values
 
     def _check_names(self, spot: Spot, context: Context) -> None:
-        names = [one.name for one in self.fields]
+        names = [slot.name for slot in self.fields]
         for name, entry in spot.entries.items():
             if name in names:
                 continue
@@ -371,6 +371,6 @@ def _read(one: Field, spot: Spot, context: Context) -> Any:
     return one.what.read(child, context)
 
 
-def _listed(fields: Sequence[Field]) -> str:
-    needed = [one.name for one in fields if one.default is REQUIRED]
-    return ", ".join(needed or [one.name for one in fields])
+def _list_names(fields: Sequence[Field]) -> str:
+    needed = [slot.name for slot in fields if slot.default is REQUIRED]
+    return ", ".join(needed or [entry.name for entry in fields])

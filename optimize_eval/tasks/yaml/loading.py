@@ -126,7 +126,7 @@ def check_task(path: str, *, evaluator_keys: Keys | None = None, folder: str = "
     wrong = {problem.field for problem in context.problems}
     return Checked(
         problems=_in_order(path, context.problems),
-        notes=[one for one in _in_order(path, context.notes) if one.field not in wrong],
+        notes=[entry for entry in _in_order(path, context.notes) if entry.field not in wrong],
         key=key if isinstance(key, str) and not context.problems else "",
         tags=tuple(tags) if isinstance(tags, Sequence) and not context.problems else (),
         parameters=tuple(config),
@@ -168,8 +168,8 @@ def _read(
     check_unfinished(root, context)
     parameters = read_parameters(root, context)
     config = values_of(parameters, given, path, context)
-    ready = Spot(node=_filled(root, config, context))
-    return _checked(ready, config, context, folder), config
+    ready = Spot(node=_fill(root, config, context))
+    return _check_parameters(ready, config, context, folder), config
 
 
 def _text(path: str, context: Context) -> str:
@@ -187,7 +187,7 @@ def _text(path: str, context: Context) -> str:
     raise Unreadable
 
 
-def _filled(root: Spot, config: Mapping[str, Any], context: Context) -> Node:
+def _fill(root: Spot, config: Mapping[str, Any], context: Context) -> Node:
     """Put values into everything but the parameters themselves."""
     entries = {
         name: entry
@@ -198,11 +198,15 @@ def _filled(root: Spot, config: Mapping[str, Any], context: Context) -> Node:
     return Node(Kind.MAPPING, entries, root.mark, is_short=root.node.is_short)
 
 
-def _checked(root: Spot, config: Mapping[str, Any], context: Context, folder: str) -> Mapping[str, Any]:
+def _check_parameters(
+    root: Spot, config: Mapping[str, Any], context: Context, folder: str
+) -> Mapping[str, Any]:
     definition = root.child("definition")
-    said = [_said(definition), _said(root)]
+    said = [_value_at(definition), _value_at(root)]
     context.has_output = is_there(definition, "solver") or MODEL in said
-    context.placeholders = {placeholder(name) for name, one in config.items() if isinstance(one, NotKnown)}
+    context.placeholders = {
+        placeholder(name) for name, entry in config.items() if isinstance(entry, NotKnown)
+    }
     values = TASK.read(root, context)
     note_what_is_old(root, context)
     note_what_is_sent(root, context)
@@ -218,15 +222,18 @@ def _note_columns(path: str, definition: Spot | None, context: Context, folder: 
     if key is None or key.node.kind is not Kind.TEXT or key.node.is_partial or not context.columns:
         return
     dataset_file, rows = rows_beside(path, key.node.value, folder=folder)
-    context.notes += [one.place for one in absent(context.columns, rows, f"no row of {dataset_file}")]
+    context.notes += [entry.place for entry in absent(context.columns, rows, f"no row of {dataset_file}")]
 
 
-def _said(spot: Spot | None) -> Any:
+def _value_at(spot: Spot | None) -> Any:
     child = spot.child("evaluated_entity_type") if spot else None
     return child.node.value if child else None
 
 
 def _in_order(path: str, problems: Sequence[Problem]) -> list[Problem]:
     """Sort by place, the task's own file first; what is told twice of one place counts once."""
-    told = {(one.path, one.line, one.column, one.field, one.reason): one for one in problems}
+    told = {
+        (problem.path, problem.line, problem.column, problem.field, problem.reason): problem
+        for problem in problems
+    }
     return sorted(told.values(), key=lambda one: (one.path != path, one.path, one.line or 0, one.column or 0))

@@ -58,7 +58,7 @@ def filter_of(values: Values) -> filters.Filter:
     return filters.Unary(op=op, expression=expression)
 
 
-def _said(values: Values) -> definition.Said:
+def _message(values: Values) -> definition.Said:
     return definition.Said(role=values["role"], content=values["content"])
 
 
@@ -76,13 +76,13 @@ def _solver(values: Values) -> definition.Solver:
 def _input(values: Values) -> definition.Generic | definition.ChatCompletion:
     if values["type"] == "generic":
         return definition.Generic(template=values["template"])
-    return definition.ChatCompletion(messages=tuple(map(_said, values["input_messages"])))
+    return definition.ChatCompletion(messages=tuple(map(_message, values["input_messages"])))
 
 
 def _builder(values: Values) -> definition.Builder:
     match values["type"]:
         case "chat_message":
-            return definition.ChatMessage(said=_said(values), stop=_stop(values))
+            return definition.ChatMessage(said=_message(values), stop=_stop(values))
         case "generate":
             return definition.Generate(stop=_stop(values))
         case "loop":
@@ -93,7 +93,7 @@ def _builder(values: Values) -> definition.Builder:
             )
     return definition.GenerateMessage(
         model_key=values["model_key"],
-        messages=tuple(map(_said, values["extra_input_messages"])),
+        messages=tuple(map(_message, values["extra_input_messages"])),
         role=values["output_role"],
         has_conversation=values["include_conversation"],
         stop=_stop(values),
@@ -108,7 +108,7 @@ def _stop(values: Values) -> definition.Stop | None:
 
 
 def _scorers(listed: Sequence[Values]) -> list[definition.Scorer]:
-    return [_scorer(key, one) for key, one in zip(keys_of(listed), listed, strict=True)]
+    return [_scorer(key, entry) for key, entry in zip(keys_of(listed), listed, strict=True)]
 
 
 def _scorer(key: str, values: Values) -> definition.Scorer:

@@ -72,7 +72,7 @@ def check_value(parameter: Mapping[str, Any], spot: Spot, context: Context) -> A
 
 def _in_range(parameter: Mapping[str, Any], value: Any, spot: Spot, context: Context) -> Any:
     least, most = parameter.get("min"), parameter.get("max")
-    bounds = [one for one in (least, most, value) if isinstance(one, NotKnown)]
+    bounds = [entry for entry in (least, most, value) if isinstance(entry, NotKnown)]
     if parameter["type"] not in {"int", "float"} or bounds:
         return value
     if (least is not None and value < least) or (most is not None and value > most):
@@ -90,7 +90,7 @@ def _range(least: float | None, most: float | None) -> str:
 
 def _member(parameter: Mapping[str, Any], spot: Spot, context: Context) -> Any:
     allowed = parameter["allowed_values"]
-    if isinstance(allowed, NotKnown) or any(isinstance(one, NotKnown) for one in allowed):
+    if isinstance(allowed, NotKnown) or any(isinstance(item, NotKnown) for item in allowed):
         return NOT_KNOWN
     if parameter["multiple"] is True:
         values = ListOf(what=Scalar()).read(spot, context)
@@ -99,12 +99,14 @@ def _member(parameter: Mapping[str, Any], spot: Spot, context: Context) -> Any:
         spots = spot.items()
     else:
         values, spots = [Scalar().read(spot, context)], [spot]
-    known = [_checked(value, one, allowed, context) for value, one in zip(values, spots, strict=True)]
+    known = [
+        _check_choice(value, entry, allowed, context) for value, entry in zip(values, spots, strict=True)
+    ]
     return known if parameter["multiple"] is True else known[0]
 
 
-def _checked(value: Any, spot: Spot, allowed: Sequence[Any], context: Context) -> Any:
-    if isinstance(value, NotKnown) or any(value == one and type(value) is type(one) for one in allowed):
+def _check_choice(value: Any, spot: Spot, allowed: Sequence[Any], context: Context) -> Any:
+    if isinstance(value, NotKnown) or any(value == entry and type(value) is type(entry) for entry in allowed):
         return value
     reason = f"must be one of {', '.join(map(str, allowed))}; this is {value}"
     context.wrong(Rule.BAD_VALUE, spot.path, spot.mark, reason)
@@ -136,7 +138,7 @@ def _distinct(values: dict[str, Any], spot: Spot, context: Context) -> None:
     mapped = spot.child("values_mapping")
     for child in mapped.children() if mapped else ():
         name = child.path.removeprefix(f"{mapped.path}." if mapped else "")
-        if not any(str(one) == name for one in allowed):
+        if not any(str(entry) == name for entry in allowed):
             reason = f"{name!r} is none of allowed_values"
             context.wrong(Rule.BAD_VALUE, child.path, child.key or child.mark, reason)
 
@@ -222,10 +224,10 @@ def _value_given(text: str, kind: str) -> Any:
 def _choice(text: str, allowed: Any) -> Any:
     """Find the choice that is written so."""
     known = allowed if isinstance(allowed, list) else []
-    return next((one for one in known if _shown(one) == text), text)
+    return next((entry for entry in known if _show(entry) == text), text)
 
 
-def _shown(value: Any) -> str:
+def _show(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, default=repr)
 
 
@@ -282,7 +284,7 @@ def values_of(
             reason = f"the task has no parameter {name!r}{meant(name, list(parameters))}"
             problem = Problem(path=path, rule=Rule.UNKNOWN_FIELD, reason=reason, field=f"config.{name}")
             context.problems.append(problem)
-    return {name: _value(name, one, given, path, context) for name, one in parameters.items()}
+    return {name: _value(name, parameter, given, path, context) for name, parameter in parameters.items()}
 
 
 def _value(
@@ -291,10 +293,10 @@ def _value(
     if parameter["type"] is None:
         return NOT_KNOWN
     if given is not None and name in given:
-        return _mapped(parameter, _given(name, parameter, given[name], path, context))
+        return _map_choice(parameter, _read_given(name, parameter, given[name], path, context))
     default = parameter["default_value"]
     if default is not None:
-        return _mapped(parameter, default)
+        return _map_choice(parameter, default)
     if given is None:
         return NotKnown(_kinds_of(parameter))
     if parameter["nullable"] is True:
@@ -312,7 +314,7 @@ def _kinds_of(parameter: Mapping[str, Any]) -> Collection[Kind]:
     return {_KINDS_OF_NODES.get(parameter["type"], Kind.TEXT)}
 
 
-def _given(name: str, parameter: Mapping[str, Any], value: Any, path: str, context: Context) -> Any:
+def _read_given(name: str, parameter: Mapping[str, Any], value: Any, path: str, context: Context) -> Any:
     if isinstance(value, Written):
         value = spoken(value.text, parameter)
     spot = Spot(node=node_of(value, Mark(path=path)), path=f"config.{name}")
@@ -326,13 +328,13 @@ def _words_of(parameter: Mapping[str, Any]) -> str:
     return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
-def _mapped(parameter: Mapping[str, Any], value: Any) -> Any:
+def _map_choice(parameter: Mapping[str, Any], value: Any) -> Any:
     """Put in what a choice stands for."""
     mapping = parameter.get("values_mapping")
     if not isinstance(mapping, dict):
         return value
     if isinstance(value, list):
-        return [mapping.get(str(one), one) for one in value]
+        return [mapping.get(str(item), item) for item in value]
     return value if isinstance(value, NotKnown) else mapping.get(str(value), value)
 
 
@@ -344,7 +346,9 @@ def config_of(values: Mapping[str, Any], file: str = "") -> dict[str, Any]:
 
     A text of a file is a text; one of a command line may be a number, where the parameter is one.
     """
-    written = {name: Written(text=one) if isinstance(one, str) else one for name, one in values.items()}
+    written = {
+        name: Written(text=value) if isinstance(value, str) else value for name, value in values.items()
+    }
     return {**(_of_file(file) if file else {}), **written}
 
 

@@ -62,14 +62,14 @@ _STOP = field(
 )
 
 
-def _said(template: Template) -> tuple[Field, Field]:
+def _message_fields(template: Template) -> tuple[Field, Field]:
     return field("role", _ROLE), field("content", Content(template=template))
 
 
-_INPUT_MESSAGE = Entity(noun="a message", fields=_said(Template(names=SOLVER)))
+_INPUT_MESSAGE = Entity(noun="a message", fields=_message_fields(Template(names=SOLVER)))
 _EXTRA_MESSAGE = Entity(
     noun="a message",
-    fields=(field("type", OneOf(choices=("chat_message",)), None), *_said(Template(names=MESSAGE))),
+    fields=(field("type", OneOf(choices=("chat_message",)), None), *_message_fields(Template(names=MESSAGE))),
 )
 INPUT_BUILDER = ByType(
     noun="an input builder",
@@ -87,7 +87,7 @@ INPUT_BUILDER = ByType(
 
 _BUILDERS: dict[str, Entity] = {
     "chat_message": Entity(
-        noun="a chat_message", fields=(type_field(), *_said(Template(names=MESSAGE)), _STOP)
+        noun="a chat_message", fields=(type_field(), *_message_fields(Template(names=MESSAGE)), _STOP)
     ),
     "generate": Entity(noun="generate", fields=(type_field(), _STOP)),
     "generate_message": Entity(
@@ -170,9 +170,11 @@ def _entity(*fields: Field) -> Entity:
     return Entity(noun="a metric", fields=(type_field(), field("key", Key(), None), *fields))
 
 
-def _counted(name: str) -> Entity:
+def _count_entity(name: str) -> Entity:
     needed = _NEEDED[name]
-    counts = [_name(one) if one in needed else field(one, Text(least=1), None) for one in (_TP, _FN, _FP)]
+    counts = [
+        _name(entry) if entry in needed else field(entry, Text(least=1), None) for entry in (_TP, _FN, _FP)
+    ]
     return _entity(*counts, _NAMED)
 
 
@@ -189,7 +191,7 @@ _METRICS: Mapping[str, Entity] = {
     "multiclass_classification": _entity(_name("field_gt"), _name("field_pred")),
     **{name: _entity(_name("field"), _NAMED) for name in NUMBERS},
     "frequency": _entity(_name("field")),
-    **{name: _counted(name) for name in COUNTED},
+    **{name: _count_entity(name) for name in COUNTED},
 }
 METRIC = ByType(
     noun="a metric",
@@ -264,7 +266,7 @@ class Evaluator:
         if spot.node.kind is not Kind.MAPPING:
             return bad_type(spot, context, "an evaluator: a mapping")
         before = len(context.problems)
-        values = {one.name: _read(one, spot, context) for one in self.common}
+        values = {entry.name: _read(entry, spot, context) for entry in self.common}
         keys = self._keys(spot, context)
         _check_target(keys, spot, context)
         for check in self.between:
@@ -272,7 +274,7 @@ class Evaluator:
         return {**values, "keys": keys if len(context.problems) == before else NOT_KNOWN}
 
     def _keys(self, spot: Spot, context: Context) -> dict[str, Any]:
-        common = [one.name for one in self.common]
+        common = [entry.name for entry in self.common]
         keys = {name: child for name in spot.entries if name not in common and (child := spot.child(name))}
         for name, child in keys.items():
             _check_key(name, child, common, context)
@@ -344,7 +346,7 @@ def emitted(values: Mapping[str, Any]) -> Sequence[str]:
     """List the fields that a scorer gives; empty where that is not known."""
     if values["type"] == "rag_checker":
         computed = values["scores_to_compute"]
-        is_known = computed is not NOT_KNOWN and not any(one is NOT_KNOWN for one in computed or ())
+        is_known = computed is not NOT_KNOWN and not any(entry is NOT_KNOWN for entry in computed or ())
         return (computed or RAG_SCORES) if is_known else ()
     return _EMITTED.get(values["type"], ())
 
@@ -448,16 +450,16 @@ SCORER_OF_TASK = ByType(noun="a scorer", entities=_SCORERS)
 
 def keys_of(listed: Sequence[Mapping[str, Any]]) -> list[str]:
     """List the scorers' keys: one without is called by its type, and the next ones type-2, type-3."""
-    taken = {one["key"] for one in listed if one["key"]}
+    taken = {item["key"] for item in listed if item["key"]}
     keys = []
-    for one in listed:
-        key = one["key"] or _unused(one["type"], taken)
+    for entry in listed:
+        key = entry["key"] or _free_name(entry["type"], taken)
         taken.add(key)
         keys.append(key)
     return keys
 
 
-def _unused(name: str, taken: set[str]) -> str:
+def _free_name(name: str, taken: set[str]) -> str:
     if name not in taken:
         return name
     return next(f"{name}-{n}" for n in range(2, len(taken) + 3) if f"{name}-{n}" not in taken)

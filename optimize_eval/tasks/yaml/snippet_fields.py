@@ -30,7 +30,7 @@ class Snippet:
         if isinstance(code, NotKnown):
             return NOT_KNOWN
         before = len(context.problems)
-        tree = _compiled(code, spot, context)
+        tree = _compile(code, spot, context)
         if tree is not None:
             self._check(tree, spot, context)
         return NOT_KNOWN if len(context.problems) > before or spot.node.is_partial else code
@@ -40,7 +40,7 @@ class Snippet:
         wanted = " or ".join(f"{self.function}({', '.join(way)})" for way in ways)
         kind = "async def" if self.is_async else "def"
         if not _is_named(tree, self.function):
-            defined = [one.name for one in tree.body if isinstance(one, Function)]
+            defined = [statement.name for statement in tree.body if isinstance(statement, Function)]
             close = get_close_matches(self.function, defined, n=1)
             beside = f", this defines {close[0]}" if close else ""
             context.wrong(Rule.BAD_SNIPPET, spot.path, spot.mark, f"must define {kind} {wanted}{beside}")
@@ -52,7 +52,7 @@ class Snippet:
                 context.wrong(Rule.BAD_SNIPPET, spot.path, mark, f"must be async def {self.function}")
 
 
-def _compiled(code: str, spot: Spot, context: Context) -> ast.Module | None:
+def _compile(code: str, spot: Spot, context: Context) -> ast.Module | None:
     """Compile code without a word about what it warns of."""
     if len(code) > MOST:
         context.wrong(
@@ -86,12 +86,12 @@ def _at(spot: Spot, line: int | None, column: int | None) -> Mark:
 
 def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
     """List what a module does when it is loaded, also under `if` and `try`."""
-    for one in body:
-        yield one
-        if isinstance(one, ast.If | ast.Try | ast.With):
+    for statement in body:
+        yield statement
+        if isinstance(statement, ast.If | ast.Try | ast.With):
             for name in ("body", "orelse", "finalbody"):
-                yield from _statements(getattr(one, name, []))
-            for handler in getattr(one, "handlers", []):
+                yield from _statements(getattr(statement, name, []))
+            for handler in getattr(statement, "handlers", []):
                 yield from _statements(handler.body)
 
 
@@ -159,9 +159,9 @@ class Template:
 
     def read(self, spot: Spot, context: Context) -> str | NotKnown:
         text = Text(least=self.least).read(spot, context)
-        return text if isinstance(text, NotKnown) else self._checked(text, spot, context)
+        return text if isinstance(text, NotKnown) else self._check_names(text, spot, context)
 
-    def _checked(self, text: str, spot: Spot, context: Context) -> str | NotKnown:
+    def _check_names(self, text: str, spot: Spot, context: Context) -> str | NotKnown:
         if not _has_room(text, spot, context):
             return NOT_KNOWN
         try:
@@ -172,7 +172,7 @@ class Template:
             context.wrong(Rule.BAD_TEMPLATE, spot.path, spot.node.at(fault.line), fault.reason)
             return NOT_KNOWN
         lines = template.lines
-        unknown = [] if self.names is ROW else [name for name in lines if name not in self._known(context)]
+        unknown = [] if self.names is ROW else [name for name in lines if name not in self._names_in(context)]
         for name in unknown:
             context.wrong(
                 Rule.BAD_TEMPLATE, spot.path, spot.node.at(lines[name]), self._reason(name, context)
@@ -183,7 +183,7 @@ class Template:
                 context.names_column(column, spot.path, spot.node.at(line), is_needed=is_needed)
         return NOT_KNOWN if unknown or spot.node.is_partial else text
 
-    def _known(self, context: Context) -> Sequence[str]:
+    def _names_in(self, context: Context) -> Sequence[str]:
         more = self._of_output if context.has_output else ()
         return (*(self.names or ()), *more, *context.placeholders)
 
@@ -196,7 +196,7 @@ class Template:
             return "parameters are written << config.NAME >>, not {{ config.NAME }}"
         if name in self._of_output:
             return f"there is no {name} here: the task has no solver"
-        known = [one for one in self._known(context) if one not in context.placeholders]
+        known = [entry for entry in self._names_in(context) if entry not in context.placeholders]
         return f"there is no {name!r} here{meant(name, known)}"
 
 

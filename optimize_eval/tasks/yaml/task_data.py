@@ -41,10 +41,10 @@ def absent(
 ) -> Iterator[NamedColumn]:
     """Give the columns that no row has, each with the reason; of no rows, none can be told."""
     there = {name: None for row in rows for name in row}
-    for one in dict.fromkeys(named) if rows else ():
-        if one.name not in there and one.name not in _OF_ANY_ROW:
-            reason = f"{whose} has a field {one.name!r}{meant(one.name, [*there])}"
-            yield replace(one, place=replace(one.place, reason=reason))
+    for entry in dict.fromkeys(named) if rows else ():
+        if entry.name not in there and entry.name not in _OF_ANY_ROW:
+            reason = f"{whose} has a field {entry.name!r}{meant(entry.name, [*there])}"
+            yield replace(entry, place=replace(entry.place, reason=reason))
 
 
 Fields = Mapping[str, Any]
@@ -81,7 +81,7 @@ class Actions:
             return ()
         fields = variables(sample, trace)
         fields["scores"] = scores
-        return tuple(key for key, examine in self._rules if _examined(key, examine, fields))
+        return tuple(key for key, examine in self._rules if _examine_field(key, examine, fields))
 
 
 def takes_part(filters: Sequence[Filter]) -> Examine:
@@ -90,7 +90,7 @@ def takes_part(filters: Sequence[Filter]) -> Examine:
     >>> takes_part([Comparison(op="greater_than", expression="{{ n }}", value=2)])({"n": 3})
     True
     """
-    examined = [examiner(one) for one in filters]
+    examined = [examiner(entry) for entry in filters]
     return lambda row: all(examine({**row, "sample": row}) for examine in examined)
 
 
@@ -120,10 +120,10 @@ def _holds(filter_: Filter, value: Any) -> bool:
         case Comparison():
             return _compares(filter_, value)
         case Membership(op=op, values=values):
-            return any(are_alike(value, one) for one in values) == (op == "in")
+            return any(are_alike(value, entry) for entry in values) == (op == "in")
         case Unary(op=op):
             if not isinstance(value, bool):
-                raise RuleFault(f"{filter_.expression} is {_shown(value)}, and {op} wants true or false")
+                raise RuleFault(f"{filter_.expression} is {_show(value)}, and {op} wants true or false")
             return value == (op == "is_true")
 
 
@@ -136,11 +136,11 @@ def _compares(filter_: Comparison, value: Any) -> bool:
 def _number(value: Any, filter_: Comparison) -> float:
     if not isinstance(value, bool | int | float):
         what = filter_.expression if value is not filter_.value else "its value"
-        raise RuleFault(f"{what} is {_shown(value)}, and {filter_.op} wants a number")
+        raise RuleFault(f"{what} is {_show(value)}, and {filter_.op} wants a number")
     return value
 
 
-def _examined(key: str, examine: Examine, fields: Fields) -> bool:
+def _examine_field(key: str, examine: Examine, fields: Fields) -> bool:
     try:
         return examine(fields)
     except RuleFault as fault:
@@ -149,7 +149,7 @@ def _examined(key: str, examine: Examine, fields: Fields) -> bool:
         raise error from None
 
 
-def _shown(value: Any) -> str:
+def _show(value: Any) -> str:
     text = text_of(value)
     quoted = f'"{text}"' if isinstance(value, str) else text
     return quoted if len(quoted) <= _LONGEST else f"{quoted[: _LONGEST - 1]}…"
@@ -185,13 +185,13 @@ def dataset_of(definition: TaskDefinition, given: Mapping[str, str]) -> Dataset:
     for path in _beside(definition.path, key, definition.folder):
         if path.suffix in _ROWS:
             return Dataset(path=path)
-        return _described(str(path), Folder.of(definition.path, definition.folder), key)
+        return _read_described(str(path), Folder.of(definition.path, definition.folder), key)
     raise _not_found(definition.path, key, given, definition.folder)
 
 
 def left_out(dataset: Dataset, examples: Iterable[Example]) -> dict[int, str]:
     """Find the rows that take no part, by their lines, with the filter that says so; raises DataError."""
-    filters = [(f"{dataset.described}: {_words_of(one)}", examiner(one)) for one in dataset.filters]
+    filters = [(f"{dataset.described}: {_words_of(entry)}", examiner(entry)) for entry in dataset.filters]
     found: dict[int, str] = {}
     problems = []
     for example in examples:
@@ -236,7 +236,7 @@ def _only_key(definition: TaskDefinition, given: Mapping[str, str]) -> str:
 def _of_file(named: str) -> Dataset:
     """Take a file as a command line names it: rows, or the description of a dataset."""
     if Path(named).suffix.lower() in _DESCRIBED:
-        return _described(named, Folder.of(named), None)
+        return _read_described(named, Folder.of(named), None)
     return Dataset(path=Path(named))
 
 
@@ -279,7 +279,7 @@ def _has_key(name: str, path: Path) -> bool:
     return re.search(pattern.encode(), data, re.MULTILINE) is not None
 
 
-def _described(path: str, folder: Folder, key: str | None) -> Dataset:
+def _read_described(path: str, folder: Folder, key: str | None) -> Dataset:
     """Read KEY.yaml; raises DataError with all that is wrong with it."""
     context = Context()
     dataset = _read(path, folder, key, context)
@@ -340,7 +340,7 @@ def rows_beside(task: str, key: str, *, folder: str = "") -> tuple[str, Sequence
         if found is None:
             return "", ()
         is_rows = found.suffix in _ROWS
-        path = found if is_rows else _described(str(found), Folder.of(task, folder), key).path
+        path = found if is_rows else _read_described(str(found), Folder.of(task, folder), key).path
         if path.stat().st_size > _MOST_READ:
             return str(path), ()
         return str(path), [example.value for example in load_examples([path], most=None)[0]]

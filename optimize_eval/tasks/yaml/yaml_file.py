@@ -68,7 +68,7 @@ class Folder:
 
     def _check(self, path: str, named: str) -> None:
         outside = f"{named} is outside of the task's folder, {self.root.name or self.root}"
-        if not Path(os.path.abspath(path)).is_relative_to(_unresolved(self.root, path)):  # noqa: PTH100  links stay
+        if not Path(os.path.abspath(path)).is_relative_to(_as_written(self.root, path)):  # noqa: PTH100  links stay
             raise BadPath(outside)
         try:
             target = Path(path).resolve(strict=True)
@@ -78,7 +78,7 @@ class Folder:
             raise BadPath(f"{outside}: it is a link to there" if Path(path).is_symlink() else outside)
 
 
-def _unresolved(root: Path, path: str) -> Path:
+def _as_written(root: Path, path: str) -> Path:
     """Give the folder as it is written where the path is not written with its real name."""
     whole = Path(os.path.abspath(path))  # noqa: PTH100  links stay
     if whole.is_relative_to(root):
@@ -279,7 +279,7 @@ class _Document:
 
     def _of_kind(self, found: Any, path: str) -> Node:
         if found.tag == INCLUDE:
-            return self._included(found, path)
+            return self._include(found, path)
         if isinstance(found, yaml.ScalarNode):
             return self._scalar(found, path)
         if found.tag not in {"tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"}:
@@ -293,7 +293,7 @@ class _Document:
         return self._mapping(found, path)
 
     def _list(self, found: Any, path: str) -> Node:
-        nodes = [self._node(one, f"{path}[{number}]") for number, one in enumerate(found.value)]
+        nodes = [self._node(child, f"{path}[{number}]") for number, child in enumerate(found.value)]
         return _whole(Node(Kind.LIST, nodes, self._mark(found)), nodes)
 
     def _scalar(self, found: Any, path: str) -> Node:
@@ -313,7 +313,7 @@ class _Document:
         line = found.start_mark.line + 1
         if found.style == "|":
             written = self._lines[line : found.end_mark.line]
-            indents = [len(one) - len(one.lstrip(" ")) for one in written if one.strip()]
+            indents = [len(entry) - len(entry.lstrip(" ")) for entry in written if entry.strip()]
             return Mark(path=self._path, line=line + 1, column=min(indents, default=0) + 1)
         return None
 
@@ -345,11 +345,11 @@ class _Document:
     def _merge(self, entries: dict[str, Entry], value: Any, path: str) -> None:
         """Put in what `<<: *alias` stands for; what stands beside it wins."""
         node = self._node(value, path)
-        for one in node.value if node.kind is Kind.LIST else [node]:
-            if one.kind is not Kind.MAPPING:
-                self._wrong(Rule.BAD_YAML, f"<< merges mappings, this is {one.kind}", value, path)
+        for child in node.value if node.kind is Kind.LIST else [node]:
+            if child.kind is not Kind.MAPPING:
+                self._wrong(Rule.BAD_YAML, f"<< merges mappings, this is {child.kind}", value, path)
                 continue
-            for name, entry in one.value.items():
+            for name, entry in child.value.items():
                 entries.setdefault(name, entry)
 
     def _refer(self, entries: dict[str, Entry], path: str) -> bool:
@@ -368,16 +368,16 @@ class _Document:
             return False
         except Unreadable:
             return False
-        for name, one in referred.value.items():
+        for name, child in referred.value.items():
             if name in entries:
-                reason = f"this key is given here and in {target}, line {one.mark.line}"
+                reason = f"this key is given here and in {target}, line {child.mark.line}"
                 key = f"{path}.{name}" if path else name
                 self._files.context.wrong(Rule.DUPLICATE_KEY, key, entries[name].mark, reason)
             else:
-                entries[name] = one
+                entries[name] = child
         return not referred.is_short
 
-    def _included(self, found: Any, path: str) -> Node:
+    def _include(self, found: Any, path: str) -> Node:
         if not isinstance(found, yaml.ScalarNode):
             self._wrong(Rule.BAD_REFERENCE, "!include takes the path of a file", found, path)
             return self._nothing(found)
@@ -473,9 +473,9 @@ def _text(spot: Spot, values: Mapping[str, Any], context: Context) -> Node:
     is_code = spot.path.endswith("_snippet")
     whole = _HOLE.fullmatch(node.value)
     if whole and _NAME.fullmatch(whole[1]):
-        name = _named(whole, spot, values, context)
+        name = _name_meant(whole, spot, values, context)
         return _whole_value(spot, values[name], context) if name else Node(Kind.UNKNOWN, (), node.mark)
-    return _filled(spot, _filler(spot, values, context, is_code=is_code))
+    return _fill(spot, _filler(spot, values, context, is_code=is_code))
 
 
 def _whole_value(spot: Spot, value: Any, context: Context) -> Node:
@@ -496,7 +496,7 @@ def _has_room(text: str, spot: Spot, context: Context) -> bool:
     return context.room >= 0
 
 
-def _filled(spot: Spot, filler: "_Filler") -> Node:
+def _fill(spot: Spot, filler: "_Filler") -> Node:
     node = spot.node
     text = _HOLE.sub(filler, node.value)
     if filler.is_wrong:
@@ -540,12 +540,12 @@ def _filler(spot: Spot, values: Mapping[str, Any], context: Context, *, is_code:
     def named(found: re.Match[str]) -> str | None:
         if not names.fullmatch(found[1]):
             return None
-        return _named(found, spot, values, context)
+        return _name_meant(found, spot, values, context)
 
     return _Filler(values, named, lambda text: _has_room(text, spot, context))
 
 
-def _named(hole: re.Match[str], spot: Spot, values: Mapping[str, Any], context: Context) -> str:
+def _name_meant(hole: re.Match[str], spot: Spot, values: Mapping[str, Any], context: Context) -> str:
     """Find which parameter is meant; empty and a problem where none is."""
     found = _CONFIG.fullmatch(hole[1])
     name = found[1] if found else ""
