@@ -123,6 +123,7 @@ class Bars:
         )
         self._tasks: dict[str, Any] = {}
         self._last = self._waiting = ""
+        self._group, self._text = consoles.Group, text.Text  # which making a Live already uses
         self._live = live.Live(
             console=console,
             auto_refresh=False,
@@ -131,7 +132,6 @@ class Bars:
             redirect_stdout=False,
             redirect_stderr=False,
         )
-        self._group, self._text = consoles.Group, text.Text
         self._is_gone = False  # the terminal
         self._quietly(self._live.start)
 
