@@ -268,7 +268,7 @@ def has_forbidden(text: str, patterns: Iterable[str]) -> bool:
     >>> has_forbidden("Sorry, as an AI I cannot.", ["as an AI"])
     True
     """
-    compiled = [_compiled(pattern) for pattern in _several(patterns, "the patterns are")]  # all, before any
+    compiled = [_compile(pattern) for pattern in _several(patterns, "the patterns are")]  # all, before any
     return any(pattern.search(text) for pattern in compiled)
 
 
@@ -283,7 +283,7 @@ def _several(texts: Iterable[str], what: str) -> Iterable[str]:
     return texts
 
 
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compile(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:

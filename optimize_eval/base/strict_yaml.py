@@ -108,18 +108,18 @@ def _no_colon(stop: Stop) -> Explained | None:
 def spaceless(text: str) -> str:
     """Say what a text may mean that is a key without a space after its colon; "" where it is none."""
     key = _SPACELESS.match(text)
-    return f"a space is missing after the colon: {key[1]}: {_shortened(key[2])}" if key else ""
+    return f"a space is missing after the colon: {key[1]}: {_shorten(key[2])}" if key else ""
 
 
 def _no_yaml(stop: Stop) -> str:
     """Show the line where reading ended, and the one above, which is often to blame."""
     above = next((line for line in reversed(stop.lines[: stop.at.line]) if line.strip()), "")
     here = stop.line(stop.at)
-    lines = " below ".join(f"`{_shortened(line)}`" for line in (here, above) if line.strip())
+    lines = " below ".join(f"`{_shorten(line)}`" for line in (here, above) if line.strip())
     return f"{_NO_YAML}: {lines}; check quotes, brackets, colons and the indentation"
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     text = text.strip()
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
@@ -178,7 +178,7 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # it has no types
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:  # noqa: FBT001, FBT002  as the loader's
         keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-        if twice := next((key for place, key in enumerate(keys) if key in keys[:place]), None):
+        if twice := next((key for index, key in enumerate(keys) if key in keys[:index]), None):
             raise yaml.MarkedYAMLError(
                 problem=f"the key {twice!r} is given twice", problem_mark=node.start_mark
             )
@@ -209,15 +209,15 @@ class _Composer(_Loader):
 
 def loads(text: str) -> Any:
     """Decode one document or raise YamlFault."""
-    return _done(text, _Loader, "get_single_data")
+    return _load_or_explain(text, _Loader, "get_single_data")
 
 
 def compose(text: str) -> Any:
     """Compose the nodes of one document, None of an empty one, or raise YamlFault."""
-    return _done(text, _Composer, "get_single_node")
+    return _load_or_explain(text, _Composer, "get_single_node")
 
 
-def _done(text: str, loader: type[_Loader], what: str) -> Any:
+def _load_or_explain(text: str, loader: type[_Loader], what: str) -> Any:
     reader = None
     try:
         reader = loader(text)

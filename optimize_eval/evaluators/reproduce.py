@@ -31,10 +31,10 @@ def as_format(text: str) -> str:
 
 def plain(line: bytes) -> str:
     """Escape all but plain ASCII, which in JSON can only stand inside texts."""
-    return _NOT_PLAIN.sub(_escaped, line.decode().strip())
+    return _NOT_PLAIN.sub(_escape, line.decode().strip())
 
 
-def _escaped(match: re.Match[str]) -> str:
+def _escape(match: re.Match[str]) -> str:
     units = match.group().encode("utf-16-be")
     return "".join(f"\\u{units[index]:02x}{units[index + 1]:02x}" for index in range(0, len(units), 2))
 
@@ -44,12 +44,12 @@ _HERE = "@@candidate@@"
 
 def call_once(spec: EvaluatorSpec, payload: Payload) -> str:
     """Send one payload, as a run does."""
-    return _line(spec, payload, lambda call: _piped(call, payload))
+    return _line(spec, payload, lambda call: _pipe_payload(call, payload))
 
 
 def call_twice(spec: EvaluatorSpec, payload: Payload) -> str:
     """Send the same payload two times, one after the other."""
-    return _line(spec, payload, lambda call: f"for i in 1 2; do {_piped(call, payload)}; done")
+    return _line(spec, payload, lambda call: f"for i in 1 2; do {_pipe_payload(call, payload)}; done")
 
 
 def call_with_batch(spec: EvaluatorSpec, payloads: Sequence[Payload]) -> str:
@@ -83,7 +83,7 @@ def call_one_process(spec: EvaluatorSpec, payloads: Sequence[Payload], *, second
     )
 
 
-def _piped(call: ShellCall, payload: Payload) -> str:
+def _pipe_payload(call: ShellCall, payload: Payload) -> str:
     return f"{call.writer or printf([encode(payload)])} | {call.reader}"
 
 

@@ -176,7 +176,7 @@ class Command(Generic[QuestionT, AnswerT]):
         ended = self._run(self._contract.encode(payload, None), payload.task_model, deadline)
         if ended.status != 0:
             raise exits.explain_failure(ended, self._spec, self._find_program(), self._contract, payload)
-        answer = self._judged(
+        answer = self._judge_answer(
             ended.stderr,
             lambda: self._contract.parse(ended.stdout),
             answered=lambda: ended.stdout,
@@ -203,7 +203,7 @@ class Command(Generic[QuestionT, AnswerT]):
 
     def _read(self, reply: WorkerReply) -> AnswerT:
         self._is_presumed = False
-        answer = self._judged(
+        answer = self._judge_answer(
             reply.stderr,
             lambda: self._contract.judge(reply.answer),
             answered=lambda: _without_id(reply.answer),
@@ -316,7 +316,9 @@ class Command(Generic[QuestionT, AnswerT]):
             )
         return pool
 
-    def _judged(self, stderr: bytes, judge: Callable[[], AnswerT], answered: Callable[[], bytes]) -> AnswerT:
+    def _judge_answer(
+        self, stderr: bytes, judge: Callable[[], AnswerT], answered: Callable[[], bytes]
+    ) -> AnswerT:
         """Judge an answer; a failure takes with it what the program had written."""
         try:
             answer = judge()

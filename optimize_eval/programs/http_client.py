@@ -90,7 +90,7 @@ class Connections:
             if not (self._has_kept and _is_unanswered(error)):
                 raise _explain(error, url) from error
         try:
-            return _attend(partial(self._send, self._unpooled(), url, body, deadline, cap))
+            return _attend(partial(self._send, self._make_unpooled(), url, body, deadline, cap))
         except PyreqwestError as error:
             raise _explain(error, url) from error
 
@@ -112,7 +112,7 @@ class Connections:
                     client.close()
             self._pooled = None  # idle connections end with the last reference to their pool only
 
-    def _unpooled(self) -> SyncClient:
+    def _make_unpooled(self) -> SyncClient:
         with self._making:
             self._fresh = self._fresh or _build_client(self._url, self._headers, idle=0)
             return self._fresh

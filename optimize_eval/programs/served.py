@@ -80,7 +80,7 @@ class Endpoint(Generic[QuestionT, AnswerT]):
         """Call within so many seconds; waiting for room among the calls in flight does not count."""
         response = self._post_in_turn(body, seconds)
         if response.status not in SUCCESS:
-            raise self._refused(response)
+            raise self._explain_refusal(response)
         answer = self._decode(response.body)
         if not self._secrets:
             return answer
@@ -100,8 +100,8 @@ class Endpoint(Generic[QuestionT, AnswerT]):
             error.side_info = redact_values(dict(error.side_info), self._secrets)
             raise
 
-    def _refused(self, response: Response) -> EvaluationError:
-        words = _reported(response.body) or response.body[:_READ_BODY].decode("utf-8", "replace").strip()
+    def _explain_refusal(self, response: Response) -> EvaluationError:
+        words = _error_in(response.body) or response.body[:_READ_BODY].decode("utf-8", "replace").strip()
         words = redact(words[:_READ_BODY], self._secrets)[:_SHOWN_BODY]  # cut last: half a secret is one, too
         return EvaluationError(
             FailureKind.HTTP_STATUS,
@@ -138,7 +138,7 @@ class Endpoint(Generic[QuestionT, AnswerT]):
                 self._room.notify()
 
 
-def _reported(said: bytes) -> str:
+def _error_in(said: bytes) -> str:
     """Find the error in a JSON body, if it has one."""
     try:
         error = decode_answer(said).get("error")

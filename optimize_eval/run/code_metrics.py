@@ -72,7 +72,7 @@ def examine(stored: StoredRun, planned: Callable[[], Plan], say: Say, *, sandbox
     made: list[Made] = []
     try:
         with contextlib.closing(Samples(stored, planned, sandbox)) as samples:
-            for together in _Examination(stored, samples, say).made():
+            for together in _Examination(stored, samples, say).make():
                 made += together
     except KeyboardInterrupt:
         say("note: the calls are done; the same command again applies rules and computes metrics")
@@ -105,7 +105,7 @@ class _Examination:
         self._say = say
         self._faults: dict[str, list[tuple[Cell, Made]]] = {}  # of a task's rules
 
-    def made(self) -> Iterator[list[Made]]:
+    def make(self) -> Iterator[list[Made]]:
         """Give what belongs together at once: the outcome of all rules, or all numbers of a metric."""
         from optimize_eval.findings.metric_rows import excluded_in, has_code, rows_in  # noqa: PLC0415  see above
         from optimize_eval.tasks.stored_tasks import tasks_in  # noqa: PLC0415
@@ -117,18 +117,18 @@ class _Examination:
                 self._faults.clear()
                 for rows in rows_in(self._stored, self._stored.layout, task, reader):
                     if (excluded := excluded_in(self._computed, rows)) is None:
-                        yield self._kept([self._applied(rows)])
+                        yield self._keep([self._apply_rules(rows)])
                         excluded = excluded_in(self._computed, rows)
                     for scorer in task.scorers if excluded else ():
-                        yield from map(self._kept, self._of_code(rows, scorer, excluded))
+                        yield from map(self._keep, self._of_code(rows, scorer, excluded))
                 for rule, faults in self._faults.items():
-                    self._say(f"note: {_told(task.key, rule, faults)}")
+                    self._say(f"note: {_say_faults(task.key, rule, faults)}")
 
-    def _kept(self, records: list[Made]) -> list[Made]:
+    def _keep(self, records: list[Made]) -> list[Made]:
         self._computed += records
         return records
 
-    def _applied(self, rows: "TaskRows") -> Made:
+    def _apply_rules(self, rows: "TaskRows") -> Made:
         """Find the rows that rules leave out; one that cannot be applied to a row leaves it in."""
         where, excluded, failed = rows.where, dict[str, list[Any]](), dict[str, Made]()
         for action in rows.task.actions:
@@ -174,7 +174,7 @@ class _Examination:
         from optimize_eval.findings.metric_rows import code_values, counted, sampled  # noqa: PLC0415
         from optimize_eval.tasks.metric_parts import PythonMetric, digest_of, digest_of_code  # noqa: PLC0415
 
-        metrics = [one for one in scorer.metrics or () if isinstance(one, PythonMetric)]
+        metrics = [metric for metric in scorer.metrics or () if isinstance(metric, PythonMetric)]
         if not metrics or excluded is None or scorer.evaluator not in rows.cells:
             return
         said = counted(sampled(rows, scorer, excluded))
@@ -214,12 +214,12 @@ def _fault(row: "TaskRow | None", message: str, count: int) -> Made:
     return {"count": count, "line": line, "repeat": repeat, "message": message[:_LONGEST_MESSAGE]}
 
 
-def _told(task: str, rule: str, faults: Sequence[tuple["Cell", Made]]) -> str:
+def _say_faults(task: str, rule: str, faults: Sequence[tuple["Cell", Made]]) -> str:
     """Say once for all candidates and models to which rows a rule cannot be applied."""
     from optimize_eval.findings.summary_shape import RuleFaults  # noqa: PLC0415  see above
 
     first, fault = faults[0]
-    whole = RuleFaults(rule=rule, **{**fault, "count": sum(one["count"] for _, one in faults)})
+    whole = RuleFaults(rule=rule, **{**fault, "count": sum(fault["count"] for _, fault in faults)})
     names = dict.fromkeys(where.task_model or where.candidate for where, _ in faults)
     whose = f" ({', '.join([*names][:_MOST_NAMED])}{', …' * (len(names) > _MOST_NAMED)})" * (len(names) > 1)
     return f"{task}{whose}: {whole.told(first.split)}"

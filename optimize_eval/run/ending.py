@@ -65,7 +65,7 @@ def _end(called: CallSpan, plan: Plan, again: Again, folder: Path | None, out: s
     ended = called.ended
     yield from (f"note: {note}" for note in ended.notes)
     for progress in _each_at_fault(ended.broken):
-        yield from _broken(progress, plan)
+        yield from _explain_broken(progress, plan)
     yield from map(_mostly_failed, _each_at_fault(ended.mostly_failed))
     done = sum(progress.done for progress in ended.progress)
     so_far = f"{done:,} of {plan.layout.size:,} calls are done"
@@ -139,27 +139,27 @@ def _mostly_failed(progress: Progress) -> str:
     calls += f" of {progress.name}" * bool(progress.models_at_fault)
     what = f"error: {progress.at_fault} failed on {progress.own_failures:,} of {calls}, more than half"
     failed, which = progress.last_failure, "the last of its own" if progress.beside else "the last one"
-    return f"{what}{_shared(progress)}; {which}, {failed.kind}: {_said(failed)}" if failed else what
+    return f"{what}{_say_shared(progress)}; {which}, {failed.kind}: {_message_of(failed)}" if failed else what
 
 
-def _shared(progress: Progress) -> str:
+def _say_shared(progress: Progress) -> str:
     """Say how many of the failures are models', where others are the evaluator's own."""
     models = progress.beside
     if not models:
         return ""
     own = progress.own_failures - sum(models.values())
-    told = ", ".join(f"{many:,} model {name}'s" for name, many in models.items())
-    return f": {own:,} of these failures {'is' if own == 1 else 'are'} its own, {told}"
+    theirs = ", ".join(f"{many:,} model {name}'s" for name, many in models.items())
+    return f": {own:,} of these failures {'is' if own == 1 else 'are'} its own, {theirs}"
 
 
-def _said(failed: Failed) -> str:
+def _message_of(failed: Failed) -> str:
     """Give a failure's message; that of a model's failure begins with that."""
     return failed.message.removeprefix("model: ") if failed.stage == "model" else failed.message
 
 
 def _each_at_fault(broken: Iterable[Progress]) -> list[Progress]:
     """Let a model that failed each evaluator be told of once."""
-    return [*{one.at_fault: one for one in reversed([*broken])}.values()][::-1]
+    return [*{progress.at_fault: progress for progress in reversed([*broken])}.values()][::-1]
 
 
 def _not_skipped(progress: Progress) -> str:
@@ -171,26 +171,30 @@ def _half_scored(ended: SessionEnd, plan: Plan) -> dict[str, str]:
     files = {
         identity.name: identity.files for identity in (plan.models if plan.by_model else plan.identities)
     }
-    failed = [one for one in ended.progress if one.own_failures and one not in ended.broken]
-    return {one.name: one.name for one in failed if files.get(one.name) and not one.models_at_fault}
+    others = [progress for progress in ended.progress if progress not in ended.broken]
+    return {
+        progress.name: progress.name
+        for progress in others
+        if progress.own_failures and files.get(progress.name) and not progress.models_at_fault
+    }
 
 
 def _models_half_scored(called: CallSpan, plan: Plan) -> dict[str, str]:
     """Name the models of which the same is true, each with what --replace calls it."""
     if plan.by_model:
         return {}
-    failed = {name for one in called.ended.progress for name in one.unreplied}
+    failed = {name for progress in called.ended.progress for name in progress.unreplied}
     named = [model.name for model in plan.models if model.files and model.name in failed]
     return {f"model {name}": f"model:{name}" for name in named if name in called.scored_models}
 
 
-def _broken(progress: Progress, plan: Plan) -> Iterator[str]:
+def _explain_broken(progress: Progress, plan: Plan) -> Iterator[str]:
     failed = progress.last_failure
     if failed is None:
         return
     calls = f"every call{_not_skipped(progress)} ({progress.failed:,})"
-    shared = f"{_shared(progress)}; the last of its own" if progress.beside else ""
-    yield f"error: {progress.at_fault} failed on {calls}{shared}, {failed.kind}: {_said(failed)}"
+    shared = f"{_say_shared(progress)}; the last of its own" if progress.beside else ""
+    yield f"error: {progress.at_fault} failed on {calls}{shared}, {failed.kind}: {_message_of(failed)}"
     if failed.stderr.strip() not in failed.message:
         yield "  it wrote to stderr:"
         yield "\n".join(f"    {line}" for line in failed.stderr.strip("\n").split("\n")[-5:])
@@ -217,8 +221,8 @@ def render(result: Rechecked) -> str:
         return "recheck: nothing is scored that could be called again"
     stopped = f"; stopped before {result.chosen:,} were called" if result.asked < result.chosen else ""
     lines = [f"recheck: {result.same:,} of {result.asked:,} scores are the same{stopped}"]
-    lines += _some([f"{_place(one)}: {_change(one)}" for one in result.changed])
-    lines += _some([f"{_place(one)}: {_failure(one)}" for one in result.failed])
+    lines += _some([f"{_place(unit)}: {_change(unit)}" for unit in result.changed])
+    lines += _some([f"{_place(unit)}: {_failure(unit)}" for unit in result.failed])
     if result.spent:
         lines.append(
             f"  it took {total_in_words(from_dict(SpendingTotal, result.spent))}, which the totals include"

@@ -82,7 +82,7 @@ class ProcessorTime(NamedTuple):
     all: float
 
 
-def spent() -> ProcessorTime:
+def processor_time() -> ProcessorTime:
     own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = own.ru_utime + own.ru_stime
     return ProcessorTime(time.monotonic(), seconds, seconds + children.ru_utime + children.ru_stime)
@@ -91,7 +91,7 @@ def spent() -> ProcessorTime:
 class Pace:
     """At the moment `slots` may call; `look`, called now and then, measures and decides again."""
 
-    def __init__(self, slots: int, measure: Callable[[], ProcessorTime] = spent) -> None:
+    def __init__(self, slots: int, measure: Callable[[], ProcessorTime] = processor_time) -> None:
         self.slots = slots
         self.most = slots
         self._measure = measure
@@ -160,7 +160,7 @@ class LocalEngine:
         wanted = min(self._slots, queues.left)
         threads = [threading.Thread(target=serve, name=f"slot-{n}", daemon=True) for n in range(wanted)]
         try:
-            started = _started(threads)
+            started = _start(threads)
             queues.settle_for(len(started), wanted)
             self._watch(started, queues)
         finally:
@@ -187,7 +187,7 @@ class LocalEngine:
             raise queues.error
 
 
-def _started(threads: Sequence[threading.Thread]) -> list[threading.Thread]:
+def _start(threads: Sequence[threading.Thread]) -> list[threading.Thread]:
     """Start what the system lets us start; one slot is enough."""
     started: list[threading.Thread] = []
     for thread in threads:

@@ -32,7 +32,7 @@ class LastFailed:
 def choose_last_failed(inputs: SweepInputs, run: str) -> LastFailed | None:
     """Keep the examples that failed or got worse in a run; None where there is none."""
     stored = open_stored(run)
-    places = {*_failed(Records(stored)), *_lost(Records(stored), stored.layout.baseline)}
+    places = {*_failed_calls(Records(stored)), *_lost_to_baseline(Records(stored), stored.layout.baseline)}
     digests = {
         digest
         for split in stored.layout.splits
@@ -52,22 +52,22 @@ def choose_last_failed(inputs: SweepInputs, run: str) -> LastFailed | None:
     return LastFailed(run=run, inputs=replace(inputs, examples=examples), many=many)
 
 
-def _failed(records: Iterable[RunRecord]) -> Iterable[_Place]:
+def _failed_calls(records: Iterable[RunRecord]) -> Iterable[_Place]:
     return ((record.split, record.line) for record in records if record.outcome == "failed")
 
 
-def _lost(records: Iterable[RunRecord], baseline: str) -> Iterable[_Place]:
+def _lost_to_baseline(records: Iterable[RunRecord], baseline: str) -> Iterable[_Place]:
     """Find where a candidate's mean over its repeats is below the baseline's."""
     scores: defaultdict[tuple[str, str | None, _Place], defaultdict[str, list[float]]]
     scores = defaultdict(lambda: defaultdict(list))
     for record in records:
         if record.score is not None:
-            place = record.split, record.line
-            scores[record.evaluator, record.task_model, place][record.candidate].append(record.score)
-    for (_, _, place), by_candidate in scores.items():
+            where = record.split, record.line
+            scores[record.evaluator, record.task_model, where][record.candidate].append(record.score)
+    for (_, _, where), by_candidate in scores.items():
         means = {name: fmean(values) for name, values in by_candidate.items()}
         if baseline in means and min(means.values()) < means[baseline]:
-            yield place
+            yield where
 
 
 def _only(source: SplitSource, digests: set[str]) -> SplitSource:

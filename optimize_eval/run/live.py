@@ -86,7 +86,7 @@ class LiveEvaluators:
         try:
             for spec in self._specs:
                 self._evaluators.append(connect(spec, self.opened))
-            self._caller = next((one for one in self._evaluators if isinstance(one, CallsModels)), None)
+            self._caller = next((live for live in self._evaluators if isinstance(live, CallsModels)), None)
         except BaseException:
             self.close()
             raise
@@ -103,10 +103,10 @@ class LiveEvaluators:
 
     def answers(self, units: Sequence[Unit]) -> list[tuple[Unit, Outcome]]:
         """Call one evaluator about units; units that the end of the session cut off are omitted."""
-        place = units[0].evaluator
-        spec, payloads = self._specs[place], [unit.payload for unit in units]
-        pause = partial(self._pause, place)
-        evaluator, retries = self._evaluators[place], spec.retries or 0
+        index = units[0].evaluator
+        spec, payloads = self._specs[index], [unit.payload for unit in units]
+        pause = partial(self._pause, index)
+        evaluator, retries = self._evaluators[index], spec.retries or 0
         outcomes: Sequence[Outcome | GivenUp]
         if len(payloads) == 1:
             try:
@@ -117,12 +117,14 @@ class LiveEvaluators:
             outcomes = attempt_many(evaluator, payloads, spec.timeout, retries, pause)
         pairs = [*zip(units, outcomes, strict=True)]
         self.broken_off += [
-            BrokenOff(unit, one.spent, one.output)
-            for unit, one in pairs
-            if one.spent.usages and self._is_broken_off(one)
+            BrokenOff(unit, outcome.spent, outcome.output)
+            for unit, outcome in pairs
+            if outcome.spent.usages and self._is_broken_off(outcome)
         ]
         return [
-            (unit, one) for unit, one in pairs if not (isinstance(one, GivenUp) or self._is_broken_off(one))
+            (unit, outcome)
+            for unit, outcome in pairs
+            if not (isinstance(outcome, GivenUp) or self._is_broken_off(outcome))
         ]
 
     def has_reply(self, unit: Unit) -> bool:

@@ -68,8 +68,8 @@ def recheck(
         before = [record["score"] for record in records if record]
     usages = [
         usage for unit, outcome in answers for usage in usages_of(unit, outcome.spent, outcome.output)
-    ] + [usage for one in broken_off for usage in one.usages]
-    result = _compared(answers, before, sum(map(len, chosen)), usages)
+    ] + [usage for unit in broken_off for usage in unit.usages]
+    result = _compare(answers, before, sum(map(len, chosen)), usages)
     _note(run, result, usages)
     return result
 
@@ -82,7 +82,7 @@ def chosen_again(layout: Layout, part: View, wanted: int) -> list[list[int]]:
 
     draw = Random(f"{layout.seed} recheck")  # noqa: S311  a sample, no secret
     return [
-        [units[place] for place in sorted(draw.sample(range(len(units)), share))]
+        [units[index] for index in sorted(draw.sample(range(len(units)), share))]
         for units, share in zip(scored, shares, strict=True)
     ]
 
@@ -91,10 +91,10 @@ def _shares(sizes: Sequence[int], wanted: int) -> list[int]:
     """Share a number out evenly; what one has too few for goes to the others."""
     shares = [0] * len(sizes)
     left = wanted
-    smallest_first = sorted(range(len(sizes)), key=lambda place: sizes[place])
-    for others, place in zip(range(len(sizes), 0, -1), smallest_first, strict=True):
-        shares[place] = min(sizes[place], -(-left // others))
-        left -= shares[place]
+    smallest_first = sorted(range(len(sizes)), key=lambda index: sizes[index])
+    for others, index in zip(range(len(sizes), 0, -1), smallest_first, strict=True):
+        shares[index] = min(sizes[index], -(-left // others))
+        left -= shares[index]
     return shares
 
 
@@ -110,7 +110,7 @@ def _call_again(
     progress = Progress("recheck", total=sum(map(len, chosen)), done=0)
     counting = Lock()
 
-    def done(answer: Answer) -> None:
+    def take_answer(answer: Answer) -> None:
         unit, outcome = answer
         with counting:
             answers.append(answer)
@@ -130,14 +130,14 @@ def _call_again(
         LocalEngine(settings.slots, tick).run(
             lanes,
             lambda numbers: live.answers([plan.unit(number) for number in numbers]),
-            done,
+            take_answer,
             lambda: stop.is_requested or settings.caps.is_over,
             lambda answer: crowded_out(*answer),
         )
     return answers, live.broken_off
 
 
-def _compared(
+def _compare(
     answers: Sequence[Answer], before: Iterable[float], chosen: int, usages: Iterable[Mapping[str, Any]]
 ) -> Rechecked:
     changed, failed = [], []

@@ -114,7 +114,7 @@ def _named_as_in(stored: StoredRun, specs: Sequence[EvaluatorSpec], say: Say) ->
         if target := samples_of(spec):
             given.setdefault(target.task.key, {}).setdefault(target.task.path, []).append(spec)
     kept = tasks_in(stored.document.settings)
-    found = []
+    renamed = []
     for key, files in given.items():
         there = [task for task in kept if task.key == key]
         if there and len(there) != len(files):
@@ -126,8 +126,8 @@ def _named_as_in(stored: StoredRun, specs: Sequence[EvaluatorSpec], say: Say) ->
             say(f"note: the run has {len(there)} tasks called {key}, which are taken in its order: {order}")
         for index, own in enumerate(files.values()):
             elsewhere = f"{own[0].text}: " if len(there) > 1 else f"{key}."
-            found += _named_as(there[index], own, elsewhere) if there else own
-    return found
+            renamed += _named_as(there[index], own, elsewhere) if there else own
+    return renamed
 
 
 def _named_as(task: KeptTask, specs: Sequence[EvaluatorSpec], elsewhere: str) -> list[EvaluatorSpec]:

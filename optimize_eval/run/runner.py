@@ -240,8 +240,8 @@ class Runner:
     def run(self, path: Path) -> SessionEnd:
         """Call until nothing is owed or there is a reason to stop; `path` is the journal."""
         everyone = range(len(self._shares))
-        if not any(len(self._owed(place)) for place in everyone):
-            return self._ended(State.DONE, ())
+        if not any(len(self._list_owed(index)) for index in everyone):
+            return self._make_end(State.DONE, ())
         with contextlib.closing(journal.Journal(path, self._ledger.end)) as self._journal:
             with (
                 contextlib.closing(Scribe(self._write, self._settings.slots)) as self._scribe,
@@ -250,7 +250,7 @@ class Runner:
                 self._journal.append(journal.seal(self._header()))
                 if self._settings.probe:
                     self._probe()
-                self._call(everyone, [self._owed(place) for place in everyone])
+                self._call(everyone, [self._list_owed(index) for index in everyone])
                 self._score_replies()
             self._watch(self._progress)  # the last look was before the last calls ended
             status = self._status()
@@ -258,11 +258,11 @@ class Runner:
             self._journal.append(journal.seal(self._footer(status)))
         self._ledger.end = self._journal.end
         notes = [*self._live.notes, *filter(None, [self._engine.note, broken_off])]
-        return self._ended(status, tuple(notes))
+        return self._make_end(status, tuple(notes))
 
     def _note_broken_off(self) -> str:
         """Write down what units took of models that stay owed; say it, too."""
-        usages = [usage for one in self._live.broken_off for usage in one.usages]
+        usages = [usage for unit in self._live.broken_off for usage in unit.usages]
         if not usages:
             return ""
         self._journal.append(journal.seal({"broken_off": len(self._live.broken_off), "usage": usages}))
@@ -271,15 +271,17 @@ class Runner:
         calls = f"{len(usages):,} model call{'s' * (len(usages) != 1)}"
         return f"{calls} of examples that were broken off are in the totals; their replies are kept"
 
-    def _ended(self, status: State, notes: tuple[str, ...]) -> SessionEnd:
+    def _make_end(self, status: State, notes: tuple[str, ...]) -> SessionEnd:
         parts = self._failing_parts()
         changed = tuple(name for name in self._plan.layout.evaluators if name in self._ledger.changed)
-        changed += tuple(one.name for one in self._plan.models if one.name in self._ledger.changed_models)
+        changed += tuple(
+            model.name for model in self._plan.models if model.name in self._ledger.changed_models
+        )
         return SessionEnd(
             status=status,
             reason=self._reason,
             progress=self._progress,
-            broken=(*parts.unscored, *self._broken()),
+            broken=(*parts.unscored, *self._broken_evaluators()),
             notes=notes,
             changed=changed,
             mostly_failed=(*parts.weak, *self._mostly_failed()),
@@ -308,16 +310,17 @@ class Runner:
         """Call some first units of each evaluator that has no answer yet: if all fail, it is broken."""
         for number in range(PROBES):
             unproven = self._unproven()
-            units = [self._first_owed(place, number) for place in unproven]
+            units = [self._first_owed(index, number) for index in unproven]
             self._probed.update(unit for chosen in units for unit in chosen)
             self._call(unproven, units)
             if self._is_stopped():
                 return
-        for place in self._unproven():
-            if self._owed(place) and not self._reason:
-                one = self._progress[place]
-                did = f"{one.at_fault} {'replied to' if one.models_at_fault else 'scored'} none of its first"
-                first = f"{one.failed} calls" if one.failed > 1 else "call"
+        for index in self._unproven():
+            if self._list_owed(index) and not self._reason:
+                progress = self._progress[index]
+                did = "replied to" if progress.models_at_fault else "scored"
+                did = f"{progress.at_fault} {did} none of its first"
+                first = f"{progress.failed} calls" if progress.failed > 1 else "call"
                 self._reason = f"{did} {first} (--no-preflight calls the rest anyway)"
                 self._is_unproven = True
 
@@ -327,27 +330,29 @@ class Runner:
             return
         self._takes_replies = True
         shares = range(len(self._shares))
-        self._call(shares, [self._replied(place) for place in shares])
+        self._call(shares, [self._units_with_replies(index) for index in shares])
 
-    def _replied(self, place: int) -> list[int]:
+    def _units_with_replies(self, index: int) -> list[int]:
         """List the units that were never called and whose replies are there."""
         never = (
-            units[number] for units in self._shares[place].units for number in self._part.never_called(units)
+            units[number] for units in self._shares[index].units for number in self._part.never_called(units)
         )
         return [number for number in never if self._live.has_reply(self._plan.unit(number))]
 
-    def _first_owed(self, place: int, number: int) -> list[int]:
-        owed = self._owed(place)
-        return [unit for unit in self._shares[place].first_units(number, self._plan.layout) if unit in owed]
+    def _first_owed(self, index: int, number: int) -> list[int]:
+        owed = self._list_owed(index)
+        return [unit for unit in self._shares[index].first_units(number, self._plan.layout) if unit in owed]
 
     def _unproven(self) -> list[int]:
         """List the evaluators that have scored and skipped nothing yet."""
-        return [index for index, one in enumerate(self._progress) if one.done == one.failed]
+        return [index for index, progress in enumerate(self._progress) if progress.done == progress.failed]
 
-    def _broken(self) -> tuple[Progress, ...]:
+    def _broken_evaluators(self) -> tuple[Progress, ...]:
         """List the evaluators that failed and scored nothing; a skip is neither."""
         return tuple(
-            one for one in self._progress if one.own_failures and one.done == one.failed + one.skipped
+            progress
+            for progress in self._progress
+            if progress.own_failures and progress.done == progress.failed + progress.skipped
         )
 
     def _mostly_failed(self) -> tuple[Progress, ...]:
@@ -362,30 +367,30 @@ class Runner:
     def _failing_parts(self) -> Prevalent:
         if not self._settings.demands_each:
             return Prevalent()
-        told = (*self._broken(), *self._mostly_failed())
-        return self._parts.prevalent(self._scored, partial(self._part.count, SKIPPED), told)
+        as_a_whole = (*self._broken_evaluators(), *self._mostly_failed())
+        return self._parts.prevalent(self._count_scored, partial(self._part.count, SKIPPED), as_a_whole)
 
-    def _owed(self, place: int) -> "array[int]":
+    def _list_owed(self, index: int) -> "array[int]":
         """List what is still to be called in this session."""
         owed = array("I")
-        for units in self._shares[place].units:
+        for units in self._shares[index].units:
             owed.extend(self._part.owed(units))
         return array("I", (unit for unit in owed if unit not in self._probed)) if self._probed else owed
 
-    def _scored(self, units: range) -> int:
+    def _count_scored(self, units: range) -> int:
         return self._part.count(SCORED, units)
 
     def _count(self, state: int, share: Share) -> int:
         return sum(self._part.count(state, units) for units in share.units)
 
-    def _call(self, places: Sequence[int], units: Sequence[Sequence[int]]) -> None:
+    def _call(self, indices: Sequence[int], units: Sequence[Sequence[int]]) -> None:
         self._engine.run(
             [
-                lane_of(self._plan, place, self._shares[place], owed, self._live)
-                for place, owed in zip(places, units, strict=True)
+                lane_of(self._plan, index, self._shares[index], owed, self._live)
+                for index, owed in zip(indices, units, strict=True)
             ],
             self._attempt,
-            self._done,
+            self._take_record,
             self._is_stopped,
             lambda record: crowded_out(record.unit, record.outcome),
         )
@@ -400,7 +405,7 @@ class Runner:
         groups = [list(group) for _, group in groupby(units, key=attrgetter("evaluator"))]
         return [record_of(*pair, started_at) for group in groups for pair in self._live.answers(group)]
 
-    def _done(self, record: Record) -> None:
+    def _take_record(self, record: Record) -> None:
         self._scribe.put(record)
         if isinstance(record.outcome, Failed):
             self._scribe.settle()  # before the next unit is taken: it may have been one too many
@@ -418,14 +423,14 @@ class Runner:
             if isinstance(outcome, Failed):
                 self._take_failure(unit.evaluator, outcome)
 
-    def _take_failure(self, place: int, failed: Failed) -> None:
+    def _take_failure(self, index: int, failed: Failed) -> None:
         failures = sum(progress.failed for progress in self._progress)
         if not self._settings.allow(failures):
             calls = f"{failures:,} call{'s' * (failures != 1)} failed"
             limit = "--on-failure abort" if self._settings.abort_on_failure else "--max-failures"
             self._reason = f"{calls} ({limit})"
         if failed.retry_after and not self._plan.by_model:  # there the models rest by themselves
-            self._live.rest(place, min(failed.retry_after, self._plan.specs[place].timeout))
+            self._live.rest(index, min(failed.retry_after, self._plan.specs[index].timeout))
 
     def _tick(self) -> None:
         self._journal.check_place()
@@ -449,7 +454,7 @@ class Runner:
             if self._caps.is_over:
                 return State.OVER_BUDGET
             return State.OUT_OF_TIME if self._stop.is_out_of_time else State.INTERRUPTED
-        failed = self._broken() or self._mostly_failed() or any(self._failing_parts())
+        failed = self._broken_evaluators() or self._mostly_failed() or any(self._failing_parts())
         return State.TOO_MANY_FAILURES if failed else State.DONE
 
     def _begin(self, share: Share) -> Progress:

@@ -71,7 +71,7 @@ def examine_all(
     specs: Sequence[EvaluatorSpec], material: Material, budget: float = DEFAULT_BUDGET
 ) -> list[Examined]:
     """Look at evaluators, and before the scorers of a task in YAML at the models that reply."""
-    found: list[Examined] = []
+    examined: list[Examined] = []
     replied: dict[int, bool] = {}  # by task
     for spec in specs:
         target = samples_of(spec)
@@ -79,11 +79,11 @@ def examine_all(
             from optimize_eval.run.preflight.tasks_checked import examine_replies  # noqa: PLC0415  a command needs no task
 
             models = [examine_replies(target, model, material, budget) for model in target.models]
-            replied[id(target.task)] = all(one.is_ok for one in models)
-            found += models
+            replied[id(target.task)] = all(model.is_ok for model in models)
+            examined += models
         if target is None or replied[id(target.task)]:
-            found.append(examine(spec, material, budget))
-    return found
+            examined.append(examine(spec, material, budget))
+    return examined
 
 
 def _table_of(spec: EvaluatorSpec) -> "CheckTable":
@@ -163,9 +163,9 @@ def _kept_alive(on: Examined, name: str) -> Iterator[CheckOutcome]:
             on.each = max(_OURS, on.typical(0.5) / _parallel(on, evaluator))
         note, ending = evaluator.note, time.monotonic()
     if unlike:
-        yield _changed(name, *unlike, line)
+        yield _say_changed(name, *unlike, line)
     elif note:
-        yield _noted(name, note, line)
+        yield _say_noted(name, note, line)
     elif time.monotonic() - ending > FAREWELL:
         yield CheckOutcome(
             name, CheckStatus.WARN, "it does not end when its input does, and was killed", line
@@ -178,7 +178,7 @@ def _kept_alive(on: Examined, name: str) -> Iterator[CheckOutcome]:
         )
 
 
-def _changed(name: str, single: CallResult, other: CallResult, line: str) -> CheckOutcome:
+def _say_changed(name: str, single: CallResult, other: CallResult, line: str) -> CheckOutcome:
     """Say what became of an answer; side info that is another, as a pid is, spoils nothing."""
     if shown(single) == shown(other):
         message = "side info is not the same when it is kept alive; scores are"
@@ -188,7 +188,7 @@ def _changed(name: str, single: CallResult, other: CallResult, line: str) -> Che
     return CheckOutcome(name, CheckStatus.FAIL, message, line)
 
 
-def _noted(name: str, note: str, line: str) -> CheckOutcome:
+def _say_noted(name: str, note: str, line: str) -> CheckOutcome:
     """Tell what broke it; in a run the first calls would pay for what --no-persistent spares."""
     for fault in (SILENT, LEAKS):
         if fault in note:
@@ -287,8 +287,8 @@ def _speed(on: Examined, name: str) -> Iterator[CheckOutcome]:
         kept, started = in_words(on.typical(0.5)), in_words(on.quantile(0.5))
         typical = f"{kept} a call while it is kept alive, {started} where it is started for one"
     program = next(iter(argv_of(on.spec)), "")
-    found = shutil.which(program) if program else None
-    if found and (shim := _SHIM.search(found)):
+    path = shutil.which(program) if program else None
+    if path and (shim := _SHIM.search(path)):
         message = f"{typical}; {program} is a shim that costs time at each start: name the program behind it"
         yield CheckOutcome(name, CheckStatus.WARN, message, f"{shim[1]} which {program}")
     elif on.quantile(0.95) > on.spec.timeout / 3:
@@ -328,7 +328,7 @@ CHECKS: CheckTable = (
 
 
 def _differing_scores(on: Examined, results: Sequence[CallResult]) -> int:
-    return sum(shown(found) != shown(single) for found, single in zip(results, on.one_by_one, strict=True))
+    return sum(shown(other) != shown(single) for other, single in zip(results, on.one_by_one, strict=True))
 
 
 def _first_difference(on: Examined, results: Sequence[CallResult]) -> str:

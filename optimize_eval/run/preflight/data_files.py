@@ -129,30 +129,30 @@ _RANKS = {"train": 0, "training": 0, "dev": 1, "val": 1, "valid": 1, "validation
 
 def with_leaks(checked: Sequence[CheckedFile], *, keeps_leaks: bool = False) -> list[CheckedFile]:
     """Let datasets know which of their rows others hold; all else stays as it is."""
-    datasets = {one.split or one.path: one for one in _datasets_in_order(checked)}
+    datasets = {file.split or file.path: file for file in _datasets_in_order(checked)}
     if len(datasets) < 2:  # noqa: PLR2004  two are to be held against each other
         return [*checked]
-    overlaps = overlaps_of({name: one.rows for name, one in datasets.items()}, {})
+    overlaps = overlaps_of({name: file.rows for name, file in datasets.items()}, {})
     splits = [
-        Split(name=name, lines=tuple(row.line for row in one.rows), sha256=("",) * len(one.rows))
-        for name, one in datasets.items()
+        Split(name=name, lines=tuple(row.line for row in file.rows), sha256=("",) * len(file.rows))
+        for name, file in datasets.items()
     ]
     leaks = {split.name: split for split in with_overlaps(splits, overlaps) if split.leaks}
-    told = leakages_of([*leaks.values()], keeps_leaks=keeps_leaks)
+    leakages = leakages_of([*leaks.values()], keeps_leaks=keeps_leaks)
 
     def with_its_own(one: CheckedFile) -> CheckedFile:
         name = one.split or one.path
         if datasets.get(name) is not one or name not in leaks:
             return one
         rows = tuple(row._replace(split=datasets[row.split].path) for row in leaks[name].leaks or ())
-        return replace(one, leaks=rows, leaked=told[name].point(name))
+        return replace(one, leaks=rows, leaked=leakages[name].point(name))
 
     return [*map(with_its_own, checked)]
 
 
 def _datasets_in_order(checked: Sequence[CheckedFile]) -> list[CheckedFile]:
     """Put usable datasets in the order of splits; of one split they stay as they were named."""
-    datasets = [one for one in checked if one.kind == DATASET and one.rows and not one.first_problem]
+    datasets = [file for file in checked if file.kind == DATASET and file.rows and not file.first_problem]
     return sorted(datasets, key=lambda one: _rank(one.split or one.path))
 
 

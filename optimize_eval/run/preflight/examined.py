@@ -70,7 +70,9 @@ class Material:
     @property
     def firsts(self) -> list[tuple[str, Payload]]:
         """List the first payload of each split and task model, and what tells it from the others."""
-        models = dict.fromkeys(one.task_model for payloads in self.splits.values() for one in payloads)
+        models = dict.fromkeys(
+            payload.task_model for payloads in self.splits.values() for payload in payloads
+        )
         return [
             (_where(split, model if len(models) > 1 else None), first)
             for split, payloads in self.splits.items()
@@ -81,7 +83,9 @@ class Material:
     def alike(self, wanted: int) -> list[Payload]:
         """Choose payloads that differ from the first one by their example only, so that they make a batch."""
         first, *others = next(iter(self.splits.values()))
-        same = [one for one in others if replace(one, example=first.example, line=first.line) == first]
+        same = [
+            payload for payload in others if replace(payload, example=first.example, line=first.line) == first
+        ]
         return [[first, *same][number % (1 + len(same))] for number in range(wanted)]
 
     def varied(self, wanted: int) -> list[Payload]:
@@ -194,11 +198,11 @@ class Examined:
         self, singles: Sequence[CallResult], others: Sequence[CallResult]
     ) -> tuple[CallResult, CallResult] | None:
         pairs = zip(singles, others, strict=True)
-        return next(((one, other) for one, other in pairs if self.key(one) != self.key(other)), None)
+        return next(((single, other) for single, other in pairs if self.key(single) != self.key(other)), None)
 
     def differing(self, results: Sequence[CallResult]) -> int:
         pairs = zip(results, self.one_by_one, strict=True)
-        return sum(self.key(found) != self.key(single) for found, single in pairs)
+        return sum(self.key(result) != self.key(single) for result, single in pairs)
 
 
 def _quantile(seconds: Sequence[float], share: float) -> float:
@@ -276,7 +280,7 @@ def answers(on: Examined, name: str) -> Iterator[CheckOutcome]:
             where, _ = on.material.firsts[0]
             result = put(on.material.sentinel)
             if isinstance(result, EvaluationError):
-                yield _failed(on, f"{name} {where}".strip(), on.material.sentinel, result)
+                yield _say_failed(on, f"{name} {where}".strip(), on.material.sentinel, result)
                 return
             on.seconds.clear()  # which many answer at once, without doing their work
             on.took_sentinel = True
@@ -293,7 +297,7 @@ def first_answers(on: Examined, name: str, put: Callable[[Payload], CallResult])
         result = put(payload)
         title = f"{name} {where}".strip()
         if isinstance(result, EvaluationError):
-            yield _failed(on, title, payload, result)
+            yield _say_failed(on, title, payload, result)
             return
         on.first = on.first or result
         message = f"skipped: {result.why}" if isinstance(result, Skip) else score_of(result)
@@ -326,11 +330,11 @@ def _scored_or_skipped(on: Examined, name: str, skipped: Sequence[Skip]) -> Chec
             f"all {AT_ONCE} were skipped, the first: {skipped[0].why}; a run without a score has no mean"
         )
         return CheckOutcome(name, CheckStatus.WARN, message, reproduce.call_once(on.spec, on.sample[0]))
-    told = f", {len(skipped)} skipped" if skipped else ""
-    return CheckOutcome(name, CheckStatus.PASS, f"{AT_ONCE - len(skipped)} of {AT_ONCE} scored{told}")
+    beside = f", {len(skipped)} skipped" if skipped else ""
+    return CheckOutcome(name, CheckStatus.PASS, f"{AT_ONCE - len(skipped)} of {AT_ONCE} scored{beside}")
 
 
-def _failed(on: Examined, title: str, payload: Payload, error: EvaluationError) -> CheckOutcome:
+def _say_failed(on: Examined, title: str, payload: Payload, error: EvaluationError) -> CheckOutcome:
     message = f"{error.kind}: {error.message}; {error.hint}{_advice(on, payload)}"
     return CheckOutcome(title, CheckStatus.FAIL, message, reproduce.call_once(on.spec, payload))
 

@@ -162,7 +162,7 @@ def check_sweep(path: str) -> list[CheckedFile]:
     most = None if {"limit", "sample"} & sweep.options.keys() else MAX_RECORDS
     readings = {key: read_dataset(sweep.options[key], most=most) for key in SPLITS if key in sweep.options}
     sources = [_source(SPLITS[key], reading) for key, reading in readings.items()]
-    listed = [_loaded(candidate) for candidate in sweep.candidates]
+    listed = [_load(candidate) for candidate in sweep.candidates]
     prompted = check_prompted(sweep, sources)
     candidates, wrong = _together(sweep, listed)
     problems += [
@@ -175,12 +175,12 @@ def check_sweep(path: str) -> list[CheckedFile]:
     return [
         CheckedFile(path=path, kind="sweep", count=len(sweep.entries), problems=_in_order(problems)),
         *with_leaks(
-            [replace(of_reading(one), split=SPLITS[key]) for key, one in readings.items()],
+            [replace(of_reading(reading), split=SPLITS[key]) for key, reading in readings.items()],
             keeps_leaks=sweep.options.get(LEAKS) == KEEP,
         ),
         *(
-            CheckedFile(path=name, kind="candidates", count=len(found), problems=wrong)
-            for name, found, wrong in listed
+            CheckedFile(path=name, kind="candidates", count=len(loaded), problems=wrong)
+            for name, loaded, wrong in listed
         ),
         *prompted.files,
     ]
@@ -206,7 +206,7 @@ def _together(
         return [], (sweep.problem(KeyPlace("run", 0, "candidates"), error.message, "bad_candidate"),)
 
 
-def _loaded(named: CandidatePath) -> tuple[str, tuple[Candidate, ...], tuple[Problem, ...]]:
+def _load(named: CandidatePath) -> tuple[str, tuple[Candidate, ...], tuple[Problem, ...]]:
     """Load what one pattern or list names, by itself."""
     try:
         return named.path, load_candidates([named]), ()

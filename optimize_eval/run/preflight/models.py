@@ -45,11 +45,13 @@ def examine_prompted(
     own = replace(material, calls=material.calls // len(models))
     replies: dict[str | None, str] = {}
     with closing(hosted.Holder()):
-        found = [_examine_model(model.with_how(timeout=longest), own, extract, replies) for model in models]
+        examined = [
+            _examine_model(model.with_how(timeout=longest), own, extract, replies) for model in models
+        ]
         if replies:
             called = (spec for spec in specs if not isinstance(spec.target, Measure))  # which call nobody
-            found += [examine(spec, _of_replies(spec, material, replies), budget) for spec in called]
-    return found
+            examined += [examine(spec, _of_replies(spec, material, replies), budget) for spec in called]
+    return examined
 
 
 def _examine_model(
