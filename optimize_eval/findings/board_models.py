@@ -12,17 +12,19 @@ import json
 import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
+from functools import cached_property
 from itertools import accumulate
 from typing import TypeVar
 
 from optimize_eval.base.errors import FailureKind
-from optimize_eval.base.frozen import frozen
+from optimize_eval.base.frozen import Remembers, frozen
 from optimize_eval.findings.board_shapes import (
     BoardExample,
     CategoryScores,
     ModelScores,
     Prediction,
+    TaskLeftOut,
     TaskScores,
     TasksLikeThese,
 )
@@ -38,7 +40,7 @@ from optimize_eval.store.ledger import OWED
 from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.run_document import RunDocument
 from optimize_eval.tasks import Task, TaskFile
-from optimize_eval.tasks.targets import TASKS
+from optimize_eval.tasks.stored_tasks import KeptScorer, KeptTask, tasks_in
 from optimize_eval.tasks.task_files import SPEC
 
 
@@ -90,27 +92,19 @@ def _scored_by(run: StoredRun, scorers: Mapping[str, str]) -> tuple[BenchedModel
     )
 
 
-@frozen
-class RanksNobody:
-    """The scorer that a board would be about for a split, and why it is about none."""
-
-    evaluator: str
-    why: str
-
-
-def unranked_in(findings: Findings) -> Mapping[str, RanksNobody]:
-    """Find the splits that no board can be about."""
-    run = findings.run
-    cells: dict[str, list[Cell]] = {cell.split: [] for cell in run.layout.cells}
-    for model in benched_models(run):
+def unranked_in(findings: Findings) -> Mapping[str, TaskLeftOut]:
+    """Find the splits that no board can be about: what it would be about, and why it is not."""
+    known = KnownTasks(document=findings.run.document)
+    cells: dict[str, list[Cell]] = {split.name: [] for split in findings.run.layout.splits}
+    for model in benched_models(findings.run):
         for split, cell in model.cells.items():
             cells[split].append(cell)
-    checks = _quality_checks(run)
-    reasons = {split: _why_none(findings, theirs, checks) for split, theirs in cells.items()}
     return {
-        split.name: RanksNobody(evaluator=cells[split.name][0].evaluator, why=why)
-        for split in run.layout.splits
-        if (why := reasons.get(split.name))
+        split: TaskLeftOut(
+            task=split, evaluator=theirs[0].evaluator, why=why, display_name=known.tasks.get(split, "")
+        )
+        for split, theirs in cells.items()
+        if (why := _why_none(findings, theirs, known.checks))
     }
 
 
@@ -119,18 +113,6 @@ def _why_none(findings: Findings, cells: Sequence[Cell], checks: Collection[str]
         return "has the purpose qa"
     is_unit = all(findings.cell(cell).scores.is_unit for cell in cells)
     return "" if is_unit else "gives no numbers from 0 to 1"
-
-
-def _quality_checks(run: StoredRun) -> Collection[str]:
-    """List the scorers that are looked at and rank nobody, as their tasks say."""
-    settings = run.document.settings
-    if TASKS not in settings:
-        return ()
-    from optimize_eval.tasks.stored_tasks import tasks_in  # noqa: PLC0415  most benches have none
-
-    return {
-        scorer.evaluator for task in tasks_in(settings) for scorer in task.scorers if scorer.purpose == "qa"
-    }
 
 
 def ranks_none(findings: Findings) -> bool:
@@ -157,41 +139,51 @@ def name_of(evaluator: str, task_model: str | None, layout: Layout) -> str:
 
 
 @frozen
-class KnownTasks:
-    """Names of tasks by their keys; by evaluators those of scorers, and digests of what these measure."""
+class KnownTasks(Remembers):
+    """What a run keeps of its tasks in YAML, of which most benches have none."""
 
-    tasks: Mapping[str, str] = field(default_factory=dict)
-    scorers: Mapping[str, str] = field(default_factory=dict)
-    digests: Mapping[str, str] = field(default_factory=dict)
+    document: RunDocument | None = None
 
-    def digest_on(self, split: str, layout: Layout) -> str:
+    @cached_property
+    def tasks(self) -> Mapping[str, str]:
+        """Give what people call them, by their keys."""
+        return {task.key: task.display_name for task in self._kept}
+
+    @cached_property
+    def scorers(self) -> Mapping[str, str]:
+        """Give what people call the scorers, by evaluators."""
+        return {scorer.evaluator: scorer.display_name or scorer.key for scorer in self._scorers}
+
+    @cached_property
+    def checks(self) -> Collection[str]:
+        """List the scorers that are looked at and rank nobody, as their tasks say."""
+        return {scorer.evaluator for scorer in self._scorers if scorer.purpose == "qa"}
+
+    @cached_property
+    def digests(self) -> Mapping[str, str]:
+        """Digest by evaluators what scorers are, with their solvers, and the samples that they are for."""
+        return dict(_digests(self.document)) if self.document and self._kept else {}
+
+    def digest_on(self, split: str) -> str:
         """Give what the board's scorer of a split measures; empty of other tasks."""
-        scorer = next((name for name, splits in layout.splits_of.items() if split in splits), "")
+        splits_of = self.document.selection.splits_of if self.document else {}
+        scorer = next((name for name, splits in splits_of.items() if split in splits), "")
         return self.digests.get(scorer, "")
+
+    @cached_property
+    def _kept(self) -> Sequence[KeptTask]:
+        return tasks_in(self.document.settings) if self.document else ()
+
+    @property
+    def _scorers(self) -> Iterator[KeptScorer]:
+        return (scorer for task in self._kept for scorer in task.scorers)
 
 
 NONE_KNOWN = KnownTasks()
 
 
-def known_tasks(document: RunDocument, layout: Layout) -> KnownTasks:
-    """Read what a run keeps of its tasks; most benches have none in YAML."""
-    settings = document.settings
-    if "tasks" not in settings:
-        return NONE_KNOWN
-    from optimize_eval.tasks.stored_tasks import tasks_in  # noqa: PLC0415  most benches have none
-
-    kept = tasks_in(settings)
-    return KnownTasks(
-        tasks={task.key: task.display_name for task in kept},
-        scorers={
-            scorer.evaluator: scorer.display_name or scorer.key for task in kept for scorer in task.scorers
-        },
-        digests=dict(_digests(document, layout)),
-    )
-
-
-def _digests(document: RunDocument, layout: Layout) -> Iterator[tuple[str, str]]:
-    """Digest what scorers are, with their solvers, and the samples that they are for."""
+def _digests(document: RunDocument) -> Iterator[tuple[str, str]]:
+    layout = document.selection
     for entry in document.selected_evaluators:
         samples = [layout.split(name).sha256 for name in layout.splits_of.get(entry.name, ())]
         written = json.dumps([entry.sha256, samples], separators=(",", ":"))

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeVar
 
 from optimize_eval.base.documents import from_dict
 from optimize_eval.findings import comparison
@@ -20,8 +20,6 @@ from optimize_eval.findings.board_models import (
     CountedTask,
     KnownTasks,
     RankedModel,
-    RanksNobody,
-    known_tasks,
     model_names,
     model_of,
     tasks_of,
@@ -47,7 +45,6 @@ from optimize_eval.findings.wording import count, interval, number, p_value, per
 from optimize_eval.statistics.differences import OverAllRows, ScoreDifference
 from optimize_eval.statistics.power import ALPHA
 from optimize_eval.store.layout import Layout
-from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.tasks import TaskFile
 
 _MANY_FAILURES = 0.01
@@ -59,6 +56,7 @@ _TURNED = {
 }
 _SHOWN = {comparison.BETTER, comparison.WORSE}
 _MOST_NAMED = 5
+_Difference = TypeVar("_Difference", ScoreDifference, OverAllRows)
 
 
 def judge(
@@ -147,27 +145,20 @@ def seen_from(model: ModelScores, other: ModelScores, pairs: Sequence[ModelPair]
     pair = next(pair for pair in pairs if {pair.a, pair.b} == names)
     if pair.b == model.adapter:
         return pair
-    return replace(pair, a=pair.b, b=pair.a, difference=_turned(pair.difference))
+    return replace(pair, a=pair.b, b=pair.a, difference=_turn(pair.difference))
 
 
-def _turned(d: ScoreDifference) -> ScoreDifference:
+def _turn(d: ScoreDifference) -> ScoreDifference:
+    rows = d.over_all_rows and _negate(d.over_all_rows)
+    return replace(_negate(d), wins=d.losses, losses=d.wins, over_all_rows=rows)
+
+
+def _negate(d: _Difference) -> _Difference:
     return replace(
         d,
         diff=None if d.diff is None else -d.diff,
         ci=d.ci and (-d.ci[1], -d.ci[0]),
-        wins=d.losses,
-        losses=d.wins,
         mark=_TURNED.get(d.mark, d.mark),
-        over_all_rows=(rows := d.over_all_rows) and _all_rows_turned(rows),
-    )
-
-
-def _all_rows_turned(rows: OverAllRows) -> OverAllRows:
-    return replace(
-        rows,
-        diff=None if rows.diff is None else -rows.diff,
-        ci=rows.ci and (-rows.ci[1], -rows.ci[0]),
-        mark=_TURNED.get(rows.mark, rows.mark),
     )
 
 
@@ -239,8 +230,12 @@ def board_of(
     written = {model.name: model.text for model in models}
     stored = run.document.settings
     code = (*doubts_about_code(stored), *doubts_about_rules(stored))
-    left = tuple(_left_out(run, left_out))
-    doubts = [*map(_why_left_out, left), *doubts_of_models(ranked, written), *_unlike_skips(every), *code]
+    doubts = [
+        *map(_why_left_out, left_out.values()),
+        *doubts_of_models(ranked, written),
+        *_unlike_skips(every),
+        *code,
+    ]
     first, spent = every[0].scores, run.ledger.ledger.spending.to_dict()
     return Board(
         schema=SCHEMA,
@@ -253,7 +248,7 @@ def board_of(
         models=tuple(ranked),
         pairs=tuple(pairs),
         files=tuple(map(_file, files)),
-        left_out=left,
+        left_out=tuple(left_out.values()),
         task_errors=tuple({"path": file.path, **error.to_dict()} for file in files for error in file.errors),
         settings=dict(settings),
         spent=None if spent is None else from_dict(SpendingTotals, spent),
@@ -268,19 +263,10 @@ def _models(
     *,
     with_examples: bool,
 ) -> Iterator[RankedModel]:
-    known = known_tasks(findings.run.document, findings.run.layout)
+    known = KnownTasks(document=findings.run.document)
     for model in models:
         files = {split: findings.cell(cell) for split, cell in model.cells.items()}
         yield model_of(model.name, tasks, files, metric, with_examples=with_examples, known=known)
-
-
-def _left_out(run: StoredRun, unranked: Mapping[str, RanksNobody]) -> Iterator[TaskLeftOut]:
-    """Name the tasks that are not on the board."""
-    names = known_tasks(run.document, run.layout).tasks
-    for split, reason in unranked.items():
-        yield TaskLeftOut(
-            task=split, evaluator=reason.evaluator, why=reason.why, display_name=names.get(split, "")
-        )
 
 
 def _why_left_out(task: TaskLeftOut) -> str:
@@ -295,7 +281,7 @@ def expected_board(files: Sequence[TaskFile], layout: Layout, known: KnownTasks 
             "metric_id": task.items[0].metric,
             "path": task.file.path,
             "sha256": task.file.sha256,
-            "measures": known.digest_on(task.split, layout),
+            "measures": known.digest_on(task.split),
             "total": task.size,
         }
         for task in tasks_of(files, layout)

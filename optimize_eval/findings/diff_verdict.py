@@ -134,7 +134,7 @@ def _amount(d: ScoreDifference, by: str) -> str:
     return f"{amount} (95 % CI {interval(ends, number)}, {p_value(_p(d))})"
 
 
-def _p(d: ScoreDifference) -> float | None:
+def _p(d: ScoreDifference | UnpairedDifference) -> float | None:
     return d.p_holm if d.p_holm is not None else d.p
 
 
@@ -158,12 +158,6 @@ def counts(row: RowDiff) -> str:
     return ", ".join(texts) or "nothing was scored in both"
 
 
-_MARKS = {
-    comparison.BETTER: "▲",
-    comparison.HINT_BETTER: "△",
-    comparison.WORSE: "▼",
-    comparison.HINT_WORSE: "▽",
-}
 _BOARD_WORDS = {
     comparison.BETTER: "{name} is better: {by}",
     comparison.WORSE: "{name} is worse: {by}",
@@ -183,7 +177,7 @@ def judge_boards(models: Sequence[ModelDiff]) -> Conclusion:
 
 def _mark(d: ScoreDifference | UnpairedDifference) -> str:
     is_held = isinstance(d, UnpairedDifference) or lead_holds(d)
-    return _MARKS.get(d.mark, "·") if is_held else "!"
+    return MARKS[d.mark] if is_held else "!"
 
 
 def board_sentence(model: ModelDiff) -> str:
@@ -201,7 +195,8 @@ def board_sentence(model: ModelDiff) -> str:
         return f"{name} scores the same on both boards: {counts}"
     by = signed(d.diff)
     if d.ci:
-        by += f" (95 % CI {interval(d.ci)}{_p_of_board(d)})"
+        p = _p(d)
+        by += f" (95 % CI {interval(d.ci)}{'' if p is None else f', {p_value(p)}'})"
     words = _held(d) or _BOARD_WORDS.get(d.mark, "{name}: {by}, no difference is shown")
     if d.mark == comparison.TOO_FEW:
         words = "{name}: {by}, too few examples to say more"
@@ -216,8 +211,3 @@ def _held(d: ScoreDifference | UnpairedDifference) -> str:
         side = "ahead" if d.mark == comparison.BETTER else "behind"
         return f"{{name}} is {side}: {{by}} {why_no_lead(d, d.despite_failures or '')}"
     return f"{{name}} is {d.mark} {AMONG_BOTH}: {{by}}" if d.skipped_for_one else ""
-
-
-def _p_of_board(d: ScoreDifference | UnpairedDifference) -> str:
-    p = d.p_holm if d.p_holm is not None else d.p
-    return "" if p is None else f", {p_value(p)}"

@@ -14,6 +14,7 @@ from optimize_eval.store.folder import BOARDS, LEADERBOARD, OUTPUTS, write_json
 from optimize_eval.store.layout import Split
 from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.tasks import Task, TaskFile
+from optimize_eval.tasks.stored_tasks import tasks_in
 from optimize_eval.tasks.targets import DIALECT
 from optimize_eval.tasks.task_files import SPEC
 
@@ -111,8 +112,6 @@ def _files_of(board: Board, stored: StoredRun) -> Iterator[TaskFile]:
 
 def _left_out_before(board: Board, stored: StoredRun) -> Iterator[tuple[str, str]]:
     """Name the scorers of tasks that were not on a board, and may be now."""
-    from optimize_eval.tasks.stored_tasks import tasks_in  # noqa: PLC0415  most benches have none
-
     scorers = [scorer for task in tasks_in(stored.document.settings) for scorer in task.scorers]
     keys = {scorer.evaluator: scorer.key for scorer in scorers}
     yield from ((task.task, keys.get(task.evaluator, "")) for task in board.left_out)

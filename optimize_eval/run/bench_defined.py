@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from optimize_eval.base.errors import UsageError
 from optimize_eval.config.compared import BoardGateOptions, ComparisonOptions
 from optimize_eval.data.candidates import THE_TASK
-from optimize_eval.findings.board_models import known_tasks
+from optimize_eval.findings.board_models import KnownTasks
 from optimize_eval.findings.boards import expected_board
 from optimize_eval.findings.demands import read_before_calls
 from optimize_eval.findings.gates import task_bounds
@@ -188,7 +188,7 @@ def _prepare_models(
     kept |= dated_in(folder, kept, before)
     names = {name: Path(path).name.encode(errors="replace").decode() for name, path in paths.items()}
     document = document_of(plan, names, kept, kind=BENCH)
-    expected = expected_board(files, plan.layout, known_tasks(document, plan.layout))
+    expected = expected_board(files, plan.layout, KnownTasks(document=document))
     return PreparedBench(
         plan=plan,
         own=(),
