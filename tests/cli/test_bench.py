@@ -3,12 +3,15 @@
 import os
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import orjson
 import pytest
 
+from optimize_eval.store.command_units import Reader
+from optimize_eval.store.layout import Cell, CellName
 from tests.cli.benches import OFTEN_WRONG, RIGHT, arithmetic, board_in, model, timeless
 from tests.front_door import Cli
 from tests.paths import PROGRAM, ROOT
@@ -32,6 +35,55 @@ def test_toy_knows_all_that_ships_and_silent_nothing(cli: Cli, tmp_path: Path, f
     assert [one["win_rate"] for one in board["models"]] == [1.0, 0.0]
     assert "toy" in done.stdout
     assert (tmp_path / "run" / "outputs.jsonl").exists()
+
+
+SAID = """\
+key: said
+display_name: Said
+description: What was said?
+definition:
+  dataset: {key: sums}
+  solver:
+    type: single_turn_solver
+    input_builder:
+      type: chat_completion
+      input_messages: [{role: user, content: "{{ sample.prompt }}"}]
+  scorers:
+    - {key: same, type: string_equals, ground_truth: "{{ sample.targets[0] }}"}
+    - {key: other, type: string_equals, ground_truth: "no"}
+"""
+REASONS = 5  # of the lowest scores of each row, which are looked up once the numbers are known
+
+
+@pytest.mark.parametrize(("file", "rows"), [("sums.jsonl", 1), ("said.yaml", 2)])
+def test_a_bench_reads_each_record_once_for_its_summary_its_board_its_metrics_and_its_gates(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, rows: int
+) -> None:
+    arithmetic(tmp_path, size=30)
+    (tmp_path / "said.yaml").write_text(SAID)
+    lines_of, reads = Reader.lines, Counter[tuple[CellName, int]]()
+
+    def count(reader: Reader, cell: Cell, places: Iterable[int] | None = None) -> Iterator[tuple[int, bytes]]:
+        for place, line in lines_of(reader, cell, places):
+            reads[cell[:4], place] += 1
+            yield place, line
+
+    monkeypatch.setattr(Reader, "lines", count)
+    done = cli(
+        "bench",
+        file,
+        "--model",
+        "silent",
+        "--out",
+        "run",
+        "--fail-under",
+        "silent=0",
+        "--include-per-example",
+    )
+    assert done.status == 0, done.stderr
+    assert board_in(tmp_path / "run")["models"][0]["tasks"][0]["per_example"]
+    assert len(reads) == 30 * rows
+    assert reads.total() <= len(reads) + REASONS * rows
 
 
 def test_a_record_is_a_task_in_one_dialect_and_a_file_is_in_the_other(cli: Cli, tmp_path: Path) -> None:
