@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from optimize_eval.findings.summary_shape import Measured, MetricFault, MetricRow, MetricsTable, Sampled
-from optimize_eval.tasks.filters import is_text_of, text_of
 from optimize_eval.tasks.metric_parts import (
     Binary,
     Counted,
@@ -17,8 +16,10 @@ from optimize_eval.tasks.metric_parts import (
     Multiclass,
     Number,
     PythonMetric,
+    is_text_of,
     known_results,
     qualified,
+    text_of,
     type_of,
 )
 

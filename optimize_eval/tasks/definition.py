@@ -1,14 +1,57 @@
 """A task in YAML once it was read: its rules, solvers and scorers as plain data."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, fields
 from enum import StrEnum
 from typing import Any, ClassVar
 
 from optimize_eval.base.frozen import frozen
-from optimize_eval.tasks.filters import Filter
 from optimize_eval.tasks.metric_parts import Metric
 from optimize_eval.tasks.yaml_problems import NamedColumn
+
+Scalar = str | int | float | bool
+
+
+@frozen
+class Comparison:
+    """Compares an expression's value."""
+
+    op: str  # equals, not_equals, greater_than, less_than, greater_or_equal, less_or_equal
+    expression: str
+    value: Scalar
+
+
+@frozen
+class Membership:
+    """Looks for an expression's value among others."""
+
+    op: str  # in, not_in
+    expression: str
+    values: Sequence[Scalar]
+
+
+@frozen
+class Unary:
+    """Asks something of an expression's value alone."""
+
+    op: str  # exists, not_exists, is_true, is_false
+    expression: str
+
+
+Filter = Comparison | Membership | Unary
+
+
+def filter_to_dict(filter_: Filter) -> dict[str, Any]:
+    """Write a filter as JSON, as tasks have it."""
+    written = {slot.name: getattr(filter_, slot.name) for slot in fields(filter_)}
+    return {**written, "values": list(written["values"])} if "values" in written else written
+
+
+def filter_of(written: Mapping[str, Any]) -> Filter:
+    """Read what `to_dict` wrote."""
+    if "values" in written:
+        return Membership(**{**written, "values": tuple(written["values"])})
+    return Comparison(**written) if "value" in written else Unary(**written)
 
 
 @frozen

@@ -1,4 +1,4 @@
-"""Metrics of tasks in YAML as plain data: what is computed of all scores, and what that is called."""
+"""Metrics of tasks in YAML as plain data: what is computed of all scores, and which values are alike."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -131,3 +131,33 @@ def digest_of(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def digest_of_code(metric: PythonMetric) -> str:
     return sha256(metric.snippet.encode()).hexdigest()
+
+
+_EXACT = 1 << 53  # up to here a number of floating point is the integer that it looks like
+
+
+def text_of(value: Any) -> str:
+    """Write a value as text: as JSON does, a text as it is, 2.0 as 2.
+
+    >>> text_of("yes"), text_of(True), text_of(2.0), text_of([1])
+    ('yes', 'true', '2', '[1]')
+    """
+    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
+        value = int(value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def is_text_of(text: str, value: Any) -> bool:
+    """Return True if a text says a value; true may be True, and 2.0 is said as it is, too."""
+    return text in {text_of(value), str(value)} if isinstance(value, bool | float) else text == text_of(value)
+
+
+def are_alike(one: Any, other: Any) -> bool:
+    """Return True if two values are equal, or one is a text that says the other; true is not 1.
+
+    >>> are_alike(5, "5"), are_alike(5.0, "5.0"), are_alike(True, "True"), are_alike(True, 1)
+    (True, True, True, False)
+    """
+    if isinstance(one, str) or isinstance(other, str):
+        return is_text_of(one, other) if isinstance(one, str) else is_text_of(other, one)
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)

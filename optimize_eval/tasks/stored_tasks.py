@@ -10,7 +10,7 @@ import orjson
 
 from optimize_eval.base.evaluator import DEFAULT_TIMEOUT, EvaluatorSpec
 from optimize_eval.base.frozen import frozen
-from optimize_eval.tasks import filters, metric_parts
+from optimize_eval.tasks import definition, metric_parts
 from optimize_eval.tasks.definition import Action, Evidence
 from optimize_eval.tasks.metric_parts import Metric
 from optimize_eval.tasks.targets import TASKS, SampleTask, samples_of
@@ -172,7 +172,7 @@ def _of_scorer(scorer: KeptScorer) -> dict[str, Any]:
 
 
 def _of_action(action: Action) -> dict[str, Any]:
-    return {"key": action.key, "filter": filters.filter_to_dict(action.filter)}
+    return {"key": action.key, "filter": definition.filter_to_dict(action.filter)}
 
 
 def _read(written: Mapping[str, Any]) -> KeptTask:
@@ -182,7 +182,7 @@ def _read(written: Mapping[str, Any]) -> KeptTask:
         description=written.get("description", ""),
         scorers=[_read_scorer(scorer) for scorer in written["scorers"]],
         actions=[
-            Action(key=action["key"], filter=filters.filter_of(action["filter"]))
+            Action(key=action["key"], filter=definition.filter_of(action["filter"]))
             for action in written.get("actions", ())
         ],
         timeout=float(written.get("timeout", DEFAULT_TIMEOUT)),

@@ -6,8 +6,15 @@ from typing import Any
 import pytest
 
 from optimize_eval.base.errors import EvaluationError
-from optimize_eval.tasks.definition import Action
-from optimize_eval.tasks.filters import Comparison, Filter, Membership, Unary, filter_of, filter_to_dict
+from optimize_eval.tasks.definition import (
+    Action,
+    Comparison,
+    Filter,
+    Membership,
+    Unary,
+    filter_of,
+    filter_to_dict,
+)
 from optimize_eval.tasks.templates import hosted
 from optimize_eval.tasks.trace import MESSAGE, Trace
 from optimize_eval.tasks.yaml.task_data import Actions, RuleFault, takes_part

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from optimize_eval.tasks import definition, filters, metric_parts
+from optimize_eval.tasks import definition, metric_parts
 from optimize_eval.tasks.yaml.part_fields import NUMBERS, keys_of
 from optimize_eval.tasks.yaml.task_fields import COMPARISONS, MEMBERSHIPS, SYSTEM
 
@@ -49,13 +49,13 @@ def _of_benchmark(values: Values, body: Values) -> dict[str, Any]:
     }
 
 
-def filter_of(values: Values) -> filters.Filter:
+def filter_of(values: Values) -> definition.Filter:
     op, expression = values["op"], values["expression"]
     if op in COMPARISONS:
-        return filters.Comparison(op=op, expression=expression, value=values["value"])
+        return definition.Comparison(op=op, expression=expression, value=values["value"])
     if op in MEMBERSHIPS:
-        return filters.Membership(op=op, expression=expression, values=tuple(values["values"]))
-    return filters.Unary(op=op, expression=expression)
+        return definition.Membership(op=op, expression=expression, values=tuple(values["values"]))
+    return definition.Unary(op=op, expression=expression)
 
 
 def _message(values: Values) -> definition.Said:
@@ -182,8 +182,8 @@ def _metric(values: Values) -> metric_parts.Metric:
             return metric_parts.Binary(
                 field_gt=values["field_gt"],
                 field_pred=values["field_pred"],
-                positive_answer=filters.text_of(values["positive_answer"]),
-                negative_answer=filters.text_of(values["negative_answer"]),
+                positive_answer=metric_parts.text_of(values["positive_answer"]),
+                negative_answer=metric_parts.text_of(values["negative_answer"]),
                 key=key,
             )
         case "multiclass_classification":

@@ -14,8 +14,8 @@ from optimize_eval.base.errors import DataError, EvaluationError, FailureKind, P
 from optimize_eval.base.frozen import frozen
 from optimize_eval.data.datasets import load_examples
 from optimize_eval.data.example import Example
-from optimize_eval.tasks.definition import Action, TaskDefinition
-from optimize_eval.tasks.filters import Comparison, Filter, Membership, Unary, are_alike, text_of
+from optimize_eval.tasks.definition import Action, Comparison, Filter, Membership, TaskDefinition, Unary
+from optimize_eval.tasks.metric_parts import are_alike, text_of
 from optimize_eval.tasks.scorer_parts import variables
 from optimize_eval.tasks.templates.fault import RULE, TemplateFault
 from optimize_eval.tasks.templates.template import NOT_THERE, native_of

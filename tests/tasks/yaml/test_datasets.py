@@ -7,8 +7,7 @@ import pytest
 from optimize_eval.base.errors import DataError, UsageError
 from optimize_eval.data.datasets import load_examples
 from optimize_eval.run.defining import model_text
-from optimize_eval.tasks.definition import TaskDefinition
-from optimize_eval.tasks.filters import Membership, Unary
+from optimize_eval.tasks.definition import Membership, TaskDefinition, Unary
 from optimize_eval.tasks.yaml.loading import load_task
 from optimize_eval.tasks.yaml.task_data import Dataset, dataset_of, left_out
 from tests.tasks.yaml.made import of_dataset, task
