@@ -36,15 +36,14 @@ MOST_NAMES = {
     "base": Counter(place=1, participle=2),
     "cli": Counter(one=49, place=10, told=15, found=7, participle=47),
     "config": Counter(one=11, place=1, found=3, participle=6),
-    "data": Counter(place=3),
     "evaluators": Counter(participle=3),
     "fakes": Counter(one=2, participle=6),
     "findings": Counter(one=66, place=28, told=26, found=22, participle=58),
     "models": Counter(place=5, told=1, found=3, participle=16),
     "reports": Counter(one=30, place=19, told=11, found=2, participle=30),
-    "run": Counter(one=28, place=2, told=2, found=7, participle=28),
+    "run": Counter(one=24, told=2, found=4, participle=22),
     "serve": Counter(participle=1),
-    "store": Counter(found=2, participle=6),
+    "store": Counter(found=1, participle=2),
     "tasks": Counter(one=7, place=9, told=4, found=13, participle=44),
 }
 

@@ -103,53 +103,53 @@ def _not_a_list(path: str, text: str, start: int) -> list[Example | Problem]:
     return [Problem(path=path, rule="bad_type", reason=reason)]
 
 
-def _elements(path: str, text: str, place: int) -> Iterator[Example | Problem]:
+def _elements(path: str, text: str, offset: int) -> Iterator[Example | Problem]:
     """Take the list apart; where its syntax breaks, the rest cannot be told."""
     number, lines = 0, _Lines(text)
-    place = _after_blanks(text, place)
-    while not text.startswith("]", place):
+    offset = _after_blanks(text, offset)
+    while not text.startswith("]", offset):
         number += 1
         try:
-            end = _DECODER.raw_decode(text, place)[1]
+            end = _DECODER.raw_decode(text, offset)[1]
         except (ValueError, RecursionError):
-            yield _fault(path, number, lines, place)
+            yield _fault(path, number, lines, offset)
             return
-        yield _record(path, number, lines, place, end)
-        place = _after_blanks(text, end)
-        if fault := _between(text, place):
-            yield _problem(path, number, "bad_json", fault, lines.at(place))
+        yield _record(path, number, lines, offset, end)
+        offset = _after_blanks(text, end)
+        if fault := _between(text, offset):
+            yield _problem(path, number, "bad_json", fault, lines.at(offset))
             return
-        place = _after_blanks(text, place + text.startswith(",", place))
-    if (rest := _after_blanks(text, place + 1)) < len(text):
+        offset = _after_blanks(text, offset + text.startswith(",", offset))
+    if (rest := _after_blanks(text, offset + 1)) < len(text):
         yield _problem(path, number, "bad_json", "something follows the list", lines.at(rest))
 
 
-def _between(text: str, place: int) -> str:
+def _between(text: str, offset: int) -> str:
     """Say what is wrong with what follows a record; empty where it is a comma or the list's end."""
-    if not text.startswith((",", "]"), place):
+    if not text.startswith((",", "]"), offset):
         return "expecting ',' or ']' after the record"
-    is_last = text.startswith("]", _after_blanks(text, place + 1))
-    return "a comma before the end of the list" if text.startswith(",", place) and is_last else ""
+    is_last = text.startswith("]", _after_blanks(text, offset + 1))
+    return "a comma before the end of the list" if text.startswith(",", offset) and is_last else ""
 
 
-def _record(path: str, number: int, lines: "_Lines", place: int, end: int) -> Example | Problem:
+def _record(path: str, number: int, lines: "_Lines", offset: int, end: int) -> Example | Problem:
     try:
-        value = strict_json.loads(lines.text[place:end], unique_keys=True)
+        value = strict_json.loads(lines.text[offset:end], unique_keys=True)
     except strict_json.JsonFault as fault:
-        return _problem(path, number, "bad_json", fault.reason, lines.at(place + fault.offset))
+        return _problem(path, number, "bad_json", fault.reason, lines.at(offset + fault.offset))
     if not isinstance(value, dict):
         reason = f"a record must be a JSON object, this is {JSON_NAMES[type(value)]}"
-        return _problem(path, number, "bad_type", reason, lines.at(place))
-    return of_record(number, value, file_line=lines.line_at(place))
+        return _problem(path, number, "bad_type", reason, lines.at(offset))
+    return of_record(number, value, file_line=lines.line_at(offset))
 
 
-def _fault(path: str, number: int, lines: "_Lines", place: int) -> Problem:
-    """Find why no record could be decoded at a place."""
+def _fault(path: str, number: int, lines: "_Lines", offset: int) -> Problem:
+    """Find why no record could be decoded at a offset."""
     try:
-        strict_json.loads(lines.text[place:], unique_keys=True)
+        strict_json.loads(lines.text[offset:], unique_keys=True)
     except strict_json.JsonFault as fault:
-        return _problem(path, number, "bad_json", fault.reason, lines.at(place + fault.offset))
-    return _problem(path, number, "bad_json", "not decodable as JSON", lines.at(place))
+        return _problem(path, number, "bad_json", fault.reason, lines.at(offset + fault.offset))
+    return _problem(path, number, "bad_json", "not decodable as JSON", lines.at(offset))
 
 
 @dataclass(slots=True)
@@ -176,9 +176,9 @@ def _problem(path: str, number: int, rule: str, reason: str, at: str) -> Problem
     return Problem(path=path, rule=rule, line=number, column=1, reason=f"{reason} {at}")
 
 
-def _after_blanks(text: str, place: int) -> int:
-    blank = _BLANK.match(text, place)
-    return blank.end() if blank else place
+def _after_blanks(text: str, offset: int) -> int:
+    blank = _BLANK.match(text, offset)
+    return blank.end() if blank else offset
 
 
 MAX_RECORDS = 10_000

@@ -99,7 +99,7 @@ def _families(layout: Layout) -> Iterator[CellFamily]:
 
 def _tried(history: History, layout: Layout, where: CellFamily) -> Tried:
     split = layout.split(where.split)
-    return history.tried(Family(*where), Examples.of(split))
+    return history.count_tried(Family(*where), Examples.of(split))
 
 
 def _named(history: History, layout: Layout) -> frozenset[str]:
@@ -234,7 +234,7 @@ def _shown(
 ) -> Mapping[str, Any] | None:
     where = Family(layout.evaluators[0], layout.task_models[0], split)
     examples = Examples.of(layout.split(split))
-    tried = history.tried(where, examples)
+    tried = history.count_tried(where, examples)
     if len(tried.candidates) < SEVERAL:
         return None
     decides = summary.tried is not None and summary.tried.split == split

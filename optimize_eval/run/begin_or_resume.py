@@ -35,7 +35,7 @@ def folder_of(stem: str, plan: Plan, paths: Iterable[str | None], out: str | Non
 
 
 @contextmanager
-def opened(
+def hold_run(
     folder: Path,
     plan: Plan,
     wanted: RunDocument,

@@ -29,7 +29,7 @@ from optimize_eval.findings.boards import expected_board
 from optimize_eval.findings.demands import BoardDemands, judged, read_before_calls
 from optimize_eval.findings.stored_summary import Findings
 from optimize_eval.models.model_kinds import ModelSpec
-from optimize_eval.run.begin_or_resume import folder_of, note_done, opened
+from optimize_eval.run.begin_or_resume import folder_of, hold_run, note_done
 from optimize_eval.run.bench_boards import drop_outdated, make_board, note_unranked, path_of
 from optimize_eval.run.bench_files import chosen, load_task_files, split_of
 from optimize_eval.run.calls import CallSpan, Finished, call, live_for, summarise
@@ -347,7 +347,7 @@ def carry_out_bench(prepared: PreparedBench, host: Host, *, include_per_example:
     _note_twice(prepared.plan.model_specs, host.say)
     plan, handling = prepared.plan, prepared.handling
     own = [spec.name for spec in prepared.own]
-    with opened(prepared.folder, plan, prepared.document, handling, host.say, metrics=own) as stored:
+    with hold_run(prepared.folder, plan, prepared.document, handling, host.say, metrics=own) as stored:
         if not own:
             note_done(stored, host.say)
         _drop_boards(prepared)

@@ -35,7 +35,7 @@ class AllRows:
         self._splits = splits
         self._overlaps: Overlaps | None = None
 
-    def divided(self, parts: Mapping[str, Sequence[Example]]) -> "AllRows":
+    def with_parts(self, parts: Mapping[str, Sequence[Example]]) -> "AllRows":
         """Give the parts of a file that was cut, as they take part, in place of it."""
         return AllRows({**parts, **{name: rows for name, rows in self._splits.items() if name not in parts}})
 
@@ -184,8 +184,8 @@ def load_candidates_again(
     if document.models and "prompts" in stored:
         return _prompts_again([*paths, *lists], stored)
     were = [path for path in stored.get("candidate") or () if path != STDIN]
-    here = load_candidates(_named(paths, lists))
-    return (*here, *_still_there(_named(were, stored.get("candidates") or ())))
+    here = load_candidates(_candidate_paths(paths, lists))
+    return (*here, *_still_there(_candidate_paths(were, stored.get("candidates") or ())))
 
 
 def _prompts_again(paths: Sequence[str], stored: Mapping[str, Any]) -> tuple[Candidate, ...]:
@@ -199,7 +199,7 @@ def _prompts_again(paths: Sequence[str], stored: Mapping[str, Any]) -> tuple[Can
     return tuple(here)
 
 
-def _named(paths: Iterable[str], lists: Iterable[str]) -> list[CandidatePath]:
+def _candidate_paths(paths: Iterable[str], lists: Iterable[str]) -> list[CandidatePath]:
     return [*(CandidatePath(path) for path in paths), *(CandidatePath(path, is_list=True) for path in lists)]
 
 
@@ -231,7 +231,9 @@ def overlaps_in(plan: Plan, examples: Examples, before: Mapping[str, Any]) -> Ov
     """
     if plan.layout.splits_of or examples.rows is None:
         return {}
-    return _overlaps(examples.rows, before, [one.field for one in plan.candidates if one.field])
+    return _overlaps(
+        examples.rows, before, [candidate.field for candidate in plan.candidates if candidate.field]
+    )
 
 
 def _overlaps(rows: AllRows, before: Mapping[str, Any], candidates: Iterable[str] = ()) -> Overlaps:
@@ -265,12 +267,12 @@ def note_leaks_among(
 
 
 def _note_copies(splits: Sequence[Split], examples: Examples, say: Say) -> None:
-    copies = {split.name: _copied(split) for split in splits if split.copies}
+    copies = {split.name: _copies_in(split) for split in splits if split.copies}
     for source in examples.sources:
         note_copies(source, copies.get(source.name, {}), say)
 
 
-def _copied(split: Split) -> dict[int, int]:
+def _copies_in(split: Split) -> dict[int, int]:
     """Give the lines of copies, each with the first one of those that take part."""
     first: dict[int | None, int] = {}
     lines = [line for line in split.lines if line is not None]

@@ -28,9 +28,9 @@ from optimize_eval.run.splits import (
     SplitSource,
     check_fields,
     check_labels,
+    hide_from_judges,
     label_at,
     output_of,
-    sighted,
 )
 from optimize_eval.store.layout import MOST_UNITS, SINGLE, Cell, Layout, Split, key_of
 from optimize_eval.store.run_document import (
@@ -86,13 +86,13 @@ class Plan(Remembers):
     by_model: bool = False  # what is called is counted by model, and each has a lane of its own
 
     def unit(self, number: int) -> Unit:
-        place = self.layout.place(number)
-        contents = self._contents[place.cell]
-        example = contents.examples[place.example]
-        repeat = place.repeat + 1
+        where = self.layout.place(number)
+        contents = self._contents[where.cell]
+        example = contents.examples[where.example]
+        repeat = where.repeat + 1
         text = example.texts[contents.candidate] if example.texts else contents.text
         sha256 = _sha256(text.encode()) if example.texts else contents.sha256
-        cell = self.layout.cells[place.cell]
+        cell = self.layout.cells[where.cell]
         of_example = cell.split, example.line, example.sha256, repeat
         key = key_of(contents.identity, sha256, contents.model, *of_example)
         payload = Payload(
@@ -129,7 +129,10 @@ class Plan(Remembers):
     def candidate_digests(self) -> list[tuple[str, str]]:
         """Pair each candidate's name with its sha256, or with the field that has it."""
         pairs = zip(self.candidates, self._candidate_digests, strict=True)
-        return [(one.name, f"field {one.field}" if one.field else digest) for one, digest in pairs]
+        return [
+            (candidate.name, f"field {candidate.field}" if candidate.field else digest)
+            for candidate, digest in pairs
+        ]
 
     @cached_property
     def model_digests(self) -> dict[str, str]:
@@ -198,12 +201,12 @@ def plan_run(
 
     `splits_of` names the splits of evaluators that are for some alone, such as the scorers of tasks.
     """
-    specs = sighted(specs, candidates, sources, has_models=any(task_models))
+    specs = hide_from_judges(specs, candidates, sources, has_models=any(task_models))
     check_headers(specs)
     _check_axes(candidates, sources, task_models, seed)
     names = tuple(candidate.name for candidate in candidates)
     check_labels(sources, cluster_by, group_by)
-    examples = tuple(_planned(source, candidates) for source in sources)
+    examples = tuple(_plan_examples(source, candidates) for source in sources)
     splits = tuple(_split(*pair, cluster_by, group_by) for pair in zip(sources, examples, strict=True))
     layout = Layout(
         evaluators=tuple(spec.name for spec in specs),
@@ -266,7 +269,7 @@ def _baseline(wanted: str | None, names: Sequence[str]) -> str:
     return names[0] if wanted is None else wanted
 
 
-def _planned(source: SplitSource, candidates: Sequence[Candidate]) -> tuple[PlannedExample, ...]:
+def _plan_examples(source: SplitSource, candidates: Sequence[Candidate]) -> tuple[PlannedExample, ...]:
     fields = [candidate.field for candidate in candidates if candidate.field]
     check_fields(source, fields)
     return tuple(

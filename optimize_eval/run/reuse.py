@@ -60,24 +60,24 @@ class _Reuse:
     plan: Plan
     run: StoredRun
     wanted: Mapping[str, Sequence[int]]  # by key the numbers of units that are owed
-    found: dict[int, _Source] = field(default_factory=dict)
+    newest: dict[int, _Source] = field(default_factory=dict)
     copied: Counter[tuple[Path, str]] = field(default_factory=Counter)  # by their run and their outcome
     notes: list[str] = field(default_factory=list)
     opened: list[StoredRun] = field(default_factory=list)  # all that was looked into
 
     def look_into(self, other: StoredRun, *, is_named: bool) -> None:
         """Find what another run has scored or skipped of what is owed; of several records the newest."""
-        found = {**self.found, **self._newer(other, is_named=is_named)}
+        newest = {**self.newest, **self._newer(other, is_named=is_named)}
         if _models(self.plan, other) and (other.folder / OUTPUTS).is_file():
             deque(
                 journal.entries(other.folder / OUTPUTS), maxlen=0
             )  # damage is found before a score is copied
-        self.found = found
+        self.newest = newest
         if is_named or not any(map(is_served, self.plan.specs)):
             self.opened.append(other)
 
     def _newer(self, other: StoredRun, *, is_named: bool) -> dict[int, _Source]:
-        """Find by unit the newest records of a run that are newer than those that were found."""
+        """Find by unit the newest records of a run that are newer than those that are known."""
         newer: dict[int, _Source] = {}
         programs = {name: set(entries) for name, entries in programs_of(other)}
         for entry in journal.entries(other.folder / JOURNAL):
@@ -86,11 +86,11 @@ class _Reuse:
                 continue
             started_at = str(record.get("started_at", ""))
             for number in self.wanted.get(str(record.get("key")), ()):
-                place = self.plan.evaluator_of(number)
-                before = newer.get(number) or self.found.get(number)
+                evaluator = self.plan.evaluator_of(number)
+                before = newer.get(number) or self.newest.get(number)
                 is_newer = before is None or before.started_at < started_at
-                is_same = self._program(place) in programs.get(str(record["evaluator"]), ())
-                if is_newer and is_same and (is_named or not is_served(self.plan.specs[place])):
+                is_same = self._program(evaluator) in programs.get(str(record["evaluator"]), ())
+                if is_newer and is_same and (is_named or not is_served(self.plan.specs[evaluator])):
                     newer[number] = _Source(started_at, other, entry.offset, entry.length)
         return newer
 
@@ -111,13 +111,13 @@ class _Reuse:
         finally:
             written.close()
         view.ledger.end = written.end
-        for run in {source.run.folder: source.run for source in self.found.values()}.values():
+        for run in {source.run.folder: source.run for source in self.newest.values()}.values():
             keep_tried_elsewhere(self.run, run)
         self._note_copied("reused")
 
     def copy_replies(self) -> None:
         """Copy the models' replies of the runs that have scores, or to prompts of all that were named."""
-        runs = {source.run.folder: source.run for source in self.found.values()}
+        runs = {source.run.folder: source.run for source in self.newest.values()}
         if self.plan.models:
             runs = {run.folder: run for run in self.opened}
         for run in runs.values():
@@ -125,11 +125,11 @@ class _Reuse:
 
     def sources(self) -> Mapping[str, Sequence[StoredRun]]:
         """Give the runs that something was found in, by the evaluators that it is of."""
-        found: dict[str, dict[Path, StoredRun]] = {}
-        for number, source in self.found.items():
+        by_evaluator: dict[str, dict[Path, StoredRun]] = {}
+        for number, source in self.newest.items():
             name = self.plan.layout.evaluators[self.plan.evaluator_of(number)]
-            found.setdefault(name, {})[source.run.folder] = source.run
-        return {name: [*runs.values()] for name, runs in found.items()}
+            by_evaluator.setdefault(name, {})[source.run.folder] = source.run
+        return {name: [*runs.values()] for name, runs in by_evaluator.items()}
 
     def pretend(self) -> None:
         """Count what was found as done, and write nothing."""
@@ -145,9 +145,9 @@ class _Reuse:
     def _lines(self) -> Iterator[_Line]:
         """Give the records that were found as this run's own, in the order of units."""
         with ExitStack() as stack:
-            runs = {source.run.folder for source in self.found.values()}
+            runs = {source.run.folder for source in self.newest.values()}
             files = {folder: stack.enter_context((folder / JOURNAL).open("rb")) for folder in runs}
-            for number, source in sorted(self.found.items()):
+            for number, source in sorted(self.newest.items()):
                 descriptor = files[source.run.folder].fileno()
                 record = journal.decode(os.pread(descriptor, source.length, source.offset))
                 if line := self._line(number, record):
@@ -166,7 +166,7 @@ class _Reuse:
             **unit.coordinates,
             **{key: record[key] for key in _COPIED if key in record},
         }
-        return journal.seal({**fields, "reused_from": self.found[number].run.folder.name})
+        return journal.seal({**fields, "reused_from": self.newest[number].run.folder.name})
 
     def _copy_replies(self, other: StoredRun) -> None:
         """Copy what the same models replied there, so that another evaluator can score it here, too."""
@@ -191,7 +191,7 @@ class Reused(NamedTuple):
 def reuse(plan: Plan, run: StoredRun, named: Sequence[str]) -> Reused:
     """Copy into a run that is open what the named runs have of it; `auto` stands for all runs beside it."""
     reused = _search(plan, run, named)
-    if reused.found:
+    if reused.newest:
         reused.write()
     reused.copy_replies()
     return Reused(reused.notes, reused.sources())

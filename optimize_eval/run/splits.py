@@ -138,7 +138,7 @@ def check_sight(sources: Sequence[SplitSource], specs: Sequence[EvaluatorSpec]) 
                 )
 
 
-def sighted(
+def hide_from_judges(
     specs: Sequence[EvaluatorSpec],
     candidates: Sequence[Candidate],
     sources: Sequence[SplitSource],
@@ -167,12 +167,13 @@ def _fields_named(spec: EvaluatorSpec) -> Iterator[tuple[str, str]]:
 def _paths_of(sources: Sequence[SplitSource]) -> str:
     value = sources[0].examples[0].value
     inner = {
-        f"{key}.{deeper}": one
+        f"{key}.{deeper}": field
         for key, item in value.items()
         if isinstance(item, dict)
-        for deeper, one in item.items()
+        for deeper, field in item.items()
     }
-    paths = [path for path, one in {**value, **inner}.items() if isinstance(one, str | bool | int | float)]
+    fields = {**value, **inner}
+    paths = [path for path, field in fields.items() if isinstance(field, str | bool | int | float)]
     return f"the first example has {', '.join(paths[:20]) or 'no such field'}"
 
 

@@ -13,7 +13,7 @@ from optimize_eval.base.protocol import check_task_model
 from optimize_eval.config.compared import BoardGateOptions, ComparisonOptions
 from optimize_eval.data.candidates import THE_TASK, Candidate, CandidatePath
 from optimize_eval.data.selection import parse_selection
-from optimize_eval.run.begin_or_resume import folder_of, look_at, note_changes, opened
+from optimize_eval.run.begin_or_resume import folder_of, hold_run, look_at, note_changes
 from optimize_eval.run.calls import Finished, call, live_for, off_scale, summarise
 from optimize_eval.run.code_metrics import dated_in, examine, kept_in
 from optimize_eval.run.defining import check_columns, check_definitions
@@ -286,7 +286,7 @@ def carry_out(prepared: Prepared, host: Host, *, recheck: int | None = None) -> 
     settings = handling.settings(plan)
     with (
         live_for(plan, settings, host) as live,
-        opened(prepared.folder, plan, prepared.document, handling, host.say) as stored,
+        hold_run(prepared.folder, plan, prepared.document, handling, host.say) as stored,
     ):
         called = call(plan, stored, settings, host, live, again=recheck)
         examine(stored, lambda: plan, host.say, sandbox=level_of(plan.specs))

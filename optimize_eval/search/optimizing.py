@@ -19,7 +19,7 @@ from optimize_eval.base.outcome import Progress
 from optimize_eval.data.candidates import Candidate
 from optimize_eval.evaluators.kinds import identify
 from optimize_eval.programs.identity import Identity
-from optimize_eval.run.begin_or_resume import opened
+from optimize_eval.run.begin_or_resume import hold_run
 from optimize_eval.run.calls import Finished, call, live_for, summarise
 from optimize_eval.run.code_metrics import examine
 from optimize_eval.run.enclosing import level_of
@@ -86,7 +86,7 @@ def sweep_finalists(
     settings = replace(handling.settings(prepared.plan), demands_each=False)
     with (
         live_for(prepared.plan, settings, host) as live,
-        opened(folder, prepared.plan, prepared.document, handling, _say_nothing) as stored,
+        hold_run(folder, prepared.plan, prepared.document, handling, _say_nothing) as stored,
     ):
         if not searched.get("steered_by"):
             note_finalists(stored, [candidate.name for candidate in candidates])

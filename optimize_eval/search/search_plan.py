@@ -163,7 +163,7 @@ def with_val(examples: Examples, share: float | None, seed: int, cluster_by: str
     sources = (replace(train, examples=tuple(kept)), replace(train, name="val", examples=tuple(held_out)))
     others = tuple(source for source in examples.sources if source.name != "train")
     files = {**examples.files, "val": train.file}
-    rows = examples.rows and examples.rows.divided({source.name: source.examples for source in sources})
+    rows = examples.rows and examples.rows.with_parts({source.name: source.examples for source in sources})
     return replace(examples, sources=(*sources, *others), files=files, rows=rows)
 
 

@@ -25,7 +25,7 @@ from optimize_eval.run.host import Say
 from optimize_eval.run.inputs import Examples, load_splits
 from optimize_eval.run.prompting import Prompting
 from optimize_eval.run.settings import Handling, check_prices
-from optimize_eval.run.splits import check_labels, sighted
+from optimize_eval.run.splits import check_labels, hide_from_judges
 from optimize_eval.run.sweeps import SweepInputs
 from optimize_eval.search.components import (
     SearchedPrompt,
@@ -70,7 +70,9 @@ class SearchInputs:
         what, prompting = self.what, self.prompting
         _check_one_model(prompting)
         goal, given = _order(self.specs, what.climb, weights(what.goal))
-        specs = sighted(given, (), self.examples.sources, has_models=bool(self.task_model or prompting))
+        specs = hide_from_judges(
+            given, (), self.examples.sources, has_models=bool(self.task_model or prompting)
+        )
         check_labels(self.examples.sources, what.cluster_by, ())
         roles = roles_of(self.examples.sources, what)
         comparison = self._comparison(specs)

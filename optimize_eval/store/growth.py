@@ -233,13 +233,13 @@ class Growth:
 
     def _cells(self, grown: RunDocument) -> tuple[CountedCell, ...]:
         """List the cells that are there, by the names that versions have now, then those that come."""
-        there = {cell.name: cell for cell in map(self._renamed, self.known.cells)}
+        there = {cell.name: cell for cell in map(self._rename, self.known.cells)}
         new = [cell[:4] for cell in grown.selection.cells if cell[:4] not in there]
         sizes = {split.name: len(split.lines) * grown.repeats for split in grown.splits}
         _check_size(sum(sizes[name[3]] for name in (*there, *new)))
         return (*there.values(), *(counted_cell(name, (0, 0, 0, sizes[name[3]])) for name in new))
 
-    def _renamed(self, cell: CountedCell) -> CountedCell:
+    def _rename(self, cell: CountedCell) -> CountedCell:
         if not self.renamed:
             return cell
         evaluator, candidate, model, _ = cell.name

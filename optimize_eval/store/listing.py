@@ -106,20 +106,20 @@ def sessions(folder: Path) -> Iterator[StoredSearch]:
 def _read_proposals(folder: Path, *, is_whole: bool) -> Iterator[StoredSearch]:
     header: dict[str, Any] = {}
     footer: dict[str, Any] = {}
-    found: list[dict[str, Any]] = []
+    candidates: list[dict[str, Any]] = []
     for entry in journal.entries(folder / PROPOSALS, journal.AGAIN):
         match record := journal.decode(entry.line):
             case {"schema": str()}:
                 _check_header(record, f"{folder / PROPOSALS}:{entry.number}")
                 header, footer = record, {}
             case {"found": int(number)}:
-                found[number:] = [record]
+                candidates[number:] = [record]
             case {"ended_at": str()}:
                 footer = record
                 if is_whole:
-                    yield _search(folder, header, footer, found)
+                    yield _search(folder, header, footer, candidates)
     if not is_whole:
-        yield _search(folder, header, footer, found)
+        yield _search(folder, header, footer, candidates)
 
 
 def _check_header(record: Found, where: str) -> None:

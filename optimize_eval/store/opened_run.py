@@ -97,7 +97,7 @@ class StoredRun(Remembers):
         )
         if document.is_open or cells != document.cells:
             now = datetime.now(UTC).isoformat(timespec="seconds")
-            write_document(self.folder, replace(document.ended(now), cells=cells))
+            write_document(self.folder, replace(document.end_at(now), cells=cells))
 
 
 def open_stored(run: str | Path) -> StoredRun:
@@ -144,7 +144,7 @@ def extend(
     run = dataclasses.replace(run, notes=(*remade, *run.notes)) if remade else run
     if run.document != known:
         if known is not None:  # until the session's end, the word of an earlier one is of something else
-            run = dataclasses.replace(run, document=run.document.ended(None))
+            run = dataclasses.replace(run, document=run.document.end_at(None))
         write_document(folder, run.document)
     return run
 

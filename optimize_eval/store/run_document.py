@@ -236,7 +236,7 @@ class RunDocument(Remembers):
         """Give all examples that the run ever had of a split, as they were last."""
         return _with_overlap(Split(name=split.name, lines=split.lines, sha256=split.sha256), self.overlaps)
 
-    def ended(self, at: str | None) -> "RunDocument":
+    def end_at(self, at: str | None) -> "RunDocument":
         """Say when its last session ended, or that one has begun."""
         return replace(self, words={**self.words, ENDED: at})
 

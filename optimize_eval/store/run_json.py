@@ -122,17 +122,17 @@ def _write_for_people(document: Mapping[str, Any]) -> bytes:
     """Write a document for people, but each long list on one line."""
     mark, long = os.urandom(8).hex(), []
 
-    def shortened(value: Any) -> Any:
+    def shorten(value: Any) -> Any:
         if isinstance(value, dict):
-            return {key: shortened(item) for key, item in value.items()}
+            return {key: shorten(item) for key, item in value.items()}
         if not isinstance(value, list | tuple):
             return value
         if len(value) <= _LONG or not set(map(type, value)).issubset(_PLAIN):
-            return [shortened(item) for item in value]
+            return [shorten(item) for item in value]
         long.append(strict_json.dumps_own(value))
         return f"{mark}{len(long) - 1}"
 
-    text = indent(shortened(document))
+    text = indent(shorten(document))
     return re.sub(rb'"%s(\d+)"' % mark.encode(), lambda match: long[int(match[1])], text)
 
 

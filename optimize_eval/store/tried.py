@@ -226,7 +226,7 @@ class History(Remembers):
     def about(self, where: Family) -> tuple[Any, ...]:
         return self.programs[where.evaluator], where.task_model, where.split
 
-    def tried(self, where: Family, examples: Examples) -> Tried:
+    def count_tried(self, where: Family, examples: Examples) -> Tried:
         """Put together what is known of a family and some examples."""
         entries = [entry for entry in self.entries if self._concerns(entry, where, examples)]
         shown = [line.note for line in self.shown if about(line.note) == self.about(where)]
@@ -532,7 +532,7 @@ def _entry(
     why: str,
 ) -> dict[str, Any]:
     before, examples = as_they_were_and_are
-    tried = history.tried(where, before)
+    tried = history.count_tried(where, before)
     entry = {
         "from": why,
         **dict(zip(("evaluator", "task_model", "split"), named, strict=True)),
