@@ -43,8 +43,11 @@ def _leakage(layout: Layout) -> tuple[dict[str, Any], str, Layout]:
     if not any(split.leaks for split in layout.splits):
         return {}, "", layout
     from optimize_eval.base.documents import to_dict  # noqa: PLC0415
-    from optimize_eval.findings.cells import counted_in, leakage_of  # noqa: PLC0415  most runs have none
-    from optimize_eval.findings.summary_shape import sentence_of  # noqa: PLC0415
+    from optimize_eval.findings.leakage import (  # noqa: PLC0415  most runs have none
+        counted_in,
+        leakage_of,
+        sentence_of,
+    )
 
     leakage = leakage_of(layout)
     told = {name: to_dict(found) for name, found in leakage.items()}

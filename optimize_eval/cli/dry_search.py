@@ -9,9 +9,8 @@ from optimize_eval.base.documents import to_dict
 from optimize_eval.cli import output
 from optimize_eval.cli.dry_run import A_CALL, duration_words, read_like
 from optimize_eval.data.candidates import Candidate
-from optimize_eval.findings.cells import leakages_of
 from optimize_eval.findings.forecast import Like
-from optimize_eval.findings.summary_shape import Leakage
+from optimize_eval.findings.leakage import Leakage, leakages_of
 from optimize_eval.findings.wording import count, number
 from optimize_eval.reports.text import wrapped
 from optimize_eval.search.optimizing import SearchTask, final_calls

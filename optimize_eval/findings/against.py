@@ -12,12 +12,12 @@ from math import comb
 from optimize_eval.base.frozen import Remembers, frozen
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings import comparison
+from optimize_eval.findings.cells import CellFamily, Scores
 from optimize_eval.findings.comparison import (
     MOST_FLIPPED_PAIRS,
     MOST_PAIRS,
     AlsoTried,
     Between,
-    CellFamily,
     Held,
     Lost,
     Sides,
@@ -29,6 +29,7 @@ from optimize_eval.findings.comparison import (
     corrected_failing,
     corrected_held,
     family_of,
+    held_difference,
     highest_difference,
     lost_gain,
     may_be_favoured,
@@ -38,17 +39,15 @@ from optimize_eval.findings.comparison import (
     tolerance_of,
     with_failures,
 )
-from optimize_eval.findings.rows import (
+from optimize_eval.findings.difference_words import (
     AMONG_BOTH,
     MARKS,
     change,
-    held_difference,
     lead_holds,
     too_few,
     why_no_lead,
 )
-from optimize_eval.findings.scores import Scores
-from optimize_eval.findings.shapes import ModelPair
+from optimize_eval.findings.summary_parts import ModelPair
 from optimize_eval.findings.summary_shape import Point, Summary
 from optimize_eval.findings.tried import NOTHING, Corrections
 from optimize_eval.findings.wording import count

@@ -28,11 +28,10 @@ from optimize_eval.findings.board_shapes import (
     TaskScores,
     TasksLikeThese,
 )
-from optimize_eval.findings.cells import ReadCell
+from optimize_eval.findings.cells import Outcomes, ReadCell, Scores, joined_outcomes
 from optimize_eval.findings.measures import EVERY, passes_of, passes_over
-from optimize_eval.findings.scores import Outcomes, Scores, joined_outcomes
-from optimize_eval.findings.shapes import PassRates
 from optimize_eval.findings.stored_summary import Findings
+from optimize_eval.findings.summary_parts import PassRates
 from optimize_eval.statistics.estimates import mean_of, mean_over, on_tasks_like_these
 from optimize_eval.store.command_units import JournalRecord
 from optimize_eval.store.layout import Cell, Layout

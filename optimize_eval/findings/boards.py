@@ -31,13 +31,14 @@ from optimize_eval.findings.comparison import (
     MOST_FLIPPED_PAIRS,
     NOT,
     Between,
+    beside,
     compare_by_task,
     corrected,
     held_against_leader,
     may_be_favoured,
 )
+from optimize_eval.findings.difference_words import AMONG_BOTH, about_rules, too_few, why_no_lead
 from optimize_eval.findings.measures import doubts_of_models
-from optimize_eval.findings.rows import AMONG_BOTH, about_rules, beside, too_few, why_no_lead
 from optimize_eval.findings.spending import SpendingTotals
 from optimize_eval.findings.stored_summary import Findings, doubts_about_code, doubts_about_rules
 from optimize_eval.findings.summary_shape import Conclusion, Point

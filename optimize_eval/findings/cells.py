@@ -1,44 +1,327 @@
-"""The cells of a run, each read once, in the order of units, without examples that leaked.
+"""The cells of a run: their records, each read once, in the order of units, as scores by example.
 
-Calls of examples that leaked are made and recorded like all others, so another decision needs no new call.
+The unit of analysis is the example: its repeats are averaged here, first of all. Failures and skips stay
+apart; the two bounds are what the scores would be if each failure counted as the worst or the best score.
 """
 
+import heapq
 import math
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, filterfalse
-from typing import Any, Protocol
+from typing import Any, NamedTuple, TypeVar
 
-from optimize_eval.base.frozen import Remembers, frozen
-from optimize_eval.findings.comparison import CellFamily
+from optimize_eval.base import strict_json
+from optimize_eval.base.frozen import Remembers, extend, frozen
+from optimize_eval.base.protocol import ScoreRange
+from optimize_eval.findings.leakage import RecordsByCell, with_copies_joined
 from optimize_eval.findings.measures import MeasuredCells, Measures, of_cells
-from optimize_eval.findings.rows import failure_groups, measured_in
-from optimize_eval.findings.scores import CellReading, Scores, with_copies_joined
-from optimize_eval.findings.shapes import LatencyEntry, SideInfoEntry
 from optimize_eval.findings.side_info import SideInfo, latency_of
-from optimize_eval.findings.summary_shape import (
-    KEPT,
-    LEAKED,
-    PART,
-    RECORDED,
-    FailureGroup,
-    Leakage,
-    LeakedExample,
-    Like,
-)
+from optimize_eval.findings.summary_parts import LatencyEntry, MeasuredCell, SideInfoEntry, SplitScores
+from optimize_eval.findings.summary_shape import FailureGroup, SkipGroup
+from optimize_eval.statistics.estimates import Estimate, spread_of, within_sd
 from optimize_eval.store.command_units import JournalRecord
-from optimize_eval.store.layout import Cell, CellName, Layout, LeakedRow, Split
+from optimize_eval.store.layout import Cell, CellName, Layout, Split
 
 
-class RecordsByCell(Protocol):
-    """A cell's newest records by their places in it, all or those at some places."""
+class CellFamily(NamedTuple):
+    """The cells of one evaluator, task model and split."""
 
-    def __call__(
-        self, cell: Cell, places: Iterable[int] | None = None, /
-    ) -> Iterable[tuple[int, JournalRecord]]: ...
+    evaluator: str
+    task_model: str | None
+    split: str
+
+
+UNKNOWN = math.nan
+WORST_SHOWN = 5
+LINES_KEPT = 20
+
+_LONGEST_SHOWN = 500
+
+_Number = TypeVar("_Number", int, float)
+
+Values = MutableSequence[float]  # by example, UNKNOWN where there is none
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Failures:
+    """The failures of one kind at one stage, which is that of the model where there was no reply to score."""
+
+    kind: str
+    stage: str
+    count: int = 0
+    first_message: str = ""
+    first_side_info: str = ""  # as JSON, so much of it as is shown
+    lines: list[int | None] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Skips:
+    """The calls that were skipped: by their evaluator, or because rules leave the rows out."""
+
+    count: int = 0
+    first_message: str = ""
+    lines: list[int | None] = field(default_factory=list)
+    excluded_by: Counter[str] = field(default_factory=Counter)  # a row counts for each rule
+
+
+@frozen
+class Outcomes:
+    """What became of some examples, as far as a comparison needs it."""
+
+    means: Values
+    lows: Values | None  # with failures as 0; None where that means nothing, or nothing failed
+    highs: Values | None
+    failed: int
+    skipped: int
+    numbers: MutableSequence[int]  # scores that a mean is made of, by example
+    failed_calls: MutableSequence[int]
+    skipped_calls: MutableSequence[int]
+    ruled_calls: MutableSequence[int]  # of these: left out by rules
+    whole: Values | None  # means with what rules left out; None where they left out nothing
+    is_ruled_by_outcome: bool  # whether a rule that looks at scores or replies left out any of it
+
+    @property
+    def over_all_rows(self) -> Values:
+        return self.means if self.whole is None else self.whole
+
+    def at(self, places: Sequence[int]) -> "Outcomes":
+        """Take some of the examples; all of them without a copy."""
+        if isinstance(places, range) and len(places) == len(self.means):
+            return self
+        failed, skipped = _at(self.failed_calls, places), _at(self.skipped_calls, places)
+        return Outcomes(
+            means=_at(self.means, places),
+            lows=self.lows and _at(self.lows, places),
+            highs=self.highs and _at(self.highs, places),
+            failed=sum(failed),
+            skipped=sum(skipped),
+            numbers=_at(self.numbers, places),
+            failed_calls=failed,
+            skipped_calls=skipped,
+            ruled_calls=_at(self.ruled_calls, places),
+            whole=self.whole and _at(self.whole, places),
+            is_ruled_by_outcome=self.is_ruled_by_outcome,
+        )
+
+
+def joined_outcomes(parts: Sequence[Outcomes]) -> Outcomes:
+    """Put examples of several cells, whose scores are from 0 to 1, one after the other."""
+    return Outcomes(
+        means=_joined(part.means for part in parts),
+        lows=_joined(part.means if part.lows is None else part.lows for part in parts),
+        highs=_joined(part.means if part.highs is None else part.highs for part in parts),
+        failed=sum(part.failed for part in parts),
+        skipped=sum(part.skipped for part in parts),
+        numbers=_joined(part.numbers for part in parts),
+        failed_calls=_joined(part.failed_calls for part in parts),
+        skipped_calls=_joined(part.skipped_calls for part in parts),
+        ruled_calls=_joined(part.ruled_calls for part in parts),
+        whole=_joined(part.over_all_rows for part in parts),
+        is_ruled_by_outcome=any(part.is_ruled_by_outcome for part in parts),
+    )
+
+
+def _joined(parts: Iterable[Iterable[_Number]]) -> list[_Number]:
+    return [value for part in parts for value in part]
+
+
+def _at(values: Sequence[_Number], places: Iterable[int]) -> list[_Number]:
+    return [values[place] for place in places]
+
+
+_OWED, _SCORED, _SKIPPED = range(3)  # in the place of kinds of failures
+
+
+@frozen
+class Scores(Outcomes):
+    """One cell's outcomes."""
+
+    cell: Cell
+    scored: int
+    failures: Sequence[Failures]
+    skips: Sequence[Skips]
+    within_sd: float | None
+    seconds: Values  # by unit
+    attempts: int  # of all calls whose time is known
+    kinds: Sequence[int]  # of failures, by unit: their places in `kind_names`; or what else became of it
+    kind_names: Sequence[str]
+    is_unit: bool  # whether all scores are from 0 to 1, be others allowed or not
+
+    @property
+    def coverage(self) -> float | None:
+        calls = self.scored + self.failed
+        return self.scored / calls if calls else None
+
+    def has_only_skips(self, example: int) -> bool:
+        """Return True if every call of an example was skipped."""
+        return self.skipped_calls[example] * len(self.means) == self.cell.size
+
+    def seconds_of(self, examples: slice) -> list[float]:
+        """List how long the scored calls of some examples took."""
+        units = self._units(examples)
+        pairs = zip(self.seconds[units], self.kinds[units], strict=True)
+        return [seconds for seconds, kind in pairs if kind == _SCORED]
+
+    def kinds_of(self, examples: slice) -> Counter[str]:
+        """Count the failures of some examples by their kinds."""
+        return Counter(self.kind_names[kind] for kind in self.kinds[self._units(examples)] if kind > _SKIPPED)
+
+    def _units(self, examples: slice) -> slice:
+        start, stop, _ = examples.indices(len(self.means))
+        repeats = self.cell.size // len(self.means)
+        return slice(start * repeats, stop * repeats)
+
+
+class CellReading:
+    """Takes in the records of one cell, in the order of its units."""
+
+    def __init__(
+        self, cell: Cell, lines: Sequence[int | None], repeats: int, score_range: ScoreRange
+    ) -> None:
+        self._cell = cell
+        self._lines = lines
+        self._repeats = repeats
+        self._has_ends = score_range is ScoreRange.UNIT
+        self._scores: list[list[float]] = [[] for _ in lines]
+        self._failed = array("I", [0]) * len(lines)
+        self._skipped = array("I", [0]) * len(lines)
+        self._ruled = array("I", [0]) * len(lines)
+        self._left_out: dict[int, list[float]] = {}
+        self._by_outcome = False
+        self._skips: dict[bool, Skips] = {}  # whether by rules
+        self._outcomes: Counter[str] = Counter()
+        self._failures: dict[tuple[str, str], Failures] = {}
+        self._kinds = array("I", [_OWED]) * cell.size
+        self._kind_names: dict[str | int, int] = {number: number for number in (_OWED, _SCORED, _SKIPPED)}
+        self._seconds = array("d", [UNKNOWN]) * cell.size
+        self._attempts = 0
+        self._is_unit = True
+
+    def take(self, place: int, record: JournalRecord) -> None:
+        example = place // self._repeats
+        outcome = record["outcome"]
+        self._outcomes[outcome] += 1
+        if "seconds" in record:
+            self._seconds[place] = record["seconds"]
+            self._attempts += record.get("attempts", 1)
+        if outcome == "scored":
+            score: float | None = record["score"]
+            self._kinds[place] = _SCORED
+            if score is not None:  # a label may stand in its place
+                self._scores[example].append(score)
+            if not self._has_ends and (score is None or not 0.0 <= score <= 1.0):
+                self._is_unit = False
+        elif outcome == "failed":
+            self._failed[example] += 1
+            self._kinds[place] = self._kind_names.setdefault(record["kind"], len(self._kind_names))
+            self._take_failure(record, self._lines[example])
+        else:
+            self._skipped[example] += 1
+            self._kinds[place] = _SKIPPED
+            if record.get("excluded_by"):
+                self._take_left_out(example, record)
+            self._take_skip(record, self._lines[example])
+
+    def done(self) -> Scores:
+        has_bounds = self._has_ends and self._outcomes["failed"] > 0
+        return Scores(
+            cell=self._cell,
+            means=self._mean(),
+            lows=self._mean(0.0) if has_bounds else None,
+            highs=self._mean(1.0) if has_bounds else None,
+            scored=self._outcomes["scored"],
+            failed=self._outcomes["failed"],
+            skipped=self._outcomes["skipped"],
+            failures=tuple(self._failures.values()),
+            numbers=array("I", map(len, self._scores)),
+            failed_calls=self._failed,
+            skipped_calls=self._skipped,
+            ruled_calls=self._ruled,
+            whole=self._whole() if any(self._ruled) else None,
+            is_ruled_by_outcome=self._by_outcome,
+            skips=tuple(self._skips.values()),
+            within_sd=within_sd(self._scores) if self._repeats > 1 else None,
+            seconds=self._seconds,
+            kinds=self._kinds,
+            kind_names=[str(name) for name in self._kind_names],
+            attempts=self._attempts,
+            is_unit=self._is_unit,
+        )
+
+    def _take_left_out(self, example: int, record: JournalRecord) -> None:
+        self._ruled[example] += 1
+        self._by_outcome = self._by_outcome or record.get("by_outcome", False)
+        if record["score"] is not None:
+            self._left_out.setdefault(example, []).append(record["score"])
+
+    def _whole(self) -> Values:
+        kept = enumerate(self._scores)
+        return array("d", (_average([*scores, *self._left_out.get(at, ())]) for at, scores in kept))
+
+    def _take_failure(self, record: JournalRecord, line: int | None) -> None:
+        key = kind, stage = record["kind"], record.get("stage", "")
+        failures = self._failures.get(key)
+        if failures is None:
+            failures = self._failures[key] = Failures(
+                kind=kind,
+                stage=stage,
+                first_message=record["message"],
+                first_side_info=_shown(record.get("side_info")),
+            )
+        failures.count += 1
+        if line not in failures.lines and len(failures.lines) < LINES_KEPT:
+            failures.lines.append(line)
+
+    def _take_skip(self, record: JournalRecord, line: int | None) -> None:
+        rules = record.get("excluded_by", ())
+        skips = self._skips.setdefault(bool(rules), Skips(first_message=record.get("message", "")))
+        skips.count += 1
+        skips.excluded_by.update(rules)
+        if line not in skips.lines and len(skips.lines) < LINES_KEPT:
+            skips.lines.append(line)
+
+    def _mean(self, failure_as: float | None = None) -> Values:
+        """Average each example's repeats; failed ones are left out, or count as a number for a bound."""
+        means: Values = array("d")
+        for scores, failed in zip(self._scores, self._failed, strict=True):
+            ends = [] if failure_as is None else [failure_as] * failed
+            counted = [*scores, *ends]
+            means.append(_average(counted))
+        return means
+
+
+def _shown(side_info: Mapping[str, Any] | None) -> str:
+    return strict_json.dumps(side_info).decode()[:_LONGEST_SHOWN] if side_info else ""
+
+
+def _average(values: Sequence[float]) -> float:
+    try:
+        return math.fsum(values) / len(values)
+    except (ZeroDivisionError, OverflowError):
+        return UNKNOWN
+
+
+def worst_places(values: Values, before: Values | None) -> list[int]:
+    """Choose the examples that lost most against `before`; without it, those with the lowest values."""
+    if before is None:
+        return heapq.nsmallest(WORST_SHOWN, known(values), key=lambda place: (values[place], place))
+    lost = (place for place in known(values) if values[place] < before[place])  # no value is below NaN
+    return heapq.nsmallest(
+        WORST_SHOWN, lost, key=lambda place: (values[place] - before[place], values[place], place)
+    )
+
+
+def known(values: Values, places: Iterable[int] | None = None) -> list[int]:
+    """List the examples that have a value."""
+    return [
+        place
+        for place in (range(len(values)) if places is None else places)
+        if values[place] == values[place]
+    ]
 
 
 Keep = Callable[[JournalRecord], Any]  # what is kept of each record besides, by example
@@ -127,135 +410,82 @@ def _read(
     )
 
 
-MOST_LEAKED = 0.5  # of a split's examples, above which nothing is said about it
-FEWEST_CLEAN = 10
-
-Lines = frozenset[int | None]
-
-
-def leakage_of(layout: Layout) -> dict[str, Leakage]:
-    """Say of each split that has leaked examples which these are, and what becomes of it."""
-    return leakages_of(_confirming(layout), keeps_leaks=layout.keeps_leaks)
-
-
-def leakages_of(splits: Sequence[Split], *, keeps_leaks: bool) -> dict[str, Leakage]:
-    """Say the same of splits that are no run's yet."""
-    pairs = _rows_by_split(splits)
-    return {split.name: _leakage(split, rows, keeps_leaks=keeps_leaks) for split, rows in pairs if rows}
-
-
-def left_out_of(layout: Layout) -> dict[str, Lines]:
-    """Give the lines that are in no number, by split."""
-    lines = {}
-    for split, rows in _rows_by_split(_confirming(layout)):
-        state = _state(split, rows, keeps_leaks=layout.keeps_leaks)
-        if state == LEAKED:
-            lines[split.name] = frozenset(split.lines)
-        elif state == PART:
-            lines[split.name] = frozenset(row.line for row in rows)
-    return lines
-
-
-@frozen
-class Counted:
-    """A run as numbers are made of it: without what is left out, whose outcomes are counted apart."""
-
-    whole: Layout
-    layout: Layout
-    kept: Mapping[str, tuple[int, ...]]  # by split that lacks some: the places of those that count
-    apart: Counter[str]  # by outcome
-
-    def reading(self, records: RecordsByCell) -> RecordsByCell:
-        """Read records by the places that they have here."""
-        if not self.kept:
-            return records
-        cells = {cell[:4]: cell for cell in self.whole.cells}
-
-        def read(cell: Cell, places: Iterable[int] | None = None) -> Iterator[tuple[int, JournalRecord]]:
-            whole, kept = cells[cell[:4]], self.kept.get(cell.split)
-            if kept is None:
-                yield from records(whole, places)
-            elif places is None:
-                yield from self._all(records(whole), kept)
-            else:
-                for place in places:
-                    yield from (
-                        (place, record) for _, record in records(whole, [self._in_whole(place, kept)])
-                    )
-
-        return read
-
-    def _all(
-        self, records: Iterable[tuple[int, JournalRecord]], kept: tuple[int, ...]
-    ) -> Iterator[tuple[int, JournalRecord]]:
-        numbers, repeats = {place: number for number, place in enumerate(kept)}, self.whole.repeats
-        for place, record in records:
-            example, repeat = divmod(place, repeats)
-            if example in numbers:
-                yield numbers[example] * repeats + repeat, record
-            else:
-                self.apart[record["outcome"]] += 1
-
-    def _in_whole(self, place: int, kept: tuple[int, ...]) -> int:
-        example, repeat = divmod(place, self.whole.repeats)
-        return kept[example] * self.whole.repeats + repeat
-
-
-def counted_in(layout: Layout) -> Counted:
-    """Leave out what leaked."""
-    lines = left_out_of(layout)
-    kept = {
-        split.name: tuple(n for n, line in enumerate(split.lines) if line not in lines[split.name])
-        for split in layout.splits
-        if split.name in lines
-    }
-    splits = tuple(split.at(kept[split.name]) if split.name in kept else split for split in layout.splits)
-    return Counted(
-        whole=layout, layout=replace(layout, splits=splits) if kept else layout, kept=kept, apart=Counter()
+def measured_in(cell: Cell) -> MeasuredCell:
+    return MeasuredCell(
+        candidate=cell.candidate, evaluator=cell.evaluator, task_model=cell.task_model, split=cell.split
     )
 
 
-def _confirming(layout: Layout) -> Sequence[Split]:
-    """Give the splits that confirm what others show; tasks do not: several may be about one dataset."""
-    return () if layout.splits_of else layout.splits
-
-
-def _rows_by_split(splits: Sequence[Split]) -> Iterator[tuple[Split, tuple[LeakedRow, ...]]]:
-    """Give what is known to have leaked; of a run that was never looked at, lines of equal bytes."""
-    seen: dict[str, tuple[str, int | None]] = {}
-    for split in splits:  # train, val, test
-        digests = list(zip(split.lines, split.sha256, strict=True))
-        equal = (LeakedRow(line, *seen[digest], "bytes", 1.0) for line, digest in digests if digest in seen)
-        yield split, tuple(equal) if split.leaks is None else split.leaks
-        for line, digest in digests:
-            seen.setdefault(digest, (split.name, line))
-
-
-def _leakage(split: Split, rows: tuple[LeakedRow, ...], *, keeps_leaks: bool) -> Leakage:
-    state, many = _state(split, rows, keeps_leaks=keeps_leaks), len(split.lines)
-    names = dict(zip(split.lines, split.names, strict=False))
-    return Leakage(
-        state=state,
-        share=len(rows) / many,
-        examples=many,
-        left_out={LEAKED: many, PART: len(rows)}.get(state, 0),
-        rows=tuple(
-            LeakedExample(
-                line=row.line,
-                id=names.get(row.line) or None,
-                like=Like(split=row.split, line=row.like),
-                how=row.how,
-                similarity=row.similarity,
-            )
-            for row in rows
-        ),
+def split_scores(scores: Scores, mean: Estimate, layout: Layout) -> SplitScores:
+    return extend(
+        SplitScores,
+        mean,
+        repeats=layout.repeats,
+        scored=scores.scored,
+        failed=scores.failed,
+        skipped=scores.skipped,
+        coverage=scores.coverage,
+        bounds=_bounds(scores, mean, layout.score_range(scores.cell.evaluator)),
+        within_sd=scores.within_sd,
+        between_sd=spread_of([scores.means[place] for place in known(scores.means)]),
+        failures=_by_kind(scores),
     )
 
 
-def _state(split: Split, rows: tuple[LeakedRow, ...], *, keeps_leaks: bool) -> str:
-    if split.leaks is None or not rows:
-        return RECORDED
-    if keeps_leaks:
-        return KEPT
-    clean = len(split.lines) - len(rows)
-    return LEAKED if len(rows) > MOST_LEAKED * len(split.lines) or clean < FEWEST_CLEAN else PART
+def failure_groups(candidate: str, scores: Scores) -> list[FailureGroup]:
+    cell = scores.cell
+    return [
+        FailureGroup(
+            candidate=candidate,
+            evaluator=cell.evaluator,
+            task_model=cell.task_model,
+            split=cell.split,
+            kind=failures.kind,
+            count=failures.count,
+            first_message=failures.first_message,
+            lines=tuple(failures.lines),
+            first_side_info=failures.first_side_info,
+            stage=failures.stage,
+        )
+        for failures in scores.failures
+    ]
+
+
+def skip_groups(candidate: str, scores: Scores) -> list[SkipGroup]:
+    cell = scores.cell
+    return [
+        SkipGroup(
+            candidate=candidate,
+            evaluator=cell.evaluator,
+            task_model=cell.task_model,
+            split=cell.split,
+            count=skips.count,
+            first_message=skips.first_message,
+            lines=tuple(skips.lines),
+            excluded_by=dict(skips.excluded_by),
+        )
+        for skips in scores.skips
+    ]
+
+
+def _by_kind(scores: Scores) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for failures in scores.failures:
+        counts[failures.kind] = counts.get(failures.kind, 0) + failures.count
+    return counts
+
+
+def _bounds(
+    scores: Scores, mean: Estimate, score_range: ScoreRange
+) -> tuple[float | None, float | None] | None:
+    """Give the means that the failures could have made of it, at worst and at best."""
+    if score_range is not ScoreRange.UNIT:
+        return None
+    if scores.lows is None or scores.highs is None:
+        return None if mean.mean is None else (mean.mean, mean.mean)
+    return _plain_mean(scores.lows), _plain_mean(scores.highs)
+
+
+def _plain_mean(values: Values) -> float | None:
+    at = known(values)
+    return math.fsum(values[place] for place in at) / len(at) if at else None

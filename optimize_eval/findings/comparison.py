@@ -19,14 +19,18 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate, chain
-from typing import NamedTuple, TypeVar
+from typing import Any, TypeVar
 
-from optimize_eval.base.frozen import change, frozen
+from optimize_eval.base.frozen import change, extend, frozen
 from optimize_eval.base.protocol import ScoreRange
-from optimize_eval.findings.scores import Outcomes, Values
+from optimize_eval.findings.cells import CellFamily, Outcomes, Values
+from optimize_eval.findings.summary_parts import Overfit
 from optimize_eval.statistics.bounds import Tolerance, highest, within_margin
 from optimize_eval.statistics.differences import (
     CarriedShare,
+    DespiteFailures,
+    DifferenceInShort,
+    OverAllRows,
     ScoreDifference,
     ScoreGap,
     carry_over,
@@ -239,14 +243,6 @@ def is_gain(d: ScoreDifference) -> bool:
 
 
 _Key = TypeVar("_Key", bound=Hashable)
-
-
-class CellFamily(NamedTuple):
-    """The cells of one evaluator, task model and split."""
-
-    evaluator: str
-    task_model: str | None
-    split: str
 
 
 def family_of(where: CellFamily, layout: Layout) -> tuple[str, bool]:
@@ -475,3 +471,48 @@ def corrected_beside(
     known = {key: one for key, one in other.items() if one}
     done = correct({**plain, **known}) if known else {}
     return {key: done[key] for key in known}
+
+
+def held_difference(held: Held) -> ScoreDifference:
+    """Shape a difference, and what skips of one side and rules make of it."""
+    return beside(held.comparison, held.failing, held.over_all)
+
+
+def beside(
+    d: ScoreDifference, failing: WithFailures | None, over_all: ScoreDifference | None
+) -> ScoreDifference:
+    """Put what failures, skips of one side and rules make of a difference beside it."""
+    return replace(
+        d,
+        over_all_rows=OverAllRows(**_in_short(over_all), mark=over_all.mark) if over_all else None,
+        skipped_for_one=failing.skipped_for_one if failing else 0,
+        with_failures=_despite_failures(failing) if failing else None,
+    )
+
+
+def overfit(lost: Lost, p_holm: float | None, state: str | None) -> Overfit | None:
+    """Shape a lost gain."""
+    if lost.gap is None:
+        return None
+    return extend(
+        Overfit,
+        lost.gap,
+        flag=p_holm is not None and p_holm < ALPHA and lost.can_be_told and lost.gap.value > 0,
+        p=lost.p,
+        p_holm=p_holm,
+        state=state,
+        carry_over=lost.carried,
+    )
+
+
+def _despite_failures(found: WithFailures) -> DespiteFailures:
+    """Shape what becomes of a difference when failures count as scores."""
+    return DespiteFailures(
+        despite_failures=found.ahead,
+        at_worst=DifferenceInShort(**_in_short(found.at_worst)) if found.at_worst else None,
+        at_zero=DifferenceInShort(**_in_short(found.at_zero)) if found.at_zero else None,
+    )
+
+
+def _in_short(d: ScoreDifference) -> dict[str, Any]:
+    return {"diff": d.diff, "ci": d.ci, "p": d.p, "p_holm": d.p_holm}

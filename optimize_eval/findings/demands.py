@@ -25,9 +25,10 @@ from optimize_eval.findings.gates import (
     task_bounds,
     task_gates,
 )
+from optimize_eval.findings.leakage import LEAKED
 from optimize_eval.findings.stored_boards import folder_if_bench, load_with_examples, with_examples
 from optimize_eval.findings.stored_summary import Findings
-from optimize_eval.findings.summary_shape import LEAKED, Summary
+from optimize_eval.findings.summary_shape import Summary
 from optimize_eval.findings.wording import count
 from optimize_eval.store.beside import check_comparable, of_same_bytes
 from optimize_eval.store.opened_run import StoredRun, open_stored

@@ -27,7 +27,15 @@ from optimize_eval.findings.board_shapes import (
     by_name,
     differences,
 )
-from optimize_eval.findings.comparison import Held, compare_by_task, corrected, corrected_held, with_mark
+from optimize_eval.findings.cells import Outcomes, joined_outcomes
+from optimize_eval.findings.comparison import (
+    Held,
+    compare_by_task,
+    corrected,
+    corrected_held,
+    held_difference,
+    with_mark,
+)
 from optimize_eval.findings.comparison import Sides as ComparedSides
 from optimize_eval.findings.diff_shapes import (
     BOARDS_SCHEMA,
@@ -47,8 +55,6 @@ from optimize_eval.findings.diff_shapes import (
 )
 from optimize_eval.findings.diff_verdict import judge_boards
 from optimize_eval.findings.metric_rows import metrics_of
-from optimize_eval.findings.rows import held_difference
-from optimize_eval.findings.scores import Outcomes, joined_outcomes
 from optimize_eval.findings.stored_boards import is_bench_folder
 from optimize_eval.findings.summary_shape import ScorerMetrics
 from optimize_eval.statistics.differences import ScoreDifference, difference_over, gap_of

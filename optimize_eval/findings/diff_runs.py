@@ -19,16 +19,16 @@ from typing import TypeVar
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import ScoreRange
-from optimize_eval.findings.cells import leakage_of, left_out_of
+from optimize_eval.findings.cells import CellFamily, CellReading, Scores, Values
 from optimize_eval.findings.comparison import (
     MOST_FLIPPED_PAIRS,
     NO_OTHERS,
     AlsoTried,
-    CellFamily,
     Held,
     compare,
     corrected,
     corrected_held,
+    held_difference,
     lower_bounds,
     tolerance_of,
     with_mark,
@@ -49,13 +49,12 @@ from optimize_eval.findings.diff_shapes import (
     WorseExample,
 )
 from optimize_eval.findings.diff_verdict import judge_runs
+from optimize_eval.findings.leakage import joined, leakage_of, left_out_of, sentence_of
 from optimize_eval.findings.metric_rows import counts_as
-from optimize_eval.findings.rows import held_difference
-from optimize_eval.findings.scores import CellReading, Scores, Values, joined
 from optimize_eval.findings.side_info import reason_of_lowest
 from optimize_eval.findings.stored_summary import at_places, search_of
 from optimize_eval.findings.summary import additions_left_out, without
-from optimize_eval.findings.summary_shape import TriedCandidates, sentence_of
+from optimize_eval.findings.summary_shape import TriedCandidates
 from optimize_eval.findings.tried import Corrections, corrections_in, is_steered
 from optimize_eval.findings.wording import count
 from optimize_eval.statistics.differences import ScoreDifference

@@ -11,7 +11,7 @@ from optimize_eval.base.documents import FLAT, IF_ANY
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.names import apart
 from optimize_eval.findings import comparison
-from optimize_eval.findings.rows import lead_holds
+from optimize_eval.findings.difference_words import lead_holds
 from optimize_eval.findings.summary_shape import Conclusion
 from optimize_eval.statistics.differences import Margin, ScoreDifference
 from optimize_eval.statistics.estimates import Interval

@@ -4,7 +4,14 @@ from collections.abc import Sequence
 
 from optimize_eval.findings import comparison
 from optimize_eval.findings.diff_shapes import ModelDiff, RowDiff, Standing, UnpairedDifference
-from optimize_eval.findings.rows import AMONG_BOTH, MARKS, lead_holds, no_difference_in, too_few, why_no_lead
+from optimize_eval.findings.difference_words import (
+    AMONG_BOTH,
+    MARKS,
+    lead_holds,
+    no_difference_in,
+    too_few,
+    why_no_lead,
+)
 from optimize_eval.findings.summary_shape import Conclusion, Point
 from optimize_eval.findings.wording import (
     count,

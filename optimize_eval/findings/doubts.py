@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings import comparison
-from optimize_eval.findings.comparison import CellFamily
+from optimize_eval.findings.cells import CellFamily, Scores
+from optimize_eval.findings.difference_words import about_rules, is_primary
+from optimize_eval.findings.leakage import FEWEST_COPIES, RECORDED
 from optimize_eval.findings.measures import doubts
-from optimize_eval.findings.rows import about_rules, is_primary
-from optimize_eval.findings.scores import FEWEST_COPIES, Scores
-from optimize_eval.findings.shapes import MeasuredCell, Row, SideInfoEntry, SplitScores
-from optimize_eval.findings.summary_shape import RECORDED, Point, Summary
+from optimize_eval.findings.summary_parts import MeasuredCell, Row, SideInfoEntry, SplitScores
+from optimize_eval.findings.summary_shape import Point, Summary
 from optimize_eval.findings.wording import count, evaluator_label, number, percent
 from optimize_eval.statistics.differences import ScoreDifference
 from optimize_eval.statistics.estimates import Components, components_of, pooled_sd

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import ScoreRange
-from optimize_eval.findings.scores import with_copies_joined
+from optimize_eval.findings.leakage import with_copies_joined
 from optimize_eval.statistics.estimates import Components, components_of
 from optimize_eval.statistics.power import (
     detectable,
@@ -25,7 +25,7 @@ from optimize_eval.store.layout import Layout, Split
 from optimize_eval.store.opened_run import StoredRun
 
 if TYPE_CHECKING:
-    from optimize_eval.findings.shapes import Row
+    from optimize_eval.findings.summary_parts import Row
     from optimize_eval.findings.summary_shape import Summary
 
 GUESSED_SD = 0.3  # of paired differences of graded scores

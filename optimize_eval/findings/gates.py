@@ -16,8 +16,9 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.data.candidates import THE_PROMPT
-from optimize_eval.findings.shapes import Row
-from optimize_eval.findings.summary_shape import KEPT, LEAKED, ScorerMetrics, Summary, sentence_of
+from optimize_eval.findings.leakage import KEPT, LEAKED, sentence_of
+from optimize_eval.findings.summary_parts import Row
+from optimize_eval.findings.summary_shape import ScorerMetrics, Summary
 from optimize_eval.findings.wording import MINUS, count, interval, number, signed
 from optimize_eval.statistics.estimates import Interval
 from optimize_eval.store.layout import Layout

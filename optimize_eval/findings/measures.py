@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import ScoreRange
-from optimize_eval.findings.shapes import (
+from optimize_eval.findings.summary_parts import (
     BleuEntry,
     CalibrationEntry,
     CorpusBleu,

@@ -29,8 +29,7 @@ from optimize_eval.findings.diff_shapes import (
 )
 from optimize_eval.findings.diff_verdict import board_sentence, sentence
 from optimize_eval.findings.gates import BoundAxes, Gate, bound_gate, check_reachable, read_bound
-from optimize_eval.findings.scores import joined
-from optimize_eval.findings.summary_shape import Leakage
+from optimize_eval.findings.leakage import Leakage, joined
 from optimize_eval.findings.wording import count, interval90, number, signed
 from optimize_eval.statistics.bounds import MOST_UNITS, units_needed
 from optimize_eval.statistics.differences import Margin, ScoreDifference

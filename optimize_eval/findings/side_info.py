@@ -15,7 +15,7 @@ from typing import Any
 
 from optimize_eval.base import strict_json
 from optimize_eval.base.wrong_answers import own_words
-from optimize_eval.findings.shapes import (
+from optimize_eval.findings.summary_parts import (
     Distribution,
     ErrorsBeside,
     LatencyEntry,

@@ -12,37 +12,39 @@ from types import MappingProxyType
 
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings.against import Against, model_pairs
-from optimize_eval.findings.cells import Counted, Keep, ReadCells, RecordsByCell, counted_in, leakage_of
+from optimize_eval.findings.cells import (
+    CellFamily,
+    Keep,
+    ReadCells,
+    Scores,
+    known,
+    skip_groups,
+    split_scores,
+    worst_places,
+)
 from optimize_eval.findings.comparison import (
     FEWEST_PAIRS,
     MOST_PAIRS,
-    CellFamily,
     Held,
+    beside,
     gap_between,
+    held_difference,
+    overfit,
     with_power,
 )
 from optimize_eval.findings.doubts import points_about_repeats, points_about_skips
-from optimize_eval.findings.rows import (
-    beside,
-    held_difference,
-    overfit,
-    skip_groups,
-    split_scores,
-)
-from optimize_eval.findings.scores import Scores, copies_in, known, worst_places
-from optimize_eval.findings.shapes import CandidatePair, GroupScores, LowScore, Overfit, Row
-from optimize_eval.findings.side_info import reason_of_lowest
-from optimize_eval.findings.summary_shape import (
-    NO_VERDICT,
-    SCHEMA,
+from optimize_eval.findings.leakage import (
+    Counted,
     Leakages,
-    LeftOut,
-    Point,
-    SkipGroup,
-    Summary,
-    Units,
+    RecordsByCell,
+    copies_in,
+    counted_in,
+    leakage_of,
     sentence_of,
 )
+from optimize_eval.findings.side_info import reason_of_lowest
+from optimize_eval.findings.summary_parts import CandidatePair, GroupScores, LowScore, Overfit, Row
+from optimize_eval.findings.summary_shape import NO_VERDICT, SCHEMA, LeftOut, Point, SkipGroup, Summary, Units
 from optimize_eval.findings.tried import NOTHING, Corrections, points_about_tried
 from optimize_eval.findings.verdict import judge
 from optimize_eval.findings.winner import claims_of

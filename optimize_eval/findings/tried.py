@@ -9,7 +9,7 @@ from dataclasses import field, replace
 from typing import Any
 
 from optimize_eval.base.frozen import frozen
-from optimize_eval.findings.comparison import CellFamily
+from optimize_eval.findings.cells import CellFamily
 from optimize_eval.findings.summary_shape import Beside, Point, SettingBefore, Summary, TriedCandidates
 from optimize_eval.findings.wording import count
 from optimize_eval.store.layout import Layout

@@ -14,31 +14,23 @@ from typing import Any
 
 from optimize_eval.findings import comparison
 from optimize_eval.findings.against import points_about_models
-from optimize_eval.findings.doubts import all_skipped, caveats, why_skipped
-from optimize_eval.findings.rows import (
+from optimize_eval.findings.difference_words import (
     AMONG_BOTH,
     MARKS,
     change,
     is_primary,
     marked,
     no_difference_in,
-    on_split,
     primary_name,
     survives_failures,
     too_few,
     where_scored,
     why_no_winner,
 )
-from optimize_eval.findings.shapes import Overfit, Row
-from optimize_eval.findings.summary_shape import (
-    LEAKED,
-    Point,
-    Summary,
-    Verdict,
-    WinnersCarryOver,
-    WonBy,
-    sentence_of,
-)
+from optimize_eval.findings.doubts import all_skipped, caveats, why_skipped
+from optimize_eval.findings.leakage import LEAKED, sentence_of
+from optimize_eval.findings.summary_parts import Overfit, Row
+from optimize_eval.findings.summary_shape import Point, Summary, Verdict, WinnersCarryOver, WonBy
 from optimize_eval.findings.tried import is_steered, steered
 from optimize_eval.findings.wording import (
     ROUNDING,
@@ -60,6 +52,14 @@ from optimize_eval.store.layout import SINGLE, Layout
 BETTER, NOT_SHOWN = "better", "not_shown"
 
 
+_WHERE = {"val": " on held-out data", "test": " on test data", "train": " on the train data", SINGLE: ""}
+
+
+def _on_split(split: str) -> str:
+    """Say on which examples; the splits of a bench are called after their files."""
+    return _WHERE.get(split, f" on {split}")
+
+
 def won(winner: Row, summary: Summary, layout: Layout) -> Verdict:
     """Name the winner and its gain."""
     if "test" in winner.splits and layout.deciding != "test":
@@ -70,7 +70,7 @@ def won(winner: Row, summary: Summary, layout: Layout) -> Verdict:
         d = replace(d, ci=selection.ci)
         picked = f", picked as the best of {selection.k:,}"
     among = f" {AMONG_BOTH}" if d.skipped_for_one else ""
-    beats = f"{winner.candidate} beats {layout.baseline}{on_split(layout.deciding)}{among}"
+    beats = f"{winner.candidate} beats {layout.baseline}{_on_split(layout.deciding)}{among}"
     by = WonBy(diff=d.diff, ci=d.ci, p=_p(d), from_=layout.deciding)
     if d.ci is None:
         exactly = f"better by exactly {number(d.diff)} {primary_name(layout)}"
@@ -365,7 +365,7 @@ def _steered(verdict: Verdict, split: str, layout: Layout) -> Verdict:
 
 
 def _not_held_out(text: str) -> str:
-    return text.replace(on_split("val"), " on val")
+    return text.replace(_on_split("val"), " on val")
 
 
 def _steered_by_steps(verdict: Verdict, summary: Summary) -> Verdict | None:
@@ -425,7 +425,7 @@ def _no_winner(rows: Sequence[Row], summary: Summary, layout: Layout) -> Verdict
     if len(rows) == 1:
         return Verdict(text=_alone(rows[0], layout), state=ALONE)
     if better := marked(rows, split, comparison.BETTER):
-        ahead = f"no winner: {better[0].candidate} is ahead of {layout.baseline}{on_split(split)}"
+        ahead = f"no winner: {better[0].candidate} is ahead of {layout.baseline}{_on_split(split)}"
         picked = summary.selection
         if picked and picked.ci and survives_failures(better[0], split):
             why = f"but an interval of the best of {picked.k:,} holds 0 ({interval(picked.ci)})"
@@ -444,7 +444,7 @@ def _no_winner(rows: Sequence[Row], summary: Summary, layout: Layout) -> Verdict
 def _not_better(told: Mapping[str, ScoreDifference], most: float | None, layout: Layout) -> Verdict:
     """Name the candidate that comes nearest, and what none of them exceeds."""
     name = max(told, key=lambda one: told[one].diff or 0.0)
-    d, where = told[name], on_split(layout.deciding)
+    d, where = told[name], _on_split(layout.deciding)
     what = no_difference_in(d) if _has_no_difference(d) else f"{_amount(d, layout)} ({evidence(d)})"
     if all(one.mark == comparison.WORSE for one in told.values()):
         who = f"{name} is" if len(told) == 1 else f"all {len(told):,} candidates are"
@@ -480,7 +480,7 @@ def _is_the_same(d: ScoreDifference) -> bool:
 
 
 def _the_same(told: Mapping[str, ScoreDifference], layout: Layout) -> str:
-    where = on_split(layout.deciding)
+    where = _on_split(layout.deciding)
     name, d = max(told.items(), key=lambda item: abs(item[1].diff or 0.0))
     who = name if len(told) == 1 else "no candidate"
     margin = d.margin
@@ -499,7 +499,7 @@ def _the_same(told: Mapping[str, ScoreDifference], layout: Layout) -> str:
 def _too_few(rows: Sequence[Row], d: ScoreDifference, layout: Layout) -> str:
     if layout.deciding == SINGLE:
         return f"too few to say which is better: {_without_examples(rows, layout)}"
-    return f"too few to say which is better{on_split(layout.deciding)}: {too_few(d)}"
+    return f"too few to say which is better{_on_split(layout.deciding)}: {too_few(d)}"
 
 
 def _without_examples(rows: Sequence[Row], layout: Layout) -> str:
@@ -512,7 +512,7 @@ def _without_examples(rows: Sequence[Row], layout: Layout) -> str:
 
 def _alone(row: Row, layout: Layout) -> str:
     s = row.splits[layout.deciding]
-    told = f"{row.candidate} scores {number(s.mean)} on {primary_name(layout)}{on_split(layout.deciding)}"
+    told = f"{row.candidate} scores {number(s.mean)} on {primary_name(layout)}{_on_split(layout.deciding)}"
     if s.ci is None and s.se == 0:
         return f"{told}, the same on all {count(s.n, 'example')}"
     if s.ci is None:

@@ -12,10 +12,10 @@ from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings import comparison
 from optimize_eval.findings.against import Against
-from optimize_eval.findings.comparison import CellFamily, are_held_against, counted_as
-from optimize_eval.findings.rows import is_primary, marked, survives_failures
-from optimize_eval.findings.scores import Scores, Values
-from optimize_eval.findings.shapes import Row
+from optimize_eval.findings.cells import CellFamily, Scores, Values
+from optimize_eval.findings.comparison import are_held_against, counted_as
+from optimize_eval.findings.difference_words import is_primary, marked, survives_failures
+from optimize_eval.findings.summary_parts import Row
 from optimize_eval.findings.summary_shape import LostInShort, WinnersCarryOver, WinnersSelection
 from optimize_eval.statistics.differences import CarriedShare, ScoreDifference, ScoreGap, carry_over, gap_of
 from optimize_eval.statistics.estimates import Clusters, around_the_best

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from optimize_eval.findings.shapes import Row
+    from optimize_eval.findings.summary_parts import Row
     from optimize_eval.statistics.differences import Margin, ScoreDifference
 
 MINUS = "\N{MINUS SIGN}"

@@ -7,8 +7,8 @@ from typing import Generic, NamedTuple, TypeVar
 from optimize_eval.base.frozen import frozen
 from optimize_eval.findings import comparison
 from optimize_eval.findings.board_shapes import ModelPair
-from optimize_eval.findings.rows import MARKS, holds_over_all
-from optimize_eval.findings.shapes import LowScore, Row
+from optimize_eval.findings.difference_words import MARKS, holds_over_all
+from optimize_eval.findings.summary_parts import LowScore, Row
 from optimize_eval.findings.summary_shape import FailureGroup, SkipGroup, Summary
 from optimize_eval.findings.verdict import STEERED
 from optimize_eval.findings.wording import count, evaluator_label, left_out_by, number, signed

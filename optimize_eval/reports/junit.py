@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from optimize_eval.findings.board_shapes import Board, ModelScores, TaskScores
 from optimize_eval.findings.gates import Gate
-from optimize_eval.findings.shapes import Row, SplitScores
+from optimize_eval.findings.summary_parts import Row, SplitScores
 from optimize_eval.findings.summary_shape import (
     Conclusion,
     FailureGroup,

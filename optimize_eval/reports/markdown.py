@@ -11,7 +11,7 @@ from optimize_eval.data.candidates import THE_PROMPT
 from optimize_eval.findings.board_shapes import Board, ModelPair, ModelScores, scorers_on
 from optimize_eval.findings.boards import seen_from
 from optimize_eval.findings.gates import Gate
-from optimize_eval.findings.shapes import Row
+from optimize_eval.findings.summary_parts import Row
 from optimize_eval.findings.summary_shape import SkipGroup, Summary
 from optimize_eval.findings.wording import count, evaluator_label, interval, number, percent, signed
 from optimize_eval.reports.cells_of_tables import (

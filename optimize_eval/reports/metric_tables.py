@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.diff_shapes import CountedRows, MetricDiff, MetricOfRun, ScorerMetricsDiff
-from optimize_eval.findings.shapes import Row
 from optimize_eval.findings.side_info import fields_said
+from optimize_eval.findings.summary_parts import Row
 from optimize_eval.findings.summary_shape import Measured, MetricsTable, ScorerMetrics, Summary
 from optimize_eval.findings.wording import count, evaluator_label, number, signed
 from optimize_eval.reports.inert import shortened

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from optimize_eval.findings.board_shapes import Board, ModelScores
-from optimize_eval.findings.shapes import Row
+from optimize_eval.findings.summary_parts import Row
 from optimize_eval.findings.summary_shape import Conclusion, Summary, Verdict
 from optimize_eval.findings.wording import interval, number
 from optimize_eval.reports.cells_of_tables import difference, failed, shown_rows, skipped, tables_of, title_of

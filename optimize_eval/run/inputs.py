@@ -18,6 +18,7 @@ from optimize_eval.data.datasets import MAX_RECORDS, ParsedFile, describe_copies
 from optimize_eval.data.example import Example
 from optimize_eval.data.leaks import Overlaps, overlaps_of
 from optimize_eval.data.selection import EVERYTHING, Selection
+from optimize_eval.findings.leakage import leakages_of
 from optimize_eval.run.host import Say
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.replan import OPTIONS
@@ -287,7 +288,5 @@ def split_of(name: str, rows: Sequence[Example]) -> Split:
 
 def _note(splits: Sequence[Split], say: Say, *, keeps_leaks: bool) -> None:
     if any(split.leaks for split in splits):
-        from optimize_eval.findings.cells import leakages_of  # noqa: PLC0415  most runs have none
-
         for name, leakage in leakages_of(splits, keeps_leaks=keeps_leaks).items():
             say(f"note: {leakage.point(name)}")

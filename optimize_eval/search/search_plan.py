@@ -20,7 +20,7 @@ from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.config.search import SearchOptions
 from optimize_eval.data.example import Example
 from optimize_eval.data.leaks import find_together
-from optimize_eval.findings.scores import joined
+from optimize_eval.findings.leakage import joined
 from optimize_eval.run.inputs import Examples
 from optimize_eval.run.splits import SplitSource, label_at
 from optimize_eval.search.components import SearchedPrompt, Texts, components_as_text

@@ -2,7 +2,7 @@
 
 import pytest
 
-from optimize_eval.findings.scores import joined
+from optimize_eval.findings.leakage import joined
 from tests.findings.made import LEAD, Example, made, moved, noisy, on_val, saying
 
 BASE = noisy(40)

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from optimize_eval.base.documents import to_dict
-from optimize_eval.findings.shapes import MeasuredCell
 from optimize_eval.findings.side_info import LONGEST_SHORT, MOST_PATHS, WORST_KEPT, SideInfo, quantile
+from optimize_eval.findings.summary_parts import MeasuredCell
 from optimize_eval.store.journal import decode, seal
 from tests.findings.made import Example, Says, made, on_val, saying
 

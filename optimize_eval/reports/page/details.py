@@ -28,7 +28,7 @@ from typing import Any
 
 from optimize_eval.base import strict_json
 from optimize_eval.base.frozen import frozen
-from optimize_eval.findings.shapes import Distribution, SideInfoEntry, Truths, ValuesAtPath
+from optimize_eval.findings.summary_parts import Distribution, SideInfoEntry, Truths, ValuesAtPath
 from optimize_eval.findings.wording import reply_marks
 from optimize_eval.reports.page.columns import FAILED, AxisNames, CellPlaces, RecordColumns
 from optimize_eval.reports.source import Examples, PageRun, PageSource, PlacedRecords, examples_of

@@ -18,7 +18,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from optimize_eval.base.documents import from_dict, to_dict
-from optimize_eval.findings.shapes import SideInfoEntry
+from optimize_eval.findings.summary_parts import SideInfoEntry
 from optimize_eval.reports.page.columns import AxisNames, RecordColumns
 from optimize_eval.reports.page.details import (
     BlockIndex,

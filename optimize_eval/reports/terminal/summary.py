@@ -14,8 +14,8 @@ from typing import NamedTuple
 from optimize_eval.data.candidates import THE_PROMPT
 from optimize_eval.findings.board_shapes import ModelScores
 from optimize_eval.findings.comparison import OVERFITS
-from optimize_eval.findings.shapes import LatencyEntry, MeasuredCell, PassRates, Row, ValuesAtPath
 from optimize_eval.findings.spending import SpendingTotals, total_in_words
+from optimize_eval.findings.summary_parts import LatencyEntry, MeasuredCell, PassRates, Row, ValuesAtPath
 from optimize_eval.findings.summary_shape import FailureGroup, SkipGroup, Summary, Verdict
 from optimize_eval.findings.wording import MINUS, count, evaluator_label, interval, number, percent, signed
 from optimize_eval.reports import metric_tables

@@ -23,7 +23,7 @@ from optimize_eval.data.example import Example
 from optimize_eval.data.foreign_files import OTHER_TOOL, whose
 from optimize_eval.data.leaks import overlaps_of
 from optimize_eval.data.likeness import find_copies
-from optimize_eval.findings.cells import leakages_of
+from optimize_eval.findings.leakage import leakages_of
 from optimize_eval.store.layout import LeakedRow, Split
 from optimize_eval.store.run_document import with_overlaps
 from optimize_eval.tasks.dialects import TaskError

@@ -1,0 +1,132 @@
+"""What verdicts and points say of a difference."""
+
+import math
+from collections.abc import Sequence
+
+from optimize_eval.findings import comparison
+from optimize_eval.findings.comparison import IF_ALIKE, NOT, SURELY, UNBOUNDED
+from optimize_eval.findings.summary_parts import Row
+from optimize_eval.findings.wording import count, evaluator_label, interval, signed
+from optimize_eval.statistics.differences import ScoreDifference
+from optimize_eval.statistics.power import fewest_units
+from optimize_eval.store.layout import Layout
+
+AMONG_BOTH = "among the examples that apply to both"
+
+MARKS = {
+    comparison.BETTER: "▲",
+    comparison.WORSE: "▼",
+    comparison.HINT_BETTER: "△",
+    comparison.HINT_WORSE: "▽",
+    comparison.NO_DIFFERENCE: "·",
+    comparison.TOO_FEW: "·",
+}
+
+
+def primary_name(layout: Layout) -> str:
+    """Name the evaluator that leads and, where there are several task models, the first of them."""
+    return evaluator_label(layout.evaluators[0], layout.task_models[0])
+
+
+def is_primary(row: Row, layout: Layout) -> bool:
+    return (row.evaluator, row.task_model) == (layout.evaluators[0], layout.task_models[0])
+
+
+def marked(rows: Sequence[Row], split: str, *marks: str) -> list[Row]:
+    """List the rows that a split marks so, the largest difference first."""
+    found = [(d.diff or 0.0, row) for row in rows if (d := row.against_baseline(split)) and d.mark in marks]
+    return [row for _, row in sorted(found, key=lambda pair: -pair[0])]
+
+
+def survives_failures(row: Row, split: str) -> bool:
+    """Return True if a lead holds over all rows, with its failures as 0 and the baseline's as 1."""
+    d = row.against_baseline(split)
+    return d is not None and holds_over_all(d)
+
+
+def holds_over_all(d: ScoreDifference) -> bool:
+    """Return True if neither failures nor rules could have made a lead."""
+    if d.over_all_rows and d.over_all_rows.mark != comparison.BETTER:
+        return False
+    return d.despite_failures in {None, SURELY}
+
+
+def lead_holds(d: ScoreDifference) -> bool:
+    """Return True if failures, skips of one side and rules leave what a difference is called as it is."""
+    rows = d.over_all_rows
+    return d.despite_failures in {None, SURELY} and (rows is None or rows.mark == d.mark)
+
+
+def why_no_winner(row: Row, split: str) -> str:
+    """Say where a candidate is ahead, and what keeps it from being the winner."""
+    d = row.difference(split)
+    return why_no_lead(d, d.despite_failures or "")
+
+
+def why_no_lead(d: ScoreDifference, despite_failures: str) -> str:
+    """Say the same of any difference, by what failures and skips of one side leave of it."""
+    if (rows := d.over_all_rows) and rows.mark != d.mark:
+        whole = f"{signed(rows.diff)}, {interval(rows.ci)}" if rows.ci else signed(rows.diff)
+        return f"among the rows that rules keep, but not over all rows ({whole})"
+    if many := d.skipped_for_one:
+        return f"{AMONG_BOTH}, {_WITH_SKIPS[despite_failures]} ({many:,} skipped for one)"
+    why = {
+        UNBOUNDED: "but calls failed, and what they would have scored has no bound",
+        IF_ALIKE: "unless failures hide good scores",
+    }.get(despite_failures, "but not when failures count as 0")
+    return f"where both were scored, {why}"
+
+
+def about_rules(who: str, other: str, d: ScoreDifference) -> str:
+    """Say that rules may favour one of two: they leave out other rows, or look at scores or replies."""
+    rows = d.over_all_rows
+    return (
+        f"rules leave rows out by what came of them, or others for {who} than for {other}: over all rows it "
+        f"differs by {signed(rows.diff if rows else None)}, not {signed(d.diff)}; better is what is better "
+        "over all rows, too"
+    )
+
+
+def where_scored(d: ScoreDifference) -> str:
+    """Say what a difference is about where calls failed, or were skipped for one side."""
+    if d.skipped_for_one:
+        return f" {AMONG_BOTH}"
+    return " where both were scored" if d.despite_failures else ""
+
+
+_WITH_SKIPS = {
+    UNBOUNDED: "but what was skipped for one of them alone could have any score",
+    IF_ALIKE: "unless skips or failures hide good scores",
+    NOT: "but not when skips of one side and failures count as 0",
+}
+
+
+def too_few(d: ScoreDifference) -> str:
+    """Say why a difference is not called anything, and what it would take."""
+    pairs = count(d.n_pairs, "pair")
+    units, comparisons = d.units, d.comparisons
+    if d.n_pairs and d.se is None and units > 1:
+        return f"{pairs}, with scores that are too large to compute with"
+    fewest = fewest_units(comparisons)
+    among = f" among {comparisons:,} comparisons" if comparisons > 1 else ""
+    if units < d.n_pairs:
+        return f"{pairs} in {count(units, 'cluster')}, and it takes {fewest} clusters to show anything{among}"
+    return f"{pairs}, and it takes {fewest} to show anything{among}"
+
+
+def change(d: ScoreDifference) -> str:
+    """Write a difference with its interval; where all pairs differ alike, say that instead."""
+    if d.ci is not None:
+        return f"{signed(d.diff)} ({interval(d.ci)})"
+    if not d.diff:
+        return no_difference_in(d)
+    return f"exactly {signed(d.diff)} on all {count(d.n_pairs, 'example')}"
+
+
+def no_difference_in(d: ScoreDifference) -> str:
+    """Say what no difference in any pair does and does not rule out."""
+    told = f"no difference in any of {count(d.n_pairs, 'pair')}"
+    if d.at_most is None:
+        return told
+    share = math.ceil(100 * d.at_most)
+    return f"{told} (at most about {share} in 100 such examples can differ)"
