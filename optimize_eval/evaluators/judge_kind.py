@@ -4,27 +4,26 @@ import hashlib
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import orjson
 
+from optimize_eval.base import checks
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Payload
+from optimize_eval.base.retries_and_caps import Manners
 from optimize_eval.base.secrets import mask
 from optimize_eval.evaluators.kinds import Checks, Kind, ShellCall, TargetKey, as_name, served_retries
 from optimize_eval.evaluators.reproduce import as_format, plain
-from optimize_eval.models.judging.judge import instructions, model_of
-from optimize_eval.models.judging.rubric import JudgeSpec, check_judge, judge_of
+from optimize_eval.models import providers
+from optimize_eval.models.chat import ChatSpec
+from optimize_eval.models.judging.judge import JudgeEvaluator, instructions, model_of, shown_example
+from optimize_eval.models.judging.rubric import JudgeSpec, check_judge, judge_of, load_rubric
 from optimize_eval.models.provider_model import base_around, essence
 from optimize_eval.programs.http_client import show_url
 from optimize_eval.programs.identity import Identity
-
-if TYPE_CHECKING:
-    from optimize_eval.base.checks import Keys
-    from optimize_eval.base.retries_and_caps import Manners
-    from optimize_eval.models.chat import ChatSpec
 
 _BEGINS = "judge:"
 
@@ -35,15 +34,12 @@ class ModelTable(Protocol):
     @property
     def text(self) -> str: ...
     @property
-    def spec(self) -> "ChatSpec": ...
-    def handled(self, manners: "Manners | None") -> "Manners | None": ...
+    def spec(self) -> ChatSpec: ...
+    def handled(self, manners: Manners | None) -> Manners | None: ...
 
 
 def judge_spec(model: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
     """Describe a judge by its model; what it is to look for comes from `defaults`."""
-    from optimize_eval.models import providers
-    from optimize_eval.models.judging.judge import model_of
-
     given = judge_of(defaults)
     called, base = providers.apart(model.strip())
     judge = check_judge(replace(given, model=called, api_base=base or given.api_base))
@@ -54,8 +50,6 @@ def judge_spec(model: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
 
 def plan_judge(options: Mapping[str, Any]) -> JudgeSpec:
     """Make what judges start from: `rubric` names a file, and the other options win over what it says."""
-    from optimize_eval.models.judging.rubric import load_rubric
-
     file = options.get("rubric")
     given = {key: value for key, value in options.items() if key != "rubric" and value not in {None, ""}}
     return replace(load_rubric(file) if file else JudgeSpec(), **given)
@@ -74,9 +68,7 @@ def _of_model(model: str | ModelTable, defaults: EvaluatorSpec, settings: Mappin
     return judge_spec(model.text, replace(defaults, target=judge, manners=model.handled(defaults.manners)))
 
 
-def _settings(folder: str) -> "Keys":
-    from optimize_eval.base import checks
-
+def _settings(folder: str) -> checks.Keys:
     def path(value: Any) -> str:
         return checks.beside(folder, checks.text(value))
 
@@ -109,20 +101,14 @@ def _check_defaults(defaults: EvaluatorSpec, judges: Sequence[EvaluatorSpec]) ->
             hint="name one: --judge-model PROVIDER/MODEL",
         )
     if base := judge_of(defaults).api_base:
-        from optimize_eval.models.providers import check_one_provider
-
-        check_one_provider(judge.model for judge in map(judge_of, judges) if judge.api_base == base)
+        providers.check_one_provider(judge.model for judge in map(judge_of, judges) if judge.api_base == base)
 
 
 def _targets() -> dict[str, TargetKey]:
-    from optimize_eval.base import checks
-
     return {"judge": TargetKey(checks.model, _of_model, is_model=True)}
 
 
 def _connect(spec: EvaluatorSpec, _opened: Opened) -> Evaluator:
-    from optimize_eval.models.judging.judge import JudgeEvaluator
-
     return JudgeEvaluator(spec)
 
 
@@ -133,8 +119,6 @@ def _identify(spec: EvaluatorSpec) -> Identity:
 
 def _shell(spec: EvaluatorSpec, payload: Payload) -> ShellCall:
     """Write what scores a candidate on stdin with a judge; its key stays in the environment."""
-    from optimize_eval.models.judging.judge import shown_example
-
     judge = judge_of(spec)
     example = shown_example(judge, payload)
     options = {

@@ -6,7 +6,7 @@ nothing.
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -178,27 +178,34 @@ class EarlyStop:
     threshold: float = THRESHOLD
 
 
+@frozen
+class SearchLimits:
+    """How long a search may go on; may change when it is continued."""
+
+    budget: int
+    early: EarlyStop | None = None
+    ends_at: float | None = None  # an instant of time.monotonic, by when the final sweep is to be done, too
+    final_calls: int = 0
+
+
 class Brakes:
     """Looked at before every step of a search; `check` raises Over."""
 
     def __init__(
         self,
+        limits: SearchLimits,
         stop: Stop,
+        purse: Purse,
         meter: Meter,
         *,
-        early: EarlyStop | None = None,
-        ends_at: float | None = None,
-        final_calls: int = 0,
-        spent: Callable[[], int] = lambda: 0,
         idle: int,
         perfect: float | None,
     ) -> None:
+        """Take what may end a search; `idle` is how many iterations may propose nothing."""
+        self._limits = limits
         self._stop = stop
+        self._purse = purse
         self._meter = meter
-        self._early = early
-        self._ends_at = ends_at
-        self._final_calls = final_calls
-        self._spent = spent
         self._began = time.monotonic()
         self._most_idle = idle
         self._perfect = perfect
@@ -232,8 +239,9 @@ class Brakes:
                 Why.NOTHING_TO_TEACH,
                 "every example to learn from scores the most that is possible: no proposal",
             )
-        if self._early and self._has_stalled(self._early):
-            window, gain = self._early.window, self._early.threshold
+        early = self._limits.early
+        if early and self._has_stalled(early):
+            window, gain = early.window, early.threshold
             raise Over(
                 Why.PLATEAU,
                 f"stopped early: the last {window} proposals raised the best mean by less than {gain:g} of "
@@ -244,13 +252,14 @@ class Brakes:
         if self._stop.is_requested:
             raise cut_off(self._stop, "", self._meter)
         self._meter.check()
-        if self._ends_at is not None and time.monotonic() + self._time_of_the_final() >= self._ends_at:
+        ends_at = self._limits.ends_at
+        if ends_at is not None and time.monotonic() + self._time_of_the_final() >= ends_at:
             raise Over(Why.TIME, "the time is over, but for the final sweep (--max-time)")
 
     def _time_of_the_final(self) -> float:
         """Guess how long the final sweep takes, by what calls took so far."""
-        spent = self._spent()
-        return self._final_calls * (time.monotonic() - self._began) / spent if spent else 0.0
+        spent = self._purse.spent
+        return self._limits.final_calls * (time.monotonic() - self._began) / spent if spent else 0.0
 
     def _has_stalled(self, early: EarlyStop) -> bool:
         if len(self._best) <= early.window:

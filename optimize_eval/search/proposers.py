@@ -6,17 +6,15 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from optimize_eval.base.errors import EvaluationError, FailureKind, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
+from optimize_eval.base.retries_and_caps import Manners
 from optimize_eval.evaluators.kinds import given_name, identify, parse_evaluator, speak
+from optimize_eval.models.chat import ChatSpec
 from optimize_eval.search.proposals import CONTRACT, Proposal, ProposalRequest, proposal_of
-
-if TYPE_CHECKING:
-    from optimize_eval.base.retries_and_caps import Manners
-    from optimize_eval.models.chat import ChatSpec
 
 TIMEOUT = 300.0  # seconds
 
@@ -45,8 +43,8 @@ class ProposerSpec:
     name: str
     identity: str
     program: EvaluatorSpec | None = None
-    model: "ChatSpec | None" = None
-    manners: "Manners | None" = None  # with a model's server
+    model: ChatSpec | None = None
+    manners: Manners | None = None  # with a model's server
     plain: PlainProposer | None = None
     timeout: float = TIMEOUT
 
@@ -64,7 +62,7 @@ def parse_proposer(text: str, defaults: EvaluatorSpec) -> ProposerSpec:
 
 
 def reflection_proposer(
-    spec: "ChatSpec", timeout: float = TIMEOUT, manners: "Manners | None" = None
+    spec: ChatSpec, timeout: float = TIMEOUT, manners: Manners | None = None
 ) -> ProposerSpec:
     """Describe a language model that proposes; a missing provider is an error where it is connected."""
     # searches that are written down know it by this text, in which its class has another name
@@ -84,8 +82,7 @@ def connect_proposer(spec: ProposerSpec) -> Proposer:
     if spec.plain:
         return CallableProposer(spec.name, spec.plain)
     if spec.model:
-        from optimize_eval.base.retries_and_caps import Manners  # noqa: PLC0415  programs need no model
-        from optimize_eval.search.reflection import Reflection  # noqa: PLC0415
+        from optimize_eval.search.reflection import Reflection  # noqa: PLC0415  programs need no model
 
         return Reflection(spec.model, spec.manners or Manners())
     if spec.program is None:

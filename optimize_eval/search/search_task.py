@@ -35,7 +35,7 @@ from optimize_eval.search.components import (
     searched_prompt,
     seed_texts,
 )
-from optimize_eval.search.ending import ON_ABOVE, EarlyStop
+from optimize_eval.search.ending import ON_ABOVE, EarlyStop, SearchLimits
 from optimize_eval.search.goal import Goal, make_goal
 from optimize_eval.search.optimizing import SearchTask, final_calls
 from optimize_eval.search.proposers import ProposerSpec
@@ -47,7 +47,7 @@ from optimize_eval.search.search_plan import (
     selection_of,
     with_val,
 )
-from optimize_eval.search.searching import SearchLimits, check
+from optimize_eval.search.searching import check
 
 _OF_A_PROPOSAL = re.compile(r"p\d+")
 

@@ -8,11 +8,10 @@ from collections import Counter
 from dataclasses import replace
 
 from optimize_eval.base.errors import UsageError
-from optimize_eval.base.frozen import frozen
 from optimize_eval.run.host import Stop
 from optimize_eval.search.candidate_tree import Counts, SearchOutcome
 from optimize_eval.search.components import Texts, is_plain, plain
-from optimize_eval.search.ending import PAUSED, Brakes, EarlyStop, Meter, Over, Purse, Why
+from optimize_eval.search.ending import PAUSED, Brakes, Meter, Over, Purse, SearchLimits, Why
 from optimize_eval.search.goal import Scorer
 from optimize_eval.search.panel import WORDS, Panel, Refusal, Screen
 from optimize_eval.search.proposals import ProposalRequest
@@ -21,16 +20,6 @@ from optimize_eval.search.state import SearchState
 
 _LEAST_IDLE = 20  # iterations
 _CUT_SHORT = PAUSED | {Why.EVALUATOR}  # within a step, whose calls the budget had all given
-
-
-@frozen
-class SearchLimits:
-    """How long a search may go on; may change when it is continued."""
-
-    budget: int
-    early: EarlyStop | None = None
-    ends_at: float | None = None  # an instant of time.monotonic, by when the final sweep is to be done, too
-    final_calls: int = 0
 
 
 def search(
@@ -46,7 +35,9 @@ def search(
     meter = meter or Meter()
     purse = Purse(limits.budget)
     stop.end_at(limits.ends_at)
-    brakes = _brakes(plan, limits, stop, purse, meter)
+    idle = max(_LEAST_IDLE, 2 * -(-len(plan.roles.learn) // plan.minibatch))
+    perfect = 1.0 if plan.goal.is_unit else None
+    brakes = Brakes(limits, stop, purse, meter, idle=idle, perfect=perfect)
     screen = Screen({} if plan.from_scratch else plan.seed, plan.most_letters, plan.fault)
     with Panel(plan.proposers, state, stop, meter) as panel:
         try:
@@ -106,19 +97,6 @@ def _evolve(
         is_flat=len(tally.scores) < 2,  # noqa: PLR2004
         notes=_notes(watcher.errors, screen),
         errors=_errors(panel),
-    )
-
-
-def _brakes(plan: SearchPlan, limits: SearchLimits, stop: Stop, purse: Purse, meter: Meter) -> Brakes:
-    return Brakes(
-        stop,
-        meter,
-        early=limits.early,
-        ends_at=limits.ends_at,
-        final_calls=limits.final_calls,
-        spent=lambda: purse.spent,
-        idle=max(_LEAST_IDLE, 2 * -(-len(plan.roles.learn) // plan.minibatch)),
-        perfect=1.0 if plan.goal.is_unit else None,
     )
 
 

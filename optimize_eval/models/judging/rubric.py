@@ -11,15 +11,13 @@ from difflib import get_close_matches
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from optimize_eval.base import files, strict_json, strict_toml
 from optimize_eval.base.errors import DataError, Problem, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
-
-if TYPE_CHECKING:
-    from optimize_eval.models.chat import ChatSpec
+from optimize_eval.models.chat import ChatSpec
 
 
 class AnswerForm(StrEnum):
@@ -136,7 +134,7 @@ class JudgeSpec:
     temperature: float | None = None
     max_tokens: int | None = None
     seed: int | None = None
-    table: "ChatSpec | None" = None  # what a table [[model]] says of the model
+    table: ChatSpec | None = None  # what a table [[model]] says of the model
     shows: tuple[str, ...] = ()  # fields of examples that it is shown alone, by dotted paths; none: all
     hides: tuple[str, ...] = ()  # fields that it is not shown, also among those
     human: tuple[str, ...] = ()  # fields with what people say, which no judge is shown
