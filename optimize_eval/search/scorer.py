@@ -33,7 +33,7 @@ from optimize_eval.store.layout import key_of
 from optimize_eval.tasks.targets import definitions_in
 
 if TYPE_CHECKING:
-    from optimize_eval.search.left_out import LeftOut
+    from optimize_eval.search.row_rules import RowRules
 
 
 class _Place(NamedTuple):
@@ -76,7 +76,7 @@ class LiveScorer:
         self._outputs: Outputs | None = None
         self._watch = watch
         self._live = LiveEvaluators(self._specs, stop, meter.caps)
-        self._left_out = _rules_of(self._specs, self._live.opened)
+        self._rules = _rules_of(self._specs, self._live.opened)
         self._engine = LocalEngine(slots, self._tick)
         self._clock = Clock()
         self._known: dict[str, Outcome | _Place] = {}
@@ -122,7 +122,7 @@ class LiveScorer:
             outcomes = [tuple(self._outcome(unit.key) for unit in units) for units in planned]
         except KeyError:
             raise cut_off(self._stop, " while examples were scored", self._meter) from None
-        rules = self._left_out
+        rules = self._rules
         return [*map(rules.apply, planned, outcomes)] if rules else outcomes
 
     def reply(self, outcomes: Outcomes) -> str | None:
@@ -252,13 +252,13 @@ class LiveScorer:
             self._journal.close()
 
 
-def _rules_of(specs: Sequence[EvaluatorSpec], opened: Opened) -> "LeftOut | None":
+def _rules_of(specs: Sequence[EvaluatorSpec], opened: Opened) -> "RowRules | None":
     """Make the rules of tasks in YAML, if evaluators are scorers of tasks that have some."""
     if not any(task.actions for task in definitions_in(specs)):
         return None
-    from optimize_eval.search.left_out import LeftOut  # noqa: PLC0415  few searches have rules
+    from optimize_eval.search.row_rules import RowRules  # noqa: PLC0415  few searches have rules
 
-    return LeftOut(specs, opened)
+    return RowRules(specs, opened)
 
 
 def _sha256(data: bytes) -> str:

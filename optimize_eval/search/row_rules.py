@@ -28,7 +28,7 @@ class _RuledTask:
     rules: Sequence[tuple[Action, Actions]]
 
 
-class LeftOut:
+class RowRules:
     """Knows which rows rules leave out."""
 
     def __init__(self, specs: Sequence[EvaluatorSpec], opened: Opened) -> None:
