@@ -38,9 +38,8 @@ from optimize_eval.store.layout import Cell, Layout
 from optimize_eval.store.ledger import OWED
 from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.run_document import RunDocument
-from optimize_eval.tasks import Task, TaskFile
 from optimize_eval.tasks.stored_tasks import KeptScorer, KeptTask, tasks_in
-from optimize_eval.tasks.task_files import SPEC
+from optimize_eval.tasks.task_files import SPEC, BoardFile, BoardItem
 
 
 @frozen
@@ -197,12 +196,12 @@ class CountedTask:
     """What counts as one task: examples of one file."""
 
     name: str
-    file: TaskFile
+    file: BoardFile
     split: str  # the file's name in the run
     places: slice  # of the file's examples
 
     @property
-    def items(self) -> Sequence[Task]:
+    def items(self) -> Sequence[BoardItem]:
         return self.of(self.file.tasks)
 
     @property
@@ -214,7 +213,7 @@ class CountedTask:
 
 
 def tasks_of(
-    files: Sequence[TaskFile], layout: Layout, left_out: Collection[str] = ()
+    files: Sequence[BoardFile], layout: Layout, left_out: Collection[str] = ()
 ) -> Iterator[CountedTask]:
     """List the tasks of files; those of the splits that are left out do not count."""
     there = [file for file in files if file.tasks]

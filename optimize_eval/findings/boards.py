@@ -46,7 +46,7 @@ from optimize_eval.findings.wording import count, interval, number, p_value, per
 from optimize_eval.statistics.differences import OverAllRows, ScoreDifference
 from optimize_eval.statistics.power import ALPHA
 from optimize_eval.store.layout import Layout
-from optimize_eval.tasks import TaskFile
+from optimize_eval.tasks.task_files import BoardFile
 
 _MANY_FAILURES = 0.01
 _TURNED = {
@@ -206,7 +206,7 @@ def _failures(model: ModelScores) -> str:
 
 def board_of(
     findings: Findings,
-    files: Sequence[TaskFile],
+    files: Sequence[BoardFile],
     models: Sequence[BenchedModel],
     *,
     settings: Mapping[str, Any],
@@ -274,7 +274,7 @@ def _why_left_out(task: TaskLeftOut) -> str:
     return f"{task.display_name or task.task} is not on the board: {task.evaluator} {task.why}"
 
 
-def expected_board(files: Sequence[TaskFile], layout: Layout, known: KnownTasks = NONE_KNOWN) -> Board:
+def expected_board(files: Sequence[BoardFile], layout: Layout, known: KnownTasks = NONE_KNOWN) -> Board:
     """Make of a leaderboard what is known of it before anything is called: its models and its tasks."""
     tasks = [
         {
@@ -376,7 +376,7 @@ def _win_rate(model: str, pairs: Sequence[ModelPair]) -> float | None:
     return math.fsum(rates) / len(rates) if rates else None
 
 
-def _file(file: TaskFile) -> ScoredFile:
+def _file(file: BoardFile) -> ScoredFile:
     return ScoredFile(
         path=file.path,
         sha256=file.sha256,

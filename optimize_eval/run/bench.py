@@ -45,9 +45,9 @@ from optimize_eval.run.splits import SplitSource
 from optimize_eval.store.folder import LEADERBOARD, refuse_foreign
 from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.run_document import BENCH, RunDocument
-from optimize_eval.tasks import TaskFile
 from optimize_eval.tasks.dialects import OWN
 from optimize_eval.tasks.targets import NOTHING_GIVEN, Given, RecordTask, with_task
+from optimize_eval.tasks.task_files import BoardFile, TaskFile
 
 if TYPE_CHECKING:
     from optimize_eval.models.judging.rubric import JudgeSpec
@@ -203,12 +203,16 @@ class PreparedBench:
 
     plan: Plan
     own: tuple[EvaluatorSpec, ...]  # evaluators that score the models' outputs, too
-    files: tuple[TaskFile, ...]
+    files: tuple[BoardFile, ...]
     folder: Path
     document: RunDocument
     handling: Handling
     settings: Mapping[str, Any]
     demands: BoardDemands
+
+    @property
+    def in_jsonl(self) -> list[TaskFile]:
+        return [file for file in self.files if isinstance(file, TaskFile)]
 
     def shown(self, file: TaskFile) -> EvaluatorSpec:
         """Give the evaluator of a file as it is shown about one task: with a model's thoughts."""
@@ -358,7 +362,7 @@ def carry_out_bench(prepared: PreparedBench, host: Host, *, include_per_example:
         board = _board(prepared, findings, include_per_example=include_per_example)
         note_unranked(findings, host.say)
         metrics = prepared.own if board else ()
-        scored = score_by(metrics, prepared.folder, prepared.files, prepared.handling, host)
+        scored = score_by(metrics, prepared.folder, prepared.in_jsonl, prepared.handling, host)
     others = {name: own.board for name, own in scored.items() if own.board}
     boards = {"": board, **others} if board else {}
     calls = called, *(metric.called for metric in scored.values())

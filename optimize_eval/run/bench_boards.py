@@ -13,17 +13,16 @@ from optimize_eval.run.host import Say
 from optimize_eval.store.folder import BOARDS, LEADERBOARD, OUTPUTS, write_json
 from optimize_eval.store.layout import Split
 from optimize_eval.store.opened_run import StoredRun
-from optimize_eval.tasks import Task, TaskFile
 from optimize_eval.tasks.stored_tasks import tasks_in
 from optimize_eval.tasks.targets import DIALECT
-from optimize_eval.tasks.task_files import SPEC
+from optimize_eval.tasks.task_files import SPEC, BoardFile, BoardItem
 
 _NOTHING_OF_IT = Split(name="", lines=(), sha256=())  # of a file whose tasks were all filtered out
 
 
 def make_board(
     findings: Findings,
-    files: Sequence[TaskFile],
+    files: Sequence[BoardFile],
     models: Sequence[BenchedModel],
     path: Path,
     *,
@@ -71,7 +70,7 @@ def note_unranked(findings: Findings, say: Say) -> None:
         say(f"note: {who}: {'; '.join(f'{scorer.evaluator} {scorer.why}' for scorer in unranked.values())}")
 
 
-def _files_of(board: Board, stored: StoredRun) -> Iterator[TaskFile]:
+def _files_of(board: Board, stored: StoredRun) -> Iterator[BoardFile]:
     """Give the task files of a board with as much of their samples as a board knows."""
     metrics = {task.task: task.metric_id or "" for task in board.tasks}
     metrics |= dict(_left_out_before(board, stored))
@@ -87,26 +86,22 @@ def _files_of(board: Board, stored: StoredRun) -> Iterator[TaskFile]:
         split = next(splits) if file.tasks else _NOTHING_OF_IT
         names = split.names or split.lines
         name = split.name if file.dialect == DIALECT else Path(split.name).stem
-        yield TaskFile(
+        yield BoardFile(
             path=file.path or "",
             name=name,
             dialect=file.dialect,
             sha256=file.sha256 or "",
             tasks=tuple(
-                Task(
+                BoardItem(
                     id=str(identity),
                     line=line or 0,
                     prompt=one.prompt if (one := samples.get((file.path, line))) else "",
                     targets=one.targets if one else (),
                     metric=metrics.get(str(identity) if file.dialect == SPEC else name, ""),
-                    evaluator="",
-                    post_process="none",
                     category=categories.get(str(identity)) if file.dialect == SPEC else None,
-                    raw=b"",
                 )
                 for identity, line in zip(names, split.lines, strict=True)
             ),
-            errors=(),
         )
 
 

@@ -37,8 +37,8 @@ from optimize_eval.store.folder import refuse_foreign
 from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.run_document import BENCH
 from optimize_eval.store.run_json import settings_in
-from optimize_eval.tasks import TaskFile
 from optimize_eval.tasks.targets import DIALECT, with_task
+from optimize_eval.tasks.task_files import BoardFile
 
 if TYPE_CHECKING:  # most benches have tasks in JSONL
     from optimize_eval.run.bench_tasks import BenchedTask
@@ -207,7 +207,7 @@ def _prepare_models(
     )
 
 
-def _check_names(files: Sequence[TaskFile]) -> None:
+def _check_names(files: Sequence[BoardFile]) -> None:
     """Refuse two tasks of one name: on a board nobody would know which is which."""
     paths: dict[str, str] = {}
     for file in files:

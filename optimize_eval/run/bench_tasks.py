@@ -22,9 +22,9 @@ from optimize_eval.run.host import Say
 from optimize_eval.run.inputs import check_size, note_copies
 from optimize_eval.run.prompting import with_samples
 from optimize_eval.run.splits import SplitSource, choose
-from optimize_eval.tasks import Task, TaskFile
 from optimize_eval.tasks.definition import Entity, TaskDefinition
 from optimize_eval.tasks.targets import DIALECT, Given, samples_of
+from optimize_eval.tasks.task_files import BoardFile, BoardItem
 from optimize_eval.tasks.yaml.loading import Checked, check_task
 from optimize_eval.tasks.yaml.task_data import Dataset, dataset_of, left_out
 
@@ -109,7 +109,7 @@ class BenchedTask:
     definition: TaskDefinition
     source: SplitSource | None  # None: of a system, which has no rows
     scorers: tuple[EvaluatorSpec, ...]  # the first is the one that ranks
-    file: TaskFile
+    file: BoardFile
 
 
 def load_defined(
@@ -201,34 +201,23 @@ def _filters_of(dataset: Dataset, out: dict[int, str]) -> str:
     return where + ", ".join(f"{words} ({count(many, 'row')})" for words, many in counts.items())
 
 
-def _file(task: TaskDefinition, source: SplitSource | None, scorer: EvaluatorSpec) -> TaskFile:
-    """Give what a board and --show know of a task: its samples stand where others have prompts."""
+def _file(task: TaskDefinition, source: SplitSource | None, scorer: EvaluatorSpec) -> BoardFile:
+    """Give what a board knows of a task."""
     data = Path(task.path).read_bytes()
-    return TaskFile(
+    return BoardFile(
         path=task.path,
         name=task.key,
         dialect=DIALECT,
         sha256=hashlib.sha256(data).hexdigest(),
-        tasks=tuple(_samples(source, scorer)) if source else (),
-        errors=(),
+        tasks=tuple(_items(source, scorer)) if source else (),
     )
 
 
-def _samples(source: SplitSource, scorer: EvaluatorSpec) -> Iterator[Task]:
+def _items(source: SplitSource, scorer: EvaluatorSpec) -> Iterator[BoardItem]:
     target = samples_of(scorer)
     metric = target.scorer.key if target else ""
     for example in source.examples:
-        yield Task(
-            id=_id_of(example),
-            line=example.line,
-            prompt="",
-            targets=(),
-            metric=metric,
-            evaluator="",
-            post_process="none",
-            category=None,
-            raw=example.raw,
-        )
+        yield BoardItem(id=_id_of(example), line=example.line, metric=metric)
 
 
 def _id_of(example: Example) -> str:

@@ -40,30 +40,43 @@ _Read = Callable[[Iterable[Line]], Iterator[tuple[Line, _Record] | TaskError]]
 
 
 @frozen
-class Task:
-    """What to send to a model and how to score its reply: a record of a task file of any dialect."""
+class BoardItem:
+    """What a board knows of an example: a record of a task file, or a row that a task in YAML is about."""
 
     id: str
     line: int
-    prompt: str  # rendered: what a model is sent
-    targets: tuple[str, ...]
     metric: str  # its id, such as rouge_l@ascii
+    prompt: str = ""  # rendered: what a model is sent; empty where that is a conversation
+    targets: tuple[str, ...] = ()
+    category: str | None = None  # None but in the spec dialect
+
+
+@frozen
+class Task(BoardItem):
+    """What to send to a model and how to score its reply: a record of a task file of any dialect."""
+
     evaluator: str  # the text that `-e` takes
     post_process: str
-    category: str | None  # None in the examples dialect
     raw: bytes  # the record as the file has it, which is the evaluator's example
 
 
 @frozen
-class TaskFile:
-    """A file with its tasks and the errors of its bad lines; `name` is that of its task."""
+class BoardFile:
+    """What a board knows of a file of either form; `name` is that of its task."""
 
     path: str
     name: str
     dialect: str
     sha256: str
+    tasks: tuple[BoardItem, ...]
+    errors: tuple[TaskError, ...] = ()
+
+
+@frozen
+class TaskFile(BoardFile):
+    """A file with its tasks and the errors of its bad lines."""
+
     tasks: tuple[Task, ...]
-    errors: tuple[TaskError, ...]
 
 
 def load_tasks(path: str | Path, *, format: str | None = None) -> TaskFile:  # noqa: A002  a fixed name

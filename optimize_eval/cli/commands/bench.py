@@ -21,7 +21,7 @@ from optimize_eval.run.bench_files import find_task
 from optimize_eval.run.settings import handling_of
 from optimize_eval.run.sweeps import Prepared, look
 from optimize_eval.store.folder import LEADERBOARD, OUTPUTS
-from optimize_eval.tasks.targets import DIALECT, definitions_in
+from optimize_eval.tasks.targets import definitions_in
 
 EXAMPLES = """\b
 Examples:
@@ -117,7 +117,7 @@ def _show_example(prepared: Prepared | PreparedBench, wanted: str, *, as_json: b
     elif _is_row(prepared, wanted):
         show_row(prepared.plan, look_at_bench(prepared, output.say), wanted, as_json=as_json)
     else:
-        task = find_task([file for file in prepared.files if file.dialect != DIALECT], wanted)
+        task = find_task(prepared.in_jsonl, wanted)
         show_task(prepared.shown(task[0]), *task, prepared.folder / OUTPUTS, as_json=as_json)
 
 
@@ -125,5 +125,6 @@ def _is_row(prepared: PreparedBench, wanted: str) -> bool:
     """Return True if a row of a task in YAML is wanted, and no task in JSONL."""
     if not definitions_in(prepared.plan.specs):
         return False
-    files = [file for file in prepared.files if file.dialect != DIALECT]
-    return not any(wanted in {task.id, f"{file.name}:{task.id}"} for file in files for task in file.tasks)
+    return not any(
+        wanted in {task.id, f"{file.name}:{task.id}"} for file in prepared.in_jsonl for task in file.tasks
+    )
