@@ -32,8 +32,7 @@ from optimize_eval.models.model_kinds import ModelSpec
 from optimize_eval.run.begin_or_resume import folder_of, hold_run, note_done
 from optimize_eval.run.bench_boards import drop_outdated, make_board, note_unranked, path_of
 from optimize_eval.run.bench_files import chosen, load_task_files, split_of
-from optimize_eval.run.calls import CallSpan, Finished, call, live_for, summarise
-from optimize_eval.run.code_metrics import examine
+from optimize_eval.run.calls import CallSpan, Finished, call, examine, live_for, summarise
 from optimize_eval.run.enclosing import level_of
 from optimize_eval.run.host import Host, Say
 from optimize_eval.run.inputs import stored_paths

@@ -24,8 +24,7 @@ from optimize_eval.run.bench import (
     prepare_bench,
 )
 from optimize_eval.run.bench_files import defined_files
-from optimize_eval.run.code_metrics import dated_in, kept_in
-from optimize_eval.run.enclosing import ways_in
+from optimize_eval.run.enclosing import dated_in, kept_in, ways_in
 from optimize_eval.run.host import Say
 from optimize_eval.run.inputs import Examples, stored_paths
 from optimize_eval.run.plan import document_of

@@ -3,14 +3,14 @@
 What the plan is, and whose folder it goes to, is decided by sweeps, benches and rescoring.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from optimize_eval.base.endings import State
 from optimize_eval.base.frozen import frozen
-from optimize_eval.run.host import Host
+from optimize_eval.run.host import Host, Say
 from optimize_eval.run.live import LiveEvaluators
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.recheck import Rechecked, recheck
@@ -19,6 +19,7 @@ from optimize_eval.store.folder import JOURNAL, SUMMARY, write_json
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.tried import note_beside, note_shown
+from optimize_eval.tasks.targets import TASKS
 
 if TYPE_CHECKING:
     from optimize_eval.findings.board_shapes import Board
@@ -115,6 +116,14 @@ def summarise(run: StoredRun, keep: "Keep | None" = None) -> "Findings":
     note_shown(run, shown_by(run, summary))  # before it is shown: what a kill leaves counts one too many
     write_json(run.folder / SUMMARY, summary.to_dict())
     return findings
+
+
+def examine(stored: StoredRun, planned: Callable[[], Plan], say: Say, *, sandbox: str = "") -> None:
+    """Let the code and the rules of tasks in YAML make their numbers, once no call is owed."""
+    if TASKS in stored.document.settings and not stored.owed:
+        from optimize_eval.run.code_metrics import compute_code_metrics  # noqa: PLC0415  most runs have none
+
+        compute_code_metrics(stored, planned, say, sandbox)
 
 
 def off_scale(

@@ -6,27 +6,34 @@ the journal has for just these rows is not done again.
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from optimize_eval.base.errors import EvaluationError
-from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.findings.metric_rows import (
+    Excluded,
+    TaskRow,
+    TaskRows,
+    code_values,
+    counted,
+    excluded_in,
+    has_code,
+    rows_in,
+    sampled,
+)
+from optimize_eval.findings.summary_shape import RuleFaults
 from optimize_eval.run.host import Say
 from optimize_eval.run.plan import Plan
+from optimize_eval.run.samples import Samples
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL
+from optimize_eval.store.layout import Cell
 from optimize_eval.store.opened_run import StoredRun
-from optimize_eval.store.run_json import read_document
-from optimize_eval.tasks.targets import TASKS, samples_of
-
-if TYPE_CHECKING:  # most runs have no task in YAML
-    from optimize_eval.findings.metric_rows import Excluded, TaskRow, TaskRows
-    from optimize_eval.run.samples import Samples
-    from optimize_eval.store.layout import Cell
-    from optimize_eval.tasks.definition import Action
-    from optimize_eval.tasks.metric_parts import PythonMetric
-    from optimize_eval.tasks.stored_tasks import KeptScorer
+from optimize_eval.tasks.definition import Action
+from optimize_eval.tasks.metric_parts import PythonMetric, digest_of, digest_of_code
+from optimize_eval.tasks.scorers import computed
+from optimize_eval.tasks.stored_tasks import KeptScorer, tasks_in
+from optimize_eval.tasks.yaml.task_data import Actions, RuleFault
 
 Made = dict[str, Any]  # a line for the journal
 
@@ -34,41 +41,11 @@ _LONGEST_MESSAGE = 500
 _MOST_NAMED = 4
 
 
-def kept_in(specs: Iterable[EvaluatorSpec]) -> dict[str, Any]:
-    """Make what run.json keeps of tasks: their metrics and rules, which are no part of what is called."""
-    named = [spec for spec in specs if samples_of(spec)]
-    if not named:
-        return {}
-    from optimize_eval.tasks.stored_tasks import kept_tasks, to_dict  # noqa: PLC0415
-
-    return {TASKS: [to_dict(task) for task in kept_tasks(named)]}
-
-
-def dated_in(folder: Path, kept: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
-    """Date the rules and metrics of tasks that are others than a run of this folder made scores with."""
-    document = read_document(folder) if TASKS in kept and TASKS in before else None
-    if document is None or not any(cell.scored for cell in document.cells):
-        return {}
-    from optimize_eval.tasks.stored_tasks import dated  # noqa: PLC0415  see kept_in
-
-    return {TASKS: dated(before[TASKS], kept[TASKS])}
-
-
-def rules_of(specs: Iterable[EvaluatorSpec]) -> list[Any]:
-    """Write the rules that leave rows out, by tasks that have some."""
-    tasks = next(iter(kept_in(specs).values()), ())
-    return [task["actions"] for task in tasks if "actions" in task]
-
-
-def examine(stored: StoredRun, planned: Callable[[], Plan], say: Say, *, sandbox: str = "") -> None:
+def compute_code_metrics(stored: StoredRun, planned: Callable[[], Plan], say: Say, sandbox: str) -> None:
     """Apply tasks' rules, and run the code of their metrics, where that was not done; the folder is locked.
 
     `planned` gives samples, where a rule looks at them; `sandbox` is what code runs in.
     """
-    if "tasks" not in stored.document.settings or stored.owed:
-        return
-    from optimize_eval.run.samples import Samples  # noqa: PLC0415  see above
-
     made: list[Made] = []
     try:
         with contextlib.closing(Samples(stored, planned, sandbox)) as samples:
@@ -98,7 +75,7 @@ def _write(stored: StoredRun, made: list[Made]) -> None:
 class _Examination:
     """Goes over the rows of all tasks of a run."""
 
-    def __init__(self, stored: StoredRun, samples: "Samples", say: Say) -> None:
+    def __init__(self, stored: StoredRun, samples: Samples, say: Say) -> None:
         self._stored = stored
         self._computed = stored.ledger.ledger.computed
         self._samples = samples
@@ -107,9 +84,6 @@ class _Examination:
 
     def make(self) -> Iterator[list[Made]]:
         """Give what belongs together at once: the outcome of all rules, or all numbers of a metric."""
-        from optimize_eval.findings.metric_rows import excluded_in, has_code, rows_in  # noqa: PLC0415  see above
-        from optimize_eval.tasks.stored_tasks import tasks_in  # noqa: PLC0415
-
         with self._stored.reader() as reader:
             for task in tasks_in(self._stored.document.settings):
                 if not has_code(task):
@@ -128,7 +102,7 @@ class _Examination:
         self._computed += records
         return records
 
-    def _apply_rules(self, rows: "TaskRows") -> Made:
+    def _apply_rules(self, rows: TaskRows) -> Made:
         """Find the rows that rules leave out; one that cannot be applied to a row leaves it in."""
         where, excluded, failed = rows.where, dict[str, list[Any]](), dict[str, Made]()
         for action in rows.task.actions:
@@ -146,8 +120,7 @@ class _Examination:
             **({"failed": failed} if failed else {}),
         }
 
-    def _by(self, action: "Action", rows: "TaskRows", failed: dict[str, Made]) -> Iterator[list[int | None]]:
-        from optimize_eval.tasks.yaml.task_data import Actions, RuleFault  # noqa: PLC0415  see above
+    def _by(self, action: Action, rows: TaskRows, failed: dict[str, Made]) -> Iterator[list[int | None]]:
 
         try:
             rule = Actions([action])
@@ -167,13 +140,8 @@ class _Examination:
                 fault = failed.setdefault(action.key, _fault(row, message, 0))
                 fault["count"] += 1
 
-    def _of_code(
-        self, rows: "TaskRows", scorer: "KeptScorer", excluded: "Excluded | None"
-    ) -> Iterator[list[Made]]:
+    def _of_code(self, rows: TaskRows, scorer: KeptScorer, excluded: Excluded | None) -> Iterator[list[Made]]:
         """Run the code of a scorer's metrics that was not run for the rows that count."""
-        from optimize_eval.findings.metric_rows import code_values, counted, sampled  # noqa: PLC0415
-        from optimize_eval.tasks.metric_parts import PythonMetric, digest_of, digest_of_code  # noqa: PLC0415
-
         metrics = [metric for metric in scorer.metrics or () if isinstance(metric, PythonMetric)]
         if not metrics or excluded is None or scorer.evaluator not in rows.cells:
             return
@@ -191,8 +159,7 @@ class _Examination:
                 results = self._results(metric, said, rows)
                 yield [{**about, **result, "rows": digest, "snippet": code} for result in results]
 
-    def _results(self, metric: "PythonMetric", said: list[Any], rows: "TaskRows") -> Iterator[Made]:
-        from optimize_eval.tasks.scorers import computed  # noqa: PLC0415  see above
+    def _results(self, metric: PythonMetric, said: list[Any], rows: TaskRows) -> Iterator[Made]:
 
         snippets = self._samples.snippets(rows.task.key)
         deadline = time.monotonic() + rows.task.timeout
@@ -209,15 +176,13 @@ class _Examination:
             yield {"name": name, "value": value, "of": len(values)}
 
 
-def _fault(row: "TaskRow | None", message: str, count: int) -> Made:
+def _fault(row: TaskRow | None, message: str, count: int) -> Made:
     line, repeat = (row.line, row.repeat) if row else (None, 1)
     return {"count": count, "line": line, "repeat": repeat, "message": message[:_LONGEST_MESSAGE]}
 
 
-def _say_faults(task: str, rule: str, faults: Sequence[tuple["Cell", Made]]) -> str:
+def _say_faults(task: str, rule: str, faults: Sequence[tuple[Cell, Made]]) -> str:
     """Say once for all candidates and models to which rows a rule cannot be applied."""
-    from optimize_eval.findings.summary_shape import RuleFaults  # noqa: PLC0415  see above
-
     first, fault = faults[0]
     whole = RuleFaults(rule=rule, **{**fault, "count": sum(fault["count"] for _, fault in faults)})
     names = dict.fromkeys(where.task_model or where.candidate for where, _ in faults)

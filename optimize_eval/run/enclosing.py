@@ -1,4 +1,4 @@
-"""What code runs in: that of a run's tasks, and that of models' replies.
+"""What run.json keeps of tasks beside what is called: metrics and rules, and what code runs in.
 
 Of tasks' code run.json keeps each way that a session had, in their order, found out before the first call.
 Another way is no other evaluator: what code may do is no part of what it computes, and code that does what
@@ -7,13 +7,14 @@ it may not fails. So scores stay, and who reads them is told.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.evaluators import command_kind
 from optimize_eval.run.host import Say
 from optimize_eval.store.opened_run import StoredRun
-from optimize_eval.store.run_json import write_document
+from optimize_eval.store.run_json import read_document, write_document
 from optimize_eval.tasks.targets import CODE, TASKS, RecordTask, samples_of, ways_kept, with_task
 
 _RIGHTS: Mapping[str, Any] = {"sandbox": "none"}  # of who starts it
@@ -100,3 +101,29 @@ def ways_in(specs: Iterable[EvaluatorSpec], before: Mapping[str, Any], say: Say)
         say(f"note: the sandbox of the tasks' code is not whole: {missing}")
     known = known or ([{"sandbox": NONE}] if TASKS in before else [])
     return {CODE: [*known, way] if way not in known else [*known]}
+
+
+def kept_in(specs: Iterable[EvaluatorSpec]) -> dict[str, Any]:
+    """Make what run.json keeps of tasks: their metrics and rules, which are no part of what is called."""
+    named = [spec for spec in specs if samples_of(spec)]
+    if not named:
+        return {}
+    from optimize_eval.tasks.stored_tasks import kept_tasks, to_dict  # noqa: PLC0415
+
+    return {TASKS: [to_dict(task) for task in kept_tasks(named)]}
+
+
+def dated_in(folder: Path, kept: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+    """Date the rules and metrics of tasks that are others than a run of this folder made scores with."""
+    document = read_document(folder) if TASKS in kept and TASKS in before else None
+    if document is None or not any(cell.scored for cell in document.cells):
+        return {}
+    from optimize_eval.tasks.stored_tasks import dated  # noqa: PLC0415  see kept_in
+
+    return {TASKS: dated(before[TASKS], kept[TASKS])}
+
+
+def rules_of(specs: Iterable[EvaluatorSpec]) -> list[Any]:
+    """Write the rules that leave rows out, by tasks that have some."""
+    tasks = next(iter(kept_in(specs).values()), ())
+    return [task["actions"] for task in tasks if "actions" in task]

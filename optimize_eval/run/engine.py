@@ -19,7 +19,7 @@ import resource
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 from optimize_eval.base.evaluator import Capacity
 from optimize_eval.base.frozen import frozen
@@ -41,23 +41,6 @@ class CrowdedOut(NamedTuple):
 
     unit: int
     reason: str
-
-
-class Engine(Protocol):
-    """Something that executes units; `note` is what people should know of how it went."""
-
-    note: str
-
-    def run(
-        self,
-        lanes: Sequence[Lane],
-        attempt: Callable[[Sequence[int]], Sequence[Record]],
-        done: Callable[[Record], None],
-        stop: Callable[[], bool],
-        crowded_out: Callable[[Record], CrowdedOut | None] = lambda _record: None,
-    ) -> None:
-        """Return when every unit is done, or when those in flight are after `stop` said so."""
-        ...
 
 
 def begun_apart(units: Sequence[int], place: int, many: int) -> Sequence[int]:
@@ -129,7 +112,10 @@ _LOOK_AGAIN = 0.05  # seconds after which an idle slot looks whether a lane can 
 
 
 class LocalEngine:
-    """So many slots; `tick` is called every 100 ms in the thread that runs."""
+    """So many slots; `tick` is called every 100 ms in the thread that runs.
+
+    `note` is what people should know of how it went.
+    """
 
     def __init__(self, slots: int, tick: Callable[[], None]) -> None:
         self._wanted = self._slots = slots
@@ -144,6 +130,7 @@ class LocalEngine:
         stop: Callable[[], bool],
         crowded_out: Callable[[Record], CrowdedOut | None] = lambda _record: None,
     ) -> None:
+        """Return when every unit is done, or when those in flight are after `stop` said so."""
         queues = Queues(lanes, self._slots, stop)
 
         def serve() -> None:

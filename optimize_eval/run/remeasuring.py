@@ -13,10 +13,9 @@ from optimize_eval.findings.stored_boards import has_some_examples, stored_board
 from optimize_eval.findings.stored_summary import Findings
 from optimize_eval.run.bench_boards import made_again, note_unranked
 from optimize_eval.run.bench_files import defined_files
-from optimize_eval.run.calls import Finished, summarise
-from optimize_eval.run.code_metrics import examine, kept_in
+from optimize_eval.run.calls import Finished, examine, summarise
 from optimize_eval.run.defining import scorers_of
-from optimize_eval.run.enclosing import level_of, ways_in
+from optimize_eval.run.enclosing import kept_in, level_of, ways_in
 from optimize_eval.run.host import Say
 from optimize_eval.run.inputs import load_candidates_again, read_again
 from optimize_eval.run.plan import Plan

@@ -14,10 +14,9 @@ from optimize_eval.config.compared import BoardGateOptions, ComparisonOptions
 from optimize_eval.data.candidates import THE_TASK, Candidate, CandidatePath
 from optimize_eval.data.selection import parse_selection
 from optimize_eval.run.begin_or_resume import folder_of, hold_run, look_at, note_changes
-from optimize_eval.run.calls import Finished, call, live_for, off_scale, summarise
-from optimize_eval.run.code_metrics import dated_in, examine, kept_in
+from optimize_eval.run.calls import Finished, call, examine, live_for, off_scale, summarise
 from optimize_eval.run.defining import check_columns, check_definitions
-from optimize_eval.run.enclosing import level_of, ways_in
+from optimize_eval.run.enclosing import dated_in, kept_in, level_of, ways_in
 from optimize_eval.run.host import Host, Say
 from optimize_eval.run.inputs import (
     Examples,

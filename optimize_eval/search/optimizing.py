@@ -20,8 +20,7 @@ from optimize_eval.data.candidates import Candidate
 from optimize_eval.evaluators.kinds import identify
 from optimize_eval.programs.identity import Identity
 from optimize_eval.run.begin_or_resume import hold_run
-from optimize_eval.run.calls import Finished, call, live_for, summarise
-from optimize_eval.run.code_metrics import examine
+from optimize_eval.run.calls import Finished, call, examine, live_for, summarise
 from optimize_eval.run.enclosing import level_of
 from optimize_eval.run.host import Host, Say
 from optimize_eval.run.inputs import note_leaks_among

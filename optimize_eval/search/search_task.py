@@ -19,8 +19,8 @@ from optimize_eval.data.selection import parse_selection
 from optimize_eval.evaluators.endpoint_kind import check_headers
 from optimize_eval.evaluators.kinds import identify, kind_of
 from optimize_eval.models.model_kinds import ModelSpec, program_of
-from optimize_eval.run.code_metrics import rules_of
 from optimize_eval.run.defining import check_columns, check_definitions, unranked_among
+from optimize_eval.run.enclosing import rules_of
 from optimize_eval.run.host import Say
 from optimize_eval.run.inputs import Examples, load_splits
 from optimize_eval.run.prompting import Prompting
