@@ -23,9 +23,10 @@ from optimize_eval.base.files import STDIN
 from optimize_eval.base.outcome import Progress
 from optimize_eval.config import values
 from optimize_eval.config.arguments import BenchArguments, Keywords, SweepArguments, check_value
-from optimize_eval.config.commands import BenchCommand, OptimizeCommand, RunCommand
+from optimize_eval.config.commands import BenchCommand, RunCommand
 from optimize_eval.config.evaluators import judge_of, manners_of, starting_spec
 from optimize_eval.config.prompts import NAMES, check_prompting, given_of
+from optimize_eval.config.search import OptimizeCommand
 from optimize_eval.config.sweep_files import read_evaluator, spec_of
 from optimize_eval.data.candidates import LONGEST_NAME, Candidate, CandidatePath
 from optimize_eval.evaluators.function_kind import Function, function_spec

@@ -25,9 +25,9 @@ from optimize_eval.base import endings
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.retries_and_caps import Manners
 from optimize_eval.config.arguments import Keywords, OptimizeArguments
-from optimize_eval.config.commands import OptimizeCommand
 from optimize_eval.config.evaluators import JudgeOptions, judge_of, manners_of, starting_spec
 from optimize_eval.config.prompts import given_of
+from optimize_eval.config.search import OptimizeCommand
 from optimize_eval.data.candidates import Candidate, CandidatePath, load_candidates
 from optimize_eval.models.chat import ChatSpec
 from optimize_eval.results import Run, load_run

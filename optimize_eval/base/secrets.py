@@ -8,7 +8,7 @@ what was encoded (`user:key`). What else a server does to it, is unknown.
 import os
 import re
 import shlex
-from base64 import b64decode, b64encode
+from binascii import a2b_base64, b2a_base64
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache
@@ -181,7 +181,7 @@ def _base64s(raw: bytes) -> Iterator[str]:
     """Write the digits that bytes have for sure, for any bytes before and after them in the encoded text."""
     for before in range(3):
         first, end = -(-8 * before // 6), 8 * (before + len(raw)) // 6
-        digits = b64encode(bytes(before) + raw).decode()[first:end]
+        digits = b2a_base64(bytes(before) + raw, newline=False).decode()[first:end]
         yield from (digits, digits.translate({ord("+"): "-", ord("/"): "_"}))
 
 
@@ -317,7 +317,7 @@ def secrets(headers: tuple[tuple[str, str], ...], url: str) -> Secrets:
     values += [unquote(part) for part in (parts.username, parts.password) if part]
     if parts.username:  # as an Authorization header has them
         pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-        values.append(b64encode(pair.encode("utf-8", "surrogateescape")).decode())
+        values.append(b2a_base64(pair.encode("utf-8", "surrogateescape"), newline=False).decode())
     values += [value for _, value in parse_qsl(parts.query)]
     return to_hide(values)
 
@@ -336,7 +336,7 @@ def _decoded_value(value: str) -> list[str]:
     if scheme.lower() != "basic":
         return []
     try:
-        pair = b64decode(digits, validate=True).decode()
+        pair = a2b_base64(digits, strict_mode=True).decode()
     except ValueError:
         return []
     return [pair, *pair.split(":", 1)]

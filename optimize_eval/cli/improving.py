@@ -28,7 +28,6 @@ from optimize_eval.cli.host import Terminal
 from optimize_eval.cli.named_prompts import improved_of
 from optimize_eval.cli.searches import render
 from optimize_eval.cli.viewing import viewed
-from optimize_eval.config.commands import OptimizeCommand
 from optimize_eval.config.evaluators import (
     JudgeOptions,
     judge_of,
@@ -37,6 +36,7 @@ from optimize_eval.config.evaluators import (
     starting_spec,
 )
 from optimize_eval.config.prompts import given_of
+from optimize_eval.config.search import OptimizeCommand
 from optimize_eval.data.candidates import Candidate, CandidatePath, load_candidates
 from optimize_eval.findings.wording import failed_in_short
 from optimize_eval.models.chat import ChatSpec

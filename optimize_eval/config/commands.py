@@ -1,23 +1,17 @@
 """All that a command takes, as one group of options: what reads some of them is given all."""
 
-from optimize_eval.config import search
 from optimize_eval.config.calling import (
     FolderOptions,
     HandlingOptions,
-    NoteOptions,
     PricedServerOptions,
     RecheckOptions,
-    SlotOptions,
-    SpendingOptions,
-    TimeOptions,
 )
 from optimize_eval.config.compared import (
     BoardGateOptions,
     ComparisonOptions,
     RunGateOptions,
-    TaskModelOption,
 )
-from optimize_eval.config.evaluators import NamedEvaluatorOptions, ReachOptions, ScoringOptions
+from optimize_eval.config.evaluators import ScoringOptions
 from optimize_eval.config.printing import (
     LastFailedOptions,
     PlanOptions,
@@ -67,29 +61,3 @@ class BenchCommand(
     ViewOptions,
 ):
     """What `bench` takes."""
-
-
-class OptimizeCommand(
-    search.SearchOptions,
-    search.FirstTextOptions,
-    PromptingOptions,
-    search.ProposerOptions,
-    search.ProposerTimeOptions,
-    NamedEvaluatorOptions,
-    search.SearchJudgeOptions,
-    DefinitionOptions,
-    ReachOptions,
-    TaskModelOption,
-    SlotOptions,
-    TimeOptions,
-    SpendingOptions,
-    PricedServerOptions,
-    NoteOptions,
-    search.SearchFolderOptions,
-    search.BestOptions,
-    search.IgnoredOptions,
-    RunPlanOptions,
-    ShownOptions,
-    ViewOptions,
-):
-    """What `optimize` takes."""

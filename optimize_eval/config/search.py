@@ -4,8 +4,18 @@ from enum import StrEnum
 from typing import Annotated, ClassVar
 
 from optimize_eval.config import values
-from optimize_eval.config.compared import RUN, ChoiceOptions, LeakOptions, SplitOptions
+from optimize_eval.config.calling import (
+    NoteOptions,
+    PricedServerOptions,
+    SlotOptions,
+    SpendingOptions,
+    TimeOptions,
+)
+from optimize_eval.config.compared import RUN, ChoiceOptions, LeakOptions, SplitOptions, TaskModelOption
 from optimize_eval.config.declared import Heading, Option, OptionGroup
+from optimize_eval.config.evaluators import NamedEvaluatorOptions, ReachOptions
+from optimize_eval.config.printing import RunPlanOptions, ShownOptions, ViewOptions
+from optimize_eval.config.prompts import DefinitionOptions, PromptingOptions
 
 OPTIMIZE = "optimize"  # the table of a sweep file
 MODEL_VARIABLE = "OPTIMIZE_ANYTHING_MODEL"
@@ -259,3 +269,29 @@ class IgnoredOptions(OptionGroup):
 
 class SearchOptions(GoalOptions, SearchSplitOptions, LeakOptions, StepOptions, BudgetOptions):
     """All that says what is searched for, and how far."""
+
+
+class OptimizeCommand(
+    SearchOptions,
+    FirstTextOptions,
+    PromptingOptions,
+    ProposerOptions,
+    ProposerTimeOptions,
+    NamedEvaluatorOptions,
+    SearchJudgeOptions,
+    DefinitionOptions,
+    ReachOptions,
+    TaskModelOption,
+    SlotOptions,
+    TimeOptions,
+    SpendingOptions,
+    PricedServerOptions,
+    NoteOptions,
+    SearchFolderOptions,
+    BestOptions,
+    IgnoredOptions,
+    RunPlanOptions,
+    ShownOptions,
+    ViewOptions,
+):
+    """What `optimize` takes."""

@@ -3,7 +3,7 @@
 import typer
 
 from optimize_eval.cli.command_line import SearchedCandidates, SpecFile, SweepOption
-from optimize_eval.config.commands import OptimizeCommand
+from optimize_eval.config.search import OptimizeCommand
 
 EXAMPLES = """\b
 Examples:
