@@ -65,7 +65,7 @@ def listed_as(what: str, given: Any) -> list[Any]:
 def texts_of(what: str, given: Any) -> list[str]:
     """Give texts, of which there may be one alone."""
     listed = listed_as(what, given)
-    if wrong := [one for one in listed if not isinstance(one, str)]:
+    if wrong := [text for text in listed if not isinstance(text, str)]:
         raise UsageError(f"the {what} {wrong[0]!r} is not a text", hint="write it as the option takes it")
     return listed
 
@@ -77,7 +77,7 @@ def evaluators_of(
     listed = [given] if callable(given) else listed_as("evaluator", given)
     if not listed:
         raise UsageError("no evaluator is named", hint='name one: sweep(["./judge.sh"], …)')
-    specs = [_evaluator(one, f"evaluator {number}", defaults) for number, one in enumerate(listed, 1)]
+    specs = [_evaluator(item, f"evaluator {number}", defaults) for number, item in enumerate(listed, 1)]
     check_used(specs, defaults, say)
     return named_apart(specs)
 
@@ -98,7 +98,7 @@ def _evaluator(given: object, called: str, defaults: EvaluatorSpec) -> Evaluator
 
 def candidates_of(given: OneCandidate | Iterable[OneCandidate]) -> list[CandidatePath | Candidate]:
     """Read candidates: a text is a file, a glob or a JSONL list; a mapping has texts by their names."""
-    return [candidate for one in listed_as("candidate", given) for candidate in _candidates(one)]
+    return [candidate for item in listed_as("candidate", given) for candidate in _candidates(item)]
 
 
 def _candidates(given: object) -> list[CandidatePath | Candidate]:
@@ -114,8 +114,8 @@ def _candidates(given: object) -> list[CandidatePath | Candidate]:
 
 def prompts_of(given: OnePrompt | Iterable[OnePrompt]) -> list[str | Candidate]:
     """Read prompts: a text is a file or a glob; a mapping has texts or messages by their names."""
-    named = [candidate for one in listed_as("prompt", given) for candidate in _candidates(_with_texts(one))]
-    return [one.path if isinstance(one, CandidatePath) else one for one in named]
+    named = [candidate for item in listed_as("prompt", given) for candidate in _candidates(_with_texts(item))]
+    return [item.path if isinstance(item, CandidatePath) else item for item in named]
 
 
 def _with_texts(given: object) -> object:
@@ -125,8 +125,8 @@ def _with_texts(given: object) -> object:
     from optimize_eval.tasks.prompts import prompt_of_messages  # noqa: PLC0415  most calls have none
 
     return {
-        name: one if isinstance(one, str) else prompt_of_messages(str(name), one).text
-        for name, one in given.items()
+        name: prompt if isinstance(prompt, str) else prompt_of_messages(str(name), prompt).text
+        for name, prompt in given.items()
     }
 
 
@@ -170,7 +170,7 @@ class ProgramHost:
         """Hand over how far the session is, as copies: it goes on meanwhile."""
         progress = self._progress if progress is None else progress
         if self._show and progress:
-            self._show(tuple(replace(one) for one in progress))
+            self._show(tuple(replace(part) for part in progress))
 
     def _take(self, progress: Sequence[Progress]) -> None:
         self._progress = progress
@@ -342,7 +342,7 @@ def _starting(options: RunCommand | BenchCommand) -> EvaluatorSpec:
 
 def _run(work: Callable[[], Finished], host: ProgramHost, out: str | None) -> Run:
     finished = beside(work, host)
-    host.show([one for called in finished.calls for one in called.ended.progress])
+    host.show([part for called in finished.calls for part in called.ended.progress])
     ending = Ending(
         status=str(finished.status),
         exit_code=exit_code(finished),

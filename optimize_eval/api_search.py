@@ -102,7 +102,7 @@ def optimize(
     """
     given = _OPTIMIZE.read(options)
     host = ProgramHost(progress)
-    listed: list[Any] = _listed(evaluators)
+    listed: list[Any] = _list(evaluators)
     manners = manners_of(given, seeks_prices=given.max_cost is not None)
     starting = _starting(given, listed, manners)
     specs, has_tasks = scorers_among(evaluators_of(listed, starting, host.say), given_of(given), host.say)
@@ -138,7 +138,7 @@ def _exit_code(done: Optimized) -> int:
     return of_search or (exit_code(done.finished) if done.finished else endings.DONE)
 
 
-def _listed(given: Any) -> list[Any]:
+def _list(given: Any) -> list[Any]:
     return [given] if callable(given) or isinstance(given, str | Mapping) else [*given]
 
 
@@ -166,8 +166,10 @@ def _proposers(
     manners: Manners | None,
 ) -> tuple[ProposerSpec, ...]:
     proposers = [
-        plain_proposer(one) if callable(one) else parse_proposer(one, EvaluatorSpec(timeout=TIMEOUT))
-        for one in _listed(programs)
+        plain_proposer(program)
+        if callable(program)
+        else parse_proposer(program, EvaluatorSpec(timeout=TIMEOUT))
+        for program in _list(programs)
     ]
     names = [models] if isinstance(models, str) else models
     chats = [ChatSpec(name=name, api_base=api_base or "") for name in names]

@@ -71,7 +71,7 @@ def _carried_out() -> int:
     try:
         return _call()
     except _Misuse as error:
-        return _misused(error)
+        return _say_misuse(error)
     except OptimizeEvalError as error:
         output.say_error(error)
         return endings.of_error(error)
@@ -82,7 +82,7 @@ def _carried_out() -> int:
         output.say("  try: make room, or look at the permissions; then run the command again")
         return endings.COULD_NOT_GO_ON
     except Exception as error:  # noqa: BLE001  the last resort: people get a line, not a traceback
-        return _broken(error)
+        return _say_bug(error)
 
 
 @cache  # for whoever calls it several times in one process, as tests do
@@ -100,7 +100,7 @@ def _call() -> int:
     return status
 
 
-def _misused(error: Any) -> int:
+def _say_misuse(error: Any) -> int:
     context = getattr(error, "ctx", None)
     asks_for_help = context and error.message == context.get_help()
     said = error.format_message()
@@ -112,7 +112,7 @@ def _misused(error: Any) -> int:
     return endings.USAGE
 
 
-def _broken(error: Exception) -> int:
+def _say_bug(error: Exception) -> int:
     if os.environ.get(_TRACEBACK_VARIABLE):
         traceback.print_exception(error)
     else:

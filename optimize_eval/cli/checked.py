@@ -41,7 +41,7 @@ NOT_CHECKED = (
 _AGAIN = "run the run's own command again: it writes the file"
 
 
-def _unfinished(run: StoredRun) -> str:
+def _say_unfinished(run: StoredRun) -> str:
     """Say that a run is not at its end, and whether somebody works on it; empty where it is."""
     was_ended = not run.document.is_open
     if run.ledger.is_complete and was_ended:
@@ -56,7 +56,7 @@ def _unfinished(run: StoredRun) -> str:
 def _of_board(findings: Findings, board: Board | None) -> list[str]:
     """Name what a leaderboard says otherwise than the journal, its sentences included."""
     run = findings.run
-    if board is None and run.document.is_bench and not _unfinished(run) and not ranks_none(findings):
+    if board is None and run.document.is_bench and not _say_unfinished(run) and not ranks_none(findings):
         return ["all of it is gone"]
     again = compute_again(findings, board) if board else None
     stored = json.loads(files.load(run.folder / LEADERBOARD, files.OF_A_RUN)) if again else {}
@@ -66,7 +66,7 @@ def _of_board(findings: Findings, board: Board | None) -> list[str]:
 def emit(findings: Findings, judged: Sequence[Gate], *, as_json: bool, board: Board | None = None) -> None:
     """Compare with what is stored, then let the script speak that shares no code with us."""
     run, summary = findings.run, findings.summary
-    folder, unfinished = run.folder, _unfinished(run)
+    folder, unfinished = run.folder, _say_unfinished(run)
     try:
         stored = dict(json.loads(files.load(folder / SUMMARY, files.OF_A_RUN)))
     except FileNotFoundError:
@@ -84,14 +84,14 @@ def emit(findings: Findings, judged: Sequence[Gate], *, as_json: bool, board: Bo
     lines += [f"{key}: {LEADERBOARD} is not what the journal gives" for key in of_board]
     more = {"unfinished": unfinished} if unfinished else {}
     search = _check_search(folder, run, summary) if (folder / PROPOSALS).is_file() else None
-    agrees, told = _compared_by_script(folder, lines, search)
-    _print(told, judged, more, agrees=agrees, as_json=as_json)
+    agrees, every = _compared_by_script(folder, lines, search)
+    _print(every, judged, more, agrees=agrees, as_json=as_json)
 
 
 def emit_search(folder: Path, *, as_json: bool) -> None:
     """Compare the result of a search that had nothing to compare at its end."""
-    agrees, told = _compared_by_script(folder, [], _check_search(folder, None, None))
-    _print(told, (), {}, agrees=agrees, as_json=as_json)
+    agrees, every = _compared_by_script(folder, [], _check_search(folder, None, None))
+    _print(every, (), {}, agrees=agrees, as_json=as_json)
 
 
 def _compared_by_script(
@@ -110,19 +110,22 @@ def _compared_by_script(
             hint=f"see where: python -I -m {audit.__name__} {shlex.quote(str(folder))}; please report it",
         )
     wrong = [*lines, *(search.wrong if search else ())]
-    told = [*wrong, *(search.notes if search else ()), *done.stdout.splitlines()]
-    return not wrong and done.returncode == 0, told
+    every = [*wrong, *(search.notes if search else ()), *done.stdout.splitlines()]
+    return not wrong and done.returncode == 0, every
 
 
 def _print(
     lines: Sequence[str], judged: Sequence[Gate], more: Mapping[str, Any], *, agrees: bool, as_json: bool
 ) -> None:
-    told = [*lines, textwrap.fill(f"not checked, as nothing else tells it: {', '.join(NOT_CHECKED)}", 78)]
+    every = [
+        *lines,
+        textwrap.fill(f"not checked, as nothing else tells it: {', '.join(NOT_CHECKED)}", 78),
+    ]
     if as_json:
-        document = {"schema": CHECK_SCHEMA, "agrees": agrees, "lines": told, **more}
-        output.emit_json({**document, **gates.gates_to_dict(judged)})
+        result = {"schema": CHECK_SCHEMA, "agrees": agrees, "lines": every, **more}
+        output.emit_json({**result, **gates.gates_to_dict(judged)})
     else:
-        output.emit("\n".join(told))
+        output.emit("\n".join(every))
     if not agrees:
         raise typer.Exit(endings.MISSED)
 
@@ -142,34 +145,34 @@ class SearchCheck:
 def _check_search(folder: Path, stored: StoredRun | None, summary: Summary | None) -> SearchCheck:
     """Compare search.json with the same document made again."""
     try:
-        told: Any = strict_json.loads_own(files.load(folder / SEARCH, files.OF_A_RUN))
+        result: Any = strict_json.loads_own(files.load(folder / SEARCH, files.OF_A_RUN))
     except FileNotFoundError:
         return SearchCheck(notes=(f"there is no {SEARCH} to check: run the search's own command again",))
     except (OSError, ValueError) as error:
         raise CannotGoOn(
             f"{folder / SEARCH} cannot be read: {error}", hint="run the search's own command again"
         ) from None
-    if not isinstance(told, dict):
+    if not isinstance(result, dict):
         return SearchCheck(wrong=(f"{SEARCH} is not as optimize wrote it",))
     try:
-        return _compare(folder, told, stored, summary)
+        return _compare(folder, result, stored, summary)
     except (LookupError, TypeError, ValueError, AttributeError):  # somebody edited it
         return SearchCheck(wrong=(f"{SEARCH} or {PROPOSALS} is not as optimize wrote it",))
 
 
 def _compare(
-    folder: Path, told: Mapping[str, Any], stored: StoredRun | None, summary: Summary | None
+    folder: Path, result: Mapping[str, Any], stored: StoredRun | None, summary: Summary | None
 ) -> SearchCheck:
     from optimize_eval.search.result import make_again  # noqa: PLC0415  few runs are of a search
 
-    is_older = _is_before(folder, told["summary"], summary)
+    is_older = _is_before(folder, result["summary"], summary)
     if is_older:
-        stored, summary = (stored, summary_from(told["summary"])) if told["summary"] else (None, None)
+        stored, summary = (stored, summary_from(result["summary"])) if result["summary"] else (None, None)
     made = []
     for search in sessions(folder):
         with suppress(LookupError):  # what a session found after it has no name in it
-            made.append(make_again(search, stored, summary, str(told.get("run_dir"))))
-    paths = min(([*unlike_paths(told, again, summary)] for again in made), key=len)
+            made.append(make_again(search, stored, summary, str(result.get("run_dir"))))
+    paths = min(([*unlike_paths(result, again, summary)] for again in made), key=len)
     later = f"{SEARCH} is of the run as it was before later commands, which it is not compared with"
     return SearchCheck(
         wrong=tuple(
@@ -181,39 +184,41 @@ def _compare(
     )
 
 
-def unlike_paths(told: Mapping[str, Any], again: Mapping[str, Any], summary: Summary | None) -> Iterator[str]:
+def unlike_paths(
+    result: Mapping[str, Any], again: Mapping[str, Any], summary: Summary | None
+) -> Iterator[str]:
     """Name each leaf that a stored result has otherwise than the one made again."""
     made = orjson.loads(orjson.dumps({**again, "summary": None}))
-    yield from _unlike({**told, "summary": None} if "summary" in told else told, made, "")
-    inner = told.get("summary")
+    yield from _unlike({**result, "summary": None} if "summary" in result else result, made, "")
+    inner = result.get("summary")
     if isinstance(inner, Mapping) and summary:
         yield from (f"summary.{key}" for key in unlike_keys(inner, summary))
     elif inner is not None or summary:
         yield "summary"
 
 
-def _unlike(told: Any, made: Any, path: str) -> Iterator[str]:
-    match told, made:
+def _unlike(result: Any, made: Any, path: str) -> Iterator[str]:
+    match result, made:
         case dict(), dict():
-            for key in dict.fromkeys([*made, *told]):
+            for key in dict.fromkeys([*made, *result]):
                 inner = f"{path}.{key}" if path else str(key)
-                yield from _unlike(told.get(key, _MISSING), made.get(key, _MISSING), inner)
+                yield from _unlike(result.get(key, _MISSING), made.get(key, _MISSING), inner)
         case list(), list():
-            for index, (one, other) in enumerate(zip_longest(told, made, fillvalue=_MISSING)):
-                yield from _unlike(one, other, f"{path}[{index}]")
-        case _ if type(told) is not type(made) or told != made:
+            for index, (item, other) in enumerate(zip_longest(result, made, fillvalue=_MISSING)):
+                yield from _unlike(item, other, f"{path}[{index}]")
+        case _ if type(result) is not type(made) or result != made:
             yield path
 
 
-def _is_before(folder: Path, told: Any, summary: Summary | None) -> bool:
+def _is_before(folder: Path, result: Any, summary: Summary | None) -> bool:
     """Return True if the run's journal went on since, or its last command was about something else."""
     if summary is None or summary.journal is None:
         return False
-    match told:
+    match result:
         case {"journal": {"end": int(end), "crc": str(crc), "run": str(run)}}:
             is_before = end < summary.journal.end or run != summary.journal.run
             return is_before and _ends_there(folder / JOURNAL, end, crc)
-    return told is None
+    return result is None
 
 
 def _ends_there(path: Path, end: int, crc: str) -> bool:

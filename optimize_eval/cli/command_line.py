@@ -53,16 +53,16 @@ def take_sweep(context: typer.Context, path: str | None) -> str | None:
     context.obj = sweep = load_sweep(path)
     keys = {**sweep.options, **(sweep.search if context.info_name == "optimize" else {})}
     context.default_map = {
-        name: _default(one, keys[one.key])
-        for name, one in options_of(context.command.callback).items()
-        if one.key in keys
+        name: _default(option, keys[option.key])
+        for name, option in options_of(context.command.callback).items()
+        if option.key in keys
     }
     return path
 
 
-def _default(one: Declared, value: Any) -> Any:
+def _default(option: Declared, value: Any) -> Any:
     """Give the value of a key; of a list, a command that takes one of it takes the first."""
-    return value[0] if isinstance(value, list) and not one.is_repeated else value
+    return value[0] if isinstance(value, list) and not option.is_repeated else value
 
 
 def _usual(context: typer.Context) -> str | None:
@@ -239,13 +239,13 @@ def same_command(*more: str, instead: Mapping[str, str] = _AS_WRITTEN) -> str:
 
     `instead` are evaluators that were not written as they were meant.
     """
-    written = (_corrected(word, instead) for word in sys.argv[1:] if word != "--fresh")
+    written = (_correct(word, instead) for word in sys.argv[1:] if word != "--fresh")
     command = shlex.join(["optimize-eval", *written, *more])
     shown = mask(command)
     return command if shown == command else f"the same command again ({shown})"
 
 
-def _corrected(word: str, instead: Mapping[str, str]) -> str:
+def _correct(word: str, instead: Mapping[str, str]) -> str:
     """Put the command that was meant in the place of an evaluator's, which may stand after its name."""
     for text, meant in instead.items():
         if word == text or word.endswith(f"={text}"):

@@ -28,14 +28,14 @@ def show_run(plan: Plan, run: StoredRun, *, slots: int, like: str | None, as_jso
     earlier = read_like(like, plan.layout) if like else None
     leakage, not_held_out, counted = _leakage(plan.layout)
     found = None if not_held_out else forecast(counted, earlier)
-    told = _plan(plan, run, slots, earlier, found) | {"leakage": leakage} | _margins(counted, earlier)
+    shown = _plan(plan, run, slots, earlier, found) | {"leakage": leakage} | _margins(counted, earlier)
     if as_json:
-        output.emit_json(told)
+        output.emit_json(shown)
     else:
         power = (
-            [not_held_out] if not_held_out else _power(found, told["decided_on"], earlier) if found else ()
+            [not_held_out] if not_held_out else _power(found, shown["decided_on"], earlier) if found else ()
         )
-        output.emit("\n".join(_lines(plan, told, earlier, power)))
+        output.emit("\n".join(_lines(plan, shown, earlier, power)))
 
 
 def _leakage(layout: Layout) -> tuple[dict[str, Any], str, Layout]:
@@ -50,8 +50,8 @@ def _leakage(layout: Layout) -> tuple[dict[str, Any], str, Layout]:
     )
 
     leakage = leakage_of(layout)
-    told = {name: to_dict(found) for name, found in leakage.items()}
-    return told, sentence_of(leakage, layout.deciding), counted_in(layout).layout
+    shown = {name: to_dict(found) for name, found in leakage.items()}
+    return shown, sentence_of(leakage, layout.deciding), counted_in(layout).layout
 
 
 def read_like(run: str, planned: Layout) -> Like:
@@ -98,30 +98,37 @@ def _plan(
     }
 
 
-def _lines(plan: Plan, told: dict[str, Any], like: Like | None, power: Iterable[str]) -> list[str]:
-    splits = " · ".join(f"{name} {many:,}{_leaked(name, told)}" for name, many in told["splits"].items())
-    known = told["calls"] - told["owed"]
+def _lines(plan: Plan, shown: dict[str, Any], like: Like | None, power: Iterable[str]) -> list[str]:
+    splits = " · ".join(f"{name} {many:,}{_leak_note(name, shown)}" for name, many in shown["splits"].items())
+    known = shown["calls"] - shown["owed"]
     done = f", {known:,} of them done" if known else ""
-    left = f"{done}; {_time(told, like)}" if told["owed"] else ", all of them done"
+    left = f"{done}; {_time(shown, like)}" if shown["owed"] else ", all of them done"
     parts = [
-        ("evaluators", ", ".join(f"{one.name}: {one.text}" for one in plan.identities)),
-        ("candidates", f"{', '.join(told['candidates'])} (baseline {told['baseline']})" * _compares(plan)),
+        ("evaluators", ", ".join(f"{identity.name}: {identity.text}" for identity in plan.identities)),
+        (
+            "candidates",
+            f"{', '.join(shown['candidates'])} (baseline {shown['baseline']})" * _compares(plan),
+        ),
         ("models", ", ".join(f"{model.name}: {model.text}" for model in plan.models)),
         ("data", splits),
-        ("cost", f"{told['calls']:,} calls{left}"),
+        ("cost", f"{shown['calls']:,} calls{left}"),
         *(("power" * (not index), text) for index, text in enumerate(power)),
-        *(("margin" * (not index), text) for index, text in enumerate(_no_worse(told, like))),
-        ("reuse", told["reuse"] or ""),
+        *(("margin" * (not index), text) for index, text in enumerate(_no_worse(shown, like))),
+        ("reuse", shown["reuse"] or ""),
         ("replies", f"{_replies(plan)}: each is made once, for all evaluators" * bool(plan.models)),
     ]
     last = "" if like else "; `optimize-eval preflight` measures how long a call takes"
     said = [line for name, text in parts if text for line in wrapped(f" {name:<12}", text, output.width())]
-    return [f" run         {told['run']}", *said, *wrapped(" ", f"Nothing was called{last}.", output.width())]
+    return [
+        f" run         {shown['run']}",
+        *said,
+        *wrapped(" ", f"Nothing was called{last}.", output.width()),
+    ]
 
 
-def _leaked(split: str, told: dict[str, Any]) -> str:
+def _leak_note(split: str, shown: dict[str, Any]) -> str:
     """Say beside a split's size how many of these an earlier split holds, too."""
-    leakage = told["leakage"].get(split)
+    leakage = shown["leakage"].get(split)
     return f" ({len(leakage['rows']):,} of them are in a split before it, too)" if leakage else ""
 
 
@@ -150,11 +157,11 @@ def _compares(plan: Plan) -> bool:
     return plan.candidates[0] not in {THE_TASK, THE_PROMPT}
 
 
-def _time(told: dict[str, Any], like: Like | None) -> str:
-    slots = count(told["slots"], "slot")
-    if told["seconds"] is None or like is None:
-        return f"if a call takes 100 ms, {duration_words(told['seconds_at_100_ms_a_call'])} with {slots}"
-    return f"as slow as in {like.run}, about {duration_words(told['seconds'])} with {slots}"
+def _time(shown: dict[str, Any], like: Like | None) -> str:
+    slots = count(shown["slots"], "slot")
+    if shown["seconds"] is None or like is None:
+        return f"if a call takes 100 ms, {duration_words(shown['seconds_at_100_ms_a_call'])} with {slots}"
+    return f"as slow as in {like.run}, about {duration_words(shown['seconds'])} with {slots}"
 
 
 def duration_words(seconds: float) -> str:
@@ -169,11 +176,11 @@ def _power(found: Forecast, split: str, like: Like | None) -> Iterator[str]:
         yield f"no difference can be confirmed, however large: that takes {_units(found.fewest, found)}"
         return
     if found.graded:
-        yield _found(found.graded, found, _assumed(found, like))
+        yield _reach_words(found.graded, found, _assumption(found, like))
     if found.zero_one:
         guess = f"as in {like.run}" if like else "a guess"
         share = percent(round(found.discordance or 0, 3))
-        yield _found(found.zero_one, found, f"scores of 0 and 1, {share} of pairs differ, {guess}")
+        yield _reach_words(found.zero_one, found, f"scores of 0 and 1, {share} of pairs differ, {guess}")
     if found.gain_of_repeats is not None:
         gains = [percent(round(gain, 2)) for gain in (found.gain_of_repeats, _TWICE)]
         yield f"more repeats narrow intervals by about {gains[0]} at most, twice the examples by {gains[1]}"
@@ -185,29 +192,29 @@ def _margins(layout: Layout, like: Like | None) -> dict[str, Any]:
     """Tell what the margins take, where there are some."""
     if not layout.margins:
         return {}
-    return {"margins": [asdict(one) for one in margin_forecasts(layout, like)]}
+    return {"margins": [asdict(margin) for margin in margin_forecasts(layout, like)]}
 
 
-def _no_worse(told: dict[str, Any], like: Like | None) -> Iterator[str]:
-    for margin in told.get("margins", ()):
+def _no_worse(shown: dict[str, Any], like: Like | None) -> Iterator[str]:
+    for margin in shown.get("margins", ()):
         what = "cluster" if margin["is_clustered"] else "example"
         equal = f"{count(margin['if_equal'], what)} with equal scores, " if margin["if_equal"] else ""
         source = f"as in {like.run}" if like and like.evaluator == margin["evaluator"] else "a guess"
         takes = f"{equal}about {margin['needed']:,} if differences have standard deviation {margin['sd']:.2g}"
         yield (
-            f"{told['decided_on']} has {count(margin['units'], what)}; to be shown no worse by "
+            f"{shown['decided_on']} has {count(margin['units'], what)}; to be shown no worse by "
             f"{margin['margin']:g} {margin['evaluator']} takes {takes} ({source})"
         )
 
 
-def _found(reach: Reach, found: Forecast, assumed: str) -> str:
+def _reach_words(reach: Reach, found: Forecast, assumed: str) -> str:
     takes = f"{ASKED:g} takes {_units(reach.needed, found)} ({assumed})"
     if reach.found is None:
         return f"no difference would be found; {takes}"
     return f"a difference of {reach.found:.2f} would be found in 80 of 100 runs; {takes}"
 
 
-def _assumed(found: Forecast, like: Like | None) -> str:
+def _assumption(found: Forecast, like: Like | None) -> str:
     sd = f"standard deviation {found.sd:.2g}"
     if like is None:
         return f"differences with {sd}, a guess"

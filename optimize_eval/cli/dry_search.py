@@ -30,17 +30,17 @@ def show_search(
     task: SearchTask, splits: Sequence[Split], *, like: str | None = None, as_json: bool = False
 ) -> None:
     """Print the plan; of `splits` it is known what they have in common."""
-    told = planned(task, splits, like)
+    shown = plan_search(task, splits, like)
     if as_json:
-        output.emit_json(told)
+        output.emit_json(shown)
         return
-    lines = [line for head, text in _words(told) for line in wrapped(f" {head:<13}", text, output.width())]
+    lines = [line for head, text in _words(shown) for line in wrapped(f" {head:<13}", text, output.width())]
     output.emit("\n".join(lines))
 
 
-def planned(task: SearchTask, splits: Sequence[Split], like: str | None) -> dict[str, Any]:
+def plan_search(task: SearchTask, splits: Sequence[Split], like: str | None) -> dict[str, Any]:
     """Compute the plan as programs read it; `like` names a run that scores and times are as in."""
-    known = _known(task, like) if like else None
+    known = _read_like(task, like) if like else None
     needs, budget = task.plan.needs, task.limits.budget
     rounds = max(0, (budget - needs.calls(0)) // max(1, needs.calls(1) - needs.calls(0)))
     leakage = leakages_of(splits, keeps_leaks=task.comparison.what.leaks == KEEP)
@@ -60,7 +60,7 @@ def planned(task: SearchTask, splits: Sequence[Split], like: str | None) -> dict
             "deciding": deciding,
             "split": split,
             "steered_by": task.plan.roles.steered_by,
-            "leaks": _told(leakage.get(split), split),
+            "leaks": _leak_words(leakage.get(split), split),
         },
         "minibatch": task.plan.minibatch,
         "proposers": [proposer.name for proposer in task.plan.proposers],
@@ -79,7 +79,7 @@ def planned(task: SearchTask, splits: Sequence[Split], like: str | None) -> dict
         "cost": _cost(like, budget + final) if like else None,
         "like": known and asdict(known),
         "found_in_80_of_100": least,
-        "leakage": {name: to_dict(one) for name, one in leakage.items()},
+        "leakage": {name: to_dict(leak) for name, leak in leakage.items()},
     }
 
 
@@ -90,7 +90,7 @@ def _clean(opened: int, leakage: Leakage | None) -> int:
     return opened - leakage.left_out if leakage.is_held_out else 0
 
 
-def _told(leakage: Leakage | None, split: str) -> str | None:
+def _leak_words(leakage: Leakage | None, split: str) -> str | None:
     """Say what of the split that decides is in others, too."""
     if leakage is None:
         return None
@@ -118,10 +118,10 @@ def _replies_of_search(task: SearchTask, budget: int, final: int) -> dict[str, A
     return {"model": task.model.name, "search": -(-budget // evaluators), "final": final // evaluators}
 
 
-def _known(task: SearchTask, like: str) -> Like:
+def _read_like(task: SearchTask, like: str) -> Like:
     """Read how scores vary in an earlier run of such evaluators."""
-    one = replace(task.comparison, candidates=(Candidate(name=task.seed_name, text=""),))
-    return read_like(like, one.plan().layout)
+    alone = replace(task.comparison, candidates=(Candidate(name=task.seed_name, text=""),))
+    return read_like(like, alone.plan().layout)
 
 
 def _waits(task: SearchTask, rounds: int) -> int:
@@ -155,17 +155,17 @@ def _cost_in_search(folder: Path) -> float | None:
     return sum(usage["cost"] for usage in usages) / len(records) if is_known else None
 
 
-def _time_of_search(told: dict[str, Any]) -> str:
-    slots = count(told["slots"], "slot")
-    if told["seconds"] is None:
-        about = f"if a call takes 100 ms, {duration_words(told['seconds_at_100_ms_a_call'])}"
+def _time_of_search(shown: dict[str, Any]) -> str:
+    slots = count(shown["slots"], "slot")
+    if shown["seconds"] is None:
+        about = f"if a call takes 100 ms, {duration_words(shown['seconds_at_100_ms_a_call'])}"
     else:
-        about = f"as slow as in {told['like']['run']}, about {duration_words(told['seconds'])}"
+        about = f"as slow as in {shown['like']['run']}, about {duration_words(shown['seconds'])}"
     return f"{about} with {slots}, and what proposals take"
 
 
-def _cost_words(told: dict[str, Any]) -> str:
-    return f"about ${told['cost']:,.2f} if calls cost as in {told['like']['run']}; proposals come on top"
+def _cost_words(shown: dict[str, Any]) -> str:
+    return f"about ${shown['cost']:,.2f} if calls cost as in {shown['like']['run']}; proposals come on top"
 
 
 def _reply_words(replies: dict[str, Any]) -> str:
@@ -192,10 +192,10 @@ def _parts(examples: dict[str, Any], minibatch: int) -> str:
     return f"{who}; {end}{leaks}; minibatches of {minibatch}"
 
 
-def _words(told: dict[str, Any]) -> list[tuple[str, str]]:
-    calls, examples = told["calls"], told["examples"]
+def _words(shown: dict[str, Any]) -> list[tuple[str, str]]:
+    calls, examples = shown["calls"], shown["examples"]
     deciding = f"{count(examples['deciding'], 'example')} of {examples['split']}"
-    least, like = told["found_in_80_of_100"], told["like"]
+    least, like = shown["found_in_80_of_100"], shown["like"]
     sd = (
         f"{like['sd']:.2g}, as in {like['run']}"
         if like
@@ -210,20 +210,20 @@ def _words(told: dict[str, Any]) -> list[tuple[str, str]]:
     search = (
         f"at most {calls['budget']:,} calls: {calls['seed']:,} for the seed, up to "
         f"{calls['per_accepted_proposal']:,} for each accepted proposal (room for "
-        f"{told['accepted_proposals']:,}); at least {calls['floor']:,} are needed"
+        f"{shown['accepted_proposals']:,}); at least {calls['floor']:,} are needed"
     )
     return [
-        ("goal", told["goal"]),
+        ("goal", shown["goal"]),
         (
             "data",
-            _parts(examples, told["minibatch"]),
+            _parts(examples, shown["minibatch"]),
         ),
-        ("proposers", ", ".join(told["proposers"])),
+        ("proposers", ", ".join(shown["proposers"])),
         ("search", search),
         ("final sweep", f"at most {calls['final']:,} calls more"),
-        *([] if told["replies"] is None else [("replies", _reply_words(told["replies"]))]),
-        ("time", _time_of_search(told)),
-        *([] if told["cost"] is None else [("cost", _cost_words(told))]),
+        *([] if shown["replies"] is None else [("replies", _reply_words(shown["replies"]))]),
+        ("time", _time_of_search(shown)),
+        *([] if shown["cost"] is None else [("cost", _cost_words(shown))]),
         ("power", power),
-        ("folder", told["run"]),
+        ("folder", shown["run"]),
     ]

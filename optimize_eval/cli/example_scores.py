@@ -13,7 +13,7 @@ from optimize_eval.store.records import LeftOut, unit_of
 from optimize_eval.tasks.of_replies import id_of
 from optimize_eval.tasks.prompt import fields_of
 
-Told = dict[str, Any]
+Shown = dict[str, Any]
 
 
 class Places:
@@ -24,7 +24,7 @@ class Places:
         self._reader = reader
         self._left_out = left_out
 
-    def told(self, split: str, example: PlannedExample, steps: Callable[[Payload], Told]) -> Told:
+    def describe(self, split: str, example: PlannedExample, steps: Callable[[Payload], Shown]) -> Shown:
         layout, fields = self.plan.layout, fields_of(example.raw)
         axes = product(self.plan.candidates, layout.task_models, range(1, layout.repeats + 1))
         return {
@@ -42,8 +42,8 @@ class Places:
         candidate: Candidate,
         model: str | None,
         repeat: int,
-        steps: Callable[[Payload], Told],
-    ) -> Told:
+        steps: Callable[[Payload], Shown],
+    ) -> Shown:
         payload = Payload(
             candidate=candidate.text,
             example=example.raw,
@@ -61,7 +61,7 @@ class Places:
         }
         layout = self.plan.layout
         scorers = [
-            name for name in layout.evaluators if split in {one.name for one in layout.splits_for(name)}
+            name for name in layout.evaluators if split in {known.name for known in layout.splits_for(name)}
         ]
         return {
             "prompt": candidate.name,
@@ -71,17 +71,17 @@ class Places:
             "scores": {name: self._score({**where, "evaluator": name}) for name in scorers},
         }
 
-    def _score(self, where: Mapping[str, Any]) -> Told:
-        told = _score(self._record(where))
-        rules = self._left_out.get(unit_of(where)) if told["outcome"] == "scored" else None
-        return {**told, "excluded_by": list(rules)} if rules else told
+    def _score(self, where: Mapping[str, Any]) -> Shown:
+        shown = _score(self._record(where))
+        rules = self._left_out.get(unit_of(where)) if shown["outcome"] == "scored" else None
+        return {**shown, "excluded_by": list(rules)} if rules else shown
 
     def _record(self, where: Mapping[str, Any]) -> JournalRecord | None:
         number = self.plan.layout.number(where)
         return None if self._reader is None or number is None else self._reader.record(number)
 
 
-def _score(record: JournalRecord | None) -> Told:
+def _score(record: JournalRecord | None) -> Shown:
     if record is None:
         return {"outcome": "owed"}
     if record["outcome"] == "scored":

@@ -295,12 +295,12 @@ def emit(
 
 
 def _emit_wide(stored: StoredRun, fields: tuple[str, ...], left: LeftOut, *, is_jsonl: bool) -> None:
-    found = row_formats.rows_of(source_of(stored, summary={}), stored.layout, fields, left)
+    rows = row_formats.rows_of(source_of(stored, summary={}), stored.layout, fields, left)
     if is_jsonl:
-        output.emit_pieces(row_formats.wide_jsonl_pieces(found))
+        output.emit_pieces(row_formats.wide_jsonl_pieces(rows))
         return
     columns = row_formats.columns_of(stored.layout, fields)
-    output.emit_pieces(row_formats.wide_csv_pieces(found, columns, ci=output.under_ci()))
+    output.emit_pieces(row_formats.wide_csv_pieces(rows, columns, ci=output.under_ci()))
 
 
 def write_run_as_jsonl(run: RunReport) -> None:

@@ -19,18 +19,18 @@ _OPTIONS = "options"  # the attribute of a command that has what it declared
 def bound(command: Callable[..., None]) -> Callable[..., None]:
     """Let a command that takes groups be called with each of their options."""
     parameters = inspect.signature(command).parameters
-    groups = {name: one for name, one in parameters.items() if _is_group(one.annotation)}
+    groups = {name: parameter for name, parameter in parameters.items() if _is_group(parameter.annotation)}
 
-    def called(**given: Any) -> None:
+    def call(**given: Any) -> None:
         alone = {name: given[name] for name in parameters if name not in groups}
-        command(**alone, **{name: made(one.annotation, given) for name, one in groups.items()})
+        command(**alone, **{name: made(parameter.annotation, given) for name, parameter in groups.items()})
 
-    known = {name: one for parameter in groups.values() for name, one in _options(parameter)}
-    called.__doc__, called.__name__ = command.__doc__, command.__name__
-    vars(called).update(
+    known = {name: declaration for parameter in groups.values() for name, declaration in _options(parameter)}
+    call.__doc__, call.__name__ = command.__doc__, command.__name__
+    vars(call).update(
         {"__signature__": inspect.Signature([*_signature(parameters, groups)]), _OPTIONS: known}
     )
-    return called
+    return call
 
 
 def options_of(command: Any) -> Mapping[str, Declared]:
@@ -49,38 +49,38 @@ def _signature(
         if name not in groups:
             yield parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
             continue
-        for option, one in _options(parameter):
-            default = inspect.Parameter.empty if one.default is REQUIRED else one.default
+        for option, declaration in _options(parameter):
+            default = inspect.Parameter.empty if declaration.default is REQUIRED else declaration.default
             yield inspect.Parameter(
                 option,
                 inspect.Parameter.KEYWORD_ONLY,
-                annotation=Annotated[_typed(one), typed(one)],
-                default=None if one.is_repeated and default == () else default,
+                annotation=Annotated[_type_of(declaration), typer_option(declaration)],
+                default=None if declaration.is_repeated and default == () else default,
             )
 
 
 def _options(parameter: inspect.Parameter) -> Iterator[tuple[str, Declared]]:
     """List the options of a group; one that is given as the parameter's default has defaults of its own."""
-    for name, one in declared(parameter.annotation).items():
+    for name, declaration in declared(parameter.annotation).items():
         if parameter.default is not parameter.empty:
-            one = one._replace(default=getattr(parameter.default, name))  # noqa: PLW2901  the same option
-        yield name, one
+            declaration = declaration._replace(default=getattr(parameter.default, name))  # noqa: PLW2901  the same option
+        yield name, declaration
 
 
-def _typed(one: Declared) -> Any:
+def _type_of(declaration: Declared) -> Any:
     """Give the type that typer reads a command line by."""
-    if one.option.typed is not None:
-        return one.option.typed
-    if not one.is_repeated:
-        return one.type
-    return list[str] if one.default is REQUIRED else list[str] | None
+    if declaration.option.typed is not None:
+        return declaration.option.typed
+    if not declaration.is_repeated:
+        return declaration.type
+    return list[str] if declaration.default is REQUIRED else list[str] | None
 
 
-def typed(one: Declared) -> Any:
+def typer_option(declaration: Declared) -> Any:
     """Make typer's option of a declared one."""
-    option = one.option
+    option = declaration.option
     return typer.Option(
-        *one.flags,
+        *declaration.flags,
         metavar=option.metavar,
         autocompletion=BY_METAVAR.get(option.metavar or ""),
         help=option.help,
@@ -91,7 +91,7 @@ def typed(one: Declared) -> Any:
         callback=option.callback,
         show_default=option.shows_default,
         hidden=option.hidden,
-        rich_help_panel=one.heading,
+        rich_help_panel=declaration.heading,
     )
 
 
@@ -130,7 +130,7 @@ def _without_noise(text: str) -> str:
     return _RANGE.sub("", text.replace("\\[", "[")).removesuffix("  []")
 
 
-Json = Annotated[bool, typed(declared(PrintOptions)["as_json"])]
+Json = Annotated[bool, typer_option(declared(PrintOptions)["as_json"])]
 
 
 class InOrder(TyperCommand):

@@ -155,7 +155,7 @@ def _default_folder(wanted: SearchInputs, what: OptimizeCommand) -> Path:
     stem = wanted.seeds[0].name if wanted.seeds else "new"
     chosen = [[*what.filters], [*what.ids]] if what.filters or what.ids else []
     chosen += [[model.text for model in wanted.prompting.models]] if wanted.prompting else []
-    parts = [[one.name for one in wanted.seeds], [spec.text for spec in wanted.specs], what.files, *chosen]
+    parts = [[seed.name for seed in wanted.seeds], [spec.text for spec in wanted.specs], what.files, *chosen]
     digest = hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
     return Path("runs", f"optimize-{stem.replace('/', '-')}-{digest[:8]}")
 
@@ -211,14 +211,14 @@ def _write(done: Optimized, task: SearchTask, file: str | None, *, require_bette
     destination = Destination(file)
     if require_better and not is_shown:
         if destination.is_file:  # beside a device there is no place for another
-            _write_file(Destination(f"{file}.unproven"), _written(task, best.texts))
-        _write_file(destination, _written(task, done.outcome.seed.texts))
+            _write_file(Destination(f"{file}.unproven"), _encode(task, best.texts))
+        _write_file(destination, _encode(task, done.outcome.seed.texts))
     else:
-        _write_file(destination, _written(task, best.texts))
+        _write_file(destination, _encode(task, best.texts))
     return file
 
 
-def _written(task: SearchTask, texts: Texts) -> bytes:
+def _encode(task: SearchTask, texts: Texts) -> bytes:
     """Write a candidate in the form of the seed's file."""
     if task.plan.prompt:
         return task.plan.prompt.as_file(texts).encode()

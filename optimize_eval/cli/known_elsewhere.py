@@ -72,24 +72,26 @@ def complete_run(incomplete: str) -> list[str]:
     """Offer the runs under runs/."""
     from optimize_eval.store.folder import MANIFEST  # noqa: PLC0415  a plain --help completes nothing
 
-    return _begun((str(path.parent) for path in sorted(_RUNS.glob(f"*/{MANIFEST}"))), incomplete)
+    return _match_beginning((str(path.parent) for path in sorted(_RUNS.glob(f"*/{MANIFEST}"))), incomplete)
 
 
 def complete_model(incomplete: str) -> list[str]:
     """Offer what a model's text can begin with."""
     from optimize_eval.models.providers import PROVIDERS  # noqa: PLC0415  see above
 
-    return _begun([*_MODELS, *(f"{name}/" for name in PROVIDERS)], incomplete)
+    return _match_beginning([*_MODELS, *(f"{name}/" for name in PROVIDERS)], incomplete)
 
 
 def complete_evaluator(incomplete: str) -> list[str]:
     """Offer the evaluators that ship, and what other kinds begin with."""
-    return _begun([*(f"@{name}" for name in _shipped()), *_EVALUATORS], incomplete)
+    return _match_beginning([*(f"@{name}" for name in _list_shipped()), *_EVALUATORS], incomplete)
 
 
 def complete_shipped(incomplete: str) -> list[str]:
     """Offer the names of evaluators that ship, with or without their @."""
-    return _begun((f"{'@' * incomplete.startswith('@')}{name}" for name in _shipped()), incomplete)
+    return _match_beginning(
+        (f"{'@' * incomplete.startswith('@')}{name}" for name in _list_shipped()), incomplete
+    )
 
 
 BY_METAVAR: Mapping[str, Callable[[str], list[str]]] = {
@@ -101,11 +103,11 @@ BY_METAVAR: Mapping[str, Callable[[str], list[str]]] = {
 }
 
 
-def _shipped() -> Iterable[str]:
+def _list_shipped() -> Iterable[str]:
     from optimize_eval.base import shipped  # noqa: PLC0415  see above
 
     return shipped.programs()
 
 
-def _begun(words: Iterable[str], incomplete: str) -> list[str]:
+def _match_beginning(words: Iterable[str], incomplete: str) -> list[str]:
     return [word for word in words if word.startswith(incomplete)]

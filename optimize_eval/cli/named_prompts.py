@@ -54,7 +54,7 @@ def compared_of(
         has_tasks=has_tasks,
     )
     called = models or (task_models if has_tasks else ())
-    return files, fields, _loaded(context, prompts, called, prompted, how, api_base)
+    return files, fields, _load(context, prompts, called, prompted, how, api_base)
 
 
 def improved_of(
@@ -86,7 +86,7 @@ def improved_of(
         has_tasks=has_tasks,
     )
     called = models or (task_models if has_tasks else ())
-    return _loaded(context, prompts, called, prompted, how, api_base)
+    return _load(context, prompts, called, prompted, how, api_base)
 
 
 def _models(context: typer.Context, prompted: ModelOptions, *, has_prompts: bool) -> Sequence[str]:
@@ -97,7 +97,7 @@ def _models(context: typer.Context, prompted: ModelOptions, *, has_prompts: bool
     return [*sweep.models] if sweep and has_prompts else ()
 
 
-def _loaded(
+def _load(
     context: typer.Context,
     prompts: Sequence[str],
     models: Sequence[str],

@@ -26,8 +26,8 @@ LEAST = 1.0  # MB
 
 
 def _output(usual: str) -> Any:
-    told = f"Where html goes ({usual})."
-    return typer.Option("-o", "--output", metavar="FILE", help=told, show_default=False)
+    text = f"Where html goes ({usual})."
+    return typer.Option("-o", "--output", metavar="FILE", help=text, show_default=False)
 
 
 Output = Annotated[str | None, _output(f"RUN/{FILE}")]
@@ -122,7 +122,7 @@ def _not_written(path: Path, error: OSError) -> Exception:
 
 def write_runs(a: StoredRun, b: StoredRun, diff: RunDiff, options: PageOptions, *, force: bool) -> None:
     """Write the page of two runs; its usual place is beside what the second has."""
-    source = runs_source(a, b, pair_runs(a, b, force=force), diff, _given(force))
+    source = runs_source(a, b, pair_runs(a, b, force=force), diff, _force_flag(force))
     title = _title(a.folder, b.folder)
     write_source(source, options, usual=b.folder / DIFF_FILE, title=title, place=str(b.folder))
 
@@ -130,12 +130,12 @@ def write_runs(a: StoredRun, b: StoredRun, diff: RunDiff, options: PageOptions, 
 def write_boards(a: str, b: str, diff: BoardDiff, options: PageOptions, *, force: bool) -> None:
     """Write that of two leaderboards; of one that is a file, its folder is the place."""
     folders = [path if path.is_dir() else path.parent for path in (Path(a), Path(b))]
-    source = boards_source(a, b, diff, _given(force))
+    source = boards_source(a, b, diff, _force_flag(force))
     usual = folders[1] / DIFF_FILE
     write_source(source, options, usual=usual, title=_title(*folders), place=str(folders[1]))
 
 
-def _given(force: bool) -> str:
+def _force_flag(force: bool) -> str:
     return " --force" if force else ""
 
 

@@ -74,33 +74,33 @@ class Lines:
 
     def __call__(self, progress: Sequence[Progress]) -> None:
         self._seen = progress
-        for one in progress:
-            if self._is_due(one):
-                self._tell(one)
-        self._waiting(next((one.waiting for one in progress if one.waiting), ""))
+        for part in progress:
+            if self._is_due(part):
+                self._tell(part)
+        self._waiting(next((part.waiting for part in progress if part.waiting), ""))
         if self._stop.is_requested and not self._is_stopping:
             self._is_stopping = True
             output.say(_stopping(self._stop))
 
     def close(self) -> None:
         """Tell the last counts, where lines were told before and something came to its end since."""
-        for one in self._seen if self._has_told else ():
-            if one.done > self._told[one.name][0]:
-                self._tell(one)
+        for part in self._seen if self._has_told else ():
+            if part.done > self._told[part.name][0]:
+                self._tell(part)
 
-    def _tell(self, one: Progress) -> None:
+    def _tell(self, part: Progress) -> None:
         self._has_told = True
-        self._told[one.name] = one.done, time.monotonic()
+        self._told[part.name] = part.done, time.monotonic()
         now = time.strftime("%H:%M:%S")
-        skipped = f", {one.skipped:,} skipped" if one.skipped else ""
-        output.say(f"{now} {one.name} {one.done:,}/{one.total:,}, {one.failed:,} failed{skipped}")
+        skipped = f", {part.skipped:,} skipped" if part.skipped else ""
+        output.say(f"{now} {part.name} {part.done:,}/{part.total:,}, {part.failed:,} failed{skipped}")
 
-    def _is_due(self, one: Progress) -> bool:
-        done, at = self._told.setdefault(one.name, (one.done, time.monotonic()))
-        steps = one.done * 10 // one.total - done * 10 // one.total
+    def _is_due(self, part: Progress) -> bool:
+        done, at = self._told.setdefault(part.name, (part.done, time.monotonic()))
+        steps = part.done * 10 // part.total - done * 10 // part.total
         passed = time.monotonic() - at
-        is_due = one.done == one.total or (steps > 0 and passed > _HASTE) or passed > _SILENCE
-        return one.done > done and is_due
+        is_due = part.done == part.total or (steps > 0 and passed > _HASTE) or passed > _SILENCE
+        return part.done > done and is_due
 
 
 class Bars:
@@ -110,6 +110,7 @@ class Bars:
         from rich import console as consoles
         from rich import live, progress, text
 
+        self._group, self._text = consoles.Group, text.Text
         self._stop = stop
         self._hint = hint
         self._began = time.monotonic()
@@ -153,9 +154,9 @@ class Bars:
         if now - self._drawn < _REDRAW:
             return
         self._drawn = now
-        for one in progress:
-            self._update(one, now - self._began)
-        newest = max(progress, key=lambda one: one.failed_at)
+        for part in progress:
+            self._update(part, now - self._began)
+        newest = max(progress, key=lambda part: part.failed_at)
         self._last = output.encodable(_last_failure(newest))
         self._waiting = output.encodable(_waiting(progress))
         self._quietly(self._live.refresh)
@@ -171,15 +172,17 @@ class Bars:
         except (OSError, SystemExit):  # rich makes SystemExit of a broken pipe
             self._is_gone = True
 
-    def _update(self, one: Progress, seconds: float) -> None:
-        if one.name not in self._tasks:
-            label = output.encodable(cut(inert(one.name, ci=False), self._name))
-            self._tasks[one.name] = self._bars.add_task("", total=one.total, label=label, counts="", pace="")
+    def _update(self, part: Progress, seconds: float) -> None:
+        if part.name not in self._tasks:
+            label = output.encodable(cut(inert(part.name, ci=False), self._name))
+            self._tasks[part.name] = self._bars.add_task(
+                "", total=part.total, label=label, counts="", pace=""
+            )
         self._bars.update(
-            self._tasks[one.name],
-            completed=one.done,
-            counts=f"{one.done:,}/{one.total:,}",
-            pace=_pace(one, seconds),
+            self._tasks[part.name],
+            completed=part.done,
+            counts=f"{part.done:,}/{part.total:,}",
+            pace=_pace(part, seconds),
         )
 
     def _render(self) -> Any:
@@ -195,20 +198,20 @@ class Bars:
 
 def _waiting(progress: Sequence[Progress]) -> str:
     """Say who waits for servers, as these said it."""
-    return _on_one_line(next((one.waiting for one in progress if one.waiting), ""))
+    return _on_one_line(next((part.waiting for part in progress if part.waiting), ""))
 
 
 def _on_one_line(words: str) -> str:
     return inert(words, ci=False).replace("\n", " ")
 
 
-def _pace(one: Progress, seconds: float) -> str:
-    failed = f"  {one.failed:,} failed" if one.failed else ""
-    failed += f"  {one.skipped:,} skipped" if one.skipped else ""
-    if one.done >= one.total:
+def _pace(part: Progress, seconds: float) -> str:
+    failed = f"  {part.failed:,} failed" if part.failed else ""
+    failed += f"  {part.skipped:,} skipped" if part.skipped else ""
+    if part.done >= part.total:
         return f"done{failed}"
-    rate = one.called / seconds if seconds > 0 else 0.0
-    left = f"  {_clock((one.total - one.done) / rate)}" if rate else ""
+    rate = part.called / seconds if seconds > 0 else 0.0
+    left = f"  {_clock((part.total - part.done) / rate)}" if rate else ""
     return f"{f'{rate:,.0f}/s' if rate >= 1 else f'{60 * rate:.0f}/min'}{failed}{left}"
 
 
@@ -218,12 +221,12 @@ def _clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def _last_failure(one: Progress) -> str:
-    failed, place = one.last_failure, one.last_place
+def _last_failure(part: Progress) -> str:
+    failed, unit = part.last_failure, part.last_place
     if failed is None:
         return ""
-    line = "" if place["line"] is None else f" {place['line']}"
-    where = f"{cut(one.name, _NAME)} · {place['candidate']} · {place['split']}{line}"
+    line = "" if unit["line"] is None else f" {unit['line']}"
+    where = f"{cut(part.name, _NAME)} · {unit['candidate']} · {unit['split']}{line}"
     return f"last failure  {inert(f'{where} · {failed.kind}: {failed.message}', ci=False)}".replace("\n", " ")
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Payload
-from optimize_eval.cli.example_scores import Places, Told
+from optimize_eval.cli.example_scores import Places, Shown
 from optimize_eval.models.under_test import ASSISTANT
 from optimize_eval.run.plan import Plan, PlannedExample
 from optimize_eval.store.command_units import Reader
@@ -27,15 +27,15 @@ class SeenTask:
         self._records = Places(plan, reader, left_out)
         self._opened = stack.enter_context(Opened())
         self._solving: dict[str, Solving] = {}
-        self._about: dict[str, Told] = {}  # tasks by their splits
+        self._about: dict[str, Shown] = {}  # tasks by their splits
         for spec in plan.specs:
             if target := samples_of(spec):
                 splits = [split.name for split in plan.layout.splits_for(spec.name)]
                 self._add(replace(target, is_stored=True), splits)
 
-    def told(self, split: str, example: PlannedExample) -> Told:
+    def describe(self, split: str, example: PlannedExample) -> Shown:
         about = self._about.get(split)
-        return {**self._records.told(split, example, self._steps), **({"task": about} if about else {})}
+        return {**self._records.describe(split, example, self._steps), **({"task": about} if about else {})}
 
     def _add(self, target: SampleTask, splits: Sequence[str]) -> None:
         task = target.task
@@ -45,7 +45,7 @@ class SeenTask:
         if new and task.solver:
             self._solving |= dict.fromkeys(new, Solving(target, self._opened))
 
-    def _steps(self, payload: Payload) -> Told:
+    def _steps(self, payload: Payload) -> Shown:
         solving = self._solving.get(payload.split)
         if solving is None:  # of a dataset
             return {"messages": [], "reply": None}

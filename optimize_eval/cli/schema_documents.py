@@ -67,18 +67,18 @@ def _object(kind: Any, definitions: dict[str, Schema]) -> Schema:
     """Describe a document; the keys of one that stands flat in it are its own."""
     properties: dict[str, Schema] = {}
     required: list[str] = []
-    for place in places_of(kind):
-        if place.is_flat:
-            inner = _object(_kinds(place.hint)[0], definitions)
+    for spot in places_of(kind):
+        if spot.is_flat:
+            inner = _object(_kinds(spot.hint)[0], definitions)
             properties |= inner["properties"]
-            required += inner["required"] if NoneType not in _kinds(place.hint) else []
+            required += inner["required"] if NoneType not in _kinds(spot.hint) else []
             continue
-        properties[place.key] = _described(place.hint, definitions)
-        required += [place.key] * (not place.is_optional)
+        properties[spot.key] = _describe(spot.hint, definitions)
+        required += [spot.key] * (not spot.is_optional)
     return {"type": "object", "properties": properties, "required": required}
 
 
-def _described(hint: Any, definitions: dict[str, Schema]) -> Schema:
+def _describe(hint: Any, definitions: dict[str, Schema]) -> Schema:
     """Describe a value of a type; documents are named once."""
     match _kinds(hint):
         case (kind,):
@@ -93,7 +93,7 @@ def _of_kind(kind: Any, definitions: dict[str, Schema]) -> Schema:
     if is_dataclass(kind):
         return _named(kind, definitions)
     if isinstance(kind, type) and issubclass(kind, StrEnum):
-        return {"enum": [str(one) for one in kind]}
+        return {"enum": [str(member) for member in kind]}
     return _of_several(get_origin(kind), get_args(kind), definitions)
 
 
@@ -101,9 +101,9 @@ def _of_several(origin: Any, inner: tuple[Any, ...], definitions: dict[str, Sche
     if origin is Literal:
         return {"enum": [*inner]}
     if origin is tuple:
-        return {"type": "array", "items": _described(inner[0], definitions)}
+        return {"type": "array", "items": _describe(inner[0], definitions)}
     if origin is Mapping:
-        return {"type": "object", "additionalProperties": _described(inner[1], definitions)}
+        return {"type": "object", "additionalProperties": _describe(inner[1], definitions)}
     return {}  # any JSON
 
 
@@ -148,7 +148,7 @@ _FORMS: Mapping[Callable[[Any], Any], Schema] = {
     checks.name: {"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_.-]*$"},
     checks.number: NUMBER,
     checks.on_failure: {"enum": ["exclude", "abort"]},
-    checks.score_range: {"enum": [str(one) for one in ScoreRange]},
+    checks.score_range: {"enum": [str(member) for member in ScoreRange]},
     checks.selection: {"enum": ["pareto", "current_best", "epsilon_greedy", "top_k_pareto"]},
     checks.table: OBJECT,
     checks.table_of_texts: OF_TEXTS,
@@ -206,7 +206,7 @@ def _rubric_table(main: str, form: Schema, **more: Schema) -> Schema:
 
 _RUBRIC_FORMS: dict[str, Schema] = {
     "objective": {**TEXT, "description": "What the judge looks for."},
-    "form": {"enum": [str(one) for one in AnswerForm]},
+    "form": {"enum": [str(member) for member in AnswerForm]},
     "dimensions": _rubric_table("weight", _ABOVE_ZERO, description=TEXT),
     "constraints": {"anyOf": [TEXTS, _rubric_table("text", TEXT)]},
     "score_min": NUMBER,
@@ -281,7 +281,7 @@ def _table(keys: Keys, helps: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _helps(groups: Iterable[Any]) -> dict[str, str]:
-    return {one.key: one.option.help for one in all_declared(groups).values()}
+    return {option.key: option.option.help for option in all_declared(groups).values()}
 
 
 _PARAMETER: Schema = {"type": "string", "pattern": "<<"}

@@ -20,7 +20,7 @@ from optimize_eval.base.opened import Opened
 from optimize_eval.base.outcome import Failed, Outcome
 from optimize_eval.base.protocol import Payload
 from optimize_eval.cli import output
-from optimize_eval.cli.example_scores import Places, Told
+from optimize_eval.cli.example_scores import Places, Shown
 from optimize_eval.cli.host import owned_processes
 from optimize_eval.data.candidates import THE_PROMPT, THE_TASK
 from optimize_eval.evaluators.kinds import connect
@@ -64,18 +64,18 @@ def show_row(plan: Plan, run: StoredRun, wanted: str, *, as_json: bool) -> None:
     with ExitStack() as stack:
         has_records = (run.folder / JOURNAL).exists()
         reader = stack.enter_context(run.reader()) if has_records else None
-        seen = _seen(plan, run, reader, stack)
-        told: Told = {
+        seen = _look_into(plan, run, reader, stack)
+        shown: Shown = {
             "schema": ROW_SCHEMA,
-            "examples": [seen.told(split, example) for split, example in found],
+            "examples": [seen.describe(split, example) for split, example in found],
         }
     if as_json:
-        output.emit_json(told)
+        output.emit_json(shown)
     else:
-        output.emit("\n".join(line for example in told["examples"] for line in _lines_of_row(example)))
+        output.emit("\n".join(line for example in shown["examples"] for line in _lines_of_row(example)))
 
 
-def _seen(plan: Plan, run: StoredRun, reader: Reader | None, stack: ExitStack) -> "_Seen":
+def _look_into(plan: Plan, run: StoredRun, reader: Reader | None, stack: ExitStack) -> "_Seen":
     if definitions_in(plan.specs):
         from optimize_eval.cli.sample_steps import SeenTask  # noqa: PLC0415  most runs have no task in YAML
 
@@ -90,13 +90,17 @@ def _examples(plan: Plan, wanted: str) -> list[tuple[str, PlannedExample]]:
     splits = zip(plan.layout.splits, plan.examples, strict=True)
     every = [(split.name, example) for split, examples in splits for example in examples]
     by_id = [pair for pair in every if id_of(fields_of(pair[1].raw)) == wanted]
-    return by_id or [(split, one) for split, one in every if wanted in {str(one.line), f"{split}:{one.line}"}]
+    return by_id or [
+        (split, example)
+        for split, example in every
+        if wanted in {str(example.line), f"{split}:{example.line}"}
+    ]
 
 
 class _Seen(Protocol):
     """What a run has of its examples."""
 
-    def told(self, split: str, example: PlannedExample) -> Told: ...
+    def describe(self, split: str, example: PlannedExample) -> Shown: ...
 
 
 class _SeenPrompt:
@@ -108,14 +112,16 @@ class _SeenPrompt:
         target = plan.specs[0].target
         self._extract = target.extract if isinstance(target, PromptTask) else ""
 
-    def told(self, split: str, example: PlannedExample) -> Told:
-        return self._records.told(split, example, self._steps)
+    def describe(self, split: str, example: PlannedExample) -> Shown:
+        return self._records.describe(split, example, self._steps)
 
-    def _steps(self, payload: Payload) -> Told:
+    def _steps(self, payload: Payload) -> Shown:
         prompt = prompt_for(payload)
         digests = {model.name: model.sha256 for model in self._records.plan.models}
         reply = self._outputs.find(key_of(digests[payload.task_model or ""], prompt))
-        steps: Told = {"reply": reply.text, "thoughts": reply.reasoning or None} if reply else {"reply": None}
+        steps: Shown = (
+            {"reply": reply.text, "thoughts": reply.reasoning or None} if reply else {"reply": None}
+        )
         steps |= {"replied": facts} if reply and (facts := reply_facts(reply)) else {}
         if reply and self._extract:
             with suppress(EvaluationError):  # then the scores say so
@@ -123,11 +129,11 @@ class _SeenPrompt:
         return {"messages": prompt.messages, **steps}
 
 
-def _lines_of_row(told: Mapping[str, Any]) -> Iterator[str]:
-    yield f"{told['id'] or 'example'}  {told['split']}:{told['line']}"
-    if task := told.get("task"):
+def _lines_of_row(shown: Mapping[str, Any]) -> Iterator[str]:
+    yield f"{shown['id'] or 'example'}  {shown['split']}:{shown['line']}"
+    if task := shown.get("task"):
         yield from block("task", f"{task['display_name']}: {task['description']}")
-    for reply in told["replies"]:
+    for reply in shown["replies"]:
         again = f", repeat {reply['repeat']}" if reply["repeat"] > 1 else ""
         named = [name for name in (reply["prompt"], reply["model"]) if name and name not in _NO_CANDIDATES]
         yield from ("", f"{' → '.join(named) or reply['prompt']}{again}")
@@ -145,17 +151,17 @@ def _lines_of_row(told: Mapping[str, Any]) -> Iterator[str]:
         if "extracted" in reply:
             yield from block("extracted", reply["extracted"])
         for evaluator, score in reply["scores"].items():
-            yield _scored(evaluator, score, reply.get("not_shown"))
+            yield _score_line(evaluator, score, reply.get("not_shown"))
 
 
 def _conversation(items: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Lay out a conversation; who calls functions may say nothing beside."""
     for item, following in pairwise([*items, {}]):
         if item.get("content") != "" or following.get("type") != "function_call":
-            yield from _said(item)
+            yield from _lay_out(item)
 
 
-def _said(item: Mapping[str, Any]) -> list[str]:
+def _lay_out(item: Mapping[str, Any]) -> list[str]:
     """Lay out a message, a call of a function, or what it gave back."""
     match item:
         case {"type": "function_call", "name": name, "arguments": arguments}:
@@ -165,7 +171,7 @@ def _said(item: Mapping[str, Any]) -> list[str]:
     return [*block(item["role"], item["content"])]
 
 
-def _scored(evaluator: str, score: Mapping[str, Any], told: str | None) -> str:
+def _score_line(evaluator: str, score: Mapping[str, Any], shown: str | None) -> str:
     if score["outcome"] == "owed":
         return f"  {evaluator}: {_NOT_CALLED}"
     if score["outcome"] == "skipped":
@@ -173,7 +179,7 @@ def _scored(evaluator: str, score: Mapping[str, Any], told: str | None) -> str:
     if score["outcome"] != "scored":
         words = score.get("message", "")
         kind = f"{score['outcome']}, {score.get('kind', '')}"
-        return f"  {evaluator}: {kind}" + ("" if words == told else f": {words}")
+        return f"  {evaluator}: {kind}" + ("" if words == shown else f": {words}")
     side_info = score["side_info"]
     reason = fields_said(side_info) or reason_of(side_info)
     said = f" ({' '.join(reason.split())})" if reason else ""
@@ -192,9 +198,9 @@ _OF_THE_TASK = ("thoughts", "output", "prediction", "metric")  # of the side inf
 
 def show_task(spec: EvaluatorSpec, file: TaskFile, task: Task, outputs: Path, *, as_json: bool) -> None:
     """Go through one task with each model of its evaluator; outputs that the run has are used."""
-    with _held(outputs) as path, owned_processes():
-        models = [(model.name, _called(spec, model, task, path)) for model in models_of(spec)]
-    told = {
+    with _hold(outputs) as path, owned_processes():
+        models = [(model.name, _call(spec, model, task, path)) for model in models_of(spec)]
+    shown = {
         "schema": TASK_SCHEMA,
         "task": task.id,
         "path": file.path,
@@ -203,18 +209,18 @@ def show_task(spec: EvaluatorSpec, file: TaskFile, task: Task, outputs: Path, *,
         "post_process": task.post_process,
         "prompt": task.prompt,
         "targets": list(task.targets),
-        "models": [_told(name, outcome) for name, outcome in models],
+        "models": [_describe(name, outcome) for name, outcome in models],
     }
     if as_json:
-        output.emit_json(told)
+        output.emit_json(shown)
     else:
-        output.emit("\n".join(_lines_of_task(told)))
+        output.emit("\n".join(_lines_of_task(shown)))
     if all(isinstance(outcome, Failed) for _, outcome in models):
         raise typer.Exit(endings.TOO_MANY_FAILURES)
 
 
 @contextlib.contextmanager
-def _held(outputs: Path) -> Iterator[str]:
+def _hold(outputs: Path) -> Iterator[str]:
     """Hold the folder of a run's outputs, if there are some, and give their path."""
     if not outputs.exists():
         yield ""
@@ -223,7 +229,7 @@ def _held(outputs: Path) -> Iterator[str]:
         yield str(outputs.absolute())
 
 
-def _called(spec: EvaluatorSpec, model: ModelSpec, task: Task, outputs: str) -> Outcome:
+def _call(spec: EvaluatorSpec, model: ModelSpec, task: Task, outputs: str) -> Outcome:
     known = replace(model, outputs=outputs)
     with Opened() as opened:
         evaluator = connect(with_task(spec, models=(known,)), opened)
@@ -231,20 +237,20 @@ def _called(spec: EvaluatorSpec, model: ModelSpec, task: Task, outputs: str) -> 
         return attempt(evaluator, payload, spec.timeout, model.retries)
 
 
-def _told(name: str, outcome: Outcome) -> dict[str, Any]:
-    told = outcome.to_dict()
-    side_info = told.pop("side_info", {})
+def _describe(name: str, outcome: Outcome) -> dict[str, Any]:
+    shown = outcome.to_dict()
+    side_info = shown.pop("side_info", {})
     steps = {key: side_info.pop(key, None) for key in _OF_THE_TASK}
     del steps["metric"]
-    return {"adapter": name, **steps, **told, "side_info": side_info}
+    return {"adapter": name, **steps, **shown, "side_info": side_info}
 
 
-def _lines_of_task(told: Mapping[str, Any]) -> Iterator[str]:
-    yield f"{told['task']}  {told['path']}:{told['line']}"
-    yield f"  scored by {told['metric_id']}, after the post-process {told['post_process']}"
-    yield from block("prompt", told["prompt"])
-    yield from block("targets", "\n".join(told["targets"]))
-    for model in told["models"]:
+def _lines_of_task(shown: Mapping[str, Any]) -> Iterator[str]:
+    yield f"{shown['task']}  {shown['path']}:{shown['line']}"
+    yield f"  scored by {shown['metric_id']}, after the post-process {shown['post_process']}"
+    yield from block("prompt", shown["prompt"])
+    yield from block("targets", "\n".join(shown["targets"]))
+    for model in shown["models"]:
         yield ""
         yield model["adapter"]
         if model["outcome"] == "failed":

@@ -201,7 +201,9 @@ class Keywords(Generic[Made]):
         """Show each argument with its default in the signature that help and notebooks read."""
         options = declared(self.command)
         own = signature(function)
-        kept = [one for one in own.parameters.values() if one.kind is not one.VAR_KEYWORD]
+        kept = [
+            parameter for parameter in own.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD
+        ]
         named = [
             Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind, default=options[name].default)
             for name, kind in self.types.__annotations__.items()

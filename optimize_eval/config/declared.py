@@ -108,10 +108,10 @@ class Declared(NamedTuple):
 def declared(group: type[OptionGroup]) -> Mapping[str, Declared]:
     """List the options of a group by their names, those of the groups that it extends first."""
     options = {
-        name: one
+        name: option
         for base in group.__bases__
         if issubclass(base, OptionGroup)
-        for name, one in declared(base).items()
+        for name, option in declared(base).items()
     }
     for name, annotation in vars(group).get("__annotations__", {}).items():
         if get_origin(annotation) is Annotated:
@@ -121,15 +121,15 @@ def declared(group: type[OptionGroup]) -> Mapping[str, Declared]:
 
 
 def all_declared(groups: Iterable[type[OptionGroup]]) -> dict[str, Declared]:
-    return {name: one for group in groups for name, one in declared(group).items()}
+    return {name: option for group in groups for name, option in declared(group).items()}
 
 
 def made(group: type[Made], given: Mapping[str, Any]) -> Made:
     """Fill a group with what is given of it; what is None is left as it is by default."""
     return group(
         **{
-            name: tuple(given[name]) if one.is_repeated else given[name]
-            for name, one in declared(group).items()
+            name: tuple(given[name]) if option.is_repeated else given[name]
+            for name, option in declared(group).items()
             if given.get(name) is not None
         }
     )

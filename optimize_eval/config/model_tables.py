@@ -69,7 +69,7 @@ def named_model(checked: Mapping[str, Any]) -> NamedModel:
     if not {"name", "model"} <= checked.keys():
         raise UsageError("a model has a name and a model", hint='name = "mine", model = "openai/gpt-4o-mini"')
     called, base = apart(checked["model"])
-    own = {one.name for one in fields(ChatSpec)} - {"name"}
+    own = {part.name for part in fields(ChatSpec)} - {"name"}
     spec = ChatSpec(
         name=called,
         api_base=checked.get("base", base),
@@ -88,7 +88,7 @@ def load_models(path: str) -> list[NamedModel]:
         listed = tables.get("model")
         if not isinstance(listed, list) or not listed:
             raise ValueError("there is no [[model]] in it")  # noqa: TRY301  told with the others
-        models = [named_model(_checked(table, keys)) for table in listed]
+        models = [named_model(_check(table, keys)) for table in listed]
     except DataError:
         raise  # it names the file already
     except UnicodeDecodeError:
@@ -100,7 +100,7 @@ def load_models(path: str) -> list[NamedModel]:
     return [replace(model, prices={**prices, **model.prices}) for model in models]
 
 
-def _checked(table: Any, known: Mapping[str, Callable[[Any], Any]]) -> dict[str, Any]:
+def _check(table: Any, known: Mapping[str, Callable[[Any], Any]]) -> dict[str, Any]:
     if not isinstance(table, dict) or not table.keys() <= known.keys():
         unknown = next((key for key in table if key not in known), "") if isinstance(table, dict) else ""
         raise ValueError(f"[[model]]: unknown key {unknown!r}: it takes {', '.join(sorted(known))}")

@@ -278,13 +278,13 @@ def config_given(options: ParameterOptions) -> dict[str, Any]:
 
 def pairs(option: str, given: Iterable[str | tuple[str, Any]]) -> dict[str, Any]:
     """Read `KEY=VALUE` texts; a program gives pairs."""
-    found: dict[str, Any] = {}
-    for one in given:
-        key, value = _pair(option, one) if isinstance(one, str) else one
-        if key in found:
+    read: dict[str, Any] = {}
+    for item in given:
+        key, value = _pair(option, item) if isinstance(item, str) else item
+        if key in read:
             raise UsageError(f"{option} gives {key} twice", hint="give one of the two")
-        found[key] = value
-    return found
+        read[key] = value
+    return read
 
 
 def _pair(option: str, text: str) -> tuple[str, str]:

@@ -83,7 +83,7 @@ def target_keys() -> dict[str, "Kind"]:
     return {key: kind for kind in kinds() for key in kind.targets()}
 
 
-_COMMON = {one.name for one in fields(EvaluatorSpec)} - {"name", "target"}
+_COMMON = {field.name for field in fields(EvaluatorSpec)} - {"name", "target"}
 
 
 GROUPS = (
@@ -132,19 +132,19 @@ def optimize_keys(folder: str) -> Keys:
 
 def _keys(table: str, folder: str) -> Keys:
     return {
-        one.key: one.option.value.key(folder)
+        option.key: option.option.value.key(folder)
         for group in GROUPS
-        for one in declared(group).values()
-        if one.option.table == table and one.option.value
+        for option in declared(group).values()
+        if option.option.table == table and option.option.value
     }
 
 
 def evaluator_keys(folder: str) -> Keys:
     """List what [[evaluator]] takes."""
     options = {
-        one.key: one.option.value.key(folder)
-        for one in declared(ReachOptions).values()
-        if one.option.value is not None
+        option.key: option.option.value.key(folder)
+        for option in declared(ReachOptions).values()
+        if option.option.value is not None
     }
     common = {"name": checks.name, "env": checks.environment, "weight": checks.weight}
     return {**common, **_target_keys(), **options, **_settings(folder)}
@@ -225,7 +225,7 @@ class _Reading:
             options=_options(run, gates),
             search=_options(search, {}),
             entries=tuple(entries),
-            models={name: one for name, one in self._models.items() if name not in self._judging},
+            models={name: model for name, model in self._models.items() if name not in self._judging},
         )
         if bounds := gates.get("fail_under"):
             self._check_bounds(bounds, [spec.name for spec in sweep.specs(EvaluatorSpec(), {})])
@@ -247,7 +247,7 @@ class _Reading:
     def _named_models(self, listed: Any) -> "dict[str, NamedModel]":
         from optimize_eval.config.model_tables import model_keys, named_model  # noqa: PLC0415  most have none
 
-        found = {}
+        named = {}
         for number, table in enumerate(listed if isinstance(listed, list) else [listed]):
             where = KeyPlace("model", number)
             known = len(self.problems)
@@ -258,8 +258,8 @@ class _Reading:
                 if len(self.problems) == known:
                     self._complain(where, f"{error.message}: {error.hint}")
             else:
-                found[model.name] = model
-        return found
+                named[model.name] = model
+        return named
 
     def _model(self, check: Check, value: Any) -> Any:
         """Find the model that an evaluator names: one of [[model]], or one of a provider."""
@@ -330,13 +330,13 @@ class _Reading:
         among = f"[{where.table}]" if where.table else "a sweep file"
         for key in table:
             if key not in known:
-                place = where._replace(key=key) if where.table else KeyPlace(key)
+                spot = where._replace(key=key) if where.table else KeyPlace(key)
                 meant = (
                     ": write it under [run]"
                     if not where.table and key in run_keys(".")
                     else _close(key, known)
                 )
-                self._complain(place, f"unknown key {key!r} in {among}{meant}", "unknown_key")
+                self._complain(spot, f"unknown key {key!r} in {among}{meant}", "unknown_key")
 
     def _complain(self, where: KeyPlace, reason: str, rule: str = "bad_value") -> None:
         self.problems.append(self._sweep.problem(where, reason, rule))
@@ -363,8 +363,8 @@ def _lines_of(text: str) -> Iterator[tuple[KeyPlace, int]]:
                 numbers[table] += 1
             where = KeyPlace(table, max(0, numbers[table] - 1), key)
             yield where, number
-        elif (found := _KEY.match(line)) and not where.key:
-            yield where._replace(key=found[1]) if where.table else KeyPlace(found[1]), number
+        elif (match := _KEY.match(line)) and not where.key:
+            yield where._replace(key=match[1]) if where.table else KeyPlace(match[1]), number
 
 
 def _close(word: str, known: Iterable[str]) -> str:

@@ -40,7 +40,7 @@ def list_of(check: Check) -> Check:
     def checked(value: object) -> list[Any]:
         if isinstance(value, str) or not isinstance(value, Iterable):
             raise ValueError('write a list of texts: ["…", "…"]')  # noqa: TRY004  as other checks
-        return [check(one) for one in value]
+        return [check(item) for item in value]
 
     return checked
 

@@ -220,7 +220,7 @@ def too_many_waiting(waiting: int) -> HttpReply:
     return error_reply(503, f"{waiting} requests are waiting already; nothing was called", AGAIN_IN)
 
 
-def broken() -> HttpReply:
+def internal_error() -> HttpReply:
     return error_reply(500, "internal: a bug in optimize-eval; its stderr names it", kind="internal")
 
 
@@ -268,7 +268,7 @@ class Service:
             reply = self._route(request)
         except Exception as error:  # noqa: BLE001  one request fails, the server stays
             self._log(f"a bug in optimize-eval: {type(error).__name__}")
-            reply = broken()
+            reply = internal_error()
         return reply
 
     def wake(self) -> None:

@@ -48,11 +48,11 @@ def evaluators(context: typer.Context, as_json: groups.Json = False) -> None:
 @app.command("list", epilog=EXAMPLES)
 def list_(as_json: groups.Json = False) -> None:
     """List the evaluators that ship and what each scores."""
-    found = [_described(name, program) for name, program in sorted(shipped.programs().items())]
+    listed = [_describe(name, program) for name, program in sorted(shipped.programs().items())]
     if as_json:
-        output.emit_json(lists.evaluators_to_dict(found))
+        output.emit_json(lists.evaluators_to_dict(listed))
     else:
-        output.emit(lists.render_evaluators(found, width=output.width()))
+        output.emit(lists.render_evaluators(listed, width=output.width()))
 
 
 @app.command(epilog=EXAMPLES)
@@ -71,16 +71,16 @@ def copy(
 ) -> None:
     """Copy the program and what it needs; nothing is ever overwritten."""
     program = _program(name)
-    place = _place_for(program, to)
-    modules = {place.with_name(file.name): file for file in shipped.shared_by(program)}
-    _refuse_what_is_there(place, modules)
-    for target, module in modules.items():
-        if not target.exists():
-            _write(target, module, _MODULE)
-    _write(place, program, _EXECUTABLE)
-    output.emit(str(place))
+    target = _place_for(program, to)
+    modules = {target.with_name(file.name): file for file in shipped.shared_by(program)}
+    _refuse_what_is_there(target, modules)
+    for beside, module in modules.items():
+        if not beside.exists():
+            _write(beside, module, _MODULE)
+    _write(target, program, _EXECUTABLE)
+    output.emit(str(target))
     if modules:
-        output.say(f"it needs {', '.join(one.name for one in modules)} beside it")
+        output.say(f"it needs {', '.join(module.name for module in modules)} beside it")
 
 
 @app.command(epilog=EXAMPLES)
@@ -89,7 +89,7 @@ def command(name: EvaluatorName) -> None:
     output.emit(shlex.join(_argv(_bare(name))))
 
 
-def _described(name: str, program: Path) -> ShippedEvaluator:
+def _describe(name: str, program: Path) -> ShippedEvaluator:
     return ShippedEvaluator(
         name=name,
         language=shipped.LANGUAGES[program.suffix],
@@ -113,21 +113,21 @@ def _bare(name: str) -> str:
 
 
 def _place_for(program: Path, to: str) -> Path:
-    place = Path(to)
-    if place.is_dir() or to.endswith("/"):
-        place /= program.name
-    if not to or not place.parent.is_dir():
+    target = Path(to)
+    if target.is_dir() or to.endswith("/"):
+        target /= program.name
+    if not to or not target.parent.is_dir():
         raise UsageError(
-            f"there is no folder {str(place.parent) if to else ''!r} to copy {program.name} to",
+            f"there is no folder {str(target.parent) if to else ''!r} to copy {program.name} to",
             hint="make it with mkdir -p",
         )
-    return place
+    return target
 
 
-def _refuse_what_is_there(place: Path, modules: dict[Path, Path]) -> None:
+def _refuse_what_is_there(target: Path, modules: dict[Path, Path]) -> None:
     """Refuse before anything is written; a module that is there already, as it ships, is fine."""
     others = [file for file, module in modules.items() if os.path.lexists(file) and not _same(file, module)]
-    there = [place] if os.path.lexists(place) else others
+    there = [target] if os.path.lexists(target) else others
     if there:
         raise _there_already(there[0])
 
@@ -136,12 +136,12 @@ def _same(file: Path, module: Path) -> bool:
     return file.is_file() and file.read_bytes() == module.read_bytes()
 
 
-def _write(place: Path, source: Path, mode: int) -> None:
+def _write(target: Path, source: Path, mode: int) -> None:
     try:
-        with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as stream:
+        with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as stream:
             stream.write(source.read_bytes())
     except FileExistsError:  # it came meanwhile
-        raise _there_already(place) from None
+        raise _there_already(target) from None
 
 
 def _there_already(file: Path) -> UsageError:

@@ -42,8 +42,8 @@ class Language:
 
 
 LANGUAGES = {
-    one.name: one
-    for one in (
+    language.name: language
+    for language in (
         Language(name="python", suffix=".py", spec="python3 NAME.py", needs=("python3",), package="python3"),
         Language(name="bash", suffix=".sh", spec="bash NAME.sh", needs=("bash", "jq"), package="bash jq"),
         Language(name="node", suffix=".js", spec="node NAME.js", needs=("node",), package="nodejs"),

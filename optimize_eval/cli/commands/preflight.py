@@ -60,116 +60,118 @@ def render(examined: Sequence[Examined], data: str, *, width: int) -> str:
     """Lay out the whole outcome; a line to be pasted is never broken."""
     lines = [f" data     {data}", f" {'check':<{_NAME}}{'result':<{_RESULT}}{'time':<{_TIME}}detail"]
     lines.append(" " + "─" * (width - 2))
-    for one in examined:
-        lines += _evaluator(one, width)
-    return "\n".join([*lines, *_spent(examined), *_plans(examined), _verdict(examined)])
+    for subject in examined:
+        lines += _evaluator(subject, width)
+    return "\n".join([*lines, *_spending_lines(examined), *_plans(examined), _verdict(examined)])
 
 
 def to_dict(examined: Sequence[Examined]) -> dict[str, Any]:
-    return {"schema": SCHEMA, "evaluators": [_to_dict(one) for one in examined]}
+    return {"schema": SCHEMA, "evaluators": [_to_dict(subject) for subject in examined]}
 
 
-def _evaluator(one: Examined, width: int) -> list[str]:
-    time = _seconds(one.typical(0.5)) if one.seconds else "-"
-    result = "ok" if one.is_ok else "FAILED"
+def _evaluator(subject: Examined, width: int) -> list[str]:
+    time = _seconds(subject.typical(0.5)) if subject.seconds else "-"
+    result = "ok" if subject.is_ok else "FAILED"
     lines: list[str] = []
-    name = cut(inert(one.spec.name, ci=False), _NAME - 1)
-    for said in _details(one):
+    name = cut(inert(subject.spec.name, ci=False), _NAME - 1)
+    for said in _details(subject):
         head = _INDENT if lines else f" {name:<{_NAME}}{result:<{_RESULT}}{time:<{_TIME}}"
         lines += wrapped(head, said, width)
-    for check in one.checks:
+    for check in subject.checks:
         if check.status in _MARKS and check.reproduce:
             lines.append(f"   {_MARKS[check.status]} {check.name}: try it: {check.reproduce}")
     return lines
 
 
-def _details(one: Examined) -> list[str]:
-    failed = [check.message for check in one.checks if check.status is CheckStatus.FAIL]
-    warned = [f"! {check.name}: {check.message}" for check in one.checks if check.status is CheckStatus.WARN]
+def _details(subject: Examined) -> list[str]:
+    failed = [check.message for check in subject.checks if check.status is CheckStatus.FAIL]
+    warned = [
+        f"! {check.name}: {check.message}" for check in subject.checks if check.status is CheckStatus.WARN
+    ]
     return [
-        *(failed or [_answered(one), *_passed(one)]),
+        *(failed or [_first_answer(subject), *_list_passed(subject)]),
         *warned,
-        *_spoken(one),
-        *_left_out(one),
-        *_speed(one),
+        *_last_of_stderr(subject),
+        *_left_out(subject),
+        *_speed(subject),
     ]
 
 
-def _passed(one: Examined) -> list[str]:
-    names = [check.name for check in one.checks if check.status is CheckStatus.PASS]
+def _list_passed(subject: Examined) -> list[str]:
+    names = [check.name for check in subject.checks if check.status is CheckStatus.PASS]
     return [f"passed: {', '.join(names)}"] if names else []
 
 
-def _answered(one: Examined) -> str:
-    if one.told or one.first is None:
-        return one.told or "no answer"
-    keys = ", ".join(map(str, one.first.side_info)) or "none"
-    told = f"skipped: {one.first.why}" if isinstance(one.first, Skip) else score_of(one.first)
-    skipped = sum(isinstance(result, Skip) for result in one.one_by_one)
-    more = f"; {skipped} of {len(one.one_by_one)} calls skipped" if skipped else ""
-    return f"{told}; side info: {keys}{more}"
+def _first_answer(subject: Examined) -> str:
+    if subject.told or subject.first is None:
+        return subject.told or "no answer"
+    keys = ", ".join(map(str, subject.first.side_info)) or "none"
+    answer = f"skipped: {subject.first.why}" if isinstance(subject.first, Skip) else score_of(subject.first)
+    skipped = sum(isinstance(result, Skip) for result in subject.one_by_one)
+    more = f"; {skipped} of {len(subject.one_by_one)} calls skipped" if skipped else ""
+    return f"{answer}; side info: {keys}{more}"
 
 
-def _spoken(one: Examined) -> list[str]:
-    said = one.first.stderr.strip().split("\n")[-1] if one.first else ""
+def _last_of_stderr(subject: Examined) -> list[str]:
+    said = subject.first.stderr.strip().split("\n")[-1] if subject.first else ""
     return [f"on stderr: {said}"] if said else []
 
 
-def _left_out(one: Examined) -> list[str]:
-    names = [check.name for check in one.checks if check.message.startswith("left out: the budget")]
+def _left_out(subject: Examined) -> list[str]:
+    names = [check.name for check in subject.checks if check.message.startswith("left out: the budget")]
     return [f"not checked, the budget is used up: {', '.join(names)}"] if names else []
 
 
-def _speed(one: Examined) -> list[str]:
+def _speed(subject: Examined) -> list[str]:
     named = {"speed": "", "tokens": "tokens: "}
-    passed = [check for check in one.checks if check.name in named and check.status is CheckStatus.PASS]
+    passed = [check for check in subject.checks if check.name in named and check.status is CheckStatus.PASS]
     return [f"{named[check.name]}{check.message}" for check in passed]
 
 
-def _spent(examined: Sequence[Examined]) -> list[str]:
+def _spending_lines(examined: Sequence[Examined]) -> list[str]:
     """Say what the checks themselves took of models."""
-    totals = [(one.spec.name, total) for one in examined if (total := one.spending.of_run)]
+    totals = [(subject.spec.name, total) for subject in examined if (total := subject.spending.of_run)]
     return [f" spent    {name}: {total_in_words(from_dict(SpendingTotal, total))}" for name, total in totals]
 
 
 def _plans(examined: Sequence[Examined]) -> list[str]:
-    known = [one for one in examined if one.is_ok and one.estimate is not None]
+    known = [subject for subject in examined if subject.is_ok and subject.estimate is not None]
     if not known:
         return []
-    calls = sum(one.material.calls for one in examined if not one.told)
-    replies = sum(one.material.calls for one in examined if one.told)
-    seconds = sum(one.estimate or 0 for one in known)
+    calls = sum(subject.material.calls for subject in examined if not subject.told)
+    replies = sum(subject.material.calls for subject in examined if subject.told)
+    seconds = sum(subject.estimate or 0 for subject in known)
     slots = examined[0].material.slots
     of_models = [f" replies  {replies:,}: each is made once, for all evaluators"] if replies else []
     return [f" plan     {calls:,} calls, about {_seconds(seconds)} with {slots} slots", *of_models]
 
 
 def _verdict(examined: Sequence[Examined]) -> str:
-    failed = sum(not one.is_ok for one in examined)
+    failed = sum(not subject.is_ok for subject in examined)
     if failed:
-        what = "models and evaluators" if any(one.told for one in examined) else "evaluators"
+        what = "models and evaluators" if any(subject.told for subject in examined) else "evaluators"
         alone = "The model" if examined[0].told else "The evaluator"
         which = f"{failed} of {len(examined)} {what}" if len(examined) > 1 else alone
         return f" {which} failed; nothing was run."
-    warned = sum(check.status is CheckStatus.WARN for one in examined for check in one.checks)
+    warned = sum(check.status is CheckStatus.WARN for subject in examined for check in subject.checks)
     return f" Ready to run{f', with {warned} warning' + 's' * (warned != 1) if warned else ''}."
 
 
-def _to_dict(one: Examined) -> dict[str, Any]:
+def _to_dict(subject: Examined) -> dict[str, Any]:
     return {
-        "name": one.spec.name,
-        "ok": one.is_ok,
-        "checks": [_check(check) for check in one.checks],
+        "name": subject.spec.name,
+        "ok": subject.is_ok,
+        "checks": [_check(check) for check in subject.checks],
         "seconds": {
-            "p50": round(one.typical(0.5), 6) if one.seconds else None,
-            "p95": round(one.typical(0.95), 6) if one.seconds else None,
+            "p50": round(subject.typical(0.5), 6) if subject.seconds else None,
+            "p95": round(subject.typical(0.95), 6) if subject.seconds else None,
         },
-        **({"spent": spent} if (spent := one.spending.of_run) else {}),
+        **({"spent": spent} if (spent := subject.spending.of_run) else {}),
         "estimate": {
-            "calls": one.material.calls,
-            "slots": one.material.slots,
-            "seconds": None if one.estimate is None else round(one.estimate, 3),
-            "tokens": one.tokens_of_run,
+            "calls": subject.material.calls,
+            "slots": subject.material.slots,
+            "seconds": None if subject.estimate is None else round(subject.estimate, 3),
+            "tokens": subject.tokens_of_run,
         },
     }
 
@@ -270,7 +272,7 @@ def preflight(
     for source in sources:
         check_fields(source, fields)
     check_sight(sources, named_specs)
-    splits = {one.name: one.examples for one in sources}
+    splits = {source.name: source.examples for source in sources}
     prompts = prompting if prompting and prompting.prompts else None
     if prompts:
         prompts.check(sources, output.say)
@@ -300,7 +302,7 @@ def preflight(
         output.emit(
             render(examined, _data_line(splits, known, len(loaded) if prompts else 0), width=output.width())
         )
-    if not all(one.is_ok for one in examined):
+    if not all(subject.is_ok for subject in examined):
         raise typer.Exit(endings.MISSED)
 
 

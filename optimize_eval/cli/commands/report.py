@@ -89,7 +89,7 @@ def report(
     if searches.is_unfinished(Path(run)):
         _report_search(Path(run), name, look, check=check, is_plain=not (all_ or for_step))
         return
-    stored = _opened(run, all_=all_, check=check)
+    stored = _open(run, all_=all_, check=check)
     searches.note_later(stored)
     formats.check(for_step)
     beside = {
@@ -207,7 +207,7 @@ def _emit_bench(bench: BenchReport, name: FormatName) -> None:
         raise UsageError(f"{bench.stored.folder / LEADERBOARD} is not as bench wrote it", hint=ANEW) from None
 
 
-def _opened(run: str, *, all_: bool, check: bool) -> StoredRun:
+def _open(run: str, *, all_: bool, check: bool) -> StoredRun:
     """Open a run as its last command had it, or with everything that it holds."""
     stored = open_stored(folder_if_bench(run))
     if all_:

@@ -67,16 +67,14 @@ def list_(
     as_json: groups.Json = False,
 ) -> None:
     """List the runs in a folder, the newest first."""
-    place = Path(_USUAL if folder is None else folder)
-    if folder == "" or (folder is not None and not place.is_dir()):
+    shelf = Path(_USUAL if folder is None else folder)
+    if folder == "" or (folder is not None and not shelf.is_dir()):
         raise UsageError(f"there is no folder {folder!r}", hint="name a folder that holds runs, or omit it")
-    found = list_runs(place)
+    runs = list_runs(shelf)
     if as_json:
-        output.emit_json(lists.runs_to_dict(found))
+        output.emit_json(lists.runs_to_dict(runs))
     else:
-        text = lists.render_runs(
-            found, fit=output.fitted, folder=place, now=time.time(), width=output.width()
-        )
+        text = lists.render_runs(runs, fit=output.fitted, folder=shelf, now=time.time(), width=output.width())
         output.emit(text)
 
 
@@ -102,7 +100,7 @@ def rm(
     if not yes and not _is_wanted(planned):
         output.say("nothing was removed")
         raise typer.Exit(endings.MISSED)
-    removed = [remove(one.folder) for one in planned]
+    removed = [remove(removal.folder) for removal in planned]
     if as_json:
         output.emit_json(lists.removal_to_dict(removed))
     else:
@@ -112,7 +110,9 @@ def rm(
 def _is_wanted(planned: Sequence[Removal]) -> bool:
     """Ask whoever sits before the terminal; raises UsageError where nobody does."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        words = shlex.join(["optimize-eval", "runs", "rm", *(str(one.folder) for one in planned), "--yes"])
+        words = shlex.join(
+            ["optimize-eval", "runs", "rm", *(str(removal.folder) for removal in planned), "--yes"]
+        )
         raise UsageError(
             "runs are removed for good, and nobody can confirm it here", hint=f"add --yes: {words}"
         )

@@ -93,13 +93,13 @@ def _only(specs: tuple[EvaluatorSpec, ...]) -> EvaluatorSpec:
 def _example_bytes(text: str) -> bytes:
     if text.lstrip().startswith("{"):
         return parse_example(text, source="--example").raw
-    place = _FILE_AND_LINE.fullmatch(text)
-    if not place:
+    match = _FILE_AND_LINE.fullmatch(text)
+    if not match:
         raise UsageError(
             f"--example {text!r} is neither a JSON object nor FILE:LINE",
             hint="""write --example train.jsonl:7, or --example '{"input": "…"}'""",
         )
-    return load_example(place[1], int(place[2])).raw
+    return load_example(match[1], int(match[2])).raw
 
 
 def _call(spec: EvaluatorSpec, payload: Payload) -> Outcome:

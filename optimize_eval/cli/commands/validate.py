@@ -59,17 +59,17 @@ def validate(
     as_json: groups.Json = False,
 ) -> None:
     """Check data and task files line by line, and sweep files with what they name; all problems at once."""
-    checked = [one for path, folder in _each(files) for one in _checked(path, folder, kind)]
-    apart = [one for one in checked if not one.split]  # of a sweep's files it is known
-    if sum(bool(one.rows) for one in apart) > 1:
+    checked = [file for path, folder in _each(files) for file in _check_file(path, folder, kind)]
+    apart = [file for file in checked if not file.split]  # of a sweep's files it is known
+    if sum(bool(file.rows) for file in apart) > 1:
         known = iter(with_leaks(apart))
-        checked = [one if one.split else next(known) for one in checked]
+        checked = [file if file.split else next(known) for file in checked]
     if as_json:
-        output.emit_json({"files": [_to_dict(one) for one in checked]})
+        output.emit_json({"files": [_to_dict(file) for file in checked]})
     else:
-        for one in checked:
-            _show(one)
-    if wrong := [one for one in checked if one.first_problem]:
+        for file in checked:
+            _show(file)
+    if wrong := [file for file in checked if file.first_problem]:
         which = f"{len(wrong)} of {len(checked)} files" if len(checked) > 1 else "the file"
         first = (
             "" if _has_one_line(wrong) and not as_json else f"; the first problem is {wrong[0].first_problem}"
@@ -88,19 +88,19 @@ def _each(files: Sequence[str]) -> Iterator[tuple[str, str]]:
         yield from tasks_in(path, output.say)
 
 
-def _checked(path: str, folder: str, kind: DataFormat | None) -> list[CheckedFile]:
+def _check_file(path: str, folder: str, kind: DataFormat | None) -> list[CheckedFile]:
     is_sweep = kind is DataFormat.SWEEP or (kind is None and path.endswith(SUFFIX))
     is_task = kind is DataFormat.TASK_YAML or (kind is None and path.endswith(_YAML))
     if not (is_sweep or is_task):
-        return [_named(check_data(path, kind), kind)]
+        return [_say_whose(check_data(path, kind), kind)]
     from optimize_eval.run.preflight import files_checked  # noqa: PLC0415  it loads YAML, and evaluators
 
     if is_sweep:
         return files_checked.check_sweep(path)
-    return [_named(files_checked.check_definition(path, folder), kind)]
+    return [_say_whose(files_checked.check_definition(path, folder), kind)]
 
 
-def _named(checked: CheckedFile, kind: DataFormat | None) -> CheckedFile:
+def _say_whose(checked: CheckedFile, kind: DataFormat | None) -> CheckedFile:
     """Say whose a file is that cannot be used, unless its form is given."""
     return other_tool_of(checked) if kind is None else checked
 
@@ -113,7 +113,7 @@ def _has_one_line(wrong: Sequence[CheckedFile]) -> bool:
 
 def _next_step(wrong: Sequence[CheckedFile], kind: DataFormat | None) -> str:
     """Ask nobody to fix what is right for the tool that it was written for."""
-    if all(one.kind == OTHER_TOOL for one in wrong):
+    if all(file.kind == OTHER_TOOL for file in wrong):
         return "nothing in it is wrong for that tool: do what is said there, then validate what comes of it"
     lines = "line" if _has_one_line(wrong) else "lines"
     return f"fix the {lines} listed above, then validate again" + _other_format(wrong, kind)
@@ -121,34 +121,34 @@ def _next_step(wrong: Sequence[CheckedFile], kind: DataFormat | None) -> str:
 
 def _other_format(wrong: Sequence[CheckedFile], kind: DataFormat | None) -> str:
     """Say how a dataset that only looks like a task file is checked."""
-    is_guess = kind is None and any(one.errors for one in wrong)
+    is_guess = kind is None and any(file.errors for file in wrong)
     return "; a plain dataset: --format dataset" if is_guess else ""
 
 
-def _show(one: CheckedFile) -> None:
-    if not one.first_problem:
-        output.emit(f"{one.path}: ok, {_count(one)}")
-    if one.copied:
-        output.emit(f"{one.path}: {one.copied}")
-    if one.leaked:
-        output.emit(f"{one.path}: leak: {one.leaked}")
-    for problem in one.problems[:SHOWN_PROBLEMS]:
+def _show(file: CheckedFile) -> None:
+    if not file.first_problem:
+        output.emit(f"{file.path}: ok, {_count(file)}")
+    if file.copied:
+        output.emit(f"{file.path}: {file.copied}")
+    if file.leaked:
+        output.emit(f"{file.path}: leak: {file.leaked}")
+    for problem in file.problems[:SHOWN_PROBLEMS]:
         output.emit(str(problem))
-    if (more := len(one.problems) - SHOWN_PROBLEMS) > 0:
-        output.emit(f"{one.path}: and {more:,} more problems; --json lists all")
-    for note in one.notes:
+    if (more := len(file.problems) - SHOWN_PROBLEMS) > 0:
+        output.emit(f"{file.path}: and {more:,} more problems; --json lists all")
+    for note in file.notes:
         output.emit(f"note: {note}")
-    if one.errors:
-        _show_errors(one)
+    if file.errors:
+        _show_errors(file)
 
 
-def _show_errors(one: CheckedFile) -> None:
-    shown = output.fitted([error.to_dict() for error in one.errors[:SHOWN_PROBLEMS]])
+def _show_errors(file: CheckedFile) -> None:
+    shown = output.fitted([error.to_dict() for error in file.errors[:SHOWN_PROBLEMS]])
     output.emit(render_data_errors(shown, width=output.width()))
-    if (more := len(one.errors) - SHOWN_PROBLEMS) > 0:
-        output.emit(f"{one.path}: and {more:,} more problems; --json lists all")
-    wrong, every = len(one.errors), len(one.errors) + one.count
-    output.emit(f"{one.path}: {wrong:,} of {every:,} {_NOUNS[one.kind]}s cannot be used")
+    if (more := len(file.errors) - SHOWN_PROBLEMS) > 0:
+        output.emit(f"{file.path}: and {more:,} more problems; --json lists all")
+    wrong, every = len(file.errors), len(file.errors) + file.count
+    output.emit(f"{file.path}: {wrong:,} of {every:,} {_NOUNS[file.kind]}s cannot be used")
 
 
 _NOUNS = {
@@ -162,20 +162,20 @@ _NOUNS = {
 }
 
 
-def _count(one: CheckedFile) -> str:
-    return f"{one.count:,} {_NOUNS[one.kind]}{'s' * (one.count != 1)}"
+def _count(file: CheckedFile) -> str:
+    return f"{file.count:,} {_NOUNS[file.kind]}{'s' * (file.count != 1)}"
 
 
-def _to_dict(one: CheckedFile) -> dict[str, Any]:
+def _to_dict(file: CheckedFile) -> dict[str, Any]:
     return {
-        "path": one.path,
-        "kind": one.kind,
-        "valid": one.count,
-        "ids": list(one.ids),
-        "copies": [{"line_number": line, "of": first} for line, first in one.copies.items()],
-        **({"leaks": [_leak(row) for row in one.leaks]} if one.leaks else {}),
-        "errors": [*map(_error, one.problems), *(error.to_dict() for error in one.errors)],
-        **({"notes": [*map(_note, one.notes)]} if one.notes or one.kind == DataFormat.TASK_YAML else {}),
+        "path": file.path,
+        "kind": file.kind,
+        "valid": file.count,
+        "ids": list(file.ids),
+        "copies": [{"line_number": line, "of": first} for line, first in file.copies.items()],
+        **({"leaks": [_leak(row) for row in file.leaks]} if file.leaks else {}),
+        "errors": [*map(_error, file.problems), *(error.to_dict() for error in file.errors)],
+        **({"notes": [*map(_note, file.notes)]} if file.notes or file.kind == DataFormat.TASK_YAML else {}),
     }
 
 

@@ -41,12 +41,12 @@ def view(
     port: Annotated[int, typer.Option(help="0: any that is free.", min=0, max=_MOST_PORT)] = 0,
 ) -> None:
     """Serve runs as pages, also while they go on, until Ctrl-C."""
-    place = Path(choose_shown(folder))
-    if not place.is_dir() or folder == "":
-        raise UsageError(f"there is no folder {str(place)!r}", hint="name a run, or a folder that holds runs")
-    refuse_older(place)
-    if not list_runs(place):
-        output.say(f"note: there is no run in {place} yet")
-    with serving(place, port) as url, in_browser(url, is_wanted=open_), until_interrupted():
+    shelf = Path(choose_shown(folder))
+    if not shelf.is_dir() or folder == "":
+        raise UsageError(f"there is no folder {str(shelf)!r}", hint="name a run, or a folder that holds runs")
+    refuse_older(shelf)
+    if not list_runs(shelf):
+        output.say(f"note: there is no run in {shelf} yet")
+    with serving(shelf, port) as url, in_browser(url, is_wanted=open_), until_interrupted():
         output.say("Ctrl-C ends it")
         output.emit(url)
