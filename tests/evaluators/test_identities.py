@@ -15,6 +15,7 @@ import pytest
 from optimize_eval.base import shipped
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.config.sweep_files import read_evaluator, spec_of
+from optimize_eval.evaluators.function_kind import function_spec
 from optimize_eval.evaluators.kinds import identify
 from optimize_eval.run.bench import Benchmark
 from optimize_eval.run.prompting import identity_of
@@ -80,6 +81,8 @@ DIGESTS = {
     "table": "489ffba4c4f4b7ae",
     "task of a bench": "4a84e2abe1d702ca",
     "judge hiding": "6daa985bbca4717c",
+    "function": "471382070a612aaf",
+    "function, environment": "47b757f2bb970c53",
 }
 
 
@@ -123,3 +126,9 @@ def test_a_model_of_a_bench_is_what_it_was() -> None:
 def test_a_judge_that_is_not_shown_rivals_is_what_it_was() -> None:
     judge = spec_of({"judge": "openai/m", "objective": "o", "hides": ("c",)}, EvaluatorSpec(), {})
     assert digest(identify(judge.hiding(["b", "c"]))) == DIGESTS["judge hiding"]
+
+
+def test_a_function_is_what_it_was() -> None:
+    plain, chosen = EvaluatorSpec(), EvaluatorSpec(environment={"A": "1"})
+    assert identify(function_spec(len, plain)).sha256[:16] == DIGESTS["function"]
+    assert identify(function_spec(len, chosen)).sha256[:16] == DIGESTS["function, environment"]
