@@ -4,14 +4,14 @@ cmd:COMMAND     a program (program_model)           toy       knows the answers 
 replay:FILE     recorded outputs (see replay)       silent    always says nothing
 http(s)://…     a program behind HTTP               PROVIDER/MODEL  a provider's model (provider_model)
 
-A model is its program's files, its recorded outputs, or its name and settings; never a timeout or a key. How
-a scorer is identified is handed in, for it may be of any kind.
+A model is its program's files, its recorded outputs, or its name and settings; never a timeout or a key.
 """
 
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from difflib import get_close_matches
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -141,23 +141,6 @@ def endpoint_of(model: ModelSpec, url: str) -> EvaluatorSpec:
     return replace(model.how, name=model.name, text=url, target=Url(url=url))
 
 
-def chat_spec(name: str, model: ModelSpec) -> "ChatSpec":
-    """Describe a provider's model."""
-    from optimize_eval.models.provider_model import with_options
-    from optimize_eval.models.providers import apart
-
-    called, base = apart(name)
-    return with_options(
-        model.table,
-        called,
-        api_base=base or model.api_base,
-        temperature=model.temperature,
-        max_tokens=model.max_tokens,
-        seed=model.seed,
-        keep_thoughts=model.keep_thoughts or None,
-    )
-
-
 def without_base(name: str) -> str:
     """Give a provider's model without its server."""
     from optimize_eval.models.providers import apart
@@ -176,63 +159,33 @@ def replayed(rest: str, model: ModelSpec) -> tuple[Path, str]:
     return whole, ""
 
 
+class ModelKind(NamedTuple):
+    """The module of a kind, which is loaded when a model of it is called, and what makes one live there."""
+
+    module: str
+    connect: str
+
+
+_KINDS: Mapping[str, ModelKind] = {
+    CMD: ModelKind("program_model", "connect_program"),
+    HTTP: ModelKind("program_model", "connect_endpoint"),
+    REPLAY: ModelKind("replay", "connect_recorded"),
+    TOY: ModelKind("toy", "connect_toy"),
+    SILENT: ModelKind("toy", "connect_silent"),
+    "": ModelKind("provider_model", "connect_provider"),
+}
+
+
 def connect_model(model: ModelSpec) -> ModelUnderTest:
     """Make a live model."""
     named = parse_model(model.text)
-    return _KINDS[named.kind](named.rest, model)
+    kind = _KINDS[named.kind]
+    connect: Callable[[str, ModelSpec], ModelUnderTest] = getattr(_module(kind.module), kind.connect)
+    return connect(named.rest, model)
 
 
-def _program(_command: str, model: ModelSpec) -> ModelUnderTest:
-    from optimize_eval.models.program_model import CONTRACT, ProgramModel
-    from optimize_eval.programs.command import Command
-
-    program = program_of(model)
-    assert program, "the table chose this kind by the text"  # noqa: S101  for the checker
-    return ProgramModel(Command(program, CONTRACT), program)
-
-
-def _endpoint(url: str, model: ModelSpec) -> ModelUnderTest:
-    from optimize_eval.models.program_model import CONTRACT, ProgramModel
-    from optimize_eval.programs.http_client import check_url
-    from optimize_eval.programs.served import Endpoint
-
-    endpoint = endpoint_of(model, check_url(url))
-    return ProgramModel(Endpoint(endpoint, CONTRACT), endpoint)
-
-
-def _replay(rest: str, model: ModelSpec) -> ModelUnderTest:
-    from optimize_eval.models.replay import ReplayModel
-
-    return ReplayModel(*replayed(rest, model))
-
-
-def _toy(_rest: str, _model: ModelSpec) -> ModelUnderTest:
-    from optimize_eval.models.toy import ToyModel, toy
-
-    return ToyModel(toy)
-
-
-def _silent(_rest: str, _model: ModelSpec) -> ModelUnderTest:
-    from optimize_eval.models.toy import ToyModel, silent
-
-    return ToyModel(silent)
-
-
-def _provider(name: str, model: ModelSpec) -> ModelUnderTest:
-    from optimize_eval.models.provider_model import ProviderModel, live_model
-
-    live = live_model(chat_spec(name, model), model.how.manners, model.name)
-    return ProviderModel(live, takes_refusals=not model.fails_refusals)
-
-
-_KINDS: Mapping[str, Callable[[str, ModelSpec], ModelUnderTest]] = {
-    CMD: _program,
-    HTTP: _endpoint,
-    REPLAY: _replay,
-    TOY: _toy,
-    SILENT: _silent,
-    "": _provider,
-}
+def _module(name: str) -> Any:
+    return import_module(f"optimize_eval.models.{name}")
 
 
 _SHOWN = 8  # of a digest
@@ -257,26 +210,7 @@ def identify_model(model: ModelSpec) -> Identity:
         return _identity(shown, [REPLAY, file[1], chosen], (file,))
     if named.kind:
         return _identity(named.kind, [named.kind], ())
-    from optimize_eval.models.provider_model import base_around
-
-    around = base_around(chat_spec(named.rest, model))
-    return _identity(named.rest, ["", named.rest, *_settings(model), *around], ())
-
-
-def _settings(model: ModelSpec) -> list[Any]:
-    from optimize_eval.models.provider_model import essence
-
-    if table := model.table:
-        model = replace(
-            model,
-            temperature=model.temperature if model.temperature is not None else table.temperature,
-            max_tokens=model.max_tokens or table.max_tokens,
-            seed=model.seed if model.seed is not None else table.seed,
-        )
-    # without these a model is the one that it was in older runs
-    kept = ["keep_thoughts"] * model.keep_thoughts + ["fails_refusals"] * model.fails_refusals
-    of_table = [essence(table)] if table and essence(table) else []
-    return [model.api_base, model.temperature, model.max_tokens, model.seed, *kept, *of_table]
+    return _identity(named.rest, _module("provider_model").essence_of(named.rest, model), ())
 
 
 def _identity(text: str, essence: list[Any], files: _Files) -> Identity:

@@ -28,11 +28,12 @@ from optimize_eval.base.protocol import NO_CAPABILITIES, Capabilities, decode_an
 from optimize_eval.base.retries_and_caps import Caps
 from optimize_eval.base.spent import Spent, Usage, counts_of
 from optimize_eval.base.wrong_answers import not_an_object, without_text
+from optimize_eval.models.model_kinds import ModelSpec, endpoint_of, program_of
 from optimize_eval.models.under_test import Output, Prompt, are_calls
+from optimize_eval.programs.command import Command
 from optimize_eval.programs.exchange import Contract
 
-if TYPE_CHECKING:  # a program behind a URL needs no processes, and a command no HTTP client
-    from optimize_eval.programs.command import Command
+if TYPE_CHECKING:
     from optimize_eval.programs.served import Endpoint
 
 _SAMPLE = '{"text": "…"}'
@@ -184,3 +185,17 @@ CONTRACT: Contract[Prompt, Output] = Contract(
     fix=_fix,
     sample=_SAMPLE,
 )
+
+
+def connect_program(_command: str, model: ModelSpec) -> ProgramModel:
+    program = program_of(model)
+    assert program, "the table chose this kind by the text"  # noqa: S101  for the checker
+    return ProgramModel(Command(program, CONTRACT), program)
+
+
+def connect_endpoint(url: str, model: ModelSpec) -> ProgramModel:
+    from optimize_eval.programs.http_client import check_url  # noqa: PLC0415  a command needs no HTTP client
+    from optimize_eval.programs.served import Endpoint  # noqa: PLC0415
+
+    endpoint = endpoint_of(model, check_url(url))
+    return ProgramModel(Endpoint(endpoint, CONTRACT), endpoint)

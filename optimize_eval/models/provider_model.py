@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from optimize_eval.base import secrets
 from optimize_eval.base.errors import EvaluationError
@@ -11,9 +11,12 @@ from optimize_eval.base.evaluator import Capacity
 from optimize_eval.base.retries_and_caps import Manners, Queue
 from optimize_eval.models.chat import ChatSpec
 from optimize_eval.models.live import Model
-from optimize_eval.models.providers import base_of_variable, split
+from optimize_eval.models.providers import apart, base_of_variable, split
 from optimize_eval.models.under_test import Output, Prompt
 from optimize_eval.programs.exchange import call_singly
+
+if TYPE_CHECKING:
+    from optimize_eval.models.model_kinds import ModelSpec
 
 _FIELD = re.compile(r"\b(?:max_completion_tokens|max_tokens|temperature)\b")
 _OPTIONS = {
@@ -97,3 +100,34 @@ def base_around(spec: ChatSpec) -> list[dict[str, str]]:
     """Give the base that the environment alone names; without one a model is the one that it was before."""
     base = "" if spec.api_base else base_of_variable(split(spec.name)[0])
     return [{"base": base}] if base else []
+
+
+def chat_spec(name: str, model: "ModelSpec") -> ChatSpec:
+    """Describe how a model under test is asked."""
+    called, base = apart(name)
+    return with_options(
+        model.table,
+        called,
+        api_base=base or model.api_base,
+        temperature=model.temperature,
+        max_tokens=model.max_tokens,
+        seed=model.seed,
+        keep_thoughts=model.keep_thoughts or None,
+    )
+
+
+def connect_provider(name: str, model: "ModelSpec") -> ProviderModel:
+    live = live_model(chat_spec(name, model), model.how.manners, model.name)
+    return ProviderModel(live, takes_refusals=not model.fails_refusals)
+
+
+def essence_of(name: str, model: "ModelSpec") -> list[Any]:
+    """Give what makes a model under test another one: its name and settings, not those that are as usual."""
+    table = model.table or ChatSpec(name=name)
+    temperature = table.temperature if model.temperature is None else model.temperature
+    seed = table.seed if model.seed is None else model.seed
+    # without these a model is the one that it was in older runs
+    kept = ["keep_thoughts"] * model.keep_thoughts + ["fails_refusals"] * model.fails_refusals
+    of_table = [essence(table)] if essence(table) else []
+    settings = [model.api_base, temperature, model.max_tokens or table.max_tokens, seed]
+    return ["", name, *settings, *kept, *of_table, *base_around(chat_spec(name, model))]

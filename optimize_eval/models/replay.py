@@ -15,6 +15,7 @@ from optimize_eval.base.errors import DataError, EvaluationError, FailureKind, P
 from optimize_eval.base.evaluator import Capacity
 from optimize_eval.base.strict_json import Line, read_lines
 from optimize_eval.base.wrong_answers import describe
+from optimize_eval.models.model_kinds import ModelSpec, replayed
 from optimize_eval.models.outputs import digest_of
 from optimize_eval.models.under_test import Output, Prompt, are_calls
 from optimize_eval.programs.exchange import call_singly
@@ -165,3 +166,7 @@ def _output(record: Mapping[str, Any], *, is_ours: bool) -> Output:
         tool_calls=record.get("tool_calls") or (),
         completion=record.get("completion") or {} if is_ours else {},
     )
+
+
+def connect_recorded(rest: str, model: ModelSpec) -> ReplayModel:
+    return ReplayModel(*replayed(rest, model))

@@ -135,3 +135,11 @@ _WAYS: tuple[Callable[[str], str | None], ...] = (
     _write,
     lambda question: _find_words(question, _KNOWN),
 )
+
+
+def connect_toy(_rest: str, _model: object) -> ToyModel:
+    return ToyModel(toy)
+
+
+def connect_silent(_rest: str, _model: object) -> ToyModel:
+    return ToyModel(silent)

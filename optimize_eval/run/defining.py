@@ -14,6 +14,7 @@ from optimize_eval.run.enclosing import at_level, check_level, runs_code
 from optimize_eval.run.host import Say
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.tasks.targets import Given, SampleTask, WrittenTask, definitions_in, samples_of
+from optimize_eval.tasks.task_identity import has_code, model_keys
 
 if TYPE_CHECKING:
     from optimize_eval.run.prompting import Prompting
@@ -92,7 +93,6 @@ def scorers_of(
     Those that are not called need no judge.
     """
     from optimize_eval.tasks.scorer_parts import ranks, score_range  # noqa: PLC0415
-    from optimize_eval.tasks.task_identity import has_code, model_keys  # noqa: PLC0415  see read_task
 
     if not task.scorers:
         raise UsageError(f"the task {task.key} has no scorer", hint="give it one: see docs/task-files.md")
@@ -161,7 +161,6 @@ def _keyed(
 ) -> Mapping[str, ModelSpec]:
     """Make the models that a task names by keys: its solver's, and its scorers' where these are called."""
     from optimize_eval.run.prompting import model_specs  # noqa: PLC0415  see read_task
-    from optimize_eval.tasks.task_identity import model_keys  # noqa: PLC0415
 
     found = {}
     usual = ModelSpec(how=spec.change(target=None))

@@ -16,6 +16,7 @@ from optimize_eval.run.host import Say
 from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.run_json import read_document, write_document
 from optimize_eval.tasks.targets import CODE, TASKS, RecordTask, samples_of, ways_kept, with_task
+from optimize_eval.tasks.task_identity import has_code
 
 _RIGHTS: Mapping[str, Any] = {"sandbox": "none"}  # of who starts it
 
@@ -76,8 +77,6 @@ def _has_code(spec: EvaluatorSpec) -> bool:
     target = samples_of(spec)
     if target is None:
         return False
-    from optimize_eval.tasks.task_identity import has_code  # noqa: PLC0415  it loads templates
-
     return has_code((target.task.solver, target.scorer))
 
 

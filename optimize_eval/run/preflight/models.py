@@ -14,7 +14,7 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.protocol import Payload
 from optimize_eval.base.retries_and_caps import until_answered
 from optimize_eval.base.spent import NOTHING
-from optimize_eval.models.model_kinds import ModelSpec, chat_spec, connect_model, parse_model
+from optimize_eval.models.model_kinds import ModelSpec, connect_model, parse_model
 from optimize_eval.models.under_test import ModelUnderTest
 from optimize_eval.run.preflight.checklist import examine
 from optimize_eval.run.preflight.examined import (
@@ -71,6 +71,8 @@ def _examine_model(
 def _key(model: ModelSpec) -> Iterator[CheckOutcome]:
     named = parse_model(model.text)
     if not named.kind:
+        from optimize_eval.models.provider_model import chat_spec  # noqa: PLC0415  it loads an HTTP client
+
         yield key_check("key", chat_spec(named.rest, model))
 
 
