@@ -28,7 +28,12 @@ NO_PARTICIPLES = "need seed feed speed exceed proceed embed"
 PARTICIPLE = re.compile(
     rf"_*(?!(?:{NO_PARTICIPLES.replace(' ', '|')})$)(?:[a-z]+ed|(?:un)?(?:{IRREGULAR.replace(' ', '|')}))"
 )
-MOST = {"folders": 24, "modules": 339, "file names that stand more than once": 16}
+MOST = {
+    "folders": 24,
+    "modules": 339,
+    "file names that stand more than once": 16,
+    "imports in functions": 133,
+}
 MOST_NAMES = {
     "audit": Counter(found=1, participle=1),
     "base": Counter(place=1, participle=2),
@@ -50,6 +55,7 @@ class Module(NamedTuple):
 
     names: list[tuple[str, int]]
     imports: list[str]
+    in_functions: list[int]  # lines of those that wait until they are needed
 
 
 @cache
@@ -61,12 +67,15 @@ def modules() -> dict[Path, Module]:
 
 
 def read_module(source: str | bytes) -> Module:
-    module = Module([], [])
+    module = Module([], [], [])
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Name) and node.id in EMPTY_WORDS and isinstance(node.ctx, ast.Store):
             module.names.append((node.id, node.lineno))
         elif isinstance(node, ast.FunctionDef) and PARTICIPLE.fullmatch(node.name) and not is_property(node):
             module.names.append(("participle", node.lineno))
+        if isinstance(node, ast.FunctionDef):
+            inner = (each for each in ast.walk(node) if isinstance(each, ast.Import | ast.ImportFrom))
+            module.in_functions.extend(each.lineno for each in inner)
         elif isinstance(node, ast.Import):
             module.imports.extend(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -117,6 +126,12 @@ def test_the_house_grows_no_folder_and_no_file_name_that_stands_twice() -> None:
     assert len({path.parent for path in modules()} - {Path()}) <= MOST["folders"]
     assert len(modules()) <= MOST["modules"]
     assert len(twice) <= MOST["file names that stand more than once"], twice
+
+
+def test_no_further_import_waits_within_a_function() -> None:
+    """What few commands need stands in modules of its own, behind one import."""
+    late = [f"{path}:{line}" for path, module in modules().items() for line in module.in_functions]
+    assert len(late) <= MOST["imports in functions"], "\n".join(late)
 
 
 def edges() -> Iterator[tuple[Path, Path]]:
