@@ -9,7 +9,7 @@ reader has to know before believing a score.
 from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from optimize_eval.base.frozen import frozen
@@ -116,49 +116,40 @@ def _off_scale(clamped: object) -> list[float]:
     return [one for one in numbers if isinstance(one, int | float) and not -_ROUNDING <= one <= 1 + _ROUNDING]
 
 
-@dataclass(slots=True, eq=False, repr=False)
-class OfEvaluator:
-    """The replies that an evaluator's scores are from, over all cells."""
-
-    scored: int = 0
-    cut_off: int = 0
-    off_scale: int = 0
-    with_thoughts: int = 0
-    refused: int = 0
-    empty: int = 0
-    first: float | None = None  # that was on another scale
-
-    def take(self, counts: ReplyCounts) -> None:
-        self.cut_off += counts.cut_off
-        self.off_scale += counts.off_scale
-        self.with_thoughts += counts.with_thoughts
-        self.refused += counts.refused
-        self.empty += counts.empty
-        self.first = counts.first_off_scale if self.first is None else self.first
-
-
 def _evaluator(evaluator: str, _task_model: str | None) -> str:
     return evaluator
 
 
 def of_evaluators(
     summary: Summary, name: Callable[[str, str | None], str] = _evaluator
-) -> dict[str, OfEvaluator]:
+) -> dict[str, ReplyCounts]:
     """Add up what `replies` says by cell, by evaluator or by what `name` makes of it and a task model."""
-    totals: dict[str, OfEvaluator] = {}
+    parts: dict[str, list[ReplyCounts]] = {}
     for entry in summary.replies:
-        where = entry.where
-        totals.setdefault(name(where.evaluator, where.task_model), OfEvaluator()).take(entry.counts)
-    for called, total in totals.items():
-        rows = (row for row in summary.rows if name(row.evaluator, row.task_model) == called)
-        total.scored = sum(s.scored for row in rows for s in row.splits.values())
-    return totals
+        parts.setdefault(name(entry.where.evaluator, entry.where.task_model), []).append(entry.counts)
+    scored = Counter[str]()
+    for row in summary.rows:
+        scored[name(row.evaluator, row.task_model)] += sum(s.scored for s in row.splits.values())
+    return {called: _added(counts, scored[called]) for called, counts in parts.items()}
 
 
-def of_models(summary: Summary) -> dict[str, OfEvaluator]:
+def _added(parts: Sequence[ReplyCounts], scored: int) -> ReplyCounts:
+    return ReplyCounts(
+        scored=scored,
+        cut_off=sum(part.cut_off for part in parts),
+        off_scale=sum(part.off_scale for part in parts),
+        first_off_scale=next(filter(None, (part.first_off_scale for part in parts)), None),
+        with_thoughts=sum(part.with_thoughts for part in parts),
+        refused=sum(part.refused for part in parts),
+        empty=sum(part.empty for part in parts),
+        answered_by={},
+    )
+
+
+def of_models(summary: Summary) -> dict[str, ReplyCounts]:
     """Add up what is the models' own by model; of several evaluators, each saw the same replies."""
     pairs = of_evaluators(summary, _pair)
-    found: dict[str, OfEvaluator] = {}
+    found: dict[str, ReplyCounts] = {}
     for called, total in pairs.items():
         model = called.partition("\0")[2]
         known = found.get(model)
@@ -252,11 +243,11 @@ def _row_of(entry: RepliesEntry) -> str:
     return " ".join(filter(None, [entry.where.evaluator, entry.where.task_model]))
 
 
-def _off_in_words(total: OfEvaluator) -> str:
+def _off_in_words(total: ReplyCounts) -> str:
     many, scored = total.off_scale, total.scored
     return (
         f"{many:,} of {scored:,} scored replies ({percent(many / scored)}) were on another scale, "
-        f"such as {total.first:g}, and were clamped to 0 to 1; name the scale in the objective"
+        f"such as {total.first_off_scale:g}, and were clamped to 0 to 1; name the scale in the objective"
     )
 
 
