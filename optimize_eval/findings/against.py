@@ -78,7 +78,7 @@ class Against(Remembers):
     @cached_property
     def baseline(self) -> dict[Key, ScoreDifference]:
         """Compare every candidate with the baseline."""
-        found = {
+        compared = {
             key: self._between(
                 (key[0], self.layout.baseline),
                 key,
@@ -87,7 +87,7 @@ class Against(Remembers):
             )
             for key in self._keys()
         }
-        return self._corrected(found)
+        return self._corrected(compared)
 
     @cached_property
     def _sizes(self) -> dict[Key, int]:
@@ -100,17 +100,17 @@ class Against(Remembers):
     @cached_property
     def failing(self) -> dict[Key, WithFailures]:
         """Compare once more where either failed or was skipped alone, with these as scores."""
-        found = {key: self._with_failures(key) for key in self.baseline if self._are_held_against(key)}
-        return corrected_failing(self.baseline, found, self._corrected)
+        compared = {key: self._with_failures(key) for key in self.baseline if self._are_held_against(key)}
+        return corrected_failing(self.baseline, compared, self._corrected)
 
     @cached_property
     def over_all_rows(self) -> dict[Key, ScoreDifference]:
         """Compare once more with what rules left out, where they may favour one of the two."""
-        found = {key: self._over_all(key) for key in self.baseline if may_be_favoured(*self._pair(key))}
-        return corrected_beside(self.baseline, found, self._corrected)
+        compared = {key: self._over_all(key) for key in self.baseline if may_be_favoured(*self._pair(key))}
+        return corrected_beside(self.baseline, compared, self._corrected)
 
-    def _corrected(self, found: Mapping[Key, ScoreDifference]) -> dict[Key, ScoreDifference]:
-        return corrected_by(found, lambda key: family_of(key[0], self.layout), self._also)
+    def _corrected(self, compared: Mapping[Key, ScoreDifference]) -> dict[Key, ScoreDifference]:
+        return corrected_by(compared, lambda key: family_of(key[0], self.layout), self._also)
 
     @cached_property
     def groups(self) -> dict[GroupKey, ScoreDifference]:
@@ -125,11 +125,11 @@ class Against(Remembers):
             return key[0].split, key[2]
 
         many = sizes_by(list(groups), family)
-        found = {
+        compared = {
             key: self._between((key[0], self.layout.baseline), key[:2], places, comparisons=many[key])
             for key, places in groups.items()
         }
-        return corrected_by(found, family, self._alone)
+        return corrected_by(compared, family, self._alone)
 
     @cached_property
     def lost(self) -> dict[Key, tuple[Lost, float | None, str | None]]:
@@ -137,14 +137,16 @@ class Against(Remembers):
         if not {"train", "val"} <= self.splits.keys():
             return {}
         others = len(self.layout.candidates) - 1
-        found = {
-            key: lost_gain(self.baseline[key[0]._replace(split="train"), key[1]], one, others)
-            for key, one in self.baseline.items()
+        lost_by_key = {
+            key: lost_gain(self.baseline[key[0]._replace(split="train"), key[1]], d, others)
+            for key, d in self.baseline.items()
             if key[0].split == "val"
         }
-        known = [key for key, lost in found.items() if lost.p is not None]
-        p_holm = dict(zip(known, holm([found[key].p or 0.0 for key in known]), strict=True))
-        return {key: (lost, p_holm.get(key), self._state(key, lost, p_holm)) for key, lost in found.items()}
+        known = [key for key, lost in lost_by_key.items() if lost.p is not None]
+        p_holm = dict(zip(known, holm([lost_by_key[key].p or 0.0 for key in known]), strict=True))
+        return {
+            key: (lost, p_holm.get(key), self._state(key, lost, p_holm)) for key, lost in lost_by_key.items()
+        }
 
     @cached_property
     def pairs(self) -> dict[CellFamily, list[tuple[str, str, Held]]]:
@@ -163,15 +165,16 @@ class Against(Remembers):
 
         many = sizes_by(keys, family)
         more = {
-            one: self._others([key for key in keys if family(key) == one]) for one in set(map(family, keys))
+            members: self._others([key for key in keys if family(key) == members])
+            for members in set(map(family, keys))
         }
-        found = {
+        compared = {
             key: self._held(
                 (key[0]._replace(task_model=first), key[1]), key, comparisons=many[key] + more[family(key)]
             )
             for key in keys
         }
-        return corrected_held(found, lambda kind: corrected_by(kind, family, self._also_of_models))
+        return corrected_held(compared, lambda kind: corrected_by(kind, family, self._also_of_models))
 
     def highest(self, where: CellFamily, names: Iterable[str]) -> float:
         """Give what no mean difference from the baseline is above; quickest where the largest comes first."""
@@ -185,15 +188,17 @@ class Against(Remembers):
     def apart_from(self, where: CellFamily, winner: str) -> dict[str, str]:
         """Mark the winner with the other candidates alone, where all pairs are too many."""
         others = [name for name in self.layout.candidates if name not in {winner, self.layout.baseline}]
-        found = {name: self._held((where, name), (where, winner)) for name in others}
+        held = {name: self._held((where, name), (where, winner)) for name in others}
         also = replace(self._alone_in(where), others=self.tried.others.get(where, 0))
-        done = corrected_held(found, lambda kind: corrected_by(kind, lambda _: None, lambda _: also))
-        return {name: one.mark for name, one in done.items()}
+        done = corrected_held(held, lambda kind: corrected_by(kind, lambda _: None, lambda _: also))
+        return {name: held.mark for name, held in done.items()}
 
     def group_places(self, split: str) -> Iterator[tuple[str, str, list[int]]]:
         """Give each group of a split, of all labels that any split has."""
         for path in self.layout.group_by:
-            labels = sorted({label for one in self.splits.values() for label in one.groups[path]})
+            labels = sorted(
+                {label for split_of_run in self.splits.values() for label in split_of_run.groups[path]}
+            )
             here = self.splits[split].groups[path]
             for label in labels:
                 yield path, label, [index for index, other in enumerate(here) if other == label]
@@ -203,12 +208,12 @@ class Against(Remembers):
         named, others = len(self.layout.candidates), self.tried.others.get(where, 0)
         more = comb(named + others, 2) - comb(named, 2)
         first, also = self.layout.baseline, replace(self._alone_in(where), others=more)
-        found = {
+        compared = {
             (a, b): self._held((where, a), (where, b), self._plain(where, b) if a == first else None)
             for a, b in combinations(self.layout.candidates, 2)
         }
-        done = corrected_held(found, lambda kind: corrected_by(kind, lambda _: None, lambda _: also))
-        return [(a, b, one) for (a, b), one in done.items()]
+        done = corrected_held(compared, lambda kind: corrected_by(kind, lambda _: None, lambda _: also))
+        return [(a, b, held) for (a, b), held in done.items()]
 
     def _plain(self, where: CellFamily, name: str) -> ScoreDifference:
         """Give a comparison with the baseline as one of all pairs, which no margin is about."""
@@ -273,7 +278,9 @@ class Against(Remembers):
         return are_held_against(*self._pair(key))
 
     def _over_all(self, key: Key) -> ScoreDifference:
-        return self._values_between(key[0], self._sizes[key])(*(one.over_all_rows for one in self._pair(key)))
+        return self._values_between(key[0], self._sizes[key])(
+            *(scores.over_all_rows for scores in self._pair(key))
+        )
 
     def _pair(self, key: Key) -> tuple[Scores, Scores]:
         where, name = key
@@ -337,7 +344,7 @@ _WORDS = {
 def model_pairs(against: Against) -> Iterator[ModelPair]:
     """Shape the comparisons of models."""
     first = against.layout.task_models[0]
-    for (where, name), one in against.models.items():
+    for (where, name), held in against.models.items():
         pair = against.scores[where._replace(task_model=first), name], against.scores[where, name]
         yield ModelPair(
             a=str(first),
@@ -346,7 +353,7 @@ def model_pairs(against: Against) -> Iterator[ModelPair]:
             evaluator=where.evaluator,
             split=where.split,
             failed=sum(scores.failed for scores in pair),
-            difference=held_difference(one),
+            difference=held_difference(held),
         )
 
 

@@ -152,7 +152,7 @@ def tolerance_of(margin: float | None, *ranges: ScoreRange) -> Tolerance | None:
     """Say what a margin is held against: scores of one range, or of those of two runs."""
     if margin is None:
         return None
-    return Tolerance(margin=margin, is_unit=all(one is ScoreRange.UNIT for one in ranges))
+    return Tolerance(margin=margin, is_unit=all(score_range is ScoreRange.UNIT for score_range in ranges))
 
 
 OVERFITS, PART_LOST, UNDECIDED, KEPT, NO_GAIN = "overfits", "part_lost", "undecided", "kept", "no_gain"
@@ -288,18 +288,18 @@ def corrected(family: Sequence[ScoreDifference], also: AlsoTried = NO_OTHERS) ->
 
 
 def corrected_by(
-    found: Mapping[_Key, ScoreDifference],
+    compared: Mapping[_Key, ScoreDifference],
     family: Callable[[_Key], Hashable],
     also: Callable[[Sequence[_Key]], AlsoTried] = lambda _keys: NO_OTHERS,
 ) -> dict[_Key, ScoreDifference]:
     """Correct all comparisons, each within its family, and for what was `also` tried besides it."""
     families: dict[Hashable, list[_Key]] = {}
-    for key in found:
+    for key in compared:
         families.setdefault(family(key), []).append(key)
     done: dict[_Key, ScoreDifference] = {}
     for keys in families.values():
-        done.update(zip(keys, corrected([found[key] for key in keys], also(keys)), strict=True))
-    return {key: done[key] for key in found}
+        done.update(zip(keys, corrected([compared[key] for key in keys], also(keys)), strict=True))
+    return {key: done[key] for key in compared}
 
 
 SURELY, IF_ALIKE, NOT, UNBOUNDED = "surely", "if_both_count_as_zero", "no", "unbounded"
@@ -441,25 +441,28 @@ class Held:
         )
 
 
-def corrected_held(found: Mapping[_Key, Held], correct: Corrects[_Key]) -> dict[_Key, Held]:
+def corrected_held(held: Mapping[_Key, Held], correct: Corrects[_Key]) -> dict[_Key, Held]:
     """Correct all kinds of comparisons; `correct` does it for one of each key."""
-    plain = {key: one.comparison for key, one in found.items()}
+    plain = {key: both.comparison for key, both in held.items()}
     done = correct(plain)
-    over_all = corrected_beside(plain, {key: one.over_all for key, one in found.items()}, correct)
+    over_all = corrected_beside(plain, {key: both.over_all for key, both in held.items()}, correct)
     failing = corrected_failing(
-        plain, {key: one.failing for key, one in found.items() if one.failing}, correct
+        plain, {key: both.failing for key, both in held.items() if both.failing}, correct
     )
     return {
-        key: Held(comparison=done[key], failing=failing.get(key), over_all=over_all.get(key)) for key in found
+        key: Held(comparison=done[key], failing=failing.get(key), over_all=over_all.get(key)) for key in held
     }
 
 
 def corrected_failing(
     plain: Mapping[_Key, ScoreDifference], failing: Mapping[_Key, WithFailures], correct: Corrects[_Key]
 ) -> dict[_Key, WithFailures]:
-    worst = corrected_beside(plain, {key: one.at_worst for key, one in failing.items()}, correct)
-    zero = corrected_beside(plain, {key: one.at_zero for key, one in failing.items()}, correct)
-    return {key: replace(one, at_worst=worst.get(key), at_zero=zero.get(key)) for key, one in failing.items()}
+    worst = corrected_beside(plain, {key: against.at_worst for key, against in failing.items()}, correct)
+    zero = corrected_beside(plain, {key: against.at_zero for key, against in failing.items()}, correct)
+    return {
+        key: replace(against, at_worst=worst.get(key), at_zero=zero.get(key))
+        for key, against in failing.items()
+    }
 
 
 def corrected_beside(
@@ -468,7 +471,7 @@ def corrected_beside(
     correct: Corrects[_Key],
 ) -> dict[_Key, ScoreDifference]:
     """Correct other comparisons of some keys together with the plain ones of all others."""
-    known = {key: one for key, one in other.items() if one}
+    known = {key: d for key, d in other.items() if d}
     done = correct({**plain, **known}) if known else {}
     return {key: done[key] for key in known}
 
@@ -505,12 +508,12 @@ def overfit(lost: Lost, p_holm: float | None, state: str | None) -> Overfit | No
     )
 
 
-def _despite_failures(found: WithFailures) -> DespiteFailures:
+def _despite_failures(failing: WithFailures) -> DespiteFailures:
     """Shape what becomes of a difference when failures count as scores."""
     return DespiteFailures(
-        despite_failures=found.ahead,
-        at_worst=DifferenceInShort(**_in_short(found.at_worst)) if found.at_worst else None,
-        at_zero=DifferenceInShort(**_in_short(found.at_zero)) if found.at_zero else None,
+        despite_failures=failing.ahead,
+        at_worst=DifferenceInShort(**_in_short(failing.at_worst)) if failing.at_worst else None,
+        at_zero=DifferenceInShort(**_in_short(failing.at_zero)) if failing.at_zero else None,
     )
 
 

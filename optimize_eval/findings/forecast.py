@@ -101,22 +101,22 @@ def like_of(summary: "Summary", layout: Layout, planned: Layout, run: str) -> Li
     """Read off a summary how scores vary; None where too few were scored to tell."""
     from statistics import median  # noqa: PLC0415  only for --like: it loads fractions and decimals
 
-    evaluator = next((one for one in planned.evaluators if one in layout.evaluators), layout.evaluators[0])
+    evaluator = next((name for name in planned.evaluators if name in layout.evaluators), layout.evaluators[0])
     names = [split.name for split in layout.splits]
     split = planned.deciding if planned.deciding in names else layout.deciding
     rows = [row for row in summary.rows if row.evaluator == evaluator]
-    pairs = [one for row in rows if (one := _varied(row, rows, split, summary))]
-    found = pairs or [one for row in rows if (one := _scattered(row, split, summary))]
-    if not found:
+    pairs = [varied for row in rows if (varied := _varied(row, rows, split, summary))]
+    varying = pairs or [varied for row in rows if (varied := _scattered(row, split, summary))]
+    if not varying:
         return None
-    noises = [one.noise for one in found if one.noise is not None]
-    shares = [one.discordance for one in found if one.discordance is not None]
+    noises = [varied.noise for varied in varying if varied.noise is not None]
+    shares = [varied.discordance for varied in varying if varied.discordance is not None]
     return Like(
         run=run,
         evaluator=evaluator,
-        sd=median(one.sd for one in found),
+        sd=median(varied.sd for varied in varying),
         is_clustered=split in summary.clusters,
-        discordance=median(shares) if len(shares) == len(found) else None,
+        discordance=median(shares) if len(shares) == len(varying) else None,
         repeats=layout.repeats,
         noise=median(noises) if noises else None,
         seconds=_seconds(summary, evaluator),
@@ -139,9 +139,9 @@ def _varied(row: "Row", rows: Sequence["Row"], split: str, summary: "Summary") -
     if not d or not d.se:
         return None
     base = next(
-        one.splits[split]
-        for one in rows
-        if (one.candidate, one.task_model) == (summary.baseline, row.task_model)
+        other.splits[split]
+        for other in rows
+        if (other.candidate, other.task_model) == (summary.baseline, row.task_model)
     )
     own = row.splits[split]
     parts = components_of(d.se, d.n_pairs, own.repeats, base.within_sd, own.within_sd)
@@ -209,9 +209,9 @@ def _gain(like: Like | None, repeats: int) -> float | None:
 
 
 def _seconds(summary: "Summary", evaluator: str) -> float | None:
-    there = [one for one in summary.latency if one.evaluator == evaluator]
-    calls = sum(one.n for one in there)
-    return sum(one.total for one in there) / calls if calls else None
+    there = [entry for entry in summary.latency if entry.evaluator == evaluator]
+    calls = sum(entry.n for entry in there)
+    return sum(entry.total for entry in there) / calls if calls else None
 
 
 _HINT = "write --margin 0.02, or --margin EVALUATOR=0.02"
@@ -285,7 +285,7 @@ def margin_forecasts(layout: Layout, like: Like | None = None) -> list[MarginFor
 
     split = with_copies_joined(layout.split(layout.deciding))
     units = len(set(split.clusters)) if split.clusters else len(split.lines)
-    told = []
+    forecasts = []
     for name, margin in layout.margins.items():
         alike = like if like and like.evaluator == name else None
         is_unit = layout.score_range(name) is ScoreRange.UNIT
@@ -294,7 +294,7 @@ def margin_forecasts(layout: Layout, like: Like | None = None) -> list[MarginFor
         sd, method = alike.sd if alike else SMALL_SD, BETTING if is_unit else STUDENT
         if alike and alike.discordance is not None and split.clusters is None:
             method = TANGO
-        told.append(
+        forecasts.append(
             MarginForecast(
                 evaluator=name,
                 margin=margin,
@@ -305,4 +305,4 @@ def margin_forecasts(layout: Layout, like: Like | None = None) -> list[MarginFor
                 needed=units_planned(margin, sd, method),
             )
         )
-    return told
+    return forecasts

@@ -67,10 +67,10 @@ class Leakage:
 
     def not_held_out(self, split: str) -> str:
         """Say that a split confirms nothing, and why."""
-        told = f"{split} is not held out: {self._of_them} in {self.where}, too"
+        sentence = f"{split} is not held out: {self._of_them} in {self.where}, too"
         if self.state == KEPT:
-            return f"{told}, and kept (--leaks keep): the numbers are of all of them, and confirm nothing"
-        return f"{told}; nothing is said about it"
+            return f"{sentence}, and kept (--leaks keep): the numbers are of all of them, and confirm nothing"
+        return f"{sentence}; nothing is said about it"
 
     def in_short(self) -> str:
         """Say beside a number of a split what it is not made of."""
@@ -121,12 +121,12 @@ Leakages = Mapping[str, Leakage]
 
 def sentence_of(leakages: Leakages, *splits: str) -> str:
     """Say of the first of these splits that is not held out that it is not; empty where all are."""
-    told = (
+    sentences = (
         leakages[split].not_held_out(split)
         for split in splits
         if split in leakages and not leakages[split].is_held_out
     )
-    return next(told, "")
+    return next(sentences, "")
 
 
 MOST_LEAKED = 0.5  # of a split's examples, above which nothing is said about it

@@ -78,14 +78,14 @@ class Replies:
         output = side_info.get("output")
         self.with_thoughts += isinstance(output, str) and output.lstrip().lower().startswith(_THOUGHTS)
         usage, model, reply = side_info.get("usage"), side_info.get("model"), record.get("replied")
-        told = [one for one in (usage, reply, model) if isinstance(one, dict)]
+        said = [part for part in (usage, reply, model) if isinstance(part, dict)]
         if isinstance(reply, dict):
             self.refused += reply.get("refused") is True
             self.empty += reply.get("empty") is True
-        if not told:
+        if not said:
             return
-        self.cut_off += any(one.get("finish_reason") == _CUT_OFF for one in told)
-        if names := [name for one in told if isinstance(name := one.get("answered_by"), str)]:
+        self.cut_off += any(part.get("finish_reason") == _CUT_OFF for part in said)
+        if names := [name for part in said if isinstance(name := part.get("answered_by"), str)]:
             self.answered_by[names[0]] += 1
         if isinstance(usage, dict) and (off := _off_scale(side_info.get("clamped_from"))):
             self.off_scale += 1
@@ -113,7 +113,11 @@ class Replies:
 
 def _off_scale(clamped: object) -> list[float]:
     numbers = clamped.values() if isinstance(clamped, dict) else ()
-    return [one for one in numbers if isinstance(one, int | float) and not -_ROUNDING <= one <= 1 + _ROUNDING]
+    return [
+        number
+        for number in numbers
+        if isinstance(number, int | float) and not -_ROUNDING <= number <= 1 + _ROUNDING
+    ]
 
 
 def _evaluator(evaluator: str, _task_model: str | None) -> str:
@@ -149,13 +153,13 @@ def _added(parts: Sequence[ReplyCounts], scored: int) -> ReplyCounts:
 def of_models(summary: Summary) -> dict[str, ReplyCounts]:
     """Add up what is the models' own by model; of several evaluators, each saw the same replies."""
     pairs = of_evaluators(summary, _pair)
-    found: dict[str, ReplyCounts] = {}
+    by_model: dict[str, ReplyCounts] = {}
     for called, total in pairs.items():
         model = called.partition("\0")[2]
-        known = found.get(model)
+        known = by_model.get(model)
         if model and (known is None or (total.refused, total.empty) > (known.refused, known.empty)):
-            found[model] = total
-    return found
+            by_model[model] = total
+    return by_model
 
 
 def _pair(evaluator: str, task_model: str | None) -> str:
@@ -170,9 +174,9 @@ def beyond_scale(
     names = dict.fromkeys(name(row.evaluator, row.task_model) for row in rows)
     totals = of_evaluators(summary, name)
     return tuple(
-        f"{one}: {_off_in_words(total)}"
-        for one in names
-        if (total := totals.get(one)) and total.off_scale > MOST_OFF_SCALE * total.scored
+        f"{called}: {_off_in_words(total)}"
+        for called in names
+        if (total := totals.get(called)) and total.off_scale > MOST_OFF_SCALE * total.scored
     )
 
 
@@ -317,12 +321,16 @@ class Measures:
         """Say by example how many repeats passed; empty where scores are not all 0 or 1, or not repeated."""
         if not self._is_repeated or not self._is_unit or any(self._graded[places]):
             return []
-        return [Repeats(*one) for one in zip(self._scored[places], self._passed[places], strict=True)]
+        return [Repeats(*counts) for counts in zip(self._scored[places], self._passed[places], strict=True)]
 
     @property
     def calibration(self) -> StatedConfidence | None:
-        found = calibration_of(self._answers)
-        return None if found is None else StatedConfidence(calibration=found, unusable=self._unusable)
+        calibration = calibration_of(self._answers)
+        return (
+            None
+            if calibration is None
+            else StatedConfidence(calibration=calibration, unusable=self._unusable)
+        )
 
     @property
     def corpus_bleu(self) -> CorpusBleu | None:
@@ -358,21 +366,23 @@ def passes_over(tasks: Sequence[Sequence[Repeats]]) -> tuple[PassRates, ...]:
 
 def of_cells(measured: Sequence[tuple[MeasuredCell, Measures, Clusters]]) -> MeasuredCells:
     """List what there is of each measure."""
-    passes = [(where, passes_of(one.repeats(), clusters)) for where, one, clusters in measured]
+    passes = [(where, passes_of(measures.repeats(), clusters)) for where, measures, clusters in measured]
     return MeasuredCells(
         passes=tuple(PassesEntry(where=where, by_k=by_k) for where, by_k in passes if by_k),
         calibration=tuple(
             CalibrationEntry(where=where, stated=stated)
-            for where, one, _ in measured
-            if (stated := one.calibration)
+            for where, measures, _ in measured
+            if (stated := measures.calibration)
         ),
         corpus_bleu=tuple(
-            BleuEntry(where=where, bleu=bleu) for where, one, _ in measured if (bleu := one.corpus_bleu)
+            BleuEntry(where=where, bleu=bleu)
+            for where, measures, _ in measured
+            if (bleu := measures.corpus_bleu)
         ),
         replies=tuple(
             RepliesEntry(where=where, counts=counts)
-            for where, one, _ in measured
-            if (counts := one.replies.counts())
+            for where, measures, _ in measured
+            if (counts := measures.replies.counts())
         ),
     )
 
@@ -389,14 +399,17 @@ def _passes(k: int, examples: Sequence[Repeats], clusters: Clusters, way: Passes
 
 def _over(k: int, tasks: Sequence[Sequence[Repeats]], way: Passes) -> Estimate:
     values = [[way(k, examples[place]) for place in with_enough(k, examples)] for examples in tasks]
-    found = mean_over(values)
-    elsewhere = on_tasks_like_these(values) if found.ci is None else None
-    return replace(elsewhere or found, n=found.n, tasks=len(values))
+    mean = mean_over(values)
+    elsewhere = on_tasks_like_these(values) if mean.ci is None else None
+    return replace(elsewhere or mean, n=mean.n, tasks=len(values))
 
 
 def _is_counts(value: Any) -> TypeGuard[Counts]:
     return (
         isinstance(value, list)
         and len(value) == LENGTH
-        and all(isinstance(one, int) and not isinstance(one, bool) and 0 <= one <= _MOST for one in value)
+        and all(
+            isinstance(number, int) and not isinstance(number, bool) and 0 <= number <= _MOST
+            for number in value
+        )
     )

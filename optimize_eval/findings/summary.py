@@ -65,7 +65,9 @@ def without(layout: Layout, left_out: Sequence[LeftOut]) -> Layout:
     names = {entry.evaluator for entry in left_out}
     kept = [pair for pair in zip(layout.evaluators, layout.score_ranges, strict=True) if pair[0] not in names]
     return replace(
-        layout, evaluators=tuple(name for name, _ in kept), score_ranges=tuple(one for _, one in kept)
+        layout,
+        evaluators=tuple(name for name, _ in kept),
+        score_ranges=tuple(score_range for _, score_range in kept),
     )
 
 
@@ -121,12 +123,12 @@ def summarise_and_keep(
     keep: Keep | None = None,
 ) -> tuple[Summary, ReadCells]:
     """Compute the same, and give the cells that it is of, with what is to be kept of their records."""
-    told = {name: judges[name] for name in layout.evaluators if name in judges}
+    judging = {name: judges[name] for name in layout.evaluators if name in judges}
     counted = counted_in(layout)
     reading = counted.reading(records)
     cells = ReadCells.read(counted.layout, reading, keep)
     summing = _Summing(cells, reading, tried, leakage_of(layout))
-    return summing.summary(sorted(changed), left_out, told, counted), cells
+    return summing.summary(sorted(changed), left_out, judging, counted), cells
 
 
 class _Summing:
@@ -214,9 +216,9 @@ class _Summing:
     def _units(self, run: Counted) -> Units:
         every = self._scores.values()
         scored, failed, skipped = (
-            run.apart["scored"] + sum(one.scored for one in every),
-            run.apart["failed"] + sum(one.failed for one in every),
-            run.apart["skipped"] + sum(one.skipped for one in every),
+            run.apart["scored"] + sum(scores.scored for scores in every),
+            run.apart["failed"] + sum(scores.failed for scores in every),
+            run.apart["skipped"] + sum(scores.skipped for scores in every),
         )
         total = run.whole.size
         owed = total - scored - failed - skipped
@@ -237,13 +239,13 @@ class _Summing:
             for split in layout.splits_for(evaluator)
         }
         scores = {name: self._scores[family, candidate] for name, family in families.items()}
-        means = {name: self._mean(one) for name, one in scores.items()}
+        means = {name: self._mean(own) for name, own in scores.items()}
         is_baseline = candidate == self._layout.baseline
         return Row(
             candidate=candidate,
             evaluator=evaluator,
             task_model=task_model,
-            splits={name: split_scores(one, means[name], self._layout) for name, one in scores.items()},
+            splits={name: split_scores(own, means[name], self._layout) for name, own in scores.items()},
             vs_baseline=None
             if is_baseline
             else {name: self._difference(family, candidate) for name, family in families.items()},
@@ -259,9 +261,9 @@ class _Summing:
 
     def _difference(self, family: CellFamily, candidate: str) -> ScoreDifference:
         """Shape a comparison with the baseline: its power, its failures, its margin."""
-        one = self._against.baseline[family, candidate]
+        plain = self._against.baseline[family, candidate]
         failing, over_all = self._against.failing, self._against.over_all_rows
-        d = beside(one, failing.get((family, candidate)), over_all.get((family, candidate)))
+        d = beside(plain, failing.get((family, candidate)), over_all.get((family, candidate)))
         return with_power(d) if family.split == self._layout.deciding else d
 
     def _mean(self, scores: Scores, places: Sequence[int] | None = None) -> Estimate:
@@ -275,8 +277,8 @@ class _Summing:
 
     def _all_pairs(self, family: CellFamily) -> list[CandidatePair]:
         return [
-            CandidatePair(a=a, b=b, **family._asdict(), difference=_pair_difference(one))
-            for a, b, one in self._against.pairs[family]
+            CandidatePair(a=a, b=b, **family._asdict(), difference=_pair_difference(held))
+            for a, b, held in self._against.pairs[family]
         ]
 
     def _groups(self, families: Mapping[str, CellFamily], candidate: str) -> dict[str, GroupScores]:

@@ -95,7 +95,7 @@ def _broken(head: str, text: str, indent: str, width: int) -> list[str]:
     together = re.sub(_TOGETHER, "\0", " ".join(inert(text, ci=False).split()))
     lines = _narrow_lines(together, room) if _is_narrow(together) else _lines(together.split(" "), room)
     first, *rest = (line.replace("\0", " ") for line in lines)
-    return [(head + first).rstrip(), *(indent + one for one in rest)]
+    return [(head + first).rstrip(), *(indent + line for line in rest)]
 
 
 def _lines(words: Iterable[str], room: int) -> Iterator[str]:
@@ -152,17 +152,19 @@ def layout_table(given: Sequence[Column], width: int, paint: Paint = plain) -> l
     """Lay out; columns that do not fit, last before the end first, are left out rather than cut."""
     shown = list(given)
     while len(shown) > 2 and least_width(shown) > width:  # noqa: PLR2004  a name and a number
-        shown.remove(next((one for one in shown[-2:1:-1] if not one.is_kept), shown[-2]))
-    spare = width - 1 - sum(one.width + _BETWEEN for one in shown if not one.is_name)
-    widths = [max(_NARROWEST_NAME, min(spare, one.width)) if one.is_name else one.width for one in shown]
-    cells = [
-        cut_apart(one.cells, width) if one.is_name else one.cells
-        for one, width in zip(shown, widths, strict=True)
+        shown.remove(next((column for column in shown[-2:1:-1] if not column.is_kept), shown[-2]))
+    spare = width - 1 - sum(column.width + _BETWEEN for column in shown if not column.is_name)
+    widths = [
+        max(_NARROWEST_NAME, min(spare, column.width)) if column.is_name else column.width for column in shown
     ]
-    titles = [_padded(one.title, one, size) for one, size in zip(shown, widths, strict=True)]
+    cells = [
+        cut_apart(column.cells, width) if column.is_name else column.cells
+        for column, width in zip(shown, widths, strict=True)
+    ]
+    titles = [_padded(column.title, column, size) for column, size in zip(shown, widths, strict=True)]
     painted = [
-        [_padded(text, one, size, style, paint) for text, style in _styled(texts, one)]
-        for one, size, texts in zip(shown, widths, cells, strict=True)
+        [_padded(text, column, size, style, paint) for text, style in _styled(texts, column)]
+        for column, size, texts in zip(shown, widths, cells, strict=True)
     ]
     lines = [_line(row) for row in (titles, *zip(*painted, strict=True))]
     rule = " " + "─" * (sum(widths) + _BETWEEN * (len(widths) - 1))
@@ -171,12 +173,12 @@ def layout_table(given: Sequence[Column], width: int, paint: Paint = plain) -> l
 
 def least_width(shown: Sequence[Column]) -> int:
     """Tell how wide a terminal has to be for all columns."""
-    return 1 + sum(_NARROWEST_NAME if one.is_name else one.width + _BETWEEN for one in shown)
+    return 1 + sum(_NARROWEST_NAME if column.is_name else column.width + _BETWEEN for column in shown)
 
 
 def whole_width(shown: Sequence[Column]) -> int:
     """Tell how wide a terminal has to be for all columns with no name cut."""
-    return 1 + sum(one.width for one in shown) + _BETWEEN * (len(shown) - 1)
+    return 1 + sum(column.width for column in shown) + _BETWEEN * (len(shown) - 1)
 
 
 def _styled(texts: Sequence[str], column: Column) -> Iterator[tuple[str, Style | None]]:
@@ -187,8 +189,8 @@ def _padded(text: str, column: Column, width: int, style: Style | None = None, p
     """Fill a text up to its column's width, which knows nothing of what paint adds to it."""
     shown = cut(text, width) if column.is_name or column.is_text else text
     blanks = " " * (width - columns(shown))
-    told = paint(shown, style)
-    return f"{told}{blanks}" if column.is_name or column.is_text else f"{blanks}{told}"
+    seen = paint(shown, style)
+    return f"{seen}{blanks}" if column.is_name or column.is_text else f"{blanks}{seen}"
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -215,7 +215,9 @@ def _groups(best: Row, summary: Summary, width: int) -> list[str]:
     if not best.groups:
         return []
     has_other = not is_baseline(best, summary)
-    groups = [(name, one.splits[split], one.vs_baseline.get(split)) for name, one in best.groups.items()]
+    groups = [
+        (name, group.splits[split], group.vs_baseline.get(split)) for name, group in best.groups.items()
+    ]
     columns = [
         Column("group", [name for name, _, _ in groups], is_name=True),
         Column("n", [f"{s.n:,}" for _, s, _ in groups]),
@@ -236,29 +238,29 @@ def _groups(best: Row, summary: Summary, width: int) -> list[str]:
 
 def failures_of(summary: Summary, width: int, paint: Paint) -> list[str]:
     """Show the most frequent failures: how many, whose calls, and what the first said at which stage."""
-    told = [
+    alike = [
         (f"{entry.count:,} × {entry.first.kind}", entry, words_of(entry.first))
         for entry in most_frequent(summary)
     ]
     doubtful = partial(part, style=Style.DOUBTFUL, paint=paint)
-    return _ended_alike("failures", told, "more kind", width, doubtful)
+    return _ended_alike("failures", alike, "more kind", width, doubtful)
 
 
 def _skips(summary: Summary, width: int) -> list[str]:
-    told = [(f"{entry.count:,} ×", entry, why_skipped(entry)) for entry in most_skipped(summary)]
-    return _ended_alike("skipped", told, "more reason", width, lambda line, *_: line)
+    alike = [(f"{entry.count:,} ×", entry, why_skipped(entry)) for entry in most_skipped(summary)]
+    return _ended_alike("skipped", alike, "more reason", width, lambda line, *_: line)
 
 
 def _ended_alike(
     name: str,
-    told: Sequence[tuple[str, Alike[FailureGroup] | Alike[SkipGroup], str]],
+    alike: Sequence[tuple[str, Alike[FailureGroup] | Alike[SkipGroup], str]],
     noun: str,
     width: int,
     painted: Callable[[str, int, int], str],
 ) -> list[str]:
     """Show the most frequent: how often and what, whose calls these were, and what the first one said."""
     lines: list[str] = []
-    for what, entry, words in told[:MOST_FAILURES]:
+    for what, entry, words in alike[:MOST_FAILURES]:
         at = [f"{entry.first.split} {line}" for line in entry.first.lines[:1] if line is not None]
         label = evaluator_label(entry.first.evaluator, entry.first.task_model)
         named = [] if entry.candidates == (THE_PROMPT.name,) else [candidates_of(entry)]
@@ -266,8 +268,8 @@ def _ended_alike(
         text = f"{who}: {shortened(words, SHOWN_TEXT)}"
         first, *rest = wrapped(f"{_head(name, lines)}{what}  ", text, width)
         lines += [painted(first, _HEAD, len(what)), *rest]
-    if len(told) > MOST_FAILURES:
-        more = count(len(told) - MOST_FAILURES, noun)
+    if len(alike) > MOST_FAILURES:
+        more = count(len(alike) - MOST_FAILURES, noun)
         lines += wrapped(_head("", lines), f"… and {more}: see summary.json", width)
     return lines
 
@@ -296,13 +298,13 @@ def _worst_of_row(best: Row, summary: Summary, width: int) -> list[str]:
             f"{best.candidate} on {evaluator_label(best.evaluator, best.task_model)}{what}",
             width,
         )
-    for one in low[:_SHOWN_WORST]:
-        before = "" if is_baseline(best, summary) else f"{number(one.baseline)} → "
-        place = f"{one.split} {' '.join(filter(None, [str(one.line), one.name]))}"
-        head = f"{_head('worst', lines)}{place}  {before}{number(one.score)}  "
-        lines += wrapped(head, shortened(one.text or "", SHOWN_TEXT), width)
-        if one.input:
-            lines += wrapped(f"{_head('', lines)}  input: ", one.input, width)
+    for example in low[:_SHOWN_WORST]:
+        before = "" if is_baseline(best, summary) else f"{number(example.baseline)} → "
+        where = f"{example.split} {' '.join(filter(None, [str(example.line), example.name]))}"
+        head = f"{_head('worst', lines)}{where}  {before}{number(example.score)}  "
+        lines += wrapped(head, shortened(example.text or "", SHOWN_TEXT), width)
+        if example.input:
+            lines += wrapped(f"{_head('', lines)}  input: ", example.input, width)
     return lines
 
 
@@ -398,14 +400,14 @@ _FEW = 100  # answers, of which an ECE is told to be too high by chance
 
 def side_info_of(best: Row, summary: Summary, width: int) -> list[str]:
     """Write in a line what was said beside the scores of one candidate, on the deciding split."""
-    told = {
+    by_split = {
         entry.where.split: entry.keys
         for entry in summary.side_info
         if (entry.where.candidate, entry.where.evaluator, entry.where.task_model)
         == (best.candidate, best.evaluator, best.task_model)
     }
-    here = told[summary.decided_on]
-    there = told.get("train", {}) if summary.decided_on == "val" else {}
+    here = by_split[summary.decided_on]
+    there = by_split.get("train", {}) if summary.decided_on == "val" else {}
     said = [words for key, value in here.items() if (words := _key_words(key, value, there.get(key)))]
     if not said:
         return []
@@ -424,7 +426,7 @@ def _key_words(key: str, values: ValuesAtPath, train: ValuesAtPath | None) -> st
         before = f" (train {number(train.numbers.mean)})" if train and train.numbers else ""
         return f"{key} {number(values.numbers.mean)}{before}"
     if texts := values.texts:
-        top = ", ".join(f"{one.value} {one.count:,}" for one in texts.top[:3])
+        top = ", ".join(f"{text.value} {text.count:,}" for text in texts.top[:3])
         return f"{key}: {top}{', …' * (texts.distinct > 3)}"  # noqa: PLR2004  what stands there
     return ""
 
@@ -439,12 +441,12 @@ def of_row(row: Row, summary: Summary, width: int) -> list[str]:
         split=summary.decided_on,
     )
     lines: list[str] = []
-    for passed in (one for one in summary.passes if one.where == cell):
+    for passed in (entry for entry in summary.passes if entry.where == cell):
         lines += wrapped(_head("repeats"), who + passes(passed.by_k[-1]), width)
-    for stated in (one.stated.calibration for one in summary.calibration if one.where == cell):
+    for stated in (entry.stated.calibration for entry in summary.calibration if entry.where == cell):
         lines += wrapped(_head("confidence"), f"{who}{_calibration(stated)}", width)
         lines += [line for text in _bins(stated) for line in wrapped(_head(""), text, width)]
-    for bleu in (one.bleu for one in summary.corpus_bleu if one.where == cell):
+    for bleu in (entry.bleu for entry in summary.corpus_bleu if entry.where == cell):
         text = f"{who}BLEU {number(bleu.score)} over {count(bleu.outputs, 'output')}"
         lines += wrapped(_head("corpus"), text, width)
     return lines
@@ -467,22 +469,22 @@ def passes(rates: PassRates) -> str:
     return f"pass@{k} {_estimate(rates.any_)}, pass^{k} {_estimate(rates.all_)}"
 
 
-def _estimate(found: Estimate) -> str:
-    ci = f" ({interval(found.ci, number)})" if found.ci else ""
-    return f"{number(found.mean)}{ci}"
+def _estimate(mean: Estimate) -> str:
+    ci = f" ({interval(mean.ci, number)})" if mean.ci else ""
+    return f"{number(mean.mean)}{ci}"
 
 
-def _calibration(found: Calibration) -> str:
-    text = f"states {number(found.confidence)} on average and scores {number(found.score)}; "
-    text += f"Brier {number(found.brier)}, ECE {number(found.ece)} of {count(found.n, 'answer')}"
-    few = ", so few that chance alone makes an ECE" if found.n < _FEW else ""
+def _calibration(stated: Calibration) -> str:
+    text = f"states {number(stated.confidence)} on average and scores {number(stated.score)}; "
+    text += f"Brier {number(stated.brier)}, ECE {number(stated.ece)} of {count(stated.n, 'answer')}"
+    few = ", so few that chance alone makes an ECE" if stated.n < _FEW else ""
     return text + few
 
 
-def _bins(found: Calibration) -> Iterator[str]:
-    for one in found.bins:
-        stated = f"{one.low:.1f} to {one.high:.1f}: {count(one.n, 'answer')}"
-        yield f"{stated}, stated {number(one.confidence)}, scored {number(one.score)}"
+def _bins(stated: Calibration) -> Iterator[str]:
+    for answers in stated.bins:
+        where = f"{answers.low:.1f} to {answers.high:.1f}: {count(answers.n, 'answer')}"
+        yield f"{where}, stated {number(answers.confidence)}, scored {number(answers.score)}"
 
 
 def _bleu_by_task(model: ModelScores) -> str:
@@ -512,10 +514,10 @@ def spending_of_models(spent: SpendingTotals | None, width: int) -> list[str]:
 def of_times(summary: Summary, width: int) -> list[str]:
     """Tell how long a call of each evaluator that called models took."""
     names = summary.spent.evaluators if summary.spent else ()
-    entries = [one for one in summary.latency if one.evaluator in names]
+    entries = [entry for entry in summary.latency if entry.evaluator in names]
     return [line for entry in entries[:_MOST_SPENDERS] for line in wrapped(" ", _time(entry), width)]
 
 
-def _time(one: LatencyEntry) -> str:
-    typical = f"half of the calls within {one.p50:.2f} s, 95 % within {one.p95:.2f} s"
-    return f"{one.evaluator} on {one.split}: {typical}"
+def _time(entry: LatencyEntry) -> str:
+    typical = f"half of the calls within {entry.p50:.2f} s, 95 % within {entry.p95:.2f} s"
+    return f"{entry.evaluator} on {entry.split}: {typical}"
