@@ -7,6 +7,7 @@ scores vary is either measured (`like_of`) or guessed; which of the two is told 
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from optimize_eval.base.errors import UsageError
@@ -227,10 +228,9 @@ def parse_margins(texts: Sequence[str], layout: Layout) -> dict[str, float]:
     return margins
 
 
-def set_margins(run: StoredRun, texts: Sequence[str] | None) -> None:
+def with_margins(run: StoredRun, texts: Sequence[str] | None) -> StoredRun:
     """Let a report look at a run with margins of its own, where some are given."""
-    if texts:
-        run.set_margins(parse_margins(texts, run.layout))
+    return run.select(replace(run.layout, margins=parse_margins(texts, run.layout))) if texts else run
 
 
 def _number(said: str, text: str) -> float:

@@ -278,8 +278,7 @@ class RecordsOfSome:
 
 def at_places(run: StoredRun, places: Mapping[str, Sequence[int]]) -> StoredRun:
     """Give a run as if it had been about the examples at these places of its splits, in this order."""
-    layout = _cut(run.layout, places)
-    return replace(run, document=replace(run.document, selection=layout), ledger=run.ledger.of(layout))
+    return run.select(_cut(run.layout, places))
 
 
 def _cut(layout: Layout, places: Mapping[str, Sequence[int]]) -> Layout:

@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
@@ -22,16 +22,9 @@ _AXES = ("evaluators", "candidates", "task_models", "splits")
 _NAMED = 5
 
 
-class RunAxes(Protocol):
+class RunAxes(NamedTuple):
     """A run, or one that is to be: where it is and what its axes are."""
 
-    @property
-    def folder(self) -> Path: ...
-    @property
-    def layout(self) -> Layout: ...
-
-
-class _Planned(NamedTuple):
     folder: Path
     layout: Layout
 
@@ -99,7 +92,7 @@ def pair_runs(a: StoredRun, b: StoredRun, *, force: bool) -> Paired:
     evaluators, examples = _changes(a.document, b.document)
     if not force:
         check_comparable(a, b.document, b.folder)
-    common, candidates = _in_common(a, b)
+    common, candidates = _in_common(RunAxes(a.folder, a.layout), RunAxes(b.folder, b.layout))
     splits = [_split(a.layout.split(name), b.layout.split(name)) for name in common["splits"]]
     paired = tuple(split for split in splits if len(split.a))
     if not paired:
@@ -134,7 +127,7 @@ def check_comparable(a: StoredRun, b: RunDocument, folder: Path) -> None:
             "\n".join([f"{a.folder} and {folder} were not run on the same inputs; in the second:", *changes]),
             hint="run both on the same inputs; `optimize-eval diff --force` compares what they share",
         )
-    _in_common(a, _Planned(folder, b.selection))
+    _in_common(RunAxes(a.folder, a.layout), RunAxes(folder, b.selection))
 
 
 def of_same_bytes(a: RunDocument, b: RunDocument) -> frozenset[TextOfModel]:
@@ -167,17 +160,17 @@ def _changes(a: RunDocument, b: RunDocument) -> tuple[list[str], list[str]]:
 
 def _common(axis: str, a: RunAxes, b: RunAxes) -> tuple[Any, ...]:
     """List the names that both runs have; only candidates may have none."""
-    before, after = _names(axis, a), _names(axis, b)
+    before, after = _names(axis, a.layout), _names(axis, b.layout)
     common = tuple(name for name in after if name in before)
     if not common and axis != "candidates":
         raise _nothing_common(axis, a, b)
     return common
 
 
-def _names(axis: str, run: RunAxes) -> tuple[Any, ...]:
+def _names(axis: str, layout: Layout) -> tuple[Any, ...]:
     if axis == "splits":
-        return tuple(split.name for split in run.layout.splits)
-    names: tuple[Any, ...] = getattr(run.layout, axis)
+        return tuple(split.name for split in layout.splits)
+    names: tuple[Any, ...] = getattr(layout, axis)
     return names
 
 
@@ -189,7 +182,7 @@ def _nothing_common(axis: str, a: RunAxes, b: RunAxes) -> UsageError:
         "splits": "give both runs the same --dataset or --valset",
     }
     what = axis.removesuffix("s").replace("_", " ")
-    first, second = _names(axis, a), _names(axis, b)
+    first, second = _names(axis, a.layout), _names(axis, b.layout)
     shown = apart([*filter(None, (*first, *second))])
     before, after = (_some([shown.get(name) for name in names]) for names in (first, second))
     return UsageError(
@@ -244,7 +237,9 @@ def _only(
     place: int,
 ) -> OnlyIn:
     paired = {**common, "candidates": tuple(pair[place] for pair in candidates)}
-    only = {axis: tuple(name for name in _names(axis, run) if name not in paired[axis]) for axis in _AXES}
+    only = {
+        axis: tuple(name for name in _names(axis, run.layout) if name not in paired[axis]) for axis in _AXES
+    }
     left = {
         split.name: len(run.layout.split(split.name).lines) - len(split.b) for split in splits
     }  # as many in a as in b are paired

@@ -41,9 +41,8 @@ class LeakedRow(NamedTuple):
 class Split:
     """The examples of one dataset, by their physical lines; a run without examples has one line: None.
 
-    `names` and `inputs` are by what people know the examples, a short text each; older runs have none, nor
-    do they know `leaks`. `copies` are lines that say the same as an earlier one, with that; `values` digest
-    what examples say, whatever their bytes.
+    `names` and `inputs` are by what people know the examples, a short text each. `copies` are lines that say
+    the same as an earlier one, with that; `values` digest what examples say, whatever their bytes.
     """
 
     name: str

@@ -6,7 +6,7 @@ what it is about itself, which joins what is there.
 
 import dataclasses
 import shlex
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from optimize_eval.base.errors import UsageError
-from optimize_eval.base.frozen import Remembers, frozen
+from optimize_eval.base.frozen import frozen
 from optimize_eval.store import journal
 from optimize_eval.store.command_units import CountsAs, Reader, View
 from optimize_eval.store.folder import (
@@ -37,7 +37,7 @@ from optimize_eval.store.run_json import read_document, write_document
 
 
 @frozen
-class StoredRun(Remembers):
+class StoredRun:
     """The folder of a run and what its files say; `ledger` counts what the document selects."""
 
     folder: Path
@@ -47,16 +47,17 @@ class StoredRun(Remembers):
 
     @property
     def layout(self) -> Layout:
-        return self.ledger.layout
+        return self.document.selection
 
     @property
     def owed(self) -> int:
         """Count the units that have no record yet."""
         return self.ledger.count(OWED, range(self.layout.size))
 
-    def set_margins(self, margins: Mapping[str, float]) -> None:
-        """Look at the run with other margins than those it was given."""
-        self.ledger.layout = dataclasses.replace(self.ledger.layout, margins=margins)
+    def select(self, layout: Layout) -> "StoredRun":
+        """Look at other examples of the run, or by other margins than those it was given."""
+        document = replace(self.document, selection=layout)
+        return replace(self, document=document, ledger=self.ledger.of(layout))
 
     def is_unused(self, evaluator: str) -> bool:
         """Return True if an evaluator has scored nothing: another may have its place."""

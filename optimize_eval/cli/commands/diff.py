@@ -15,7 +15,7 @@ from optimize_eval.config.printing import PrintOptions
 from optimize_eval.findings.demands import read_board_demands, read_demands
 from optimize_eval.findings.diff_boards import compare_boards, with_metrics
 from optimize_eval.findings.diff_runs import compare_runs
-from optimize_eval.findings.forecast import set_margins
+from optimize_eval.findings.forecast import with_margins
 from optimize_eval.findings.gates import Gate
 from optimize_eval.findings.stored_boards import folder_if_bench, is_board, load_with_examples
 from optimize_eval.findings.stored_summary import summarise_stored
@@ -94,8 +94,7 @@ def diff(
 def _diff_runs(
     a: str, b: str, demanded: RunGateOptions, name: DiffFormat, look: pages.PageOptions, *, force: bool
 ) -> Sequence[Gate]:
-    before, after = open_stored(a), open_stored(b)
-    set_margins(after, demanded.margin)
+    before, after = open_stored(a), with_margins(open_stored(b), demanded.margin)
     wanted = read_demands(
         after.document,
         after.folder,

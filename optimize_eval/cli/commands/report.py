@@ -17,7 +17,7 @@ from optimize_eval.config.printing import PrintOptions
 from optimize_eval.data.selection import parse_selection
 from optimize_eval.findings.board_models import said_in
 from optimize_eval.findings.demands import Demands, judged_by_options, read_demands
-from optimize_eval.findings.forecast import set_margins
+from optimize_eval.findings.forecast import with_margins
 from optimize_eval.findings.gates import check_gap
 from optimize_eval.findings.stored_boards import (
     ANEW,
@@ -107,7 +107,7 @@ def report(
     if stored.document.is_bench:
         _report_bench(stored, name, demanded, look, laid_out, check=check, for_step=for_step)
         return
-    set_margins(stored, None if check else demanded.margin)  # what is checked has its own
+    stored = with_margins(stored, None if check else demanded.margin)  # what is checked has its own
     reported = RunReport(
         stored=stored,
         page=look,
