@@ -8,6 +8,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from optimize_eval.store.run_json import read_document, write_document
 from tests.cli.benches import OFTEN_WRONG, arithmetic, model
 from tests.front_door import Cli, in_this_process
 from tests.run.projects import COUNTS, Project, copied, edit_example, finished, project, summary
@@ -55,6 +56,19 @@ GROWS = {  # what is named now → the options, what is called
     "clusters and groups": (["--cluster-by", "id", "--group-by", "id"], Counter()),
     "a split": (["--valset", "v.jsonl"], Counter({"a:99": 1, "bbb:99": 1})),
 }
+
+
+def test_what_a_run_json_says_is_written_as_it_was_read(cli: Cli, done: Project) -> None:
+    (done.folder / "b.txt").write_text("other")
+    edit_example(done)
+    grown = [*done.command, "--out", "r", "-e", AGAIN, "--cluster-by", "id", "--note", "n"]
+    assert cli(*grown, env=done.env()).status == 0
+    before = (done.folder / "r" / "run.json").read_bytes()
+    assert before.count(b'"superseded"') == 2, "a text and an example were replaced"
+    document = read_document(done.folder / "r")
+    assert document
+    write_document(done.folder / "r", document)
+    assert (done.folder / "r" / "run.json").read_bytes() == before
 
 
 @pytest.mark.parametrize(("options", "called"), GROWS.values(), ids=GROWS.keys())
