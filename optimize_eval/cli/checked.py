@@ -24,7 +24,7 @@ from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.gates import Gate
 from optimize_eval.findings.stored_summary import Findings, unlike_keys
 from optimize_eval.findings.summary_shape import Summary, summary_from
-from optimize_eval.run.bench_boards import compute_again
+from optimize_eval.run.bench_boards import remake_board
 from optimize_eval.store.folder import JOURNAL, LEADERBOARD, PROPOSALS, SEARCH, SUMMARY, holder
 from optimize_eval.store.listing import sessions
 from optimize_eval.store.opened_run import StoredRun
@@ -58,7 +58,7 @@ def _of_board(findings: Findings, board: Board | None) -> list[str]:
     run = findings.run
     if board is None and run.document.is_bench and not _say_unfinished(run) and not ranks_none(findings):
         return ["all of it is gone"]
-    again = compute_again(findings, board) if board else None
+    again = remake_board(findings, board) if board else None
     stored = json.loads(files.load(run.folder / LEADERBOARD, files.OF_A_RUN)) if again else {}
     return unlike_keys(stored, again) if again else []
 

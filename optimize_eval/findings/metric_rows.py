@@ -12,7 +12,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import field, replace
 from functools import cached_property, partial
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, cast
+from itertools import chain
+from typing import Any, cast
 
 from optimize_eval.base.frozen import Remembers, frozen
 from optimize_eval.findings.metrics import Values, tabulate
@@ -20,48 +21,19 @@ from optimize_eval.findings.summary_shape import MetricFault, RuleFaults, Sample
 from optimize_eval.store.command_units import CountsAs, JournalRecord, Reader
 from optimize_eval.store.layout import Cell, CellName, Layout
 from optimize_eval.store.opened_run import StoredRun
-from optimize_eval.store.records import LeftOut, Unit, unit_of
+from optimize_eval.store.records import LeftOut, Records, Unit, unit_of
 from optimize_eval.tasks.definition import filter_to_dict
 from optimize_eval.tasks.metric_parts import PythonMetric, digest_of, digest_of_code
 from optimize_eval.tasks.stored_tasks import KeptScorer, KeptTask, tasks_in
 
-if TYPE_CHECKING:
-    from optimize_eval.store.records import Records
 
-
-def metrics_of(run: "StoredRun", layout: "Layout") -> "tuple[ScorerMetrics, ...]":
-    """Compute the metrics of all tasks of a run; most runs have none."""
-    if not has_tasks(run):
-        return ()
-
-    return metrics_in(run, layout)
-
-
-def counts_as(run: "StoredRun") -> "CountsAs | None":
-    """Let records of rows that rules leave out count as skipped; None for most runs, which have no rules."""
-    if not has_tasks(run):
-        return None
-
-    return with_excluded_skipped(run)
-
-
-def records_of(run: "StoredRun") -> "Records":
-    """Give a run's records, those of rows that rules leave out with these rules."""
-    from optimize_eval.store.records import Records  # noqa: PLC0415  most sessions read none
-
-    return Records(run, left_out)
-
-
-def left_out(run: "StoredRun") -> "LeftOut":
-    """Find the units that rules of tasks leave out; none in most runs, which have no rules."""
-    if not has_tasks(run):
-        return {}
-
-    return units_left_out(run)
-
-
-def has_tasks(run: "StoredRun") -> bool:
+def has_tasks(run: StoredRun) -> bool:
     return "tasks" in run.document.settings
+
+
+def records_of(run: StoredRun) -> Records:
+    """Give a run's records, those of rows that rules leave out with these rules."""
+    return Records(run, left_out)
 
 
 Recorded = Mapping[str, Any]  # a line of the journal
@@ -163,15 +135,24 @@ def _where(task: KeptTask, cell: Cell) -> CellName:
 
 def read_rows(run: StoredRun, task: KeptTask, cells: Mapping[str, Cell], reader: Reader) -> TaskRows:
     """Read the rows of a task that some cells hold."""
-    names = {scorer.evaluator: scorer.key for scorer in task.scorers}
-    split = next(iter(cells.values())).split
-    return TaskRows(
-        task=task,
-        cells=cells,
-        rows=_rows(run.layout, cells, reader, names),
-        programs={entry.name: entry.sha256 for entry in run.document.selected_evaluators},
-        samples=run.layout.split(split).sha256,
-    )
+    records: dict[int, dict[str, JournalRecord]] = {}
+    for name, cell in cells.items():
+        for place, record in reader.records(cell):
+            records.setdefault(place, {})[name] = record
+    split, repeats = run.layout.split(next(iter(cells.values())).split), run.layout.repeats
+    keys = {scorer.evaluator: scorer.key for scorer in task.scorers}
+    rows = [
+        TaskRow(
+            line=split.lines[place // repeats],
+            repeat=place % repeats + 1,
+            place=place,
+            records=records[place],
+            keys=keys,
+        )
+        for place in sorted(records)
+    ]
+    programs = {entry.name: entry.sha256 for entry in run.document.selected_evaluators}
+    return TaskRows(task=task, cells=cells, rows=rows, programs=programs, samples=split.sha256)
 
 
 def sampled(rows: TaskRows, scorer: KeptScorer, excluded: Excluded) -> list[tuple[Sampled, Recorded]]:
@@ -210,26 +191,6 @@ def _read_excluded(record: Recorded) -> Excluded:
     return Excluded(rules=by, faults=tuple(faults))
 
 
-def _rows(
-    layout: Layout, cells: Mapping[str, Cell], reader: Reader, keys: Mapping[str, str]
-) -> list[TaskRow]:
-    records: dict[int, dict[str, JournalRecord]] = {}
-    for name, cell in cells.items():
-        for place, record in reader.records(cell):
-            records.setdefault(place, {})[name] = record
-    lines, repeats = layout.split(next(iter(cells.values())).split).lines, layout.repeats
-    return [
-        TaskRow(
-            line=lines[place // repeats],
-            repeat=place % repeats + 1,
-            place=place,
-            records=records[place],
-            keys=keys,
-        )
-        for place in sorted(records)
-    ]
-
-
 def _side_info_of(record: JournalRecord) -> dict[str, Any]:
     """Give the side info of a scored row, which has scores, unless somebody edited it."""
     said = record.get("side_info") or {}
@@ -244,9 +205,9 @@ def _json(value: Any) -> bytes:
 _OUTCOMES = re.compile(r"\b(scores|solver_output)\b")
 
 
-def with_excluded_skipped(run: StoredRun) -> CountsAs | None:
-    """Make what turns the records of rows that are left out; None where none are."""
-    left = units_left_out(run)
+def counts_as(run: StoredRun) -> CountsAs | None:
+    """Let records of rows that rules leave out count as skipped; None for most runs, which have no rules."""
+    left = left_out(run)
     return partial(_count_as, left, _rules_of_outcomes(run)) if left else None
 
 
@@ -256,22 +217,20 @@ def _rules_of_outcomes(run: StoredRun) -> frozenset[str]:
     return frozenset(action.key for action in actions if _OUTCOMES.search(str(filter_to_dict(action.filter))))
 
 
-def units_left_out(run: StoredRun) -> LeftOut:
+def left_out(run: StoredRun) -> LeftOut:
     """Find the units that rules leave out, each with these rules."""
-    return dict(_left_out(run))
-
-
-def _left_out(run: StoredRun) -> Iterator[tuple[Unit, Sequence[str]]]:
     tasks = [task for task in tasks_in(run.document.settings) if task.actions]
     if not tasks:
-        return
+        return {}
+    computed = run.ledger.ledger.computed
     with run.reader() as reader:
-        for task in tasks:
-            for rows in rows_in(run, run.layout, task, reader):
-                excluded = excluded_in(run.ledger.ledger.computed, rows)
-                for row, rules in excluded.rules.items() if excluded else ():
-                    for cell in rows.cells.values():
-                        yield (*cell[:4], *row), rules
+        every = chain.from_iterable(rows_in(run, run.layout, task, reader) for task in tasks)
+        return dict(chain.from_iterable(_units_left_out(rows, excluded_in(computed, rows)) for rows in every))
+
+
+def _units_left_out(rows: TaskRows, excluded: Excluded | None) -> Iterator[tuple[Unit, Sequence[str]]]:
+    for row, rules in excluded.rules.items() if excluded else ():
+        yield from (((*cell[:4], *row), rules) for cell in rows.cells.values())
 
 
 def _count_as(left: LeftOut, of_outcomes: frozenset[str], record: JournalRecord) -> JournalRecord:
@@ -340,8 +299,7 @@ class TaskReading:
     def _take(self, where: CellName, rows: TaskRows) -> None:
         computed = self._run.ledger.ledger.computed
         excluded = excluded_in(computed, rows)
-        for row, rules in excluded.rules.items() if excluded else ():
-            self._left.update(((*cell[:4], *row), rules) for cell in rows.cells.values())
+        self._left.update(_units_left_out(rows, excluded))
         measured = rows.of({*self._layout.evaluators})
         if measured is not rows:
             excluded = excluded_in(computed, measured)
@@ -351,8 +309,10 @@ class TaskReading:
         )
 
 
-def metrics_in(run: StoredRun, layout: Layout) -> tuple[ScorerMetrics, ...]:
-    """Compute the metrics of all tasks of a run, in the run's order."""
+def metrics_of(run: StoredRun, layout: Layout) -> tuple[ScorerMetrics, ...]:
+    """Compute the metrics of all tasks of a run, in the run's order; most runs have none."""
+    if not has_tasks(run):
+        return ()
     with run.reader() as reader:
         return TaskReading(run, layout, reader).metrics()
 

@@ -20,7 +20,7 @@ from optimize_eval.findings.cells import Keep, ReadCell, ReadCells
 from optimize_eval.findings.measures import judges_of
 from optimize_eval.findings.metric_rows import TaskReading, counts_as, has_tasks, metrics_of, records_of
 from optimize_eval.findings.spending import SpendingTotals
-from optimize_eval.findings.summary import additions_left_out, summarise, summarise_and_keep, without
+from optimize_eval.findings.summary import additions_left_out, summarise, without
 from optimize_eval.findings.summary_shape import SCHEMA, Point, Selected, Summary, Verdict
 from optimize_eval.findings.tried import Corrections, corrections_in
 from optimize_eval.findings.verdict import after_search
@@ -85,7 +85,7 @@ def _read(run: StoredRun, keep: Keep | None) -> tuple[Summary, ReadCells]:
         tasks = TaskReading(run, layout, reader) if has_tasks(run) else None
         records = tasks.records if tasks else reader.records if keep else reader.for_numbers
         judges, tried = judges_of(run.document), corrections_in(run, layout)
-        summary, cells = summarise_and_keep(layout, records, changed, left_out, judges, tried, keep=keep)
+        summary, cells = summarise(layout, records, changed, left_out, judges, tried, keep=keep)
         metrics = tasks.metrics() if tasks else ()
     spent = run.ledger.ledger.spending.to_dict()
     totals = from_dict(SpendingTotals, spent) if spent else None
@@ -219,7 +219,7 @@ class SomeExamples:
         layout = self.cut(whole)
         with run.ledger.of(layout).reader(run.folder / JOURNAL, counts_as(run)) as reader:
             changed = run.ledger.changed.intersection(layout.evaluators)
-            summary = summarise(layout, reader.records, changed, left_out, tried=_PART)
+            summary, _ = summarise(layout, reader.records, changed, left_out, tried=_PART)
         waiting = (metrics.task for metrics in metrics_of(run, whole) if metrics.problem)
         summary = replace(summary, rules_waiting=tuple(dict.fromkeys(waiting)))
         verdict = without_rules(summary) or _without_claims(summary) or summary.verdict

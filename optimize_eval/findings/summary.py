@@ -102,27 +102,15 @@ def summarise(
     left_out: Sequence[LeftOut] = (),
     judges: Mapping[str, str] = MappingProxyType({}),
     tried: Corrections = NOTHING,
-) -> Summary:
-    """Compute the summary; `records` gives a cell's newest records by their places in it.
-
-    `changed` are evaluators that were not the same program from the first call to the last; `left_out` are
-    additions that the layout does not have; `judges` are the models of evaluators that are some; `tried` is
-    what else was tried.
-    """
-    return summarise_and_keep(layout, records, changed, left_out, judges, tried)[0]
-
-
-def summarise_and_keep(
-    layout: Layout,
-    records: RecordsByCell,
-    changed: Iterable[str] = (),
-    left_out: Sequence[LeftOut] = (),
-    judges: Mapping[str, str] = MappingProxyType({}),
-    tried: Corrections = NOTHING,
     *,
     keep: Keep | None = None,
 ) -> tuple[Summary, ReadCells]:
-    """Compute the same, and give the cells that it is of, with what is to be kept of their records."""
+    """Compute the summary, and give its cells; `records` gives their newest records by places in them.
+
+    `changed` are evaluators that were not the same program from the first call to the last; `left_out` are
+    additions that the layout does not have; `judges` are the models of evaluators that are some; `tried` is
+    what else was tried, and `keep` what is kept of each record.
+    """
     judging = {name: judges[name] for name in layout.evaluators if name in judges}
     counted = counted_in(layout)
     reading = counted.reading(records)

@@ -24,10 +24,8 @@ from optimize_eval.data.selection import EVERYTHING, Selection, parse_selection
 from optimize_eval.evaluators.kinds import connect, identify, kind_of, parse_evaluators
 from optimize_eval.evaluators.task_kind import NO_OWN, of_records
 from optimize_eval.findings.board_models import benched_models, said_in
-from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.boards import expected_board
 from optimize_eval.findings.demands import BoardDemands, judged, read_before_calls
-from optimize_eval.findings.stored_summary import Findings
 from optimize_eval.models.model_kinds import ModelSpec
 from optimize_eval.run.begin_or_resume import folder_of, hold_run, note_done
 from optimize_eval.run.bench_boards import drop_outdated, make_board, note_unranked, path_of
@@ -358,7 +356,14 @@ def carry_out_bench(prepared: PreparedBench, host: Host, *, include_per_example:
         examine(stored, lambda: plan, host.say, sandbox=level_of(plan.specs))
         keeps_examples = include_per_example or prepared.demands.before is not None
         findings = summarise(stored, said_in if keeps_examples else None)
-        board = _board(prepared, findings, include_per_example=include_per_example)
+        board = make_board(
+            findings,
+            prepared.files,
+            benched_models(stored),
+            prepared.folder / LEADERBOARD,
+            settings=prepared.settings,
+            include_per_example=include_per_example,
+        )
         note_unranked(findings, host.say)
         metrics = prepared.own if board else ()
         scored = score_by(metrics, prepared.folder, prepared.in_jsonl, prepared.handling, host)
@@ -385,17 +390,6 @@ def _call(prepared: PreparedBench, stored: StoredRun, host: Host) -> CallSpan:
         called = call(plan, stored, settings, host, live)
     drop_outdated(prepared.folder)
     return called
-
-
-def _board(prepared: PreparedBench, findings: Findings, *, include_per_example: bool) -> Board | None:
-    return make_board(
-        findings,
-        prepared.files,
-        benched_models(findings.run),
-        prepared.folder / LEADERBOARD,
-        settings=prepared.settings,
-        include_per_example=include_per_example,
-    )
 
 
 def _note_twice(models: Sequence[ModelSpec], say: Say) -> None:

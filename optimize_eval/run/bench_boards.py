@@ -10,7 +10,7 @@ from optimize_eval.findings.boards import board_of
 from optimize_eval.findings.stored_boards import STEM, has_some_examples
 from optimize_eval.findings.stored_summary import Findings
 from optimize_eval.run.host import Say
-from optimize_eval.store.folder import BOARDS, LEADERBOARD, OUTPUTS, write_json
+from optimize_eval.store.folder import BOARDS, OUTPUTS, write_json
 from optimize_eval.store.layout import Split
 from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.tasks.stored_tasks import tasks_in
@@ -24,40 +24,33 @@ def make_board(
     findings: Findings,
     files: Sequence[BoardFile],
     models: Sequence[BenchedModel],
-    path: Path,
+    path: Path | None,
     *,
     settings: Mapping[str, Any],
     metric: str | None = None,
     include_per_example: bool = False,
 ) -> Board | None:
-    """Make and keep the leaderboard of models; None while calls are owed, or where no task ranks them."""
+    """Make the leaderboard of models, and keep it where a path is given.
+
+    There is none while calls are owed, or where no task ranks them.
+    """
     if any(is_owed(findings.run, model) for model in models) or (metric is None and ranks_none(findings)):
         return None
     board = board_of(
         findings, files, models, settings=settings, metric=metric, include_per_example=include_per_example
     )
-    write_json(path, board.to_dict())
+    if path:
+        write_json(path, board.to_dict())
     return board
 
 
-def made_again(findings: Findings, before: Board) -> Board | None:
-    """Make and keep a bench's board again of what its folder has, and of the board that it had."""
-    board = compute_again(findings, before)
-    if board:
-        write_json(findings.run.folder / LEADERBOARD, board.to_dict())
-    return board
-
-
-def compute_again(findings: Findings, before: Board) -> Board | None:
-    """Compute a board of the journal; the board that there was tells its files and settings alone."""
-    stored = findings.run
-    models = benched_models(stored)
-    if any(is_owed(stored, model) for model in models) or ranks_none(findings):
-        return None
-    return board_of(
+def remake_board(findings: Findings, before: Board, path: Path | None = None) -> Board | None:
+    """Make a board again of the journal; the one that there was tells its files and settings alone."""
+    return make_board(
         findings,
-        list(_files_of(before, stored)),
-        models,
+        list(_files_of(before, findings.run)),
+        benched_models(findings.run),
+        path,
         settings=before.settings,
         include_per_example=has_some_examples(before),
     )

@@ -11,7 +11,7 @@ from optimize_eval.evaluators.kinds import identify, named_apart
 from optimize_eval.findings.board_models import ranks_none, said_in
 from optimize_eval.findings.stored_boards import has_some_examples, stored_board
 from optimize_eval.findings.stored_summary import Findings
-from optimize_eval.run.bench_boards import made_again, note_unranked
+from optimize_eval.run.bench_boards import note_unranked, remake_board
 from optimize_eval.run.bench_files import defined_files
 from optimize_eval.run.calls import Finished, examine, summarise
 from optimize_eval.run.defining import scorers_of
@@ -71,7 +71,7 @@ def remeasure(
         before = stored_board(stored) if stored.document.is_bench else None
         stored = with_tasks_of(stored, known, planned, say, has_timeout=has_timeout)
         findings = summarise(stored, said_in if before and has_some_examples(before) else None)
-        board = made_again(findings, before) if before else None
+        board = remake_board(findings, before, stored.folder / LEADERBOARD) if before else None
         if stored.document.is_bench:
             _note_board(findings, say, is_there=board is not None)
     return Finished(stored=stored, summary=findings.summary, calls=(), boards={"": board} if board else {})

@@ -19,7 +19,7 @@ from optimize_eval.cli.checked import NOT_CHECKED, unlike_paths
 from optimize_eval.findings.board_models import said_in
 from optimize_eval.findings.stored_boards import load_own_board
 from optimize_eval.findings.stored_summary import Findings, summarise_stored, unlike_keys
-from optimize_eval.run.bench_boards import compute_again
+from optimize_eval.run.bench_boards import remake_board
 from optimize_eval.search.result import make_again
 from optimize_eval.store import journal
 from optimize_eval.store.folder import LEADERBOARD, SUMMARY
@@ -153,7 +153,7 @@ def test_every_number_of_repeats_and_rules_is_derived_by_separate_code(cli: Cli,
 
 def test_every_leaf_of_a_leaderboard_is_checked_but_what_only_it_knows(benched: Path) -> None:
     document = orjson.loads((benched / "leaderboard.json").read_bytes())
-    again = compute_again(Findings(run=open_stored(benched), keep=said_in), load_own_board(str(benched)))
+    again = remake_board(Findings(run=open_stored(benched), keep=said_in), load_own_board(str(benched)))
     known = {name for name in NOT_CHECKED if " " not in name}
     assert {way for way in unnamed(document, again) if not known & {*way}} == set()
 

@@ -32,7 +32,7 @@ class SessionFolder:
         of = self._made(names, rows)
         run = self._run(of.layout)
         self._score(of)
-        summary = summarise(of.layout, of.records, tried=corrections_in(run, of.layout))
+        summary, _ = summarise(of.layout, of.records, tried=corrections_in(run, of.layout))
         for note in shown_by(run, summary):
             self.ledger.judged.append((self._next(), {"judged": note, "shown_at": "2026-11-20"}))
         return summary

@@ -104,7 +104,7 @@ class Made:
                 yield dict(record)
 
     def findings(self) -> findings.Summary:
-        return summarise(self.layout, self.records)
+        return summarise(self.layout, self.records)[0]
 
     def summary(self) -> Summary:
         return self.findings().to_dict()

@@ -447,7 +447,7 @@ def test_before_the_end_there_is_no_verdict() -> None:
 
 def test_an_evaluator_that_changed_gets_no_verdict() -> None:
     run = on_val(a=BASE, b=BETTER)
-    summary = summarise(run.layout, run.records, [LEAD]).to_dict()
+    summary = summarise(run.layout, run.records, [LEAD])[0].to_dict()
     assert headline(summary).startswith("no verdict: judge changed")
     for word in ("beats", "better", "leads"):
         assert word not in everything(summary)
