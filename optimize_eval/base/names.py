@@ -5,6 +5,7 @@ People see no normal forms, no characters without width and no kinds of blanks, 
 
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
+from unicodedata import category, combining, normalize
 
 _INVISIBLE = ("\u034f", "\u115f", "\u1160", "\u17b4", "\u17b5", "\u2800", "\u3164", "\uffa0")
 _SELECTORS = (("\ufe00", "\ufe0f"), ("\U000e0100", "\U000e01ef"))  # of one form of a letter
@@ -50,14 +51,10 @@ def looks_of(name: str) -> str:
     """Give what people see of a name: in one normal form, without what is invisible."""
     if name.isascii():
         return name.strip()
-    from unicodedata import normalize  # noqa: PLC0415  most names are ASCII
-
     return normalize("NFC", "".join(map(_seen_part, name))).strip()
 
 
 def _seen_part(char: str) -> str:
-    from unicodedata import category  # noqa: PLC0415  see above
-
     kind = category(char)
     if kind == "Cf" or char in _INVISIBLE or any(first <= char <= last for first, last in _SELECTORS):
         return ""
@@ -66,8 +63,6 @@ def _seen_part(char: str) -> str:
 
 def _written_out(name: str) -> str:
     """Escape what is invisible, and what belongs to the letter before it."""
-    from unicodedata import combining  # noqa: PLC0415  see above
-
     return "".join(_escape(char) if combining(char) or _seen_part(char) != char else char for char in name)
 
 

@@ -4,10 +4,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
+from optimize_eval.base.documents import to_dict
 from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
 from optimize_eval.data.candidates import THE_PROMPT, THE_TASK
 from optimize_eval.findings.forecast import ASKED, Forecast, Like, Reach, forecast, like_of, margin_forecasts
+from optimize_eval.findings.leakage import counted_in, leakage_of, sentence_of
 from optimize_eval.findings.wording import count, percent
 from optimize_eval.reports.text import wrapped
 from optimize_eval.run.begin_or_resume import reusable
@@ -42,13 +44,6 @@ def _leakage(layout: Layout) -> tuple[dict[str, Any], str, Layout]:
     """Say what leaked, why the deciding split confirms nothing, and what the numbers will be made of."""
     if not any(split.leaks for split in layout.splits):
         return {}, "", layout
-    from optimize_eval.base.documents import to_dict  # noqa: PLC0415
-    from optimize_eval.findings.leakage import (  # noqa: PLC0415  most runs have none
-        counted_in,
-        leakage_of,
-        sentence_of,
-    )
-
     leakage = leakage_of(layout)
     shown = {name: to_dict(found) for name, found in leakage.items()}
     return shown, sentence_of(leakage, layout.deciding), counted_in(layout).layout

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from optimize_eval.base import shipped
+from optimize_eval.base import checks, shipped
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.opened import Opened
@@ -111,8 +111,6 @@ def _of_shipped(target: str, defaults: EvaluatorSpec, _settings: Mapping[str, An
 
 
 def _targets() -> dict[str, TargetKey]:
-    from optimize_eval.base import checks
-
     return {"command": TargetKey(checks.command, _of_words), "use": TargetKey(checks.metric, _of_shipped)}
 
 

@@ -10,10 +10,12 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from optimize_eval.base import checks
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Payload
+from optimize_eval.base.secrets import own
 from optimize_eval.evaluators.kinds import Kind, ShellCall, TargetKey, as_name, served_retries
 from optimize_eval.models.model_kinds import HTTP, ModelSpec, endpoint_of, parse_model
 from optimize_eval.programs.exchange import AnswerT, Contract, QuestionT, Url, evaluating, url_of
@@ -50,8 +52,6 @@ def _speak(spec: EvaluatorSpec, contract: Contract[QuestionT, AnswerT]) -> "Endp
 
 
 def _targets() -> dict[str, TargetKey]:
-    from optimize_eval.base import checks
-
     return {"url": TargetKey(checks.url, _of_url)}
 
 
@@ -60,8 +60,6 @@ def _connect(spec: EvaluatorSpec, _opened: Opened) -> Evaluator:
 
 
 def _shell(spec: EvaluatorSpec, _payload: Payload) -> ShellCall:
-    from optimize_eval.base.secrets import own
-
     headers = [
         "-H 'Content-Type: application/json'",
         *(_header(*header) for header in own(spec.headers, spec.name)),

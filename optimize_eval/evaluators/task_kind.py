@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from optimize_eval.base import checks
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.opened import Opened
@@ -133,14 +134,10 @@ def _of_file(file: str, defaults: EvaluatorSpec, settings: Mapping[str, Any]) ->
 
 
 def _targets() -> dict[str, TargetKey]:
-    from optimize_eval.base import checks
-
     return {"task": TargetKey(checks.text, _of_file)}
 
 
 def _settings(_folder: str) -> "Keys":
-    from optimize_eval.base import checks
-
     return {"config": checks.table, "data": checks.table_of_texts, "model_keys": checks.table_of_texts}
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from optimize_eval.base.errors import DataError, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.data.foreign_files import name_tools
 from optimize_eval.evaluators.kinds import SERVED_RETRIES, named_apart
 from optimize_eval.models.model_kinds import ModelSpec
 from optimize_eval.run.enclosing import at_level, check_level, runs_code
@@ -80,8 +81,6 @@ def read_task(path: Path, given: Given) -> "TaskDefinition":
     try:
         return load_task(str(path), given.config, evaluator_keys=keys, folder=given.folder)
     except DataError as error:
-        from optimize_eval.data.foreign_files import name_tools  # noqa: PLC0415  only where it is wrong
-
         raise name_tools(error) from None
 
 
