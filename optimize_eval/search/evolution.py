@@ -36,6 +36,7 @@ from optimize_eval.search.ending import Brakes, Over, OwnError, Purse, Why
 from optimize_eval.search.goal import Goal, Outcomes, Scorer, Trial, Value, worth_of
 from optimize_eval.search.panel import WORDS, Panel, Refusal, Screen
 from optimize_eval.search.proposals import (
+    Lesson,
     Proposal,
     ProposalRequest,
     ProposerReply,
@@ -44,8 +45,9 @@ from optimize_eval.search.proposals import (
     teaching,
 )
 from optimize_eval.search.search_plan import SearchPlan, SearchSplit
-from optimize_eval.search.state import SearchState
+from optimize_eval.search.state import Record, SearchState
 
+Event = Mapping[str, Any]  # what GEPA says of a step
 _TELLING = 2  # different scores
 _MOST_LISTED = 50
 
@@ -136,7 +138,7 @@ class Adapter:
 
     def make_reflective_dataset(
         self, _candidate: dict[str, str], batch: Batch, components: list[str]
-    ) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    ) -> Mapping[str, Sequence[Lesson]]:
         return {name: batch.trajectories or [] for name in components}
 
     def _outcomes(self, distinct: Sequence[Trial], pairs: Sequence[Trial]) -> list[Outcomes]:
@@ -250,7 +252,7 @@ def _worth(value: Value, *, penalty: float, mean: float) -> float:
     return value if isinstance(value, float) else penalty if isinstance(value, Failed) else mean
 
 
-def _failure_of(record: Mapping[str, Any]) -> Failed:
+def _failure_of(record: Record) -> Failed:
     return Failed(
         kind=FailureKind(record["kind"]),
         message=record["message"],
@@ -302,7 +304,7 @@ class Reflector:
     def reflect(
         self,
         candidate: dict[str, str],
-        reflective_dataset: Mapping[str, Sequence[Mapping[str, Any]]],
+        reflective_dataset: Mapping[str, Sequence[Lesson]],
         components_to_update: list[str],
     ) -> tuple[ReflectionProposal, ReflectionLM]:
         return self.reflect_many([(candidate, reflective_dataset, components_to_update)])[0]
@@ -321,7 +323,7 @@ class Reflector:
         return [(self._screen_reply(reply, job[0]), self) for reply, job in zip(replies, jobs, strict=True)]
 
     def _request(
-        self, candidate: dict[str, str], records: Mapping[str, Sequence[Mapping[str, Any]]], names: list[str]
+        self, candidate: dict[str, str], records: Mapping[str, Sequence[Lesson]], names: list[str]
     ) -> ProposalRequest:
         return ProposalRequest(
             texts={str(name): text for name, text in candidate.items()},
@@ -431,7 +433,7 @@ class Watcher:
             self._brakes.note_proposal(self._best())
         return is_better
 
-    def on_valset_evaluated(self, event: Mapping[str, Any]) -> None:
+    def on_valset_evaluated(self, event: Event) -> None:
         candidate, parents = event["candidate"], tuple(event["parent_ids"])
         key = tuple(candidate.values())
         proposer, note = self._origins.get(key, ("merge" if len(parents) > 1 else "", ""))
@@ -457,12 +459,12 @@ class Watcher:
         else:
             self._brakes.begin(node.mean)
 
-    def on_iteration_start(self, _event: Mapping[str, Any]) -> None:
+    def on_iteration_start(self, _event: Event) -> None:
         self.iterations += 1
         self._origins.clear()
         self._train.clear()
 
-    def on_error(self, event: Mapping[str, Any]) -> None:
+    def on_error(self, event: Event) -> None:
         self.errors.append(event["exception"])
         if len(self.errors) > _MOST_ERRORS:
             raise OwnError(event["exception"])

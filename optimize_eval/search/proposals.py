@@ -25,6 +25,7 @@ from optimize_eval.programs.exchange import Contract
 from optimize_eval.search.components import Texts, as_value
 from optimize_eval.search.goal import Goal, Outcomes
 
+Lesson = Mapping[str, Any]  # what became of one example
 SAMPLE = '{"candidate": "…"}'
 _LONGEST_NOTE = 500
 _PROTOCOL_KEYS = ("_capabilities", "_id")
@@ -39,7 +40,7 @@ class ProposalRequest:
     components: tuple[str, ...] = ()  # which of several texts to change
     objective: str = ""
     background: str = ""
-    records: Sequence[Mapping[str, Any]] = ()
+    records: Sequence[Lesson] = ()
     refused: str = ""  # what was wrong with the proposal before, a prompt that could not be sent
     task_model: None = None  # programs get one in their environment; proposers have none
 
@@ -181,11 +182,11 @@ def teaching(
     return record
 
 
-def has_side_info(record: Mapping[str, Any]) -> bool:
+def has_side_info(record: Lesson) -> bool:
     return bool(record["side_info"] or record.get("error") or "reply" in record)
 
 
-def fit_records(records: Sequence[Mapping[str, Any]], room: int = PROMPT) -> list[dict[str, Any]]:
+def fit_records(records: Sequence[Lesson], room: int = PROMPT) -> list[dict[str, Any]]:
     """Cut what is too long: fields to 2 KB, and to less while all records together do not fit.
 
     Where even short fields are too many, the last records go.
@@ -211,7 +212,7 @@ def _error(outcome: Outcome) -> str:
     return f"{outcome.kind}: {outcome.message}{stderr}"
 
 
-def _cut_record(record: Mapping[str, Any], most: int) -> dict[str, Any]:
+def _cut_record(record: Lesson, most: int) -> dict[str, Any]:
     return {key: _cut_fields(value, most) if key in _OF_FIELDS else value for key, value in record.items()}
 
 
@@ -235,9 +236,9 @@ def _cut(value: Any, most: int) -> Any:
     return f"{data[:most].decode(errors='ignore')}… ({len(data):,} bytes)"
 
 
-def _bare(record: Mapping[str, Any]) -> dict[str, Any]:
+def _bare(record: Lesson) -> dict[str, Any]:
     return {"score": record["score"], "side_info": {}, "error": "too large to show"}
 
 
-def _size(records: Sequence[Mapping[str, Any]]) -> int:
+def _size(records: Sequence[Lesson]) -> int:
     return sum(len(strict_json.dumps(record)) for record in records)

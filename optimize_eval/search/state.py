@@ -18,7 +18,8 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.store import journal
 from optimize_eval.store.listing import SEARCH_SCHEMA
 
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
+Record = Mapping[str, Any]  # a line of the journal
+_NOTHING: Record = MappingProxyType({})
 
 
 class RecordedStep(NamedTuple):
@@ -31,9 +32,7 @@ class RecordedStep(NamedTuple):
 class SearchState:
     """What is recorded of a search, and the writing of more; without a path it is kept in memory only."""
 
-    def __init__(
-        self, path: Path | None, settings: Mapping[str, Any], about: Mapping[str, Any] = _NOTHING
-    ) -> None:
+    def __init__(self, path: Path | None, settings: Record, about: Record = _NOTHING) -> None:
         """Read what is there; `about` is for whoever looks at the search from outside."""
         self._path = path
         self._steps: list[RecordedStep] = []
@@ -41,7 +40,7 @@ class SearchState:
         self._replies: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)  # by digest
         self._times: Counter[str] = Counter()
         self._found: list[dict[str, Any]] = []
-        self._recorded: Mapping[str, Any] = {}  # settings of the last session
+        self._recorded: Record = {}  # settings of the last session
         end = self._read(settings) if path else 0
         self._journal = journal.Journal(path, end) if path else None
         self._write(header_of(settings, about) | {"started_at": _now()})
@@ -56,7 +55,7 @@ class SearchState:
             return self._steps[step].calls
         return owed() + sum(later.calls for later in self._steps[step:])
 
-    def enter(self, step: int, pairs: str, calls: int, about: Mapping[str, Any] = _NOTHING) -> None:
+    def enter(self, step: int, pairs: str, calls: int, about: Record = _NOTHING) -> None:
         """Record what a step takes, before its calls are made: a kill among them must not give them back.
 
         `about` is for whoever checks what came of it.
@@ -80,28 +79,28 @@ class SearchState:
         """List the failures that a step found; None where it was not seen to its end."""
         return self._failed.get(step)
 
-    def fail(self, step: int, failed: Sequence[Mapping[str, Any]]) -> None:
+    def fail(self, step: int, failed: Sequence[Record]) -> None:
         """Record the failures of a step: the final sweep calls them again, and the search must not change."""
         self._failed[step] = [dict(failure) for failure in failed]
         self._write({"step": step, "failed": self._failed[step]})
 
-    def reply(self, digest: str) -> Mapping[str, Any] | None:
+    def reply(self, digest: str) -> Record | None:
         """Find what was replied to this request, each time it comes up the next one."""
         replies, times = self._replies[digest], self._times[digest]
         self._times[digest] += 1
         return replies[times] if times < len(replies) else None
 
-    def add_reply(self, digest: str, reply: Mapping[str, Any]) -> None:
+    def add_reply(self, digest: str, reply: Record) -> None:
         self._write({"request": digest, **reply})
 
-    def add_found(self, candidate: Mapping[str, Any]) -> None:
+    def add_found(self, candidate: Record) -> None:
         """Record a candidate that examples chose among, once; those that came after another one go."""
         number = int(candidate["found"])
         if self._found[number : number + 1] != [candidate]:
             self._found[number:] = [dict(candidate)]
             self._write(candidate)
 
-    def end(self, status: str, sentence: str, more: Mapping[str, Any] = _NOTHING) -> None:
+    def end(self, status: str, sentence: str, more: Record = _NOTHING) -> None:
         """Record how a session ended, and what it counted on its way."""
         self._write({"ended_at": _now(), "status": status, "sentence": sentence, **more})
 
@@ -109,11 +108,11 @@ class SearchState:
         if self._journal:
             self._journal.close()
 
-    def _write(self, record: Mapping[str, Any]) -> None:
+    def _write(self, record: Record) -> None:
         if self._journal:
             self._journal.append(journal.seal(record))
 
-    def _read(self, settings: Mapping[str, Any]) -> int:
+    def _read(self, settings: Record) -> int:
         end = 0
         failed_in_a_row: list[list[dict[str, Any]]] = []
         with suppress(FileNotFoundError):
@@ -128,7 +127,7 @@ class SearchState:
 
     def _enter(
         self,
-        record: Mapping[str, Any],
+        record: Record,
         failed_in_a_row: list[list[dict[str, Any]]],
         number: int,
     ) -> None:
@@ -150,7 +149,7 @@ class SearchState:
                 if "candidate" in record:
                     failed_in_a_row.clear()
 
-    def _check(self, wanted: Mapping[str, Any]) -> None:
+    def _check(self, wanted: Record) -> None:
         recorded = self._recorded
         changed = sorted(key for key in {**recorded, **wanted} if recorded.get(key) != wanted.get(key))
         if changed:
@@ -160,7 +159,7 @@ class SearchState:
             )
 
 
-def header_of(settings: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, Any]:
+def header_of(settings: Record, about: Record) -> dict[str, Any]:
     """Begin a session: what leads the search, and what whoever looks at it from outside wants to know."""
     return {"schema": SEARCH_SCHEMA, "settings": dict(settings), "about": dict(about)}
 

@@ -20,6 +20,8 @@ from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.models.judging.rubric import AnswerForm, Constraint, Rubric, schema_of
 
+Said = Mapping[str, Any]  # an object that a judge answered with
+SideInfo = Mapping[str, Any]  # what stands beside its score
 _STARTS = re.compile(r'\{\s*(?=["}])')
 _UNFINISHED = re.compile(r"[\w.+-]*\s*")  # a number or word that stops, up to the end of a text
 # A text without its end goes on to the last letter: else each quote in it would be looked at as a beginning.
@@ -62,7 +64,7 @@ def objects(text: str) -> Iterator[JsonObject]:
 
 def own_among(found: Iterable[JsonObject], texts: Collection[str]) -> list[JsonObject]:
     """Leave out objects that a text holds; raises Unusable for more different ones than anybody answers."""
-    decided: list[tuple[Mapping[str, Any], bool]] = []
+    decided: list[tuple[Said, bool]] = []
     own = []
     for item in found:
         is_own = next((is_own for value, is_own in decided if value == item.value), None)
@@ -75,7 +77,7 @@ def own_among(found: Iterable[JsonObject], texts: Collection[str]) -> list[JsonO
     return own
 
 
-def _is_quoted(value: Mapping[str, Any], texts: Collection[str]) -> bool:
+def _is_quoted(value: Said, texts: Collection[str]) -> bool:
     """Return True if an object stands in one of the texts, however it is spelt there.
 
     Also where a text holds too much that looks like JSON to be sure that it does not.
@@ -234,7 +236,7 @@ def object_with(text: str, key: str, judged: Collection[str]) -> dict[str, Any]:
     return answers[0].value
 
 
-def is_flat(one: Mapping[str, Any], rubric: Rubric) -> bool:
+def is_flat(one: Said, rubric: Rubric) -> bool:
     """Return True if the dimensions stand beside the other keys, not in an object of their own."""
     return bool(rubric.dimensions) and all(dimension.name in one for dimension in rubric.dimensions)
 
@@ -268,11 +270,11 @@ def _own(answers: list[JsonObject], rubric: Rubric, judged: Collection[str]) -> 
     raise Unusable(f'among words it has an object without "{missing}"')
 
 
-def _is_answer(one: Mapping[str, Any], rubric: Rubric) -> bool:
+def _is_answer(one: Said, rubric: Rubric) -> bool:
     return _main_key(rubric) in one or is_flat(one, rubric)
 
 
-def _is_whole(one: Mapping[str, Any], rubric: Rubric) -> bool:
+def _is_whole(one: Said, rubric: Rubric) -> bool:
     flat = {"dimensions"} if is_flat(one, rubric) else set()
     return {*_required_keys(rubric)} <= {*one, *flat}
 
@@ -326,7 +328,7 @@ class Judgement:
     """What was judged: always from 0 to 1."""
 
     score: float
-    side_info: Mapping[str, Any] = field(default_factory=dict)
+    side_info: SideInfo = field(default_factory=dict)
 
     @property
     def off_scale(self) -> str:
@@ -334,7 +336,7 @@ class Judgement:
         return off_scale(self.side_info)
 
 
-def off_scale(side_info: Mapping[str, Any]) -> str:
+def off_scale(side_info: SideInfo) -> str:
     """Say of a judge's side info which number was not from 0 to 1, other than by rounding."""
     changed: Mapping[str, float] = side_info.get("clamped_from", {})
     if not changed:
@@ -367,14 +369,14 @@ def parse_reply(text: str, rubric: Rubric, judged: Collection[str] = ()) -> Judg
     return _hold_to_constraints(_judge_score(answer, noted), answer, rubric)
 
 
-def _judge_score(said: Mapping[str, Any], noted: Mapping[str, Any]) -> Judgement:
+def _judge_score(said: Said, noted: SideInfo) -> Judgement:
     number = _number(said, "score")
     score = _clamp(number)
     changed = {} if score == number else {"clamped_from": {"score": number}}
     return Judgement(score=score, side_info={**noted, **changed})
 
 
-def _judge_dimensions(said: Mapping[str, Any], rubric: Rubric, noted: Mapping[str, Any]) -> Judgement:
+def _judge_dimensions(said: Said, rubric: Rubric, noted: SideInfo) -> Judgement:
     given = said.get("dimensions", said)
     if given is said and not is_flat(said, rubric):
         _missing("dimensions")
@@ -391,7 +393,7 @@ def _judge_dimensions(said: Mapping[str, Any], rubric: Rubric, noted: Mapping[st
     return Judgement(score=_clamp(whole), side_info=side_info)
 
 
-def _judge_on_scale(said: Mapping[str, Any], rubric: Rubric, noted: Mapping[str, Any]) -> Judgement:
+def _judge_on_scale(said: Said, rubric: Rubric, noted: SideInfo) -> Judgement:
     least, most = rubric.score_min, rubric.score_max
     number = _number(said, "score")
     if not least <= number <= most:
@@ -401,7 +403,7 @@ def _judge_on_scale(said: Mapping[str, Any], rubric: Rubric, noted: Mapping[str,
     )
 
 
-def _hold_to_constraints(verdict: Judgement, said: Mapping[str, Any], rubric: Rubric) -> Judgement:
+def _hold_to_constraints(verdict: Judgement, said: Said, rubric: Rubric) -> Judgement:
     """Let a violated constraint make the score 0; a reply that does not say which are is none."""
     if not rubric.constraints:
         return verdict
@@ -423,7 +425,7 @@ def _constraint_of(given: Any, rubric: Rubric) -> Constraint:
     return keyed[_label(given, keyed, "violated")]
 
 
-def _judge_class(said: Mapping[str, Any], rubric: Rubric, noted: Mapping[str, Any]) -> Judgement:
+def _judge_class(said: Said, rubric: Rubric, noted: SideInfo) -> Judgement:
     given = said["prediction"] if "prediction" in said else _missing("prediction")
     label = _label(given, rubric.known_labels, "prediction")
     is_correct = label in rubric.correct_labels
@@ -432,7 +434,7 @@ def _judge_class(said: Mapping[str, Any], rubric: Rubric, noted: Mapping[str, An
     )
 
 
-def _judge_label(said: Mapping[str, Any], rubric: Rubric, noted: Mapping[str, Any]) -> Judgement:
+def _judge_label(said: Said, rubric: Rubric, noted: SideInfo) -> Judgement:
     given = said["label"] if "label" in said else _missing("label")
     if rubric.labels:
         label = _label(given, rubric.known_labels, "label")
@@ -442,7 +444,7 @@ def _judge_label(said: Mapping[str, Any], rubric: Rubric, noted: Mapping[str, An
     return Judgement(score=1.0, side_info={**noted, "label": _unicode(given.strip())})
 
 
-def _number(said: Mapping[str, Any], key: str, inside: str = "") -> float:
+def _number(said: Said, key: str, inside: str = "") -> float:
     what = f"{inside}{key}"
     value = _read_number(said[key]) if key in said else _missing(what)
     try:
@@ -486,12 +488,12 @@ def _without_emphasis(text: str) -> str:
     return text.strip(EMPHASIS).removesuffix(".").strip(EMPHASIS)
 
 
-def _reasoning(said: Mapping[str, Any]) -> dict[str, str]:
+def _reasoning(said: Said) -> dict[str, str]:
     reasoning = said.get("reasoning")
     return {"reasoning": _unicode(reasoning)} if isinstance(reasoning, str) else {}
 
 
-def _confidence(said: Mapping[str, Any]) -> dict[str, float]:
+def _confidence(said: Said) -> dict[str, float]:
     """Read a confidence as a score is read; what is none is dropped."""
     if "confidence" not in said:
         return {}
