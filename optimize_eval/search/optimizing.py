@@ -59,7 +59,7 @@ from optimize_eval.store.run_json import settings_in
 from optimize_eval.store.tried import keep_tried, keep_tried_elsewhere, note_finalists
 
 
-def finalists(outcome: SearchOutcome, top: int) -> tuple[Node, ...]:
+def choose_finalists(outcome: SearchOutcome, top: int) -> tuple[Node, ...]:
     """Choose who is compared with the seed at the end: the best means of the search, each text once."""
     chosen: dict[str, Node] = {}
     for node in outcome.top(len(outcome.nodes)):
@@ -68,7 +68,7 @@ def finalists(outcome: SearchOutcome, top: int) -> tuple[Node, ...]:
     return tuple(chosen.values())[:top]
 
 
-def sweep_finalists(
+def _sweep(
     comparison: SweepInputs,
     candidates: Sequence[Candidate],
     folder: Path,
@@ -277,7 +277,7 @@ def _final(task: SearchTask, outcome: SearchOutcome, host: Host) -> Finished | N
     """Sweep, unless there is nothing to compare, or the search was cut off."""
     if not outcome.nodes or outcome.why in {*FAILED, Why.INTERRUPTED, Why.COST}:
         return None
-    chosen = finalists(outcome, task.plan.finalists)
+    chosen = choose_finalists(outcome, task.plan.finalists)
     if not chosen:
         return None
     texts = {node.name: task.plan.text_of(node.texts) for node in (outcome.seed, *chosen)}
@@ -289,7 +289,7 @@ def _final(task: SearchTask, outcome: SearchOutcome, host: Host) -> Finished | N
         reuse=[name for name in task.handling.reuse if name == AUTO or (Path(name) / MANIFEST).exists()],
     )
     searched = _words_of_search(task.plan, outcome, task.seed_name)
-    return sweep_finalists(task.comparison, candidates, task.folder, handling, host, searched=searched)
+    return _sweep(task.comparison, candidates, task.folder, handling, host, searched=searched)
 
 
 def _words_of_search(plan: SearchPlan, outcome: SearchOutcome, seed: str) -> SearchedRun:

@@ -16,7 +16,7 @@ from optimize_eval.findings.summary_shape import Verdict
 from optimize_eval.findings.verdict import after_search
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.search.candidate_tree import SearchOutcome
-from optimize_eval.search.optimizing import finalists
+from optimize_eval.search.optimizing import choose_finalists
 from optimize_eval.search.search_plan import Selection, roles_of
 from tests.benchmarks.truth.scenes import Draw, Once, Scene
 from tests.findings.made import LEAD, made
@@ -128,7 +128,7 @@ def _source(name: str, size: int) -> SplitSource:
 
 
 def _judged(found: SearchOutcome, score: Score, steered_by: str | None, lift: float) -> Searched:
-    texts = {node.name: node.text for node in (found.seed, *finalists(found, 3))}
+    texts = {node.name: node.text for node in (found.seed, *choose_finalists(found, 3))}
     verdict = _verdict(texts, score, steered_by)
     best = verdict.winner or max(texts, key=lambda name: _mean(texts[name], score))
     alone = {"seed": texts["seed"], best: texts[best]}
