@@ -127,7 +127,7 @@ class EvaluationError(OptimizeEvalError):
     why a program was not started. `spent` is what was spent on models in vain, and `output` the key of the
     reply that was to be scored, where there was one; `stage` is "model" where there is none,
     and "extract" where nothing could be taken of it. `before` are the seconds until there was
-    something to score, `attempts` the calls that were made.
+    something to score.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ class EvaluationError(OptimizeEvalError):
         self.output = ""
         self.stage = ""
         self.before = 0.0
-        self.attempts = 1
+        self.attempts = 1  # calls that were made
 
     def __reduce__(self) -> tuple[type["EvaluationError"], tuple[FailureKind, str], dict[str, object]]:
         return type(self), (self.kind, self.message), vars(self).copy()
