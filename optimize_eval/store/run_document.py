@@ -30,6 +30,7 @@ SearchedRun = Mapping[
     str, Any
 ]  # `steered_by` and `decides`: a split or None; `alone`: words, if only the seed is left
 
+_OF_A_CELL = ("evaluator", "candidate", "task_model", "split", "scored", "failed", "skipped", "owed")
 _SHOWN = 8  # of a digest
 
 
@@ -124,18 +125,8 @@ class CountedCell:
 
 def counted_cell(name: CellName, counts: Sequence[int]) -> CountedCell:
     """Make a cell of the numbers of its scored, failed, skipped and owed units."""
-    evaluator, candidate, task_model, split = name
-    scored, failed, skipped, owed = counts
-    return CountedCell(
-        evaluator=evaluator,
-        candidate=candidate,
-        task_model=task_model,
-        split=split,
-        scored=scored,
-        failed=failed,
-        skipped=skipped,
-        owed=owed,
-    )
+    values: Iterable[Any] = (*name, *counts)
+    return CountedCell(**dict(zip(_OF_A_CELL, values, strict=True)))
 
 
 Entry = TypeVar("Entry", bound=StoredProgram | StoredCandidate)  # may be superseded by another of its name

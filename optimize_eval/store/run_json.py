@@ -194,13 +194,7 @@ def _some(**values: Any) -> dict[str, Any]:
 
 
 def _numbers_of(layout: Layout) -> dict[str, Any]:
-    return {
-        "repeats": layout.repeats,
-        "baseline": layout.baseline,
-        "seed": layout.seed,
-        "cluster_by": layout.cluster_by,
-        "group_by": [*layout.group_by],
-    }
+    return {key: getattr(layout, key) for key in ("repeats", "baseline", "seed", "cluster_by", "group_by")}
 
 
 def _split_to_json(split: Split) -> dict[str, Any]:
@@ -253,6 +247,10 @@ def _if_there(kind: type[_Value], entry: Mapping[str, Any], key: str) -> _Value 
     return _is(kind, entry[key]) if key in entry else None
 
 
+def _text_or_none(value: Any) -> str | None:
+    return None if value is None else _is(str, value)
+
+
 def _list(value: Any, *kinds: type) -> tuple[Any, ...]:
     if not set(map(type, _is(list, value))).issubset(kinds):
         raise TypeError(f"a list of other things than {' and '.join(kind.__name__ for kind in kinds)}")
@@ -303,7 +301,7 @@ def _with_selection(document: RunDocument, chosen: Mapping[str, Any]) -> RunDocu
         repeats=_is(int, chosen["repeats"]),
         baseline=_is(str, chosen["baseline"]),
         seed=_is(int, chosen["seed"]),
-        cluster_by=_if_there(str, _without_null(chosen, "cluster_by"), "cluster_by"),
+        cluster_by=_text_or_none(chosen["cluster_by"]),
         group_by=_list(chosen["group_by"], str),
         margins={name: float(margin) for name, margin in settings.get("margins", {}).items()},
         keeps_leaks=settings.get(LEAKS) == KEEP,
@@ -314,17 +312,13 @@ def _with_selection(document: RunDocument, chosen: Mapping[str, Any]) -> RunDocu
     return replace(document, selection=layout, added=added)
 
 
-def _without_null(entry: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    return {} if entry[key] is None else entry
-
-
 def _split(chosen: Mapping[str, Any], axes: Mapping[str, StoredSplit]) -> Split:
     """Read the lines of a split that were chosen, with their digests."""
     split, lines = axes[chosen["name"]], _list(chosen["lines"], int, type(None))
     by_line = split.by_line if lines != split.lines else {}
     return Split(
         name=split.name,
-        file=_if_there(str, _without_null(chosen, "file"), "file"),
+        file=_text_or_none(chosen["file"]),
         lines=lines,
         sha256=tuple(by_line[line] for line in lines) if by_line else split.sha256,
         clusters=None if chosen["clusters"] is None else _list(chosen["clusters"], str),
