@@ -5,19 +5,19 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 
 from optimize_eval.base import strict_json
 from optimize_eval.base.errors import DataError, OptimizeEvalError, Problem, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
-from optimize_eval.config.sweep_files import evaluator_keys
 from optimize_eval.data.datasets import copies_of, load_examples
 from optimize_eval.data.example import Example
 from optimize_eval.data.selection import Selection
 from optimize_eval.findings.wording import count
 from optimize_eval.run.bench_files import FoundTask
-from optimize_eval.run.defining import check_columns, read_task, scorers_of
+from optimize_eval.run.defining import check_columns, keys_of_evaluators, read_task, scorers_of
 from optimize_eval.run.host import Say
 from optimize_eval.run.inputs import check_size, note_copies
 from optimize_eval.run.prompting import with_samples
@@ -44,7 +44,7 @@ def read_suite(files: Sequence[FoundTask], given: Given, tags: Sequence[str]) ->
 
 
 def _checked(file: FoundTask) -> Checked:
-    keys = evaluator_keys(str(Path(file.path).parent))
+    keys = partial(keys_of_evaluators, str(Path(file.path).parent))
     return check_task(file.path, evaluator_keys=keys, folder=file.folder)
 
 

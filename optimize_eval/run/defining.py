@@ -3,13 +3,14 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from optimize_eval.base.errors import DataError, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.data.foreign_files import name_tools
-from optimize_eval.evaluators.kinds import SERVED_RETRIES, named_apart
+from optimize_eval.evaluators.kinds import SERVED_RETRIES, named_apart, parse_evaluator
 from optimize_eval.models.model_kinds import ModelSpec
 from optimize_eval.run.enclosing import at_level, check_level, runs_code
 from optimize_eval.run.host import Say
@@ -18,6 +19,7 @@ from optimize_eval.tasks.targets import Given, SampleTask, WrittenTask, definiti
 from optimize_eval.tasks.task_identity import has_code, model_keys
 
 if TYPE_CHECKING:
+    from optimize_eval.base.checks import Keys
     from optimize_eval.run.prompting import Prompting
     from optimize_eval.tasks.definition import Scorer, TaskDefinition
 
@@ -74,14 +76,20 @@ def _scorers_of(spec: EvaluatorSpec, given: Given, say: Say) -> Iterator[Evaluat
 
 def read_task(path: Path, given: Given) -> "TaskDefinition":
     """Read a task with its parameters; raises DataError with all that is wrong, or whose file it is."""
-    from optimize_eval.config.sweep_files import evaluator_keys  # noqa: PLC0415  see scorers_of
     from optimize_eval.tasks.yaml.loading import load_task  # noqa: PLC0415  it reads YAML
 
-    keys = evaluator_keys(str(path.parent))
+    keys = partial(keys_of_evaluators, str(path.parent))
     try:
         return load_task(str(path), given.config, evaluator_keys=keys, folder=given.folder)
     except DataError as error:
         raise name_tools(error) from None
+
+
+def keys_of_evaluators(folder: str) -> "Keys":
+    """List what a scorer that is any evaluator takes: few tasks have one."""
+    from optimize_eval.config.sweep_files import evaluator_keys  # noqa: PLC0415  it loads all kinds
+
+    return evaluator_keys(folder)
 
 
 def scorers_of(
@@ -119,13 +127,16 @@ def scorers_of(
 
 def _program_of(scorer: "Scorer", path: str, defaults: EvaluatorSpec, sandbox: str) -> EvaluatorSpec | None:
     """Make the evaluator that a scorer is; programs that a task names are beside it."""
-    from optimize_eval.config.sweep_files import read_evaluator, spec_of  # noqa: PLC0415  few need it
     from optimize_eval.tasks.scorer_parts import evaluator_keys  # noqa: PLC0415
 
     keys = evaluator_keys(scorer.how)
     if keys is None:
         return None
     start = EvaluatorSpec(timeout=defaults.timeout, cwd=str(Path(path).parent), manners=defaults.manners)
+    if keys.keys() == {"use"}:
+        return at_level(parse_evaluator(keys["use"], start), sandbox)
+    from optimize_eval.config.sweep_files import read_evaluator, spec_of  # noqa: PLC0415  few need it
+
     return at_level(spec_of(read_evaluator(keys, path), start, {}), sandbox)
 
 

@@ -1,6 +1,6 @@
 """Where a value of a YAML file stands, what a check knows beside it, and where problems are put."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import StrEnum
@@ -194,7 +194,9 @@ class Context:
     room: int = 1 << 20  # letters that parameters may put in, all in all
     room_for_code: int = 50_000  # letters between braces, which templates may have, all in all
     columns: list[NamedColumn] = field(default_factory=list)
-    evaluator_keys: Keys | None = None  # of a sweep file's [[evaluator]]; None: they are not checked
+    evaluator_keys: Callable[[], Keys] | None = (
+        None  # of a sweep file's [[evaluator]]; None: they are not checked
+    )
 
     def wrong(self, rule: Rule, path: str, mark: Mark, reason: str) -> None:
         self.problems.append(_problem(rule, path, mark, reason))

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ TASK_YAML = "task_yaml"
 def check_definition(path: str, folder: str = "") -> CheckedFile:
     """Check a task's file, which may be one of a folder that was named."""
     parent = os.path.dirname(path)  # noqa: PTH120  as it is written
-    checked = check_task(path, evaluator_keys=evaluator_keys(parent), folder=folder)
+    checked = check_task(path, evaluator_keys=partial(evaluator_keys, parent), folder=folder)
     return CheckedFile(
         path=path,
         kind=TASK_YAML,

@@ -115,7 +115,7 @@ class Checked:
     parameters: Sequence[str] = ()  # their keys
 
 
-def check_task(path: str, *, evaluator_keys: Keys | None = None, folder: str = "") -> Checked:
+def check_task(path: str, *, evaluator_keys: Callable[[], Keys] | None = None, folder: str = "") -> Checked:
     """Check a task file without values for its parameters: what is to come is no problem.
 
     `folder` is the one that was named, if the file itself was not.
@@ -137,7 +137,7 @@ def load_task(
     path: str,
     config: Mapping[str, Any] | None = None,
     *,
-    evaluator_keys: Keys | None = None,
+    evaluator_keys: Callable[[], Keys] | None = None,
     folder: str = "",
 ) -> TaskDefinition:
     """Load a task with these values for its parameters; raises DataError with all that is wrong.

@@ -299,7 +299,7 @@ def _check_target(keys: Mapping[str, Any], spot: Spot, context: Context) -> None
 
 
 def _check_key(name: str, child: Spot, common: Sequence[str], context: Context) -> None:
-    known = context.evaluator_keys
+    known = context.evaluator_keys and context.evaluator_keys()
     if known is not None and name not in known:
         reason = f"an evaluator has no such key{meant(name, [*common, *known])}"
         context.wrong(Rule.UNKNOWN_FIELD, child.path, child.key or child.mark, reason)
