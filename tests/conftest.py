@@ -81,6 +81,8 @@ def nothing_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     left = processes_with(f"{MARK}={mark}".encode(), spared)
     assert not left, f"still running after the test: {left}"
+    if descriptors() > before:
+        gc.collect()
     patience = time.monotonic() + 5  # the HTTP client's threads close connections a moment after its close()
     while descriptors() > before and time.monotonic() < patience:
         time.sleep(0.002)
@@ -108,3 +110,4 @@ def pytest_collection_finish() -> None:
     """Let no collection of garbage walk over what was loaded and collected: it stays for the whole run."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000)  # as our program has it, or a twentieth of the time goes into collections
