@@ -6,15 +6,11 @@ without one, being JSON is enough. References to other documents are not followe
 """
 
 import json
-import re
-from functools import cache, lru_cache
-from typing import Any, NoReturn
+from functools import cache
+from typing import Any
 
+from _json_schema import problems_of, read_json, validator_of
 from _metric import Answer, Asked, Fault, library, run, shortened
-
-
-def refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not JSON")
 
 
 @cache
@@ -33,36 +29,14 @@ def schema_for(asked: Asked) -> Any:
     return True if is_none else asked.find()
 
 
-@lru_cache
-def validator_for(schema: str) -> Any:
-    jsonschema, decoded = library("jsonschema"), json.loads(schema)
-    if not isinstance(decoded, dict | bool):
-        raise Fault("the schema is no object")
-    kind = jsonschema.validators.validator_for(decoded, default=jsonschema.Draft202012Validator)
-    try:
-        kind.check_schema(decoded)
-    except jsonschema.SchemaError as error:
-        raise Fault(f"the schema is no JSON Schema: {error.json_path}: {shortened(error.message)}") from error
-    return kind(decoded, registry=library("referencing").Registry())  # without one, links are fetched
-
-
-def problems(value: Any, schema: Any) -> list[Any]:
-    try:
-        return sorted(validator_for(json.dumps(schema)).iter_errors(value), key=lambda one: one.json_path)
-    except library("referencing.exceptions").Unresolvable as error:
-        raise Fault(f"the schema refers to what is not in it: {error}") from error
-    except re.error as error:
-        raise Fault(f"a pattern in the schema is no regular expression: {error}") from error
-
-
 def json_valid(asked: Asked) -> Answer:
     schema = schema_for(asked)
     library("jsonschema")
     try:
-        value = json.loads(asked.candidate, parse_constant=refuse)
+        value = read_json(asked.candidate)
     except (ValueError, RecursionError) as error:
         return {"score": 0.0, "is_json": False, "problem": shortened(str(error))}
-    found = problems(value, schema)
+    found = problems_of(value, validator_of(schema))
     if not found:
         return {"score": 1.0, "is_json": True, "problems": 0}
     first = {"where": found[0].json_path, "problem": shortened(found[0].message)}

@@ -17,8 +17,8 @@ Examples:
   optimize-eval schema sweep > sweep.schema.json
 
 \b
-payload, answer: what an evaluator gets and gives. sweep, task, rubric: files
-that you write; `optimize-eval new sweep NAME` tells your editor of it.
+payload, answer: what an evaluator gets and gives. sweep, task, rubric, checks:
+what you write; `optimize-eval new sweep NAME` tells your editor of it.
 plan, journal, summary, leaderboard: what --dry-run --json and runs have.
 """
 
@@ -34,6 +34,7 @@ class Document(StrEnum):
     ANSWER = "answer"
     SWEEP = "sweep"
     TASK = "task"
+    CHECKS = "checks"
     RUBRIC = "rubric"
     PLAN = "plan"
     JOURNAL = "journal"
