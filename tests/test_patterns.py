@@ -29,6 +29,7 @@ _OWN_TEXT = {
 }
 _JOINED = "''.join((_any_form(char, is_first=index == 0) for index, char in enumerate(secret)))"
 _MADE: dict[str, tuple[str, list[str | bytes]]] = {
+    "evaluators/checks.py:pattern": (f"{_OF_OTHERS}; the evaluator ends in its time", []),
     "evaluators/forbidden.py:pattern": (f"{_OF_OTHERS}; the evaluator ends in its time", []),
     r"evaluators/routing.py:f'(?<!\\w){re.escape(word)}(?!\\w)'": (_ESCAPED, [r"(?<!\w)aa(?!\w)"]),
     "optimize_eval/callables.py:pattern": (_OF_OTHERS, []),

@@ -17,9 +17,9 @@ Examples:
   optimize-eval schema sweep > sweep.schema.json
 
 \b
-payload, answer: what an evaluator gets and gives. sweep, task, rubric, checks:
-what you write; `optimize-eval new sweep NAME` tells your editor of it.
-plan, journal, summary, leaderboard: what --dry-run --json and runs have.
+payload, answer: what an evaluator gets and gives. sweep, task, rubric,
+checks: what you write; `optimize-eval new sweep NAME` tells your editor of
+it. plan, journal, summary, leaderboard: what --dry-run --json and runs have.
 """
 
 
