@@ -33,6 +33,7 @@ from optimize_eval.run.splits import (
     output_of,
 )
 from optimize_eval.store.layout import MOST_UNITS, SINGLE, Cell, Layout, Split, key_of
+from optimize_eval.store.ledger import CONFIRM, repeat_of
 from optimize_eval.store.run_document import (
     RUN,
     RunDocument,
@@ -84,6 +85,7 @@ class Plan(Remembers):
     models: tuple[Identity, ...] = ()  # those that are called, by the names of task models
     model_specs: "tuple[ModelSpec, ...]" = ()  # of them, where who is called may change meanwhile
     by_model: bool = False  # what is called is counted by model, and each has a lane of its own
+    confirms: bool = False  # its repeats are fresh calls, apart from those of the run
 
     def unit(self, number: int) -> Unit:
         where = self.layout.place(number)
@@ -93,17 +95,19 @@ class Plan(Remembers):
         text = example.texts[contents.candidate] if example.texts else contents.text
         sha256 = _sha256(text.encode()) if example.texts else contents.sha256
         cell = self.layout.cells[where.cell]
-        of_example = cell.split, example.line, example.sha256, repeat
-        key = key_of(contents.identity, sha256, contents.model, *of_example)
+        of_example = cell.split, example.line, example.sha256
+        of_unit: dict[str, Any] = {CONFIRM if self.confirms else "repeat": repeat}
+        key = key_of(contents.identity, sha256, contents.model, *of_example, repeat_of(of_unit))
         payload = Payload(
             candidate=text,
             example=example.raw,
             task_model=cell.task_model,
             line=example.line,
-            repeat=repeat,
+            repeat=-repeat if self.confirms else repeat,  # no run's own: a model's reply is another one
             split=cell.split,
         )
-        of_unit = {"repeat": repeat} if example.line is None else {"line": example.line, "repeat": repeat}
+        if example.line is not None:
+            of_unit = {"line": example.line, **of_unit}
         return Unit(number, key, contents.evaluator, payload, {**contents.coordinates, **of_unit})
 
     def evaluator_of(self, number: int) -> int:

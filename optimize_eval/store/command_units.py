@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Literal, TypedDict, cast
+from typing import Any, Literal, Self, TypedDict, cast
 
 from optimize_eval.store import journal
 from optimize_eval.store.layout import Cell, Layout
@@ -52,14 +52,16 @@ CountsAs = Callable[[JournalRecord], JournalRecord]
 class View:
     """The newest records of a layout's units; `enter` passes on to the ledger behind it."""
 
+    again = frozenset({OWED, FAILED})  # what is called
+
     def __init__(self, ledger: Ledger, layout: Layout) -> None:
         self.ledger = ledger
         self.layout = layout
         self._numbers = _numbers(ledger, layout)
 
-    def of(self, layout: Layout) -> "View":
+    def of(self, layout: Layout) -> Self:
         """Give the units of another layout over the same run."""
-        return View(self.ledger, layout)
+        return type(self)(self.ledger, layout)
 
     @property
     def changed(self) -> set[str]:
@@ -87,7 +89,9 @@ class View:
     def owed(self, units: range) -> "array[int]":
         """List the units that are still to be called; failed ones are called again."""
         states = self._states(units)
-        return array("I", (number for number, state in zip(units, states, strict=True) if state in _AGAIN))
+        return array(
+            "I", (number for number, state in zip(units, states, strict=True) if state in self.again)
+        )
 
     def never_called(self, units: range) -> list[int]:
         """List by their places among some units those that have no record."""
@@ -125,7 +129,6 @@ class View:
 
 
 _SHOWN_EXACTLY = frozenset({"error", "clamped_from"})  # of what stands beside a score
-_AGAIN = frozenset({OWED, FAILED})
 
 
 def _numbers(ledger: Ledger, layout: Layout) -> Sequence[int]:

@@ -224,7 +224,7 @@ def key_of(
     split: str,
     line: int | None,
     example: str,
-    repeat: int,
+    repeat: int | str,
 ) -> str:
     """Digest a unit; evaluator, candidate and example are the digests of what they are."""
     parts = evaluator, candidate, task_model, split, line, example, repeat

@@ -22,6 +22,7 @@ from optimize_eval.store.layout import CellName, key_of
 from optimize_eval.store.run_document import RunDocument, StoredCandidate, StoredProgram, current
 
 OWED, SCORED, FAILED, SKIPPED = range(4)
+CONFIRM = "confirm"  # in the place of `repeat`: a fresh call about one example, which no unit is
 
 _FIRST = "run the command of this run again: it makes this line again from run.json"
 _OF_A_ROW = 2  # line and repeat
@@ -75,13 +76,18 @@ class Versions:
         ):
             text = candidate.texts.get(split, {}).get(line, candidate.sha256)
             digest = model and model.sha256
-            if key == key_of(evaluator.sha256, text, digest, split, line, example, record["repeat"]):
+            if key == key_of(evaluator.sha256, text, digest, split, line, example, repeat_of(record)):
                 return evaluator.shown, candidate.shown, model and model.shown, split
         return None
 
     def _models_of(self, record: Mapping[str, Any]) -> Sequence[Version | None]:
         name = record.get("task_model")
         return (None,) if name is None else self.models.get(name, (Version(name, name),))
+
+
+def repeat_of(record: Mapping[str, Any]) -> int | str:
+    """Give what a key has of a record's repeat."""
+    return f"{CONFIRM} {record[CONFIRM]}" if CONFIRM in record else record["repeat"]
 
 
 def versions_of(document: RunDocument) -> Versions | None:
@@ -120,6 +126,8 @@ def _by_name(
 class Ledger:
     """The newest record of each unit of a run; a cell's units stand together, cells as they came."""
 
+    counter = "repeat"  # by which the units of an example are told apart
+
     def __init__(self, document: RunDocument) -> None:
         self.run = document.id  # which the journal's headers must have
         self.repeats = document.repeats
@@ -142,6 +150,7 @@ class Ledger:
         self.changed: set[str] = set()  # evaluators whose files changed while they were called
         self.changed_models: set[str] = set()  # and models
         self._has_header = False
+        self.has_confirmations = False
         self.end = 0  # where the last whole line of the journal ends
         self.computed: list[Mapping[str, Any]] = []  # what code made of rows: see findings.metrics
         self.judged: list[tuple[int, Mapping[str, Any]]] = []  # what sessions showed, and where: see tried
@@ -223,7 +232,7 @@ class Ledger:
                 record["split"],
             )
             index = self._lines[record["split"]][record.get("line")]
-            repeat = record["repeat"]
+            repeat = record[self.counter]
             if versions and versions.concern(record):
                 now = versions.find(record)  # which nobody may have named since it is current again
                 cell = now if now in self._starts else None
@@ -250,7 +259,8 @@ class Ledger:
                 f"{path}:{entry.number}: the first line is missing, which says whose journal it is",
                 hint="put it back, or start over with --fresh",
             )
-        number = self._number(record, entry.offset)
+        self.has_confirmations = self.has_confirmations or CONFIRM in record
+        number = _FORMER if CONFIRM in record else self._number(record, entry.offset)
         if number is None or not _is_whole(record):
             raise self._foreign(path, entry)
         if "usage" in record:
