@@ -42,11 +42,15 @@ class Versions:
             texts = version.get("texts", {}).get(split, [])
             text = texts[index] if index < len(texts) else version.get("sha256")
             program = self._programs.get(record["evaluator"])
-            unit = [program, text, self._models.get(model, model), split, line, example, record["repeat"]]
+            unit = [program, text, self._models.get(model, model), split, line, example, _counter(record)]
             written = json.dumps(unit, ensure_ascii=False, separators=(",", ":"))
             if hashlib.sha256(written.encode()).hexdigest() == record["key"]:
                 return version
         return None
+
+
+def _counter(record: Record) -> Any:
+    return f"confirm {record['confirm']}" if "confirm" in record else record["repeat"]
 
 
 def _present(entries: Any) -> list[Record]:
@@ -119,6 +123,7 @@ class NewestRecords:
     """What counts of a journal, which evaluators and models changed, and all calls of models."""
 
     records: Records = field(default_factory=dict)
+    confirmations: Records = field(default_factory=dict)  # fresh calls, by the same
     changed: set[str] = field(default_factory=set)
     changed_models: set[str] = field(default_factory=set)
     calls: list[Record] = field(default_factory=list)  # each with the axes of its record
@@ -153,9 +158,13 @@ def _enter(
     version = version_of(record)
     if version is None:
         return
+    where = record["evaluator"], record.get("task_model"), record["split"], record["candidate"]
+    if "confirm" in record:
+        if not version.get("superseded"):
+            newest.confirmations[*where, record.get("line"), record["confirm"]] = record
+        return
     newest.outcomes.append((offset, record, version))
     if not version.get("superseded"):
-        where = record["evaluator"], record.get("task_model"), record["split"], record["candidate"]
         newest.records[*where, record.get("line"), record["repeat"]] = record
 
 

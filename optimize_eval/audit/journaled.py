@@ -182,6 +182,7 @@ class JournaledRun:
     leaks: dict[str, Record]  # by split
     overlaps_again: Record  # what splits have in common, of data files that are there
     tries: JournaledTries
+    confirmations: Records  # fresh calls about single examples
     cells: dict[Key, CellRecords] = field(default_factory=dict)
     apart: Counter[str] = field(default_factory=Counter)  # the outcomes of rows that are in no number
 
@@ -310,6 +311,7 @@ def read(folder: Path) -> JournaledRun:
         leaks=leaks,
         overlaps_again=again,
         tries=tries,
+        confirmations=newest.confirmations,
     )
     _fill(run, newest.records)
     return run

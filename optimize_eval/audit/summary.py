@@ -34,6 +34,7 @@ from optimize_eval.audit.said import (
     replies_of,
     worst_of,
 )
+from optimize_eval.audit.stability import stability_of
 
 Against = tuple[Where, str]  # and who is compared there
 Means = dict[Where, dict[str, Values]]
@@ -87,6 +88,7 @@ def expected(run: JournaledRun) -> Record:
         "journal": run.end,
         **_models_compared(run, means),
         "spent": spent_of(run.calls) if run.calls else None,
+        **({"stability": stability} if (stability := stability_of(run)) else {}),
     }
 
 

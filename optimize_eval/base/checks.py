@@ -17,6 +17,7 @@ _ON_THE_WAY = 0.1  # of a timeout: what passes between its begin and the call is
 
 _UNITS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0}
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?"
+_OF_CALLS = re.compile(r"\.(each|pass[@^][1-9][0-9]{0,3})((?:@.*)?)", re.DOTALL)  # that are repeated
 _DURATION = "".join(f"(?:({_NUMBER}){unit})?" for unit in _UNITS)
 
 
@@ -233,6 +234,16 @@ def bounds(value: Any) -> dict[str, float]:
     hint = 'write the lowest mean by evaluator: {judge = 0.8, "judge@v2" = 0.9}'
     _demand(isinstance(value, dict) and value, hint)
     return {name: number(least) for name, least in value.items()}
+
+
+def demand_behind(subject: str, name: str) -> tuple[str, str] | None:
+    """Take apart what stands behind a name where that is a demand on repeated calls.
+
+    >>> demand_behind("judge", "judge.pass^5@v2")
+    ('pass^5', '@v2')
+    """
+    read = _OF_CALLS.fullmatch(name, len(subject)) if name.startswith(subject) else None
+    return (read[1], read[2]) if read else None
 
 
 def margin(value: Any) -> list[str]:

@@ -34,7 +34,8 @@ def compare(context: typer.Context, options: RunCommand) -> None:
         from optimize_eval.cli.dry_run import show_run  # noqa: PLC0415  calls need no forecast
 
         run, slots = look(prepared, output.say), prepared.handling.concurrency
-        show_run(prepared.plan, run, slots=slots, like=options.like, as_json=options.as_json)
+        bounds = prepared.demands.of_calls if prepared.demands else ()
+        show_run(prepared.plan, run, slots=slots, like=options.like, as_json=options.as_json, bounds=bounds)
     elif options.show is not None:
         _show_row(prepared, options.show, as_json=options.as_json)
     else:

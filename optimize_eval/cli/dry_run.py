@@ -10,10 +10,12 @@ from optimize_eval.cli import output
 from optimize_eval.data.candidates import THE_PROMPT, THE_TASK
 from optimize_eval.findings.forecast import ASKED, Forecast, Like, Reach, forecast, like_of, margin_forecasts
 from optimize_eval.findings.leakage import counted_in, leakage_of, sentence_of
+from optimize_eval.findings.stability import StabilityBound, most_fresh_calls
 from optimize_eval.findings.wording import count, percent
 from optimize_eval.reports.text import wrapped
 from optimize_eval.run.begin_or_resume import reusable
 from optimize_eval.run.plan import Plan
+from optimize_eval.store.confirmations import fresh_calls
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.opened_run import StoredRun, open_stored
 from optimize_eval.tasks.targets import samples_of
@@ -25,12 +27,21 @@ _MINUTE = 60
 _TWICE = 1 - 0.5**0.5
 
 
-def show_run(plan: Plan, run: StoredRun, *, slots: int, like: str | None, as_json: bool) -> None:
+def show_run(
+    plan: Plan,
+    run: StoredRun,
+    *,
+    slots: int,
+    like: str | None,
+    as_json: bool,
+    bounds: Iterable[StabilityBound] = (),
+) -> None:
     """Print the plan; reads the journal if the run is begun, writes and calls nothing."""
     earlier = read_like(like, plan.layout) if like else None
     leakage, not_held_out, counted = _leakage(plan.layout)
     found = None if not_held_out else forecast(counted, earlier)
     shown = _plan(plan, run, slots, earlier, found) | {"leakage": leakage} | _margins(counted, earlier)
+    shown |= {"fresh_calls_at_most": most} if (most := most_fresh_calls(counted, bounds)) else {}
     if as_json:
         output.emit_json(shown)
     else:
@@ -107,6 +118,7 @@ def _lines(plan: Plan, shown: dict[str, Any], like: Like | None, power: Iterable
         ("models", ", ".join(f"{model.name}: {model.text}" for model in plan.models)),
         ("data", splits),
         ("cost", f"{shown['calls']:,} calls{left}"),
+        *(("", text) for text in _fresh(shown, plan.layout)),
         *(("power" * (not index), text) for index, text in enumerate(power)),
         *(("margin" * (not index), text) for index, text in enumerate(_no_worse(shown, like))),
         ("reuse", shown["reuse"] or ""),
@@ -119,6 +131,13 @@ def _lines(plan: Plan, shown: dict[str, Any], like: Like | None, power: Iterable
         *said,
         *wrapped(" ", f"Nothing was called{last}.", output.width()),
     ]
+
+
+def _fresh(shown: dict[str, Any], layout: Layout) -> Iterator[str]:
+    """Say how many more calls a gate on each example may take."""
+    if most := shown.get("fresh_calls_at_most"):
+        each = fresh_calls(layout.repeats)
+        yield f"and {each:,} fresh calls for each example that a gate finds below its rate: at most {most:,}"
 
 
 def _leak_note(split: str, shown: dict[str, Any]) -> str:

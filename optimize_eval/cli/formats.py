@@ -117,7 +117,7 @@ class RunReport(Reported):
         """Judge the gates that were given."""
         if self.of_a_bench is not None:
             return self.of_a_bench
-        return self.demands.judge(self.stored, self.summary) if self.demands else ()
+        return self.demands.judge(self.part, self.summary) if self.demands else ()
 
     @property
     def gates(self) -> Sequence[Gate]:

@@ -18,8 +18,13 @@ if TYPE_CHECKING:
 
 def gates_to_dict(gates: "Sequence[Gate]") -> dict[str, Any]:
     """Make what --json says of gates; nothing where there are none."""
-    judged = [{"name": gate.name, "met": gate.is_met, "text": gate.text} for gate in gates]
-    return {"gates": judged} if judged else {}
+    return {"gates": [_gate_to_dict(gate) for gate in gates]} if gates else {}
+
+
+def _gate_to_dict(gate: "Gate") -> dict[str, Any]:
+    examples = [_gate_to_dict(example) for example in gate.examples]
+    judged = {"name": gate.name, "met": gate.is_met, "text": gate.text}
+    return judged | ({"examples": examples} if examples else {})
 
 
 def end_with_gates(gates: "Sequence[Gate]") -> None:

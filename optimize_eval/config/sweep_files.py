@@ -241,7 +241,9 @@ class _Reading:
     def _check_bounds(self, bounds: Iterable[str], evaluators: Sequence[str]) -> None:
         where = KeyPlace("gates", 0, "fail_under")
         for bound in bounds:
-            if evaluators and not any(f"{bound}@".startswith(f"{name}@") for name in evaluators):
+            if evaluators and not any(
+                f"{bound}@".startswith(f"{name}@") or checks.demand_behind(name, bound) for name in evaluators
+            ):
                 self._complain(where, f"no evaluator is called {bound!r}{_close(bound, evaluators)}")
 
     def _named_models(self, listed: Any) -> "dict[str, NamedModel]":

@@ -4,7 +4,7 @@ What a gate is, and whether one is met, is decided in gates and regression_gates
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -26,11 +26,14 @@ from optimize_eval.findings.gates import (
     task_gates,
 )
 from optimize_eval.findings.leakage import LEAKED
+from optimize_eval.findings.stability import StabilityBound
+from optimize_eval.findings.stability_gates import note_of_name, stability_bounds, stability_gates
 from optimize_eval.findings.stored_boards import folder_if_bench, load_with_examples, with_examples
 from optimize_eval.findings.stored_summary import Findings
 from optimize_eval.findings.summary_shape import Summary
 from optimize_eval.findings.wording import count
 from optimize_eval.store.beside import check_comparable, of_same_bytes
+from optimize_eval.store.layout import Layout
 from optimize_eval.store.opened_run import StoredRun, open_stored
 from optimize_eval.store.run_document import CHOSEN_AFTER, RunDocument
 
@@ -41,12 +44,13 @@ class Demands:
 
     bounds: tuple[Bound, ...] = ()
     of_tasks: tuple[TaskBound, ...] = ()
+    of_calls: tuple[StabilityBound, ...] = ()
     max_gap: float | None = None
     before: StoredRun | None = None
 
     def judge(self, run: StoredRun, summary: Summary) -> tuple[Gate, ...]:
         """Hold a run against the demands; one that is not complete meets none of them."""
-        found = [*task_gates(summary, self.of_tasks)]
+        found = [*task_gates(summary, self.of_tasks), *stability_gates(run, self.of_calls)]
         if self.before:
             added = {*self.before.document.added}
             same = of_same_bytes(self.before.document, run.document)
@@ -93,9 +97,20 @@ def read_demands(
     if before and is_before_calls:
         wanted = layout if margins is None else replace(layout, margins=margins)
         regression_gates.check_can_decide(before.layout, wanted, of_same_bytes(before.document, document))
-    of_tasks = task_bounds(fail_under or (), document.settings, layout)
-    bounds = tuple(parse_bound(text, layout) for text in fail_under or () if text not in of_tasks)
-    return Demands(bounds=bounds, of_tasks=tuple(of_tasks.values()), max_gap=max_gap, before=before)
+    of_calls = stability_bounds(fail_under or (), layout)
+    others = [text for text in fail_under or () if text not in of_calls]
+    of_tasks = task_bounds(others, document.settings, layout)
+    return Demands(
+        bounds=tuple(_plain_bound(text, layout) for text in others if text not in of_tasks),
+        of_tasks=tuple(of_tasks.values()),
+        of_calls=tuple(of_calls.values()),
+        max_gap=max_gap,
+        before=before,
+    )
+
+
+def _plain_bound(text: str, layout: Layout) -> Bound:
+    return replace(parse_bound(text, layout), note=note_of_name(text.rpartition("=")[0]))
 
 
 def _refuse_results_as_inputs(document: RunDocument, folder: Path) -> None:
@@ -141,11 +156,34 @@ _NONE: Mapping[str, Board] = MappingProxyType({})
 
 
 @frozen
+class RunBounds:
+    """The bounds of a bench that are about the run that it is, by their texts."""
+
+    of_tasks: Mapping[str, TaskBound] = field(default_factory=dict)  # in YAML
+    of_calls: Mapping[str, StabilityBound] = field(default_factory=dict)
+
+    @property
+    def texts(self) -> set[str]:
+        return {*self.of_tasks, *self.of_calls}
+
+
+def read_run_bounds(texts: Sequence[str] | None, settings: Mapping[str, Any], layout: Layout) -> RunBounds:
+    """Find those among the bounds of a bench."""
+    of_calls = stability_bounds(texts or (), layout, of_bench=True)
+    others = [text for text in texts or () if text not in of_calls]
+    return RunBounds(of_calls=of_calls, of_tasks=task_bounds(others, settings, layout, of_bench=True))
+
+
+_OF_A_BOARD = RunBounds()
+
+
+@frozen
 class BoardDemands:
     """What a leaderboard has to reach."""
 
     bounds: tuple[regression_gates.BoardBound, ...] = ()
     of_tasks: tuple[TaskBound, ...] = ()  # in YAML
+    of_calls: tuple[StabilityBound, ...] = ()
     before: Board | None = None
     against: str = ""
 
@@ -170,24 +208,26 @@ def read_board_demands(
     fail_under: Sequence[str] | None,
     against: str | None,
     metrics: Sequence[str] = (),
-    known: Mapping[str, TaskBound] = MappingProxyType({}),
+    known: RunBounds = _OF_A_BOARD,
 ) -> BoardDemands:
     """Read the demands, which must fit a board, of which no more has to be known than its names.
 
-    `known` are those that are of metrics of tasks in YAML, by their texts.
+    `known` are those that are not about the board.
     """
     if not fail_under and against is None:
         return BoardDemands()
     models = [*_models(expected, dict.fromkeys(metrics, expected))]
     ranked, left = by_name(expected.models[0].tasks), [task.task for task in expected.left_out]
     scorers = [task.evaluator for task in ranked.values() if task.evaluator]
-    own = [text for text in fail_under or () if text not in known]
+    own = [text for text in fail_under or () if text not in known.texts]
     bounds = tuple(regression_gates.parse_bound(text, models, [*ranked, *left], scorers) for text in own)
+    of_tasks, of_calls = tuple(known.of_tasks.values()), tuple(known.of_calls.values())
+    demands = BoardDemands(bounds=bounds, of_tasks=of_tasks, of_calls=of_calls)
     if against is None:
-        return BoardDemands(bounds=bounds, of_tasks=tuple(known.values()))
+        return demands
     before = load_with_examples(folder_if_bench(against))
     diff_boards.check_comparable(before, expected)
-    return BoardDemands(bounds=bounds, of_tasks=tuple(known.values()), before=before, against=against)
+    return replace(demands, before=before, against=against)
 
 
 def read_before_calls(
@@ -195,7 +235,7 @@ def read_before_calls(
     fail_under: Sequence[str],
     against: str | None,
     metrics: Sequence[str],
-    known: Mapping[str, TaskBound] = MappingProxyType({}),
+    known: RunBounds,
 ) -> BoardDemands:
     """Read the demands, and refuse those that cannot be decided."""
     wanted = read_board_demands(expected, fail_under, against, metrics, known)
@@ -213,9 +253,10 @@ def judged(
     if board is None and (findings.run.owed or wanted.bounds or wanted.before):
         return _incomplete(findings.run)
     of_tasks = task_gates(findings.summary, wanted.of_tasks) if wanted.of_tasks else ()
+    of_run = (*of_tasks, *stability_gates(findings.run, wanted.of_calls))
     if board is None:
-        return tuple(of_tasks)
-    return (*wanted.judge(with_examples(board, findings) if wanted.before else board, others), *of_tasks)
+        return of_run
+    return (*wanted.judge(with_examples(board, findings) if wanted.before else board, others), *of_run)
 
 
 def judged_by_options(
@@ -228,9 +269,10 @@ def judged_by_options(
     """Hold a bench on disk against the gates of a command."""
     stored = findings.run
     settings = stored.document.settings
-    known = task_bounds(fail_under or (), settings, stored.layout, of_bench=True)
-    if board is None and not stored.owed and known.keys() == {*(fail_under or ())} and against is None:
-        return judged(BoardDemands(of_tasks=tuple(known.values())), findings, None)
+    known = read_run_bounds(fail_under, settings, stored.layout)
+    if board is None and not stored.owed and known.texts == {*(fail_under or ())} and against is None:
+        of_tasks, of_calls = tuple(known.of_tasks.values()), tuple(known.of_calls.values())
+        return judged(BoardDemands(of_tasks=of_tasks, of_calls=of_calls), findings, None)
     if board is None:
         return _incomplete(stored) if fail_under or against is not None else ()
     return judged(read_board_demands(board, fail_under, against, [*others], known), findings, board, others)

@@ -54,6 +54,7 @@ class Gate:
     name: str  # fail-under judge on v2, val
     is_met: bool
     text: str  # judge on v2, val: the mean 0.731 is below 0.8
+    examples: tuple["Gate", ...] = ()  # flaky ones that it is about
 
 
 @frozen
@@ -64,6 +65,7 @@ class Bound:
     candidate: str | None
     least: float
     model: str | None = None
+    note: str = ""
 
     def concerns(self, row: Row) -> bool:
         is_of = self.candidate in {None, row.candidate} and self.model in {None, row.task_model}
@@ -210,7 +212,7 @@ def _fail_under(summary: Summary, bound: Bound) -> Iterator[Gate]:
     rows = [row for row in summary.rows if bound.concerns(row)]
     if not rows:  # an added evaluator that was left out of the summary
         where = f"{bound.subject}, {split}"
-        text = f"{where}: its mean cannot be known: {_plain(bound.least)} is not shown to be met"
+        text = f"{where}: its mean cannot be known: {plain(bound.least)} is not shown to be met"
         yield Gate(name=f"fail-under {where}", is_met=False, text=text)
     leakage = summary.leakage.get(split)
     for row in rows:
@@ -220,14 +222,14 @@ def _fail_under(summary: Summary, bound: Bound) -> Iterator[Gate]:
             gate = replace(gate, text=f"{where}: without enough data: {leakage.not_held_out(split)}")
         elif leakage and leakage.state == KEPT:
             gate = replace(gate, text=f"{gate.text}{leakage.beside_gate(split)}")
-        yield gate
+        yield replace(gate, text=f"{gate.text}{bound.note}")
 
 
 def bound_gate(where: str, told: Bounded, least: float) -> Gate:
     """Hold a mean against the lowest that it may be; `told` is as a summary tells of a split."""
     value, what = _value(told, least)
-    is_met = value is not None and _is_at_least(value, least)
-    bound = _plain(least)
+    is_met = value is not None and reaches(value, least)
+    bound = plain(least)
     if value is None:
         verdict = f"cannot be known: {bound} is not shown to be met"
     else:
@@ -239,18 +241,18 @@ def _value(told: Bounded, least: float) -> tuple[float | None, str]:
     """Choose the mean, or where calls failed the lower bound, and say which with its numbers."""
 
     def holds(value: float) -> bool:
-        return _is_at_least(value, least)
+        return reaches(value, least)
 
     if not told.failed and told.mean is not None:
         ci = f" ({interval(told.ci, number)})" if told.ci else ""
-        return told.mean, f"the mean {_on_its_side(told.mean, number, holds)}{ci}"
+        return told.mean, f"the mean {on_its_side(told.mean, number, holds)}{ci}"
     calls = told.scored + told.failed
     if not calls and told.skipped:
         return None, f"the mean (every call was skipped, {told.skipped:,} in all)"
     if calls and not told.failed:
         return None, f"the mean (no call of {calls:,} gave a number)"
     low = told.bounds[0] if told.bounds else None
-    lower = "the lower bound" if low is None else f"the lower bound {_on_its_side(low, number, holds)}"
+    lower = "the lower bound" if low is None else f"the lower bound {on_its_side(low, number, holds)}"
     return low, f"{lower} ({told.failed:,} of {count(calls, 'call')} failed)"
 
 
@@ -262,14 +264,14 @@ def _gap_gate(row: Row, most: float, doubt: str) -> Gate:
         return Gate(name=f"max-gap {where}", is_met=False, text=f"{where}: {what}{ends}")
 
     def holds(value: float) -> bool:
-        return _is_at_least(most, value)
+        return reaches(most, value)
 
     is_met = holds(value)
     ci = f" ({interval(gap.ci)})" if gap.ci and not ends else ""
     also = f"; {doubt}" if doubt else ""
     verb = "is at most" if is_met else "is above"
     text = (
-        f"{where}: train minus val {_on_its_side(value, signed, holds)}{ci}{ends} {verb} {_plain(most)}{also}"
+        f"{where}: train minus val {on_its_side(value, signed, holds)}{ci}{ends} {verb} {plain(most)}{also}"
     )
     return Gate(name=f"max-gap {where}", is_met=is_met, text=text)
 
@@ -287,18 +289,18 @@ def _largest_gap(row: Row) -> tuple[float | None, str]:
     return (None if high is None or low is None else high - low), counted
 
 
-def _is_at_least(value: float, least: float) -> bool:
+def reaches(value: float, least: float) -> bool:
     return value >= least or math.isclose(value, least, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
 
 
-def _on_its_side(value: float, write: Callable[[float], str], holds: Callable[[float], bool]) -> str:
+def on_its_side(value: float, write: Callable[[float], str], holds: Callable[[float], bool]) -> str:
     """Write a value with the fewest digits that leave it on its side of a bound."""
     sign = "+" if write is signed else ""
     texts = [write(value), *(f"{value:{sign}.{digits}g}".replace("-", MINUS) for digits in _DIGITS)]
     return next((text for text in texts if holds(float(text.replace(MINUS, "-"))) is holds(value)), texts[-1])
 
 
-def _plain(bound: float) -> str:
+def plain(bound: float) -> str:
     """Write a bound as it was given."""
     return f"{bound:g}" if float(f"{bound:g}") == bound else repr(bound)
 

@@ -20,6 +20,8 @@ from optimize_eval.findings.cells import Keep, ReadCell, ReadCells
 from optimize_eval.findings.measures import judges_of
 from optimize_eval.findings.metric_rows import TaskReading, counts_as, has_tasks, metrics_of, records_of
 from optimize_eval.findings.spending import SpendingTotals
+from optimize_eval.findings.stability import measure
+from optimize_eval.findings.stability_gates import bounds_of
 from optimize_eval.findings.summary import additions_left_out, summarise, without
 from optimize_eval.findings.summary_shape import SCHEMA, Point, Selected, Summary, Verdict
 from optimize_eval.findings.tried import Corrections, corrections_in
@@ -93,7 +95,11 @@ def _read(run: StoredRun, keep: Keep | None) -> tuple[Summary, ReadCells]:
     doubts = (*doubts_about_code(settings), *doubts_about_rules(settings))
     points = (*summary.verdict.points, *(Point(mark="!", text=text) for text in doubts))
     verdict = replace(summary.verdict, points=points)
-    whole = replace(summary, verdict=verdict, spent=totals, metrics=metrics, journal=_end(run))
+    bounds = bounds_of(run.document)
+    stability = measure(run, bounds) if bounds else ()
+    whole = replace(
+        summary, verdict=verdict, spent=totals, metrics=metrics, journal=_end(run), stability=stability
+    )
     whole = replace(
         whole, verdict=without_rules(whole) or _chosen_by_results(whole, run.document.settings) or verdict
     )

@@ -92,6 +92,48 @@ class RepliesEntry:
 
 
 @frozen
+class FreshCalls:
+    """Calls about one example that were made to confirm that it is below its rate."""
+
+    made: int  # skipped ones, too, which are no calls
+    passed: int
+    calls: int
+
+
+@frozen
+class Suspect:
+    """An example that passed less often than is demanded of each.
+
+    `chance` is that of so few fresh passes, or fewer, at the lowest rate; None where fresh calls are owed:
+    then the count alone decides.
+    """
+
+    line: int | None
+    passed: int
+    calls: int
+    fresh: Annotated[FreshCalls | None, IF_ANY] = None
+    chance: float | None
+    is_below: Annotated[bool, Key("below")]
+
+
+@frozen
+class Stability:
+    """How stable the calls of a cell are, as a gate asks; `value` is its pass@k or pass^k.
+
+    Failed calls count as not passed. `examples` are those that have enough calls; none where scores are
+    graded: not all 0 or 1.
+    """
+
+    where: Annotated[MeasuredCell, FLAT]
+    demand: str  # each, pass@5, pass^5
+    least: float
+    examples: int
+    is_graded: Annotated[bool, Key("graded")]
+    value: Annotated[Estimate | None, IF_ANY] = None
+    suspects: Annotated[tuple[Suspect, ...], IF_ANY] = ()
+
+
+@frozen
 class LatencyEntry:
     """How long the calls of an evaluator took on a split, in seconds."""
 

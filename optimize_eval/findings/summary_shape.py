@@ -19,6 +19,7 @@ from optimize_eval.findings.summary_parts import (
     RepliesEntry,
     Row,
     SideInfoEntry,
+    Stability,
 )
 from optimize_eval.findings.wording import count, left_out_by
 from optimize_eval.statistics.estimates import Interval
@@ -323,6 +324,7 @@ class Summary:
     metrics: Annotated[tuple[ScorerMetrics, ...], IF_ANY] = ()  # of tasks in YAML; of some examples none
     rules_waiting: Annotated[tuple[str, ...], IF_ANY] = ()  # of some examples: as waits_for_rules of all
     models: Annotated[tuple[ModelPair, ...], IF_ANY] = ()  # those that replied to prompts, with the first
+    stability: Annotated[tuple[Stability, ...], IF_ANY] = ()  # where the run's own gates ask for it
 
     @property
     def waits_for_rules(self) -> tuple[str, ...]:

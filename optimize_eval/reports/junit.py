@@ -7,7 +7,7 @@ exit code says so. Foreign text in annotations is escaped, so that no line of it
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from optimize_eval.findings.board_shapes import Board, ModelScores, TaskScores
@@ -83,7 +83,7 @@ def write(root: Element) -> str:
 
 def _add_gates(root: Element, gates: Sequence[Gate]) -> None:
     suite = SubElement(root, "testsuite", name="gates")
-    for gate in gates:
+    for gate in chain.from_iterable((gate, *gate.examples) for gate in gates):
         case = add_case(suite, "gates", gate.name)
         if gate.is_met:
             add_text(case, "system-out", gate.text)

@@ -25,12 +25,13 @@ from optimize_eval.evaluators.kinds import connect, identify, kind_of, parse_eva
 from optimize_eval.evaluators.task_kind import NO_OWN, of_records
 from optimize_eval.findings.board_models import benched_models, said_in
 from optimize_eval.findings.boards import expected_board
-from optimize_eval.findings.demands import BoardDemands, judged, read_before_calls
+from optimize_eval.findings.demands import BoardDemands, judged, read_before_calls, read_run_bounds
 from optimize_eval.models.model_kinds import ModelSpec
 from optimize_eval.run.begin_or_resume import folder_of, hold_run, note_done
 from optimize_eval.run.bench_boards import drop_outdated, make_board, note_unranked, path_of
 from optimize_eval.run.bench_files import chosen, load_task_files, split_of
 from optimize_eval.run.calls import CallSpan, Finished, call, examine, live_for, summarise
+from optimize_eval.run.confirming import confirm
 from optimize_eval.run.enclosing import level_of
 from optimize_eval.run.host import Host, Say
 from optimize_eval.run.inputs import stored_paths
@@ -299,7 +300,11 @@ def prepare_bench(
         handling=handling,
         settings=benchmark.settings,
         demands=read_before_calls(
-            expected, gates.fail_under, gates.no_regression_against, [spec.name for spec in scored.others]
+            expected,
+            gates.fail_under,
+            gates.no_regression_against,
+            [spec.name for spec in scored.others],
+            read_run_bounds(gates.fail_under, kept, plan.layout),
         ),
     )
 
@@ -354,6 +359,8 @@ def carry_out_bench(prepared: PreparedBench, host: Host, *, include_per_example:
         _drop_boards(prepared)
         called = _call(prepared, stored, host)
         examine(stored, lambda: plan, host.say, sandbox=level_of(plan.specs))
+        settings = handling.settings(plan)
+        fresh = confirm(called, stored, prepared.demands.of_calls, settings, host)
         keeps_examples = include_per_example or prepared.demands.before is not None
         findings = summarise(stored, said_in if keeps_examples else None)
         board = make_board(
@@ -369,7 +376,7 @@ def carry_out_bench(prepared: PreparedBench, host: Host, *, include_per_example:
         scored = score_by(metrics, prepared.folder, prepared.in_jsonl, prepared.handling, host)
     others = {name: own.board for name, own in scored.items() if own.board}
     boards = {"": board, **others} if board else {}
-    calls = called, *(metric.called for metric in scored.values())
+    calls = called, *fresh, *(metric.called for metric in scored.values())
     gates = judged(prepared.demands, findings, board, others)
     off = tuple(words for metric in scored.values() for words in metric.off_scale)
     return Finished(

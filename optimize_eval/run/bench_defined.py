@@ -10,8 +10,7 @@ from optimize_eval.config.compared import BoardGateOptions, ComparisonOptions
 from optimize_eval.data.candidates import THE_TASK
 from optimize_eval.findings.board_models import KnownTasks
 from optimize_eval.findings.boards import expected_board
-from optimize_eval.findings.demands import read_before_calls
-from optimize_eval.findings.gates import task_bounds
+from optimize_eval.findings.demands import read_before_calls, read_run_bounds
 from optimize_eval.run.begin_or_resume import folder_of, look_at, note_changes
 from optimize_eval.run.bench import (
     NO_FILES,
@@ -201,7 +200,7 @@ def _prepare_models(
             gates.fail_under,
             gates.no_regression_against,
             [],
-            task_bounds(gates.fail_under, kept, plan.layout, of_bench=True),
+            read_run_bounds(gates.fail_under, kept, plan.layout),
         ),
     )
 

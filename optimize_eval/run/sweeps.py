@@ -52,7 +52,7 @@ from optimize_eval.store.run_json import read_document, settings_in
 from optimize_eval.tasks.targets import samples_of, task_of
 
 if TYPE_CHECKING:
-    from optimize_eval.findings.demands import Demands
+    from optimize_eval.run.confirming import RunDemands
 
 _IN_BRACES = re.compile(r"\{\{ ?([A-Za-z_][\w-]*) ?\}\}")
 
@@ -184,7 +184,7 @@ class Prepared:
     folder: Path
     document: RunDocument
     handling: Handling
-    demands: "Demands | None" = None
+    demands: "RunDemands | None" = None
 
 
 def prepare(
@@ -223,10 +223,9 @@ def prepare(
     plan = with_outputs(plan, folder)
     demands = None
     if gate_settings(gates):
-        from optimize_eval.findings.demands import read_demands  # noqa: PLC0415  most runs demand nothing
+        from optimize_eval.run.confirming import read_before_calls  # noqa: PLC0415  most runs demand nothing
 
-        given = gates.fail_under, gates.max_gap, gates.no_regression_against
-        demands = read_demands(document, folder, *given, is_before_calls=True)
+        demands = read_before_calls(document, folder, gates)
     return Prepared(plan=plan, folder=folder, document=document, handling=handling, demands=demands)
 
 
@@ -289,10 +288,11 @@ def carry_out(prepared: Prepared, host: Host, *, recheck: int | None = None) -> 
     ):
         called = call(plan, stored, settings, host, live, again=recheck)
         examine(stored, lambda: plan, host.say, sandbox=level_of(plan.specs))
+        fresh = prepared.demands.confirm(called, stored, settings, host) if prepared.demands else ()
         summary = summarise(stored).summary
     gates = prepared.demands.judge(stored, summary) if prepared.demands else ()
     off = off_scale(summary, plan.layout.evaluators)
-    return Finished(stored=stored, summary=summary, calls=(called,), gates=gates, off_scale=off)
+    return Finished(stored=stored, summary=summary, calls=(called, *fresh), gates=gates, off_scale=off)
 
 
 def _kept(comparison: SweepInputs, handling: Handling, plan: Plan, gates: BoardGateOptions) -> dict[str, Any]:

@@ -141,3 +141,23 @@ def list_k(most: int) -> list[int]:
 def with_enough(k: int, examples: Sequence[Repeats]) -> list[int]:
     """List the examples, by their place, that have at least k scored repeats."""
     return [index for index, repeats in enumerate(examples) if repeats.scored >= k]
+
+
+def at_most(successes: int, tosses: int, share: float) -> float:
+    """Give the probability of so few successes, each of which has that share: the exact binomial's."""
+    if share >= 1:
+        return float(successes >= tosses)
+    if share <= 0:
+        return 1.0
+    logs = math.log(share), math.log1p(-share)
+    return min(
+        1.0,
+        math.fsum(
+            math.exp(_log_ways(tosses, n) + n * logs[0] + (tosses - n) * logs[1])
+            for n in range(successes + 1)
+        ),
+    )
+
+
+def _log_ways(tosses: int, successes: int) -> float:
+    return math.lgamma(tosses + 1) - math.lgamma(successes + 1) - math.lgamma(tosses - successes + 1)

@@ -2,6 +2,7 @@
 
 import math
 import random
+from fractions import Fraction
 from itertools import combinations
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from optimize_eval.statistics.estimates import components_of
-from optimize_eval.statistics.rates import Repeats, all_of, any_of, list_k, with_enough
+from optimize_eval.statistics.rates import Repeats, all_of, any_of, at_most, list_k, with_enough
 
 outcomes = st.lists(st.booleans(), min_size=1, max_size=7)
 
@@ -21,6 +22,19 @@ def test_pass_at_k_is_the_share_of_all_choices_of_k_repeats(passed: list[bool], 
     repeats = Repeats(scored=len(passed), passed=sum(passed))
     assert any_of(k, repeats) == pytest.approx(sum(map(any, choices)) / len(choices))
     assert all_of(k, repeats) == pytest.approx(sum(map(all, choices)) / len(choices))
+
+
+@given(st.integers(0, 60), st.integers(0, 60), st.fractions(0, 1, max_denominator=50))
+def test_the_probability_of_so_few_is_the_exact_sum(few: int, more: int, share: Fraction) -> None:
+    tosses = few + more
+    ways = (math.comb(tosses, n) * share**n * (1 - share) ** (tosses - n) for n in range(few + 1))
+    assert at_most(few, tosses, float(share)) == pytest.approx(float(sum(ways)), rel=1e-9, abs=1e-300)
+
+
+def test_the_probability_of_so_few_of_many_is_known_as_well() -> None:
+    from scipy import stats
+
+    assert at_most(3150, 4000, 0.8) == pytest.approx(stats.binom.cdf(3150, 4000, 0.8), rel=1e-9)
 
 
 def test_which_k_are_listed() -> None:

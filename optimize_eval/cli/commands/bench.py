@@ -108,7 +108,8 @@ def _show_plan(prepared: Prepared | PreparedBench, *, as_json: bool) -> None:
         run = look_at_bench(prepared, output.say)
         if own := ", ".join(spec.name for spec in prepared.own):
             output.say(f"note: {own} will score each reply, too")
-    show_run(prepared.plan, run, slots=prepared.handling.concurrency, like=None, as_json=as_json)
+    slots, bounds = prepared.handling.concurrency, prepared.demands.of_calls if prepared.demands else ()
+    show_run(prepared.plan, run, slots=slots, like=None, as_json=as_json, bounds=bounds)
 
 
 def _show_example(prepared: Prepared | PreparedBench, wanted: str, *, as_json: bool) -> None:

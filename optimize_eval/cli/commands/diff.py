@@ -12,13 +12,19 @@ from optimize_eval.cli.known_elsewhere import complete_run
 from optimize_eval.cli.named_runs import choose_other_run
 from optimize_eval.config.compared import RunGateOptions
 from optimize_eval.config.printing import PrintOptions
-from optimize_eval.findings.demands import read_board_demands, read_demands
+from optimize_eval.findings.board_shapes import Board
+from optimize_eval.findings.demands import judged_by_options, read_board_demands, read_demands
 from optimize_eval.findings.diff_boards import compare_boards, with_metrics
 from optimize_eval.findings.diff_runs import compare_runs
 from optimize_eval.findings.forecast import with_margins
 from optimize_eval.findings.gates import Gate
-from optimize_eval.findings.stored_boards import folder_if_bench, is_board, load_with_examples
-from optimize_eval.findings.stored_summary import summarise_stored
+from optimize_eval.findings.stored_boards import (
+    folder_if_bench,
+    is_bench_folder,
+    is_board,
+    load_with_examples,
+)
+from optimize_eval.findings.stored_summary import Findings, summarise_stored
 from optimize_eval.reports.terminal.diff import render
 from optimize_eval.reports.terminal.leaderboard import render_comparison
 from optimize_eval.store.opened_run import open_stored
@@ -118,9 +124,8 @@ def _diff_boards(
     a: str, b: str, demanded: RunGateOptions, name: DiffFormat, look: pages.PageOptions, *, force: bool
 ) -> Sequence[Gate]:
     before, after = load_with_examples(a), load_with_examples(b)
-    wanted = read_board_demands(after, demanded.fail_under, demanded.no_regression_against)
+    judged = _judge_board(after, b, demanded)
     comparison = with_metrics(compare_boards(before, after, force=force), a, b)
-    judged = wanted.judge(after)
     match name:
         case DiffFormat.JSON:
             output.emit_json({**comparison.to_dict(), **gates.gates_to_dict(judged)})
@@ -129,6 +134,14 @@ def _diff_boards(
         case DiffFormat.TERMINAL:
             output.emit(render_comparison(output.fitted(comparison), width=output.width()))
     return judged
+
+
+def _judge_board(board: Board, path: str, demanded: RunGateOptions) -> Sequence[Gate]:
+    """Hold a board against the gates; that of a bench's folder with its records."""
+    given = demanded.fail_under, demanded.no_regression_against
+    if is_bench_folder(path):
+        return judged_by_options(Findings(run=open_stored(path)), board, {}, *given)
+    return read_board_demands(board, *given).judge(board)
 
 
 def _choose(given: DiffFormat | None, *, as_json: bool) -> DiffFormat:

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from optimize_eval.base.checks import demand_behind
 from optimize_eval.base.errors import DataError, Problem, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
@@ -235,7 +236,8 @@ def _idle_gates(sweep: Sweep) -> Iterator[Problem]:
         of = max(
             (spec for spec in specs if f"{name}@".startswith(f"{spec.name}@")), key=_length, default=None
         )
-        if of and of.score_range is ScoreRange.UNIT:
+        is_of_calls = any(demand_behind(spec.name, name) for spec in specs)
+        if (of and of.score_range is ScoreRange.UNIT) or (is_of_calls and not of):
             yield from _problems(sweep, "fail_under", check_reachable, text, float(least), table="gates")
     if specs and "max_gap" in options:
         ranges = [spec.score_range for spec in specs]
