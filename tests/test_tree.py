@@ -9,6 +9,7 @@ TESTS, PACKAGE = ROOT / "tests", ROOT / "optimize_eval"
 APART = {  # folders of tests that are about no room of the package
     "shipped": "the programs that ship",
     "faults": "what goes wrong, in whatever room",
+    "cluster": "a cluster on this machine",
     "page": "the page of a run, in a browser",
 }
 

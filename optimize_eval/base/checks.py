@@ -149,6 +149,10 @@ def score_range(value: Any) -> ScoreRange:
     return ScoreRange(_one_of(value, [str(known) for known in ScoreRange]))
 
 
+def engine(value: Any) -> str:
+    return _one_of(value, ["local", "ray"])
+
+
 def on_failure(value: Any) -> str:
     return _one_of(value, ["exclude", "abort"])
 

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.frozen import frozen
@@ -82,6 +82,15 @@ class Caps:
         self._cost = 0.0
         self._untold = ""  # who does not tell what a cap is about
         self.needs_estimates = False  # without them, a cap cannot be kept
+
+    @property
+    def limits(self) -> Mapping[str, Any]:
+        """Give what another process makes the same caps of."""
+        return {
+            "most_cost": self._most_cost,
+            "most_tokens": self._most_tokens,
+            "estimates": self._estimates,
+        }
 
     @property
     def is_over(self) -> bool:

@@ -147,6 +147,7 @@ _FORMS: Mapping[Callable[[Any], Any], Schema] = {
     checks.model: {"type": "string", "minLength": 1},
     checks.name: {"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_.-]*$"},
     checks.number: NUMBER,
+    checks.engine: {"enum": ["local", "ray"]},
     checks.on_failure: {"enum": ["exclude", "abort"]},
     checks.score_range: {"enum": [str(member) for member in ScoreRange]},
     checks.selection: {"enum": ["pareto", "current_best", "epsilon_greedy", "top_k_pareto"]},

@@ -35,7 +35,16 @@ class PartArguments(ChoiceArguments, total=False):
     repeats: int
 
 
-class HandlingArguments(TypedDict, total=False):
+class EngineArguments(TypedDict, total=False):
+    engine: Literal["local", "ray"]
+    address: str | None
+    slots_per_node: int | None
+    chunk: int
+    inflight: int
+    working_dir: str | Path | None
+
+
+class HandlingArguments(EngineArguments, total=False):
     concurrency: int | None
     on_failure: Literal["exclude", "abort"]
     max_failures: int | str | None
@@ -126,7 +135,7 @@ class BenchArguments(
     include_per_example: bool
 
 
-class OptimizeArguments(SplitArguments, ChoiceArguments, DefinitionArguments, total=False):
+class OptimizeArguments(SplitArguments, ChoiceArguments, DefinitionArguments, EngineArguments, total=False):
     val_share: float | None
     choose_share: float | None
     choose_rows: int | None

@@ -20,6 +20,32 @@ class OnFailure(StrEnum):
     ABORT = "abort"
 
 
+class EngineName(StrEnum):
+    """Where calls are made."""
+
+    LOCAL = "local"
+    RAY = "ray"
+
+
+class EngineOptions(OptionGroup):
+    """Where calls are made, and how a cluster is used."""
+
+    heading: ClassVar = Heading.CLUSTER
+
+    engine: Annotated[EngineName, Option("local, or ray: a cluster.", "NAME", values.ENGINE, RUN)] = (
+        EngineName.LOCAL
+    )
+    address: Annotated[str | None, Option("Where its head listens.", "HOST:PORT", values.TEXT, RUN)] = None
+    slots_per_node: Annotated[
+        int | None, Option("Calls at once on a node (-j).", "N", values.COUNT, RUN, least=1)
+    ] = None
+    chunk: Annotated[int, Option("Calls that travel together.", "N", values.COUNT, RUN, least=1)] = 16
+    inflight: Annotated[int, Option("Chunks that a node has.", "N", values.COUNT, RUN, least=1)] = 2
+    working_dir: Annotated[
+        str | None, Option("A folder that nodes get a copy of.", "DIR", values.PATH, RUN)
+    ] = None
+
+
 class SlotOptions(OptionGroup):
     """How many calls are made at once."""
 

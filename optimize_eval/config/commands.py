@@ -1,6 +1,7 @@
 """All that a command takes, as one group of options: what reads some of them is given all."""
 
 from optimize_eval.config.calling import (
+    EngineOptions,
     FolderOptions,
     HandlingOptions,
     PricedServerOptions,
@@ -37,6 +38,7 @@ class RunCommand(
     PricedServerOptions,
     HandlingOptions,
     RecheckOptions,
+    EngineOptions,
     RunGateOptions,
     FolderOptions,
     RunPlanOptions,
@@ -52,6 +54,7 @@ class BenchCommand(
     DefinedDataOptions,
     PricedServerOptions,
     HandlingOptions,
+    EngineOptions,
     BoardGateOptions,
     BoardOptions,
     OneTaskOptions,

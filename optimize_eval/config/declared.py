@@ -31,6 +31,7 @@ class Heading(StrEnum):
     EVALUATORS = "Evaluators"
     SEARCH = "The search"
     CALLING = "Calling"
+    CLUSTER = "On a cluster"
     STOPPING = "Stopping"
     GATES = "Gates"
     OUTPUT = "Output"

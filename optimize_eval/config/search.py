@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar
 
 from optimize_eval.config import values
 from optimize_eval.config.calling import (
+    EngineOptions,
     NoteOptions,
     PricedServerOptions,
     SlotOptions,
@@ -282,6 +283,7 @@ class OptimizeCommand(
     DefinitionOptions,
     ReachOptions,
     TaskModelOption,
+    EngineOptions,
     SlotOptions,
     TimeOptions,
     SpendingOptions,

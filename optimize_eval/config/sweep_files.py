@@ -96,6 +96,7 @@ GROUPS = (
         compared.LeakOptions,
     ),
     *(
+        calling.EngineOptions,
         calling.SlotOptions,
         calling.StopOptions,
         calling.SpendingOptions,

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from optimize_eval.base.endings import State
 from optimize_eval.base.frozen import frozen
 from optimize_eval.run.host import Host, Say
-from optimize_eval.run.live import LiveEvaluators
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.recheck import Rechecked, recheck
 from optimize_eval.run.runner import Runner, SessionEnd, Settings
+from optimize_eval.run.whereabouts import Evaluators, evaluators_at
 from optimize_eval.store.folder import JOURNAL, SUMMARY, write_json
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.opened_run import StoredRun
@@ -61,10 +61,11 @@ class Finished:
         return next((status for status in ends if status is not State.DONE), State.DONE)
 
 
-def live_for(plan: Plan, settings: Settings, host: Host) -> LiveEvaluators:
+def live_for(plan: Plan, settings: Settings, host: Host) -> Evaluators:
     """Give the evaluators of a plan, which are made when they are entered."""
     specs = [spec.change(keep_stderr=settings.keep_stderr) for spec in plan.specs]
-    return LiveEvaluators(specs, host.stop, settings.caps)
+    models = [str(name) for name in plan.layout.task_models] if plan.by_model else ()
+    return evaluators_at(settings.cluster, specs, plan.identities, host.stop, settings.caps, models)
 
 
 def call(
@@ -72,7 +73,7 @@ def call(
     stored: StoredRun,
     settings: Settings,
     host: Host,
-    live: LiveEvaluators,
+    live: Evaluators,
     *,
     again: int | None = None,
 ) -> CallSpan:

@@ -19,7 +19,7 @@ import resource
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from optimize_eval.base.evaluator import Capacity
 from optimize_eval.base.frozen import frozen
@@ -34,6 +34,17 @@ class Lane:
     units: Sequence[int]
     capacity: Callable[[], Capacity]
     weight: float = 1.0
+
+
+@frozen
+class OnCluster:
+    """How a cluster is reached, and how units are dealt out to its nodes."""
+
+    address: str
+    slots: int  # of a node
+    chunk: int = 16  # units that travel together
+    inflight: int = 2  # chunks that a node has at a time
+    working_dir: str = ""  # a folder that nodes get a copy of; empty: they share ours
 
 
 class CrowdedOut(NamedTuple):
@@ -106,6 +117,36 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+class Arriving(Sequence[int]):
+    """The units of a lane that come while it is served; what was handed out is forgotten. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._gone = 0
+        self._waiting: list[int] = []
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        """Count all that ever came."""
+        with self._lock:
+            return self._gone + len(self._waiting)
+
+    def __getitem__(self, part: Any) -> Any:
+        """Hand the next ones out; a slice begins where the last one has ended."""
+        with self._lock:
+            many = part.stop - part.start
+            taken, self._waiting = self._waiting[:many], self._waiting[many:]
+            self._gone += len(taken)
+            return taken
+
+    def put(self, units: Sequence[int]) -> None:
+        with self._lock:
+            self._waiting += units
+
+    def take_all(self) -> list[int]:
+        """Take what was not handed out away again."""
+        return self[0 : len(self)]  # type: ignore[no-any-return]
+
+
 TICK = 0.1
 
 _LOOK_AGAIN = 0.05  # seconds after which an idle slot looks whether a lane can take more by now
@@ -114,13 +155,23 @@ _LOOK_AGAIN = 0.05  # seconds after which an idle slot looks whether a lane can 
 class LocalEngine:
     """So many slots; `tick` is called every 100 ms in the thread that runs.
 
-    `note` is what people should know of how it went.
+    `note` is what people should know of how it went. While it `stays`, slots wait for units that are still to
+    come; `wake` says that some have.
     """
 
-    def __init__(self, slots: int, tick: Callable[[], None]) -> None:
+    def __init__(
+        self, slots: int, tick: Callable[[], None], stays: Callable[[], bool] = lambda: False
+    ) -> None:
         self._wanted = self._slots = slots
         self._tick = tick
+        self._stays = stays
+        self._queues: Queues | None = None
         self.note = ""
+
+    def wake(self) -> None:
+        """Let slots that wait look again."""
+        if self._queues:
+            self._queues.wake()
 
     def run(
         self,
@@ -131,7 +182,7 @@ class LocalEngine:
         crowded_out: Callable[[Record], CrowdedOut | None] = lambda _record: None,
     ) -> None:
         """Return when every unit is done, or when those in flight are after `stop` said so."""
-        queues = Queues(lanes, self._slots, stop)
+        queues = self._queues = Queues(lanes, self._slots, stop, self._stays)
 
         def serve() -> None:
             try:
@@ -144,7 +195,7 @@ class LocalEngine:
             except BaseException as error:  # noqa: BLE001  raised again in the thread that runs
                 queues.fail(error)
 
-        wanted = min(self._slots, queues.left)
+        wanted = self._slots if self._stays() else min(self._slots, queues.left)
         threads = [threading.Thread(target=serve, name=f"slot-{n}", daemon=True) for n in range(wanted)]
         try:
             started = _start(threads)
@@ -219,10 +270,17 @@ class _Queue:
 class Queues:
     """What is still to be handed out; thread-safe."""
 
-    def __init__(self, lanes: Sequence[Lane], slots: int, stop: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        lanes: Sequence[Lane],
+        slots: int,
+        stop: Callable[[], bool],
+        stays: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._queues = [_Queue(lane) for lane in lanes]
         self._slots = slots
         self._stop = stop
+        self._stays = stays
         self.pace = Pace(slots)
         self._in_flight = 0
         self._lock = threading.Lock()
@@ -242,12 +300,16 @@ class Queues:
         with self._lock:
             if finished:
                 self.give_back(finished)
-            while not (self.error or self._stop()) and (queues := self._with_units()):
+            while not (self.error or self._stop()) and ((queues := self._with_units()) or self._stays()):
                 if self._in_flight < self.pace.slots and (taken := self._take_some(queues)):
                     return taken
                 self._changed.wait(_LOOK_AGAIN)
             self._changed.notify_all()
             return None
+
+    def wake(self) -> None:
+        with self._lock:
+            self._changed.notify_all()
 
     def settle_for(self, slots: int, wanted: int) -> None:
         """Go on with the slots that the system let us have."""

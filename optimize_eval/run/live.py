@@ -7,10 +7,13 @@ compares them.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from functools import partial
+from itertools import groupby
+from operator import attrgetter
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from optimize_eval.base.evaluator import (
     CallsModels,
@@ -25,9 +28,13 @@ from optimize_eval.base.retries_and_caps import Caps, GivenUp
 from optimize_eval.base.spent import Spent
 from optimize_eval.evaluators.kinds import connect
 from optimize_eval.run.attempt import attempt, attempt_many
-from optimize_eval.run.engine import CrowdedOut
+from optimize_eval.run.engine import CrowdedOut, Lane, LocalEngine
 from optimize_eval.run.host import Stop
 from optimize_eval.run.plan import Unit
+
+Record = TypeVar(
+    "Record", bound=tuple[Any, ...]
+)  # of a unit, its outcome, and what else is to be known of them
 
 _BUSY = Capacity(calls=0)
 _SPENDERS = ("evaluator", "candidate")  # axes by which what models took is added up
@@ -64,6 +71,77 @@ def crowded_out(unit: Unit, outcome: Outcome) -> CrowdedOut | None:
     return CrowdedOut(unit.number, reason) if reason else None
 
 
+class Clock:
+    """The time of day as text, in milliseconds; the second is written once for all that fall into it."""
+
+    def __init__(self) -> None:
+        self._second = (-1, "")
+
+    def now(self) -> str:
+        second, rest = divmod(time.time_ns(), 1_000_000_000)
+        written, text = self._second
+        if written != second:
+            text = datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+            self._second = second, text
+        return f"{text}.{rest // 1_000_000:03d}+00:00"
+
+
+class Work(NamedTuple, Generic[Record]):
+    """What is to be made of units, wherever they are executed."""
+
+    unit: Callable[[int], Unit]  # by its number
+    record: Callable[[Unit, Outcome, str], Record]  # what became of it, and when its call began
+    done: Callable[[Record], None]  # in the process that called `run`, by any thread of it
+    stop: Callable[[], bool]
+
+
+class Engine(Protocol):
+    """Where units are executed: by slots of this process, or on nodes of a cluster."""
+
+    @property
+    def note(self) -> str:
+        """What people should know of how it went."""
+        ...
+
+    def run(self, lanes: Sequence[Lane], work: Work[Record]) -> None:
+        """Return when every unit of the lanes is done, or when those in flight are after a stop."""
+        ...
+
+
+class Slots:
+    """The engine of this process: so many slots; `tick` is called every 100 ms in the thread that runs."""
+
+    def __init__(self, live: "LiveEvaluators", slots: int, tick: Callable[[], None]) -> None:
+        self._live = live
+        self._engine = LocalEngine(slots, tick)
+        self._clock = Clock()
+
+    @property
+    def note(self) -> str:
+        return self._engine.note
+
+    def run(self, lanes: Sequence[Lane], work: Work[Record]) -> None:
+        self._engine.run(
+            lanes,
+            partial(self.attempt, work),
+            work.done,
+            work.stop,
+            lambda record: crowded_out(record[0], record[1]),
+        )
+
+    def attempt(self, work: Work[Record], numbers: Sequence[int]) -> list[Record]:
+        """Call the evaluators of units about them; those that the end of the run cut off stay owed."""
+        units = [work.unit(number) for number in numbers]
+        started_at = self._clock.now()
+        if len(units) == 1:
+            return [work.record(*pair, started_at) for pair in self._live.answers(units)]
+        groups = [list(group) for _, group in groupby(units, _evaluator_of)]
+        return [work.record(*pair, started_at) for group in groups for pair in self._live.answers(group)]
+
+
+_evaluator_of = attrgetter("evaluator")
+
+
 class LiveEvaluators:
     """Evaluators by their places in a plan, live within a `with`; may be called from several threads."""
 
@@ -96,6 +174,10 @@ class LiveEvaluators:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def engine(self, slots: int, tick: Callable[[], None]) -> Engine:
+        """Make what executes units by them."""
+        return Slots(self, slots, tick)
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -14,11 +14,12 @@ from typing import Any
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.outcome import Failed, Outcome, Progress, Skipped
 from optimize_eval.base.spent import Spending
-from optimize_eval.run.engine import Lane, LocalEngine
+from optimize_eval.run.engine import Lane
 from optimize_eval.run.host import Stop
-from optimize_eval.run.live import BrokenOff, LiveEvaluators, crowded_out, usages_of
+from optimize_eval.run.live import BrokenOff, Work, usages_of
 from optimize_eval.run.plan import Plan, Unit
 from optimize_eval.run.runner import Settings
+from optimize_eval.run.whereabouts import evaluators_at
 from optimize_eval.store import journal
 from optimize_eval.store.command_units import View
 from optimize_eval.store.folder import JOURNAL
@@ -123,17 +124,17 @@ def _call_again(
         progress.waiting = live.waiting
         watch([progress])
 
-    with LiveEvaluators(plan.specs, stop, settings.caps) as live:
+    with evaluators_at(settings.cluster, plan.specs, plan.identities, stop, settings.caps) as live:
         lanes = [
             Lane(units=units, capacity=partial(live.capacity, index)) for index, units in enumerate(chosen)
         ]
-        LocalEngine(settings.slots, tick).run(
-            lanes,
-            lambda numbers: live.answers([plan.unit(number) for number in numbers]),
+        work = Work(
+            plan.unit,
+            lambda unit, outcome, _: (unit, outcome),
             take_answer,
             lambda: stop.is_requested or settings.caps.is_over,
-            lambda answer: crowded_out(*answer),
         )
+        live.engine(settings.slots, tick).run(lanes, work)
     return answers, live.broken_off
 
 

@@ -18,8 +18,8 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.base.protocol import validate_evaluator_payload
 from optimize_eval.evaluators.kinds import is_served
 from optimize_eval.models.outputs import as_copied
+from optimize_eval.run.live import Clock
 from optimize_eval.run.plan import Plan
-from optimize_eval.run.runner import Clock
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL, OUTPUTS, PROPOSALS
 from optimize_eval.store.ledger import OWED, is_unranked

@@ -14,10 +14,7 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from datetime import UTC, datetime
 from functools import partial
-from itertools import groupby
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,9 +22,9 @@ from optimize_eval.base.endings import State
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.outcome import Failed, Outcome, Progress, Scored
 from optimize_eval.base.retries_and_caps import Caps
-from optimize_eval.run.engine import LocalEngine
+from optimize_eval.run.engine import OnCluster
 from optimize_eval.run.host import Stop
-from optimize_eval.run.live import LiveEvaluators, crowded_out
+from optimize_eval.run.live import Clock, Work
 from optimize_eval.run.plan import Plan, Unit
 from optimize_eval.run.shares import (
     PartFailures,
@@ -39,6 +36,7 @@ from optimize_eval.run.shares import (
     place_of,
     shares_of,
 )
+from optimize_eval.run.whereabouts import Evaluators
 from optimize_eval.store import journal
 from optimize_eval.store.command_units import View
 from optimize_eval.store.ledger import SCORED, SKIPPED
@@ -152,21 +150,6 @@ def outcome_name(outcome: Outcome) -> str:
     return "failed" if isinstance(outcome, Failed) else "skipped"
 
 
-class Clock:
-    """The time of day as text, in milliseconds; the second is written once for all that fall into it."""
-
-    def __init__(self) -> None:
-        self._second = (-1, "")
-
-    def now(self) -> str:
-        second, rest = divmod(time.time_ns(), 1_000_000_000)
-        written, text = self._second
-        if written != second:
-            text = datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
-            self._second = second, text
-        return f"{text}.{rest // 1_000_000:03d}+00:00"
-
-
 PROBES = 3  # units of each split that may fail before an evaluator is taken for broken
 
 
@@ -181,6 +164,7 @@ class Settings:
     probe: bool = True
     caps: Caps = field(default_factory=Caps)  # on money and tokens, of one session
     ends_at: float | None = None  # the instant from which on no call begins, of the stop's clock
+    cluster: OnCluster | None = None  # None: here
     demands_each: bool = True  # candidate and task model to be scored in half of its calls, too
 
     def allow(self, failures: int) -> bool:
@@ -212,7 +196,7 @@ class Runner:
         plan: Plan,
         ledger: View,
         settings: Settings,
-        live: LiveEvaluators,
+        live: Evaluators,
         *,
         stop: Stop,
         watch: Callable[[Sequence[Progress]], None],
@@ -224,7 +208,8 @@ class Runner:
         self._stop = stop
         stop.end_at(settings.ends_at)
         self._watch = watch
-        self._engine = LocalEngine(settings.slots, self._tick)
+        self._engine = live.engine(settings.slots, self._tick)
+        self._work = Work(plan.unit, record_of, self._take_record, self._is_stopped)
         self._caps = settings.caps
         self._live = live
         self._probed: set[int] = set()
@@ -384,26 +369,12 @@ class Runner:
         return sum(self._part.count(state, units) for units in share.units)
 
     def _call(self, indices: Sequence[int], units: Sequence[Sequence[int]]) -> None:
-        self._engine.run(
-            [
-                lane_of(self._plan, index, self._shares[index], owed, self._live)
-                for index, owed in zip(indices, units, strict=True)
-            ],
-            self._attempt,
-            self._take_record,
-            self._is_stopped,
-            lambda record: crowded_out(record.unit, record.outcome),
-        )
+        lanes = [
+            lane_of(self._plan, index, self._shares[index], owed, self._live)
+            for index, owed in zip(indices, units, strict=True)
+        ]
+        self._engine.run(lanes, self._work)
         self._scribe.settle()
-
-    def _attempt(self, numbers: Sequence[int]) -> list[Record]:
-        """Call the evaluators of units about them; those that the end of the run cut off stay owed."""
-        units = [self._plan.unit(number) for number in numbers]
-        started_at = self._clock.now()
-        if len(units) == 1 or not self._plan.by_model:
-            return [record_of(*pair, started_at) for pair in self._live.answers(units)]
-        groups = [list(group) for _, group in groupby(units, key=attrgetter("evaluator"))]
-        return [record_of(*pair, started_at) for group in groups for pair in self._live.answers(group)]
 
     def _take_record(self, record: Record) -> None:
         self._scribe.put(record)

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field, fields
 from typing import Any
 
@@ -10,10 +10,11 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.retries_and_caps import Caps
-from optimize_eval.config.calling import SLOTS
+from optimize_eval.config.calling import SLOTS, EngineName
 from optimize_eval.config.compared import BoardGateOptions
 from optimize_eval.config.declared import OptionGroup, as_dict
 from optimize_eval.evaluators.kinds import models_called
+from optimize_eval.run.engine import OnCluster
 from optimize_eval.run.host import instant_after
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.reuse import check_reuse
@@ -42,6 +43,7 @@ class Handling:
     note: str | None = None  # what to note of the run; None: what it has
     command: str = ""  # how to start this session again, as words for a shell; empty where there is no such
     ends_at: float | None = None  # the instant from which on no call begins
+    cluster: OnCluster | None = None  # where calls are made; None: here
     caps: Caps = field(default_factory=Caps, compare=False)  # of all calls of models in the session
 
     def __post_init__(self) -> None:
@@ -65,6 +67,7 @@ class Handling:
             probe=not self.no_preflight,
             caps=self.caps,
             ends_at=self.ends_at,
+            cluster=self.cluster,
         )
 
 
@@ -75,7 +78,29 @@ def handling_of(*groups: OptionGroup) -> Handling:
     caps = Caps(
         given.get("max_cost"), given.get("max_tokens_total"), estimates=given.get("estimate_tokens", False)
     )
-    return Handling(ends_at=instant_after(given.get("max_time")), caps=caps, **known)
+    ends_at = instant_after(given.get("max_time"))
+    return Handling(ends_at=ends_at, caps=caps, cluster=_cluster_of(given), **known)
+
+
+def _cluster_of(given: Mapping[str, Any]) -> OnCluster | None:
+    """Read where calls are made; what is said of a cluster has to be about one."""
+    if given.get("engine", EngineName.LOCAL) != EngineName.RAY:
+        if wrong := [name for name in _OF_CLUSTERS if given.get(name) is not None]:
+            flag = f"--{wrong[0].replace('_', '-')}"
+            raise UsageError(f"{flag} is about a cluster", hint="add --engine ray, or omit it")
+        return None
+    if not given["address"]:
+        raise UsageError("--engine ray needs the address of a cluster", hint="give --address HOST:PORT")
+    return OnCluster(
+        address=given["address"],
+        slots=given["slots_per_node"] or given["concurrency"],
+        chunk=given["chunk"],
+        inflight=given["inflight"],
+        working_dir=given["working_dir"] or "",
+    )
+
+
+_OF_CLUSTERS = ("address", "slots_per_node", "working_dir")
 
 
 NO_GATES = BoardGateOptions()

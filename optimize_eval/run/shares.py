@@ -14,8 +14,8 @@ from optimize_eval.base.outcome import SCORER, Failed, Outcome, Progress
 from optimize_eval.evaluators.kinds import has_changed
 from optimize_eval.models.model_kinds import model_has_changed
 from optimize_eval.run.engine import Lane, begun_apart
-from optimize_eval.run.live import LiveEvaluators
 from optimize_eval.run.plan import Plan, Unit
+from optimize_eval.run.whereabouts import Evaluators
 from optimize_eval.store.layout import Cell, Layout
 
 Count = Callable[[range], int]
@@ -156,7 +156,7 @@ def _models_of(plan: Plan) -> Sequence[Share]:
     ]
 
 
-def lane_of(plan: Plan, place: int, share: Share, owed: Sequence[int], live: LiveEvaluators) -> Lane:
+def lane_of(plan: Plan, place: int, share: Share, owed: Sequence[int], live: Evaluators) -> Lane:
     """Give an evaluator a lane of its own; in a bench each model, whatever evaluators it is for."""
     if plan.by_model:
         return Lane(units=owed, capacity=partial(live.capacity_of, share.name))

@@ -24,9 +24,9 @@ from optimize_eval.run.calls import Finished, call, examine, live_for, summarise
 from optimize_eval.run.enclosing import level_of
 from optimize_eval.run.host import Host, Say
 from optimize_eval.run.inputs import note_leaks_among
+from optimize_eval.run.live import Clock
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.prompting import writing_to
-from optimize_eval.run.runner import Clock
 from optimize_eval.run.settings import Handling
 from optimize_eval.run.sweeps import SweepInputs, prepare
 from optimize_eval.search.candidate_tree import Node, SearchOutcome
@@ -237,6 +237,7 @@ def _search(task: SearchTask, host: Host, meter: Meter) -> SearchOutcome:
                 meter=meter,
                 elsewhere=elsewhere,
                 slots=task.handling.concurrency,
+                cluster=task.handling.cluster,
                 path=task.folder / EVALUATIONS,
                 task_model=task.task_model,
                 model=task.model,

@@ -19,11 +19,12 @@ from optimize_eval.base.protocol import Payload
 from optimize_eval.data.example import Example
 from optimize_eval.models.outputs import Outputs, outputs_at
 from optimize_eval.programs.identity import Identity
-from optimize_eval.run.engine import Lane, LocalEngine
+from optimize_eval.run.engine import Lane, OnCluster
 from optimize_eval.run.host import Stop
-from optimize_eval.run.live import LiveEvaluators, crowded_out
+from optimize_eval.run.live import Work
 from optimize_eval.run.plan import Unit
-from optimize_eval.run.runner import Clock, Record, record_of
+from optimize_eval.run.runner import Record, record_of
+from optimize_eval.run.whereabouts import evaluators_at
 from optimize_eval.search.ending import Meter, cut_off
 from optimize_eval.search.goal import Outcomes, Trial
 from optimize_eval.search.recorded_scores import OF_ITS_PLACE, Elsewhere, outcome_of, scored_in
@@ -59,6 +60,7 @@ class LiveScorer:
         meter: Meter,
         elsewhere: Elsewhere | None = None,
         slots: int,
+        cluster: OnCluster | None = None,
         path: Path | None = None,
         task_model: str | None = None,
         model: Identity | None = None,
@@ -75,10 +77,9 @@ class LiveScorer:
         self._calls_model = model is not None
         self._outputs: Outputs | None = None
         self._watch = watch
-        self._live = LiveEvaluators(self._specs, stop, meter.caps)
+        self._live = evaluators_at(cluster, self._specs, self._identities, stop, meter.caps)
         self._rules = _rules_of(self._specs, self._live.opened)
-        self._engine = LocalEngine(slots, self._tick)
-        self._clock = Clock()
+        self._engine = self._live.engine(slots, self._tick)
         self._known: dict[str, Outcome | _Place] = {}
         self._fresh: dict[str, Outcome] = {}  # of the pairs that are being scored
         self._units: dict[int, Unit] = {}
@@ -195,23 +196,18 @@ class LiveScorer:
             )
             for index, spec in enumerate(self._specs)
         ]
-        self._engine.run(
-            lanes,
-            self._attempt,
+        work = Work(
+            self._units.__getitem__,
+            record_of,
             self._note,
             lambda: self._stop.is_requested or self._meter.caps.is_over,
-            lambda record: crowded_out(record.unit, record.outcome),
         )
+        self._engine.run(lanes, work)
         while self._live.broken_off:
             lost = self._live.broken_off.pop()
             usages = [usage.to_dict() for usage in lost.spent.usages]
             self._meter.take(self._specs[lost.unit.evaluator].name, usages)
         self._watch(self.made, "")  # the last look was before the last calls ended
-
-    def _attempt(self, numbers: Sequence[int]) -> list[Record]:
-        started_at = self._clock.now()
-        answers = self._live.answers([self._units[number] for number in numbers])
-        return [record_of(unit, outcome, started_at) for unit, outcome in answers]
 
     def _note(self, record: Record) -> None:
         key = record.unit.key

@@ -11,8 +11,9 @@ import pytest
 
 from optimize_eval.base.outcome import Scored
 from optimize_eval.base.protocol import Payload
+from optimize_eval.run.live import Clock
 from optimize_eval.run.plan import Unit
-from optimize_eval.run.runner import Clock, Record, Scribe, record_of
+from optimize_eval.run.runner import Record, Scribe, record_of
 
 MANY = 1000
 

@@ -1,0 +1,477 @@
+"""What a node of a cluster does: it calls the units that come, by the slots and evaluators of `run` itself.
+
+Messages are what goes between a driver and a node, as pickled lists of them. A node keeps nothing: replies of
+models are the driver's to write down, turns at their servers its to give, and what they cost its to count.
+"""
+
+import os
+import pickle
+import sys
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from functools import partial
+from io import BytesIO
+from itertools import count
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from optimize_eval.base import shipped
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.outcome import Outcome
+from optimize_eval.base.protocol import Payload
+from optimize_eval.base.retries_and_caps import Caps, GivenUp
+from optimize_eval.base.spent import Spent, Usage
+from optimize_eval.base.version import VERSION
+from optimize_eval.evaluators.kinds import identify
+from optimize_eval.models.model_kinds import identify_model
+from optimize_eval.models.outputs import Outputs
+from optimize_eval.models.under_test import Output, Prompt
+from optimize_eval.programs.identity import Identity
+from optimize_eval.programs.process import watchdog
+from optimize_eval.run.engine import Arriving, Lane, LocalEngine
+from optimize_eval.run.host import Stop
+from optimize_eval.run.live import LiveEvaluators, Slots, Work, crowded_out
+from optimize_eval.run.plan import Unit
+from optimize_eval.tasks.targets import task_of
+
+LINGER = 0.02  # seconds for which outcomes wait for others, to travel together
+
+_KEPT = 4096  # replies that a node remembers, for the next evaluators of them
+
+
+# From the driver
+
+
+@frozen
+class Welcome:
+    """All that a node has to know of a session; what is called is in it, where files are is not."""
+
+    version: str
+    specs: tuple[EvaluatorSpec, ...]
+    identities: tuple[Identity, ...]
+    slots: int
+    models: tuple[str, ...] = ()  # that have a lane each, in place of evaluators
+    outputs: str = ""  # where the driver writes replies down
+    limits: Mapping[str, Any]  # of the caps
+
+
+class Given(NamedTuple):
+    """Units to call, each by its number and evaluator, and with the fields of its payload."""
+
+    units: Sequence[tuple[int, int, tuple[Any, ...]]]
+
+
+class Answer(NamedTuple):
+    """What a node has asked for."""
+
+    number: int
+    value: Any
+
+
+class Rest(NamedTuple):
+    """Leave an evaluator alone for so many seconds."""
+
+    evaluator: int
+    seconds: float
+
+
+class Word(NamedTuple):
+    """One of: "drop" what is not begun, "over", "stop waiting", "stop", "close"."""
+
+    word: str
+
+
+# From a node
+
+
+class Ready(NamedTuple):
+    """It has the evaluators live."""
+
+    version: str
+
+
+class Refused(NamedTuple):
+    """It cannot call what the driver means, and this is why."""
+
+    message: str
+    hint: str
+
+
+class Became(NamedTuple):
+    """What became of a unit, and when its call began."""
+
+    number: int
+    outcome: Outcome
+    started_at: str
+
+
+class Left(NamedTuple):
+    """Units that were not called, or broken off, and stay owed."""
+
+    numbers: Sequence[int]
+
+
+class BrokenUnit(NamedTuple):
+    """What a unit that was broken off took of models, and the key of its reply."""
+
+    number: int
+    spent: Spent
+    output: str
+
+
+class Ask(NamedTuple):
+    """A question, which an Answer of this number follows; 0: none does."""
+
+    number: int
+    what: str
+    values: tuple[Any, ...]
+
+
+class State(NamedTuple):
+    """Who waits for servers at the moment."""
+
+    waiting: str
+
+
+class Bye(NamedTuple):
+    """It has ended all that it started."""
+
+    notes: Sequence[str]
+
+
+Message = Given | Answer | Rest | Word | Ready | Refused | Became | Left | BrokenUnit | Ask | State | Bye
+Emit = Callable[[Message], None]
+
+_NAMES = ("candidate", "example", "task_model", "line", "repeat", "split", "prompt")
+_values = attrgetter(*_NAMES)
+
+
+def units_message(units: Sequence[Unit]) -> Given:
+    return Given([(unit.number, unit.evaluator, _values(unit.payload)) for unit in units])
+
+
+_HERE, _PYTHON, _SHIPPED = "here", "python", "shipped"
+
+
+class _Packer(pickle.Pickler):
+    """Writes paths as what they are of: the folder that nodes have too, this Python, this package."""
+
+    def __init__(self, stream: BytesIO, root: str) -> None:
+        super().__init__(stream, pickle.HIGHEST_PROTOCOL)
+        self._roots = {_SHIPPED: str(shipped.path("evaluators")), _HERE: root}
+
+    def persistent_id(self, value: object) -> tuple[str, str] | None:
+        if not isinstance(value, str):
+            return None
+        if value == sys.executable:
+            return _PYTHON, ""
+        for name, root in self._roots.items():
+            if value == root or value.startswith(f"{root}{os.sep}"):
+                return name, value[len(root) + 1 :]
+        return None
+
+
+class _Unpacker(pickle.Unpickler):
+    def __init__(self, stream: BytesIO, root: str) -> None:
+        super().__init__(stream)
+        self._roots = {_SHIPPED: str(shipped.path("evaluators")), _HERE: root}
+
+    def persistent_load(self, named: Any) -> str:
+        name, rest = named
+        return sys.executable if name == _PYTHON else str(Path(self._roots[name], rest))
+
+
+def pack(welcome: Welcome, root: str) -> bytes:
+    """Write a welcome for nodes where the folder `root` may be elsewhere."""
+    stream = BytesIO()
+    try:
+        _Packer(stream, root).dump(welcome)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise UsageError(
+            f"an evaluator cannot be sent to a node: {error}",
+            hint="name a program, or a function of a module that nodes have too",
+        ) from None
+    return stream.getvalue()
+
+
+def unpack(data: bytes, root: str) -> Welcome:
+    welcome: Welcome = _Unpacker(BytesIO(data), root).load()
+    return welcome
+
+
+class Outbox:
+    """Messages on their way; whoever sends them takes them in lots. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._messages: deque[Message] = deque()
+        self._has_come = threading.Event()
+        self._is_urgent = False
+        self._is_closed = False
+
+    def put(self, message: Message) -> None:
+        self._messages.append(message)
+        self._is_urgent = self._is_urgent or not isinstance(message, Became)
+        self._has_come.set()
+
+    def close(self) -> None:
+        """Let the lots end with what is there."""
+        self._is_closed = self._is_urgent = True
+        self._has_come.set()
+
+    def lots(self) -> Iterator[bytes]:
+        """Give lots until it is closed; a question waits for no others."""
+        while self._messages or not self._is_closed:
+            self._has_come.wait()
+            self._has_come.clear()
+            if not self._is_urgent:
+                time.sleep(LINGER)
+            self._is_urgent = False
+            if lot := [self._messages.popleft() for _ in range(len(self._messages))]:
+                yield pickle.dumps(lot, pickle.HIGHEST_PROTOCOL)
+
+
+class Driver:
+    """The driver, as a node asks it; thread-safe."""
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self._numbers = count(1)
+        self._asked: dict[int, Future[Any]] = {}
+        self._is_gone = False
+
+    def ask(self, what: str, *values: Any) -> Any:
+        """Wait for an answer; raises GivenUp where none will come any more."""
+        number, answer = next(self._numbers), Future[Any]()
+        self._asked[number] = answer
+        if self._is_gone:
+            raise GivenUp
+        self._emit(Ask(number, what, values))
+        return answer.result()
+
+    def tell(self, what: str, *values: Any) -> None:
+        self._emit(Ask(0, what, values))
+
+    def take(self, answer: Answer) -> None:
+        if asked := self._asked.pop(answer.number, None):
+            asked.set_result(answer.value)
+
+    def leave(self) -> None:
+        """Let nobody wait for an answer."""
+        self._is_gone = True
+        while self._asked:
+            with suppress(KeyError):
+                self._asked.popitem()[1].set_exception(GivenUp())
+
+
+class DriversOutputs:
+    """Replies that the driver has, in place of Outputs; the latest are remembered."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self._latest: OrderedDict[bytes, Output] = OrderedDict()
+
+    def __contains__(self, key: bytes) -> bool:
+        return key in self._latest or bool(self._driver.ask("has", key))
+
+    def find(self, key: bytes) -> Output | None:
+        output: Output | None = self._latest.get(key) or self._driver.ask("find", key)
+        return output
+
+    def settle(self, key: bytes) -> bool:
+        return key not in self._latest and bool(self._driver.ask("settle", key))
+
+    def owe(self, key: bytes) -> None:
+        self._latest.pop(key, None)
+        self._driver.tell("owe", key)
+
+    def keep(self, key: bytes, model: str, prompt: Prompt, output: Output) -> None:
+        self._driver.tell("keep", key, model, prompt, output)
+        self._latest[key] = output
+        if len(self._latest) > _KEPT:
+            with suppress(KeyError):
+                self._latest.popitem(last=False)
+
+    def close(self) -> None:
+        """Nothing of it is here."""
+
+
+class DriversCaps(Caps):
+    """The driver's caps: it counts what is spent, and says when they are reached."""
+
+    def __init__(self, limits: Mapping[str, Any], driver: Driver) -> None:
+        super().__init__(**limits)
+        self._driver = driver
+        self._is_over = False
+
+    @property
+    def is_over(self) -> bool:
+        return self._is_over
+
+    def end(self) -> None:
+        self._is_over = True
+
+    def take(self, usage: Usage, who: str, *, is_reply: bool = True) -> None:
+        self._driver.tell("take", usage, who, is_reply)
+
+
+class Node:
+    """Calls what comes; `take` is given messages of the driver, `run` ends with the session."""
+
+    def __init__(self, welcome: Welcome, emit: Emit) -> None:
+        self._welcome = welcome
+        self._emit = emit
+        self._driver = Driver(emit)
+        self._caps = DriversCaps(welcome.limits, self._driver)
+        self._stop = Stop()
+        self._is_closing = False
+        self._units: dict[int, Unit] = {}
+        self._lanes = [Arriving() for _ in welcome.models or welcome.specs]
+        self._live = LiveEvaluators(welcome.specs, self._stop, self._caps)
+        self._engine = LocalEngine(welcome.slots, self._tick, stays=lambda: not self._is_closing)
+        self._slots = Slots(self._live, welcome.slots, self._tick)
+        self._work: Work[Became] = Work(
+            self._units.__getitem__, _became, self._send, lambda: self._stop.is_requested or self._is_closing
+        )
+        self._waiting = ""
+
+    def open(self) -> Ready | Refused:
+        """Make the evaluators live; refuse what is not what the driver has planned."""
+        welcome = self._welcome
+        try:
+            check(welcome)
+            if welcome.outputs:
+                key = Outputs, os.path.realpath(welcome.outputs)
+                self._live.opened.share(key, partial(DriversOutputs, self._driver))
+            self._live.__enter__()
+        except UsageError as error:
+            return Refused(error.message, error.hint)
+        return Ready(VERSION)
+
+    def run(self) -> None:
+        """Call until the driver says that it is enough, and leave nothing behind."""
+        with watchdog():
+            try:
+                self._engine.run(
+                    self._list_lanes(),
+                    self._attempt,
+                    self._send,
+                    self._work.stop,
+                    lambda became: crowded_out(self._units[became.number], became.outcome),
+                )
+            finally:
+                self._live.close()
+        self._emit_broken_off()
+        self._emit(Bye([*self._live.notes, *filter(None, [self._engine.note])]))
+
+    def take(self, message: Message) -> None:
+        match message:
+            case Given():
+                self._take_units(message)
+            case Answer():
+                self._driver.take(message)
+            case Rest():
+                self._live.rest(message.evaluator, message.seconds)
+            case Word():
+                self._obey(message.word)
+
+    def _list_lanes(self) -> list[Lane]:
+        welcome = self._welcome
+        if welcome.models:
+            pairs = zip(self._lanes, welcome.models, strict=True)
+            return [
+                Lane(units=units, capacity=partial(self._live.capacity_of, name)) for units, name in pairs
+            ]
+        return [
+            Lane(units=units, capacity=partial(self._live.capacity, index), weight=spec.weight)
+            for index, (units, spec) in enumerate(zip(self._lanes, welcome.specs, strict=True))
+        ]
+
+    def _take_units(self, message: Given) -> None:
+        for number, evaluator, values in message.units:
+            payload = Payload(**dict(zip(_NAMES, values, strict=True)))
+            self._units[number] = Unit(number, "", evaluator, payload, {})
+            lane = self._welcome.models.index(payload.task_model) if self._welcome.models else evaluator
+            self._lanes[lane].put([number])
+        self._engine.wake()
+
+    def _obey(self, word: str) -> None:
+        match word:
+            case "drop":
+                self._leave([number for units in self._lanes for number in units.take_all()])
+            case "over":
+                self._caps.end()
+                self._live.stop_waiting()
+            case "stop waiting":
+                self._live.stop_waiting()
+            case "stop":
+                self._stop.request()
+            case "close":
+                self._is_closing = True
+                self._driver.leave()
+        self._engine.wake()
+
+    def _attempt(self, numbers: Sequence[int]) -> list[Became]:
+        if not numbers:
+            return []
+        became = self._slots.attempt(self._work, numbers)
+        if len(became) < len(numbers):
+            self._emit_broken_off()
+            self._leave([*{*numbers}.difference(record.number for record in became)])
+        return became
+
+    def _leave(self, numbers: Sequence[int]) -> None:
+        for number in numbers:
+            self._units.pop(number, None)
+        self._emit(Left(numbers))
+
+    def _send(self, became: Became) -> None:
+        self._units.pop(became.number, None)
+        self._emit(became)
+
+    def _emit_broken_off(self) -> None:
+        while self._live.broken_off:
+            unit, spent, output = self._live.broken_off.pop()
+            self._emit(BrokenUnit(unit.number, spent, output))
+
+    def _tick(self) -> None:
+        self._live.end_if_over()
+        if (waiting := self._live.waiting) != self._waiting:
+            self._waiting = waiting
+            self._emit(State(waiting))
+
+
+def _became(unit: Unit, outcome: Outcome, started_at: str) -> Became:
+    return Became(unit.number, outcome, started_at)
+
+
+def check(welcome: Welcome) -> None:
+    """Refuse to call anything but what the driver has planned: the version, programs, and their files."""
+    if welcome.version != VERSION:
+        raise UsageError(
+            f"it has optimize-eval {VERSION}, and the driver {welcome.version}", hint="install the same one"
+        )
+    for spec, known in zip(welcome.specs, welcome.identities, strict=True):
+        _check_files(spec.name, known, identify(spec))
+        task = task_of(spec)
+        for model in task.called if task else ():
+            if model.known_as:
+                _check_files(model.name, model.known_as, identify_model(model))
+
+
+def _check_files(name: str, known: Identity, here: Identity) -> None:
+    if known.sha256 == here.sha256:
+        return
+    there: Mapping[str, str] = dict(here.files)
+    others = [file for file, digest in known.files if there.get(file) != digest]
+    what = f"{', '.join(others)} of {name} is missing or another one" if others else f"{name} is another one"
+    raise UsageError(
+        f"{what} in {Path.cwd()}",
+        hint="give the folder that has it: --working-dir DIR, or let nodes share it",
+    )

@@ -1,0 +1,236 @@
+"""Nodes of a Ray cluster: an actor on each, in which a Node calls what comes. Nothing else imports Ray.
+
+Ray is given bytes alone, no secret and no environment. A cluster executes what whoever reaches its port says,
+so it has a token, and addresses that others do not reach: docs/cluster.md.
+"""
+
+import logging
+import os
+import pickle
+import signal
+import socket
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # before ray is imported: else it reports its use
+os.environ.setdefault(
+    "RAY_NUM_REDIS_GET_RETRIES", "3"
+)  # seconds in which a cluster that is there has answered
+
+import ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from optimize_eval.base.errors import CannotGoOn, UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.retries_and_caps import Caps
+from optimize_eval.programs.identity import Identity
+from optimize_eval.run.cluster import Cluster, Event, Link, Lost
+from optimize_eval.run.copies import pack_folder, unpack_folder
+from optimize_eval.run.engine import OnCluster
+from optimize_eval.run.host import Stop
+from optimize_eval.run.node import Node, Outbox, Refused, unpack
+
+_CONNECT = 3.0  # seconds
+
+
+class Actor:
+    """A node's process."""
+
+    def __init__(self) -> None:
+        self._outbox = Outbox()
+        self._node: Node | None = None
+
+    def open(self, welcome: bytes, copy: bytes, here: str, root: str) -> None:
+        """Begin a session `here`, as the driver is, or where a copy of its folder `root` is made so."""
+        try:
+            home = unpack_folder(copy, here, root) if copy else _share(here)
+            self._node = Node(unpack(welcome, home), self._outbox.put)
+            ready = self._node.open()
+        except Exception as error:  # noqa: BLE001  whatever it is, the driver says it
+            ready = Refused(f"{type(error).__name__}: {error}", "is the same optimize-eval installed there?")
+        self._outbox.put(ready)
+        if isinstance(ready, Refused):
+            self._outbox.close()
+        else:
+            threading.Thread(target=self._run, args=(self._node,), name="node", daemon=True).start()
+
+    def send(self, data: bytes) -> None:
+        if self._node:
+            for message in pickle.loads(data):  # noqa: S301  the driver's, who may execute anything here
+                self._node.take(message)
+
+    def lots(self) -> Iterator[bytes]:
+        yield from self._outbox.lots()
+
+    def _run(self, node: Node) -> None:
+        try:
+            node.run()
+        finally:
+            self._outbox.close()
+
+
+def _share(here: str) -> str:
+    """Go to the driver's folder, if this node has it; what is missing is told by the files that are."""
+    with suppress(OSError):
+        os.chdir(here)
+    return here
+
+
+class RayLink:
+    """The way to an actor."""
+
+    def __init__(self, actor: Any) -> None:
+        self._actor = actor
+
+    def send(self, data: bytes) -> None:
+        with suppress(ray.exceptions.RayError):
+            self._actor.send.remote(data)
+
+    def kill(self) -> None:
+        with suppress(ray.exceptions.RayError, ValueError):
+            ray.kill(self._actor)
+
+
+class RayFleet:
+    """The nodes of a Ray cluster that have processors."""
+
+    def __init__(self, address: str, working_dir: str = "") -> None:
+        self._address = address
+        self._working_dir = working_dir
+        self._copy: Any = None  # of that folder, as Ray keeps it
+
+    def open(self) -> None:
+        """Reach the cluster; raises CannotGoOn in one line."""
+        packed = pack_folder(Path(self._working_dir)) if self._working_dir else b""
+        self._knock()
+        with _quiet(), _own_signals():
+            try:
+                _show_token(self._address)
+                ray.init(
+                    self._address,
+                    log_to_driver=False,
+                    logging_level=logging.ERROR,
+                    configure_logging=False,
+                )
+            except ray.exceptions.AuthenticationError:
+                raise CannotGoOn(
+                    f"the Ray cluster at {self._address} does not take our token",
+                    hint="name the cluster's: RAY_AUTH_MODE=token RAY_AUTH_TOKEN_PATH=FILE",
+                ) from None
+            except (RuntimeError, ConnectionError, ValueError, OSError) as error:
+                raise CannotGoOn(
+                    f"the Ray cluster at {self._address} cannot be used: {_first_line(error)}",
+                    hint="driver and nodes need the same versions of Python and Ray",
+                ) from None
+
+        self._copy = ray.put(packed)
+
+    def alive(self) -> Mapping[str, str]:
+        self._knock()
+        return {
+            node["NodeID"]: f"{node['NodeManagerAddress']} ({node['NodeID'][:8]})"
+            for node in ray.nodes()
+            if node["Alive"] and node["Resources"].get("CPU")
+        }
+
+    def start(self, node: str, welcome: bytes, deliver: Callable[[Event], None]) -> Link:
+        actor = _ACTOR.options(
+            num_cpus=0,
+            max_concurrency=4,  # its lots, and messages to it
+            max_restarts=0,
+            max_task_retries=0,
+            scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False),
+        ).remote()
+        threading.Thread(
+            target=self._listen, args=(actor, welcome, deliver), name=f"node-{node[:8]}", daemon=True
+        ).start()
+        return RayLink(actor)
+
+    def close(self) -> None:
+        ray.shutdown()
+
+    def _listen(self, actor: Any, welcome: bytes, deliver: Callable[[Event], None]) -> None:
+        """Hand over what a node says, until it has ended or is lost."""
+        try:
+            opened = actor.open.remote(
+                welcome, self._copy, str(Path.cwd()), str(Path(self._working_dir).resolve())
+            )
+            lots = actor.lots.options(num_returns="streaming").remote()
+            for lot in lots:
+                deliver(ray.get(lot))
+            ray.get(opened)
+            deliver(Lost("it has ended"))
+        except Exception as error:  # noqa: BLE001  Ray's errors are of many kinds
+            deliver(Lost(_first_line(error)))
+
+    def _knock(self) -> None:
+        """Look whether anybody listens there: Ray itself would try for a minute."""
+        host, _, port = self._address.rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT).close()
+        except ValueError:
+            raise UsageError(
+                f"--address {self._address!r} is no address of a cluster", hint="write HOST:PORT"
+            ) from None
+        except OSError as error:
+            raise CannotGoOn(
+                f"no Ray cluster answers at {self._address}: {error.strerror or error}",
+                hint="is its head running there? then the same command again goes on",
+            ) from None
+
+
+_ACTOR = ray.remote(Actor)
+
+
+def on_ray(
+    cluster: OnCluster,
+    specs: Sequence[EvaluatorSpec],
+    identities: Sequence[Identity],
+    stop: Stop,
+    caps: Caps,
+    models: Sequence[str],
+) -> Cluster:
+    """Give evaluators that will be live on the nodes of a Ray cluster."""
+    fleet = RayFleet(cluster.address, cluster.working_dir)
+    return Cluster(specs, identities, models, cluster, fleet, stop, caps)
+
+
+def _show_token(address: str) -> None:
+    """Let a wrong token be told in two seconds; `ray.init` takes twenty."""
+    with suppress(ImportError, AttributeError):  # where it is elsewhere, init says it
+        import_module("ray._raylet").GcsClient(address=address)
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)[:300]
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep what Ray's own library writes on stderr while it connects; its errors are raised besides."""
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+
+
+@contextmanager
+def _own_signals() -> Iterator[None]:
+    """Take back the handlers that Ray puts in place of ours."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    former = {number: signal.getsignal(number) for number in numbers}
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            for number, handler in former.items():
+                signal.signal(number, handler)

@@ -1,0 +1,81 @@
+"""A Ray cluster of this machine, started beside tests: a head without processors, two nodes with one each.
+
+As a program it starts the cluster, prints where it is, and ends with its stdin: tests themselves load no Ray.
+"""
+
+import json
+import os
+import secrets
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+_SLACK = {  # a dead node is seen as such in two seconds
+    "health_check_initial_delay_ms": 500,
+    "health_check_period_ms": 500,
+    "health_check_timeout_ms": 500,
+    "health_check_failure_threshold": 3,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Raylets:
+    """A cluster: where it is, what reaches it, and the processes of its nodes."""
+
+    address: str
+    env: Mapping[str, str]
+    nodes: tuple[int, ...]
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        return "--engine", "ray", "--address", self.address, "--slots-per-node", "4"
+
+
+@contextmanager
+def raylets(folder: Path) -> Iterator[Raylets]:
+    """Start a cluster whose token nobody else knows."""
+    token = folder / "token"
+    token.write_text(secrets.token_hex(16))
+    token.chmod(0o600)
+    env = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token), "RAY_USAGE_STATS_ENABLED": "0"}
+    with subprocess.Popen(
+        [sys.executable, __file__],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, **env},
+        cwd=folder,
+    ) as running:
+        assert running.stdin
+        assert running.stdout
+        started = json.loads(running.stdout.readline())
+        try:
+            yield Raylets(started["address"], env, tuple(started["nodes"]))
+        finally:
+            running.stdin.close()
+            running.wait(30)
+
+
+def main() -> None:
+    from ray.cluster_utils import Cluster
+
+    memory = 80_000_000
+    head = {
+        "num_cpus": 0,
+        "include_dashboard": False,
+        "object_store_memory": memory,
+        "_system_config": _SLACK,
+    }
+    cluster = Cluster(initialize_head=True, connect=False, head_node_args=head)
+    nodes = [cluster.add_node(num_cpus=1, object_store_memory=memory, wait=False) for _ in range(2)]
+    pids = [process.process.pid for node in nodes for process in node.all_processes["raylet"]]
+    print(json.dumps({"address": cluster.address, "nodes": pids}), flush=True)  # noqa: T201  it is read
+    sys.stdin.read()
+    cluster.shutdown()
+
+
+if __name__ == "__main__":
+    main()
