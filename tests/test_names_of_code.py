@@ -30,7 +30,7 @@ PARTICIPLE = re.compile(
 )
 MOST = {
     "folders": 24,
-    "modules": 349,
+    "modules": 350,
     "file names that stand more than once": 16,
     "imports in functions": 122,
 }

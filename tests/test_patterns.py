@@ -12,6 +12,7 @@ import pytest
 
 from optimize_eval.base import secrets
 from optimize_eval.data import foreign_files
+from optimize_eval.evaluators.kinds import KINDS
 from optimize_eval.models import providers
 from tests.backtracking import MOST, Pattern
 from tests.patterns import Use, hard_texts, uses
@@ -33,6 +34,7 @@ _MADE: dict[str, tuple[str, list[str | bytes]]] = {
     "evaluators/forbidden.py:pattern": (f"{_OF_OTHERS}; the evaluator ends in its time", []),
     r"evaluators/routing.py:f'(?<!\\w){re.escape(word)}(?!\\w)'": (_ESCAPED, [r"(?<!\w)aa(?!\w)"]),
     "optimize_eval/callables.py:pattern": (_OF_OTHERS, []),
+    "optimize_eval/evaluators/kinds.py:row.looks": ("a table", [row.looks for row in KINDS if row.looks]),
     "optimize_eval/fakes/rules.py:pattern": (_OF_OTHERS, []),
     "optimize_eval/models/providers.py:start": ("a table", [*vars(providers)["_PROVIDERS"]]),
     r"optimize_eval/models/requests.py:f'\\b{name}\\b'": (_ESCAPED, [r"\bmax_tokens\b"]),

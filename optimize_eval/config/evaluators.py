@@ -25,7 +25,7 @@ class EvaluatorOptions(OptionGroup):
 
     evaluators: Annotated[
         tuple[str, ...],
-        Option("COMMAND, URL, @METRIC, judge:…", "SPEC", flags=("-e", "--evaluator")),
+        Option("COMMAND, URL, @METRIC, judge:…, x.py:f", "SPEC", flags=("-e", "--evaluator")),
     ] = ()
 
 

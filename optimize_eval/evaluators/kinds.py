@@ -125,6 +125,7 @@ class KindRow(NamedTuple):
     begins: tuple[str, ...] = ()  # none of a row's: a command
     shown: str = ""
     constant: str = "KIND"
+    looks: str = ""  # a pattern of whole texts, where they do not begin in one way
 
 
 KINDS = (
@@ -136,6 +137,13 @@ KINDS = (
     KindRow("judge", "judge_kind", ("judge:",), "a model (judge:PROVIDER/MODEL)"),
     KindRow("task", "task_kind", ("task:",), "a task file (task:tasks.jsonl)"),
     KindRow("definition", "task_kind", constant="KIND_IN_YAML"),  # task:FILE.yaml
+    KindRow(
+        "function of a file",
+        "function_kind",
+        shown="a function of a Python file (judge.py:score)",
+        constant="KIND_OF_FILE",
+        looks=r"(?:[^\s'\"]+|'[^']+|\"[^\"]+)\.py:[^\W\d]\w*['\"]?",
+    ),
     KindRow("function", "function_kind"),  # from Python
 )
 _COMMAND = KINDS[1]
@@ -264,7 +272,7 @@ def check_used(specs: Iterable[EvaluatorSpec], defaults: EvaluatorSpec, say: Cal
 def _row_of(target: str) -> KindRow:
     """Find the row of a text: by how it begins, else it is a command."""
     for row in KINDS:
-        if target.startswith(row.begins):
+        if target.startswith(row.begins) or (row.looks and re.fullmatch(row.looks, target)):
             return row
     if scheme := re.match(_SCHEME, target):
         _refuse_scheme(scheme)

@@ -33,6 +33,7 @@ from optimize_eval.programs.exchange import (
     argv_of,
     call_in_batches,
     is_ours,
+    owes_proof,
 )
 from optimize_eval.programs.pool import CLOSED, Pool, WorkerLike
 from optimize_eval.programs.process import Program
@@ -44,9 +45,10 @@ _ROUNDS = 3  # in which processes of their own must answer the same again
 class Proof(Generic[QuestionT]):
     """What a process of its own answered to the first question, until one that stays has shown the same."""
 
-    def __init__(self, question: QuestionT, likeness: object) -> None:
+    def __init__(self, question: QuestionT, likeness: object, *, is_for_all: bool = False) -> None:
         self.question = question
         self._likeness = likeness
+        self._is_for_all = is_for_all  # task models, which share a process
         self._turn = threading.Lock()  # whoever has it talks to the process that stays
 
     def begin(self, question: QuestionT) -> bool:
@@ -54,7 +56,8 @@ class Proof(Generic[QuestionT]):
 
         Others are not: until that is over, each has a process of its own.
         """
-        return question.task_model == self.question.task_model and self._turn.acquire(blocking=False)
+        is_asked_alike = self._is_for_all or question.task_model == self.question.task_model
+        return is_asked_alike and self._turn.acquire(blocking=False)
 
     def end(self) -> None:
         self._turn.release()
@@ -99,6 +102,8 @@ class Command(Generic[QuestionT, AnswerT]):
         self._declaring = threading.Lock()
         self._proof: Proof[QuestionT] | None = None  # None: nothing is to be shown, or it was
         self._note = ""
+        self._owes_proof = self._is_presumed and owes_proof(spec)
+        self._first = threading.Lock()  # held until it is shown that staying alive changes nothing
         self._size = spec.workers or os.cpu_count() or 1  # of each pool
         self._is_closed = False
         self._chosen = {
@@ -128,7 +133,41 @@ class Command(Generic[QuestionT, AnswerT]):
         calls = self._size * (self._capabilities.concurrency or 1) if self._keeps_alive() else None
         return Capacity(calls=calls, batch=self._capabilities.batch)
 
+    def ask_before(self, make_line: MakeLine, seconds: float) -> dict[str, Any]:
+        """Start it before anything is called, and have it say something about itself."""
+        try:
+            if self._keeps_alive():
+                return self._talk(None, make_line, seconds).answer
+            ended = self._run(make_line(""), None, time.monotonic() + seconds)
+        except WorkerBroken as broken:
+            how = "" if broken.status is None else f" {exits.ending(broken.status)[0]}"
+            why = exits.telling_line(exits.text_of(broken.stderr))
+            message = f"{broken}{how}{f': {why}' if why else ''}"
+            raise EvaluationError(FailureKind.START_FAILED, message) from None
+        return decode_answer(ended.stdout)
+
     def call(self, payload: QuestionT, deadline: float) -> AnswerT:
+        if not self._owes_proof:
+            return self._call(payload, deadline)
+        seconds = deadline - time.monotonic()
+        with self._first:  # a start may be dear: nobody has one of their own meanwhile
+            if self._owes_proof:
+                return self._call_for_proof(payload, time.monotonic() + seconds)
+        return self._call(payload, time.monotonic() + seconds)
+
+    def _call_for_proof(self, payload: QuestionT, deadline: float) -> AnswerT:
+        """Let one process answer the first payload alone, and another one the second, and then the first."""
+        is_shown = self._proof is not None
+        answer = self._call(payload, deadline)
+        if is_shown or not self._keeps_alive():
+            self._owes_proof = False
+        elif self._contract.likeness:
+            _close_all(self._pools, self._pid)
+            self._pools.clear()
+            self._proof = Proof(payload, self._contract.likeness(answer), is_for_all=True)
+        return answer
+
+    def _call(self, payload: QuestionT, deadline: float) -> AnswerT:
         if self._keeps_alive() and self._may_talk(payload):
             seconds = deadline - time.monotonic()
             try:

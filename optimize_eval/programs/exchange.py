@@ -41,6 +41,7 @@ class CommandLine:
     kind: ClassVar[str] = "command"
     argv: tuple[str, ...]
     is_ours: bool = False  # known to stay alive, and to read no task model in its environment
+    owes_proof: bool = False  # known to stay alive, but not that this changes no score
 
     def __post_init__(self) -> None:
         for word in self.argv:
@@ -63,6 +64,11 @@ def argv_of(spec: EvaluatorSpec) -> tuple[str, ...]:
 def is_ours(spec: EvaluatorSpec) -> bool:
     """Return True for a shipped program that need not be started to learn what it declares."""
     return isinstance(spec.target, CommandLine) and spec.target.is_ours
+
+
+def owes_proof(spec: EvaluatorSpec) -> bool:
+    """Return True for a program of ours that calls code of somebody else."""
+    return isinstance(spec.target, CommandLine) and spec.target.owes_proof
 
 
 def url_of(spec: EvaluatorSpec) -> str:

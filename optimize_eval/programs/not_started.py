@@ -134,6 +134,12 @@ def _close_to(name: str, here: Path, search: str | None) -> Sequence[str]:
     )
 
 
+def name_close_to(path: Path) -> str:
+    """Name the file of a folder that was meant by one that is not there; empty if none shows."""
+    pool = [other for other in names_in(path.parent) if Path(other).suffix == path.suffix]
+    return next(iter(get_close_matches(path.name, pool, n=1, cutoff=_CLOSE)), "")
+
+
 def names_in(folder: Path) -> Iterable[str]:
     """Name the files of a folder; none where it cannot be read."""
     try:

@@ -36,6 +36,8 @@ ROWS: Sequence[Measure] = (
     one_shot.many_slots,
     kept_alive.call_cpu,
     metrics.f1_cpu,
+    metrics.checks_cpu,
+    metrics.function_cpu,
     metrics.sandbox_wall,
     endpoint.against_wrk,
     judge.calls_against_ideal,

@@ -244,7 +244,7 @@ fail_under = {judge = "much"}
         ("evaluator = 3\n", "bad.toml:1: write each evaluator as a table of its own: [[evaluator]]"),
         (
             '[[evaluator]]\nname = "x"\n',
-            "bad.toml:1: an evaluator has one of command, use, url, judge, task: it has none",
+            "bad.toml:1: an evaluator has one of command, use, url, judge, task, function: it has none",
         ),
         (
             '[[evaluator]]\njudge = "openai/x"\n',

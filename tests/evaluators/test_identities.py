@@ -46,6 +46,7 @@ EVALUATORS: Mapping[str, Mapping[str, Any]] = {
     "judge with a rubric": {"judge": "openai/m", "rubric": "rubric.toml"},
     "shipped": {"use": "@f1 --x"},
     "task": {"task": "tasks.jsonl"},
+    "function of a file": {"function": "grade.py:score"},
     "judge of some": {"judge": "openai/m", "objective": "o", "shows": ["a", "b"], "hides": "c", "human": "h"},
 }
 MODELS = {
@@ -71,6 +72,7 @@ DIGESTS = {
     "judge with a rubric": "0fd1f38a19d412ea",
     "shipped": "6580c6d2aed93bcc",
     "task": "6f0aeb4db479660d",
+    "function of a file": "031bf1148148575f",
     "judge of some": "0193438857dd6017",
     "cmd": "a0b4afd361d65dd1",
     "http": "9124967d8f1caa96",
