@@ -68,8 +68,13 @@ class Reported:
 
     @property
     def name(self) -> str:
-        """Name the folder as a shell takes it."""
-        return shlex.quote(str(self.stored.folder))
+        """Name the folder as a shell takes it, or the files that it was made of for now."""
+        return self.origin.get("shown_as") or shlex.quote(str(self.stored.folder))
+
+    @property
+    def origin(self) -> Mapping[str, Any]:
+        """Give where numbers of another tool came from; nothing for a run of ours."""
+        return self.stored.document.origin
 
     @property
     def note(self) -> str | None:
@@ -81,8 +86,9 @@ class Reported:
         return command_of(self.stored.document, self.stored.folder)
 
     @property
-    def noted(self) -> dict[str, str]:
-        return {"note": self.note} if self.note else {}
+    def noted(self) -> dict[str, Any]:
+        note = {"note": self.note} if self.note else {}
+        return {**note, "origin": self.origin} if self.origin else note
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,6 +209,7 @@ def print_run(run: RunReport) -> None:
         command=output.fitted(run.command),
         own=run.stored.document.own_evaluators,
         paint=output.paint(),
+        says_how_to_go_on=not run.origin,
     )
     output.emit(text)
     if run.some and "tasks" in run.stored.document.settings:

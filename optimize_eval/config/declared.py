@@ -34,6 +34,7 @@ class Heading(StrEnum):
     CLUSTER = "On a cluster"
     STOPPING = "Stopping"
     GATES = "Gates"
+    RESULTS = "Results of other tools"
     OUTPUT = "Output"
 
 

@@ -325,11 +325,9 @@ def _names_in(record: Mapping[str, Any], key: str) -> list[str]:
 def _is_whole(record: Mapping[str, Any]) -> bool:
     """Return True if a record has what its outcome needs."""
     match record:
-        case {"outcome": "scored", "score": score, "side_info": dict(), "seconds": seconds}:
-            is_whole = (_is_number(score) or is_unranked(record)) and _is_number(seconds)
-        case {"outcome": "failed", "kind": str(), "message": str(), "seconds": seconds}:
-            is_whole = _is_number(seconds)
-        case {"outcome": "skipped"}:
+        case {"outcome": "scored", "score": score, "side_info": dict()}:
+            is_whole = _is_number(score) or is_unranked(record)
+        case {"outcome": "failed", "kind": str(), "message": str()} | {"outcome": "skipped"}:
             is_whole = True
         case _:
             is_whole = False
@@ -340,6 +338,7 @@ def _is_as_written(get: Callable[[str, Any], Any]) -> bool:
     """Return True if what any outcome may have is of its type; spelled out, as each line is checked."""
     return (
         type(get("attempts", 1)) is int
+        and _is_number(get("seconds", 0))  # which other tools may not tell
         and type(get("started_at", "")) is str
         and type(get("stderr", "")) is str
         and type(get("message", "")) is str

@@ -172,6 +172,11 @@ def look(
         document = with_texts(wanted, None, describe)
         view = View(Ledger(document), document.selection)
         return StoredRun(folder=folder, document=document, ledger=view)
+    if known.origin:
+        raise UsageError(
+            f"{folder} holds results of {known.origin.get('tool')}, which are not called here",
+            hint="choose another --out",
+        )
     past = cache(lambda: Ledger.read(folder / JOURNAL, known))
     growth = Growth(known=known, wanted=wanted, past=past, replace=replace)
     document = with_texts(growth.document(), known, describe)

@@ -23,6 +23,7 @@ RUN, BENCH = "run", "bench"  # kinds of runs
 OVERLAPS = "overlaps"  # in settings: what splits have in common, by data.leaks
 LEAKS, KEEP = "leaks", "keep"  # in settings, where examples that leaked are to count
 CHOSEN_AFTER = "chosen_after"  # in settings: the run by whose results its examples were taken
+ORIGIN = "origin"  # in settings, where another tool made the numbers: its files, and what to know of them
 SEARCHED = "searched"  # in settings: what a verdict has to know of the search that a run ended
 ENDED, NOTE, COMMAND = "ended_at", "note", "command"  # words of a run
 
@@ -202,6 +203,12 @@ class RunDocument(Remembers):
     def every_task_model(self) -> tuple[str | None, ...]:
         former = (model.name_in_cells for model in self.models if model.superseded)
         return tuple(dict.fromkeys([*self.task_models, *former]))
+
+    @property
+    def origin(self) -> Mapping[str, Any]:
+        """Give where the numbers of another tool came from; nothing for a run of ours."""
+        known: Mapping[str, Any] = self.settings.get(ORIGIN, {})
+        return known
 
     @property
     def overlaps(self) -> Mapping[str, Any]:

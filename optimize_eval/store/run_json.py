@@ -20,6 +20,7 @@ from optimize_eval.store.run_document import (
     KEEP,
     LEAKS,
     NOTE,
+    ORIGIN,
     OVERLAPS,
     CountedCell,
     RunDocument,
@@ -408,6 +409,7 @@ _SETTINGS: Mapping[str, _Check] = {
             }
         )
     ),
+    ORIGIN: _with({"tool": _TEXT, "shown_as": _TEXT, "says": _list_of(_TEXT), "files": _list_of(_of(dict))}),
     OVERLAPS: _table_of(
         _with(
             {

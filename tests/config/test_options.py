@@ -27,6 +27,7 @@ from tests.paths import ROOT
 COMMANDS = ("score", "run", "bench", "optimize", "rescore", "report", "diff", "preflight", "serve")
 CALLS: dict[str, Callable[..., Any]] = {"run": sweep, "bench": bench, "optimize": optimize}
 FLAGS = {
+    "as_names": ("--as",),  # a word of Python
     "last_failed": ("--lf", "--last-failed"),  # by another rule than that of all others
     "as_json": ("--json",),
     "concurrency": ("-j", "--concurrency"),

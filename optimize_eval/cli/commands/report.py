@@ -8,11 +8,12 @@ from typing import Annotated
 import typer
 
 from optimize_eval.base.errors import UsageError
-from optimize_eval.cli import checked, formats, gates, output, pages, searches
+from optimize_eval.cli import checked, foreign_runs, formats, gates, output, pages, searches
 from optimize_eval.cli.formats import FORMATS, BenchReport, FormatName, RunReport
 from optimize_eval.cli.known_elsewhere import complete_run
 from optimize_eval.cli.named_runs import choose_run
 from optimize_eval.config.compared import ChoiceOptions, MovedSplitOptions, RunGateOptions
+from optimize_eval.config.foreign_options import OtherResultsOptions
 from optimize_eval.config.printing import PrintOptions
 from optimize_eval.data.selection import parse_selection
 from optimize_eval.findings.board_models import said_in
@@ -43,6 +44,7 @@ Examples:
   optimize-eval report runs/run-1f3a9c02 --format csv --wide --with question,metadata.lang > examples.csv
   optimize-eval report runs/run-1f3a9c02 --format html -o report.html
   optimize-eval report runs/run-1f3a9c02 --format md | gh pr comment --body-file -
+  optimize-eval report results.json --baseline short
   optimize-eval report runs/bench-9c1d44e0 --fail-under my_model=0.8 --format csv > board.csv
 
 \b
@@ -53,15 +55,17 @@ _WITHOUT_BOARD = {FormatName.JSONL, FormatName.HTML}
 
 
 def report(
+    context: typer.Context,
     demanded: RunGateOptions,
     chosen_examples: ChoiceOptions,
     splits: MovedSplitOptions,
     printed: PrintOptions,
+    foreign: OtherResultsOptions,
     named: Annotated[
-        str | None,
+        list[str] | None,
         typer.Argument(
-            metavar="[RUN]",
-            help="A run's or bench's folder (runs/: what ended last).",
+            metavar="[RUN|FILE...]",
+            help="A run's or bench's folder (runs/: what ended last), or another tool's results.",
             show_default=False,
             autocompletion=complete_run,
         ),
@@ -83,7 +87,7 @@ def report(
 ) -> None:
     """Print a run's result again, from its folder alone; --filter and --id also read its examples."""
     name = _choose(format_, check=check, as_json=printed.as_json)
-    run = choose_run(named)
+    run = choose_run(foreign_runs.as_run(context, named, foreign, has_summary=check))
     look = pages.page_options(output_, max_mb, full, is_page=name is FormatName.HTML)
     laid_out = formats.record_layout(wide, with_, is_possible=name in {FormatName.CSV, FormatName.JSONL})
     if searches.is_unfinished(Path(run)):
@@ -153,6 +157,7 @@ def _demands(stored: StoredRun, demanded: RunGateOptions) -> Demands | None:
 
 
 def _report_run(reported: RunReport, name: FormatName, *, check: bool, for_step: bool) -> None:
+    foreign_runs.say_origin(reported.stored.document, is_result=name is FormatName.TERMINAL)
     if check:
         checked.emit(reported.findings, reported.judged, as_json=name is FormatName.JSON)
     else:

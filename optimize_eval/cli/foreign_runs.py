@@ -1,0 +1,112 @@
+"""What another tool wrote, as the run that a command is about: for as long as the command takes, or kept."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import typer
+
+from optimize_eval.base import files
+from optimize_eval.base.errors import UsageError
+from optimize_eval.cli import output
+from optimize_eval.config.declared import declared
+from optimize_eval.config.foreign_options import Errors, OtherResultsOptions
+from optimize_eval.reports.text import wrapped
+from optimize_eval.run.calls import summarise
+from optimize_eval.store.opened_run import open_stored
+from optimize_eval.store.run_document import RunDocument
+
+_ROOM = "results"
+_GLANCE = 200  # bytes, in which each file of ours says whose it is
+
+
+def as_run(
+    context: typer.Context, named: Sequence[str] | None, options: OtherResultsOptions, *, has_summary: bool
+) -> str | None:
+    """Give the run that is named or, of files of another tool, the folder that they are stored in."""
+    paths = named or ()
+    if not any(map(_is_foreign, paths)):
+        _refuse_options(options)
+        if len(paths) > 1:
+            raise UsageError(
+                f"there are {len(paths)} runs, and one is reported at a time",
+                hint="name one; two are compared by `optimize-eval diff RUN_A RUN_B`",
+            )
+        return paths[0] if paths else None
+    folder = Path(options.out) if options.out else _folder_for_now(context)
+    _store(context, paths, options, folder)
+    if options.out or has_summary:
+        summarise(open_stored(folder))
+    return str(folder)
+
+
+def _is_foreign(path: str) -> bool:
+    """Return True if a path is a file, and none of ours."""
+    try:
+        is_file = Path(path).is_file()
+        return is_file and not Path(path).name.startswith(("run.json", "leaderboard")) and not _is_ours(path)
+    except (OSError, ValueError):
+        return False
+
+
+def _is_ours(path: str) -> bool:
+    with files.open_file(path) as stream:
+        return b'"optimize-eval.' in stream.read(_GLANCE)
+
+
+def _folder_for_now(context: typer.Context) -> Path:
+    """Make a folder that goes when the command ends."""
+    made = TemporaryDirectory(prefix="optimize-eval-")
+    return Path(context.with_resource(made)) / _ROOM
+
+
+def _store(context: typer.Context, paths: Sequence[str], options: OtherResultsOptions, folder: Path) -> None:
+    from optimize_eval.foreign.stored import Table, Wanted, lines_of, store, within_unit  # noqa: PLC0415  few reports are of such
+    from optimize_eval.foreign.tools import read_files  # noqa: PLC0415  see above
+
+    sheet = read_files(paths)
+    context.call_on_close(sheet.close)
+    wanted = Wanted(
+        as_tool=options.errors is Errors.AS_TOOL,
+        baseline=options.baseline,
+        systems=options.systems,
+        metrics=options.metrics,
+        named=_names_of_files(options.as_names, paths),
+        shown_as="" if options.out else shlex.join(paths),
+    )
+    store(Table(sheet, wanted, lines_of([sheet]), unit=within_unit([sheet])), folder)
+
+
+def _names_of_files(given: Sequence[str], paths: Sequence[str]) -> Mapping[int, str]:
+    named: dict[int, str] = {}
+    for pair in given:
+        name, equals, path = pair.partition("=")
+        if not name.strip() or not equals or path not in paths:
+            raise UsageError(
+                f"--as {pair}: this is not NAME=FILE for one of the files", hint=f"write --as NAME={paths[0]}"
+            )
+        named[paths.index(path)] = name.strip()
+    return named
+
+
+def _refuse_options(options: OtherResultsOptions) -> None:
+    for name, option in declared(OtherResultsOptions).items():
+        if getattr(options, name) != option.default:
+            raise UsageError(
+                f"{option.flags[0]} is for files of other tools, and none is named",
+                hint="name a file, such as promptfoo's results.json; a run has what it was made with",
+            )
+
+
+def say_origin(document: RunDocument, *, is_result: bool) -> None:
+    """Say whose numbers these are, and what has to be known of them."""
+    says = document.origin.get("says", ())
+    if is_result:
+        head, *points = map(output.fitted, says or [""])
+        lines = wrapped(" ", head, output.width()) if head else []
+        lines += [line for point in points for line in wrapped("  · ", point, output.width())]
+        output.emit("\n".join(lines)) if lines else None
+    else:
+        for line in says:
+            output.say(f"note: {line}")

@@ -1,0 +1,30 @@
+"""Options of reading what other tools wrote."""
+
+from enum import StrEnum
+from typing import Annotated, ClassVar
+
+from optimize_eval.config.declared import Heading, Option, OptionGroup
+
+
+class Errors(StrEnum):
+    """What becomes of what a tool counts as 0 although nothing was scored."""
+
+    FAIL = "fail"
+    AS_TOOL = "as-tool"
+
+
+class OtherResultsOptions(OptionGroup):
+    """How results of another tool become a run."""
+
+    heading: ClassVar = Heading.RESULTS
+
+    as_names: Annotated[
+        tuple[str, ...], Option("Name the system of a file.", "NAME=FILE", flags=("--as",))
+    ] = ()
+    systems: Annotated[tuple[str, ...], Option("Only this system; may be repeated.", "NAME")] = ()
+    metrics: Annotated[tuple[str, ...], Option("Only this metric; the first decides.", "NAME")] = ()
+    baseline: Annotated[str | None, Option("The system to beat (first).", "NAME")] = None
+    errors: Annotated[Errors, Option("fail, or as-tool: counted as there.", "HOW", shows_default=False)] = (
+        Errors.FAIL
+    )
+    out: Annotated[str | None, Option("Keep it as a run in this folder.", "RUN")] = None

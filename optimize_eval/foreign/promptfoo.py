@@ -1,0 +1,251 @@
+"""What promptfoo writes: `-o results.json` and `-o results.jsonl`, of results version 3.
+
+Its errors count as failed tests there, and so do graders that gave no verdict and assertions that threw: here
+they are failures. `pass` is the number that its users know; `score` stands beside it where they differ.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from optimize_eval.foreign.reading import Fields, ForeignFile
+from optimize_eval.foreign.rows import (
+    LONGEST_MESSAGE,
+    PROVIDER,
+    SCORER,
+    Example,
+    Failure,
+    Result,
+    Row,
+    Score,
+    System,
+    example_of,
+    number_or_failure,
+    refusal,
+    shorten,
+)
+from optimize_eval.foreign.sheet import Sheet
+
+TOOL = "promptfoo"
+PASS, SCORE = "pass", "score"
+_VERSION = 3
+_MOST_PROMPTS, _MOST_TESTS = 9_999, 9_999_999
+_ERROR = 2  # of failureReason
+_ERRORS, _GRADERS, _THREW_ITSELF, _MISSING = "errors", "graders", "threw", "missing"
+_THREW = (  # how reasons begin where an assertion's own code threw
+    "Custom function threw error:",
+    "Error running Python script:",
+    "Python code execution failed:",
+    "Ruby code execution failed:",
+)
+_TRACE = "\nStack Trace:"  # which is of promptfoo's own code
+_OVER_SYSTEMS = frozenset({"max-score", "select-best"})
+_STREAM = "promptfoo export logs nothing else: write -o results.jsonl, which is read line by line"
+
+
+def end(sheet: Sheet) -> None:
+    """Say what was noticed in all files."""
+    graders, threw = sheet.counts[_GRADERS], sheet.counts[_THREW_ITSELF]
+    if many := sheet.counts[_ERRORS] + graders + threw:
+        what = "1 error" if many == 1 else f"{many:,} errors"
+        sheet.says_errors = f"{what}, which promptfoo counts as failed tests"
+    if graders:
+        sheet.note(f"{graders:,} of them are of graders that gave no verdict")
+    if threw:
+        sheet.note(f"{threw:,} of them are of assertions whose own code threw, by how their reasons begin")
+    if missing := sheet.counts[_MISSING]:
+        sheet.note(
+            f"{missing:,} more are counted by promptfoo and not in the file: their score was no number"
+        )
+
+
+def read_json(file: ForeignFile, sheet: Sheet) -> None:
+    """Read what `-o results.json` and `promptfoo export eval` write."""
+    document = Fields(_object(file), file.path)
+    results = document.fields("results")
+    version = results.value.get("version")
+    if version != _VERSION:
+        raise refusal(file.path, f"it has results of version {version!r}; known: {_VERSION}")
+    sheet.version = str(document.table("metadata").get("promptfooVersion") or sheet.version)
+    prompts = [_prompt(entry, file, n) for n, entry in enumerate(results.items("prompts"))]
+    sheet.first = PASS, SCORE
+    for number, value in enumerate(results.items("results")):
+        where = f"results.results[{number}]."
+        if not isinstance(value, dict):
+            raise refusal(file.path, f"{where[:-1]} is no object")
+        row = Fields(value, file.path, None, where)
+        column = row.integer("promptIdx", len(prompts) - 1)
+        sheet.add(_row(row, column, prompts[column], sheet))
+    stats = results.table("stats")
+    counted = sum(stats[key] for key in ("successes", "failures", "errors") if type(stats.get(key)) is int)
+    sheet.counts[_MISSING] += max(0, counted - len(results.items("results")))
+
+
+def read_lines(file: ForeignFile, sheet: Sheet) -> None:
+    """Read what `-o results.jsonl` writes: the same rows, without what stands around them."""
+    sheet.first = PASS, SCORE
+    for number, value in file.lines():
+        row = Fields(value, file.path, number)
+        column = row.integer("promptIdx", _MOST_PROMPTS)
+        prompt, provider = row.table("prompt"), row.table("provider")
+        sheet.add(_row(row, column, _system(prompt, provider), sheet))
+
+
+def _object(file: ForeignFile) -> Mapping[str, Any]:
+    value = file.value(_STREAM)
+    if not isinstance(value, dict):
+        raise refusal(file.path, "it is no JSON object")
+    return value
+
+
+def _prompt(entry: object, file: ForeignFile, number: int) -> System:
+    if not isinstance(entry, dict):
+        raise refusal(file.path, f"results.prompts[{number}] is no object")
+    return _system(entry, {"label": entry.get("provider")})
+
+
+def _system(prompt: Mapping[str, Any], provider: Mapping[str, Any]) -> System:
+    """Name a column; the text of a line's prompt is filled in, so its label alone says which it is."""
+    label = prompt.get("label")
+    name = label if isinstance(label, str) and label else str(prompt.get("raw") or "")
+    model = provider.get("label") or provider.get("id") or ""
+    return System(name, str(model), name)
+
+
+def _row(row: Fields, column: int, system: System, sheet: Sheet) -> Row:
+    test = row.fields("testCase")
+    _note_kinds(test, sheet)
+    response = row.table("response")
+    results = _results(row, test, sheet)
+    return Row(
+        system=system,
+        column=column,
+        example=_example(row, test),
+        position=row.integer("testIdx", _MOST_TESTS),
+        repeat=None,
+        results=results,
+        side_info=_side_info(row, response),
+        seconds=None if response.get("cached") else _seconds(row),
+        usage=_usage(row, system),
+    )
+
+
+def _example(row: Fields, test: Fields) -> Example:
+    values = row.value.get("vars")
+    if values is not None and not isinstance(values, dict):
+        raise row.refuse("vars", "is no object")
+    description = test.value.get("description")
+    content = {"description": description, "vars": values or {}}
+    only = next(iter(values.values())) if values and len(values) == 1 else values
+    return example_of(content, description, only)
+
+
+def _results(row: Fields, test: Fields, sheet: Sheet) -> Mapping[str, Result]:
+    score, success = row.number("score"), row.truth("success")
+    reason = row.integer("failureReason", _ERROR)
+    graded = row.fields("gradingResult")
+    components = [each for each in graded.items("componentResults") if isinstance(each, dict)]
+    named = _metrics_in(row, graded, components, sheet)
+    failure = _failure(row, reason, components, sheet)
+    if failure is None:
+        number = number_or_failure(score)
+        passed = Score(float(success)) if isinstance(number, Score) else number
+        is_same = not isinstance(number, Score) or number == passed
+        sheet.shadows[SCORE] = sheet.shadows.get(SCORE, True) and is_same
+        return {PASS: passed, SCORE: number, **named}
+    metrics = {name: failure for name in _metrics_of(test) if name not in named}
+    as_score = failure._replace(counted_as=score or 0.0)
+    return {PASS: failure._replace(counted_as=float(success)), SCORE: as_score, **named, **metrics}
+
+
+def _failure(row: Fields, reason: int, components: list[dict[str, Any]], sheet: Sheet) -> Failure | None:
+    """Say why there is no verdict on a reply, if there is none."""
+    if reason == _ERROR:
+        sheet.counts[_ERRORS] += 1
+        text = row.value.get("error") or row.table("response").get("error") or "an error without a text"
+        return Failure(PROVIDER, shorten(text, LONGEST_MESSAGE), 0.0)
+    for component in components:
+        text = component.get("reason")
+        if (component.get("metadata") or {}).get("graderError") is True:
+            sheet.counts[_GRADERS] += 1
+            return Failure(SCORER, _message(text), 0.0)
+        if isinstance(text, str) and text.startswith(_THREW):
+            sheet.counts[_THREW_ITSELF] += 1
+            return Failure(SCORER, _message(text), 0.0)
+    return None
+
+
+def _metrics_in(
+    row: Fields, graded: Fields, components: list[dict[str, Any]], sheet: Sheet
+) -> dict[str, Result]:
+    """Read named metrics; one whose own assertion gave no verdict has no number."""
+    weights = graded.table("namedScoreWeights")
+    named: dict[str, Result] = {}
+    for name, value in row.table("namedScores").items():
+        theirs = [each for each in components if _metric_of(each) == name]
+        if bad := next((each for each in theirs if _is_broken(each)), None):
+            named[name] = Failure(SCORER, _message(bad.get("reason")), 0.0)
+        elif weights.get(name) == 0 and len(theirs) == 1:
+            sheet.note(f"{name} has weight 0, which makes it 0 there: here it is what its assertion gave")
+            named[name] = number_or_failure(theirs[0].get("score"))
+        else:
+            named[name] = number_or_failure(value)
+    return named
+
+
+def _message(reason: object) -> str:
+    text = reason if isinstance(reason, str) and reason else "the assertion gave no verdict"
+    return shorten(text.partition(_TRACE)[0], LONGEST_MESSAGE)
+
+
+def _is_broken(component: Mapping[str, Any]) -> bool:
+    text = component.get("reason")
+    is_of_grader = (component.get("metadata") or {}).get("graderError") is True
+    return is_of_grader or (isinstance(text, str) and text.startswith(_THREW))
+
+
+def _metric_of(component: Mapping[str, Any]) -> object:
+    assertion = component.get("assertion")
+    return assertion.get("metric") if isinstance(assertion, dict) else None
+
+
+def _assertions(test: Fields) -> Iterator[Mapping[str, Any]]:
+    for assertion in test.items("assert"):
+        if isinstance(assertion, dict):
+            yield assertion
+            inner = assertion.get("assert")
+            yield from (each for each in inner if isinstance(each, dict)) if isinstance(inner, list) else ()
+
+
+def _metrics_of(test: Fields) -> Iterator[str]:
+    for assertion in _assertions(test):
+        if isinstance(metric := assertion.get("metric"), str) and "{{" not in metric:
+            yield metric
+
+
+def _note_kinds(test: Fields, sheet: Sheet) -> None:
+    for assertion in _assertions(test):
+        if (kind := assertion.get("type")) in _OVER_SYSTEMS:
+            sheet.note(f"{kind}: one system wins each test, so pass depends on who else takes part")
+
+
+def _side_info(row: Fields, response: Mapping[str, Any]) -> dict[str, Any]:
+    reason = row.table("gradingResult").get("reason")
+    said = {"reason": reason, "output": response.get("output")}
+    return {key: shorten(value) for key, value in said.items() if value is not None}
+
+
+def _seconds(row: Fields) -> float | None:
+    latency = row.number("latencyMs")
+    return None if latency is None or not latency >= 0 else latency / 1000
+
+
+def _usage(row: Fields, system: System) -> dict[str, Any] | None:
+    """Say what the reply took; what graders took is told by no price."""
+    tokens, cost = row.table("tokenUsage"), row.number("cost")
+    counts = {"prompt_tokens": tokens.get("prompt"), "completion_tokens": tokens.get("completion")}
+    known: dict[str, float] = {
+        key: value for key, value in counts.items() if type(value) is int and value > 0
+    }
+    if cost:
+        known["cost"] = cost
+    return {"model": system.model or "model", **known, "seconds": _seconds(row) or 0.0} if known else None

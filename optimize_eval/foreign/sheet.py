@@ -1,0 +1,279 @@
+"""One table of the rows of all files: systems, evaluators, examples by what they say.
+
+Rows come in any order, from files of any size, so they wait on disk until all systems and examples are
+known. An example that stands in several files is one example; how often a test was tried is counted, unless
+its file says so.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from tempfile import SpooledTemporaryFile
+from typing import Any, NamedTuple
+
+import orjson
+
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.names import distinct
+from optimize_eval.foreign.rows import Example, Failure, Result, Row, Score, Skip, System, shorten
+
+_IN_MEMORY = 1 << 24  # bytes of rows
+_LONGEST_NAME = 60
+_KINDS: Mapping[type, str] = {Score: "score", Failure: "failure", Skip: "skip"}
+_MADE: Mapping[str, Any] = {"score": Score, "failure": Failure, "skip": Skip}
+
+
+def _waiting_room() -> Any:
+    return SpooledTemporaryFile(max_size=_IN_MEMORY, buffering=1 << 20)
+
+
+class Column(NamedTuple):
+    """A system of a file."""
+
+    file: int
+    number: int  # in the file
+    system: System
+
+
+class Key(NamedTuple):
+    """An example of a table: the same content may stand in it several times."""
+
+    content: str
+    occurrence: int
+
+
+class Placed(NamedTuple):
+    """A row at its position in the table."""
+
+    column: int
+    example: Key
+    repeat: int
+    results: Mapping[str, Result]
+    rest: Mapping[str, Any]  # side_info, seconds, usage
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a tool counts of a system and an evaluator, and what is counted here."""
+
+    scored: int = 0
+    total: float = 0.0
+    failed: int = 0
+    counted_as: float = 0.0  # the tool's numbers for failures, summed up
+
+    @property
+    def by_tool(self) -> float:
+        return (self.total + self.counted_as) / (self.scored + self.failed)
+
+
+@frozen
+class OriginFile:
+    """A file that results came from."""
+
+    name: str
+    sha256: str
+    bytes: int
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Sheet:
+    """The rows of files as they come in, and what their readers say of them."""
+
+    tool: str = ""
+    version: str = ""
+    task: str = ""
+    files: list[OriginFile] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)  # of what readers notice
+    says_errors: str = ""  # what the tool makes of failures
+    first: tuple[str, ...] = ()  # evaluators, in the order of their worth
+    shadows: dict[str, bool] = field(default_factory=dict)  # evaluators that may say what another says, too
+    columns: dict[Column, int] = field(default_factory=dict)
+    tallies: dict[tuple[int, str], Tally] = field(default_factory=dict)
+    ranges: dict[str, tuple[float, float]] = field(default_factory=dict)  # of evaluators, in their order
+    rows: int = 0
+    _names: list[str] = field(default_factory=list)  # of files, as systems are told apart by them
+    _examples: dict[str, Example] = field(default_factory=dict)
+    _places: dict[tuple[str, int], None] = field(default_factory=dict)  # content and position, of this file
+    _occurrences: list[dict[tuple[str, int], tuple[int, int]]] = field(default_factory=list)
+    _order: dict[Key, None] = field(default_factory=dict)
+    repeats: int = 1
+    _spool: Any = field(default_factory=_waiting_room)
+
+    def begin_file(self, name: str) -> None:
+        self._names.append(name)
+        self._places = {}
+
+    def add(self, row: Row) -> None:
+        """Take a row; what its tool made of failures is summed up beside."""
+        column = self.columns.setdefault(
+            Column(len(self._names) - 1, row.column, row.system), len(self.columns)
+        )
+        content = row.example.content
+        self._examples.setdefault(content, row.example)
+        self._places.setdefault((content, row.position if row.repeat is None else 0))
+        if row.repeat is not None:
+            self.repeats = max(self.repeats, row.repeat)
+        for evaluator, result in row.results.items():
+            self._count(column, evaluator, result)
+        self.rows += 1
+        self._spool.write(orjson.dumps(self._entry(column, row)) + b"\n")
+
+    def _entry(self, column: int, row: Row) -> list[Any]:
+        results = {name: (_KINDS[type(result)], *result) for name, result in row.results.items()}
+        rest = {"side_info": row.side_info, "seconds": row.seconds, "usage": row.usage}
+        position = row.position if row.repeat is None else 0
+        return [column, len(self._names) - 1, row.example.content, position, row.repeat, results, rest]
+
+    def _count(self, column: int, evaluator: str, result: Result) -> None:
+        low, high = self.ranges.setdefault(evaluator, (math.inf, -math.inf))
+        if isinstance(result, Skip):
+            return
+        tally = self.tallies.setdefault((column, evaluator), Tally())
+        if isinstance(result, Failure):
+            tally.failed += 1
+            tally.counted_as += result.counted_as or 0.0
+        elif result.value is not None:
+            tally.scored += 1
+            tally.total += result.value
+            self.ranges[evaluator] = min(low, result.value), max(high, result.value)
+
+    def end_file(self, file: OriginFile) -> None:
+        """Tell repeats from copies: where each test stands equally often in a file, it was repeated."""
+        self.files.append(file)
+        places: dict[str, list[int]] = {}
+        for content, position in self._places:
+            places.setdefault(content, []).append(position)
+        times = {len(each) for each in places.values()}
+        is_repeated = len(times) == 1 and times != {1}
+        if is_repeated:
+            self.repeats = max(self.repeats, *times)
+        of_file: dict[tuple[str, int], tuple[int, int]] = {}
+        for content, each in places.items():
+            for index, position in enumerate(sorted(each)):
+                of_file[content, position] = (0, index + 1) if is_repeated else (index, 1)
+        for (content, _position), (occurrence, _) in sorted(of_file.items(), key=lambda item: item[0][1]):
+            self._order.setdefault(Key(content, occurrence))
+        self._occurrences.append(of_file)
+        self._places = {}
+
+    @property
+    def evaluators(self) -> list[str]:
+        """Name the evaluators in an order that no order of rows changes."""
+        names = [*self.first, *sorted(self.ranges.keys() - self.first)]
+        return [name for name in names if name in self.ranges and not self.shadows.get(name)]
+
+    def note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
+
+    @property
+    def examples(self) -> Iterable[Key]:
+        return self._order
+
+    def example(self, key: Key) -> Example:
+        return self._examples[key.content]
+
+    def rows_in_place(self) -> Iterator[Placed]:
+        """Read the rows once more, each at its place."""
+        self._spool.seek(0)
+        for line in self._spool:
+            column, file, content, position, repeat, results, rest = orjson.loads(line)
+            occurrence, counted = self._occurrences[file][content, position]
+            kept = {name: _MADE[kind](*values) for name, (kind, *values) in results.items()}
+            yield Placed(column, Key(content, occurrence), repeat or counted, kept, rest)
+
+    def systems(self, named: Mapping[int, str]) -> "Systems":
+        """Name the systems; `named` are names that were given to files, by their numbers."""
+        ordered = sorted(self.columns, key=lambda column: (column.file, column.number))
+        systems = name_systems(ordered, self._names, named)
+        places = dict(zip(ordered, systems.places, strict=True))
+        return replace(systems, places=tuple(places[column] for column in self.columns))
+
+    def close(self) -> None:
+        self._spool.close()
+
+
+@frozen
+class Systems:
+    """The names of systems: one axis, or prompts and models where each prompt has each model."""
+
+    candidates: tuple[str, ...]
+    models: tuple[str | None, ...]
+    places: tuple[tuple[int, int], ...]  # of columns: the candidate and the model
+    texts: tuple[str, ...]  # of candidates: what makes them new
+
+    def choose(self, wanted: Sequence[str]) -> "Systems":
+        """Keep some candidates, or models; the columns of others have no place."""
+        if unknown := [name for name in wanted if name not in {*self.candidates, *self.models}]:
+            known = ", ".join(filter(None, [*self.candidates, *self.models][:12]))
+            raise UsageError(f"there is no system {unknown[0]!r}", hint=f"--system takes one of {known}")
+        kept = [index for index, name in enumerate(self.candidates) if name in wanted]
+        models = [index for index, name in enumerate(self.models) if name in wanted]
+        kept, models = kept or [*range(len(self.candidates))], models or [*range(len(self.models))]
+        return Systems(
+            candidates=tuple(self.candidates[index] for index in kept),
+            models=tuple(self.models[index] for index in models),
+            places=tuple(
+                (kept.index(candidate), models.index(model))
+                if candidate in kept and model in models
+                else (-1, -1)
+                for candidate, model in self.places
+            ),
+            texts=tuple(self.texts[index] for index in kept),
+        )
+
+
+def name_systems(columns: Sequence[Column], files: Sequence[str], named: Mapping[int, str]) -> Systems:
+    """Give columns names by what differs among them."""
+    prompts = [*dict.fromkeys((column.system.prompt, column.system.text) for column in columns)]
+    models = [*dict.fromkeys(column.system.model for column in columns)]
+    pairs = [((column.system.prompt, column.system.text), column.system.model) for column in columns]
+    has_all = len({*pairs}) == len(pairs) == len(prompts) * len(models)
+    if len(prompts) > 1 and len(models) > 1 and has_all and not named:
+        return Systems(
+            candidates=tuple(
+                distinct(_short(prompt, f"prompt {n}") for n, (prompt, _) in enumerate(prompts, 1))
+            ),
+            models=tuple(distinct(_short(model, f"model {n}") for n, model in enumerate(models, 1))),
+            places=tuple((prompts.index(prompt), models.index(model)) for prompt, model in pairs),
+            texts=tuple(text for _, text in prompts),
+        )
+    names = [_name_of(column, len(prompts) > 1, len(models) > 1) for column in columns]
+    names = distinct(_with_files(columns, names, files, named))
+    return Systems(
+        candidates=tuple(names),
+        models=(None,),
+        places=tuple((index, 0) for index in range(len(columns))),
+        texts=tuple(f"{column.system.text}\0{column.system.model}" for column in columns),
+    )
+
+
+def _name_of(column: Column, has_prompts: bool, has_models: bool) -> str:  # noqa: FBT001  two of a kind
+    prompt, model = _short(column.system.prompt, ""), _short(column.system.model, "")
+    if has_prompts and has_models:
+        return " · ".join(filter(None, [model, prompt])) or f"system {column.number + 1}"
+    either = (model or prompt) if has_models else (prompt or model)
+    return either or f"system {column.number + 1}"
+
+
+def _with_files(
+    columns: Sequence[Column], names: Sequence[str], files: Sequence[str], named: Mapping[int, str]
+) -> Iterator[str]:
+    """Tell apart by their files what has the same name in several."""
+    alike = Counter(names)
+    in_file = Counter(column.file for column in columns)
+    for column, name in zip(columns, names, strict=True):
+        if column.file in named:
+            own = named[column.file]
+            yield own if in_file[column.file] == 1 else f"{own} · {name}"
+        elif alike[name] > 1 and len(in_file) > 1:
+            yield f"{name} ({files[column.file]})"
+        else:
+            yield name
+
+
+def _short(name: str, default: str) -> str:
+    return shorten(" ".join(name.split()), _LONGEST_NAME) or default

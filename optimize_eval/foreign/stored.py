@@ -1,0 +1,376 @@
+"""A table of another tool's results, written as an ordinary run: run.json and the journal.
+
+Where a system has no result for an example, that is a skip: nothing is owed of such a run, and nobody could
+call it. What its files were, and what has to be known of them, stands in its settings under `origin`.
+"""
+
+import hashlib
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from optimize_eval.base.documents import to_dict
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.protocol import PROTOCOL_VERSION, ScoreRange
+from optimize_eval.base.version import VERSION
+from optimize_eval.foreign.rows import LONGEST_MESSAGE, Failure, Result, Score, Skip
+from optimize_eval.foreign.sheet import Key, Placed, Sheet, Systems
+from optimize_eval.store import journal
+from optimize_eval.store.folder import JOURNAL, MANIFEST, SUMMARY, hold_lock
+from optimize_eval.store.layout import MOST_UNITS, Layout, Split, key_of
+from optimize_eval.store.run_document import (
+    COMMAND,
+    ENDED,
+    ORIGIN,
+    OVERLAPS,
+    RunDocument,
+    StoredCandidate,
+    StoredProgram,
+    StoredSplit,
+    counted_cell,
+    layout_of,
+    with_overlaps,
+)
+from optimize_eval.store.run_json import read_document, write_document
+
+SPLIT = "test"
+_STATES = ("scored", "failed", "skipped")
+_NOT_THERE = Skip("not in the file")
+_AT_ONCE = 1 << 20  # bytes
+_SHOWN = 3  # files, systems
+
+
+@frozen
+class Wanted:
+    """How a table is stored."""
+
+    as_tool: bool = False  # failures count as their tool counts them
+    baseline: str | None = None
+    systems: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
+    named: Mapping[int, str] = field(default_factory=dict)  # of files, by their numbers
+    command: str = ""
+    shown_as: str = ""  # the files as a shell takes them, where no folder stays
+
+
+class Table:
+    """A sheet with its axes: the systems, evaluators and examples that are kept, with their lines."""
+
+    def __init__(
+        self, sheet: Sheet, wanted: Wanted, lines: Mapping[Key, int], *, unit: Iterable[str]
+    ) -> None:
+        self.sheet = sheet
+        self.wanted = wanted
+        systems = sheet.systems(wanted.named)
+        self.systems: Systems = systems.choose(wanted.systems) if wanted.systems else systems
+        self.evaluators = _choose(sheet.evaluators, wanted.metrics)
+        self.lines = {key: lines[key] for key in sorted(sheet.examples, key=lines.__getitem__)}
+        self.unit = {*unit}
+        self._check_size()
+
+    def _check_size(self) -> None:
+        axes = len(self.evaluators), len(self.systems.candidates), len(self.systems.models), len(self.lines)
+        units = self.sheet.repeats
+        for many in axes:
+            units *= many
+        if units > MOST_UNITS:
+            shape = " × ".join(f"{many:,}" for many in (*axes, self.sheet.repeats))
+            raise UsageError(
+                f"the table has {shape} cells, more than {MOST_UNITS:,}",
+                hint="choose some with --system or --metric",
+            )
+
+    def program(self, evaluator: str) -> StoredProgram:
+        text = f"{self.sheet.tool} {evaluator}"
+        return StoredProgram(
+            name=evaluator,
+            text=text,
+            files=(),
+            sha256=_sha256(text),
+            score_range=ScoreRange.UNIT if evaluator in self.unit else ScoreRange.ANY,
+        )
+
+    def document(self) -> RunDocument:
+        """Make run.json; its cells are counted when the records are written."""
+        programs = tuple(map(self.program, self.evaluators))
+        digests = tuple(_sha256(f"{key.content} {key.occurrence}") for key in self.lines)
+        lines = tuple(self.lines.values())
+        overlaps = self._overlaps()
+        split = Split(
+            name=SPLIT,
+            lines=lines,
+            sha256=digests,
+            names=tuple(self.sheet.example(key).name for key in self.lines),
+            inputs=tuple(self.sheet.example(key).input for key in self.lines),
+        )
+        layout = Layout(
+            evaluators=(),
+            score_ranges=(),
+            candidates=self.systems.candidates,
+            task_models=self.systems.models,
+            splits=with_overlaps([split], overlaps),
+            repeats=self.sheet.repeats,
+            baseline=self._baseline(),
+            seed=0,
+        )
+        layout = layout_of(programs, layout, has_models=False)
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        return RunDocument(
+            id=_sha256("".join(file.sha256 for file in self.sheet.files)),
+            version=VERSION,
+            protocol=PROTOCOL_VERSION,
+            created_at=now,
+            evaluators=programs,
+            candidates=tuple(map(_stored_candidate, self.systems.candidates, self.systems.texts)),
+            task_models=self.systems.models,
+            splits=(StoredSplit(name=SPLIT, lines=lines, sha256=digests),),
+            repeats=self.sheet.repeats,
+            selection=layout,
+            cells=tuple(counted_cell(cell[:4], (0, 0, 0, 0)) for cell in layout.cells),
+            settings={ORIGIN: self.origin(), **({OVERLAPS: overlaps} if overlaps else {})},
+            words={COMMAND: self.wanted.command, ENDED: now},
+        )
+
+    def _baseline(self) -> str:
+        names = self.systems.candidates
+        wanted = self.wanted.baseline
+        if wanted is not None and wanted not in names:
+            raise UsageError(
+                f"--baseline: there is no system {wanted!r}", hint=f"name one of {', '.join(names[:12])}"
+            )
+        return names[0] if wanted is None else wanted
+
+    def _overlaps(self) -> dict[str, Any]:
+        """Say which examples stand in the table more than once."""
+        copies = [
+            [line, self.lines[Key(key.content, 0)]]
+            for key, line in self.lines.items()
+            if key.occurrence and Key(key.content, 0) in self.lines
+        ]
+        if not copies:
+            return {}
+        return {SPLIT: {"of": _sha256(repr(self.lines)), "leaks": [], "copies": copies, "values": []}}
+
+    def origin(self) -> dict[str, Any]:
+        """Say where the numbers came from, and what has to be known of them."""
+        sheet = self.sheet
+        return {
+            "tool": sheet.tool,
+            "version": sheet.version,
+            "files": [to_dict(file) for file in sheet.files],
+            "says": [self._head(), *sheet.notes, *self._by_tool()],
+            **({"shown_as": self.wanted.shown_as} if self.wanted.shown_as else {}),
+        }
+
+    def _head(self) -> str:
+        sheet, systems = self.sheet, len(self.systems.candidates) * len(self.systems.models)
+        files = ", ".join(file.name for file in sheet.files[:_SHOWN]) + ", …" * (len(sheet.files) > _SHOWN)
+        shape = f"{_count(len(self.lines), 'test')} × {_count(systems, 'system')}"
+        errors = sheet.says_errors and f"{sheet.says_errors}, {self._handled}"
+        parts = [
+            f"{sheet.tool} {sheet.version}".strip(),
+            f"{files}: {shape}",
+            _count(sheet.rows, "result"),
+            errors,
+        ]
+        return " · ".join(filter(None, parts))
+
+    @property
+    def _handled(self) -> str:
+        return "count as there" if self.wanted.as_tool else "are failures here"
+
+    def _by_tool(self) -> Iterator[str]:
+        """Say what the tool's own numbers are, of systems that have failures."""
+        first = self.evaluators[0]
+        if self.wanted.as_tool:
+            return
+        lines = []
+        for number, position in enumerate(self.systems.places):
+            tally = self.sheet.tallies.get((number, first))
+            if tally and tally.failed and position[0] >= 0:
+                here = f"{tally.total / tally.scored:.2f}" if tally.scored else "no number"
+                of = f"{tally.scored:,} of {tally.scored + tally.failed:,}"
+                lines.append(f"{self._system_name(position)} {tally.by_tool:.2f}, here {here} over {of}")
+        if lines:
+            more = f"; and {len(lines) - _SHOWN:,} more" if len(lines) > _SHOWN else ""
+            yield f"{first} as {self.sheet.tool} counts: {'; '.join(lines[:_SHOWN])}{more}"
+
+    def _system_name(self, position: tuple[int, int]) -> str:
+        return " with ".join(
+            filter(None, [self.systems.candidates[position[0]], self.systems.models[position[1]]])
+        )
+
+
+def _stored_candidate(name: str, text: str) -> StoredCandidate:
+    return StoredCandidate(name=name, sha256=_sha256(text or name), bytes=len(text.encode(errors="replace")))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+def _choose(evaluators: Sequence[str], wanted: Sequence[str]) -> list[str]:
+    if unknown := [name for name in wanted if name not in evaluators]:
+        raise UsageError(
+            f"there is no metric {unknown[0]!r}", hint=f"--metric takes one of {', '.join(evaluators[:12])}"
+        )
+    return list(wanted) or list(evaluators)
+
+
+def lines_of(sheets: Iterable[Sheet]) -> dict[Key, int]:
+    """Give the examples of all sheets numbers, those of the first before the others."""
+    keys = dict.fromkeys(key for sheet in sheets for key in sheet.examples)
+    return {key: number for number, key in enumerate(keys, 1)}
+
+
+def within_unit(sheets: Iterable[Sheet]) -> set[str]:
+    """Name the evaluators whose scores lie between 0 and 1 in all sheets."""
+    every: dict[str, bool] = {}
+    for sheet in sheets:
+        for name, (low, high) in sheet.ranges.items():
+            is_unit = low >= 0 and high <= 1  # also where there is no score
+            every[name] = every.get(name, True) and is_unit
+    return {name for name, is_unit in every.items() if is_unit}
+
+
+def store(table: Table, folder: Path) -> None:
+    """Write a run; a folder that holds one of other origin is refused."""
+    with hold_lock(folder):
+        known = read_document(folder, is_to_grow=True)
+        if known and ORIGIN not in known.settings:
+            raise UsageError(
+                f"{folder} holds a run of its own",
+                hint=f"choose another --out, or remove it: optimize-eval runs rm {shlex.quote(str(folder))}",
+            )
+        (folder / SUMMARY).unlink(missing_ok=True)
+        document = table.document()
+        counts = _write_journal(table, document, folder / JOURNAL)
+        cells = tuple(
+            counted_cell(cell.name, (*(counts.get((cell.name, state), 0) for state in _STATES), 0))
+            for cell in document.cells
+        )
+        (folder / MANIFEST).unlink(missing_ok=True)
+        write_document(folder, replace(document, cells=cells))
+
+
+def _write_journal(table: Table, document: RunDocument, path: Path) -> dict[Any, int]:
+    writing = _Records(table, document)
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    with path.open("wb", _AT_ONCE) as stream:
+        stream.write(journal.seal(journal.header(document.id, now)))
+        for placed in table.sheet.rows_in_place():
+            for record in writing.of(placed):
+                stream.write(record)
+        for record in writing.missing():
+            stream.write(record)
+        stream.write(journal.seal({"ended_at": now, "status": "done"}))
+    return writing.counts
+
+
+class _Records:
+    """Records of units; each unit has one."""
+
+    def __init__(self, table: Table, document: RunDocument) -> None:
+        self._table = table
+        self._layout = document.selection
+        self._split = document.selection.splits[0]
+        self._digests = dict(zip(self._split.lines, self._split.sha256, strict=True))
+        self._evaluators = {entry.name: entry.sha256 for entry in document.evaluators}
+        self._candidates = {entry.name: entry.sha256 for entry in document.candidates}
+        self._written = bytearray(self._layout.size)
+        self.counts: dict[Any, int] = {}
+
+    def of(self, placed: Placed) -> Iterator[bytes]:
+        candidate, model = self._table.systems.places[placed.column]
+        if candidate < 0:
+            return
+        systems = self._table.systems
+        names = systems.candidates[candidate], systems.models[model]
+        line = self._table.lines[placed.example]
+        rest = placed.rest
+        for evaluator in self._evaluators:
+            if (result := placed.results.get(evaluator)) is not None:
+                yield self._record(evaluator, *names, line, placed.repeat, result, rest)
+                rest = {}  # what took time, and what was said, is told once
+
+    def missing(self) -> Iterator[bytes]:
+        """Make skips of what is in no file: a unit without a record would be owed."""
+        for number, is_written in enumerate(self._written):
+            if not is_written:
+                cell, example, repeat = self._layout.place(number)
+                evaluator, candidate, model, _ = self._layout.cells[cell][:4]
+                line = self._split.lines[example]
+                yield self._record(evaluator, candidate, model, line, repeat + 1, _NOT_THERE, {})
+
+    def _record(
+        self,
+        evaluator: str,
+        candidate: str,
+        model: str | None,
+        line: int | None,
+        repeat: int,
+        result: Result,
+        rest: Mapping[str, Any],
+    ) -> bytes:
+        if isinstance(result, Failure) and self._table.wanted.as_tool and result.counted_as is not None:
+            result = Score(result.counted_as)
+        of_model = {} if model is None else {"task_model": model}
+        coordinates = {
+            "evaluator": evaluator,
+            "candidate": candidate,
+            **of_model,
+            "split": SPLIT,
+            "line": line,
+        }
+        number = self._layout.number({**coordinates, "repeat": repeat})
+        if number is None or self._written[number]:
+            raise UsageError(
+                f"{candidate} has two results of {evaluator} for one test and repeat",
+                hint="give each file once, and of several evaluations one file each",
+            )
+        self._written[number] = 1
+        key = key_of(
+            self._evaluators[evaluator],
+            self._candidates[candidate],
+            model,
+            SPLIT,
+            line,
+            self._digests[line],
+            repeat,
+        )
+        outcome = self._outcome(result, rest.get("side_info") or {})
+        state = (evaluator, candidate, model, SPLIT), outcome["outcome"]
+        self.counts[state] = self.counts.get(state, 0) + 1
+        usage = {"usage": [rest["usage"]]} if rest.get("usage") else {}
+        seconds = {} if rest.get("seconds") is None else {"seconds": rest["seconds"]}
+        return journal.seal({"key": key, **coordinates, "repeat": repeat, **outcome, **usage, **seconds})
+
+    @staticmethod
+    def _outcome(result: Result, side_info: Mapping[str, Any]) -> dict[str, Any]:
+        if isinstance(result, Score) and result.value is None:
+            side = {"label": result.said, **side_info}
+            return {"outcome": "scored", "score": None, "unranked": True, "side_info": side}
+        if isinstance(result, Score):
+            return {
+                "outcome": "scored",
+                "score": result.value,
+                "side_info": {**side_info, **({"answer": result.said} if result.said else {})},
+            }
+        if isinstance(result, Failure):
+            said = {key: value for key, value in side_info.items() if key != "reason"}
+            more = {"side_info": said} if said else {}
+            return {
+                "outcome": "failed",
+                "kind": result.kind,
+                "message": result.message[:LONGEST_MESSAGE],
+                **more,
+            }
+        return {"outcome": "skipped", "message": result.why}
