@@ -120,7 +120,7 @@ class Cluster:
             identities=tuple(identities),
             slots=options.slots,
             models=tuple(models),
-            outputs=_outputs_of(specs),
+            outputs=outputs_of(specs),
             limits=caps.limits,
         )
         self._known: dict[str, Callable[..., Any]] = {}  # what nodes ask for
@@ -339,7 +339,7 @@ def _example_of(unit: Unit) -> Hashable:
     return unit.payload.split, unit.payload.line, unit.payload.repeat
 
 
-def _outputs_of(specs: Sequence[EvaluatorSpec]) -> str:
+def outputs_of(specs: Sequence[EvaluatorSpec]) -> str:
     """Find where models' replies are written down, which is one file for all."""
     tasks = filter(None, map(task_of, specs))
     return next((model.outputs for task in tasks for model in task.replying if model.outputs), "")

@@ -79,10 +79,10 @@ def handling_of(*groups: OptionGroup) -> Handling:
         given.get("max_cost"), given.get("max_tokens_total"), estimates=given.get("estimate_tokens", False)
     )
     ends_at = instant_after(given.get("max_time"))
-    return Handling(ends_at=ends_at, caps=caps, cluster=_cluster_of(given), **known)
+    return Handling(ends_at=ends_at, caps=caps, cluster=cluster_of(given), **known)
 
 
-def _cluster_of(given: Mapping[str, Any]) -> OnCluster | None:
+def cluster_of(given: Mapping[str, Any]) -> OnCluster | None:
     """Read where calls are made; what is said of a cluster has to be about one."""
     if given.get("engine", EngineName.LOCAL) != EngineName.RAY:
         if wrong := [name for name in _OF_CLUSTERS if given.get(name) is not None]:

@@ -1,6 +1,7 @@
 """Where evaluators are live: in this process, or on the nodes of a cluster."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -60,12 +61,19 @@ def evaluators_at(
     """Give evaluators, which are made live when they are entered; `models` have lanes in place of them."""
     if cluster is None:
         return LiveEvaluators(specs, stop, caps)
-    try:
+    with needing_ray():
         from optimize_eval.run.ray_engine import on_ray  # noqa: PLC0415  Ray, which most have not
+    return on_ray(cluster, specs, identities, stop, caps or Caps(), models)
+
+
+@contextmanager
+def needing_ray() -> Iterator[None]:
+    """Say what to install where the import of Ray within finds none."""
+    try:
+        yield
     except ImportError as error:
         if not (error.name or "").startswith("ray"):
             raise
         raise UsageError(
             "--engine ray needs Ray, which is not installed", hint="pip install 'optimize-eval[ray]'"
         ) from None
-    return on_ray(cluster, specs, identities, stop, caps or Caps(), models)

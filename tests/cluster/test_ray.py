@@ -56,3 +56,17 @@ def test_a_run_on_two_nodes_has_the_summary_of_one_here(
     done = program("run", *judged, "--out", "there", *cluster.options, env=cluster.env)
     assert (done.status, done.stderr.count("lost")) == (0, 0), done.stderr
     assert summary_of(tmp_path / "there") == summary_of(tmp_path / "here")
+
+
+def test_preflight_asks_every_node_and_says_what_one_does_not_have(
+    program: Cli, tmp_path: Path, cluster: Raylets, judged: tuple[str, ...]
+) -> None:
+    (tmp_path / "copied").mkdir()
+    (tmp_path / "copied" / "judge.sh").write_text("#!/bin/sh\necho '{}'\n")
+    asked = ("preflight", *judged[:-1], *cluster.options, "--json")
+    told = program(*asked, env=cluster.env).json["nodes"]
+    assert [node["ok"] for node in told] == [True, True]
+    assert all(node["seconds"]["judge"] > 0 for node in told)
+    other = program(*asked, "--working-dir", "copied", env=cluster.env)
+    assert [node["ok"] for node in other.json["nodes"]] == [False, False]
+    assert (other.status, "judge.sh" in other.json["nodes"][0]["checks"][0]["message"]) == (1, True)

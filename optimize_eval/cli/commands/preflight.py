@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,8 +17,8 @@ from optimize_eval.cli.command_line import SweepFile, SweepOption, evaluators_of
 from optimize_eval.cli.host import owned_processes
 from optimize_eval.cli.named_prompts import compared_of
 from optimize_eval.config import compared
-from optimize_eval.config.calling import SLOTS, ServerOptions
-from optimize_eval.config.declared import Heading
+from optimize_eval.config.calling import SLOTS, EngineOptions, ServerOptions
+from optimize_eval.config.declared import Heading, as_dict
 from optimize_eval.config.evaluators import ScoringOptions, judge_of, manners_of, starting_spec
 from optimize_eval.config.printing import PrintOptions
 from optimize_eval.config.prompts import DefinitionOptions, PromptingOptions, given_of
@@ -31,6 +31,7 @@ from optimize_eval.reports.inert import inert
 from optimize_eval.reports.text import cut, wrapped
 from optimize_eval.run.begin_or_resume import look_at, reusable
 from optimize_eval.run.defining import check_columns, check_definitions, scorers_among
+from optimize_eval.run.engine import OnCluster
 from optimize_eval.run.inputs import check_stdin, load_splits, note_leaks_among
 from optimize_eval.run.plan import document_of, plan_run
 from optimize_eval.run.preflight import DEFAULT_BUDGET
@@ -41,32 +42,69 @@ from optimize_eval.run.preflight.examined import (
     CheckStatus,
     Examined,
     Material,
+    in_words,
     score_of,
 )
 from optimize_eval.run.prompting import Prompting, called_in
+from optimize_eval.run.settings import cluster_of
 from optimize_eval.run.splits import SplitSource, check_fields, check_sight, humans_of, output_of
 from optimize_eval.run.sweeps import candidates_of
+from optimize_eval.run.whereabouts import needing_ray
 from optimize_eval.store.layout import Split
 from optimize_eval.store.run_document import KEEP, LEAKS
+
+if TYPE_CHECKING:
+    from optimize_eval.run.preflight.nodes import NodeExamined  # most have no cluster
 
 SCHEMA = "optimize-eval.preflight.v1"
 
 _NAME, _RESULT, _TIME = 14, 8, 8
+_FEW = 8  # nodes that passed and are shown
 _INDENT = " " * (1 + _NAME + _RESULT + _TIME)
 _MARKS = {CheckStatus.FAIL: "✕", CheckStatus.WARN: "!"}
 
 
-def render(examined: Sequence[Examined], data: str, *, width: int) -> str:
+def render(
+    examined: Sequence[Examined], data: str, *, width: int, nodes: "Sequence[NodeExamined]" = ()
+) -> str:
     """Lay out the whole outcome; a line to be pasted is never broken."""
     lines = [f" data     {data}", f" {'check':<{_NAME}}{'result':<{_RESULT}}{'time':<{_TIME}}detail"]
     lines.append(" " + "─" * (width - 2))
     for subject in examined:
         lines += _evaluator(subject, width)
-    return "\n".join([*lines, *_spending_lines(examined), *_plans(examined), _verdict(examined)])
+    lines += _nodes(nodes, width)
+    verdict = _verdict(examined, nodes)
+    return "\n".join([*lines, *_spending_lines(examined), *_plans(examined, len(nodes)), verdict])
 
 
-def to_dict(examined: Sequence[Examined]) -> dict[str, Any]:
-    return {"schema": SCHEMA, "evaluators": [_to_dict(subject) for subject in examined]}
+def to_dict(examined: Sequence[Examined], nodes: "Sequence[NodeExamined]" = ()) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "evaluators": [_to_dict(subject) for subject in examined],
+        **({"nodes": [_node_to_dict(node) for node in nodes]} if nodes else {}),
+    }
+
+
+def _nodes(nodes: "Sequence[NodeExamined]", width: int) -> list[str]:
+    """Lay out nodes as evaluators are, but of those that passed no more than a few."""
+    notable = [node for node in nodes if any(check.status in _MARKS for check in node.checks)]
+    passed = [node for node in nodes if node not in notable]
+    lines = [line for node in (*notable, *passed[:_FEW]) for line in _node(node, width)]
+    more = len(passed) - _FEW
+    return [*lines, f"{_INDENT}{more:,} more passed, too"] if more > 0 else lines
+
+
+def _node(node: "NodeExamined", width: int) -> list[str]:
+    """Say what failed, else what was looked at, and what is to be looked at again."""
+    failed = [f"{check.name}: {check.message}" for check in node.checks if check.status is CheckStatus.FAIL]
+    passed = [c.name for c in node.checks if c.status is CheckStatus.PASS and not c.name.endswith(" time")]
+    warned = [f"! {check.name}: {check.message}" for check in node.checks if check.status is CheckStatus.WARN]
+    calls = [f"{name} {in_words(node.typical(name))} a call" for name in node.seconds]
+    first, *others = [*(failed or [f"passed: {', '.join(passed)}"]), *warned, *calls]
+    time = _seconds(max(map(node.typical, node.seconds))) if node.seconds else "-"
+    head = f" {'node':<{_NAME}}{'ok' if node.is_ok else 'FAILED':<{_RESULT}}{time:<{_TIME}}"
+    lines = wrapped(head, f"{node.name}: {first}", width)
+    return [*lines, *(line for words in others for line in wrapped(_INDENT, words, width))]
 
 
 def _evaluator(subject: Examined, width: int) -> list[str]:
@@ -134,7 +172,7 @@ def _spending_lines(examined: Sequence[Examined]) -> list[str]:
     return [f" spent    {name}: {total_in_words(from_dict(SpendingTotal, total))}" for name, total in totals]
 
 
-def _plans(examined: Sequence[Examined]) -> list[str]:
+def _plans(examined: Sequence[Examined], nodes: int = 0) -> list[str]:
     known = [subject for subject in examined if subject.is_ok and subject.estimate is not None]
     if not known:
         return []
@@ -143,17 +181,22 @@ def _plans(examined: Sequence[Examined]) -> list[str]:
     seconds = sum(subject.estimate or 0 for subject in known)
     slots = examined[0].material.slots
     of_models = [f" replies  {replies:,}: each is made once, for all evaluators"] if replies else []
-    return [f" plan     {calls:,} calls, about {_seconds(seconds)} with {slots} slots", *of_models]
+    where = f" on each of {nodes:,} nodes" if nodes > 1 else ""
+    took = _seconds(seconds / max(1, nodes))
+    return [f" plan     {calls:,} calls, about {took} with {slots} slots{where}", *of_models]
 
 
-def _verdict(examined: Sequence[Examined]) -> str:
+def _verdict(examined: Sequence[Examined], nodes: "Sequence[NodeExamined]" = ()) -> str:
+    if lost := [node for node in nodes if not node.is_ok]:
+        return f" {len(lost):,} of {len(nodes):,} nodes failed; nothing was run."
     failed = sum(not subject.is_ok for subject in examined)
     if failed:
         what = "models and evaluators" if any(subject.told for subject in examined) else "evaluators"
         alone = "The model" if examined[0].told else "The evaluator"
         which = f"{failed} of {len(examined)} {what}" if len(examined) > 1 else alone
         return f" {which} failed; nothing was run."
-    warned = sum(check.status is CheckStatus.WARN for subject in examined for check in subject.checks)
+    checks = [check for on in examined for check in on.checks] + [c for node in nodes for c in node.checks]
+    warned = sum(check.status is CheckStatus.WARN for check in checks)
     return f" Ready to run{f', with {warned} warning' + 's' * (warned != 1) if warned else ''}."
 
 
@@ -173,6 +216,15 @@ def _to_dict(subject: Examined) -> dict[str, Any]:
             "seconds": None if subject.estimate is None else round(subject.estimate, 3),
             "tokens": subject.tokens_of_run,
         },
+    }
+
+
+def _node_to_dict(node: "NodeExamined") -> dict[str, Any]:
+    return {
+        "name": node.name,
+        "ok": node.is_ok,
+        "checks": [_check(check) for check in node.checks],
+        "seconds": {evaluator: round(node.typical(evaluator), 6) for evaluator in node.seconds},
     }
 
 
@@ -198,11 +250,12 @@ Examples:
   optimize-eval preflight -e task:task.yaml --model openai/gpt-4o-mini --dataset train.jsonl
   optimize-eval preflight --prompt 'prompts/*.md' --model openai/gpt-4o-mini -e @f1 --dataset train.jsonl
   optimize-eval preflight sweep.toml
+  optimize-eval preflight sweep.toml --engine ray --address 10.0.0.1:6379
 
 \b
 Each failure and warning comes with a shell line that shows it.
-Exit codes: 0 ready to run, 1 an evaluator failed a check, 2 wrong option or
-data.
+Exit codes: 0 ready to run, 1 an evaluator or a node failed a check, 2 wrong
+option or data, 3 no cluster answers.
 """
 
 _FIRST_EXAMPLES = 20
@@ -231,6 +284,7 @@ def preflight(
     scoring: ScoringOptions,
     defined: DefinitionOptions,
     servers: ServerOptions,
+    engine: EngineOptions,
     printed: PrintOptions,
     seconds: Annotated[
         float,
@@ -262,6 +316,7 @@ def preflight(
     )
     specs = [spec.hiding([*fields, *humans_of(named_specs)]) for spec in named_specs]
     keys = keys_of(context)
+    cluster = cluster_of({**as_dict(engine), "concurrency": keys.get("concurrency", SLOTS)})
     part = {key: keys[key] for key in ("limit", "sample", "seed") if key in keys}
     selection = parse_selection(chosen.filters, chosen.ids)
     paths = {"train": files.dataset, "val": files.valset}
@@ -283,7 +338,8 @@ def preflight(
     loaded = prompts.candidates if prompts else candidates_of(specs, places, fields)
     names = [model.name for model in prompting.models] if prompting else axis.task_models
     models = [check_task_model(name) for name in names] or [None]
-    material = _material(loaded, splits, models, keys, first=_FIRST_ROWS if has_tasks else _FIRST_EXAMPLES)
+    first = _FIRST_ROWS if has_tasks else _FIRST_EXAMPLES
+    material = _material(loaded, splits, models, keys, cluster, first=first)
     if has_tasks:
         output.say(_OF_TASKS)
     with owned_processes(), TemporaryDirectory() as folder:
@@ -296,13 +352,13 @@ def preflight(
             if prompts
             else examine_all(scorers, material, patience)
         )
+        nodes = _examine_nodes(cluster, examined, patience) if cluster else []
     if printed.as_json:
-        output.emit_json(to_dict(examined))
+        output.emit_json(to_dict(examined, nodes))
     else:
-        output.emit(
-            render(examined, _data_line(splits, known, len(loaded) if prompts else 0), width=output.width())
-        )
-    if not all(subject.is_ok for subject in examined):
+        data = _data_line(splits, known, len(loaded) if prompts else 0)
+        output.emit(render(examined, data, width=output.width(), nodes=nodes))
+    if not (all(subject.is_ok for subject in examined) and all(node.is_ok for node in nodes)):
         raise typer.Exit(endings.MISSED)
 
 
@@ -312,6 +368,15 @@ def _examine_prompted(
     from optimize_eval.run.preflight.models import examine_prompted  # noqa: PLC0415  most have no models
 
     return examine_prompted(specs, prompting.models, material, seconds, extract=prompting.extract)
+
+
+def _examine_nodes(cluster: OnCluster, examined: Sequence[Examined], seconds: float) -> "list[NodeExamined]":
+    with needing_ray():
+        from optimize_eval.run.preflight.nodes import examine_nodes  # noqa: PLC0415  most have no cluster
+        from optimize_eval.run.ray_engine import RayFleet  # noqa: PLC0415  the same
+
+    fleet = RayFleet(cluster.address, cluster.working_dir)
+    return examine_nodes(fleet, str(Path(cluster.working_dir).resolve()), examined, seconds)
 
 
 def _note_reusable(
@@ -335,6 +400,7 @@ def _material(
     splits: dict[str, tuple[Example, ...]],
     task_models: Sequence[str | None],
     keys: Mapping[str, Any],
+    cluster: OnCluster | None,
     *,
     first: int,
 ) -> Material:
@@ -366,7 +432,7 @@ def _material(
     return Material(
         splits=payloads,
         calls=(len(candidates) or 1) * examples * times,
-        slots=keys.get("concurrency", SLOTS),
+        slots=cluster.slots if cluster else keys.get("concurrency", SLOTS),
         sentinel=None if candidates else replace(shown, candidate=SENTINEL),
     )
 
