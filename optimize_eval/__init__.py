@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from optimize_eval.api import bench, sweep
     from optimize_eval.api_search import Search, optimize
+    from optimize_eval.api_trial import Trial, trial
     from optimize_eval.base.errors import (
         DataError,
         EvaluationError,
@@ -44,6 +45,7 @@ __all__ = [
     "ScoreRange",
     "Search",
     "Skipped",
+    "Trial",
     "UsageError",
     "adopt_orphans",
     "bench",
@@ -57,6 +59,7 @@ __all__ = [
     "load_run",
     "optimize",
     "sweep",
+    "trial",
     "validate_evaluator_payload",
 ]
 
@@ -71,6 +74,7 @@ _HOMES = {
     "ScoreRange": "base.protocol",
     "Search": "api_search",
     "Skipped": "base.errors",
+    "Trial": "api_trial",
     "UsageError": "base.errors",
     "adopt_orphans": "programs.leftovers",
     "bench": "api",
@@ -84,6 +88,7 @@ _HOMES = {
     "load_run": "results",
     "optimize": "api_search",
     "sweep": "api",
+    "trial": "api_trial",
     "validate_evaluator_payload": "base.protocol",
 }
 

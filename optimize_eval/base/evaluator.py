@@ -92,6 +92,13 @@ class Sighted(Protocol):
     def hiding(self, fields: Iterable[str], *, models: bool = False) -> Self: ...
 
 
+class KnownGood(NamedTuple):
+    """What an evaluator has to score high, on trial: a field of the examples, or else a file's text."""
+
+    written: str
+    path: str
+
+
 @frozen
 class EvaluatorSpec:
     """What an evaluator is, as plain data: everything needed to reach it from another process.
@@ -116,6 +123,8 @@ class EvaluatorSpec:
     keep_stderr: bool = False  # of successful calls too
     weight: float = 1.0  # its share of the slots, against other evaluators
     manners: "Manners | None" = None  # towards servers of models; None: the usual ones
+    good: KnownGood | None = None  # puts it on trial, before a run
+    bad: tuple[str, ...] = ()  # files of what has to score lower there
 
     def at(self, target: Target, *, name: str, text: str, retries: int | None) -> Self:
         """Make the specification of a target; the one place where the rest of it is checked."""

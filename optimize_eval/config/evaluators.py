@@ -1,11 +1,12 @@
 """Options of evaluators and judges: which, how they are called, the specification each starts from."""
 
 import math
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from optimize_eval.base.checks import HINT, parse_duration
+from optimize_eval.base import checks
+from optimize_eval.base.checks import HINT, Keys, parse_duration
 from optimize_eval.base.errors import UsageError
-from optimize_eval.base.evaluator import DEFAULT_TIMEOUT, EvaluatorSpec
+from optimize_eval.base.evaluator import DEFAULT_TIMEOUT, EvaluatorSpec, KnownGood
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.base.retries_and_caps import Manners
 from optimize_eval.config import values
@@ -101,6 +102,18 @@ class ScoringOptions(NamedEvaluatorOptions, ReachOptions, JudgeOptions):
     """Who scores, and how they are called."""
 
 
+class TrialOptions(OptionGroup):
+    """What is known to be good and bad."""
+
+    heading: ClassVar = Heading.EVALUATORS
+
+    good: Annotated[str | None, Option("A field, or file, that has to score high.", "FIELD", values.TEXT)] = (
+        None
+    )
+    bad: Annotated[tuple[str, ...], Option("Has to score lower; may be repeated.", "FILE", values.PATHS)] = ()
+    no_near_misses: Annotated[bool, Option("Try nothing nearly right.")] = False
+
+
 def starting_spec(
     programs: ProgramOptions, judge: "JudgeSpec | None" = None, manners: Manners | None = None
 ) -> EvaluatorSpec:
@@ -153,3 +166,15 @@ def manners_of(servers: PatienceOptions, *, seeks_prices: bool = False) -> Manne
         raise UsageError(f"--patience {servers.patience!r} is not a duration", hint=HINT) from None
     table = values.load_prices(prices) if isinstance(prices, str) else prices or {}
     return Manners(patience=seconds, rpm=rpm, tpm=tpm, prices=table, seeks_prices=seeks_prices)
+
+
+def trial_keys(folder: str) -> Keys:
+    """List the keys of [[evaluator]] that say the same of one."""
+
+    def good(value: Any) -> KnownGood:
+        return KnownGood(checks.text(value), checks.beside(folder, value))
+
+    def bad(value: Any) -> tuple[str, ...]:
+        return tuple(checks.beside(folder, path) for path in checks.texts(value))
+
+    return {"good": good, "bad": bad}

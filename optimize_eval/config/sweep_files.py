@@ -20,7 +20,7 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.config import calling, compared, evaluators, prompts, search
 from optimize_eval.config.declared import declared
-from optimize_eval.config.evaluators import ReachOptions
+from optimize_eval.config.evaluators import ReachOptions, trial_keys
 from optimize_eval.config.values import prices_of
 from optimize_eval.data.candidates import CandidatePath
 from optimize_eval.evaluators.kinds import kinds, named_apart
@@ -148,7 +148,7 @@ def evaluator_keys(folder: str) -> Keys:
         if option.option.value is not None
     }
     common = {"name": checks.name, "env": checks.environment, "weight": checks.weight}
-    return {**common, **_target_keys(), **options, **_settings(folder)}
+    return {**common, **_target_keys(), **options, **trial_keys(folder), **_settings(folder)}
 
 
 def _target_keys() -> dict[str, Check]:

@@ -10,7 +10,7 @@ import typer
 
 from optimize_eval.base import endings
 from optimize_eval.base.documents import from_dict
-from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.evaluator import EvaluatorSpec, KnownGood
 from optimize_eval.base.protocol import Payload, Skip, check_task_model
 from optimize_eval.cli import output
 from optimize_eval.cli.command_line import SweepFile, SweepOption, evaluators_of, keys_of
@@ -19,13 +19,14 @@ from optimize_eval.cli.named_prompts import compared_of
 from optimize_eval.config import compared
 from optimize_eval.config.calling import SLOTS, EngineOptions, ServerOptions
 from optimize_eval.config.declared import Heading, as_dict
-from optimize_eval.config.evaluators import ScoringOptions, judge_of, manners_of, starting_spec
+from optimize_eval.config.evaluators import ScoringOptions, TrialOptions, judge_of, manners_of, starting_spec
 from optimize_eval.config.printing import PrintOptions
 from optimize_eval.config.prompts import DefinitionOptions, PromptingOptions, given_of
 from optimize_eval.data.candidates import Candidate
 from optimize_eval.data.example import Example
 from optimize_eval.data.selection import parse_selection
 from optimize_eval.evaluators.endpoint_kind import check_headers
+from optimize_eval.evaluators.kinds import Checks, kind_of
 from optimize_eval.findings.spending import SpendingTotal, total_in_words
 from optimize_eval.reports.inert import inert
 from optimize_eval.reports.text import cut, wrapped
@@ -34,7 +35,7 @@ from optimize_eval.run.defining import check_columns, check_definitions, scorers
 from optimize_eval.run.engine import OnCluster
 from optimize_eval.run.inputs import check_stdin, load_splits, note_leaks_among
 from optimize_eval.run.plan import document_of, plan_run
-from optimize_eval.run.preflight import DEFAULT_BUDGET
+from optimize_eval.run.preflight import BUDGET_OF_TRIAL, DEFAULT_BUDGET
 from optimize_eval.run.preflight.checklist import examine_all
 from optimize_eval.run.preflight.examined import (
     SENTINEL,
@@ -45,6 +46,7 @@ from optimize_eval.run.preflight.examined import (
     in_words,
     score_of,
 )
+from optimize_eval.run.preflight.golds import Known, known_of, offer_gold
 from optimize_eval.run.prompting import Prompting, called_in
 from optimize_eval.run.settings import cluster_of
 from optimize_eval.run.splits import SplitSource, check_fields, check_sight, humans_of, output_of
@@ -249,10 +251,13 @@ Examples:
   optimize-eval preflight -e 'python3 judge.py' -e http://127.0.0.1:8000/score --candidate prompt.txt
   optimize-eval preflight -e task:task.yaml --model openai/gpt-4o-mini --dataset train.jsonl
   optimize-eval preflight --prompt 'prompts/*.md' --model openai/gpt-4o-mini -e @f1 --dataset train.jsonl
+  optimize-eval preflight -e ./judge.sh --dataset train.jsonl --good target
   optimize-eval preflight sweep.toml
   optimize-eval preflight sweep.toml --engine ray --address 10.0.0.1:6379
 
 \b
+--good puts an evaluator on trial: right answers score high, and what is
+nearly right, wrong or empty scores less.
 Each failure and warning comes with a shell line that shows it.
 Exit codes: 0 ready to run, 1 an evaluator or a node failed a check, 2 wrong
 option or data, 3 no cluster answers.
@@ -282,20 +287,21 @@ def preflight(
     files: compared.TrainAndValOptions,
     chosen: compared.ChoiceOptions,
     scoring: ScoringOptions,
+    trial: TrialOptions,
     defined: DefinitionOptions,
     servers: ServerOptions,
     engine: EngineOptions,
     printed: PrintOptions,
     seconds: Annotated[
-        float,
+        float | None,
         typer.Option(
             "--seconds",
             metavar="SECONDS",
             min=0,
-            help="Time for each evaluator.",
+            help=f"For each evaluator ({DEFAULT_BUDGET:g}; on trial {BUDGET_OF_TRIAL:g}).",
             rich_help_panel=Heading.STOPPING,
         ),
-    ] = DEFAULT_BUDGET,
+    ] = None,
     budget: Annotated[float | None, typer.Option("--budget", min=0, hidden=True)] = None,
     _sweep: SweepFile = None,
     _sweep_file: SweepOption = None,
@@ -314,7 +320,7 @@ def preflight(
         task_models=axis.task_models,
         has_tasks=has_tasks,
     )
-    specs = [spec.hiding([*fields, *humans_of(named_specs)]) for spec in named_specs]
+    specs = [_put_on_trial(spec, trial).hiding([*fields, *humans_of(named_specs)]) for spec in named_specs]
     keys = keys_of(context)
     cluster = cluster_of({**as_dict(engine), "concurrency": keys.get("concurrency", SLOTS)})
     part = {key: keys[key] for key in ("limit", "sample", "seed") if key in keys}
@@ -339,14 +345,16 @@ def preflight(
     names = [model.name for model in prompting.models] if prompting else axis.task_models
     models = [check_task_model(name) for name in names] or [None]
     first = _FIRST_ROWS if has_tasks else _FIRST_EXAMPLES
-    material = _material(loaded, splits, models, keys, cluster, first=first)
+    on_trial = _rows_by_evaluator(specs, sources, models[0], has_near_misses=not trial.no_near_misses)
+    material = replace(_material(loaded, splits, models, keys, cluster, first=first), known=on_trial)
     if has_tasks:
         output.say(_OF_TASKS)
     with owned_processes(), TemporaryDirectory() as folder:
         scorers = called_in(Path(folder), specs, sources, prompting)
         if loaded and sources:
             _note_reusable(scorers, loaded, sources, models, keys, prompting)
-        patience = seconds if budget is None else budget
+        usual = BUDGET_OF_TRIAL if material.known else DEFAULT_BUDGET
+        patience = next((given for given in (budget, seconds) if given is not None), usual)
         examined = (
             _examine_prompted(specs, prompts, material, patience)
             if prompts
@@ -360,6 +368,31 @@ def preflight(
         output.emit(render(examined, data, width=output.width(), nodes=nodes))
     if not (all(subject.is_ok for subject in examined) and all(node.is_ok for node in nodes)):
         raise typer.Exit(endings.MISSED)
+
+
+def _put_on_trial(spec: EvaluatorSpec, given: TrialOptions) -> EvaluatorSpec:
+    """Put an evaluator on trial by what flags say, else by what the sweep file says of it."""
+    good = KnownGood(given.good, given.good) if given.good else spec.good
+    return spec.change(good=good, bad=given.bad or spec.bad)
+
+
+def _rows_by_evaluator(
+    specs: Sequence[EvaluatorSpec],
+    sources: Sequence[SplitSource],
+    task_model: str | None,
+    *,
+    has_near_misses: bool,
+) -> dict[str, Known]:
+    """Find what each evaluator is tried by; where none is on trial, offer a field that may be the gold."""
+    tried = [spec for spec in specs if kind_of(spec).checks is not Checks.TASKS]
+    known = {
+        spec.name: rows
+        for spec in tried
+        if (rows := known_of(spec, sources, task_model=task_model, has_near_misses=has_near_misses))
+    }
+    if tried and not known and (name := offer_gold(sources)):
+        output.say(f"note: is `{name}` the gold? --good {name} puts the evaluator on trial")
+    return known
 
 
 def _examine_prompted(

@@ -6,3 +6,4 @@ What the outcome looks like is decided in reports.
 """
 
 DEFAULT_BUDGET = 10.0  # seconds for each evaluator
+BUDGET_OF_TRIAL = 60.0  # the same, where it is called sixty times

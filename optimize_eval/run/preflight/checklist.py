@@ -5,7 +5,6 @@ Judges are looked at otherwise, in judges.
 
 import re
 import shutil
-import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -38,6 +37,8 @@ from optimize_eval.run.preflight.examined import (
     more_answers,
     shown,
 )
+from optimize_eval.run.preflight.golds import Known
+from optimize_eval.run.preflight.trial import stand_trial
 from optimize_eval.tasks.targets import samples_of
 
 _MOST_CALLS, _MOST_SECONDS = 12, 1.0  # that say how long a call takes; slow ones need fewer
@@ -45,7 +46,6 @@ _LONG = 1_000_000
 _NOT_ASCII = "Zażółć gęślą jaźń, 日本語, 🙂"
 _SHIM = re.compile(r"/\.(pyenv|asdf|rbenv|nodenv)/shims/")
 _NOTABLE_START = 0.005
-_SCALES = 0.8  # so much of the ideal speed-up, and more slots help further
 _OURS = 0.0001  # seconds that a run itself spends on a call
 _STARTED_ANEW = "--no-persistent starts it for each call"
 _ROUNDS = 3  # in which one by one must stay the same before a difference is blamed on concurrency
@@ -53,8 +53,11 @@ _ROUNDS = 3  # in which one by one must stay the same before a difference is bla
 
 def examine(spec: EvaluatorSpec, material: Material, budget: float = DEFAULT_BUDGET) -> Examined:
     """Look at one evaluator, as far as the budget of seconds goes; a failure ends it."""
-    examined = Examined(spec=spec, material=material, until=time.monotonic() + budget)
-    for name, calls, look in _table_of(spec):
+    known = material.known.get(spec.name)
+    examined = Examined(
+        spec=spec, material=material.of(known) if known else material, until=time.monotonic() + budget
+    )
+    for name, calls, look in _with_trial(_table_of(spec), known):
         if not examined.is_ok or (examined.seconds and not examined.affords(calls)):
             why = "the budget is used up" if examined.is_ok else "something before it failed"
             examined.checks.append(CheckOutcome(name, CheckStatus.SKIP, f"left out: {why}"))
@@ -84,6 +87,15 @@ def examine_all(
         if target is None or replied[id(target.task)]:
             examined.append(examine(spec, material, budget))
     return examined
+
+
+def _with_trial(table: "CheckTable", known: Known | None) -> "CheckTable":
+    """Put an evaluator on trial as soon as it answers."""
+    if known is None:
+        return table
+    after = 1 + next(number for number, (name, *_) in enumerate(table) if name == "answers")
+    rest = [check for check in table[after:] if check[0] != "at once"]  # which is tried there
+    return [*table[:after], ("trial", 1, lambda on, _: stand_trial(on, known)), *rest]
 
 
 def _table_of(spec: EvaluatorSpec) -> "CheckTable":
@@ -126,10 +138,9 @@ def _at_once(on: Examined, name: str) -> Iterator[CheckOutcome]:
     with live(on.spec, persistent=False) as evaluator, ThreadPoolExecutor(AT_ONCE) as slots:
         started = time.monotonic()
         results = list(slots.map(lambda payload: on.call(evaluator, payload), on.sample))
-        speed_up = AT_ONCE * statistics.median(on.seconds) / (time.monotonic() - started)
+        on.take_time_at_once(AT_ONCE, time.monotonic() - started)
         for _ in range(_ROUNDS if on.differing(results) else 0):
             on.learn(on.ask_all(evaluator))
-    on.parallel = on.material.slots if speed_up > _SCALES * AT_ONCE else max(1.0, speed_up)
     if differing := on.differing(results):
         what = f"{differing} of {AT_ONCE} answers differ when called at once"
         message = f"{what}, for instance {_first_difference(on, results)}: do calls share a file or a port?"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from optimize_eval.base import strict_json
 from optimize_eval.base.errors import EvaluationError, FailureKind
@@ -19,6 +19,7 @@ from optimize_eval.base.spent import Spending
 from optimize_eval.base.wrong_answers import own_words
 from optimize_eval.evaluators import reproduce
 from optimize_eval.evaluators.kinds import connect
+from optimize_eval.run.preflight.golds import Known
 
 if TYPE_CHECKING:
     from optimize_eval.models.chat import ChatSpec
@@ -27,6 +28,7 @@ SENTINEL = "__optimize_anything_preflight__"
 AT_ONCE = 2 * (os.cpu_count() or 1)
 
 _LEAST_WAIT = 0.5
+_SCALES = 0.8  # so much of the ideal speed-up, and more slots help further
 
 CallResult = Answered | EvaluationError
 
@@ -66,6 +68,16 @@ class Material:
     calls: int
     slots: int
     sentinel: Payload | None = None  # where no candidate is named, and placeholders stand in the payloads
+    known: Mapping[str, Known] = field(default_factory=dict)  # of evaluators on trial, by their names
+
+    def of(self, known: Known) -> Self:
+        """Let what is right and what is wrong stand where there were placeholders."""
+        if self.sentinel is None:
+            return self
+        splits: dict[str, list[Payload]] = {}
+        for row in known.rows:
+            splits.setdefault(row.payload.split or "single", []).extend(row.payloads)
+        return replace(self, splits={name: tuple(row) for name, row in splits.items()}, sentinel=None)
 
     @property
     def firsts(self) -> list[tuple[str, Payload]]:
@@ -145,6 +157,11 @@ class Examined:
     @property
     def sample(self) -> list[Payload]:
         return self.material.varied(AT_ONCE)
+
+    def take_time_at_once(self, many: int, seconds: float) -> None:
+        """Learn from the time of so many calls at once how many go on at the same time."""
+        speed_up = many * statistics.median(self.seconds) / seconds
+        self.parallel = self.material.slots if speed_up > _SCALES * many else max(1.0, speed_up)
 
     def quantile(self, share: float) -> float:
         """Give the seconds that so many calls at most take, each with a process of its own."""

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
 import sys
 import time
 from dataclasses import replace
@@ -21,6 +20,7 @@ from optimize_eval.run.preflight.examined import AT_ONCE, CheckStatus, Examined,
 from tests.faults.servers import served
 from tests.front_door import Cli, Result
 from tests.paths import PROGRAMS, PYTHON, ROOT
+from tests.run.preflight.pasting import findings, pasted
 from tests.tools import cases, need, write_program
 
 CANARY = {"CANARY": "canary-123456"}
@@ -40,24 +40,6 @@ def preflight(cli: Cli, tmp_path: Path) -> Cli:
         return cli("preflight", "-e", evaluator, *data, "--seconds", "60", *options, env=env)
 
     return run
-
-
-def findings(result: Result) -> dict[str, dict[str, str]]:
-    (one,) = result.json["evaluators"]
-    return {check["name"]: check for check in one["checks"]}
-
-
-def pasted(line: str, folder: Path, env: dict[str, str] | None = None) -> str:
-    done = subprocess.run(
-        ["bash", "-c", line],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        check=False,
-        timeout=40,
-        env={**os.environ, **(env or {})},
-    )
-    return done.stdout + done.stderr
 
 
 FAILURES = {  # evaluator → the check that fails, what it says, what its line shows when pasted

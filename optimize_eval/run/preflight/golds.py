@@ -1,0 +1,289 @@
+"""What an evaluator's trial is made of: rows with their golds, and candidates that are nearly right.
+
+Pure but for the files that are named. A near miss differs from the gold in what no sound metric lets pass:
+never in case, in blanks, in the order of words, or in how a number is written.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from optimize_eval.base.errors import UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec, KnownGood
+from optimize_eval.base.frozen import frozen
+from optimize_eval.base.protocol import Payload
+from optimize_eval.data.candidates import load_candidate
+from optimize_eval.data.selection import value_at
+from optimize_eval.run.splits import SplitSource, has_path
+
+MOST_ROWS = 4
+
+_MOST_READ = 10_000  # examples in which rows are looked for
+_USUAL = ("target", "targets", "answer", "gold", "expected", "reference", "label", "solution")
+_WHOLE = re.compile(r"-?(\d{1,3}(,\d{3})+|\d+)")
+_FROM_A_THOUSAND = 1_000
+
+
+@frozen
+class GoldRow:
+    """A row on which an evaluator is tried: its payload with the gold as the candidate."""
+
+    payload: Payload
+    golds: tuple[str, ...]
+    wrong: str = ""  # another row's gold; empty: there is none
+
+    @property
+    def gold(self) -> str:
+        return self.golds[0]
+
+    @property
+    def is_fair(self) -> bool:
+        """Return True if the other row's gold is surely wrong here: neither text holds the other."""
+        plain, golds = plain_of(self.wrong), [plain_of(gold) for gold in self.golds]
+        return bool(self.wrong) and not any(plain in gold or gold in plain for gold in golds)
+
+    @property
+    def payloads(self) -> list[Payload]:
+        """List what is right here, and what is wrong, if there is such a thing."""
+        return [self.payload, *([self.with_candidate(self.wrong)] if self.wrong else [])]
+
+    def with_candidate(self, text: str) -> Payload:
+        return replace(self.payload, candidate=text)
+
+
+@frozen
+class Known:
+    """What is known of an evaluator before its trial."""
+
+    field: str  # of the golds; empty: a file has the one that is good for all rows
+    rows: tuple[GoldRow, ...]
+    bad: Mapping[str, str]  # texts by their files
+    has_near_misses: bool
+    files: tuple[str, ...] = ()  # of the data, which no evaluator changes
+
+    @property
+    def is_varied(self) -> bool:
+        """Return True if rows have different golds, so that one is wrong where another is right."""
+        return bool(self.rows[0].wrong)
+
+
+def known_of(
+    spec: EvaluatorSpec,
+    sources: Sequence[SplitSource],
+    *,
+    task_model: str | None = None,
+    has_near_misses: bool = True,
+) -> Known | None:
+    """Find the rows of an evaluator's trial; None where it is not on trial."""
+    if spec.good is None:
+        if spec.bad:
+            raise UsageError(
+                "--bad needs --good: it has to score lower than that", hint="name a known good candidate"
+            )
+        return None
+    is_field = any(has_path(e.value, spec.good.written) for s in sources for e in _first(s))
+    payloads = [
+        (e.value, Payload(candidate="", example=e.raw, line=e.line, split=source.name, task_model=task_model))
+        for source in sources
+        for e in _first(source)
+    ]
+    field = spec.good.written if is_field else ""
+    rows = (
+        _choose_rows([(golds, p) for e, p in payloads if (golds := golds_of(e, field))])
+        if is_field
+        else _rows_of_file(
+            spec.good, [p for _, p in payloads] or [Payload(candidate="", task_model=task_model)]
+        )
+    )
+    if not rows:
+        raise UsageError(
+            f"no example has a text or a number in {field!r}, which is to be the gold",
+            hint="name the field of the right answer: --good target",
+        )
+    return Known(
+        field=field,
+        rows=rows,
+        bad={path: load_candidate(path) for path in spec.bad},
+        has_near_misses=has_near_misses,
+        files=tuple(source.file for source in sources if Path(source.file).is_file()),
+    )
+
+
+def _first(source: SplitSource) -> Iterable[Any]:
+    return islice(source.examples, _MOST_READ)
+
+
+def offer_gold(sources: Sequence[SplitSource]) -> str:
+    """Name a field that may well be the gold: it is offered, and never taken by itself."""
+    examples = [example.value for source in sources for example in islice(source.examples, 1)]
+    return next((name for name in _USUAL if any(golds_of(example, name) for example in examples)), "")
+
+
+def golds_of(example: Mapping[str, Any], field: str) -> tuple[str, ...]:
+    """List the golds in a field: of a list each, a number as text.
+
+    >>> golds_of({"target": ["Paris", 7]}, "target"), golds_of({"target": None}, "target")
+    (('Paris', '7'), ())
+    """
+    value = value_at(example, field)
+    return tuple(text for item in (value if isinstance(value, list) else [value]) if (text := _text(item)))
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool | int | float):
+        return orjson.dumps(value).decode()
+    return value if isinstance(value, str) and value.strip() else ""
+
+
+def _rows_of_file(good: KnownGood, payloads: Sequence[Payload]) -> tuple[GoldRow, ...]:
+    if not Path(good.path).is_file():
+        raise UsageError(
+            f"{good.written!r} is neither a field of the examples nor a file",
+            hint="--good takes the field of the right answer, or the file of a known good candidate",
+        )
+    text = load_candidate(good.path)
+    return tuple(
+        GoldRow(payload=replace(payload, candidate=text), golds=(text,)) for payload in payloads[:MOST_ROWS]
+    )
+
+
+def plain_of(text: str) -> str:
+    """Reduce a text to what all metrics mind: letters and digits in small letters."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return "".join(letter for letter in folded if letter.isalnum()) or folded
+
+
+_WANTED: Sequence[Callable[[str], bool]] = (  # what finds most, if a gold is so
+    lambda gold: not gold.isascii(),
+    lambda gold: any(word.isupper() and len(word) > 1 for word in gold.split()),
+    lambda gold: abs(number_of(gold) or 0) >= _FROM_A_THOUSAND,
+    lambda gold: len(gold.split()) > 2,  # noqa: PLR2004  and one is left when the last is gone
+    lambda gold: (number_of(gold) or 0) < 0,
+)
+
+
+def _choose_rows(known: Sequence[tuple[tuple[str, ...], Payload]]) -> tuple[GoldRow, ...]:
+    """Choose rows whose golds differ, those first whose golds find most."""
+    distinct = {plain_of(golds[0]): (golds, payload) for golds, payload in reversed(known)}
+    left = list(reversed(distinct.values()))
+    wanted = (next((row for row in left if like(row[0][0])), None) for like in _WANTED)
+    chosen = list({id(row): row for row in [*(row for row in wanted if row), *left]}.values())[:MOST_ROWS]
+    rows = [GoldRow(payload=replace(payload, candidate=golds[0]), golds=golds) for golds, payload in chosen]
+    return tuple(_with_wrong(row, [*rows[number:], *rows[:number]]) for number, row in enumerate(rows, 1))
+
+
+def _with_wrong(row: GoldRow, others: Sequence[GoldRow]) -> GoldRow:
+    """Take the next row's gold as wrong here, or that of one which surely is."""
+    tried = [replace(row, wrong=other.gold) for other in others if other.gold != row.gold]
+    return next((made for made in tried if made.is_fair), tried[0] if tried else row)
+
+
+def number_of(gold: str) -> int | None:
+    """Read a gold that is a whole number, and nothing else.
+
+    >>> number_of("-1,234"), number_of("12 apples")
+    (-1234, None)
+    """
+    return int(gold.replace(",", "")) if _WHOLE.fullmatch(gold.strip()) else None
+
+
+def all_of(row: GoldRow, rows: Sequence[GoldRow]) -> str:
+    """List the golds of all rows in one line, this row's neither first nor last."""
+    golds = [other.gold for other in rows]
+    if all(len(gold) == 1 for gold in golds):
+        return " ".join(sorted(golds))
+    others = [gold for gold in golds if gold != row.gold]
+    return ", ".join([*others[:1], row.gold, *others[1:]])
+
+
+def without_last_word(gold: str) -> str:
+    """Leave out the last word; empty where there is one alone."""
+    return " ".join(gold.split()[:-1])
+
+
+def first_half(gold: str) -> str:
+    words = gold.split()
+    return " ".join(words[: len(words) // 2])
+
+
+def misspelt(gold: str) -> list[str]:
+    """Write the last word backwards, with a letter more and as it is; none where it has no letters."""
+    *words, last = gold.split()
+    if len(last) <= 1 or number_of(last) is not None or not any(letter.isalpha() for letter in last):
+        return []
+    return [" ".join([*words, f"{last[::-1]}x"]), " ".join([*words, last[::-1]])]
+
+
+@frozen
+class NumberMiss:
+    """A number that is nearly the gold, and maybe a text by which a metric of texts is known."""
+
+    text: str
+    fault: str
+    control: str = ""
+
+
+def next_to(number: int) -> list[NumberMiss]:
+    return [NumberMiss(text=str(number + step), fault="off by one") for step in (1, -1)]
+
+
+def near_numbers(number: int) -> list[NumberMiss]:
+    """Write numbers that look like this one."""
+    digits, sign = str(abs(number)), "-" if number < 0 else ""
+    made = [NumberMiss(text=f"{sign}1{digits}", fault="it minds the end alone")]
+    if number:
+        made.append(NumberMiss(text=str(-number), fault="the sign is lost", control=f";{digits}"))
+    if digits[:1] != digits[1:2] and len(digits) > 1:
+        swapped = f"{sign}{digits[1]}{digits[0]}{digits[2:]}"
+        made.append(NumberMiss(text=swapped, fault="the order of digits is lost"))
+    if abs(number) >= _FROM_A_THOUSAND:
+        grouped = f"{number:,}"
+        made.append(
+            NumberMiss(
+                text=grouped.replace(",", "."),
+                fault="a decimal point is taken for a separator of thousands",
+                control=grouped.replace(",", ";"),
+            )
+        )
+    return made
+
+
+_NAMED_ROW = ("id", "line", "row", "index", "nr")
+_FURTHER = 1_001  # an odd number, and few rows have an id that is so much higher
+
+
+def rename_row(payload: Payload, times: int) -> Payload | None:
+    """Give a row another id, line or number; None where it has none."""
+    example = orjson.loads(payload.example or b"{}")
+    named = {key: example[key] for key in _NAMED_ROW if isinstance(example.get(key), int | str)}
+    if not named:
+        return None
+    changed = {**example, **{key: _other_id(value, times) for key, value in named.items()}}
+    return replace(payload, example=orjson.dumps(changed))
+
+
+def _other_id(value: int | str, times: int) -> int | str:
+    if isinstance(value, int):
+        return value + times * _FURTHER
+    if match := re.search(r"\d{1,9}(?=\D*$)", value):
+        return f"{value[: match.start()]}{int(match[0]) + times * _FURTHER}{value[match.end() :]}"
+    return f"{value}-{times * _FURTHER}"
+
+
+def without_field(payload: Payload, path: str) -> Payload:
+    """Take a field out of the row."""
+    example = orjson.loads(payload.example or b"{}")
+    return replace(payload, example=orjson.dumps(_without(example, path)))
+
+
+def _without(value: dict[str, Any], path: str) -> dict[str, Any]:
+    if path in value:
+        return {key: item for key, item in value.items() if key != path}
+    head, _, rest = path.partition(".")
+    return {**value, head: _without(value[head], rest)} if isinstance(value.get(head), dict) else value

@@ -1,0 +1,294 @@
+"""Rules of a trial about how an evaluator is called: again, at once, with long texts, kept alive."""
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.protocol import Payload
+from optimize_eval.evaluators import reproduce
+from optimize_eval.programs.leftovers import descendants
+from optimize_eval.run.preflight.counting_proxy import counting_proxy
+from optimize_eval.run.preflight.examined import (
+    CallResult,
+    CheckOutcome,
+    call,
+    in_words,
+    is_late,
+    live,
+    shown,
+)
+from optimize_eval.run.preflight.golds import GoldRow, rename_row, without_field
+from optimize_eval.run.preflight.on_trial import (
+    SAME,
+    Findings,
+    Trial,
+    calls_models,
+    is_program,
+    leave_out,
+    place_of,
+    quote,
+    score_in,
+    score_text,
+)
+
+AT_ONCE = 8
+KEPT = 6  # calls in which a process that stays may grow
+LENGTHS = 3_000, 12_000
+
+_LATER = 1.1  # seconds, after which an answer by the clock is another one
+_SLOW = 0.3  # seconds
+_TIMES_AS_SLOW = 3.0  # for four times the length
+_PATIENCE = 5.0  # seconds for a long candidate
+_GROWTH = 2_000_000  # bytes a call
+
+
+def ask_again(trial: Trial) -> Findings:
+    """Ask again: after another one, twice, by another process, later; what differs first ends it."""
+    if calls_models(trial.spec):
+        yield from _rate_of_change(trial)
+        return
+    for what, spec, row, texts, is_fault in _occasions(trial):
+        with live(spec) as evaluator:
+            for text in texts:
+                payload = row.with_candidate(text)
+                before, after = trial.ask(payload), trial.ask_again(payload, evaluator)
+                if _differ(before, after) and (is_fault or score_in(after) is not None):
+                    yield _say_changed(trial, spec, row, text, after, what, is_fault=is_fault)
+                    return
+
+
+def _rate_of_change(trial: Trial) -> Findings:
+    """Say of a model how many of its scores are other ones when it is asked again."""
+    pairs = [(trial.ask(payload), trial.ask_again(payload, trial.evaluator)) for payload in trial.payloads]
+    changed = [payload for payload, pair in zip(trial.payloads, pairs, strict=True) if _differ(*pair)]
+    if changed:
+        message = f"{len(changed)} of {len(pairs)} scores are other ones when it is asked again"
+        line = reproduce.call_twice(trial.spec, changed[0])
+        yield trial.finding("same answer", message, line, is_fault=False)
+
+
+class Occasion(NamedTuple):
+    """When the same is asked again."""
+
+    what: str
+    spec: EvaluatorSpec
+    row: GoldRow
+    texts: tuple[str, ...]
+    is_fault: bool = True
+
+
+def _occasions(trial: Trial) -> Iterator[Occasion]:
+    spec, rows = trial.spec, trial.rows
+    row = next((row for row in rows if row.wrong), rows[0])
+    other = row.wrong or f"{row.gold} x"
+    yield Occasion("when it was asked again", spec, row, (row.gold, other, other))
+    if is_program(spec):
+        for seed in ("1", "2"):
+            seeded = with_environment(spec, PYTHONHASHSEED=seed)
+            yield Occasion(f"with PYTHONHASHSEED={seed}", seeded, row, (other, row.gold)[: 3 - int(seed)])
+    if not trial.failed:  # else there is enough to mend
+        time.sleep(max(0.0, trial.begun + _LATER - time.monotonic()))
+    yield Occasion("a second later", spec, row, (row.gold, other))
+    if is_program(spec):
+        yield Occasion(
+            "with LC_ALL=C", with_environment(spec, LC_ALL="C"), rows[0], (rows[0].gold,), is_fault=False
+        )
+        with tempfile.TemporaryDirectory() as folder:
+            yield Occasion(
+                "in another working folder", replace(spec, cwd=folder), row, (row.gold,), is_fault=False
+            )
+
+
+def with_environment(spec: EvaluatorSpec, **variables: str) -> EvaluatorSpec:
+    return replace(spec, environment={**spec.environment, **variables})
+
+
+def _differ(before: CallResult, after: CallResult) -> bool:
+    first, second = score_in(before), score_in(after)
+    if first is None or second is None:
+        return shown(before) != shown(after)
+    return abs(first - second) > SAME
+
+
+def _say_changed(
+    trial: Trial,
+    spec: EvaluatorSpec,
+    row: GoldRow,
+    text: str,
+    after: CallResult,
+    what: str,
+    *,
+    is_fault: bool,
+) -> CheckOutcome:
+    payload = row.with_candidate(text)
+    before = score_text(trial.ask(payload))
+    message = f"{place_of(row)}: {quote(text)} scored {before}, and {score_text(after)} {what}"
+    line = reproduce.call_twice(spec, payload)
+    return trial.finding("same answer", message, line, is_fault=is_fault)
+
+
+def change_ids(trial: Trial) -> Findings:
+    if "same answer" in trial.failed:
+        yield leave_out("id", "answers change anyway")
+        return
+    if rename_row(trial.rows[0].payload, 1) is None:
+        yield leave_out("id", "rows have no id")
+        return
+    for times, row in zip((1, 2), trial.rows, strict=False):
+        for text in (row.wrong, row.gold)[: 3 - times]:
+            before = row.with_candidate(text)
+            other = rename_row(before, times)
+            if other is None:
+                continue
+            score = trial.score(other)
+            if score is not None and _differ(trial.ask(before), trial.ask(other)):
+                words = f"{place_of(row)}: {quote(text)} scores {score_text(trial.ask(before))}"
+                message = f"{words}, and {score:g} when the row has another id"
+                yield trial.finding("id", message, reproduce.call_once(trial.spec, other), is_fault=False)
+                return
+
+
+def take_gold_away(trial: Trial) -> Findings:
+    """Take the gold away; who scores the same without it knows it from elsewhere."""
+    if not trial.known.field:
+        yield leave_out("missing gold", "the gold is no field")
+        return
+    row = trial.rows[0]
+    payload = without_field(row.payload, trial.known.field)
+    score = trial.score(payload)
+    if score is None:
+        return
+    wrong = trial.score(replace(payload, candidate=row.wrong))
+    if (score, wrong) == (trial.high(row), trial.low(row)) and score != wrong:
+        return
+    words = f"{place_of(row)}: without {trial.known.field}, {quote(row.gold)} still scores {score:g}"
+    message = f"{words}: answer an error, or a skip"
+    yield trial.finding("missing gold", message, reproduce.call_once(trial.spec, payload), is_fault=False)
+
+
+def call_at_once(trial: Trial) -> Findings:
+    if "same answer" in trial.failed:
+        yield leave_out("at once", "answers change anyway")
+        return
+    payloads = trial.payloads
+    asked = [payloads[number % len(payloads)] for number in range(AT_ONCE)]
+    before = [trial.ask(payload) for payload in asked]
+    with live(trial.spec) as evaluator, ThreadPoolExecutor(AT_ONCE) as slots:
+        started = time.monotonic()
+        after = list(slots.map(lambda payload: trial.ask_again(payload, evaluator), asked))
+        trial.on.take_time_at_once(AT_ONCE, time.monotonic() - started)
+    for payload, alone, beside in zip(asked, before, after, strict=True):
+        if _differ(alone, beside):
+            words = f"{quote(payload.candidate)} scored {score_text(alone)} alone"
+            message = (
+                f"{words}, and {score_text(beside)} among {AT_ONCE} at once: do calls share a file or a port?"
+            )
+            yield trial.finding("at once", message, reproduce.call_at_once(trial.spec, asked))
+            return
+
+
+def send_long(trial: Trial) -> Findings:
+    """Send long candidates; four times the length should not take much more than three times as long."""
+    times: list[float] = []
+    for length in LENGTHS:
+        payload = trial.rows[0].with_candidate(long_text(length))
+        result = call(trial.evaluator, payload, min(_PATIENCE, trial.spec.timeout), times)
+        what = f"a candidate of {length:,} letters takes {in_words(times[-1])}"
+        if is_late(result):
+            yield _slow(trial, payload, f"{what} and more")
+            return
+        if times[-1] > _SLOW and times[-1] > _TIMES_AS_SLOW * times[0]:
+            yield _slow(trial, payload, f"{what}, one of {LENGTHS[0]:,} {in_words(times[0])}")
+
+
+def long_text(length: int) -> str:
+    return ("a" * 39 + " ") * (length // 40) + "!"
+
+
+def _slow(trial: Trial, payload: Payload, what: str) -> CheckOutcome:
+    line = reproduce.call_once(trial.spec, payload)
+    return trial.finding(
+        "slow", f"{what}: does it compare all with all?", line and f"time {line}", is_fault=False
+    )
+
+
+def watch_memory(trial: Trial) -> Findings:
+    """Call a process that stays, and see whether it keeps what it was sent."""
+    declares = trial.on.first is not None and trial.on.first.capabilities.persistent
+    if not (declares and is_program(trial.spec)) or trial.spec.persistent is False:
+        yield leave_out("memory", "it is not kept alive")
+        return
+    others = {process.pid for process in descendants(os.getpid())}
+    payloads = [row.payload for row in trial.rows]
+    sizes = []
+    with live(trial.spec, persistent=True) as evaluator:
+        for number in range(KEPT):
+            trial.ask_again(payloads[number % len(payloads)], evaluator)
+            own = [process.pid for process in descendants(os.getpid()) if process.pid not in others]
+            sizes.append(sum(map(_resident, own)))
+    growth = (sizes[-1] - sizes[1]) / (KEPT - 2)
+    if growth > _GROWTH and sizes[1]:
+        message = f"kept alive, it grows by {growth / 1e6:.3g} MB a call: does it keep what it was sent?"
+        line = reproduce.call_one_process(trial.spec, payloads, seconds=1)
+        yield trial.finding("memory", message, line, is_fault=False)
+
+
+def _resident(pid: int) -> int:
+    """Count the bytes that a process has in memory; 0 where that is not words."""
+    with suppress(OSError, IndexError, ValueError):
+        pages = int(Path(f"/proc/{pid}/statm").read_bytes().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+    return 0
+
+
+def files_as_they_are(paths: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """Note the size and the time of files."""
+    noted = {}
+    for path in paths:
+        with suppress(OSError):
+            status = Path(path).stat()
+            noted[path] = status.st_size, status.st_mtime_ns
+    return noted
+
+
+def look_at_files(trial: Trial) -> Findings:
+    now = files_as_they_are(trial.known.files)
+    for path, before in trial.files.items():
+        if now.get(path) != before:
+            line = reproduce.call_once(trial.spec, trial.rows[0].payload)
+            yield trial.finding(
+                "writes", f"{path} was changed while it was called: does it write there?", line
+            )
+            return
+
+
+def watch_network(trial: Trial) -> Findings:
+    if not is_program(trial.spec):
+        yield leave_out("network", "it is no program")
+        return
+    with counting_proxy() as proxy:
+        url = f"http://127.0.0.1:{proxy.port}"
+        spec = with_environment(
+            trial.spec,
+            http_proxy=url,
+            https_proxy=url,
+            HTTP_PROXY=url,
+            HTTPS_PROXY=url,
+            no_proxy="",
+            NO_PROXY="",
+        )
+        with live(spec) as evaluator:
+            call(evaluator, trial.rows[0].payload, min(_PATIENCE, spec.timeout))
+        hosts = [*dict.fromkeys(proxy.hosts)]
+    if hosts:
+        message = f"it asks {', '.join(hosts[:3])}: scores then depend on who answers there"
+        yield trial.finding(
+            "network", message, reproduce.call_once(trial.spec, trial.rows[0].payload), is_fault=False
+        )

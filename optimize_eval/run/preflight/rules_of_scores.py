@@ -1,0 +1,250 @@
+"""Rules of a trial about what scores how high: right answers, wrong ones, and what is nearly right.
+
+What a sound metric might do on purpose is a warning, what none does is a failure. Scores of different rows
+are never compared, but by `good` itself.
+"""
+
+from collections.abc import Sequence
+
+from optimize_eval.base.protocol import Answer, ScoreRange
+from optimize_eval.evaluators import reproduce
+from optimize_eval.run.preflight.examined import CallResult, CheckOutcome, CheckStatus
+from optimize_eval.run.preflight.golds import (
+    GoldRow,
+    NumberMiss,
+    all_of,
+    first_half,
+    misspelt,
+    near_numbers,
+    next_to,
+    number_of,
+    without_last_word,
+)
+from optimize_eval.run.preflight.on_trial import (
+    SAME,
+    Findings,
+    Trial,
+    calls_models,
+    leave_out,
+    place_of,
+    quote,
+)
+
+_HIGH = 0.999  # of a gold
+_GRADED = 0.5  # by a model, and few of them call anything perfect
+_LETTERS = 3  # so short a gold stands on stderr by chance
+_ECHOES = {"Score: 1.0": "Score: 0.0", '{"score": 1}': '{"score": 0}'}  # and what scores as much by its form
+_EMPTY = "", "  \n"
+_OTHER = "x"  # that scores as much where the form alone counts, as a length
+
+
+def try_golds(trial: Trial) -> Findings:
+    """Score what is right and, where there is such a thing, what is wrong in its place."""
+    rows = trial.rows
+    highs = [trial.high(row) for row in rows]
+    lows = [trial.low(row) for row in rows] if trial.known.is_varied else []
+    scored = [score for score in (*highs, *lows) if score is not None]
+    is_constant = len(scored) == len(highs) + len(lows) and len({*scored}) == 1
+    if lows and is_constant and scored[0]:
+        yield _constant(trial)
+        return
+    yield from _check_direction(trial, highs, lows)
+    yield from _good(trial, highs, lows)
+    if "good" not in trial.failed and lows:
+        yield from _wrong_answers(trial)
+
+
+def _constant(trial: Trial) -> CheckOutcome:
+    row = trial.rows[0]
+    equal = f"all {2 * len(trial.rows)} scores are equal, of right and of wrong ones"
+    ignored = "the candidate, or is constant"
+    if not trial.reaches(row, _OTHER):
+        ignored = "the example, or remembers the candidate"
+    why = f"{equal}: it ignores {ignored}"
+    return trial.too_high("constant", row, row.wrong, why)
+
+
+def _check_direction(trial: Trial, highs: Sequence[float | None], lows: Sequence[float | None]) -> Findings:
+    right, wrong = ([score for score in scores if score is not None] for scores in (highs, lows))
+    if not (right and wrong):
+        return
+    high, low = sum(right) / len(right), sum(wrong) / len(wrong)
+    if low > high + SAME:
+        row = next(
+            (row for row in trial.rows if (trial.low(row) or 0) > (trial.high(row) or 0)), trial.rows[0]
+        )
+        why = f"wrong ones score more in the mean ({low:.3g} against {high:.3g}): is it a distance?"
+        yield trial.too_high("inverted", row, row.wrong, why)
+
+
+def _good(trial: Trial, highs: Sequence[float | None], lows: Sequence[float | None]) -> Findings:
+    rows = dict(zip(highs, trial.rows, strict=True))  # of equal scores the last
+    scored = [high for high in highs if high is not None]
+    if None in rows:
+        result = trial.ask(rows[None].payload)
+        yield _not_so_good(trial, rows[None], f"is not scored: {_reason(result)}")
+        return
+    lowest, best = min(scored), max(scored)
+    if trial.spec.score_range is ScoreRange.ANY and lowest < best - SAME:
+        yield _not_so_good(trial, rows[lowest], f"scores {lowest:g}, another {best:g}", is_fault=False)
+    elif trial.spec.score_range is ScoreRange.UNIT and lowest < _HIGH:
+        is_graded = calls_models(trial.spec) and lowest >= _GRADED
+        why = f"scores {lowest:g} {_why_low(highs, lows)}"
+        yield _not_so_good(trial, rows[lowest], why, is_fault=not is_graded)
+    else:
+        yield CheckOutcome("good", CheckStatus.PASS, f"{len(highs)} good ones score {lowest:g} or more")
+
+
+def _not_so_good(trial: Trial, row: GoldRow, why: str, *, is_fault: bool = True) -> CheckOutcome:
+    line = reproduce.call_once(trial.spec, row.payload)
+    message = f"{place_of(row)}: the good {quote(row.gold)} {why}"
+    return trial.finding("good", message, line, is_fault=is_fault)
+
+
+def _why_low(highs: Sequence[float | None], lows: Sequence[float | None]) -> str:
+    if lows and not any([*highs, *lows]):
+        return "as wrong ones do: does it look at the right field?"
+    return "only: what is right should score 1"
+
+
+def _reason(result: CallResult) -> str:
+    if isinstance(result, Answer):
+        return "the answer has no number"
+    return str(getattr(result, "message", "") or getattr(result, "why", ""))
+
+
+def _wrong_answers(trial: Trial) -> Findings:
+    why = "another row's gold counts as much: it ignores the example, or remembers the candidate"
+    fair = [row for row in trial.rows if row.is_fair]
+    if wrong := next((row for row in fair if trial.reaches(row, row.wrong)), None):
+        yield trial.too_high("wrong answers", wrong, wrong.wrong, why)
+    for row in fair:
+        result = trial.ask(row.with_candidate(row.wrong))
+        if len(row.gold) > _LETTERS and row.gold in getattr(result, "stderr", ""):
+            while_scored = f"stands on stderr while {quote(row.wrong)} is scored: logs tell it"
+            message = f"{place_of(row)}: the gold {quote(row.gold)} {while_scored}"
+            line = reproduce.call_once(trial.spec, row.with_candidate(row.wrong))
+            yield trial.finding("stderr", message, line, is_fault=False)
+            return
+
+
+def try_nothing(trial: Trial) -> Findings:
+    row = trial.rows[0]
+    for text in _EMPTY:
+        if trial.reaches(row, text):
+            is_of_form = not trial.known.field and trial.reaches(row, _OTHER)
+            why = "nothing at all scores as what is right"
+            yield trial.too_high("empty", row, text, why, is_fault=not is_of_form)
+            return
+
+
+def try_bad(trial: Trial) -> Findings:
+    reached = {
+        path: row
+        for path, text in trial.known.bad.items()
+        if (row := next((row for row in trial.rows if trial.reaches(row, text)), None))
+    }
+    for path, row in [*reached.items()][:1]:
+        why = f"{' and '.join(reached)} should score less"
+        yield trial.too_high("bad", row, trial.known.bad[path], why)
+
+
+def try_echoes(trial: Trial) -> Findings:
+    row = trial.rows[0]
+    for text, control in _ECHOES.items():
+        is_any = trial.reaches(row, text) and trial.reaches(row, control)
+        if trial.reaches(row, text) and (trial.known.field or not is_any):
+            why = "any text does" if is_any else "it obeys the candidate, or reads its score there"
+            yield trial.too_high("echo", row, text, why)
+            return
+
+
+def try_more(trial: Trial) -> Findings:
+    """Try texts that hold the gold and more."""
+    rows, longest = trial.rows, _longest(trial)
+    row = rows[_middle(rows)]
+    if trial.reaches(row, text := all_of(row, rows)):
+        yield trial.too_high("listed", row, text, "whoever names all answers is right", is_fault=False)
+    if trial.reaches(rows[0], text := embedded_in(rows[0])):
+        yield trial.too_high(
+            "embedded", rows[0], text, "what is denied counts, as the gold stands in it", is_fault=False
+        )
+    if trial.reaches(longest, text := _with_more(longest)):
+        why = "a wrong line more costs nothing: does it count what is missing alone, or the first line?"
+        yield trial.too_high("extra", longest, text, why, is_fault=False)
+
+
+def embedded_in(row: GoldRow) -> str:
+    return f"It is certainly not {row.gold}, it is {row.wrong}."
+
+
+def _with_more(row: GoldRow) -> str:
+    return f"{row.gold}\n{row.wrong}"
+
+
+def _longest(trial: Trial) -> GoldRow:
+    return max(trial.rows, key=lambda row: (len(row.gold.split()), len(row.gold)))
+
+
+def _middle(rows: Sequence[GoldRow]) -> int:
+    """Choose a row whose gold is neither the first nor the last of all."""
+    by_gold = sorted(range(len(rows)), key=lambda number: rows[number].gold)
+    return by_gold[(len(rows) - 1) // 2]
+
+
+def try_less(trial: Trial) -> Findings:
+    row = _longest(trial)
+    text = without_last_word(row.gold)
+    if not text:
+        yield leave_out("truncated", "no gold has two words")
+        return
+    if not trial.reaches(row, text):
+        return
+    half = first_half(row.gold)
+    is_by_keywords = half != text and trial.reaches(row, half) and trial.reaches(row, _with_more(row))
+    why = "what is left out costs nothing: does it count what is there alone, the start, or a threshold?"
+    yield trial.too_high("truncated", row, text, why, is_fault=not is_by_keywords)
+
+
+def try_misspelt(trial: Trial) -> Findings:
+    row = _longest(trial)
+    if not misspelt(row.gold):
+        yield leave_out("near miss", "the last word of the longest gold has no letters to change")
+    if text := next((text for text in misspelt(row.gold) if trial.reaches(row, text)), None):
+        why = "its last word is written backwards: a threshold, rounding, or letters in any order?"
+        yield trial.too_high("near miss", row, text, why)
+
+
+def try_numbers(trial: Trial) -> Findings:
+    rows = [(abs(number), row) for row in trial.rows if (number := number_of(row.gold)) is not None]
+    if not rows:
+        yield leave_out("number", "no gold is a whole number")
+        return
+    smallest = min((pair for pair in rows if pair[0]), key=_size, default=rows[0])[1]
+    largest = max(rows, key=_size)[1]
+    for row, misses in (
+        (smallest, next_to(number_of(smallest.gold) or 0)),
+        (largest, near_numbers(number_of(largest.gold) or 0)),
+    ):
+        for miss in misses:
+            if trial.reaches(row, miss.text, is_number=True):
+                is_meant = _is_meant(trial, row, miss)
+                yield trial.too_high("number", row, miss.text, miss.fault, is_fault=not is_meant)
+                return
+
+
+def _size(pair: tuple[int, GoldRow]) -> int:
+    return pair[0]
+
+
+def _is_meant(trial: Trial, row: GoldRow, miss: NumberMiss) -> bool:
+    """Return True where a metric takes it for a part of a text, or for near enough."""
+    if trial.reaches(trial.rows[0], embedded_in(trial.rows[0])):
+        return True
+    number = number_of(row.gold) or 0
+    if abs(number_of(miss.text) or 0) in {abs(number - 1), abs(number + 1)}:
+        return any(
+            trial.reaches(row, text, is_number=True) for text in (f"{number * 1.02:.2f}", f"{number + 0.5}")
+        )
+    is_of_text = bool(miss.control) and trial.reaches(row, miss.control, is_number=True)
+    return is_of_text and not trial.reaches(row, f"about {row.gold} pieces")

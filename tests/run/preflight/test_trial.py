@@ -1,0 +1,317 @@
+"""Evaluators on trial: each way to be wrong is named, with a line that shows it; sound ones pass."""
+
+import json
+import random
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from optimize_eval import Trial, UsageError, trial
+from tests.front_door import Cli, Result
+from tests.run.preflight.pasting import findings, pasted
+from tests.tools import need, write_program
+
+Judge = Callable[[str, dict[str, Any]], Any]
+
+ROWS = [
+    {"id": f"q-{number}", "target": target}
+    for number, target in enumerate(["Paris", "Zoë Müller", "New York City", "MARIE Curie", "1,250"], 1)
+]
+NUMBERS = [{"nr": number, "target": target} for number, target in enumerate([42, 1234, -7, 2500])]
+
+
+def exact(candidate: str, example: Mapping[str, Any]) -> float:
+    return float(candidate == str(example["target"]))
+
+
+def words_of(text: str) -> set[str]:
+    return set(text.lower().split())
+
+
+def as_number(text: str) -> float:
+    return float(text) if text.lstrip("-").isdigit() else 0.5
+
+
+def remembers() -> Judge:
+    known: dict[str, float] = {}
+    return lambda c, e: known.setdefault(c, exact(c, e))
+
+
+def tires() -> Judge:
+    calls: list[str] = []
+
+    def judge(candidate: str, example: dict[str, Any]) -> float:
+        calls.append(candidate)
+        return float(exact(candidate, example) and len(calls) < 20)
+
+    return judge
+
+
+def as_the_one_before() -> Judge:
+    before = [""]
+
+    def judge(candidate: str, example: dict[str, Any]) -> float:
+        last, before[0] = before[0], candidate
+        return float(candidate == last or exact(candidate, example))
+
+    return judge
+
+
+def score_in(candidate: str, example: dict[str, Any]) -> float:
+    try:
+        return float(json.loads(candidate)["score"])
+    except (ValueError, TypeError, KeyError):
+        return exact(candidate, example)
+
+
+FAULTY: Mapping[str, tuple[Judge, str, str]] = {  # → the check that fails, what it says
+    "a constant": (lambda _c, _e: 0.7, "constant", "ignores the candidate, or is constant"),
+    "another field": (lambda c, e: float(c == e["id"]), "good", "as wrong ones do: does it look at"),
+    "a gold made ASCII": (
+        lambda c, e: float(c == e["target"].encode("ascii", "ignore").decode()),
+        "good", '"Zoë Müller" scores 0 only',
+    ),
+    "breaks": (lambda c, e: exact(c, e) if c.isascii() else 1 / 0, "answers train", "ZeroDivisionError"),
+    "a distance": (lambda c, e: 1 - exact(c, e), "inverted", "is it a distance?"),
+    "no example": (lambda c, _e: len(c) / 100 if len(c) < 2 else 1.0, "constant", "all 8 scores are equal"),
+    "remembers": (remembers(), "constant", "or remembers the candidate"),
+    "empty is in all": (lambda c, e: float(c.strip() in e["target"]), "empty", "nothing at all scores"),
+    "reads its score": (score_in, "echo", "or reads its score there"),
+    "precision alone": (
+        lambda c, e: len(words_of(c) & words_of(e["target"])) / (len(words_of(c)) or 1),
+        "truncated", '"New York"',
+    ),
+    "letters in any order": (lambda c, e: float(sorted(c) == sorted(e["target"])), "near miss", "ytiC"),
+    "tires": (tires(), "same answer", "when it was asked again"),
+    "as the one before": (as_the_one_before(), "same answer", "scored 0, and 1 when it was asked again"),
+}  # fmt: skip
+FAULTY_NUMBERS: Mapping[str, tuple[Judge, str]] = {
+    "the sign is lost": (lambda c, e: float(abs(as_number(c)) == abs(e["target"])), "the sign is lost"),
+    "digits in any order": (lambda c, e: float(sorted(c) == sorted(str(e["target"]))), "the order of digits"),
+    "the end alone": (lambda c, e: float(c.endswith(str(e["target"]))), "it minds the end alone"),
+    "points are nothing": (
+        lambda c, e: float(as_number(c.replace(".", "")) == e["target"]), "a decimal point is taken for"
+    ),
+    "off by one": (lambda c, e: float(abs(as_number(c) - e["target"]) <= 1), "off by one"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("judge", "check", "said"), FAULTY.values(), ids=FAULTY)
+def test_each_way_to_be_wrong_is_named(judge: Judge, check: str, said: str) -> None:
+    tried = trial(judge, ROWS, good="target")
+    assert not tried.ok
+    assert said in tried.faults[check], tried.faults
+
+
+@pytest.mark.parametrize(("judge", "said"), FAULTY_NUMBERS.values(), ids=FAULTY_NUMBERS)
+def test_numbers_that_look_alike_are_told_apart(judge: Judge, said: str) -> None:
+    tried = trial(judge, NUMBERS, good="target")
+    assert said in tried.faults["number"], tried
+
+
+def punctuated(text: str) -> str:
+    return "".join(letter for letter in text.lower() if letter.isalnum() or letter == " ")
+
+
+def by_coin(seed: int) -> Judge:
+    coin = random.Random(seed)
+    return lambda c, e: exact(c, e) or coin.random() / 2
+
+
+SOUND: Mapping[str, tuple[Judge, list[dict[str, Any]], set[str]]] = {  # → what may be warned of
+    "exact": (exact, ROWS, set()),
+    "in small letters": (lambda c, e: float(c.strip().lower() == e["target"].lower()), ROWS, set()),
+    "without punctuation": (
+        lambda c, e: float(punctuated(c) == punctuated(str(e["target"]))), NUMBERS, {"number"}
+    ),
+    "words in common": (
+        lambda c, e: len(words_of(c) & words_of(e["target"])) / len(words_of(c) | words_of(e["target"])),
+        ROWS, set(),
+    ),
+    "within a twentieth": (
+        lambda c, e: float(abs((float(c) if c.replace(".", "").lstrip("-").isdigit() else 0) - e["target"])
+                           <= abs(e["target"]) / 20), NUMBERS, set(),
+    ),
+    "contains": (lambda c, e: float(e["target"] in c), ROWS, {"listed", "embedded", "extra"}),
+    "zero without a gold": (lambda c, e: float(c == e.get("target")), ROWS, {"missing gold"}),
+}  # fmt: skip
+
+
+def test_sound_ones_pass_and_what_may_be_meant_is_a_warning() -> None:
+    with ThreadPoolExecutor(len(SOUND)) as slots:
+        tried = dict(
+            zip(
+                SOUND,
+                slots.map(lambda case: trial(case[0], case[1], good="target"), SOUND.values()),
+                strict=True,
+            )
+        )
+    assert {name: one.faults for name, one in tried.items() if not one.ok} == {}
+    assert {name: set(one.warnings) for name, one in tried.items()} == {
+        name: warned for name, (_, _, warned) in SOUND.items()
+    }
+
+
+def test_what_a_trial_cannot_try_it_says() -> None:
+    tried = trial(exact, [{"target": "Paris"}, {"target": "paris"}], good="target")
+    left = {check.name: check.message for check in tried.checks if check.status == "skip"}
+    assert tried.ok
+    assert "there is one gold alone" in left["wrong answers" if "wrong answers" in left else "near miss"]
+    without = trial(by_coin(1), ROWS, good="target", near_misses=False)
+    left = {check.name: check.message for check in without.checks if check.status == "skip"}
+    assert left["near miss"] == "left out: --no-near-misses"
+    assert "same answer" in without.faults
+
+
+def test_rows_with_letters_and_numbers_that_find_most_are_tried() -> None:
+    seen: list[str] = []
+    plain = [{"target": f"row {number}"} for number in range(50)]
+
+    def judge(candidate: str, example: dict[str, Any]) -> float:
+        seen.append(example["target"])
+        return exact(candidate, example)
+
+    trial(judge, [*plain, *ROWS], good="target")
+    assert {"Zoë Müller", "MARIE Curie", "1,250"} <= {*seen}
+
+
+def test_a_score_of_any_range_may_differ_from_row_to_row() -> None:
+    judge: Judge = lambda c, e: 10 * exact(c, e) + int(e["id"][2:]) - 20  # noqa: E731  as tables have it
+    tried = trial(judge, ROWS, good="target", score_range="any")
+    assert tried.ok
+    assert "good" in tried.warnings
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"good": "gold"}, "'gold' is neither a field of the examples nor a file"),
+        ({"good": "none"}, "no example has a text or a number in 'none'"),
+        ({"good": "target", "dataset": ["Paris"]}, "row 1 of the dataset is no table"),
+    ],
+)
+def test_a_gold_that_is_not_there_is_refused(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        trial(exact, **{"dataset": [{"target": "x", "none": None}], **options})
+
+
+def sound_perl(folder: Path) -> str:
+    lines = [
+        "#!/usr/bin/env perl",
+        "use JSON::PP; $| = 1;",
+        "while (<STDIN>) { my $p = decode_json($_); my $t = $p->{example}{target};",
+        'my $a = defined $t ? {score => $p->{candidate} eq $t ? 1 : 0} : {error => "no target"};',
+        "$a->{_id} = $p->{_id}; $a->{_capabilities} = {persistent => JSON::PP::true};",
+        'print encode_json($a), "\\n" }',
+    ]
+    return str(write_program(folder / "sound.pl", lines))
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in ROWS))
+    return path
+
+
+@need("perl")
+def test_a_sound_program_passes_all_of_it(cli: Cli, tmp_path: Path, rows: Path) -> None:
+    result = cli("preflight", "-e", sound_perl(tmp_path), "--dataset", rows, "--good", "target", "--json")
+    assert result.status == 0, result.stdout
+    said = {name: check["status"] for name, check in findings(result).items()}
+    assert said == {**dict.fromkeys(said, "pass"), "batches": "skip", "number": "pass"}
+    assert {
+        "constant",
+        "near miss",
+        "same answer",
+        "memory",
+        "network",
+        "writes",
+        "kept alive",
+    } <= said.keys()
+
+
+def run_program(cli: Cli, folder: Path, body: str, *options: str) -> Result:
+    program = write_program(folder / "judge.sh", ["#!/bin/sh", body])
+    return cli("preflight", "-e", str(program), "--dataset", "rows.jsonl", "--good", "target", *options)
+
+
+PROGRAMS = {  # body → the check, what its line prints when pasted
+    "echoes": (
+        """jq -c '.example.target as $t | .candidate
+            | {score: (if . == $t or . == "Score: 1.0" then 1 else 0 end)}'""",
+        "echo",
+        '{"score":1}',
+    ),
+    "constant": ("cat > /dev/null; echo '{\"score\": 0.5}'", "constant", '{"score": 0.5}'),
+    "hostile": (
+        "cat > /dev/null; printf '{\"error\": \"\\\\u001b[31mred\"}'", "answers train", "error"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "check", "shown"), PROGRAMS.values(), ids=PROGRAMS)
+@need("jq")
+def test_a_fault_comes_with_a_line_that_shows_it(
+    cli: Cli, tmp_path: Path, rows: Path, body: str, check: str, shown: str
+) -> None:
+    assert rows.exists()
+    result = run_program(cli, tmp_path, body, "--json")
+    found = findings(result)[check]
+    assert (result.status, found["status"]) == (1, "fail")
+    assert shown in pasted(found["reproduce"], tmp_path)
+    text = run_program(cli, tmp_path, body).stdout
+    assert "\x1b" not in text
+    assert f"✕ {check}: try it: " in text
+
+
+@need("jq")
+def test_what_a_program_does_to_the_data_and_asks_of_the_net_is_seen(
+    cli: Cli, tmp_path: Path, rows: Path
+) -> None:
+    assert rows.exists()
+    body = 'echo \'{"target": "x"}\' >> rows.jsonl; curl -s -m 2 http://example.invalid/ > /dev/null; '
+    score = "{score: (if .candidate == .example.target then 1 else 0 end)}"
+    found = findings(run_program(cli, tmp_path, f"{body} jq -c '{score}'", "--json"))
+    assert found["writes"]["message"] == "rows.jsonl was changed while it was called: does it write there?"
+    assert found["network"]["status"] == "warn"
+    assert "example.invalid" in found["network"]["message"]
+    assert found["missing gold"]["status"] == "warn"
+
+
+def test_good_and_bad_of_files_and_of_a_sweep_file(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "good.txt").write_text('{"a": 1}')
+    (tmp_path / "bad.txt").write_text("no JSON")
+    (tmp_path / "fine.txt").write_text("[]")
+    named = ("preflight", "-e", "@length_limit --max 9", "--json", "--good", "good.txt")
+    assert cli(*named).status == 0
+    missed = cli(*named, "--bad", "bad.txt", "--bad", "fine.txt")
+    found = findings(missed)["bad"]
+    assert (missed.status, found["status"]) == (1, "fail")
+    assert found["message"].endswith(
+        '"no JSON" scores 1, and the good "{\\"a\\": 1}" 1: bad.txt and fine.txt should score less'
+    )
+    (tmp_path / "sub").mkdir()
+    for name in ("good.txt", "bad.txt"):
+        (tmp_path / name).rename(tmp_path / "sub" / name)
+    (tmp_path / "sub" / "sweep.toml").write_text(
+        '[[evaluator]]\nuse = "@length_limit --max 9"\ngood = "good.txt"\nbad = ["bad.txt"]\n'
+    )
+    found = findings(cli("preflight", "sub/sweep.toml", "--json"))["bad"]
+    assert found["message"].endswith("sub/bad.txt should score less")
+
+
+def test_a_field_that_may_be_the_gold_is_offered_and_never_taken(cli: Cli, rows: Path) -> None:
+    plain = cli("preflight", "-e", 'sh -c \'echo "{\\"score\\": 1}"\'', "--dataset", rows)
+    assert plain.status == 0
+    assert "note: is `target` the gold? --good target puts the evaluator on trial" in plain.stderr
+    refused = cli("preflight", "-e", "@exact", "--dataset", rows, "--bad", "x.txt")
+    assert refused.status == 2
+    assert "--bad needs --good" in refused.stderr
+
+
+def test_a_trial_is_a_public_name() -> None:
+    assert Trial.__module__ == "optimize_eval.api_trial"
