@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from optimize_eval.base.documents import to_dict
 from optimize_eval.base.errors import UsageError
@@ -10,7 +10,6 @@ from optimize_eval.cli import output
 from optimize_eval.data.candidates import THE_PROMPT, THE_TASK
 from optimize_eval.findings.forecast import ASKED, Forecast, Like, Reach, forecast, like_of, margin_forecasts
 from optimize_eval.findings.leakage import counted_in, leakage_of, sentence_of
-from optimize_eval.findings.stability import StabilityBound, most_fresh_calls
 from optimize_eval.findings.wording import count, percent
 from optimize_eval.reports.text import wrapped
 from optimize_eval.run.begin_or_resume import reusable
@@ -19,6 +18,9 @@ from optimize_eval.store.confirmations import fresh_calls
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.opened_run import StoredRun, open_stored
 from optimize_eval.tasks.targets import samples_of
+
+if TYPE_CHECKING:
+    from optimize_eval.findings.stability import StabilityBound
 
 RUN_PLAN = "optimize-eval.plan.v1"
 
@@ -34,14 +36,14 @@ def show_run(
     slots: int,
     like: str | None,
     as_json: bool,
-    bounds: Iterable[StabilityBound] = (),
+    bounds: "Iterable[StabilityBound]" = (),
 ) -> None:
     """Print the plan; reads the journal if the run is begun, writes and calls nothing."""
     earlier = read_like(like, plan.layout) if like else None
     leakage, not_held_out, counted = _leakage(plan.layout)
     found = None if not_held_out else forecast(counted, earlier)
     shown = _plan(plan, run, slots, earlier, found) | {"leakage": leakage} | _margins(counted, earlier)
-    shown |= {"fresh_calls_at_most": most} if (most := most_fresh_calls(counted, bounds)) else {}
+    shown |= {"fresh_calls_at_most": most} if (most := _most_fresh_calls(counted, bounds)) else {}
     if as_json:
         output.emit_json(shown)
     else:
@@ -131,6 +133,12 @@ def _lines(plan: Plan, shown: dict[str, Any], like: Like | None, power: Iterable
         *said,
         *wrapped(" ", f"Nothing was called{last}.", output.width()),
     ]
+
+
+def _most_fresh_calls(layout: Layout, bounds: "Iterable[StabilityBound]") -> int:
+    """Count the fresh calls that it takes where every example is below its rate."""
+    cells = {cell for bound in bounds if bound.is_of_each for cell in bound.cells(layout)}
+    return fresh_calls(layout.repeats) * sum(cell.size // layout.repeats for cell in cells)
 
 
 def _fresh(shown: dict[str, Any], layout: Layout) -> Iterator[str]:

@@ -9,7 +9,7 @@ A value that leaves failed rows out shows nothing about these, so it meets no ga
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any, NamedTuple, Protocol
 
 from optimize_eval.base.errors import UsageError
@@ -54,7 +54,7 @@ class Gate:
     name: str  # fail-under judge on v2, val
     is_met: bool
     text: str  # judge on v2, val: the mean 0.731 is below 0.8
-    examples: tuple["Gate", ...] = ()  # flaky ones that it is about
+    examples: tuple["Gate", ...] = field(default=(), repr=False)  # flaky ones that it is about
 
 
 @frozen

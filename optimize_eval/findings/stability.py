@@ -40,8 +40,12 @@ class StabilityBound:
     split: str | None = None
 
     @property
+    def is_of_each(self) -> bool:
+        return self.demand == EACH
+
+    @property
     def k(self) -> int:
-        return 1 if self.demand == EACH else int(self.demand[len("pass@") :])
+        return 1 if self.is_of_each else int(self.demand[len("pass@") :])
 
     @property
     def rate(self) -> Fraction:
@@ -71,12 +75,6 @@ def measure(run: StoredRun, bounds: Iterable[StabilityBound]) -> tuple[Stability
     confirmed = _Confirmed(run, layout, suspects_in(run, [bound for bound, _ in pairs], read))
     distinct = {(cell[:4], bound.demand, bound.least): (bound, cell) for bound, cell in pairs}
     return tuple(_stability(bound, cell, read, confirmed) for bound, cell in distinct.values())
-
-
-def most_fresh_calls(layout: Layout, bounds: Iterable[StabilityBound]) -> int:
-    """Count the fresh calls that it takes where every example is below its rate."""
-    cells = {cell for bound in bounds if bound.demand == EACH for cell in bound.cells(layout)}
-    return fresh_calls(layout.repeats) * sum(cell.size // layout.repeats for cell in cells)
 
 
 def counted_layout(run: StoredRun) -> Layout:
@@ -124,7 +122,7 @@ def suspects_in(
     reading = read or _Reading(run, counted_layout(run))
     indices: dict[CellName, set[int]] = {}
     for bound in bounds:
-        for cell in bound.cells(reading.layout) if bound.demand == EACH else ():
+        for cell in bound.cells(reading.layout) if bound.is_of_each else ():
             if below := [] if reading.is_graded(cell) else _below(reading.calls(cell), bound):
                 indices.setdefault(cell[:4], set()).update(below)
     lines = {split.name: split.lines for split in reading.layout.splits}
@@ -166,7 +164,7 @@ class _Confirmed:
 
 def _stability(bound: StabilityBound, cell: Cell, read: _Reading, confirmed: _Confirmed) -> Stability:
     calls = [] if read.is_graded(cell) else read.calls(cell)
-    if bound.demand == EACH:
+    if bound.is_of_each:
         return Stability(
             where=measured_in(cell),
             demand=EACH,

@@ -154,12 +154,12 @@ def _is_of(entry: Stability, bound: StabilityBound, names: set[CellName]) -> boo
 
 def _gates(bound: StabilityBound, every: Sequence[Stability], layout: Layout) -> Iterator[tuple[Gate, str]]:
     """Judge cell by cell; the pass rates of a model of a bench over its tasks."""
-    if bound.demand != EACH and bound.evaluator is None and bound.split is None:
+    if not bound.is_of_each and bound.evaluator is None and bound.split is None:
         yield _pass_gate(bound, f"{bound.model}, overall", _overall(every)), ""
         return
     for entry in every:
         where = _label(entry, bound)
-        judge = _each_gate if bound.demand == EACH else _pass_gate_of
+        judge = _each_gate if bound.is_of_each else _pass_gate_of
         yield judge(bound, where, entry, layout), entry.where.split
 
 

@@ -13,7 +13,7 @@ from optimize_eval.base.frozen import frozen
 from optimize_eval.config.compared import BoardGateOptions
 from optimize_eval.findings.demands import Demands, read_demands
 from optimize_eval.findings.gates import Gate
-from optimize_eval.findings.stability import EACH, StabilityBound, suspects_in
+from optimize_eval.findings.stability import StabilityBound, suspects_in
 from optimize_eval.findings.summary_shape import Summary
 from optimize_eval.run.calls import CallSpan, call, live_for
 from optimize_eval.run.host import Host
@@ -67,7 +67,7 @@ def _confirm(
     plan: Plan, stored: StoredRun, bounds: Sequence[StabilityBound], settings: Settings, host: Host
 ) -> Iterator[CallSpan]:
     """Make them up to a stop."""
-    suspects = suspects_in(stored, bounds) if any(bound.demand == EACH for bound in bounds) else {}
+    suspects = suspects_in(stored, bounds) if any(bound.is_of_each for bound in bounds) else {}
     view = confirmations_of(stored, suspects, plan.layout.repeats)
     parts = [_part(plan, cell, lines) for cell, lines in suspects.items()]
     owed = [part for part in parts if view.of(part.layout).owed(range(part.layout.size))]
