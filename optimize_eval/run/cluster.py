@@ -43,6 +43,7 @@ class Lost(NamedTuple):
     """A node that is gone, or that never came."""
 
     why: str
+    is_there: bool = False  # only what we had started there is lost
 
 
 Event = bytes | Lost
@@ -130,6 +131,7 @@ class Cluster:
         self._next_look = self._empty_since = 0.0
         self._notes: dict[str, None] = {}
         self._said: set[str] = set()
+        self._losses: Counter[str] = Counter()  # of nodes
         self._became: Callable[[_Member, messages.Became], None] = lambda _member, _became: None
         self._left: Callable[[_Member, Sequence[int]], None] = lambda _member, _numbers: None
         self._lost: Callable[[_Member], None] = lambda _member: None
@@ -266,7 +268,7 @@ class Cluster:
             return
         if isinstance(event, Lost):
             if not member.has_left:
-                self._lose(member, event.why)
+                self._lose(member, event)
             return
         for message in pickle.loads(event):  # noqa: S301  of our own code, on a node of the user's
             self._take(member, message)
@@ -314,15 +316,19 @@ class Cluster:
     def _take_usage(self, usage: Usage, who: str, is_reply: bool) -> None:  # noqa: FBT001  by its place
         self._caps.take(usage, who, is_reply=is_reply)
 
-    def _lose(self, member: _Member, why: str) -> None:
+    def _lose(self, member: _Member, lost: Lost) -> None:
         """Take a node for lost, for as long as others may take it for alive."""
         del self.members[member.node]
         if member.link:
             member.link.kill()
-        self._banned[member.node] = time.monotonic() + _BAN
+        self._losses[member.node] += 1
+        pause = min(_BAN, self._losses[member.node]) if lost.is_there else _BAN
+        self._banned[member.node] = time.monotonic() + pause
         if member.name not in self._said:
             self._said.add(member.name)
-            self._notes[f"node {member.name} was lost: {why}; what it had was called again"] = None
+            self._notes[
+                f"node {member.name} was lost: {lost.why.rstrip('.')}; what it had was called again"
+            ] = None
         self._lost(member)
 
     def _tell_once(self, word: str) -> None:

@@ -23,18 +23,17 @@ from typing import Any, NamedTuple
 from optimize_eval.base import shipped
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.base.frozen import frozen
+from optimize_eval.base.frozen import change, frozen
 from optimize_eval.base.outcome import Outcome
 from optimize_eval.base.protocol import Payload
 from optimize_eval.base.retries_and_caps import Caps, GivenUp
-from optimize_eval.base.spent import Spent, Usage
+from optimize_eval.base.spent import NOTHING, Spent, Usage
 from optimize_eval.base.version import VERSION
 from optimize_eval.evaluators.kinds import identify
 from optimize_eval.models.model_kinds import identify_model
 from optimize_eval.models.outputs import Outputs
 from optimize_eval.models.under_test import Output, Prompt
 from optimize_eval.programs.identity import Identity
-from optimize_eval.programs.process import watchdog
 from optimize_eval.run.engine import Arriving, Lane, LocalEngine
 from optimize_eval.run.host import Stop
 from optimize_eval.run.live import LiveEvaluators, Slots, Work, crowded_out
@@ -293,7 +292,7 @@ class DriversOutputs:
 
     def keep(self, key: bytes, model: str, prompt: Prompt, output: Output) -> None:
         self._driver.tell("keep", key, model, prompt, output)
-        self._latest[key] = output
+        self._latest[key] = change(output, spent=NOTHING)  # which who made it says
         if len(self._latest) > _KEPT:
             with suppress(KeyError):
                 self._latest.popitem(last=False)
@@ -356,17 +355,16 @@ class Node:
 
     def run(self) -> None:
         """Call until the driver says that it is enough, and leave nothing behind."""
-        with watchdog():
-            try:
-                self._engine.run(
-                    self._list_lanes(),
-                    self._attempt,
-                    self._send,
-                    self._work.stop,
-                    lambda became: crowded_out(self._units[became.number], became.outcome),
-                )
-            finally:
-                self._live.close()
+        try:
+            self._engine.run(
+                self._list_lanes(),
+                self._attempt,
+                self._send,
+                self._work.stop,
+                lambda became: crowded_out(self._units[became.number], became.outcome),
+            )
+        finally:
+            self._live.close()
         self._emit_broken_off()
         self._emit(Bye([*self._live.notes, *filter(None, [self._engine.note])]))
 

@@ -11,6 +11,7 @@ import signal
 import socket
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
@@ -29,6 +30,7 @@ from optimize_eval.base.errors import CannotGoOn, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.retries_and_caps import Caps
 from optimize_eval.programs.identity import Identity
+from optimize_eval.programs.process import watchdog
 from optimize_eval.run.cluster import Cluster, Event, Link, Lost
 from optimize_eval.run.copies import pack_folder, unpack_folder
 from optimize_eval.run.engine import OnCluster
@@ -36,6 +38,8 @@ from optimize_eval.run.host import Stop
 from optimize_eval.run.node import Node, Outbox, Refused, unpack
 
 _CONNECT = 3.0  # seconds
+_SILENCES = 3
+_LOOK_EVERY = 0.5
 
 
 class Actor:
@@ -58,6 +62,7 @@ class Actor:
             self._outbox.close()
         else:
             threading.Thread(target=self._run, args=(self._node,), name="node", daemon=True).start()
+            threading.Thread(target=_end_with, args=(os.getppid(),), name="parent", daemon=True).start()
 
     def send(self, data: bytes) -> None:
         if self._node:
@@ -69,9 +74,17 @@ class Actor:
 
     def _run(self, node: Node) -> None:
         try:
-            node.run()
+            with watchdog():  # Ray ends us by kill -9
+                node.run()
         finally:
             self._outbox.close()
+
+
+def _end_with(raylet: int) -> None:
+    """End when the raylet has, as Ray waits for calls that never end; the watchdog ends evaluators."""
+    while os.getppid() == raylet:
+        time.sleep(_LOOK_EVERY)
+    os._exit(1)
 
 
 def _share(here: str) -> str:
@@ -103,6 +116,9 @@ class RayFleet:
         self._address = address
         self._working_dir = working_dir
         self._copy: Any = None  # of that folder, as Ray keeps it
+        self._known: dict[str, str] = {}
+        self._doors: dict[str, tuple[str, int]] = {}  # where raylets listen
+        self._silences = 0
 
     def open(self) -> None:
         """Reach the cluster; raises CannotGoOn in one line."""
@@ -131,12 +147,23 @@ class RayFleet:
         self._copy = ray.put(packed)
 
     def alive(self) -> Mapping[str, str]:
-        self._knock()
-        return {
-            node["NodeID"]: f"{node['NodeManagerAddress']} ({node['NodeID'][:8]})"
-            for node in ray.nodes()
-            if node["Alive"] and node["Resources"].get("CPU")
-        }
+        """Name the nodes; a head that is silent for a moment may be busy, three times in a row it is lost."""
+        try:
+            self._knock()
+        except CannotGoOn:
+            self._silences += 1
+            if self._silences == _SILENCES:
+                raise
+            return self._known
+        self._silences = 0
+        for node in ray.nodes():
+            name, address = node["NodeID"], node["NodeManagerAddress"]
+            if node["Alive"] and node["Resources"].get("CPU"):
+                self._known[name] = f"{address} ({name[:8]})"
+                self._doors[name] = address, node["NodeManagerPort"]
+            else:
+                self._known.pop(name, None)
+        return self._known
 
     def start(self, node: str, welcome: bytes, deliver: Callable[[Event], None]) -> Link:
         actor = _ACTOR.options(
@@ -147,14 +174,14 @@ class RayFleet:
             scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False),
         ).remote()
         threading.Thread(
-            target=self._listen, args=(actor, welcome, deliver), name=f"node-{node[:8]}", daemon=True
+            target=self._listen, args=(actor, node, welcome, deliver), name=f"node-{node[:8]}", daemon=True
         ).start()
         return RayLink(actor)
 
     def close(self) -> None:
         ray.shutdown()
 
-    def _listen(self, actor: Any, welcome: bytes, deliver: Callable[[Event], None]) -> None:
+    def _listen(self, actor: Any, node: str, welcome: bytes, deliver: Callable[[Event], None]) -> None:
         """Hand over what a node says, until it has ended or is lost."""
         try:
             opened = actor.open.remote(
@@ -164,9 +191,9 @@ class RayFleet:
             for lot in lots:
                 deliver(ray.get(lot))
             ray.get(opened)
-            deliver(Lost("it has ended"))
+            deliver(Lost("it has ended", is_there=True))
         except Exception as error:  # noqa: BLE001  Ray's errors are of many kinds
-            deliver(Lost(_first_line(error)))
+            deliver(Lost(_first_line(error), is_there=_is_open(self._doors[node])))
 
     def _knock(self) -> None:
         """Look whether anybody listens there: Ray itself would try for a minute."""
@@ -204,6 +231,13 @@ def _show_token(address: str) -> None:
     """Let a wrong token be told in two seconds; `ray.init` takes twenty."""
     with suppress(ImportError, AttributeError):  # where it is elsewhere, init says it
         import_module("ray._raylet").GcsClient(address=address)
+
+
+def _is_open(door: tuple[str, int]) -> bool:
+    """Look whether a raylet still listens: the control store takes it for alive for a while after its end."""
+    with suppress(OSError), socket.create_connection(door, timeout=_CONNECT):
+        return True
+    return False
 
 
 def _first_line(error: BaseException) -> str:
