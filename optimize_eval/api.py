@@ -27,11 +27,13 @@ from optimize_eval.config.commands import BenchCommand, RunCommand
 from optimize_eval.config.evaluators import judge_of, manners_of, starting_spec
 from optimize_eval.config.prompts import NAMES, check_prompting, given_of
 from optimize_eval.config.search import OptimizeCommand
-from optimize_eval.config.sweep_files import read_evaluator, spec_of
+from optimize_eval.config.sweep_files import read_evaluator, read_model, spec_of
 from optimize_eval.data.candidates import LONGEST_NAME, Candidate, CandidatePath
-from optimize_eval.evaluators.function_kind import Function, function_spec
+from optimize_eval.evaluators.function_kind import function_spec
 from optimize_eval.evaluators.kinds import check_used, named_apart, parse_evaluator
 from optimize_eval.findings.metric_rows import records_of
+from optimize_eval.models.function_model import check_model_function
+from optimize_eval.programs.python_function import Function, python_function
 from optimize_eval.results import Ending, Run
 from optimize_eval.run.bench import benchmark_of, carry_out_bench
 from optimize_eval.run.bench_defined import prepare_any
@@ -40,11 +42,12 @@ from optimize_eval.run.defining import scorers_among
 from optimize_eval.run.ending import changed, exit_code, explained
 from optimize_eval.run.host import Say, Stop, Watch
 from optimize_eval.run.inputs import is_utf8
-from optimize_eval.run.prompting import Prompting, load_prompting
+from optimize_eval.run.prompting import Prompting, WrittenModel, load_prompting
 from optimize_eval.run.settings import handling_of
 from optimize_eval.run.sweeps import Prepared, carry_out, load_comparison, prepare
 
 OneEvaluator = str | Mapping[str, Any] | Function
+OneModel = str | Mapping[str, Any] | Function
 OneCandidate = str | Path | Mapping[str, str]
 OnePrompt = str | Path | Mapping[str, str | Sequence[Mapping[str, str]] | Mapping[str, str]]
 
@@ -62,24 +65,42 @@ def listed_as(what: str, given: Any) -> list[Any]:
     )
 
 
-def texts_of(what: str, given: Any) -> list[str]:
-    """Give texts, of which there may be one alone."""
-    listed = listed_as(what, given)
-    if wrong := [text for text in listed if not isinstance(text, str)]:
-        raise UsageError(f"the {what} {wrong[0]!r} is not a text", hint="write it as the option takes it")
-    return listed
+def models_of(given: OneModel | Iterable[OneModel]) -> list[WrittenModel]:
+    """Read models: a text as --model takes it, what a [[model]] of a sweep file says, or a function."""
+    listed = [given] if callable(given) else listed_as("model", given)
+    return [_model(item, f"model {number}") for number, item in enumerate(listed, 1)]
+
+
+def _model(given: object, called: str) -> WrittenModel:
+    match given:
+        case str():
+            return str(check_value("models", values.TEXT, given))
+        case Mapping():
+            return read_model(given, called)
+        case Callable():
+            named = python_function(given)
+            check_model_function(named)
+            return named
+    raise UsageError(
+        f"{called} is no text, no table and no function: {given!r}",
+        hint='write it as --model takes it, "openai/gpt-4o-mini", or as a sweep file says it, {"model": "…"}',
+    )
 
 
 def evaluators_of(
     given: OneEvaluator | Iterable[OneEvaluator], defaults: EvaluatorSpec, say: Say
 ) -> tuple[EvaluatorSpec, ...]:
     """Read evaluators: a text as -e takes it, what an [[evaluator]] of a sweep file says, or a function."""
-    listed = [given] if callable(given) else listed_as("evaluator", given)
+    listed = evaluators_listed(given)
     if not listed:
         raise UsageError("no evaluator is named", hint='name one: sweep(["./judge.sh"], …)')
     specs = [_evaluator(item, f"evaluator {number}", defaults) for number, item in enumerate(listed, 1)]
     check_used(specs, defaults, say)
     return named_apart(specs)
+
+
+def evaluators_listed(given: OneEvaluator | Iterable[OneEvaluator]) -> list[OneEvaluator]:
+    return [given] if callable(given) else listed_as("evaluator", given)
 
 
 def _evaluator(given: object, called: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
@@ -245,7 +266,7 @@ def sweep(
     candidates: OneCandidate | Iterable[OneCandidate] = (),
     *,
     prompts: OnePrompt | Iterable[OnePrompt] = (),
-    models: str | Iterable[str] = (),
+    models: OneModel | Iterable[OneModel] = (),
     progress: Show | None = None,
     **options: Unpack[SweepArguments],
 ) -> Run:
@@ -253,7 +274,8 @@ def sweep(
 
     An evaluator is a text, as -e takes it, a table, as a sweep file has it, or a function
     `evaluator(candidate, example)`. A candidate is a file's path, or a text by its name: `{"v1": "…"}`; so is
-    a prompt, to which `models` reply, or messages. `progress` is called ten times a second, and at the end,
+    a prompt, to which `models` reply, or messages. A model is a text, a table, or a function of the prompt;
+    a dataset is a file, or a list of rows. `progress` is called ten times a second, and at the end,
     with a Progress for each evaluator. Ctrl-C lets the calls in flight end, and raises KeyboardInterrupt.
     """
     given = _SWEEP.read(options)
@@ -280,7 +302,7 @@ def sweep(
 @_BENCH.shown
 def bench(
     files: str | Path | Iterable[str | Path],
-    models: str | Iterable[str] = (),
+    models: OneModel | Iterable[OneModel] = (),
     *,
     progress: Show | None = None,
     **options: Unpack[BenchArguments],
@@ -289,15 +311,14 @@ def bench(
 
     The leaderboards are the Run's `boards`. Files and models may be one or several; otherwise as `sweep`.
     """
-    scorers = texts_of("evaluator", options.get("evaluators", ()))
-    given = _BENCH.read({**options, "evaluators": scorers})
+    given = _BENCH.read({**options, "evaluators": evaluators_listed(options.get("evaluators", ()))})
     host = ProgramHost(progress)
-    handling = handling_of(given)
+    handling, starting = handling_of(given), _starting(given)
     benchmark = benchmark_of(
         check_value("files", values.PATHS, listed_as("task file", files)),
-        check_value("models", values.TEXTS, texts_of("model", models)),
-        _starting(given),
-        given,
+        models_of(models),
+        starting,
+        given.with_options(evaluators=_scorers(given.evaluators, starting)),
         given_of(given),
     )
     prepared = prepare_any(benchmark, handling, host.say, out=given.out, gates=given)
@@ -307,10 +328,18 @@ def bench(
     return _run(work, host, given.out)
 
 
+def _scorers(given: Sequence[object], defaults: EvaluatorSpec) -> list[str | EvaluatorSpec]:
+    """Read the evaluators of a bench, which reads those that are texts itself."""
+    return [
+        item if isinstance(item, str) else _evaluator(item, f"evaluator {number}", defaults)
+        for number, item in enumerate(given, 1)
+    ]
+
+
 def prompting_of(
     options: RunCommand | OptimizeCommand,
     prompts: OnePrompt | Iterable[OnePrompt],
-    models: str | Iterable[str],
+    models: OneModel | Iterable[OneModel],
     how: EvaluatorSpec,
     others: Sequence[object] = (),
     task_models: Sequence[str] = (),
@@ -318,7 +347,7 @@ def prompting_of(
     has_tasks: bool = False,
 ) -> Prompting | None:
     """Load the prompts and the models of a call, if it names some."""
-    named, replying = prompts_of(prompts), check_value("models", values.TEXTS, texts_of("model", models))
+    named, replying = prompts_of(prompts), models_of(models)
     check_prompting(
         prompts=named,
         models=replying,

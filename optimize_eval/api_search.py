@@ -15,6 +15,7 @@ import orjson
 from optimize_eval.api import (
     OneCandidate,
     OneEvaluator,
+    OneModel,
     ProgramHost,
     Show,
     beside,
@@ -88,7 +89,7 @@ def optimize(
     proposer: AProposer | Iterable[AProposer] = (),
     reflection_model: str | Iterable[str] = (),
     prompts: OneCandidate | Iterable[OneCandidate] = (),
-    models: str | Iterable[str] = (),
+    models: OneModel | Iterable[OneModel] = (),
     out: str | Path,
     progress: Show | None = None,
     **options: Unpack[OptimizeArguments],

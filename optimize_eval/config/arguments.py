@@ -3,8 +3,10 @@
 What each does, its default and its check are where the option is declared; a test holds the two together.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import wraps
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any, Generic, Literal, TypedDict, TypeVar
@@ -18,9 +20,9 @@ from optimize_eval.config.values import OptionValue
 class SplitArguments(TypedDict, total=False):
     """See options of the same names, as in the other classes here."""
 
-    dataset: str | Path | None
-    valset: str | Path | None
-    testset: str | Path | None
+    dataset: str | Path | Iterable[Mapping[str, Any]] | None
+    valset: str | Path | Iterable[Mapping[str, Any]] | None
+    testset: str | Path | Iterable[Mapping[str, Any]] | None
 
 
 class ChoiceArguments(TypedDict, total=False):
@@ -121,7 +123,7 @@ class BenchArguments(
     PartArguments, DefinitionArguments, HandlingArguments, ReachingArguments, GateArguments, total=False
 ):
     data: Mapping[str, str | Path] | Sequence[str]
-    evaluators: Sequence[str]
+    evaluators: str | Mapping[str, Any] | Callable[..., Any] | Sequence[Any]
     objective: str | None
     rubric: str | Path | None
     format: str | None
@@ -200,14 +202,15 @@ class Keywords(Generic[Made]):
         """Check values and make options of them; raises UsageError at the first wrong one."""
         options, values = declared(self.command), {}
         for name, value in given.items():
-            if name not in self.types.__annotations__:
-                raise TypeError(f"{self.function}() got an unexpected keyword argument {name!r}")
             if value is not None:
                 values[name] = check_value(name, options[name].option.value, value)
         return made(self.command, values)
 
     def shown(self, function: Decorated) -> Decorated:
-        """Show each argument with its default in the signature that help and notebooks read."""
+        """Show each argument with its default in the signature that help and notebooks read.
+
+        It may be called in the singular or the plural, or as a sweep file calls it.
+        """
         options = declared(self.command)
         own = signature(function)
         kept = [
@@ -217,8 +220,34 @@ class Keywords(Generic[Made]):
             Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind, default=options[name].default)
             for name, kind in self.types.__annotations__.items()
         ]
-        vars(function)["__signature__"] = own.replace(parameters=[*kept, *named])
-        return function
+        known = {parameter.name for parameter in (*kept, *named)}
+
+        @wraps(function)
+        def call(*values: Any, **given: Any) -> Any:
+            return function(*values, **self._as_known(given, known))
+
+        vars(call)["__signature__"] = own.replace(parameters=[*kept, *named])
+        return call  # type: ignore[return-value]  # it takes what the function takes
+
+    def _as_known(self, given: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
+        """Give arguments the names that they have; raises TypeError where one has none, or has two."""
+        keys = {option.key: name for name, option in declared(self.command).items() if name in known}
+        named: dict[str, Any] = {}
+        for name, value in given.items():
+            others = (name, keys.get(name, ""), f"{name}s", name.removesuffix("s"))
+            meant = next((other for other in others if other in known), "")
+            if not meant:
+                raise TypeError(_say_unknown(self.function, name, known))
+            if meant in named or (meant != name and meant in given):
+                raise TypeError(f"{self.function}() got {meant} twice: once as {name}")
+            named[meant] = value
+        return named
+
+
+def _say_unknown(function: str, name: str, known: Iterable[str]) -> str:
+    close = get_close_matches(name, [*known], n=1)
+    meant = f"; did you mean {close[0]}?" if close else ""
+    return f"{function}() got an unexpected keyword argument {name!r}{meant}"
 
 
 def check_value(name: str, kind: OptionValue | None, value: Any) -> Any:

@@ -80,17 +80,17 @@ class TrainAndValOptions(OptionGroup):
 
     heading: ClassVar = Heading.DATA
 
-    dataset: Annotated[str | None, Option("Train: JSONL, CSV …; - is stdin.", "FILE", values.PATH, RUN)] = (
-        None
-    )
-    valset: Annotated[str | None, Option("The val examples: held out.", "FILE", values.PATH, RUN)] = None
+    dataset: Annotated[
+        str | None, Option("Train: JSONL, CSV …; - is stdin.", "FILE", values.DATASET, RUN)
+    ] = None
+    valset: Annotated[str | None, Option("The val examples: held out.", "FILE", values.DATASET, RUN)] = None
 
 
 class SplitOptions(TrainAndValOptions):
     """Those files, and a test set."""
 
     testset: Annotated[
-        str | None, Option("Confirm the winner on a separate test set.", "FILE", values.PATH, RUN)
+        str | None, Option("Confirm the winner on a separate test set.", "FILE", values.DATASET, RUN)
     ] = None
 
     @property

@@ -89,7 +89,7 @@ NAMES = {  # of arguments in Python, and of keys in a sweep file
 def check_prompting(
     *,
     prompts: Sequence[object],
-    models: Sequence[str],
+    models: Sequence[object],
     others: Sequence[object],
     task_models: Sequence[str] = (),
     system: str | None = None,

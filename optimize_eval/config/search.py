@@ -41,9 +41,11 @@ class SelectionRule(StrEnum):
 class SearchSplitOptions(SplitOptions, ChoiceOptions):
     """The files of a search's examples, and which of these take part."""
 
-    dataset: Annotated[str | None, Option("Train: what the search uses.", "FILE", values.PATH)] = None
-    valset: Annotated[str | None, Option("Val: held out until the end.", "FILE", values.PATH)] = None
-    testset: Annotated[str | None, Option("Opened at the end; then val chooses.", "FILE", values.PATH)] = None
+    dataset: Annotated[str | None, Option("Train: what the search uses.", "FILE", values.DATASET)] = None
+    valset: Annotated[str | None, Option("Val: held out until the end.", "FILE", values.DATASET)] = None
+    testset: Annotated[str | None, Option("Opened at the end; then val chooses.", "FILE", values.DATASET)] = (
+        None
+    )
     cluster_by: Annotated[str | None, Option("Examples that belong together.", "PATH", values.TEXT, RUN)] = (
         None
     )

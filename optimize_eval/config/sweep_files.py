@@ -200,6 +200,23 @@ def read_evaluator(table: Mapping[str, Any], called: str) -> Mapping[str, Any]:
     return entry
 
 
+def read_model(table: Mapping[str, Any], called: str) -> "NamedModel":
+    """Check what a program says of one model, by the keys of [[model]]; raises DataError or UsageError."""
+    tables, reading = _model_tables(), _Reading(called, "")
+    checked = reading.table(KeyPlace("model"), table, tables.model_keys())
+    if reading.problems:
+        raise DataError(reading.problems)
+    unnamed = {"name": checked["model"].partition("@")[0]} if "model" in checked else {}
+    model: NamedModel = tables.named_model({**unnamed, **checked})
+    return model
+
+
+def _model_tables() -> Any:
+    from optimize_eval.config import model_tables  # noqa: PLC0415  most files and calls have none
+
+    return model_tables
+
+
 class _Reading:
     """One file, checked key by key."""
 
@@ -212,10 +229,10 @@ class _Reading:
 
     def sweep(self, tables: Mapping[str, Any]) -> Sweep:
         self._refuse_unknown(KeyPlace(""), tables, _TABLES)
-        run = self._table(KeyPlace("run"), tables.get("run", {}), run_keys(self._folder))
-        gates = self._table(KeyPlace("gates"), tables.get("gates", {}), gate_keys(self._folder))
+        run = self.table(KeyPlace("run"), tables.get("run", {}), run_keys(self._folder))
+        gates = self.table(KeyPlace("gates"), tables.get("gates", {}), gate_keys(self._folder))
         self._models = self._named_models(tables["model"]) if "model" in tables else {}
-        search = self._table(KeyPlace("optimize"), tables.get("optimize", {}), optimize_keys(self._folder))
+        search = self.table(KeyPlace("optimize"), tables.get("optimize", {}), optimize_keys(self._folder))
         entries = self._entries(tables.get("evaluator", []))
         if self._has_prices(tables):
             run["prices"] = self._sweep.path
@@ -248,15 +265,14 @@ class _Reading:
                 self._complain(where, f"no evaluator is called {bound!r}{_close(bound, evaluators)}")
 
     def _named_models(self, listed: Any) -> "dict[str, NamedModel]":
-        from optimize_eval.config.model_tables import model_keys, named_model  # noqa: PLC0415  most have none
-
+        tables = _model_tables()
         named = {}
         for number, table in enumerate(listed if isinstance(listed, list) else [listed]):
             where = KeyPlace("model", number)
             known = len(self.problems)
-            checked = self._table(where, table, model_keys())
+            checked = self.table(where, table, tables.model_keys())
             try:
-                model = named_model(checked)
+                model = tables.named_model(checked)
             except UsageError as error:
                 if len(self.problems) == known:
                     self._complain(where, f"{error.message}: {error.hint}")
@@ -281,7 +297,7 @@ class _Reading:
     def entry(self, where: KeyPlace, table: Mapping[str, Any]) -> dict[str, Any] | None:
         """Check an evaluator; None where it has no target that could be called."""
         known = target_keys()
-        checked = self._table(where, table, self._checks_of_evaluator(known))
+        checked = self.table(where, table, self._checks_of_evaluator(known))
         targets = [key for key in known if key in table]
         if len(targets) != 1:
             had = f"it has {' and '.join(targets)}" if targets else "it has none"
@@ -313,7 +329,7 @@ class _Reading:
                 if key in table:
                     self._complain(where._replace(key=key), f"{key}: only {kind.noun} has it")
 
-    def _table(self, where: KeyPlace, table: Any, keys: Keys) -> dict[str, Any]:
+    def table(self, where: KeyPlace, table: Any, keys: Keys) -> dict[str, Any]:
         """Check a table's keys, and return those that are as they should be."""
         if not isinstance(table, dict):
             self._complain(where, f"write it as a table: [{where.table}]")

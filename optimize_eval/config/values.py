@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from optimize_eval.base import checks, files, strict_json, strict_toml
 from optimize_eval.base.checks import Check
 from optimize_eval.base.errors import DataError, Problem
+from optimize_eval.data.datasets import rows_of
 from optimize_eval.data.selection import parse_filter
 
 if TYPE_CHECKING:
@@ -34,6 +35,15 @@ def path(value: object) -> str:
     if not isinstance(value, str | Path) or not os.fspath(value):
         raise ValueError("write a path")
     return os.fspath(value)
+
+
+def dataset(value: object) -> str:
+    """Check the path of a dataset, or the rows that stand for one."""
+    if isinstance(value, str | Path):
+        return path(value)
+    if isinstance(value, Iterable) and not isinstance(value, Mapping | bytes):
+        return rows_of(value)
+    raise ValueError('write a path, or a list of rows: [{"question": "…"}, …]')
 
 
 def list_of(check: Check) -> Check:
@@ -117,6 +127,7 @@ def _prices(value: object) -> Any:
 ABOVE_ZERO = same(checks.above_zero)
 ACCEPTANCE = same(checks.acceptance)
 BOOLEAN = same(checks.boolean)
+DATASET = OptionValue(lambda folder: partial(_beside, folder), dataset)
 COUNT = same(checks.count)
 DURATION = same(checks.duration)
 FILTERS = same(filters)

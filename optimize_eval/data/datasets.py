@@ -15,7 +15,7 @@ from typing import Any
 
 from optimize_eval.base import files, strict_json
 from optimize_eval.base.errors import DataError, Problem, UsageError
-from optimize_eval.data.example import BOM, Example, ParsedFile, of_record, within
+from optimize_eval.data.example import BOM, Example, ParsedFile, Rows, of_record, within
 from optimize_eval.data.foreign_files import NOT_JSONL, find_foreign, find_other_form
 
 JSON_NAMES = {
@@ -262,6 +262,8 @@ def make_example(value: Mapping[str, Any]) -> Example:
 
 def read_dataset(path: str | Path, *, most: int | None = MAX_RECORDS) -> ParsedFile:
     """Read a whole file: good lines become examples, everything wrong a problem, as is more than `most`."""
+    if isinstance(path, Rows):
+        return _of_rows(path, most)
     try:
         if path == files.STDIN:
             return parse_dataset("stdin", files.read_stdin(files.DATASET), most=most)
@@ -278,6 +280,29 @@ def parse_dataset(name: str, data: bytes, *, most: int | None = MAX_RECORDS) -> 
     if not parsed:
         problems = [Problem(path=name, rule="empty", reason="the file holds no record")]
     return ParsedFile(path=name, examples=examples, problems=tuple(problems))
+
+
+def rows_of(given: Iterable[Any]) -> Rows:
+    """Make examples of what a program has in hand, by the rules for a file; raises UsageError."""
+    examples = []
+    for number, row in enumerate(given, 1):
+        value = row.value if isinstance(row, Example) else row
+        if not isinstance(value, Mapping):
+            raise UsageError(f"row {number} is no mapping but {value!r:.80}", hint='write {"question": "…"}')
+        try:
+            examples.append(replace(make_example(value), line=number))
+        except (DataError, UsageError) as error:
+            raise UsageError(f"row {number}: {error}", hint="give plain JSON values by their names") from None
+    return Rows(examples)
+
+
+def _of_rows(rows: Rows, most: int | None) -> ParsedFile:
+    parsed = [*within(rows, rows.examples, most)]
+    problems = [item for item in parsed if isinstance(item, Problem)]
+    examples = tuple(item for item in parsed if isinstance(item, Example))
+    if not parsed:
+        problems = [Problem(path=rows, rule="empty", reason="the list holds no row")]
+    return ParsedFile(path=rows, examples=examples, problems=tuple(problems))
 
 
 def is_table(path: str | Path) -> bool:

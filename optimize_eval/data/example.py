@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import field
-from typing import Any
+from typing import Any, Self
 
 from optimize_eval.base import strict_json
 from optimize_eval.base.errors import Problem
@@ -28,6 +28,19 @@ class Example:
     def in_file(self) -> str:
         """What follows the number of a record, so that an editor finds it."""
         return line_of(self.file_line)
+
+
+class Rows(str):
+    """Examples that a program hands over, where others name a file; the text stands for its name."""
+
+    __slots__ = ("examples",)
+    NAME = "rows"
+    examples: tuple[Example, ...]
+
+    def __new__(cls, examples: Iterable[Example]) -> Self:
+        made = super().__new__(cls, cls.NAME)
+        made.examples = tuple(examples)
+        return made
 
 
 @frozen

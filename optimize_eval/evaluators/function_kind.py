@@ -6,12 +6,10 @@ and its code are. A file is never imported into our process: its function is a c
 function_program, and what is wrong with either is told before there is a run.
 """
 
-import hashlib
-import inspect
 import re
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -24,30 +22,15 @@ from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Answered, Payload, ScoreRange, judge_answer
-from optimize_eval.evaluators import function_program
 from optimize_eval.evaluators.command_kind import KIND as COMMAND
-from optimize_eval.evaluators.function_program import Unusable, answer_of, call_of
 from optimize_eval.evaluators.kinds import Kind, TargetKey, unwritten
+from optimize_eval.programs import function_program
 from optimize_eval.programs.command import Command
 from optimize_eval.programs.exchange import CommandLine, call_singly, evaluating, split_command
+from optimize_eval.programs.function_program import Unusable, answer_of, call_of
 from optimize_eval.programs.identity import Identity, digest_of, digest_words
 from optimize_eval.programs.not_started import name_close_to
-
-Function = Callable[..., Any]
-
-
-@frozen
-class PythonFunction:
-    """A function, and what makes it the same one."""
-
-    kind: ClassVar[str] = "function"
-    function: Function
-    name: str
-    sha256: str  # of its code
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        return "python function", self.name, self.sha256
+from optimize_eval.programs.python_function import Function, PythonFunction, python_function
 
 
 class FunctionEvaluator:
@@ -82,22 +65,12 @@ class FunctionEvaluator:
 
 def function_spec(function: Function, defaults: EvaluatorSpec) -> EvaluatorSpec:
     """Describe a function; its code is part of what it is."""
-    name = getattr(function, "__name__", type(function).__name__).strip("<>") or "function"
+    target = python_function(function)
     try:
-        call_of(function, name)
+        call_of(function, target.name)
     except Unusable as unusable:
         raise UsageError(f"the evaluator {unusable}", hint=unusable.hint) from None
-    digest = hashlib.sha256(_source(function).encode()).hexdigest()
-    target = PythonFunction(function=function, name=name, sha256=digest)
-    return replace(defaults, name=name, text=name, target=target, retries=0)
-
-
-def _source(function: Function) -> str:
-    try:
-        return inspect.getsource(function)
-    except (OSError, TypeError):  # of a class's instance, of C, or typed in
-        code = getattr(function, "__code__", None)
-        return repr((code.co_code, code.co_consts)) if code else repr(type(function))
+    return replace(defaults, name=target.name, text=target.name, target=target, retries=0)
 
 
 def _target(spec: EvaluatorSpec) -> PythonFunction:

@@ -3,6 +3,7 @@
 cmd:COMMAND     a program (program_model)           toy       knows the answers of what ships
 replay:FILE     recorded outputs (see replay)       silent    always says nothing
 http(s)://…     a program behind HTTP               PROVIDER/MODEL  a provider's model (provider_model)
+function:NAME   a function that a program hands over (function_model)
 
 A model is its program's files, its recorded outputs, or its name and settings; never a timeout or a key.
 """
@@ -29,6 +30,7 @@ from optimize_eval.programs.identity import (
     identify_command,
     identify_url,
 )
+from optimize_eval.programs.python_function import PythonFunction
 
 if TYPE_CHECKING:
     from optimize_eval.models.chat import ChatSpec
@@ -52,6 +54,7 @@ class ModelSpec:
     max_tokens: int | None = None
     seed: int | None = None
     table: "ChatSpec | None" = None  # what a table [[model]] says of it
+    function: PythonFunction | None = None  # that was handed over
     keep_thoughts: bool = False  # score its text as it came, thoughts included
     fails_refusals: bool = False  # a refusal is a failure, not a reply
 
@@ -66,7 +69,7 @@ class ModelSpec:
         return self if how is self.how else replace(self, how=how)
 
 
-CMD, REPLAY, HTTP, TOY, SILENT = "cmd:", "replay:", "http", "toy", "silent"
+CMD, REPLAY, HTTP, TOY, SILENT, FUNCTION = "cmd:", "replay:", "http", "toy", "silent", "function:"
 WHAT_THERE_IS = (
     "a model is cmd:'./my_model', http://HOST/PATH, replay:outputs.jsonl, toy, silent or PROVIDER/MODEL"
 )
@@ -91,7 +94,7 @@ def parse_model(text: str) -> ModelText:
     text = text.strip()
     if text in {TOY, SILENT}:
         return ModelText(text, "")
-    for kind in (CMD, REPLAY):
+    for kind in (CMD, REPLAY, FUNCTION):
         if text.startswith(kind):
             if rest := text[len(kind) :].strip():
                 return ModelText(kind, rest)
@@ -172,6 +175,7 @@ _KINDS: Mapping[str, ModelKind] = {
     REPLAY: ModelKind("replay", "connect_recorded"),
     TOY: ModelKind("toy", "connect_toy"),
     SILENT: ModelKind("toy", "connect_silent"),
+    FUNCTION: ModelKind("function_model", "connect_function"),
     "": ModelKind("provider_model", "connect_provider"),
 }
 
@@ -203,6 +207,8 @@ def identify_model(model: ModelSpec) -> Identity:
         endpoint = identify_url(endpoint_of(model, named.rest))
         query = f"?{endpoint.sha256[:_SHOWN]}" if "?" in named.rest else ""  # it may be all that differs
         return _identity(f"{endpoint.text}{query}", [HTTP, endpoint.sha256], ())
+    if named.kind == FUNCTION:
+        return _identity(model.text, [FUNCTION, _function_of(model).sha256], ())
     if named.kind == REPLAY:
         path, chosen = replayed(named.rest, model)
         file = path.name, digest_of(path)
@@ -211,6 +217,12 @@ def identify_model(model: ModelSpec) -> Identity:
     if named.kind:
         return _identity(named.kind, [named.kind], ())
     return _identity(named.rest, _module("provider_model").essence_of(named.rest, model), ())
+
+
+def _function_of(model: ModelSpec) -> PythonFunction:
+    if model.function is None:
+        raise UsageError(f"the model {model.text} is a function", hint="hand it over from Python: models=[…]")
+    return model.function
 
 
 def _identity(text: str, essence: list[Any], files: _Files) -> Identity:

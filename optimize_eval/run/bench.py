@@ -21,7 +21,7 @@ from optimize_eval.config.evaluators import judge_of
 from optimize_eval.config.prompts import BenchOptions
 from optimize_eval.data.candidates import THE_PROMPT
 from optimize_eval.data.selection import EVERYTHING, Selection, parse_selection
-from optimize_eval.evaluators.kinds import connect, identify, kind_of, parse_evaluators
+from optimize_eval.evaluators.kinds import connect, identify, kind_of, named_apart, parse_evaluator
 from optimize_eval.evaluators.task_kind import NO_OWN, of_records
 from optimize_eval.findings.board_models import benched_models, said_in
 from optimize_eval.findings.boards import expected_board
@@ -36,7 +36,7 @@ from optimize_eval.run.enclosing import level_of
 from optimize_eval.run.host import Host, Say
 from optimize_eval.run.inputs import stored_paths
 from optimize_eval.run.plan import Plan, document_of, plan_run
-from optimize_eval.run.prompting import identified, identity_of, model_specs, with_outputs
+from optimize_eval.run.prompting import WrittenModel, identified, identity_of, model_specs, with_outputs
 from optimize_eval.run.rescoring import score_by
 from optimize_eval.run.settings import NO_GATES, Handling, gate_settings
 from optimize_eval.run.splits import SplitSource
@@ -56,8 +56,8 @@ class Benchmark:
     """What is benched, by the names of options."""
 
     files: Sequence[str]
-    models: Sequence[str]
-    evaluators: Sequence[str] = ()
+    models: Sequence[WrittenModel]
+    evaluators: Sequence[str | EvaluatorSpec] = ()  # texts, or what a program handed over
     how: EvaluatorSpec  # timeout and the like, of models and own evaluators
     judge: "JudgeSpec | None" = None  # by what judges among the evaluators judge
     format: str | None = None
@@ -111,7 +111,9 @@ class Benchmark:
     def own_evaluators(self) -> tuple[EvaluatorSpec, ...]:
         """Make the evaluators that are named; raises UsageError where options of judges have no judge."""
         start = self.how.change(target=self.judge)
-        specs = parse_evaluators(self.evaluators, start)
+        specs = named_apart(
+            parse_evaluator(own, start) if isinstance(own, str) else own for own in self.evaluators
+        )
         if self.judge:
             kind = kind_of(start)
             kind.check_defaults(start, [spec for spec in specs if kind_of(spec) is kind])
@@ -140,7 +142,7 @@ class Benchmark:
 
 def benchmark_of(
     files: Sequence[str],
-    models: Sequence[str],
+    models: Sequence[WrittenModel],
     how: EvaluatorSpec,
     what: BenchOptions,
     given: Given = NOTHING_GIVEN,

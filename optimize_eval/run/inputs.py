@@ -15,7 +15,7 @@ from optimize_eval.base.files import STDIN
 from optimize_eval.base.frozen import frozen
 from optimize_eval.data.candidates import Candidate, CandidatePath, field_candidates, load_candidates
 from optimize_eval.data.datasets import MAX_RECORDS, ParsedFile, describe_copies, load_examples, read_dataset
-from optimize_eval.data.example import Example
+from optimize_eval.data.example import Example, Rows
 from optimize_eval.data.leaks import Overlaps, overlaps_of
 from optimize_eval.data.selection import EVERYTHING, Selection
 from optimize_eval.findings.leakage import leakages_of
@@ -27,6 +27,7 @@ from optimize_eval.store.layout import Layout, Split
 from optimize_eval.store.run_document import OVERLAPS, RunDocument, with_overlaps
 
 _STDIN = "stdin"  # how run.json names what came there
+_IN_NO_FILE = {_STDIN: "came on stdin", Rows.NAME: "were handed over by a program"}
 
 
 class AllRows:
@@ -167,9 +168,9 @@ def read_again(document: RunDocument, named: Mapping[str, str | None]) -> dict[s
             raise UsageError(f"{path}: the run has no {split} examples", hint="omit the option")
     files = {split: named.get(split) or paths.get(split) for split in splits}
     for split, path in files.items():
-        if path == _STDIN and not Path(path).exists():
+        if path in _IN_NO_FILE and not Path(path).exists():
             raise UsageError(
-                f"the {split} examples came on stdin, and a run keeps no data",
+                f"the {split} examples {_IN_NO_FILE[path]}, and a run keeps no data",
                 hint=f"put them into a file again, and name it: {OPTIONS[split]} FILE",
             )
     return {split: None if path is None else read_dataset(path, most=None) for split, path in files.items()}

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec, check_how
@@ -22,6 +22,7 @@ from optimize_eval.evaluators.kinds import given_name
 from optimize_eval.evaluators.task_kind import of_prompts
 from optimize_eval.models.model_kinds import (
     CMD,
+    FUNCTION,
     HTTP,
     REPLAY,
     ModelSpec,
@@ -33,6 +34,7 @@ from optimize_eval.models.model_kinds import (
 )
 from optimize_eval.programs.exchange import split_command
 from optimize_eval.programs.identity import Identity
+from optimize_eval.programs.python_function import PythonFunction
 from optimize_eval.run.host import Say
 from optimize_eval.run.inputs import is_utf8
 from optimize_eval.run.plan import Plan
@@ -45,6 +47,9 @@ from optimize_eval.tasks.targets import Sample, samples_of, task_of, with_task
 if TYPE_CHECKING:
     from optimize_eval.config.model_tables import NamedModel
     from optimize_eval.tasks.prompts import PromptFile
+
+
+WrittenModel: TypeAlias = "str | NamedModel | PythonFunction"  # the last two from programs that call us
 
 
 @frozen
@@ -110,7 +115,7 @@ def _same_models(models: Sequence[ModelSpec]) -> Mapping[str, str]:
 
 def load_prompting(
     prompts: Sequence[str | Candidate],
-    models: Sequence[str],
+    models: Sequence[WrittenModel],
     options: PromptingOptions,
     how: EvaluatorSpec,
     *,
@@ -143,28 +148,40 @@ def load_prompting(
 
 
 def model_specs(
-    texts: Sequence[str], usual: ModelSpec, *, tables: "Mapping[str, NamedModel] | None" = None
+    written: Sequence[WrittenModel], usual: ModelSpec, *, tables: "Mapping[str, NamedModel] | None" = None
 ) -> tuple[ModelSpec, ...]:
-    """Make the models of texts, each by a name of its own; what is the same for all of them `usual` says.
+    """Make models, each by a name of its own; what is the same for all of them `usual` says.
 
     A text may be the name of one of `tables`, which are those of a sweep file.
     """
     known = tables or {}
+    texts = [text for text in written if isinstance(text, str)]
     if usual.api_base:
         check_one_base(text for text in texts if not text.endswith(SUFFIX) and text not in known)
-    models = [model for text in texts for model in _models(text, usual, known)]
+    models = [model for item in written for model in _models(item, usual, known)]
     names = distinct(model.name for model in models)
     return tuple(replace(model, name=name) for model, name in zip(models, names, strict=True))
 
 
-def _models(text: str, usual: ModelSpec, tables: "Mapping[str, NamedModel]") -> Iterator[ModelSpec]:
-    """Make the model of a text, or all of a file of [[model]] tables."""
-    if not text.endswith(SUFFIX) and text not in tables:
-        yield model_of(text, usual)
-        return
-    for model in [tables[text]] if text in tables else _of_file(text):
-        treated = usual.with_how(manners=model.handled(usual.how.manners))
-        yield model_of(f"{model.name}={model.text}", replace(treated, table=model.spec))
+def _models(
+    written: WrittenModel, usual: ModelSpec, tables: "Mapping[str, NamedModel]"
+) -> Iterator[ModelSpec]:
+    """Make the model of a text, a table [[model]] or a function, or all of a file of tables."""
+    if isinstance(written, PythonFunction):
+        text = f"{FUNCTION}{written.name}"
+        yield replace(usual, name=written.name, text=text, retries=usual.how.retries or 0, function=written)
+    elif isinstance(written, str) and not written.endswith(SUFFIX) and written not in tables:
+        yield model_of(written, usual)
+    else:
+        for model in _tables(written, tables):
+            treated = usual.with_how(manners=model.handled(usual.how.manners))
+            yield replace(model_of(model.text, replace(treated, table=model.spec)), name=model.name)
+
+
+def _tables(written: "str | NamedModel", tables: "Mapping[str, NamedModel]") -> "Sequence[NamedModel]":
+    if not isinstance(written, str):
+        return [written]
+    return [tables[written]] if written in tables else _of_file(written)
 
 
 def model_of(written: str, usual: ModelSpec) -> ModelSpec:
@@ -196,6 +213,8 @@ def _name_of(model: ModelText) -> str:
         return name_of_command(split_command(model.rest) or ("",))
     if model.kind == HTTP:
         return name_of_url(model.rest)
+    if model.kind == FUNCTION:
+        return model.rest
     if model.kind == REPLAY:
         return Path(model.rest).stem
     return model.kind or without_base(model.rest)

@@ -34,14 +34,17 @@ class Unusable(Exception):
         self.hint = hint
 
 
-def call_of(function: Callable[..., Any], name: str) -> Call:
-    """Find how a function is called; raises Unusable where it cannot be."""
+def refuse_uncallable(function: Callable[..., Any], name: str) -> None:
+    """Refuse what would be called and give no result."""
     if inspect.isclass(function):
         raise Unusable(f"{name} is a class", "name a function, or make an object of it that can be called")
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
-        raise Unusable(
-            f"{name} is async", "an evaluator is called as it is: asyncio.run(…) in a plain function"
-        )
+        raise Unusable(f"{name} is async", "it is called as it is: asyncio.run(…) in a plain function")
+
+
+def call_of(function: Callable[..., Any], name: str) -> Call:
+    """Find how a function is called; raises Unusable where it cannot be."""
+    refuse_uncallable(function, name)
     try:
         parameters = [*inspect.signature(function).parameters.values()]
     except (TypeError, ValueError):  # of C
