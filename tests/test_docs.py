@@ -18,7 +18,7 @@ from optimize_eval.config.sweep_files import evaluator_keys, gate_keys, optimize
 from optimize_eval.tasks.dialects import POST_PROCESS, RULES
 from tests.front_door import Cli
 from tests.paths import PROGRAM, ROOT
-from tests.tools import need, write_program
+from tests.tools import need, need_module, write_program
 
 PAGES = [
     "README.md",
@@ -30,6 +30,7 @@ _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _SET_UP = re.compile(r"^## Set up\n.*?(?=^## )", re.MULTILINE | re.DOTALL)
 _WITHOUT_COMMANDS = {"docs/glossary.md"}
 _RUNNING = [page for page in PAGES if page not in _WITHOUT_COMMANDS]
+_NEEDS = {"docs/cluster.md": need_module("ray")}
 _SCRATCH = ("datasets", "evaluators")
 _MISTAKE = re.compile(r"^\|[^|`]*\| `(-e [^`]*)` \| `(\w+)`: `([^`]*)` \|$", re.MULTILINE)
 _LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
@@ -59,7 +60,7 @@ def steps_of(page: str) -> list[Step]:
 
 @need("bash", "jq", "node")
 @pytest.mark.timeout(300)  # a page is a hundred commands, and the machine may be busy
-@pytest.mark.parametrize("page", _RUNNING)
+@pytest.mark.parametrize("page", [pytest.param(page, marks=_NEEDS.get(page, ())) for page in _RUNNING])
 def test_the_commands_of_a_page_work_one_after_the_other(page: str, tmp_path: Path) -> None:
     for folder in _SCRATCH:
         shutil.copytree(ROOT / folder, tmp_path / folder)
