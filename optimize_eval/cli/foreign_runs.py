@@ -11,7 +11,7 @@ from optimize_eval.base import files
 from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
 from optimize_eval.config.declared import declared
-from optimize_eval.config.foreign_options import Errors, OtherResultsOptions
+from optimize_eval.config.foreign_options import Empty, Errors, OtherResultsOptions
 from optimize_eval.reports.text import wrapped
 from optimize_eval.run.calls import summarise
 from optimize_eval.store.opened_run import open_stored
@@ -62,12 +62,12 @@ def _folder_for_now(context: typer.Context) -> Path:
 
 
 def _store(context: typer.Context, paths: Sequence[str], options: OtherResultsOptions, folder: Path) -> None:
-    from optimize_eval.foreign.stored import Table, Wanted, lines_of, store, within_unit  # noqa: PLC0415  few reports are of such
-    from optimize_eval.foreign.tools import read_files  # noqa: PLC0415  see above
+    from optimize_eval.foreign import sheet, stored, tools  # noqa: PLC0415  few reports are of such
 
-    sheet = read_files(paths)
-    context.call_on_close(sheet.close)
-    wanted = Wanted(
+    read = sheet.Sheet(id_column=options.id_column, skips_empty=options.empty is Empty.SKIP)
+    context.call_on_close(read.close)
+    tools.read_files(paths, read)
+    wanted = stored.Wanted(
         as_tool=options.errors is Errors.AS_TOOL,
         baseline=options.baseline,
         systems=options.systems,
@@ -75,7 +75,8 @@ def _store(context: typer.Context, paths: Sequence[str], options: OtherResultsOp
         named=_names_of_files(options.as_names, paths),
         shown_as="" if options.out else shlex.join(paths),
     )
-    store(Table(sheet, wanted, lines_of([sheet]), unit=within_unit([sheet])), folder)
+    lines, unit = stored.lines_of([read]), stored.within_unit([read])
+    stored.store(stored.Table(read, wanted, lines, unit=unit), folder)
 
 
 def _names_of_files(given: Sequence[str], paths: Sequence[str]) -> Mapping[int, str]:

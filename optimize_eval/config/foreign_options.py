@@ -13,6 +13,13 @@ class Errors(StrEnum):
     AS_TOOL = "as-tool"
 
 
+class Empty(StrEnum):
+    """What becomes of cells without a score."""
+
+    FAIL = "fail"
+    SKIP = "skip"
+
+
 class OtherResultsOptions(OptionGroup):
     """How results of another tool become a run."""
 
@@ -27,4 +34,8 @@ class OtherResultsOptions(OptionGroup):
     errors: Annotated[Errors, Option("fail, or as-tool: counted as there.", "HOW", shows_default=False)] = (
         Errors.FAIL
     )
+    empty: Annotated[Empty, Option("Cells without a score: fail, or skip.", "HOW", shows_default=False)] = (
+        Empty.FAIL
+    )
+    id_column: Annotated[str | None, Option("Of tables: what tells examples apart.", "NAME")] = None
     out: Annotated[str | None, Option("Keep it as a run in this folder.", "RUN")] = None

@@ -30,8 +30,8 @@ PASS, SCORE = "pass", "score"
 _VERSION = 3
 _MOST_PROMPTS, _MOST_TESTS = 9_999, 9_999_999
 _ERROR = 2  # of failureReason
-_ERRORS, _GRADERS, _THREW_ITSELF, _MISSING = "errors", "graders", "threw", "missing"
-_THREW = (  # how reasons begin where an assertion's own code threw
+ERRORS, _GRADERS, THREW_ITSELF, _MISSING = "errors", "graders", "threw", "missing"
+THREW = (  # how reasons begin where an assertion's own code threw
     "Custom function threw error:",
     "Error running Python script:",
     "Python code execution failed:",
@@ -44,8 +44,8 @@ _STREAM = "promptfoo export logs nothing else: write -o results.jsonl, which is 
 
 def end(sheet: Sheet) -> None:
     """Say what was noticed in all files."""
-    graders, threw = sheet.counts[_GRADERS], sheet.counts[_THREW_ITSELF]
-    if many := sheet.counts[_ERRORS] + graders + threw:
+    graders, threw = sheet.counts[_GRADERS], sheet.counts[THREW_ITSELF]
+    if many := sheet.counts[ERRORS] + graders + threw:
         what = "1 error" if many == 1 else f"{many:,} errors"
         sheet.says_errors = f"{what}, which promptfoo counts as failed tests"
     if graders:
@@ -160,17 +160,17 @@ def _results(row: Fields, test: Fields, sheet: Sheet) -> Mapping[str, Result]:
 def _failure(row: Fields, reason: int, components: list[dict[str, Any]], sheet: Sheet) -> Failure | None:
     """Say why there is no verdict on a reply, if there is none."""
     if reason == _ERROR:
-        sheet.counts[_ERRORS] += 1
+        sheet.counts[ERRORS] += 1
         text = row.value.get("error") or row.table("response").get("error") or "an error without a text"
         return Failure(PROVIDER, shorten(text, LONGEST_MESSAGE), 0.0)
     for component in components:
         text = component.get("reason")
         if (component.get("metadata") or {}).get("graderError") is True:
             sheet.counts[_GRADERS] += 1
-            return Failure(SCORER, _message(text), 0.0)
-        if isinstance(text, str) and text.startswith(_THREW):
-            sheet.counts[_THREW_ITSELF] += 1
-            return Failure(SCORER, _message(text), 0.0)
+            return Failure(SCORER, message_of(text), 0.0)
+        if isinstance(text, str) and text.startswith(THREW):
+            sheet.counts[THREW_ITSELF] += 1
+            return Failure(SCORER, message_of(text), 0.0)
     return None
 
 
@@ -183,7 +183,7 @@ def _metrics_in(
     for name, value in row.table("namedScores").items():
         theirs = [each for each in components if _metric_of(each) == name]
         if bad := next((each for each in theirs if _is_broken(each)), None):
-            named[name] = Failure(SCORER, _message(bad.get("reason")), 0.0)
+            named[name] = Failure(SCORER, message_of(bad.get("reason")), 0.0)
         elif weights.get(name) == 0 and len(theirs) == 1:
             sheet.note(f"{name} has weight 0, which makes it 0 there: here it is what its assertion gave")
             named[name] = number_or_failure(theirs[0].get("score"))
@@ -192,7 +192,7 @@ def _metrics_in(
     return named
 
 
-def _message(reason: object) -> str:
+def message_of(reason: object) -> str:
     text = reason if isinstance(reason, str) and reason else "the assertion gave no verdict"
     return shorten(text.partition(_TRACE)[0], LONGEST_MESSAGE)
 
@@ -200,7 +200,7 @@ def _message(reason: object) -> str:
 def _is_broken(component: Mapping[str, Any]) -> bool:
     text = component.get("reason")
     is_of_grader = (component.get("metadata") or {}).get("graderError") is True
-    return is_of_grader or (isinstance(text, str) and text.startswith(_THREW))
+    return is_of_grader or (isinstance(text, str) and text.startswith(THREW))
 
 
 def _metric_of(component: Mapping[str, Any]) -> object:

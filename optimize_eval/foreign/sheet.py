@@ -61,6 +61,7 @@ class Tally:
     scored: int = 0
     total: float = 0.0
     failed: int = 0
+    unknown: int = 0  # failures that the tool counts in no way
     counted_as: float = 0.0  # the tool's numbers for failures, summed up
 
     @property
@@ -81,6 +82,8 @@ class OriginFile:
 class Sheet:
     """The rows of files as they come in, and what their readers say of them."""
 
+    id_column: str | None = None  # of tables, where somebody named it
+    skips_empty: bool = False
     tool: str = ""
     version: str = ""
     task: str = ""
@@ -134,6 +137,7 @@ class Sheet:
         tally = self.tallies.setdefault((column, evaluator), Tally())
         if isinstance(result, Failure):
             tally.failed += 1
+            tally.unknown += result.counted_as is None
             tally.counted_as += result.counted_as or 0.0
         elif result.value is not None:
             tally.scored += 1

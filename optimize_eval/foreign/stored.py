@@ -38,6 +38,7 @@ from optimize_eval.store.run_document import (
 from optimize_eval.store.run_json import read_document, write_document
 
 SPLIT = "test"
+_NO_TOOL = "table"
 _STATES = ("scored", "failed", "skipped")
 _NOT_THERE = Skip("not in the file")
 _AT_ONCE = 1 << 20  # bytes
@@ -171,8 +172,9 @@ class Table:
         files = ", ".join(file.name for file in sheet.files[:_SHOWN]) + ", …" * (len(sheet.files) > _SHOWN)
         shape = f"{_count(len(self.lines), 'test')} × {_count(systems, 'system')}"
         errors = sheet.says_errors and f"{sheet.says_errors}, {self._handled}"
+        tool = "" if sheet.tool == _NO_TOOL else f"{sheet.tool} {sheet.version}".strip()
         parts = [
-            f"{sheet.tool} {sheet.version}".strip(),
+            tool,
             f"{files}: {shape}",
             _count(sheet.rows, "result"),
             errors,
@@ -191,7 +193,7 @@ class Table:
         lines = []
         for number, position in enumerate(self.systems.places):
             tally = self.sheet.tallies.get((number, first))
-            if tally and tally.failed and position[0] >= 0:
+            if tally and tally.failed and not tally.unknown and position[0] >= 0:
                 here = f"{tally.total / tally.scored:.2f}" if tally.scored else "no number"
                 of = f"{tally.scored:,} of {tally.scored + tally.failed:,}"
                 lines.append(f"{self._system_name(position)} {tally.by_tool:.2f}, here {here} over {of}")

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from optimize_eval.base.errors import UsageError
-from optimize_eval.foreign import promptfoo
+from optimize_eval.foreign import promptfoo, promptfoo_table, score_tables
 from optimize_eval.foreign.reading import ForeignFile
 from optimize_eval.foreign.rows import refusal
 from optimize_eval.foreign.sheet import OriginFile, Sheet
@@ -65,6 +65,21 @@ READERS = (
         None,
         f"its XML does not hold all of the results: {_EXPORT}",
     ),
+    Reader(
+        promptfoo.TOOL,
+        (re.compile(r"\A(\ufeff)?[^\n]*\[[^\]\n]+\] [^\n]*,Status,Score,"),),
+        promptfoo_table.read_csv,
+        end=promptfoo.end,
+    ),
+    Reader(
+        score_tables.TOOL, (re.compile(r"\A(\ufeff)?\s*\{"),), score_tables.read_lines, end=score_tables.end
+    ),
+    Reader(
+        score_tables.TOOL,
+        (re.compile(r"\A[^\n<{\[\x00-\x08,;\t]*[,;\t]"),),
+        score_tables.read_delimited,
+        end=score_tables.end,
+    ),
 )
 _BLANKS_AFTER_KEYS = re.compile(r'"\s+:')
 
@@ -75,14 +90,17 @@ def reader_of(file: ForeignFile) -> Reader | None:
     return next((each for each in READERS if all(mark.search(head) for mark in each.marks)), None)
 
 
-def read_files(paths: Iterable[str]) -> Sheet:
+def read_files(paths: Iterable[str], sheet: Sheet) -> None:
     """Read all that was named into one sheet."""
-    sheet, ends = Sheet(), dict[Callable[[Sheet], None], None]()
+    ends: dict[Callable[[Sheet], None], None] = {}
     for path in paths:
         file = ForeignFile(path)
         reader = reader_of(file)
         if reader is None:
-            raise refusal(path, "nobody knows whose results these are; known are those of promptfoo")
+            raise refusal(
+                path,
+                "nobody knows whose results these are; known are results of promptfoo and tables of scores",
+            )
         if reader.read is None:
             raise refusal(path, f"it is {reader.tool}'s, and {reader.refused}")
         if sheet.tool and sheet.tool != reader.tool:
@@ -99,4 +117,3 @@ def read_files(paths: Iterable[str]) -> Sheet:
         end(sheet)
     if not sheet.rows:
         raise UsageError(f"there is no result in {', '.join(paths)}", hint="run the tool's evaluation first")
-    return sheet

@@ -14,7 +14,7 @@ DATA = ROOT / "tests" / "foreign" / "data"
 JSON, JSONL = DATA / "promptfoo.json", DATA / "promptfoo.jsonl"
 
 
-def numbers_of(summary: dict[str, Any]) -> dict[tuple[str, str], tuple[float | None, int, int, int]]:
+def numbers_of(summary: dict[str, Any]) -> dict[tuple[str, str], Any]:
     """Give mean, scored, failed and skipped by candidate and evaluator."""
     return {
         (row["candidate"], row["evaluator"]): (
