@@ -67,7 +67,7 @@ READERS = (
     ),
     Reader(
         promptfoo.TOOL,
-        (re.compile(r"\A(\ufeff)?[^\n]*\[[^\]\n]+\] [^\n]*,Status,Score,"),),
+        (re.compile(r"\A[^\n\[]*\["), re.compile(",Status,Score,")),
         promptfoo_table.read_csv,
         end=promptfoo.end,
     ),
