@@ -29,6 +29,7 @@ from optimize_eval.config.prompts import NAMES, check_prompting, given_of
 from optimize_eval.config.search import OptimizeCommand
 from optimize_eval.config.sweep_files import read_evaluator, read_model, spec_of
 from optimize_eval.data.candidates import LONGEST_NAME, Candidate, CandidatePath
+from optimize_eval.data.datasets import rows_of
 from optimize_eval.evaluators.function_kind import function_spec
 from optimize_eval.evaluators.kinds import check_used, named_apart, parse_evaluator
 from optimize_eval.findings.metric_rows import records_of
@@ -48,6 +49,7 @@ from optimize_eval.run.sweeps import Prepared, carry_out, load_comparison, prepa
 
 OneEvaluator = str | Mapping[str, Any] | Function
 OneModel = str | Mapping[str, Any] | Function
+SomeTasks = str | Path | Mapping[str, Sequence[Mapping[str, Any]]]
 OneCandidate = str | Path | Mapping[str, str]
 OnePrompt = str | Path | Mapping[str, str | Sequence[Mapping[str, str]] | Mapping[str, str]]
 
@@ -301,7 +303,7 @@ def sweep(
 
 @_BENCH.shown
 def bench(
-    files: str | Path | Iterable[str | Path],
+    files: SomeTasks | Iterable[SomeTasks],
     models: OneModel | Iterable[OneModel] = (),
     *,
     progress: Show | None = None,
@@ -309,13 +311,14 @@ def bench(
 ) -> Run:
     """Rank models by task files, as the command `bench` does; the same call goes on.
 
-    The leaderboards are the Run's `boards`. Files and models may be one or several; otherwise as `sweep`.
+    The leaderboards are the Run's `boards`. Files and models may be one or several; records of tasks may
+    stand for files, by the names of these: `{"sums": [{…}, …]}`. Otherwise as `sweep`.
     """
     given = _BENCH.read({**options, "evaluators": evaluators_listed(options.get("evaluators", ()))})
     host = ProgramHost(progress)
     handling, starting = handling_of(given), _starting(given)
     benchmark = benchmark_of(
-        check_value("files", values.PATHS, listed_as("task file", files)),
+        task_files_of(files),
         models_of(models),
         starting,
         given.with_options(evaluators=_scorers(given.evaluators, starting)),
@@ -326,6 +329,23 @@ def bench(
         return _run(partial(carry_out, prepared, host), host, given.out)
     work = partial(carry_out_bench, prepared, host, include_per_example=given.include_per_example)
     return _run(work, host, given.out)
+
+
+def task_files_of(given: SomeTasks | Iterable[SomeTasks]) -> list[str]:
+    """Read what a bench is of: files and folders, or records of tasks by their files' names."""
+    named = [pair for item in listed_as("task file", given) for pair in _tasks(item)]
+    return [
+        rows_of(records, f"{name}{_LIST}") if records is not None else str(name) for name, records in named
+    ]
+
+
+def _tasks(given: object) -> list[tuple[str, Any]]:
+    match given:
+        case Mapping() if all(isinstance(records, list | tuple) for records in given.values()):
+            return [(str(name), records) for name, records in given.items()]
+        case Mapping():
+            raise UsageError("a task stands in no list", hint='name the list: {"sums": [{"prompt": …}, …]}')
+    return [(check_value("files", values.PATH, given), None)]
 
 
 def _scorers(given: Sequence[object], defaults: EvaluatorSpec) -> list[str | EvaluatorSpec]:

@@ -282,7 +282,7 @@ def parse_dataset(name: str, data: bytes, *, most: int | None = MAX_RECORDS) -> 
     return ParsedFile(path=name, examples=examples, problems=tuple(problems))
 
 
-def rows_of(given: Iterable[Any]) -> Rows:
+def rows_of(given: Iterable[Any], name: str = Rows.NAME) -> Rows:
     """Make examples of what a program has in hand, by the rules for a file; raises UsageError."""
     examples = []
     for number, row in enumerate(given, 1):
@@ -293,7 +293,7 @@ def rows_of(given: Iterable[Any]) -> Rows:
             examples.append(replace(make_example(value), line=number))
         except (DataError, UsageError) as error:
             raise UsageError(f"row {number}: {error}", hint="give plain JSON values by their names") from None
-    return Rows(examples)
+    return Rows(examples, name)
 
 
 def _of_rows(rows: Rows, most: int | None) -> ParsedFile:

@@ -37,10 +37,15 @@ class Rows(str):
     NAME = "rows"
     examples: tuple[Example, ...]
 
-    def __new__(cls, examples: Iterable[Example]) -> Self:
-        made = super().__new__(cls, cls.NAME)
+    def __new__(cls, examples: Iterable[Example], name: str = NAME) -> Self:
+        made = super().__new__(cls, name)
         made.examples = tuple(examples)
         return made
+
+    @property
+    def lines(self) -> bytes:
+        """Write them as a file would have them."""
+        return b"".join(example.raw + b"\n" for example in self.examples)
 
 
 @frozen

@@ -12,7 +12,7 @@ from optimize_eval.base import strict_json
 from optimize_eval.base.errors import DataError, Problem, UsageError
 from optimize_eval.base.names import distinct
 from optimize_eval.data.datasets import ParsedFile
-from optimize_eval.data.example import Example
+from optimize_eval.data.example import Example, Rows
 from optimize_eval.data.selection import EVERYTHING, Selection
 from optimize_eval.run.host import Say
 from optimize_eval.run.splits import SplitSource, choose
@@ -136,7 +136,9 @@ def _nearest(wanted: str, ids: Sequence[str]) -> str:
     return f"did you mean {close[0]}?" if close else f"the first is {ids[0]}"
 
 
-def _files(name: str) -> list[Path]:
+def _files(name: str) -> Sequence[str | Path]:
+    if isinstance(name, Rows):
+        return [name]
     path = Path(name)
     if not path.is_dir():
         return [path]

@@ -10,6 +10,7 @@ from optimize_eval.base import files, shipped
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.strict_json import Line, read_lines
+from optimize_eval.data.example import Rows
 from optimize_eval.tasks.dialects import (
     EXAMPLES_MARKS,
     IN_EXAMPLES,
@@ -113,7 +114,8 @@ def load_fixtures() -> list[TaskSpec]:
 
 def read_task_file(path: str | Path, *, format: str | None = None) -> TaskFile:  # noqa: A002  a fixed name
     """Read any file; one that shows no dialect is a dataset, and has no tasks."""
-    return parse_task_file(path, files.read(path, files.DATASET), format=format)
+    data = path.lines if isinstance(path, Rows) else files.read(path, files.DATASET)
+    return parse_task_file(path, data, format=format)
 
 
 def shows_tasks(path: Path) -> bool:

@@ -59,16 +59,19 @@ def test_a_bench_takes_functions_and_tables(cli: Cli) -> None:
         {"id": str(n), "prompt": f"Add {n}+1", "targets": [f"{n + 1}"], "metric": "exact_match"}
         for n in (1, 2)
     ]
-    Path("t.jsonl").write_text("".join(json.dumps(task) + "\n" for task in tasks))
     table = {"model": "openai/x", "base": "http://127.0.0.1:9/v1"}
     done = bench(
-        "t.jsonl", [adds, table], evaluators=lambda reply, _task: len(reply) / 10, out="b", max_failures=9
+        {"t": tasks}, [adds, table], evaluators=lambda reply, _task: len(reply) / 10, out="b", max_failures=9
     )
     records = load_run("b").records
     assert {(one.task_model, one.outcome) for one in records} == {("adds", "scored"), ("openai/x", "failed")}
     assert {one.score for one in records if one.task_model == "adds"} == {1, 0.1}
     assert [*done.boards] == ["", "lambda"]
     assert cli("report", "b", "--check").status == 0
+    assert bench({"t": tasks}, [adds, table], out="b", max_failures=9).exit_code == done.exit_code
+    assert len(asked) == len(tasks), "the same call goes on"
+    with pytest.raises(UsageError, match="stands in no list"):
+        bench(tasks, adds)  # type: ignore[arg-type]
 
 
 def test_a_search_learns_from_rows() -> None:
