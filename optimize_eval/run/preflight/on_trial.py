@@ -32,7 +32,6 @@ class Trial:
     known: Known
     evaluator: Evaluator
     files: dict[str, tuple[int, int]]  # of the data, as they were
-    begun: float = field(default_factory=time.monotonic)
     answers: dict[Payload, CallResult] = field(default_factory=dict)
     failed: set[str] = field(default_factory=set)  # checks
 

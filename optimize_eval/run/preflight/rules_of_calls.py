@@ -5,12 +5,12 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.protocol import Payload
 from optimize_eval.evaluators import reproduce
 from optimize_eval.programs.leftovers import descendants
@@ -42,7 +42,7 @@ AT_ONCE = 8
 KEPT = 6  # calls in which a process that stays may grow
 LENGTHS = 3_000, 12_000
 
-_LATER = 1.1  # seconds, after which an answer by the clock is another one
+_LATER = 1.05  # seconds, after which an answer by the clock is another one
 _SLOW = 0.3  # seconds
 _TIMES_AS_SLOW = 3.0  # for four times the length
 _PATIENCE = 5.0  # seconds for a long candidate
@@ -55,7 +55,7 @@ def ask_again(trial: Trial) -> Findings:
         yield from _rate_of_change(trial)
         return
     for what, spec, row, texts, is_fault in _occasions(trial):
-        with live(spec) as evaluator:
+        with as_a_run_calls(trial, spec) as evaluator:
             for text in texts:
                 payload = row.with_candidate(text)
                 before, after = trial.ask(payload), trial.ask_again(payload, evaluator)
@@ -74,6 +74,12 @@ def _rate_of_change(trial: Trial) -> Findings:
         yield trial.finding("same answer", message, line, is_fault=False)
 
 
+def as_a_run_calls(trial: Trial, spec: EvaluatorSpec) -> AbstractContextManager[Evaluator]:
+    """Make it live anew; what declared before that it stays alive need not do so once more."""
+    declares = trial.on.first is not None and trial.on.first.capabilities.persistent
+    return live(spec, persistent=(declares and spec.persistent is not False) or None)
+
+
 class Occasion(NamedTuple):
     """When the same is asked again."""
 
@@ -89,13 +95,13 @@ def _occasions(trial: Trial) -> Iterator[Occasion]:
     row = next((row for row in rows if row.wrong), rows[0])
     other = row.wrong or f"{row.gold} x"
     yield Occasion("when it was asked again", spec, row, (row.gold, other, other))
+    if not trial.failed:  # else there is enough to mend
+        time.sleep(_LATER)
+    yield Occasion("a second later", spec, row, (other, row.gold))
     if is_program(spec):
         for seed in ("1", "2"):
             seeded = with_environment(spec, PYTHONHASHSEED=seed)
             yield Occasion(f"with PYTHONHASHSEED={seed}", seeded, row, (other, row.gold)[: 3 - int(seed)])
-    if not trial.failed:  # else there is enough to mend
-        time.sleep(max(0.0, trial.begun + _LATER - time.monotonic()))
-    yield Occasion("a second later", spec, row, (row.gold, other))
     if is_program(spec):
         yield Occasion(
             "with LC_ALL=C", with_environment(spec, LC_ALL="C"), rows[0], (rows[0].gold,), is_fault=False
@@ -180,7 +186,7 @@ def call_at_once(trial: Trial) -> Findings:
     payloads = trial.payloads
     asked = [payloads[number % len(payloads)] for number in range(AT_ONCE)]
     before = [trial.ask(payload) for payload in asked]
-    with live(trial.spec) as evaluator, ThreadPoolExecutor(AT_ONCE) as slots:
+    with as_a_run_calls(trial, trial.spec) as evaluator, ThreadPoolExecutor(AT_ONCE) as slots:
         started = time.monotonic()
         after = list(slots.map(lambda payload: trial.ask_again(payload, evaluator), asked))
         trial.on.take_time_at_once(AT_ONCE, time.monotonic() - started)
@@ -284,7 +290,7 @@ def watch_network(trial: Trial) -> Findings:
             no_proxy="",
             NO_PROXY="",
         )
-        with live(spec) as evaluator:
+        with as_a_run_calls(trial, spec) as evaluator:
             call(evaluator, trial.rows[0].payload, min(_PATIENCE, spec.timeout))
         hosts = [*dict.fromkeys(proxy.hosts)]
     if hosts:
