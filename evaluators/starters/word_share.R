@@ -1,5 +1,5 @@
 #!/usr/bin/env Rscript
-# An evaluator in R, with jsonlite: which share of the words of the example's `target` the candidate has.
+# An evaluator in R, with jsonlite: which share of the words the candidate and the example's `target` have in common.
 #
 # echo '{"candidate":"hello Ada","example":{"target":"Hello, dear Ada!"}}' | Rscript word_share.R
 
@@ -20,9 +20,11 @@ judge <- function(candidate, example) {
   if (length(wanted) == 0) {
     return(list(error = "the example needs a target, a text with a word in it"))
   }
-  found <- sum(wanted %in% words(candidate))
-  all_digits <- structure(sprintf("%.17g", found / length(wanted)), class = "json") # jsonlite would write 15
-  list(score = all_digits, found = found, words = length(wanted))
+  said <- words(candidate)
+  found <- sum(wanted %in% said)
+  longer <- max(length(wanted), length(said)) # whoever says more than is wanted scores less
+  all_digits <- structure(sprintf("%.17g", found / longer), class = "json") # jsonlite would write 15
+  list(score = all_digits, found = found, words = longer)
 }
 
 input <- file("stdin", "r")

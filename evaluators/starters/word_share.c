@@ -1,4 +1,4 @@
-/* An evaluator in C: which share of the words of the example's `target` the candidate has. C has no JSON:
+/* An evaluator in C: which share of the words the candidate and the example's `target` have in common. C has no JSON:
  * `member` finds a value of an object, `text` decodes a text; both rely on a payload being JSON on one line.
  * echo '{"candidate":"hello Ada","example":{"target":"Hello, dear Ada!"}}' | ./word_share */
 #include <ctype.h>
@@ -41,10 +41,11 @@ static int has(const char *text, const char *word) {
     return p != NULL;
 }
 static void judge(char *candidate, char *target) { /* change this: print a "score", 0 to 1, an "error" or a "skip" */
-    int words = 0, found = 0; /* a word is letters and digits in a row; only A to Z are made small */
+    int words = 0, found = 0, said = 0; /* a word is letters and digits in a row; only A to Z are made small */
     plain(candidate), plain(target);
+    for (char *p = candidate; *p; p++) said += *p != ' ' && (p == candidate || p[-1] == ' ');
     for (char *w = strtok(target, " "); w; w = strtok(NULL, " "), words++) found += has(candidate, w);
-    if (words) printf("{\"score\": %.17g, \"found\": %d, \"words\": %d", (double)found / words, found, words);
+    if (words) words = said > words ? said : words, printf("{\"score\": %.17g, \"found\": %d, \"words\": %d", (double)found / words, found, words);
     else printf("{\"error\": \"the example needs a target, a text with a word in it\"");
 }
 int main(void) {

@@ -1,4 +1,4 @@
-// An evaluator in Go: which share of the words of the example's `target` the candidate has.
+// An evaluator in Go: which share of the words the candidate and the example's `target` have in common.
 // echo '{"candidate":"hello Ada","example":{"target":"Hello, dear Ada!"}}' | go run word_share.go
 package main
 
@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"math"
 	"os"
 	"regexp"
 	"strings"
@@ -31,16 +32,17 @@ func judge(candidate string, example map[string]json.RawMessage) map[string]any 
 	if json.Unmarshal(example["target"], &target) != nil || len(words(target)) == 0 {
 		return map[string]any{"error": "the example needs a target, a text with a word in it"}
 	}
-	for _, word := range words(candidate) {
+	wanted, said := words(target), words(candidate)
+	for _, word := range said {
 		known[word] = true
 	}
-	wanted := words(target)
 	for _, word := range wanted {
 		if known[word] {
 			found++
 		}
 	}
-	return map[string]any{"score": float64(found) / float64(len(wanted)), "found": found, "words": len(wanted)}
+	longer := math.Max(float64(len(wanted)), float64(len(said))) // whoever says more than is wanted scores less
+	return map[string]any{"score": float64(found) / longer, "found": found, "words": int(longer)}
 }
 
 func main() {

@@ -1,4 +1,4 @@
-// An evaluator in Java (17 or newer): which share of the words of the example's `target` the candidate has.
+// An evaluator in Java (17 or newer): which share of the words the candidate and the example's `target` have in common.
 // Java has no JSON: `value` reads objects, lists and texts, and relies on a payload being JSON.
 // echo '{"candidate":"hello Ada","example":{"target":"Hello, dear Ada!"}}' | java word_share.java
 import static java.nio.charset.StandardCharsets.UTF_8;
@@ -45,7 +45,7 @@ class Evaluator {
     static String judge(Object candidate, Object target) { // change this: a score from 0 to 1, or an error, or a skip
         List<String> wanted = words(target), known = words(candidate);
         if (wanted.isEmpty()) return "\"error\":\"the example needs a target, a text with a word in it\"";
-        long found = wanted.stream().filter(new HashSet<>(known)::contains).count(), all = wanted.size();
+        long found = wanted.stream().filter(new HashSet<>(known)::contains).count(), all = Math.max(wanted.size(), known.size());
         return "\"score\":" + (double) found / all + ",\"found\":" + found + ",\"words\":" + all;
     }
     public static void main(String[] arguments) throws IOException {

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// An evaluator in JavaScript: which share of the words of the example's `target` the candidate has.
+// An evaluator in JavaScript: which share of the words the candidate and the example's `target` have in common.
 //
 // echo '{"candidate":"hello Ada","example":{"target":"Hello, dear Ada!"}}' | node word_share.js
 
@@ -13,9 +13,10 @@ function words(text) {
 function judge(candidate, example) {
   const wanted = typeof example?.target === "string" ? words(example.target) : [];
   if (wanted.length === 0) return { error: "the example needs a target, a text with a word in it" };
-  const known = new Set(words(candidate));
+  const said = words(candidate), known = new Set(said);
   const found = wanted.filter((word) => known.has(word)).length;
-  return { score: found / wanted.length, found, words: wanted.length };
+  const longer = Math.max(wanted.length, said.length); // whoever says more than is wanted scores less
+  return { score: found / longer, found, words: longer };
 }
 
 function reply(line) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env lua
--- An evaluator in Lua (5.3 or newer): which share of the words of the example's `target` the candidate has.
+-- An evaluator in Lua (5.3 or newer): which share of the words the candidate and the example's `target` have in common.
 --
 -- echo '{"candidate":"hello Ada","example":{"target":"Hello, dear Ada!"}}' | lua word_share.lua
 
@@ -42,13 +42,13 @@ end
 
 -- Change this: return a score from 0 to 1 and whatever explains it, or an error, or a skip, as JSON without its braces.
 local function judge(candidate, example)
-  local word, known, words, found = "[a-z0-9\x80-\xff]+", {}, 0, 0 -- only A to Z are made small
-  for said in candidate:lower():gmatch(word) do known[said] = true end
+  local word, known, size, words, found = "[a-z0-9\x80-\xff]+", {}, 0, 0, 0 -- only A to Z are made small
+  for said in candidate:lower():gmatch(word) do known[said], size = true, size + 1 end
   for wanted in (type(example.target) == "string" and example.target or ""):lower():gmatch(word) do
     words, found = words + 1, found + (known[wanted] and 1 or 0)
   end
   if words == 0 then return '"error":"the example needs a target, a text with a word in it"' end
-  return ('"score":%.17g,"found":%d,"words":%d'):format(found / words, found, words)
+  return ('"score":%.17g,"found":%d,"words":%d'):format(found / math.max(words, size), found, math.max(words, size))
 end
 
 for line in io.lines() do -- further payloads may come as further lines

@@ -1,6 +1,6 @@
 #!/usr/bin/env php
 <?php
-// An evaluator in PHP: which share of the words of the example's `target` the candidate has.
+// An evaluator in PHP: which share of the words the candidate and the example's `target` have in common.
 //
 // echo '{"candidate":"hello Ada","example":{"target":"Hello, dear Ada!"}}' | php word_share.php
 
@@ -22,9 +22,11 @@ function judge(string $candidate, array $example): array
     if (!$wanted) {
         return ['error' => 'the example needs a target, a text with a word in it'];
     }
-    $known = array_flip(words($candidate));
+    $said = words($candidate);
+    $known = array_flip($said);
     $found = count(array_filter($wanted, fn($word) => isset($known[$word])));
-    return ['score' => $found / count($wanted), 'found' => $found, 'words' => count($wanted)];
+    $longer = max(count($wanted), count($said)); // whoever says more than is wanted scores less
+    return ['score' => $found / $longer, 'found' => $found, 'words' => $longer];
 }
 
 ini_set('serialize_precision', '-1'); // all digits of a score

@@ -1,5 +1,5 @@
 #!/usr/bin/env perl
-# An evaluator in Perl: which share of the words of the example's `target` the candidate has.
+# An evaluator in Perl: which share of the words the candidate and the example's `target` have in common.
 #
 # echo '{"candidate":"hello Ada","example":{"target":"Hello, dear Ada!"}}' | perl word_share.pl
 use strict;
@@ -23,10 +23,12 @@ sub judge {
     my ($candidate, $example) = @_;
     my @wanted = is_text($example->{target}) ? words($example->{target}) : ();
     return (error => '"the example needs a target, a text with a word in it"') unless @wanted;
-    my %known = map { $_ => 1 } words($candidate);
+    my @said  = words($candidate);
+    my %known = map { $_ => 1 } @said;
     my $found = grep { $known{$_} } @wanted;
-    my $score = sprintf "%.17g", $found / @wanted;    # all digits: JSON::PP would write 15
-    return (score => $score, found => $found, words => scalar @wanted);
+    my $words = @said > @wanted ? @said : @wanted;    # whoever says more than is wanted scores less
+    my $score = sprintf "%.17g", $found / $words;     # all digits: JSON::PP would write 15
+    return (score => $score, found => $found, words => $words);
 }
 
 $| = 1;    # send each answer at once

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An evaluator in Python: which share of the words of the example's `target` the candidate has.
+"""An evaluator in Python: which share of the words the candidate and the example's `target` have in common.
 
 echo '{"candidate":"hello Ada","example":{"target":"Hello, dear Ada!"}}' | python3 word_share.py
 """
@@ -21,9 +21,10 @@ def judge(candidate: str, example: dict[str, Any]) -> dict[str, Any]:
     wanted = words(target) if isinstance(target, str) else []
     if not wanted:
         return {"error": "the example needs a target, a text with a word in it"}
-    known = set(words(candidate))
+    said = words(candidate)
+    known, longer = set(said), max(len(wanted), len(said))  # whoever says more than is wanted scores less
     found = sum(word in known for word in wanted)
-    return {"score": found / len(wanted), "found": found, "words": len(wanted)}
+    return {"score": found / longer, "found": found, "words": longer}
 
 
 for line in sys.stdin.buffer:  # bytes: JSON is UTF-8 whatever the locale is

@@ -1,5 +1,5 @@
 #!/usr/bin/env ruby
-# An evaluator in Ruby: which share of the words of the example's `target` the candidate has.
+# An evaluator in Ruby: which share of the words the candidate and the example's `target` have in common.
 #
 # echo '{"candidate":"hello Ada","example":{"target":"Hello, dear Ada!"}}' | ruby word_share.rb
 require "json"
@@ -15,9 +15,11 @@ def judge(candidate, example)
   wanted = target.is_a?(String) ? words(target) : []
   return { error: "the example needs a target, a text with a word in it" } if wanted.empty?
 
-  known = words(candidate).to_h { |word| [word, true] }
+  said = words(candidate)
+  known = said.to_h { |word| [word, true] }
   found = wanted.count { |word| known[word] }
-  { score: found.fdiv(wanted.size), found: found, words: wanted.size }
+  longer = [wanted.size, said.size].max # whoever says more than is wanted scores less
+  { score: found.fdiv(longer), found: found, words: longer }
 end
 
 $stdin.set_encoding("UTF-8") # whatever the locale is

@@ -1,4 +1,4 @@
-// An evaluator in Rust: which share of the words of the example's `target` the candidate has.
+// An evaluator in Rust: which share of the words the candidate and the example's `target` have in common.
 // Rust's library has no JSON (people take serde_json): `value` relies on a payload being JSON on one line.
 // echo '{"candidate":"hello Ada","example":{"target":"Hello, dear Ada!"}}' | ./word_share
 use std::{collections::HashMap, collections::HashSet, io::stdin, io::BufRead};
@@ -43,9 +43,10 @@ fn words(text: &str) -> Vec<String> { // letters and digits in a row; only A to 
     parts.filter(|word| !word.is_empty()).map(str::to_ascii_lowercase).collect()
 }
 fn judge(candidate: &str, target: &str) -> String { // change this: answer a score from 0 to 1, or an error, or a skip
-    let (wanted, known): (_, HashSet<_>) = (words(target), words(candidate).into_iter().collect());
-    let (found, count) = (wanted.iter().filter(|word| known.contains(*word)).count(), wanted.len());
-    if count == 0 { return r#""error":"the example needs a target, a text with a word in it""#.into(); }
+    let (wanted, said) = (words(target), words(candidate));
+    let (known, count): (HashSet<_>, _) = (said.iter().collect(), wanted.len().max(said.len()));
+    let found = wanted.iter().filter(|word| known.contains(word)).count();
+    if wanted.is_empty() { return r#""error":"the example needs a target, a text with a word in it""#.into(); }
     format!(r#""score":{},"found":{found},"words":{count}"#, found as f64 / count as f64)
 }
 fn main() {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# An evaluator in bash with jq: which share of the words of the example's `target` the candidate has.
+# An evaluator in bash with jq: which share of the words the candidate and the example's `target` have in common.
 # jq reads payload after payload by itself; --unbuffered sends each answer at once.
 #
 # echo '{"candidate":"hello Ada","example":{"target":"Hello, dear Ada!"}}' | bash word_share.sh
@@ -16,8 +16,9 @@ exec jq -c --unbuffered '
     (.example.target | if type == "string" then words else [] end) as $wanted
     | if $wanted == [] then {error: "the example needs a target, a text with a word in it"}
       else
-        ($wanted | length) as $words
-        | ($words - ($wanted - (.candidate | words) | length)) as $found
+        (.candidate | words) as $said
+        | ([$wanted, $said | length] | max) as $words  # whoever says more than is wanted scores less
+        | (($wanted | length) - ($wanted - $said | length)) as $found
         | {score: ($found / $words), $found, $words}
       end;
 

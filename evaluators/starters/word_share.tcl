@@ -1,5 +1,5 @@
 #!/usr/bin/env tclsh
-# An evaluator in Tcl: which share of the words of the example's `target` the candidate has.
+# An evaluator in Tcl: which share of the words the candidate and the example's `target` have in common.
 # Tcl has no JSON: `value` reads it into lists of a kind and a value, and relies on a payload being JSON.
 # echo '{"candidate":"hello Ada","example":{"target":"Hello, dear Ada!"}}' | tclsh word_share.tcl
 fconfigure stdin -translation binary ;# bytes: UTF-8 whatever the locale is
@@ -53,6 +53,7 @@ proc judge {candidate target} { # change this: answer a score from 0 to 1 and wh
     foreach word [words $candidate] { set known($word) 1 }
     foreach word [words $target] { incr words; incr found [info exists known($word)] }
     if {![info exists words]} { return {"error":"the example needs a target, a text with a word in it"} }
+    set words [expr {max($words, [llength [words $candidate]])}] ;# whoever says more than is wanted scores less
     return "\"score\":[expr {double($found) / $words}],\"found\":$found,\"words\":$words"
 }
 while {[gets stdin line] >= 0} { # further payloads may come as further lines

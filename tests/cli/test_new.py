@@ -81,7 +81,8 @@ def test_the_line_is_one_line_however_narrow_the_terminal_is(cli: Cli) -> None:
     done = cli("new", "evaluator", name, "--lang", "java", env={"COLUMNS": "40"})
     assert done.stdout == (
         f"javac -d {name}.classes {name}.java && optimize-eval preflight"
-        f" -e '{name}=java -cp {name}.classes Evaluator' --dataset {name}.jsonl --candidate-field after\n"
+        f" -e '{name}=java -cp {name}.classes Evaluator' --dataset {name}.jsonl"
+        " --candidate-field after --good target\n"
     )
 
 

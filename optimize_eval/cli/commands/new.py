@@ -173,7 +173,8 @@ def evaluator(
     _tell_missing(language)
     spec = shlex.quote(language.spec.replace("NAME", name))
     build = f"{language.build.replace('NAME', name)} && " if language.build else ""
-    output.emit(f"{build}optimize-eval preflight -e {spec} --dataset {name}.jsonl --candidate-field after")
+    tried = f"--dataset {name}.jsonl --candidate-field after --good target"
+    output.emit(f"{build}optimize-eval preflight -e {spec} {tried}")
 
 
 @app.command("proposer")
