@@ -70,9 +70,9 @@ def own_scorer(split: str, layout: Layout) -> str | None:
 def measure(run: StoredRun, bounds: Iterable[StabilityBound]) -> tuple[Stability, ...]:
     """Say of each cell that a bound is about how stable it is."""
     layout = counted_layout(run)
-    read = _Reading(run, layout)
+    read = CallReading(run, layout)
     pairs = [(bound, cell) for bound in bounds for cell in bound.cells(layout)]
-    confirmed = _Confirmed(run, layout, suspects_in(run, [bound for bound, _ in pairs], read))
+    confirmed = FreshReading(run, layout, suspects_in(run, [bound for bound, _ in pairs], read))
     distinct = {(cell[:4], bound.demand, bound.least): (bound, cell) for bound, cell in pairs}
     return tuple(_stability(bound, cell, read, confirmed) for bound, cell in distinct.values())
 
@@ -82,7 +82,7 @@ def counted_layout(run: StoredRun) -> Layout:
     return counted_in(without(run.layout, additions_left_out(run))).layout
 
 
-class _Reading:
+class CallReading:
     """The calls of cells by example, each cell read once."""
 
     def __init__(self, run: StoredRun, layout: Layout) -> None:
@@ -101,25 +101,29 @@ class _Reading:
 
     def _read(self, cell: Cell) -> tuple[list[Repeats], bool]:
         if cell[:4] not in self._known:
-            with self._view.reader(self._run.folder / JOURNAL, counts_as(self._run)) as reader:
-                records = [*reader.for_numbers(cell)]
-            repeats, size = self.layout.repeats, len(self.layout.split(cell.split).lines)
+            size = len(self.layout.split(cell.split).lines)
             called, passed, scores = [0] * size, [0] * size, set[float | None]()
-            for index, record in records:
-                if record["outcome"] != "skipped":
-                    called[index // repeats] += 1
-                    scores.add(record.get("score", 0))
-                    passed[index // repeats] += record.get("score") == 1
+            for index, score in self._outcomes(cell):
+                called[index] += 1
+                passed[index] += score == 1
+                scores.add(score)
             calls = [Repeats(*pair) for pair in zip(called, passed, strict=True)]
             self._known[cell[:4]] = calls, not scores <= {0, 1}
         return self._known[cell[:4]]
 
+    def _outcomes(self, cell: Cell) -> Iterator[tuple[int, float | None]]:
+        """Give the scores of a cell by example; of a failure 0."""
+        with self._view.reader(self._run.folder / JOURNAL, counts_as(self._run)) as reader:
+            for index, record in reader.for_numbers(cell):
+                if record["outcome"] != "skipped":
+                    yield index // self.layout.repeats, record.get("score", 0)
+
 
 def suspects_in(
-    run: StoredRun, bounds: Iterable[StabilityBound], read: _Reading | None = None
+    run: StoredRun, bounds: Iterable[StabilityBound], read: CallReading | None = None
 ) -> dict[CellName, Lines]:
     """List by cell the examples that pass less often than a bound demands of each."""
-    reading = read or _Reading(run, counted_layout(run))
+    reading = read or CallReading(run, counted_layout(run))
     indices: dict[CellName, set[int]] = {}
     for bound in bounds:
         for cell in bound.cells(reading.layout) if bound.is_of_each else ():
@@ -134,7 +138,7 @@ def _below(calls: Sequence[Repeats], bound: StabilityBound) -> list[int]:
     return [index for index, own in enumerate(calls) if own.passed < math.ceil(rate * own.scored)]
 
 
-class _Confirmed:
+class FreshReading:
     """The fresh calls about suspects."""
 
     def __init__(self, run: StoredRun, layout: Layout, suspects: Mapping[CellName, Lines]) -> None:
@@ -155,14 +159,14 @@ class _Confirmed:
             calls=before.calls + (outcome != "skipped"),
         )
 
-    def of(self, cell: Cell, line: int | None) -> FreshCalls | None:
-        return self._found.get((cell[:4], line))
+    def of(self, cell: CellName, line: int | None) -> FreshCalls | None:
+        return self._found.get((cell, line))
 
     def suffices(self, fresh: FreshCalls | None) -> bool:
         return fresh is not None and fresh.made == self._most and fresh.calls > 0
 
 
-def _stability(bound: StabilityBound, cell: Cell, read: _Reading, confirmed: _Confirmed) -> Stability:
+def _stability(bound: StabilityBound, cell: Cell, read: CallReading, confirmed: FreshReading) -> Stability:
     calls = [] if read.is_graded(cell) else read.calls(cell)
     if bound.is_of_each:
         return Stability(
@@ -187,11 +191,13 @@ def _stability(bound: StabilityBound, cell: Cell, read: _Reading, confirmed: _Co
     )
 
 
-def _suspects(bound: StabilityBound, cell: Cell, read: _Reading, confirmed: _Confirmed) -> Iterator[Suspect]:
+def _suspects(
+    bound: StabilityBound, cell: Cell, read: CallReading, confirmed: FreshReading
+) -> Iterator[Suspect]:
     calls, lines = read.calls(cell), read.layout.split(cell.split).lines
     below = [] if read.is_graded(cell) else _below(calls, bound)
     for index in below:
-        fresh = confirmed.of(cell, lines[index])
+        fresh = confirmed.of(cell[:4], lines[index])
         chance = None
         if fresh and confirmed.suffices(fresh):
             chance = at_most(fresh.passed, fresh.calls, float(bound.rate))

@@ -102,6 +102,13 @@ def _by_content(document: RunDocument, owed: Owed) -> Iterator[OwedCell]:
         yield OwedCell(_content(*what, split), split, lines)
 
 
+def content_of_cell(document: RunDocument, cell: CellName) -> Content:
+    """Say what a cell is, whatever its parts are called."""
+    evaluator, candidate, model, split = cell
+    what = current(document.evaluators)[evaluator], current(document.candidates)[candidate]
+    return _content(*what, _digest(current(document.models), model), split)
+
+
 def _count_known(there: RunDocument, here: RunDocument, owed: Sequence[OwedCell]) -> tuple[int, int]:
     """Count calls that are scored there and owed here: at least and at most."""
     try:

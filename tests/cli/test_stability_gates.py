@@ -255,3 +255,40 @@ def test_a_bench_holds_a_model_to_it(project: Project, cli: Cli) -> None:
     assert checked.status == 0, checked.stdout
     assert cli("diff", "b", "b", "--fail-under=m.pass@2=0.9").status == 1
     assert "m.each@x" in cli(*bench, "--fail-under=m.each@x=0.8").stderr
+
+
+def test_flaky_examples_are_listed_from_call_to_call_and_from_run_to_run(project: Project) -> None:
+    project.write(GOOD, LUCKLESS, "01", "0")
+    assert project.run("--fail-under=ev.each=0.1").status == 1
+    (project.folder / "out").rename(project.folder / "before")
+    assert project.run(repeats=1).status == 0
+    listed = project.cli("report", "out", "--flaky", "--json").json
+    assert (listed["examples"], listed["runs"]) == (4, ["before"])
+    assert [(one["line"], one["passed"], one["calls"]) for one in listed["flaky"]] == [(3, 5, 11), (2, 8, 11)]
+    assert listed["flaky"][1]["runs"] == [
+        {"run": "out", "passed": 1, "calls": 1},
+        {"run": "before", "passed": 7, "calls": 10},
+    ]
+    said = project.cli("report", "before", "--flaky").stdout.splitlines()
+    assert said[0].strip() == "2 of 4 examples flaky, in before and 1 run beside it"
+    assert "ev on c, train 2: passes 7 of 10, 1 of 1 in out" in [line.strip() for line in said]
+
+
+@pytest.mark.parametrize("option", ["--check", "--fail-under=ev=0.1", "--format=junit", "--all", "--id=1"])
+def test_a_list_of_flaky_examples_stands_alone(project: Project, option: str) -> None:
+    project.write(GOOD)
+    assert project.run(repeats=1).status == 0
+    done = project.cli("report", "out", "--flaky", option)
+    assert (done.status, "--flaky" in done.stderr) == (2, True)
+
+
+def test_fresh_calls_and_graded_scores_have_their_own_words_among_flaky_examples(project: Project) -> None:
+    project.write(GOOD, SICK)
+    assert project.run("--fail-under=ev.each=0.8").status == 1
+    assert "train 2: passes 5 of 10, 20 of 40 fresh ones" in project.cli("report", "out", "--flaky").stdout
+    project.write("h", "h")
+    assert project.run("--fresh").status == 0
+    said = " ".join(project.cli("report", "out", "--flaky").stdout.split())
+    assert said == (
+        "0 of 0 examples flaky, in out ev has scores other than 0 and 1, which neither pass nor fail"
+    )

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from optimize_eval.base.documents import to_dict
 from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import checked, foreign_runs, formats, gates, output, pages, searches
 from optimize_eval.cli.formats import FORMATS, BenchReport, FormatName, RunReport
@@ -18,6 +19,7 @@ from optimize_eval.config.printing import PrintOptions
 from optimize_eval.data.selection import parse_selection
 from optimize_eval.findings.board_models import said_in
 from optimize_eval.findings.demands import Demands, judged_by_options, read_demands
+from optimize_eval.findings.flaky import flaky_in
 from optimize_eval.findings.forecast import with_margins
 from optimize_eval.findings.gates import check_gap
 from optimize_eval.findings.stored_boards import (
@@ -28,6 +30,7 @@ from optimize_eval.findings.stored_boards import (
     stored_board,
 )
 from optimize_eval.findings.stored_summary import Findings, SomeExamples
+from optimize_eval.reports.terminal.flaky import render
 from optimize_eval.run.inputs import read_again
 from optimize_eval.run.replan import examples_again
 from optimize_eval.store.folder import LEADERBOARD
@@ -38,6 +41,7 @@ Examples:
   optimize-eval report
   optimize-eval report runs/run-1f3a9c02
   optimize-eval report runs/run-1f3a9c02 --check
+  optimize-eval report runs/run-1f3a9c02 --flaky
   optimize-eval report runs/run-1f3a9c02 --filter metadata.difficulty=hard
   optimize-eval report runs/run-1f3a9c02 --fail-under judge=0.8 --format junit > junit.xml
   optimize-eval report runs/run-1f3a9c02 --format csv > records.csv
@@ -84,6 +88,7 @@ def report(
     wide: formats.Wide = False,
     with_: formats.With = None,
     for_step: formats.Wanted = False,
+    flaky: Annotated[bool, typer.Option("--flaky", help="List examples that pass now and then.")] = False,
 ) -> None:
     """Print a run's result again, from its folder alone; --filter and --id also read its examples."""
     name = _choose(format_, check=check, as_json=printed.as_json)
@@ -94,6 +99,17 @@ def report(
         _report_search(Path(run), name, look, check=check, is_plain=not (all_ or for_step))
         return
     stored = _open(run, all_=all_, check=check)
+    if flaky:
+        beside = {
+            "--check": check,
+            "--all": all_,
+            "--filter and --id": chosen_examples.filters or chosen_examples.ids,
+        }
+        beside |= {
+            "a gate": demanded.fail_under or demanded.no_regression_against or demanded.max_gap is not None
+        }
+        _report_flaky(stored, name, beside)
+        return
     searches.note_later(stored)
     formats.check(for_step)
     beside = {
@@ -122,6 +138,19 @@ def report(
         has_other_numbers=bool(demanded.margin or for_step),
     )
     _report_run(reported, name, check=check, for_step=for_step)
+
+
+def _report_flaky(stored: StoredRun, name: FormatName, beside: Mapping[str, object]) -> None:
+    """List the examples of which some calls passed and some did not."""
+    if name not in {FormatName.TERMINAL, FormatName.JSON}:
+        raise UsageError(f"--flaky has no format {name}", hint="omit --format, or give --json")
+    if given := [option for option, value in beside.items() if value]:
+        raise UsageError(f"--flaky lists examples alone, without {given[0]}", hint="omit one of the two")
+    listed = flaky_in(stored)
+    if name is FormatName.JSON:
+        output.emit_json(to_dict(listed))
+    else:
+        output.emit(render(output.fitted(listed), output.width()))
 
 
 def _report_search(

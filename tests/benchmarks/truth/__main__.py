@@ -16,7 +16,17 @@ import sys
 from collections.abc import Iterator, Sequence
 from functools import cache
 
-from tests.benchmarks.truth import boards, claims, coverage, gates, leaks, power, searches, sessions
+from tests.benchmarks.truth import (
+    boards,
+    claims,
+    coverage,
+    gates,
+    leaks,
+    power,
+    searches,
+    sessions,
+    stability,
+)
 from tests.benchmarks.truth.scenes import Measured, Scene, measure
 
 _DRAWS = 2000
@@ -27,7 +37,7 @@ _WIDTHS = (34, 50, 6, 15, 13, 14)  # of a terminal's columns; the last has no en
 def every_scene() -> list[Scene]:
     return [
         scene
-        for module in (coverage, claims, boards, gates, leaks, power, searches, sessions)
+        for module in (coverage, claims, boards, gates, leaks, power, searches, sessions, stability)
         for scene in module.scenes()
     ]
 
