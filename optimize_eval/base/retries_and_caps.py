@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.frozen import frozen
@@ -64,6 +64,18 @@ def until_answered(
             raise
 
 
+class Pacer(Protocol):
+    """Who gives turns at a server: so many requests and tokens a minute."""
+
+    def reserve(self, manners: "Manners", guess: float, now: float) -> tuple[float, float]:
+        """Give the instant of the start, and the tokens that the call is taken to need."""
+        ...
+
+    def settle(self, manners: "Manners", taken: float, used: int | None) -> None:
+        """Correct what was taken for the call's tokens by what it used."""
+        ...
+
+
 LETTERS = 4  # of a token, as an estimate
 
 
@@ -117,6 +129,10 @@ class Caps:
     def count_all(self) -> bool:
         """Return True if also calls count that tell nothing: they may break a cap, or are estimated."""
         return self._estimates or self._most_cost is not None or self._most_tokens is not None
+
+    def pacer(self, base: str) -> Pacer | None:  # noqa: ARG002  as on nodes of a cluster
+        """Give who gives turns at a server, if that is another process; None: this one."""
+        return None
 
     def ask(self) -> None:
         """Raise GivenUp where no call may begin any more."""

@@ -135,6 +135,7 @@ class Model:
 
     def meter(self, caps: Caps) -> None:
         self._caps = caps
+        self._turns.follow(caps)
 
     def close(self) -> None:
         self._turns.stop()

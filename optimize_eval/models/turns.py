@@ -21,7 +21,7 @@ from typing import NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 from optimize_eval.base.errors import EvaluationError, UsageError
-from optimize_eval.base.retries_and_caps import GivenUp, Manners, Prices, Queue
+from optimize_eval.base.retries_and_caps import Caps, GivenUp, Manners, Pacer, Prices, Queue
 from optimize_eval.base.spent import Spent, Usage
 
 _MINUTE = 60.0
@@ -173,8 +173,9 @@ class Turns:
     def __init__(self, base: str, model: str, manners: Manners) -> None:
         self._manners = manners
         self._model = model
+        self._base = base
+        self._rate: Pacer = rate_at(base)
         with _SHARING:
-            self._rate = _RATES.setdefault(base, Rate())
             self._room = _ROOMS.setdefault((base, model), Room())
         self._stopped = threading.Event()
 
@@ -228,6 +229,10 @@ class Turns:
             self._rate.settle(self._manners, turn.tokens, used(reply))
             return reply, waited
 
+    def follow(self, caps: Caps) -> None:
+        """Take turns where the caps are kept, if that is another process."""
+        self._rate = caps.pacer(self._base) or self._rate
+
     def stop(self) -> None:
         """Let nobody wait any more."""
         self._stopped.set()
@@ -261,6 +266,12 @@ def _out_of_patience(refusal: NoRoom, wait: float, patience: float) -> NoRoom:
 _SHARING = threading.Lock()
 _RATES: WeakValueDictionary[str, Rate] = WeakValueDictionary()
 _ROOMS: WeakValueDictionary[tuple[str, str], Room] = WeakValueDictionary()
+
+
+def rate_at(base: str) -> Rate:
+    """Give the one rate of a server."""
+    with _SHARING:
+        return _RATES.setdefault(base, Rate())
 
 
 _LONGEST = 10_000_000.0  # seconds

@@ -18,10 +18,11 @@ from optimize_eval.base.errors import CannotGoOn, FailureKind, UsageError
 from optimize_eval.base.evaluator import Capacity, EvaluatorSpec
 from optimize_eval.base.opened import Opened
 from optimize_eval.base.outcome import Failed, Outcome
-from optimize_eval.base.retries_and_caps import Caps
+from optimize_eval.base.retries_and_caps import Caps, Manners
 from optimize_eval.base.spent import Usage
 from optimize_eval.base.version import VERSION
 from optimize_eval.models.outputs import Outputs, outputs_at
+from optimize_eval.models.turns import Rate, rate_at
 from optimize_eval.programs.identity import Identity
 from optimize_eval.run import node as messages
 from optimize_eval.run.engine import TICK, Lane, OnCluster
@@ -131,6 +132,7 @@ class Cluster:
         self._next_look = self._empty_since = 0.0
         self._notes: dict[str, None] = {}
         self._said: set[str] = set()
+        self._rates: dict[str, Rate] = {}  # by servers; this keeps them
         self._losses: Counter[str] = Counter()  # of nodes
         self._became: Callable[[_Member, messages.Became], None] = lambda _member, _became: None
         self._left: Callable[[_Member, Sequence[int]], None] = lambda _member, _numbers: None
@@ -308,10 +310,23 @@ class Cluster:
     def _answers(self, outputs: Outputs | None) -> dict[str, Callable[..., Any]]:
         """List what nodes ask for."""
         answers: dict[str, Callable[..., Any]] = {"take": self._take_usage}
+        answers |= {"reserve": self._reserve, "settle turn": self._settle_turn}
         if outputs:
             answers |= {"has": outputs.__contains__, "find": outputs.find, "settle": outputs.settle}
             answers |= {"owe": outputs.owe, "keep": outputs.keep}
         return answers
+
+    def _reserve(self, base: str, manners: Manners, guess: float) -> tuple[float, float]:
+        """Give a node a turn, as seconds from now: clocks of machines differ."""
+        now = time.monotonic()
+        start, tokens = self._rate(base).reserve(manners, guess, now)
+        return start - now, tokens
+
+    def _settle_turn(self, base: str, manners: Manners, taken: float, used: int | None) -> None:
+        self._rate(base).settle(manners, taken, used)
+
+    def _rate(self, base: str) -> Rate:
+        return self._rates.setdefault(base, rate_at(base))
 
     def _take_usage(self, usage: Usage, who: str, is_reply: bool) -> None:  # noqa: FBT001  by its place
         self._caps.take(usage, who, is_reply=is_reply)

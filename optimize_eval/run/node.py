@@ -26,7 +26,7 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import change, frozen
 from optimize_eval.base.outcome import Outcome
 from optimize_eval.base.protocol import Payload
-from optimize_eval.base.retries_and_caps import Caps, GivenUp
+from optimize_eval.base.retries_and_caps import Caps, GivenUp, Manners, Pacer
 from optimize_eval.base.spent import NOTHING, Spent, Usage
 from optimize_eval.base.version import VERSION
 from optimize_eval.evaluators.kinds import identify
@@ -190,6 +190,12 @@ class _Unpacker(pickle.Unpickler):
 def pack(welcome: Welcome, root: str) -> bytes:
     """Write a welcome for nodes where the folder `root` may be elsewhere."""
     stream = BytesIO()
+    for spec in welcome.specs:
+        if getattr(getattr(spec.target, "function", None), "__module__", "") == "__main__":
+            raise UsageError(
+                f"the function {spec.name} is not in a module that nodes could import",
+                hint="put it into a file of its own, and import it from there",
+            )
     try:
         _Packer(stream, root).dump(welcome)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -318,6 +324,25 @@ class DriversCaps(Caps):
 
     def take(self, usage: Usage, who: str, *, is_reply: bool = True) -> None:
         self._driver.tell("take", usage, who, is_reply)
+
+    def pacer(self, base: str) -> Pacer:
+        return DriversTurns(self._driver, base)
+
+
+class DriversTurns:
+    """Turns at a server that the driver gives, as nodes share its requests and tokens a minute."""
+
+    def __init__(self, driver: Driver, base: str) -> None:
+        self._driver = driver
+        self._base = base
+
+    def reserve(self, manners: Manners, guess: float, now: float) -> tuple[float, float]:
+        wait, tokens = self._driver.ask("reserve", self._base, manners, guess)
+        return now + wait, tokens
+
+    def settle(self, manners: Manners, taken: float, used: int | None) -> None:
+        if manners.tpm:
+            self._driver.tell("settle turn", self._base, manners, taken, used)
 
 
 class Node:

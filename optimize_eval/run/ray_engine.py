@@ -9,6 +9,7 @@ import os
 import pickle
 import signal
 import socket
+import sys
 import tempfile
 import threading
 import time
@@ -53,6 +54,7 @@ class Actor:
         """Begin a session `here`, as the driver is, or where a copy of its folder `root` is made so."""
         try:
             home = unpack_folder(copy, here, root) if copy else _share(here)
+            sys.path.insert(0, str(Path.cwd()))  # as the driver's script finds modules beside it
             self._node = Node(unpack(welcome, home), self._outbox.put)
             ready = self._node.open()
         except Exception as error:  # noqa: BLE001  whatever it is, the driver says it

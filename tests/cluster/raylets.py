@@ -8,10 +8,14 @@ import os
 import secrets
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from tests.paths import PROGRAM
 
 _SLACK = {  # a dead node is seen as such in two seconds
     "health_check_initial_delay_ms": 500,
@@ -57,6 +61,58 @@ def raylets(folder: Path) -> Iterator[Raylets]:
         finally:
             running.stdin.close()
             running.wait(30)
+
+
+def summary_of(run: Path) -> Any:
+    """Read a summary but for what depends on how long calls took."""
+    summary = json.loads((run / "summary.json").read_text())
+    return {key: value for key, value in summary.items() if key not in {"latency", "journal"}}
+
+
+def keys_of(run: Path) -> list[str]:
+    lines = map(json.loads, (run / "journal.jsonl").read_text().splitlines())
+    return [line["key"] for line in lines if line.get("outcome") in {"scored", "skipped"}]
+
+
+@contextmanager
+def started(folder: Path, cluster: Raylets, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
+    """Start a run whose evaluator takes its time, and wait until some of it is done."""
+    (folder / "slow").touch()
+    with subprocess.Popen(
+        [PROGRAM, "run", *arguments, "--out", "r", *cluster.options],
+        cwd=folder,
+        env={**os.environ, **cluster.env},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        wait_until(lambda: (folder / "r" / "journal.jsonl").exists() and len(keys_of(folder / "r")) > 10)
+        yield running
+        (folder / "slow").unlink()
+
+
+def wait_until(is_so: Callable[[], bool], seconds: float = 30) -> None:
+    until = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < until, "it took too long"
+        time.sleep(0.01)
+
+
+def at_work_in(folder: Path) -> dict[int, str]:
+    """List the processes that a folder is the current one of, by their pids."""
+    return {
+        int(path.name): (path / "cmdline").read_bytes().decode(errors="replace")
+        for path in Path("/proc").glob("[0-9]*")
+        if is_in(path, folder)
+    }
+
+
+def is_in(process: Path, folder: Path) -> bool:
+    try:
+        return (process / "cwd").readlink() == folder
+    except OSError:
+        return False
 
 
 def main() -> None:

@@ -1,59 +1,16 @@
 """A run on a Ray cluster is the run that it is here, whatever becomes of nodes and of the driver."""
 
-import json
 import os
 import signal
-import subprocess
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.cluster.raylets import Raylets, raylets
+from tests.cluster.raylets import Raylets, at_work_in, keys_of, started, summary_of, wait_until
 from tests.front_door import Cli
-from tests.paths import PROGRAM
 from tests.tools import need_module
 
 pytestmark = [need_module("ray"), pytest.mark.xdist_group("ray")]
-
-JUDGE = """#!/bin/sh
-read -r line
-[ ! -e slow ] || sleep 0.2
-case $line in *'"n": 7}'*) exit 3 ;; esac
-n=${line##*'"n": '}
-echo "{\\"score\\": 0.$((${n%%\\}*} % 10))}"
-"""
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Raylets]:
-    with raylets(tmp_path_factory.mktemp("raylets")) as running:
-        yield running
-
-
-@pytest.fixture
-def judged(tmp_path: Path) -> tuple[str, ...]:
-    """Write an evaluator, two candidates and 60 examples; gives the options that name them."""
-    (tmp_path / "judge.sh").write_text(JUDGE)
-    (tmp_path / "judge.sh").chmod(0o755)
-    rows = [json.dumps({"id": f"e{n}", "n": n}) for n in range(1, 61)]
-    (tmp_path / "d.jsonl").write_text("\n".join(rows) + "\n")
-    for name in ("a.txt", "b.txt"):
-        (tmp_path / name).write_text(name)
-    return "-e", "./judge.sh", "--candidate", "a.txt", "--candidate", "b.txt", "--dataset", "d.jsonl", "-q"
-
-
-def summary_of(run: Path) -> object:
-    """Read a summary but for what depends on how long calls took."""
-    summary = json.loads((run / "summary.json").read_text())
-    return {key: value for key, value in summary.items() if key not in {"latency", "journal"}}
-
-
-def keys_of(run: Path) -> list[str]:
-    lines = map(json.loads, (run / "journal.jsonl").read_text().splitlines())
-    return [line["key"] for line in lines if line.get("outcome") in {"scored", "skipped"}]
 
 
 def test_a_run_on_two_nodes_has_the_summary_of_one_here(
@@ -77,47 +34,6 @@ def test_preflight_asks_every_node_and_says_what_one_does_not_have(
     other = program(*asked, "--working-dir", "copied", env=cluster.env)
     assert [node["ok"] for node in other.json["nodes"]] == [False, False]
     assert (other.status, "judge.sh" in other.json["nodes"][0]["checks"][0]["message"]) == (1, True)
-
-
-@contextmanager
-def started(folder: Path, cluster: Raylets, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
-    """Start a run whose evaluator takes its time, and wait until some of it is done."""
-    (folder / "slow").touch()
-    with subprocess.Popen(
-        [PROGRAM, "run", *arguments, "--out", "r", *cluster.options],
-        cwd=folder,
-        env={**os.environ, **cluster.env},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as running:
-        wait_until(lambda: (folder / "r" / "journal.jsonl").exists() and len(keys_of(folder / "r")) > 10)
-        yield running
-        (folder / "slow").unlink()
-
-
-def wait_until(is_so: Callable[[], bool], seconds: float = 30) -> None:
-    until = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < until, "it took too long"
-        time.sleep(0.01)
-
-
-def at_work_in(folder: Path) -> dict[int, str]:
-    """List the processes that a folder is the current one of, by their pids."""
-    return {
-        int(path.name): (path / "cmdline").read_bytes().decode(errors="replace")
-        for path in Path("/proc").glob("[0-9]*")
-        if is_in(path, folder)
-    }
-
-
-def is_in(process: Path, folder: Path) -> bool:
-    try:
-        return (process / "cwd").readlink() == folder
-    except OSError:
-        return False
 
 
 def test_an_actor_that_is_killed_leaves_no_unit_undone_and_none_done_twice(
@@ -157,15 +73,3 @@ def test_a_wrong_token_and_a_closed_port_are_one_line(
     assert closed.status == 3
     assert closed.stderr.splitlines()[0] == "error: no Ray cluster answers at 127.0.0.1:1: Connection refused"
     assert not (tmp_path / "r").exists()
-
-
-def test_a_node_that_is_killed_is_done_without(
-    tmp_path: Path, cluster: Raylets, judged: tuple[str, ...]
-) -> None:
-    """The last test: there is one node less after it."""
-    with started(tmp_path, cluster, *judged) as running:
-        os.kill(cluster.nodes[0], signal.SIGKILL)
-        _, said = running.communicate(timeout=40)
-    assert (running.returncode, said.count("was lost")) == (0, 1), said
-    assert len(keys_of(tmp_path / "r")) == len({*keys_of(tmp_path / "r")}) == 118
-    wait_until(lambda: not at_work_in(tmp_path))

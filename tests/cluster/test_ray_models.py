@@ -1,0 +1,193 @@
+"""What calls models on a Ray cluster calls them as often as here, by the pace and caps of its driver."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cluster.raylets import Raylets, summary_of
+from tests.fake_model import StartModel
+from tests.front_door import Cli
+from tests.tools import need_module
+
+pytestmark = [need_module("ray"), pytest.mark.xdist_group("ray")]
+
+MODEL = """#!/bin/sh
+read -r line
+echo x >> calls
+echo "{\\"text\\": \\"${#line}\\", \\"usage\\": {\\"prompt_tokens\\": 3, \\"cost\\": 0.01}}"
+"""
+LENGTH = """#!/bin/sh
+read -r line
+echo "{\\"score\\": 0.$((${#line} % 10))}"
+"""
+PROPOSER = """#!/bin/sh
+read -r line
+echo '{"candidate": "aaaaaaaa"}'
+"""
+TASK = """
+key: same
+display_name: Same
+description: Same.
+definition:
+  evaluated_entity_type: dataset
+  scorers:
+    - key: unique
+      type: python_all_samples
+      compute_scores_snippet: |
+        def compute_scores(samples):
+            return [{"n": len(samples)} for _ in samples]
+      metrics:
+        - type: mean
+          field: n
+          name: N
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    for name, text in {"model.sh": MODEL, "length.sh": LENGTH, "propose.sh": PROPOSER}.items():
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    rows = [json.dumps({"id": f"e{n}", "n": "n" * n, "targets": [str(40 + n)]}) for n in range(1, 13)]
+    (tmp_path / "d.jsonl").write_text("\n".join(rows) + "\n")
+    (tmp_path / "p.txt").write_text("Say {{n}}")
+    (tmp_path / "q.txt").write_text("Please say {{n}}")
+    return tmp_path
+
+
+PROMPTS = ("run", "--prompt", "p.txt", "--prompt", "q.txt", "--model", "m=cmd:./model.sh", "--model", "toy")
+SCORED = ("-e", "@exact_match", "-e", "@f1", "--dataset", "d.jsonl", "-q")
+
+
+def test_prompts_and_models_make_one_call_for_each_reply_whoever_scores_it(
+    program: Cli, project: Path, cluster: Raylets
+) -> None:
+    assert program(*PROMPTS, *SCORED, "--out", "here").status == 0
+    (project / "calls").unlink()
+    there = program(*PROMPTS, *SCORED, "--out", "there", *cluster.options, env=cluster.env)
+    assert there.status == 0, there.stderr
+    assert len((project / "calls").read_text().split()) == 24
+    assert without_seconds(summary_of(project / "there")) == without_seconds(summary_of(project / "here"))
+    assert replies_in(project / "there") == replies_in(project / "here")
+
+
+def without_seconds(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: without_seconds(item) for key, item in value.items() if key != "seconds"}
+    return value
+
+
+def replies_in(run: Path) -> dict[str, str]:
+    lines = map(json.loads, (run / "outputs.jsonl").read_text().splitlines()[1:])
+    return {line["key"]: line["output"] for line in lines}
+
+
+def test_a_cap_on_money_holds_over_all_nodes_and_what_was_replied_is_scored(
+    program: Cli, project: Path, cluster: Raylets
+) -> None:
+    capped = (
+        *PROMPTS[:3],
+        *PROMPTS[5:7],
+        *SCORED,
+        "--max-cost",
+        "0.02",
+        "--out",
+        "r",
+        "--slots-per-node",
+        "1",
+    )
+    done = program(*capped, *cluster.options[:-2], "--chunk", "1", "--inflight", "1", env=cluster.env)
+    assert (done.status, "over budget" in done.stderr) == (3, True), done.stderr
+    calls = len((project / "calls").read_text().split())
+    records = [json.loads(line) for line in (project / "r" / "journal.jsonl").read_text().splitlines()]
+    assert len([record for record in records if record.get("outcome") == "scored"]) == 2 * calls < 24
+
+
+def test_judges_are_called_at_one_pace_by_all_nodes(
+    program: Cli, judged: tuple[str, ...], cluster: Raylets, fake_model: StartModel
+) -> None:
+    model = fake_model([{"json": {"reasoning": "so", "score": 0.5}}])
+    judge = ("-e", "judge:openai/gpt-4o-mini", "--objective", "short", "--api-base", model.base)
+    asked = ("run", *judge, *judged[2:], "--limit", "6", "--rpm", "1200", "--out", "r")
+    done = program(*asked, *cluster.options, env=cluster.env)
+    assert done.status == 0, done.stderr
+    assert len(model.requests()) == 12
+
+
+def test_both_kinds_of_benches_have_the_summary_of_one_here(
+    program: Cli, project: Path, cluster: Raylets
+) -> None:
+    (project / "task.yaml").write_text(TASK)
+    tasks = [{"id": f"t{n}", "prompt": str(n), "targets": ["a"], "metric": "exact_match"} for n in range(6)]
+    (project / "tasks.jsonl").write_text("".join(json.dumps(task) + "\n" for task in tasks))
+    for name, asked in {
+        "lines": ("tasks.jsonl", "--model", "toy", "--model", "silent"),
+        "yaml": ("task.yaml", "--data", "dataset=d.jsonl", "--sandbox", "none"),
+    }.items():
+        for where, options in {"here": (), "there": cluster.options}.items():
+            done = program("bench", *asked, "-q", "--out", f"{name}-{where}", *options, env=cluster.env)
+            assert done.status == 0, done.stderr
+        assert summary_of(project / f"{name}-there") == summary_of(project / f"{name}-here")
+
+
+def test_a_search_and_its_final_sweep_find_what_they_find_here(
+    program: Cli, project: Path, cluster: Raylets
+) -> None:
+    data = (
+        "--dataset",
+        "d.jsonl",
+        "--valset",
+        "d.jsonl",
+        "--leaks",
+        "keep",
+        "--budget",
+        "60",
+        "--objective",
+        "x",
+    )
+    asked = (
+        "optimize",
+        "p.txt",
+        "-e",
+        "./length.sh",
+        "--proposer",
+        "./propose.sh",
+        "--objective",
+        "x",
+        *data,
+    )
+    results = []
+    for where, options in {"here": (), "there": cluster.options}.items():
+        results.append(program(*asked, "--out", where, *options, "--json", env=cluster.env))
+    assert results[0].status == results[1].status
+    here, there = ((project / where / "search.json").read_text() for where in ("here", "there"))
+    assert json.loads(here)["best"] == json.loads(there)["best"]
+
+
+SWEEP = """
+from judge import score
+from optimize_eval import sweep
+run = sweep([score, "./length.sh"], {"a": "x"}, dataset="d.jsonl", out="r", engine="ray", address=%r)
+print(run.exit_code, len(run.records))
+"""
+
+
+def test_a_call_from_python_takes_functions_of_modules_that_nodes_find(
+    project: Path, cluster: Raylets
+) -> None:
+    (project / "judge.py").write_text("def score(candidate, example):\n    return len(example['n']) / 12\n")
+    (project / "call.py").write_text(SWEEP % cluster.address)
+    told = subprocess.run(
+        [sys.executable, "call.py"],
+        cwd=project,
+        env={**os.environ, **cluster.env},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert told.stdout == "0 24\n", told.stderr
