@@ -14,10 +14,12 @@ from optimize_eval.config.declared import declared
 from optimize_eval.config.foreign_options import Empty, Errors, OtherResultsOptions
 from optimize_eval.reports.text import wrapped
 from optimize_eval.run.calls import summarise
+from optimize_eval.store.folder import JOURNAL, MANIFEST, PROPOSALS
 from optimize_eval.store.opened_run import open_stored
 from optimize_eval.store.run_document import RunDocument
 
 _ROOM = "results"
+_OURS = (MANIFEST, JOURNAL, PROPOSALS)
 _GLANCE = 200  # bytes, in which each file of ours says whose it is
 
 
@@ -42,8 +44,10 @@ def as_run(
 
 
 def _is_foreign(path: str) -> bool:
-    """Return True if a path is a file, and none of ours."""
+    """Return True if a path is a file, and none of ours, or a folder that no command of ours has made."""
     try:
+        if Path(path).is_dir():
+            return not any(Path(path, name).exists() for name in _OURS) and any(Path(path).rglob("*.eval"))
         is_file = Path(path).is_file()
         return is_file and not Path(path).name.startswith(("run.json", "leaderboard")) and not _is_ours(path)
     except (OSError, ValueError):
@@ -64,7 +68,9 @@ def _folder_for_now(context: typer.Context) -> Path:
 def _store(context: typer.Context, paths: Sequence[str], options: OtherResultsOptions, folder: Path) -> None:
     from optimize_eval.foreign import sheet, stored, tools  # noqa: PLC0415  few reports are of such
 
-    read = sheet.Sheet(id_column=options.id_column, skips_empty=options.empty is Empty.SKIP)
+    read = sheet.Sheet(
+        wanted_task=options.task, id_column=options.id_column, skips_empty=options.empty is Empty.SKIP
+    )
     context.call_on_close(read.close)
     tools.read_files(paths, read)
     wanted = stored.Wanted(

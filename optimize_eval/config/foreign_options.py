@@ -31,6 +31,7 @@ class OtherResultsOptions(OptionGroup):
     systems: Annotated[tuple[str, ...], Option("Only this system; may be repeated.", "NAME")] = ()
     metrics: Annotated[tuple[str, ...], Option("Only this metric; the first decides.", "NAME")] = ()
     baseline: Annotated[str | None, Option("The system to beat (first).", "NAME")] = None
+    task: Annotated[str | None, Option("The task, where files are of several.", "NAME")] = None
     errors: Annotated[Errors, Option("fail, or as-tool: counted as there.", "HOW", shows_default=False)] = (
         Errors.FAIL
     )

@@ -64,6 +64,17 @@ class ForeignFile:
         self.sha256, self.size = hashlib.sha256(data).hexdigest(), len(data)
         return data
 
+    def digest(self, most: int) -> None:
+        """Digest all of it without keeping any."""
+        digest, self.size = hashlib.sha256(), 0
+        with self.open_stream() as stream:
+            while piece := stream.read(_MIB):
+                digest.update(piece)
+                self.size += len(piece)
+                if self.size > most:
+                    raise refusal(self.path, f"it is larger than {most // _MIB} MiB")
+        self.sha256 = digest.hexdigest()
+
     def value(self, advice: str) -> Any:
         """Read it as one JSON value."""
         return decode(self.whole(MOST_JSON, advice), self.path)

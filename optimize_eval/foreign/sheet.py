@@ -86,6 +86,7 @@ class Sheet:
     skips_empty: bool = False
     tool: str = ""
     version: str = ""
+    wanted_task: str | None = None
     task: str = ""
     files: list[OriginFile] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -97,6 +98,7 @@ class Sheet:
     tallies: dict[tuple[int, str], Tally] = field(default_factory=dict)
     ranges: dict[str, tuple[float, float]] = field(default_factory=dict)  # of evaluators, in their order
     rows: int = 0
+    _numbers: list[int] = field(default_factory=list)  # of files, as they were named
     _names: list[str] = field(default_factory=list)  # of files, as systems are told apart by them
     _examples: dict[str, Example] = field(default_factory=dict)
     _places: dict[tuple[str, int], None] = field(default_factory=dict)  # content and position, of this file
@@ -105,8 +107,19 @@ class Sheet:
     repeats: int = 1
     _spool: Any = field(default_factory=_waiting_room)
 
-    def begin_file(self, name: str) -> None:
+    def choose_task(self, tasks: Sequence[str]) -> str:
+        """Choose the one that files are about; of several, somebody has to name one."""
+        known = ", ".join(tasks[:12])
+        if self.wanted_task is None and len(tasks) > 1:
+            raise UsageError(f"the files are of {len(tasks)} tasks: {known}", hint="name one with --task")
+        if self.wanted_task not in {None, *tasks}:
+            raise UsageError(f"there is no task {self.wanted_task!r}", hint=f"--task takes one of {known}")
+        return self.wanted_task or tasks[0]
+
+    def begin_file(self, name: str, number: int) -> None:
+        """Begin the file that was named at this place."""
         self._names.append(name)
+        self._numbers.append(number)
         self._places = {}
 
     def add(self, row: Row) -> None:
@@ -192,7 +205,8 @@ class Sheet:
     def systems(self, named: Mapping[int, str]) -> "Systems":
         """Name the systems; `named` are names that were given to files, by their numbers."""
         ordered = sorted(self.columns, key=lambda column: (column.file, column.number))
-        systems = name_systems(ordered, self._names, named)
+        given = {index: named[number] for index, number in enumerate(self._numbers) if number in named}
+        systems = name_systems(ordered, self._names, given)
         places = dict(zip(ordered, systems.places, strict=True))
         return replace(systems, places=tuple(places[column] for column in self.columns))
 

@@ -37,7 +37,7 @@ from optimize_eval.store.run_document import (
 )
 from optimize_eval.store.run_json import read_document, write_document
 
-SPLIT = "test"
+_SPLIT = "test"
 _NO_TOOL = "table"
 _STATES = ("scored", "failed", "skipped")
 _NOT_THERE = Skip("not in the file")
@@ -102,7 +102,7 @@ class Table:
         lines = tuple(self.lines.values())
         overlaps = self._overlaps()
         split = Split(
-            name=SPLIT,
+            name=self.split,
             lines=lines,
             sha256=digests,
             names=tuple(self.sheet.example(key).name for key in self.lines),
@@ -128,7 +128,7 @@ class Table:
             evaluators=programs,
             candidates=tuple(map(_stored_candidate, self.systems.candidates, self.systems.texts)),
             task_models=self.systems.models,
-            splits=(StoredSplit(name=SPLIT, lines=lines, sha256=digests),),
+            splits=(StoredSplit(name=self.split, lines=lines, sha256=digests),),
             repeats=self.sheet.repeats,
             selection=layout,
             cells=tuple(counted_cell(cell[:4], (0, 0, 0, 0)) for cell in layout.cells),
@@ -154,7 +154,7 @@ class Table:
         ]
         if not copies:
             return {}
-        return {SPLIT: {"of": _sha256(repr(self.lines)), "leaks": [], "copies": copies, "values": []}}
+        return {self.split: {"of": _sha256(repr(self.lines)), "leaks": [], "copies": copies, "values": []}}
 
     def origin(self) -> dict[str, Any]:
         """Say where the numbers came from, and what has to be known of them."""
@@ -184,6 +184,11 @@ class Table:
     @property
     def _handled(self) -> str:
         return "count as there" if self.wanted.as_tool else "are failures here"
+
+    @property
+    def split(self) -> str:
+        """Name the one split after the task, where the tool names it."""
+        return self.sheet.task or _SPLIT
 
     def _by_tool(self) -> Iterator[str]:
         """Say what the tool's own numbers are, of systems that have failures."""
@@ -329,7 +334,7 @@ class _Records:
             "evaluator": evaluator,
             "candidate": candidate,
             **of_model,
-            "split": SPLIT,
+            "split": self._split.name,
             "line": line,
         }
         number = self._layout.number({**coordinates, "repeat": repeat})
@@ -343,13 +348,13 @@ class _Records:
             self._evaluators[evaluator],
             self._candidates[candidate],
             model,
-            SPLIT,
+            self._split.name,
             line,
             self._digests[line],
             repeat,
         )
         outcome = self._outcome(result, rest.get("side_info") or {})
-        state = (evaluator, candidate, model, SPLIT), outcome["outcome"]
+        state = (evaluator, candidate, model, self._split.name), outcome["outcome"]
         self.counts[state] = self.counts.get(state, 0) + 1
         usage = {"usage": [rest["usage"]]} if rest.get("usage") else {}
         seconds = {} if rest.get("seconds") is None else {"seconds": rest["seconds"]}

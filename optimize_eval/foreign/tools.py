@@ -1,16 +1,24 @@
 """Whose results a file holds, by what stands in its first bytes, and who reads them."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from optimize_eval.base.errors import UsageError
-from optimize_eval.foreign import promptfoo, promptfoo_table, score_tables
+from optimize_eval.foreign import inspect_logs, promptfoo, promptfoo_table, score_tables
 from optimize_eval.foreign.reading import ForeignFile
 from optimize_eval.foreign.rows import refusal
 from optimize_eval.foreign.sheet import OriginFile, Sheet
 
 _EXPORT = "promptfoo export eval EVAL_ID -o results.json writes what can be read"
+
+
+Choose = Callable[[Sequence[ForeignFile], Sheet], list[ForeignFile]]
+
+
+def _all(files: Sequence[ForeignFile], _sheet: Sheet) -> list[ForeignFile]:
+    return [*files]
 
 
 def _nothing(_sheet: Sheet) -> None:
@@ -25,6 +33,8 @@ class Reader(NamedTuple):
     read: Callable[[ForeignFile, Sheet], None] | None
     refused: str = ""
     end: Callable[[Sheet], None] = _nothing  # says what was noticed in all files
+    choose: Choose = _all
+    is_of_folders: bool = False  # whoever names a folder means such files in it
 
 
 READERS = (
@@ -66,6 +76,22 @@ READERS = (
         f"its XML does not hold all of the results: {_EXPORT}",
     ),
     Reader(
+        inspect_logs.TOOL,
+        (re.compile(r"\APK\x03\x04"), re.compile(r"header\.json|_journal/")),
+        inspect_logs.read,
+        end=inspect_logs.end,
+        choose=inspect_logs.choose_logs,
+        is_of_folders=True,
+    ),
+    Reader(
+        inspect_logs.TOOL,
+        (re.compile(r'\A\s*\{\s*"version":'), re.compile(r'"status":'), re.compile(r'"eval":')),
+        inspect_logs.read,
+        end=inspect_logs.end,
+        choose=inspect_logs.choose_logs,
+        is_of_folders=True,
+    ),
+    Reader(
         promptfoo.TOOL,
         (re.compile(r"\A[^\n\[]*\["), re.compile(",Status,Score,")),
         promptfoo_table.read_csv,
@@ -92,28 +118,48 @@ def reader_of(file: ForeignFile) -> Reader | None:
 
 def read_files(paths: Iterable[str], sheet: Sheet) -> None:
     """Read all that was named into one sheet."""
-    ends: dict[Callable[[Sheet], None], None] = {}
-    for path in paths:
-        file = ForeignFile(path)
-        reader = reader_of(file)
-        if reader is None:
-            raise refusal(
-                path,
-                "nobody knows whose results these are; known are results of promptfoo and tables of scores",
-            )
-        if reader.read is None:
-            raise refusal(path, f"it is {reader.tool}'s, and {reader.refused}")
-        if sheet.tool and sheet.tool != reader.tool:
-            raise UsageError(
-                f"{path} is {reader.tool}'s, and the files before are {sheet.tool}'s",
-                hint="report each tool's files by themselves",
-            )
-        sheet.tool = reader.tool
-        sheet.begin_file(file.stem)
-        reader.read(file, sheet)
-        sheet.end_file(OriginFile(name=file.name, sha256=file.sha256, bytes=file.size))
-        ends[reader.end] = None
-    for end in ends:
-        end(sheet)
+    named = [*paths]
+    files = [ForeignFile(path) for name in named for path in _files_of(name)]
+    readers = {file.path: _reader(file) for file in files}
+    kinds = {reader.tool: reader for reader in readers.values()}
+    if len(kinds) > 1:
+        raise UsageError(
+            f"the files are of several tools: {', '.join(kinds)}",
+            hint="report each tool's files by themselves",
+        )
+    for tool, any_of_tool in kinds.items():
+        sheet.tool = tool
+        chosen = {file.path for file in any_of_tool.choose(files, sheet)}
+        for number, file in enumerate(files):
+            if file.path in chosen:
+                sheet.begin_file(file.stem, number)
+                _read(readers[file.path], file, sheet)
+        any_of_tool.end(sheet)
     if not sheet.rows:
-        raise UsageError(f"there is no result in {', '.join(paths)}", hint="run the tool's evaluation first")
+        raise UsageError(f"there is no result in {', '.join(named)}", hint="run the tool's evaluation first")
+
+
+def _read(reader: Reader, file: ForeignFile, sheet: Sheet) -> None:
+    if reader.read is None:
+        raise refusal(file.path, f"it is {reader.tool}'s, and {reader.refused}")
+    reader.read(file, sheet)
+    sheet.end_file(OriginFile(name=file.name, sha256=file.sha256, bytes=file.size))
+
+
+def _reader(file: ForeignFile) -> Reader:
+    reader = reader_of(file)
+    if reader is None:
+        known = "known are results of promptfoo, logs of Inspect and tables of scores"
+        raise refusal(file.path, f"nobody knows whose results these are; {known}")
+    return reader
+
+
+def _files_of(path: str) -> list[str]:
+    """Give a file or, of a folder, the files in it whose results can be read."""
+    if not Path(path).is_dir():
+        return [path]
+    inside = sorted(str(file) for file in Path(path).rglob("*") if file.is_file() and not file.is_symlink())
+    known = [name for name in inside if (reader := reader_of(ForeignFile(name))) and reader.is_of_folders]
+    if not known:
+        raise refusal(path, "no file in it holds results of Inspect")
+    return known
