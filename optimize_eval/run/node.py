@@ -156,7 +156,13 @@ def units_message(units: Sequence[Unit]) -> Given:
     return Given([(unit.number, unit.evaluator, _values(unit.payload)) for unit in units])
 
 
-_HERE, _PYTHON, _SHIPPED = "here", "python", "shipped"
+_HERE, _PYTHON, _SHIPPED, _PACKAGE = "here", "python", "shipped", "package"
+
+
+def _roots(root: str) -> dict[str, str]:
+    """Name the folders that each machine may have elsewhere."""
+    package = str(Path(__file__).parents[1])
+    return {_SHIPPED: str(shipped.path("evaluators")), _PACKAGE: package, _HERE: root}
 
 
 class _Packer(pickle.Pickler):
@@ -164,7 +170,7 @@ class _Packer(pickle.Pickler):
 
     def __init__(self, stream: BytesIO, root: str) -> None:
         super().__init__(stream, pickle.HIGHEST_PROTOCOL)
-        self._roots = {_SHIPPED: str(shipped.path("evaluators")), _HERE: root}
+        self._roots = _roots(root)
 
     def persistent_id(self, value: object) -> tuple[str, str] | None:
         if not isinstance(value, str):
@@ -180,7 +186,7 @@ class _Packer(pickle.Pickler):
 class _Unpacker(pickle.Unpickler):
     def __init__(self, stream: BytesIO, root: str) -> None:
         super().__init__(stream)
-        self._roots = {_SHIPPED: str(shipped.path("evaluators")), _HERE: root}
+        self._roots = _roots(root)
 
     def persistent_load(self, named: Any) -> str:
         name, rest = named

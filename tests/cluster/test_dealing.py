@@ -14,14 +14,16 @@ from optimize_eval.base.outcome import Failed, Outcome, Scored
 from optimize_eval.base.protocol import Payload
 from optimize_eval.base.retries_and_caps import Caps
 from optimize_eval.evaluators.function_kind import function_spec
-from optimize_eval.evaluators.kinds import identify
+from optimize_eval.evaluators.kinds import identify, parse_evaluator
+from optimize_eval.programs.exchange import argv_of
 from optimize_eval.run import cluster as dealing
 from optimize_eval.run.cluster import Cluster, Event, Lost
 from optimize_eval.run.engine import Lane, OnCluster
 from optimize_eval.run.host import Stop
 from optimize_eval.run.live import Work
-from optimize_eval.run.node import Given, Node, Outbox, Ready, Word, unpack
+from optimize_eval.run.node import Given, Node, Outbox, Ready, Welcome, Word, pack, unpack
 from optimize_eval.run.plan import Unit
+from tests.paths import ROOT
 
 HERE = OnCluster(address="", slots=2, chunk=4, inflight=2)
 
@@ -201,6 +203,17 @@ def test_a_node_with_another_program_is_refused_by_name() -> None:
     )
     with pytest.raises(UsageError, match=r"^node a: score is another one in "):
         session.run(1)
+
+
+def test_a_function_of_a_file_is_sent_without_paths_of_the_driver(tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text("def f(candidate): return 1\n")
+    spec = parse_evaluator("m.py:f", EvaluatorSpec(cwd=str(tmp_path)))
+    welcome = Welcome(version="", specs=(spec,), identities=(identify(spec),), slots=1, limits={})
+    sent = pack(welcome, str(tmp_path))
+    assert str(ROOT).encode() not in sent
+    assert str(tmp_path).encode() not in sent
+    (arrived,) = unpack(sent, "/elsewhere").specs
+    assert (argv_of(arrived), arrived.cwd) == (argv_of(spec), "/elsewhere")
 
 
 def test_after_a_stop_what_is_not_begun_stays_owed() -> None:
