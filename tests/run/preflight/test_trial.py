@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from optimize_eval import Trial, UsageError, trial
+from tests.benchmarks.zoo.faulty import FAULTY as FAULTY_ANIMALS
+from tests.benchmarks.zoo.trying import is_named, trial_of
 from tests.front_door import Cli, Result
 from tests.run.preflight.pasting import findings, pasted
 from tests.tools import need, write_program
@@ -311,6 +313,15 @@ def test_a_field_that_may_be_the_gold_is_offered_and_never_taken(cli: Cli, rows:
     refused = cli("preflight", "-e", "@exact", "--dataset", rows, "--bad", "x.txt")
     assert refused.status == 2
     assert "--bad needs --good" in refused.stderr
+
+
+CHEAP = {"first word": "lua", "digits in any order": "tclsh"}  # of the zoo
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=need(tool)) for name, tool in CHEAP.items()])
+def test_faults_in_other_languages_are_named(name: str, tmp_path: Path) -> None:
+    animal = next(animal for animal in FAULTY_ANIMALS if animal.name == name)
+    assert is_named(animal, trial_of(animal, tmp_path))
 
 
 def test_a_trial_is_a_public_name() -> None:
