@@ -65,6 +65,11 @@ class Trial:
     def high(self, row: GoldRow) -> float | None:
         return self.score(row.payload)
 
+    @property
+    def best_row(self) -> GoldRow:
+        """Give the row on which what is good scores most: there the rest has most to fall short of."""
+        return max(self.rows, key=lambda row: self.high(row) or 0.0)
+
     def low(self, row: GoldRow) -> float | None:
         return self.score(row.with_candidate(row.wrong))
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
-from optimize_eval.base.protocol import Payload
 from optimize_eval.evaluators import reproduce
 from optimize_eval.programs.leftovers import descendants
 from optimize_eval.run.preflight.counting_proxy import counting_proxy
@@ -202,24 +201,37 @@ def call_at_once(trial: Trial) -> Findings:
 
 def send_long(trial: Trial) -> Findings:
     """Send long candidates; four times the length should not take much more than three times as long."""
-    times: list[float] = []
-    for length in LENGTHS:
-        payload = trial.rows[0].with_candidate(long_text(length))
-        result = call(trial.evaluator, payload, min(_PATIENCE, trial.spec.timeout), times)
-        what = f"a candidate of {length:,} letters takes {in_words(times[-1])}"
-        if is_late(result):
-            yield _slow(trial, payload, f"{what} and more")
+    short, long = LENGTHS
+    least = dict.fromkeys(LENGTHS, _PATIENCE)  # what another program takes of the machine is none of its time
+    for _ in range(2):
+        for length in LENGTHS:
+            seconds = _seconds_of(trial, length)
+            if seconds is None:
+                yield _slow(
+                    trial, length, f"a candidate of {length:,} letters takes more than {_PATIENCE:g} s"
+                )
+                return
+            least[length] = min(least[length], seconds)
+        if least[long] <= max(_SLOW, _TIMES_AS_SLOW * least[short]):
             return
-        if times[-1] > _SLOW and times[-1] > _TIMES_AS_SLOW * times[0]:
-            yield _slow(trial, payload, f"{what}, one of {LENGTHS[0]:,} {in_words(times[0])}")
+    what = f"a candidate of {long:,} letters takes {in_words(least[long])}"
+    yield _slow(trial, long, f"{what}, one of {short:,} {in_words(least[short])}")
+
+
+def _seconds_of(trial: Trial, length: int) -> float | None:
+    """Time a call with a candidate of some length; None where it is late."""
+    seconds: list[float] = []
+    payload = trial.rows[0].with_candidate(long_text(length))
+    result = call(trial.evaluator, payload, min(_PATIENCE, trial.spec.timeout), seconds)
+    return None if is_late(result) else seconds[0]
 
 
 def long_text(length: int) -> str:
     return ("a" * 39 + " ") * (length // 40) + "!"
 
 
-def _slow(trial: Trial, payload: Payload, what: str) -> CheckOutcome:
-    line = reproduce.call_once(trial.spec, payload)
+def _slow(trial: Trial, length: int, what: str) -> CheckOutcome:
+    line = reproduce.call_once(trial.spec, trial.rows[0].with_candidate(long_text(length)))
     return trial.finding(
         "slow", f"{what}: does it compare all with all?", line and f"time {line}", is_fault=False
     )

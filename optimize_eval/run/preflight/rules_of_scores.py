@@ -88,11 +88,15 @@ def _good(trial: Trial, highs: Sequence[float | None], lows: Sequence[float | No
     if trial.spec.score_range is ScoreRange.ANY and lowest < best - SAME:
         yield _not_so_good(trial, rows[lowest], f"scores {lowest:g}, another {best:g}", is_fault=False)
     elif trial.spec.score_range is ScoreRange.UNIT and lowest < _HIGH:
-        is_graded = calls_models(trial.spec) and lowest >= _GRADED
         why = f"scores {lowest:g} {_why_low(highs, lows)}"
-        yield _not_so_good(trial, rows[lowest], why, is_fault=not is_graded)
+        yield _not_so_good(trial, rows[lowest], why, is_fault=not _may_be_meant(trial, lowest, best))
     else:
         yield CheckOutcome("good", CheckStatus.PASS, f"{len(highs)} good ones score {lowest:g} or more")
+
+
+def _may_be_meant(trial: Trial, lowest: float, best: float) -> bool:
+    """Return True where what is good need not be perfect: by a model's word, or one file for all rows."""
+    return (calls_models(trial.spec) and lowest >= _GRADED) or (not trial.known.field and best > 0)
 
 
 def _not_so_good(trial: Trial, row: GoldRow, why: str, *, is_fault: bool = True) -> CheckOutcome:
@@ -129,7 +133,7 @@ def _wrong_answers(trial: Trial) -> Findings:
 
 
 def try_nothing(trial: Trial) -> Findings:
-    row = trial.rows[0]
+    row = trial.best_row
     for text in _EMPTY:
         if trial.reaches(row, text):
             is_of_form = not trial.known.field and trial.reaches(row, _OTHER)
@@ -139,18 +143,20 @@ def try_nothing(trial: Trial) -> Findings:
 
 
 def try_bad(trial: Trial) -> Findings:
-    reached = {
-        path: row
+    of_rows = any if trial.known.field else all  # what is good for all rows may do no better on some
+    reached = [
+        path
         for path, text in trial.known.bad.items()
-        if (row := next((row for row in trial.rows if trial.reaches(row, text)), None))
-    }
-    for path, row in [*reached.items()][:1]:
-        why = f"{' and '.join(reached)} should score less"
-        yield trial.too_high("bad", row, trial.known.bad[path], why)
+        if of_rows(trial.reaches(row, text) for row in trial.rows)
+    ]
+    for path in reached[:1]:
+        text = trial.known.bad[path]
+        row = next(row for row in trial.rows if trial.reaches(row, text))
+        yield trial.too_high("bad", row, text, f"{' and '.join(reached)} should score less")
 
 
 def try_echoes(trial: Trial) -> Findings:
-    row = trial.rows[0]
+    row = trial.best_row
     for text, control in _ECHOES.items():
         is_any = trial.reaches(row, text) and trial.reaches(row, control)
         if trial.reaches(row, text) and (trial.known.field or not is_any):

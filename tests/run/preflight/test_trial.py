@@ -296,6 +296,11 @@ def test_good_and_bad_of_files_and_of_a_sweep_file(cli: Cli, tmp_path: Path) -> 
     assert found["message"].endswith(
         '"no JSON" scores 1, and the good "{\\"a\\": 1}" 1: bad.txt and fine.txt should score less'
     )
+    body = 'read -r line; case $line in *no\\ JSON*) n=1;; *) n=3;; esac; echo "{\\"score\\": 0.$n}"'
+    graded = write_program(tmp_path / "graded.sh", ["#!/bin/sh", body])
+    result = cli("preflight", "-e", graded, "--json", "--good", "good.txt", "--bad", "bad.txt")
+    said = {name: check["status"] for name, check in findings(result).items()}
+    assert (result.status, said["good"], said["bad"]) == (0, "warn", "pass")
     (tmp_path / "sub").mkdir()
     for name in ("good.txt", "bad.txt"):
         (tmp_path / name).rename(tmp_path / "sub" / name)
