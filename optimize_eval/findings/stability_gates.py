@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from optimize_eval.base.checks import demand_behind
 from optimize_eval.base.errors import UsageError
+from optimize_eval.data.candidates import THE_PROMPT
 from optimize_eval.findings.gates import Gate, check_reachable, on_its_side, plain, reaches
 from optimize_eval.findings.leakage import LEAKED, leakage_of
 from optimize_eval.findings.stability import EACH, StabilityBound, counted_layout, measure, own_scorer
@@ -167,6 +168,8 @@ def _label(entry: Stability, bound: StabilityBound) -> str:
     cell = entry.where
     if bound.evaluator is None:
         return f"{cell.task_model} on {_task_of(cell.evaluator, cell.split)}"
+    if cell.task_model and cell.candidate == THE_PROMPT.name:  # of a bench, whose models are compared
+        return f"{cell.evaluator} on {cell.task_model}, {cell.split}"
     model = f" with {cell.task_model}" if cell.task_model else ""
     return f"{cell.evaluator} on {cell.candidate}{model}, {cell.split}"
 

@@ -259,8 +259,9 @@ class Ledger:
                 f"{path}:{entry.number}: the first line is missing, which says whose journal it is",
                 hint="put it back, or start over with --fresh",
             )
-        self.has_confirmations = self.has_confirmations or CONFIRM in record
-        number = _FORMER if CONFIRM in record else self._number(record, entry.offset)
+        if is_fresh := CONFIRM in record:
+            self.has_confirmations = True
+        number = _FORMER if is_fresh else self._number(record, entry.offset)
         if number is None or not _is_whole(record):
             raise self._foreign(path, entry)
         if "usage" in record:

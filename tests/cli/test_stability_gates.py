@@ -7,6 +7,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from tests.cli import defined
 from tests.front_door import Cli, Result
 
 # What the n-th call about an example gives is the n-th letter of its `says`: 1, 0, f for a failure, s for a
@@ -292,3 +293,22 @@ def test_fresh_calls_and_graded_scores_have_their_own_words_among_flaky_examples
     assert said == (
         "0 of 0 examples flaky, in out ev has scores other than 0 and 1, which neither pass nor fail"
     )
+
+
+def test_scorers_of_tasks_in_yaml_and_prompts_are_held_to_it_with_replies_of_their_own(
+    project: Project, cli: Cli
+) -> None:
+    defined.task(project.folder)
+    defined.samples(project.folder, 1)
+    (project.folder / "m").write_text(_MODEL)
+    (project.folder / "m").chmod(0o755)
+    done = cli(
+        *("bench", "sums.yaml", "--model=m=cmd:./m", "--concurrency=1", "--repeats=6", "--out=b", "--quiet"),
+        *("--fail-under=sums.right.each@m=0.8", "--fail-under=sums.pass@2=0.7"),
+    )
+    few = "sums 1 passes 3 of 6 calls, then 20 of 40 fresh ones"
+    assert done.stderr.splitlines()[-1] == (
+        f"gate missed: sums.right on m, sums: 1 example of 1 below 0.8: {few}"
+    ), done.stderr
+    assert (project.folder / "calls").stat().st_size == 46  # both scorers score the same replies
+    assert cli("report", "b", "--check").status == 0
