@@ -31,7 +31,12 @@ def test_the_simulation_has_every_kind_of_claim_and_words_select_its_scenes() ->
     scenes = truth.every_scene()
     families = {scene.family for scene in scenes}
     assert {"mean", "mean of clusters", "paired difference", "gap", "lost gain", "false claim"} <= families
-    assert {"gate: unchanged, missed", "found at the stated difference", "board, fixed tasks"} <= families
+    assert {
+        "gate: unchanged, missed",
+        "each example: sound, missed",
+        "found at the stated difference",
+        "board, fixed tasks",
+    } <= families
     assert len({(scene.family, scene.cell) for scene in scenes}) == len(scenes)
     assert [scenes[number].cell for number in truth.select(["coverage 20 equal"])] == [
         "20 equal",
