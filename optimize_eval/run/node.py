@@ -8,7 +8,6 @@ import os
 import pickle
 import sys
 import threading
-import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -223,17 +222,23 @@ class Outbox:
     def __init__(self) -> None:
         self._messages: deque[Message] = deque()
         self._has_come = threading.Event()
-        self._is_urgent = False
+        self._hurry = threading.Event()
         self._is_closed = False
 
     def put(self, message: Message) -> None:
         self._messages.append(message)
-        self._is_urgent = self._is_urgent or not isinstance(message, Became)
+        if not isinstance(message, Became):
+            self._hurry.set()
         self._has_come.set()
+
+    def hurry(self) -> None:
+        """Let what is there wait for no more."""
+        self._hurry.set()
 
     def close(self) -> None:
         """Let the lots end with what is there."""
-        self._is_closed = self._is_urgent = True
+        self._is_closed = True
+        self._hurry.set()
         self._has_come.set()
 
     def lots(self) -> Iterator[bytes]:
@@ -241,9 +246,8 @@ class Outbox:
         while self._messages or not self._is_closed:
             self._has_come.wait()
             self._has_come.clear()
-            if not self._is_urgent:
-                time.sleep(LINGER)
-            self._is_urgent = False
+            self._hurry.wait(LINGER)
+            self._hurry.clear()
             if lot := [self._messages.popleft() for _ in range(len(self._messages))]:
                 yield pickle.dumps(lot, pickle.HIGHEST_PROTOCOL)
 
@@ -354,9 +358,10 @@ class DriversTurns:
 class Node:
     """Calls what comes; `take` is given messages of the driver, `run` ends with the session."""
 
-    def __init__(self, welcome: Welcome, emit: Emit) -> None:
+    def __init__(self, welcome: Welcome, emit: Emit, hurry: Callable[[], None] = lambda: None) -> None:
         self._welcome = welcome
         self._emit = emit
+        self._hurry = hurry
         self._driver = Driver(emit)
         self._caps = DriversCaps(welcome.limits, self._driver)
         self._stop = Stop()
@@ -463,6 +468,8 @@ class Node:
     def _send(self, became: Became) -> None:
         self._units.pop(became.number, None)
         self._emit(became)
+        if len(self._units) < self._welcome.slots:  # a slot has nothing to do until the driver knows
+            self._hurry()
 
     def _emit_broken_off(self) -> None:
         while self._live.broken_off:

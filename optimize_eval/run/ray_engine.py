@@ -55,7 +55,7 @@ class Actor:
         try:
             home = unpack_folder(copy, here, root) if copy else _share(here)
             sys.path.insert(0, str(Path.cwd()))  # as the driver's script finds modules beside it
-            self._node = Node(unpack(welcome, home), self._outbox.put)
+            self._node = Node(unpack(welcome, home), self._outbox.put, self._outbox.hurry)
             ready = self._node.open()
         except Exception as error:  # noqa: BLE001  whatever it is, the driver says it
             ready = Refused(f"{type(error).__name__}: {error}", "is the same optimize-eval installed there?")

@@ -38,7 +38,7 @@ class FolderFleet:
 
     def start(self, node: str, welcome: bytes, deliver: Callable[[Event], None]) -> FolderLink:
         outbox = Outbox()
-        made = Node(unpack(welcome, str(self._folders[node])), outbox.put)
+        made = Node(unpack(welcome, str(self._folders[node])), outbox.put, outbox.hurry)
         threading.Thread(target=self._serve, args=(node, made, outbox, deliver), daemon=True).start()
         return FolderLink(made)
 
