@@ -126,6 +126,7 @@ class RayFleet:
         """Reach the cluster; raises CannotGoOn in one line."""
         packed = pack_folder(Path(self._working_dir)) if self._working_dir else b""
         self._knock()
+        vars(import_module("ray._private.worker"))["print_to_stdstream"] = _say_nothing
         with _quiet(), _own_signals():
             try:
                 _show_token(self._address)
@@ -227,6 +228,10 @@ def on_ray(
     """Give evaluators that will be live on the nodes of a Ray cluster."""
     fleet = RayFleet(cluster.address, cluster.working_dir)
     return Cluster(specs, identities, models, cluster, fleet, stop, caps)
+
+
+def _say_nothing(*_words: object, **_options: object) -> None:
+    """Stand in for what Ray says of nodes on stdout, in its own time: stdout has results, and we say it."""
 
 
 def _show_token(address: str) -> None:

@@ -83,7 +83,7 @@ def started(folder: Path, cluster: Raylets, *arguments: str) -> Iterator["subpro
         cwd=folder,
         env={**os.environ, **cluster.env},
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     ) as running:

@@ -15,7 +15,8 @@ def test_a_node_that_is_killed_is_done_without(
 ) -> None:
     with started(tmp_path, cluster, *judged) as running:
         os.kill(cluster.nodes[0], signal.SIGKILL)
-        _, said = running.communicate(timeout=40)
+        printed, said = running.communicate(timeout=40)
     assert (running.returncode, said.count("was lost")) == (0, 1), said
+    assert printed.splitlines()[1:] == ["r"], printed
     assert len(keys_of(tmp_path / "r")) == len({*keys_of(tmp_path / "r")}) == 118
     wait_until(lambda: not at_work_in(tmp_path))
