@@ -15,6 +15,7 @@ from optimize_eval.cli.host import Terminal
 from optimize_eval.cli.interrupts import Interrupted
 from optimize_eval.cli.viewing import viewed
 from optimize_eval.config.commands import BenchCommand, RunCommand
+from optimize_eval.config.printing import ShownOptions
 from optimize_eval.findings.wording import failed_in_short
 from optimize_eval.run import ending
 from optimize_eval.run.calls import Finished
@@ -27,20 +28,14 @@ def carry_out_run(
     """Call what a run owes, and print what came of it."""
     with viewed(prepared.folder, is_wanted=options.view):
         finished = carry_out(prepared, Terminal(quiet=options.quiet), recheck=recheck)
-        show(finished, quiet=options.quiet, as_json=options.as_json)
+        show(finished, options)
         end(finished, folder=prepared.folder, out=options.out)
 
 
-def show(
-    finished: Finished,
-    *,
-    quiet: bool,
-    as_json: bool,
-    has_out: bool = True,
-) -> None:
+def show(finished: Finished, shown: ShownOptions, *, has_out: bool = True) -> None:
     """Print the result of a run; `has_out` where the command has --out."""
     summary, folder = finished.summary, str(finished.stored.folder)
-    if as_json:
+    if shown.as_json:
         rechecked = [called.rechecked.to_dict() for called in finished.calls if called.rechecked]
         document = {"run": folder, "status": str(finished.status), "verdict": to_dict(summary.verdict)}
         document |= {
@@ -49,15 +44,16 @@ def show(
             **gates.gates_to_dict(finished.gates),
         }
         output.emit_json(document)
-    elif quiet:
+    elif shown.quiet:
         output.emit(f"{summary.verdict.text}{failed_in_short(summary.rows)}\n{folder}")
     else:
-        _show_summary(finished, has_out=has_out)
+        _show_summary(finished, has_out=has_out, has_details=shown.details)
 
 
-def _show_summary(finished: Finished, *, has_out: bool) -> None:
-    """Print the tables, without what `end` says on stderr: who scored nothing, and how to go on."""
-    from optimize_eval.reports.terminal.summary import render  # noqa: PLC0415  only for people
+def _show_summary(finished: Finished, *, has_out: bool, has_details: bool) -> None:
+    """Print the result for people, without what `end` says on stderr: who scored nothing, how to go on."""
+    from optimize_eval.reports.terminal import answer  # noqa: PLC0415  only for people
+    from optimize_eval.reports.terminal import summary as whole  # noqa: PLC0415  the same
 
     ends = [called.ended for called in finished.calls]
     broken = {progress.name for ended in ends for progress in ended.broken}
@@ -66,6 +62,7 @@ def _show_summary(finished: Finished, *, has_out: bool) -> None:
         output.emit(" no result: nothing was scored.")
         return
     failures = tuple(entry for entry in summary.failures if entry.evaluator not in broken)
+    render = whole.render if has_details else answer.render
     text = render(
         output.fitted(replace(summary, failures=failures)),
         width=output.width(),

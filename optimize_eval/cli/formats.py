@@ -24,7 +24,8 @@ from optimize_eval.reports import junit, markdown, row_formats
 from optimize_eval.reports.metric_tables import lines_of_rows
 from optimize_eval.reports.searched import beside_verdict, search_of, with_notes
 from optimize_eval.reports.source import source_of
-from optimize_eval.reports.terminal.summary import render, render_every_cell
+from optimize_eval.reports.terminal import answer
+from optimize_eval.reports.terminal import summary as whole
 from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.records import LeftOut, RunRecord
 from optimize_eval.store.run_words import command_of, note_of
@@ -65,6 +66,7 @@ class Reported:
     stored: StoredRun
     page: PageOptions
     records: RecordLayout
+    has_details: bool = False  # of what people read
 
     @property
     def name(self) -> str:
@@ -171,7 +173,13 @@ class BenchReport(Reported):
 
     def as_run(self) -> RunReport:
         """Look at it as at a run, which it is while it has no board."""
-        return RunReport(stored=self.stored, page=self.page, records=self.records, of_a_bench=self.judged)
+        return RunReport(
+            stored=self.stored,
+            page=self.page,
+            records=self.records,
+            has_details=self.has_details,
+            of_a_bench=self.judged,
+        )
 
 
 class FormatName(StrEnum):
@@ -194,13 +202,14 @@ class ReportFormat(NamedTuple):
 
 
 def print_run(run: RunReport) -> None:
-    """For people: the verdict, its points and tables, as wide as the terminal."""
+    """For people, as wide as the terminal: the answer, or with --details all that there is."""
     if run.is_by_cell and run.needs_no_numbers:
-        output.emit(render_every_cell(run.stored, fit=output.fitted, width=output.width()))
+        output.emit(whole.render_every_cell(run.stored, fit=output.fitted, width=output.width()))
         return
-    if run.search and searches.show({**run.search, **_as_of_now(run)}):
+    if run.search and searches.show({**run.search, **_as_of_now(run)}, has_details=run.has_details):
         return
     summary, note = output.fitted(run.summary), output.fitted(run.note)
+    render = whole.render if run.has_details else answer.render
     text = render(
         summary,
         note=note,
@@ -226,7 +235,13 @@ def _as_of_now(run: RunReport) -> dict[str, Any]:
 
 def print_bench(bench: BenchReport) -> None:
     if bench.boards:
-        leaderboards.emit(bench.boards, bench.note, bench.summary)
+        leaderboards.emit(
+            bench.boards,
+            bench.stored.folder,
+            has_details=bench.has_details,
+            note=bench.note,
+            summary=bench.summary,
+        )
     else:
         print_run(bench.as_run())
 

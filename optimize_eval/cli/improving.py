@@ -177,7 +177,8 @@ def _carry_out(task: SearchTask, options: OptimizeCommand) -> None:
         failed = failed_in_short(done.finished.summary.rows) if done.finished else ""
         output.emit(f"{document['verdict']['text']}{failed}\n{task.folder}")
     else:
-        output.emit(render({**document, "resume": ""}))  # which stderr says at the end
+        shown = {**document, "resume": ""}  # which stderr says at the end
+        output.emit(render(shown, has_details=options.details))
     _end(done, task, require_better=options.require_better)
 
 

@@ -1,27 +1,30 @@
 """Leaderboards as commands print them."""
 
-from collections.abc import Collection, Iterator, Mapping
+import shlex
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from optimize_eval.base import documents
 from optimize_eval.cli import output
+from optimize_eval.config.printing import ShownOptions
 from optimize_eval.findings.board_shapes import SCHEMA, Board, scorers_on
 from optimize_eval.findings.summary_shape import Summary
 from optimize_eval.findings.wording import failures_in_short
 from optimize_eval.reports import metric_tables
 from optimize_eval.reports.terminal import leaderboard
+from optimize_eval.reports.terminal.answer import DETAILS, MOST_LINES
 from optimize_eval.reports.terminal.summary import failures_of, head
+from optimize_eval.reports.text import wrapped
 
 
 def tell(
     boards: Mapping[str, Board],
     path: Path,
     status: str,
+    shown: ShownOptions,
     *,
-    quiet: bool,
-    as_json: bool,
     beside: Mapping[str, Any] = MappingProxyType({}),
     summary: Summary | None = None,
 ) -> None:
@@ -30,18 +33,18 @@ def tell(
     Without any only JSON has something to say on stdout; it has `beside`, too. `summary` has the metrics of
     tasks in YAML.
     """
-    if as_json:
+    if shown.as_json:
         output.emit_json(
             {**to_dict(boards), "run": str(path.parent), "status": status, **metrics_in(summary), **beside}
         )
-    elif boards and quiet:
+    elif boards and shown.quiet:
         verdicts = [
             f"{f'by {name}: ' * bool(name)}{board.verdict.text}{_failed_on(board)}"
             for name, board in boards.items()
         ]
         output.emit("\n".join([*verdicts, str(path.parent)]))
     elif boards:
-        emit(boards, summary=summary)
+        emit(boards, path.parent, has_details=shown.details, summary=summary)
         output.say(f"the board is {path}")
 
 
@@ -59,16 +62,38 @@ def metrics_in(summary: Summary | None) -> dict[str, Any]:
     return {"metrics": metrics, **({"failures": failures} if failures else {})}
 
 
-def emit(boards: Mapping[str, Board], note: str | None = None, summary: Summary | None = None) -> None:
-    """Write boards for people, those of own metrics below their names, all below the run's note."""
-    if note:
-        output.emit("\n".join(head(output.fitted(note), output.width())))
-    for name, board in boards.items():
-        if name:
-            output.emit(f"\n by {name}")
-        output.emit(leaderboard.render(output.fitted(board), width=output.width()))
-    if lines := [*_of_tasks(output.fitted(summary), scorers_on(boards))]:
-        output.emit("\n".join(["", *lines]))
+def emit(
+    boards: Mapping[str, Board],
+    folder: Path,
+    *,
+    has_details: bool,
+    note: str | None = None,
+    summary: Summary | None = None,
+) -> None:
+    """Write boards for people, the bench's own last, all below the run's note."""
+    above = head(output.fitted(note), output.width()) if note else []
+    own = [*_of_tasks(output.fitted(summary), scorers_on(boards))]
+    others = {name: board for name, board in boards.items() if name}
+    if has_details:
+        for name, board in others.items():
+            above += [f" by {name}", leaderboard.render(output.fitted(board), width=output.width()), ""]
+        last = [leaderboard.render(output.fitted(boards[""]), width=output.width())] if "" in boards else []
+        output.emit("\n".join([*above, *own, *([""] if own else []), *last]))
+        return
+    for name, board in others.items():
+        above += wrapped(" ", f"by {name}: {output.fitted(board).verdict.text}.", output.width())
+    output.emit("\n".join(above + _answer(boards, own, folder, MOST_LINES - len(above))))
+
+
+def _answer(boards: Mapping[str, Board], own: Sequence[str], folder: Path, most: int) -> list[str]:
+    """Lay out the bench's own board below what its tasks have of their own, where there is room for that."""
+    how = f"optimize-eval report {output.fitted(shlex.quote(str(folder)))} {DETAILS}"
+    if "" not in boards:
+        return [*own, how]
+    own = own if len(own) <= most // 2 else wrapped(" ", f"metrics of tasks: see {DETAILS}", output.width())
+    board, most = output.fitted(boards[""]), most - len(own)
+    text = leaderboard.render_answer(board, width=output.width(), most=most, next_step=how)
+    return [*own, text]
 
 
 def _of_tasks(summary: Summary | None, on_board: Collection[str]) -> Iterator[str]:

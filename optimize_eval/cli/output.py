@@ -147,7 +147,7 @@ def say_error(error: OptimizeEvalError) -> None:
     if isinstance(error, DataError):
         count = len(error.problems)
         say(error.message)
-        say(f"error: {count:,} problem{'s' * (count != 1)} in what was given; nothing was called")
+        say(f"error: {count:,} problem{'s' * (count != 1)} found. Nothing was run.")
         return
     say(f"error: {error.message}")
     if error.hint:

@@ -13,17 +13,18 @@ from optimize_eval.store.listing import read_search, stopped_session
 from optimize_eval.store.opened_run import StoredRun
 
 
-def render(document: Mapping[str, Any]) -> str:
+def render(document: Mapping[str, Any], *, has_details: bool) -> str:
     """Lay out the result of a search for stdout."""
     from optimize_eval.reports.terminal import search  # noqa: PLC0415  few runs are of a search
 
-    return search.render(output.fitted(document), width=output.width(), paint=output.paint())
+    shown, width = output.fitted(document), output.width()
+    return search.render(shown, width=width, has_details=has_details, paint=output.paint())
 
 
-def show(document: Mapping[str, Any]) -> bool:
+def show(document: Mapping[str, Any], *, has_details: bool) -> bool:
     """Print it; False where somebody edited it."""
     try:
-        text = render(document)
+        text = render(document, has_details=has_details)
     except (LookupError, TypeError, ValueError, AttributeError):
         return False
     output.emit(text)
@@ -41,7 +42,7 @@ def is_done(folder: Path) -> bool:
     return bool(stored and holder(folder) is None and result_without_run(folder, stored.status))
 
 
-def show_unfinished(folder: Path, *, as_json: bool) -> None:
+def show_unfinished(folder: Path, *, as_json: bool, has_details: bool) -> None:
     """Print what a search came to that has no final sweep: it found nothing to compare, or was stopped."""
     stored, is_running = read_search(folder), holder(folder) is not None
     if stored is None:
@@ -50,7 +51,7 @@ def show_unfinished(folder: Path, *, as_json: bool) -> None:
     document = document or result_so_far(stored, is_running=is_running)
     if as_json:
         output.emit_json(document)
-    elif not show(document):
+    elif not show(document, has_details=has_details):
         raise UsageError(
             f"{folder / SEARCH} is not as optimize wrote it", hint="run the search's command again"
         )

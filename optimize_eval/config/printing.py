@@ -13,7 +13,13 @@ class PrintOptions(OptionGroup):
     as_json: Annotated[bool, Option("Print one JSON value instead of text.", flags=("--json",))] = False
 
 
-class ShownOptions(PrintOptions):
+class ResultOptions(PrintOptions):
+    """How a command prints a result that has more to it than the answer."""
+
+    details: Annotated[bool, Option("All tables, points and worst examples.")] = False
+
+
+class ShownOptions(ResultOptions):
     """How a command that takes long prints its result."""
 
     quiet: Annotated[bool, Option("Only the verdict and the folder.", flags=("-q", "--quiet"))] = False

@@ -42,7 +42,7 @@ from optimize_eval.findings.comparison import (
 from optimize_eval.findings.difference_words import (
     AMONG_BOTH,
     MARKS,
-    change,
+    in_short,
     lead_holds,
     too_few,
     why_no_lead,
@@ -375,22 +375,25 @@ def points_about_models(summary: Summary, won_by: str | None, layout: Layout) ->
 
 
 def _point(pair: ModelPair) -> Point:
-    d, where = pair.difference, f"with the prompt {pair.candidate}"
+    d, where = pair.difference, f"With {pair.candidate},"
     if d.mark == comparison.TOO_FEW:
-        return Point(mark="·", text=f"{where} too few to tell {pair.b} from {pair.a}: {too_few(d)}")
+        return Point(
+            mark="·", text=f"{where} too few examples to compare {pair.b} and {pair.a}: {too_few(d)}"
+        )
     if d.mark == comparison.NO_DIFFERENCE:
-        return Point(mark="·", text=f"{where} {pair.b} is not told apart from {pair.a}: {change(d)}")
+        close = f"{where} {pair.b} and {pair.a} are too close to call"
+        return Point(mark="·", text=f"{close} ({in_short(d)})")
     if pair.failed:
         side = "ahead of" if (d.diff or 0) > 0 else "behind"
         failed = f"{count(pair.failed, 'call')} failed"
         what = f"is {side} {pair.a} where both were scored, but {failed}"
-        return Point(mark="!", text=f"{where} {pair.b} {what}: {change(d)}")
+        return Point(mark="!", text=f"{where} {pair.b} {what}: {in_short(d)}")
     if d.mark in {comparison.BETTER, comparison.WORSE} and not lead_holds(d):
         side = "ahead of" if d.mark == comparison.BETTER else "behind"
         what = f"is {side} {pair.a} {why_no_lead(d, d.despite_failures or '')}"
-        return Point(mark="!", text=f"{where} {pair.b} {what}: {change(d)}")
+        return Point(mark="!", text=f"{where} {pair.b} {what}: {in_short(d)}")
     among = f" {AMONG_BOTH}" if d.skipped_for_one else ""
-    return Point(mark=MARKS[d.mark], text=f"{where} {pair.b} {_WORDS[d.mark]} {pair.a}{among}: {change(d)}")
+    return Point(mark=MARKS[d.mark], text=f"{where} {pair.b} {_WORDS[d.mark]} {pair.a}{among}: {in_short(d)}")
 
 
 def _more(left: int) -> Point:

@@ -42,7 +42,7 @@ from optimize_eval.findings.measures import doubts_of_models
 from optimize_eval.findings.spending import SpendingTotals
 from optimize_eval.findings.stored_summary import Findings, doubts_about_code, doubts_about_rules
 from optimize_eval.findings.summary_shape import Conclusion, Point
-from optimize_eval.findings.wording import count, interval, number, p_value, percent, signed
+from optimize_eval.findings.wording import count, interval, number, percent, signed
 from optimize_eval.statistics.differences import OverAllRows, ScoreDifference
 from optimize_eval.statistics.power import ALPHA
 from optimize_eval.store.layout import Layout
@@ -72,8 +72,8 @@ def judge(
     """
     if changed:
         names = ", ".join(changed)
-        text = f"no verdict: {names} changed while being called, so the scores come from different programs"
-        return Conclusion(text=f"{text}; start over with --fresh", points=())
+        text = f"No verdict: {names} changed while being called, so the scores come from different programs"
+        return Conclusion(text=f"{text}. Start over with --fresh", points=())
     points = [*_points(ranked, pairs), *(Point(mark="!", text=text) for text in doubts)]
     return Conclusion(text=_headline(ranked, pairs), points=tuple(points))
 
@@ -94,7 +94,7 @@ def _headline(ranked: Sequence[ModelScores], pairs: Sequence[ModelPair]) -> str:
     d = pair.difference
     others = [seen_from(first, other, pairs) for other in ranked[1:] if not other.not_run]
     if not all(pair.difference.mark == comparison.BETTER and pair.holds for pair in others):
-        return f"no model is shown to be the best; {compared}{_despite(pair)}"
+        return f"No clear leader: {compared}{_despite(pair)}"
     among = f" {AMONG_BOTH}" if d.skipped_for_one else ""
     return f"{first.adapter} leads{among}; {compared}"
 
@@ -111,10 +111,10 @@ def _points(ranked: Sequence[ModelScores], pairs: Sequence[ModelPair]) -> Iterat
     first = ranked[0].adapter
     unsure = _not_told_apart(ranked, pairs)
     for other, pair in unsure[:_MOST_NAMED]:
-        text = f"{first} against {other.adapter}: {_difference(pair.difference)}{_despite(pair)}"
-        yield Point(mark="·", text=text)
+        close = f"{first} and {other.adapter} are too close to call"
+        yield Point(mark="·", text=f"{close}: {_difference(pair.difference)}{_despite(pair)}")
     if (more := len(unsure) - _MOST_NAMED) > 0:
-        yield Point(mark="·", text=f"nor is {first} shown to differ from {count(more, 'more model')}")
+        yield Point(mark="·", text=f"{count(more, 'more model')} are as close to {first}")
     yield from _rules(ranked, pairs)
     for model in ranked:
         if model.not_run:
@@ -167,9 +167,9 @@ def _difference(d: ScoreDifference) -> str:
     if d.diff is None:
         return "no example is scored for both"
     if d.mark == comparison.TOO_FEW:
-        return f"{signed(d.diff)}, too few to say more: {too_few(d)}"
+        return f"{signed(d.diff)}, too few examples for a verdict: {too_few(d)}"
     ci = f"95 % CI {interval(d.ci)}" if d.ci else "alike within each task"
-    return f"{signed(d.diff)} ({ci}, {p_value(d.p_holm)}, {count(d.n_pairs, 'pair')})"
+    return f"{signed(d.diff)} ({ci}, {count(d.n_pairs, 'pair')})"
 
 
 def _overall(model: ModelScores) -> str:
@@ -199,8 +199,8 @@ def _failures(model: ModelScores) -> str:
     kinds = ", ".join(f"{many:,} {kind}" for kind, many in model.errors.items())
     share = percent(1 - model.coverage)
     return (
-        f"{model.adapter}: {model.failed:,} of {calls} failed ({share}: {kinds}), left "
-        f"out of every mean; counted as 0 it would score {number(model.lower_bound)}"
+        f"{model.adapter}: {model.failed:,} of {calls} failed ({share}: {kinds}) and are in "
+        f"no mean. Counted as 0, it would score {number(model.lower_bound)}"
     )
 
 

@@ -19,7 +19,6 @@ from optimize_eval.findings.wording import (
     interval,
     interval90,
     number,
-    p_value,
     signed,
 )
 from optimize_eval.statistics.differences import ScoreDifference
@@ -54,7 +53,7 @@ _WORDS = {
 def judge_runs(rows: Sequence[RowDiff], deciding: str) -> Conclusion:
     """Conclude: the most severe of the first evaluator on the deciding split first."""
     if len(rows) > 1 and all(row.standing is Standing.SAME for row in rows):
-        return Conclusion(text=f"no score changed in any of {count(len(rows), 'comparison')}", points=())
+        return Conclusion(text=f"No score changed in any of {count(len(rows), 'comparison')}", points=())
     primary = rows[0].evaluator, rows[0].task_model
     first, *others = sorted(
         rows,
@@ -117,15 +116,14 @@ def _amounts_to(row: RowDiff, where: str, by: str) -> str:
 def _open(row: RowDiff, where: str, by: str) -> str:
     who, d = row.candidate, row.difference
     if d.mark == comparison.TOO_FEW:
-        return f"too few to say whether {who} changed{where}{_in_brackets(by)} ({too_few(d)})"
+        return f"Too few examples to say whether {who} changed{where}{_in_brackets(by)}: {too_few(d)}"
     if d.ci is None:
         same = no_difference_in(d) if not d.diff else _amount(d, by)
-        return f"no difference is shown for {who}{where}{_in_brackets(by)}: {same}"
+        return f"{who} is too close to call{where}{_in_brackets(by)}: {same}"
     if row.margin and row.margin.equivalent:
         amount = f"{signed(d.diff)}{by} ({interval90(row.margin)})"
         return f"{who} does not differ{where} by more than {number(row.margin.margin)}: {amount}"
-    amount = f"{signed(d.diff)}{by} (95 % CI {interval(d.ci)}, {p_value(_p(d))})"
-    return f"no difference is shown for {who}{where}: {amount}"
+    return f"{who} is too close to call{where}: {signed(d.diff)}{by} (95 % CI {interval(d.ci)})"
 
 
 def _in_brackets(by: str) -> str:
@@ -136,9 +134,9 @@ def _amount(d: ScoreDifference, by: str) -> str:
     """Write how much, without its sign, and how sure that is."""
     amount = f"{number(abs(d.diff or 0.0))}{by}"
     if d.ci is None:
-        return f"exactly {amount} on all {count(d.n_pairs, 'example')} ({p_value(_p(d))})"
+        return f"exactly {amount} on all {count(d.n_pairs, 'example')}"
     ends = sorted(map(abs, d.ci))
-    return f"{amount} (95 % CI {interval(ends, number)}, {p_value(_p(d))})"
+    return f"{amount} (95 % CI {interval(ends, number)})"
 
 
 def _p(d: ScoreDifference | UnpairedDifference) -> float | None:
@@ -202,9 +200,8 @@ def board_sentence(model: ModelDiff) -> str:
         return f"{name} scores the same on both boards: {counts}"
     by = signed(d.diff)
     if d.ci:
-        p = _p(d)
-        by += f" (95 % CI {interval(d.ci)}{'' if p is None else f', {p_value(p)}'})"
-    words = _held(d) or _BOARD_WORDS.get(d.mark, "{name}: {by}, no difference is shown")
+        by += f" (95 % CI {interval(d.ci)})"
+    words = _held(d) or _BOARD_WORDS.get(d.mark, "{name} is too close to call: {by}")
     if d.mark == comparison.TOO_FEW:
         words = "{name}: {by}, too few examples to say more"
     return f"{words.format(name=name, by=by)}; {counts}"

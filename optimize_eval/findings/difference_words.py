@@ -101,17 +101,22 @@ _WITH_SKIPS = {
 }
 
 
-def too_few(d: ScoreDifference) -> str:
-    """Say why a difference is not called anything, and what it would take."""
-    pairs = count(d.n_pairs, "pair")
+def too_few(d: ScoreDifference, kind: str = "", candidates: int = 0) -> str:
+    """Say why a difference is not called anything, and what it would take.
+
+    `kind` is of examples; `candidates` are how many are compared, where that is all that is.
+    """
+    examples = count(d.n_pairs, f"{kind} example".strip())
     units, comparisons = d.units, d.comparisons
     if d.n_pairs and d.se is None and units > 1:
-        return f"{pairs}, with scores that are too large to compute with"
-    fewest = fewest_units(comparisons)
-    among = f" among {comparisons:,} comparisons" if comparisons > 1 else ""
-    if units < d.n_pairs:
-        return f"{pairs} in {count(units, 'cluster')}, and it takes {fewest} clusters to show anything{among}"
-    return f"{pairs}, and it takes {fewest} to show anything{among}"
+        return f"{examples}, with scores that are too large to compute with"
+    fewest = f"{fewest_units(comparisons)}{' clusters' * (units < d.n_pairs)}"
+    clusters = f" in {count(units, 'cluster')}" if units < d.n_pairs else ""
+    if comparisons == 1:
+        return f"{examples}{clusters}; a verdict takes at least {fewest}"
+    if comparisons == candidates:
+        return f"{examples}{clusters}; comparing {candidates:,} candidates takes at least {fewest}"
+    return f"{examples}{clusters}; {comparisons:,} comparisons take at least {fewest}"
 
 
 def change(d: ScoreDifference) -> str:
@@ -121,6 +126,11 @@ def change(d: ScoreDifference) -> str:
     if not d.diff:
         return no_difference_in(d)
     return f"exactly {signed(d.diff)} on all {count(d.n_pairs, 'example')}"
+
+
+def in_short(d: ScoreDifference) -> str:
+    """Write a difference alone: its interval stands in tables."""
+    return no_difference_in(d) if d.ci is None and not d.diff else signed(d.diff)
 
 
 def no_difference_in(d: ScoreDifference) -> str:

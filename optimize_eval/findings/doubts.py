@@ -45,8 +45,9 @@ def caveats(summary: Summary, layout: Layout) -> Iterator[Point]:
         *_keys(summary, layout),
     ]:
         yield Point(mark="!", text=text)
-    for text in [*front(summary, layout), *noise(summary, layout), *power(summary, layout)]:
+    for text in [*front(summary, layout), *noise(summary, layout)]:
         yield Point(mark="·", text=text)
+    yield from power(summary, layout)
 
 
 def _failures(summary: Summary, layout: Layout) -> Iterator[str]:
@@ -71,13 +72,11 @@ def _failure(row: Row, failed: int, calls: int, layout: Layout) -> str:
             kinds[kind] = kinds.get(kind, 0) + many
     main = max(kinds, key=lambda kind: kinds[kind])
     label = evaluator_label(row.evaluator, row.task_model)
-    told = (
-        f"{row.candidate}: {failed:,} of {calls:,} {label} calls failed "
-        f"({percent(failed / calls)}, {'mostly ' * (len(kinds) > 1)}{main}), left out of every mean"
-    )
+    why = f"{percent(failed / calls)}, {'mostly ' * (len(kinds) > 1)}{main}"
+    told = f"{row.candidate}: {failed:,} of {calls:,} {label} calls failed ({why}) and are in no mean"
     deciding = row.splits.get(layout.deciding)
     if deciding is not None and deciding.failed and deciding.bounds is not None:
-        return f"{told}; counted as 0 its {layout.deciding} mean would be {number(deciding.bounds[0])}"
+        return f"{told}. Counted as 0, its {layout.deciding} mean would be {number(deciding.bounds[0])}"
     return told
 
 
@@ -91,9 +90,17 @@ def _doubtful(summary: Summary, layout: Layout) -> Iterator[str]:
         if errors:
             with_error = sum(error.n for error in errors)
             first = errors[0].first[:_SHOWN_ERROR]
-            yield f"{evaluator}: {with_error:,} of {scored:,} scored replies carry error: {first}"
-        if scored > 1 and all(_is_zero(s) for s in splits if s.scored):
-            yield f"{evaluator}: all {scored:,} scores are 0; check that it works"
+            yield f"{with_error:,} of {scored:,} {evaluator} scores came with an error: {first}"
+        if zero := every_score_is_zero(evaluator, splits):
+            yield zero
+
+
+def every_score_is_zero(evaluator: str, splits: Sequence[SplitScores]) -> str:
+    """Say that an evaluator gave nothing but 0, where that is so."""
+    scored = sum(s.scored for s in splits)
+    if scored > 1 and all(_is_zero(s) for s in splits if s.scored):
+        return f"Every {evaluator} score is 0 (all {scored:,}): check that it works"
+    return ""
 
 
 def _is_zero(s: SplitScores) -> bool:
@@ -103,22 +110,19 @@ def _is_zero(s: SplitScores) -> bool:
 def _coverage(summary: Summary, layout: Layout) -> Iterator[str]:
     for evaluator in layout.evaluators:
         known = [
-            (s.coverage, _named(row, layout))
+            (s.coverage, _named(row, layout), s)
             for row in summary.rows
             if row.evaluator == evaluator
             and (s := row.splits.get(layout.deciding))
             and s.coverage is not None
         ]
-        if known and min(known)[0] < max(known)[0] and len(layout.candidates) > 1:
-            (low, who), (high, _) = min(known), max(known)
-            least = "less than 100 %" if percent(low) == percent(high) else percent(low)
-            rule = "a winner must still win with its failures as 0 and the baseline's as 1"
+        if known and len(layout.candidates) > 1 and len({coverage for coverage, *_ in known}) > 1:
+            _, who, s = min(known, key=lambda one: one[:2])
+            rule = "To win it must win even if its failed calls count as 0 and the baseline's as 1"
             if layout.score_range(evaluator) is not ScoreRange.UNIT:
-                rule = "and no score is the worst, so no winner can be named"
-            yield (
-                f"coverage differs on {evaluator}, {layout.deciding}: from {least} ({who}) to "
-                f"{percent(high)}; {rule}"
-            )
+                rule = "As no score is the worst, no winner can be named"
+            calls = f"{s.scored:,} of {s.scored + s.failed:,} {layout.deciding} calls"
+            yield f"{who} has {evaluator} scores for only {calls}. {rule}"
 
 
 def _named(of: Row | MeasuredCell, layout: Layout) -> str:
@@ -142,11 +146,13 @@ def alike(summary: Summary, layout: Layout) -> Iterator[str]:
         same = [name for name in names if all(_is_same(row) for row in rows if row.candidate == name)]
         if same and layout.deciding != SINGLE:
             who = ", ".join(same[:_MOST_NAMED]) + ", …" * (len(same) > _MOST_NAMED)
-            verb = "scores" if len(same) == 1 else "score"
-            why = f"{evaluator} may ignore the candidate, or the texts are the same"
-            if len(same) < len(names):
-                why = f"{evaluator} may not see what differs, or the texts are the same"
-            yield f"{who} {verb} the same as {layout.baseline} on every example: {why}"
+            why = (
+                "it may not look at what you changed" if len(same) < len(names) else "it may ignore the text"
+            )
+            yield (
+                f"{evaluator} gave {who} and {layout.baseline} the same score on every example: {why}, or "
+                "the texts are the same"
+            )
 
 
 def _is_same(row: Row) -> bool:
@@ -249,11 +255,26 @@ def front(summary: Summary, layout: Layout) -> Iterator[str]:
     means = {name: _means(summary, name, layout) for name in layout.candidates}
     known = {name: values for name, values in means.items() if None not in values}
     best = [name for name in known if not any(_exceeds(other, known[name]) for other in known.values())]
-    names = ", ".join(best[:_MOST_NAMED]) + f", … ({len(best):,})" * (len(best) > _MOST_NAMED)
     if len(best) == 1:
-        yield f"{names} has the highest mean on every evaluator"
+        yield f"{best[0]} has the highest mean on every evaluator"
     elif best:
-        yield f"no candidate is best on every evaluator; none exceeds these on all (Pareto front): {names}"
+        yield _tops(known, layout)
+
+
+def _tops(known: Mapping[str, Sequence[float | None]], layout: Layout) -> str:
+    """Say who is best on what, of candidates of which none is on all."""
+    tops: dict[str, list[str]] = {}
+    means = len(next(iter(known.values())))
+    labels = [evaluator_label(name, model) for name in layout.evaluators for model in layout.task_models]
+    for place, label in zip(range(means), labels, strict=False):
+        tops.setdefault(max(known, key=lambda name: known[name][place] or 0.0), []).append(label)
+    verbs = [" is best", *[""] * (len(tops) - 1)]
+    shown = zip(tops.items(), verbs, strict=True)
+    each = [f"{who}{verb} on {' and '.join(on[:_MOST_NAMED])}" for (who, on), verb in shown]
+    is_pair = len(tops) == means == 2  # noqa: PLR2004  two, each with one
+    return (
+        f"{', '.join(each[:_MOST_NAMED])}; {'neither is best on both' if is_pair else 'none is best on all'}"
+    )
 
 
 def _means(summary: Summary, candidate: str, layout: Layout) -> list[float | None]:
@@ -277,7 +298,7 @@ def noise(summary: Summary, layout: Layout) -> Iterator[str]:
         noisiest = max(by_candidate, key=lambda name: by_candidate[name])
         is_much = len(by_candidate) > 1 and by_candidate[noisiest] >= _MUCH_NOISIER * typical
         most = f"; {noisiest} varies most, by {number(by_candidate[noisiest])}" if is_much else ""
-        yield f"noise of {evaluator}: a repeated call's score varies by {number(typical)} (sd){most}"
+        yield f"{evaluator} is noisy: repeating a call changes its score by {number(typical)} (sd){most}"
 
 
 def _noise(rows: Sequence[Row]) -> float:
@@ -286,7 +307,7 @@ def _noise(rows: Sequence[Row]) -> float:
     return pooled_sd((s.within_sd, s.n) for s in cells if s.within_sd is not None)
 
 
-def power(summary: Summary, layout: Layout) -> Iterator[str]:
+def power(summary: Summary, layout: Layout) -> Iterator[Point]:
     """Say which difference so many examples would show, for the candidate that is in question."""
     split = layout.deciding
     rows = [row for row in _primary(summary, layout) if _has_power(row.difference(split))]
@@ -298,10 +319,13 @@ def power(summary: Summary, layout: Layout) -> Iterator[str]:
     d = row.difference(split)
     many = count(d.n_pairs, f"{split} example" if split != SINGLE else "example")
     many += f" in {count(d.units, 'cluster')}" if d.units < d.n_pairs else ""
-    who = f" for {row.candidate}" if len(layout.candidates) > 2 else ""  # noqa: PLR2004  which of them
-    told = f"with {many}, a difference of {number(d.mde)}{who} would be found in about 80 of 100 runs"
-    is_enough = (d.mde or 0.0) <= _WANTED or layout.score_range(row.evaluator) is not ScoreRange.UNIT
-    yield told if is_enough else f"{told}; {_WANTED} takes about {_needed(d):,} examples"
+    least = f"a difference of about {number(d.mde)} (4 times out of 5)"
+    if (d.mde or 0.0) <= _WANTED or layout.score_range(row.evaluator) is not ScoreRange.UNIT:
+        yield Point(mark="·", text=f"{many} are enough to find {least}")
+    else:
+        more = f"to find {_WANTED}, take about {_needed(d):,}"
+        has_better = any(row.difference(split).mark == comparison.BETTER for row in rows)
+        yield Point(mark="·" if has_better else "?", text=f"{many} are enough to find {least}; {more}")
 
 
 def _has_power(d: ScoreDifference) -> bool:
@@ -376,7 +400,7 @@ def points_about_repeats(summary: Summary, layout: Layout) -> Iterator[Point]:
         return
     whose = "its interval" if best is None else f"the interval of {best.candidate}"
     most, twice = (percent(round(share, 2)) for share in (parts.gain_of_repeats, _TWICE))
-    text = f"more repeats would narrow {whose} by about {most} at most, twice the examples by {twice}"
+    text = f"More repeats would narrow {whose} by about {most} at most, twice the examples by {twice}"
     yield Point(mark="·", text=text)
 
 

@@ -70,7 +70,7 @@ class Leakage:
         sentence = f"{split} is not held out: {self._of_them} in {self.where}, too"
         if self.state == KEPT:
             return f"{sentence}, and kept (--leaks keep): the numbers are of all of them, and confirm nothing"
-        return f"{sentence}; nothing is said about it"
+        return f"{sentence}, so there is no verdict"
 
     def in_short(self) -> str:
         """Say beside a number of a split what it is not made of."""

@@ -174,8 +174,8 @@ _CALLED = {"evaluator": "the first evaluator", "margin": "the margin"}
 def steered(tried: TriedCandidates) -> str:
     """Say why there is no verdict."""
     return (
-        f"{count(tried.steps, 'version')} were made after these results were seen: the numbers stand, a "
-        "verdict needs fresh examples (--testset, or new rows)"
+        f"No verdict: {count(tried.steps, 'version')} were made after these results were seen. The numbers "
+        "stand; a verdict needs fresh examples (--testset, or new rows)"
     )
 
 

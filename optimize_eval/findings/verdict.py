@@ -8,6 +8,7 @@ without a corrected p value, nothing said to carry over for want of evidence, no
 not complete. Who won is decided in winner.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,7 +18,7 @@ from optimize_eval.findings.against import points_about_models
 from optimize_eval.findings.difference_words import (
     AMONG_BOTH,
     MARKS,
-    change,
+    in_short,
     is_primary,
     marked,
     no_difference_in,
@@ -27,7 +28,7 @@ from optimize_eval.findings.difference_words import (
     where_scored,
     why_no_winner,
 )
-from optimize_eval.findings.doubts import all_skipped, caveats, why_skipped
+from optimize_eval.findings.doubts import all_skipped, caveats, every_score_is_zero, why_skipped
 from optimize_eval.findings.leakage import LEAKED, sentence_of
 from optimize_eval.findings.summary_parts import Overfit, Row
 from optimize_eval.findings.summary_shape import Point, Summary, Verdict, WinnersCarryOver, WonBy
@@ -36,7 +37,6 @@ from optimize_eval.findings.wording import (
     ROUNDING,
     count,
     evaluator_label,
-    evidence,
     interval,
     interval90,
     number,
@@ -65,10 +65,8 @@ def won(winner: Row, summary: Summary, layout: Layout) -> Verdict:
     if "test" in winner.splits and layout.deciding != "test":
         return _on_test(winner, summary, layout)
     d = winner.difference(layout.deciding)
-    picked = ""
-    if selection := summary.selection:
-        d = replace(d, ci=selection.ci)
-        picked = f", picked as the best of {selection.k:,}"
+    if summary.selection:
+        d = replace(d, ci=summary.selection.ci)
     among = f" {AMONG_BOTH}" if d.skipped_for_one else ""
     beats = f"{winner.candidate} beats {layout.baseline}{_on_split(layout.deciding)}{among}"
     by = WonBy(diff=d.diff, ci=d.ci, p=_p(d), from_=layout.deciding)
@@ -76,7 +74,7 @@ def won(winner: Row, summary: Summary, layout: Layout) -> Verdict:
         exactly = f"better by exactly {number(d.diff)} {primary_name(layout)}"
         text = f"{beats}: {exactly} on all {count(d.n_pairs, 'example')} ({p_value(_p(d))})"
     else:
-        text = f"{beats}: {signed(d.diff)} {primary_name(layout)}{picked} ({evidence(d)})"
+        text = f"{beats}: {signed(d.diff)} {primary_name(layout)} ({_one_interval(d)})"
     return Verdict(text=text, state=BETTER, winner=winner.candidate, by=by)
 
 
@@ -85,10 +83,11 @@ def _on_test(winner: Row, summary: Summary, layout: Layout) -> Verdict:
     name, baseline = winner.candidate, layout.baseline
     d = winner.difference("test")
     k = summary.selection.k if summary.selection else 1
-    among = f" among {k:,}" if k > 1 else ""
-    chosen = f"{name}, selected on {layout.deciding}{among},"
+    among = f" as the best of {k:,}" if k > 1 else ""
+    chosen = f"{name}, picked on {layout.deciding}{among},"
     if d.diff is None or d.p is None:
-        text = f"{chosen} cannot be compared with {baseline} on test data: {count(d.n_pairs, 'pair')}"
+        pairs = count(d.n_pairs, "test example")
+        text = f"No verdict: {chosen} cannot be compared with {baseline}, as {pairs} have both scores"
         return Verdict(text=text, state=NOT_SHOWN)
     comparisons = summary.tried.comparisons if summary.tried else 1
     ci = around_the_best(d.diff, d.se, d.units - 1, comparisons) if d.ci and d.se else d.ci
@@ -97,13 +96,21 @@ def _on_test(winner: Row, summary: Summary, layout: Layout) -> Verdict:
     is_shown = (
         survives_failures(winner, "test") and low > 0 and p < ALPHA and can_decide(d.units, comparisons)
     )
-    verb = "beats" if is_shown else "is not shown to beat"
-    told = evidence(replace(d, ci=ci, p_holm=p))
+    verb = "beats" if is_shown else "is not clearly better than"
+    told = _one_interval(replace(d, ci=ci))
     text = f"{chosen} {verb} {baseline} on test data: {signed(d.diff)} {primary_name(layout)} ({told})"
+    text = text if is_shown else f"No winner: {text}"
     by = WonBy(diff=d.diff, ci=ci, p=p, from_="test")
     if not is_shown:
         return Verdict(text=text, state=NOT_SHOWN, by=by)
     return Verdict(text=text, state=BETTER, winner=name, by=by)
+
+
+def _one_interval(d: ScoreDifference) -> str:
+    """Write the interval of a verdict, and what it is of; p stands in tables."""
+    if d.ci is None:
+        return f"the same on all {count(d.n_pairs, 'example')}"
+    return f"95 % CI {interval(d.ci)}, {count(d.n_pairs, 'pair')}"
 
 
 def _p(d: ScoreDifference) -> float | None:
@@ -112,7 +119,6 @@ def _p(d: ScoreDifference) -> float | None:
 
 
 MOST_NAMED = 5
-LOSE_MUCH = "of all lose much"
 
 
 def about_winner(winner: Row | None, summary: Summary) -> Iterator[Point]:
@@ -120,9 +126,12 @@ def about_winner(winner: Row | None, summary: Summary) -> Iterator[Point]:
         return
     if overfit := winner.overfit:
         yield from _lost(overfit, summary.carry_over)
+    if (picked := summary.selection) and picked.diff is not None:
+        least = f"expect a little less than {signed(picked.diff)}; the interval allows for that"
+        yield _point("·", f"Picked as the best of {picked.k:,}: {least}")
     if alike := summary.not_told_apart:
         shown = ", ".join(alike[:MOST_NAMED]) + f", … ({len(alike):,})" * (len(alike) > MOST_NAMED)
-        yield _point("·", f"not told apart from {winner.candidate}: {shown}")
+        yield _point("·", f"Too close to {winner.candidate} to call: {shown}")
     if winner.candidate == summary.verdict.winner:
         yield from _rare_losses(winner.difference("test" if "test" in winner.splits else summary.decided_on))
 
@@ -132,45 +141,39 @@ def _rare_losses(d: ScoreDifference) -> Iterator[Point]:
     if d.test != "mcnemar" and d.units:
         share = percent(1 - 0.05 ** (1 / d.units))
         seen = count(d.units, "example" if d.units == d.n_pairs else "cluster")
-        yield _point("·", f"{seen} cannot rule out that up to {share} {LOSE_MUCH}")
+        yield _point("·", f"{seen} cannot rule out big losses on up to {share} of all")
 
 
 def _lost(overfit: Overfit, carried: WinnersCarryOver | None) -> Iterator[Point]:
     """Say what is shown of the winner's gain on train, and never more than is shown."""
-    lost = f"lost gain {signed(overfit.value)}"
-    lost += f" ({interval(overfit.ci)})" if overfit.ci else ""
     state = overfit.state
     if state == comparison.KEPT and carried:
         yield _point("✓", _kept(carried))
     elif state == comparison.UNDECIDED:
-        yield _point(
-            "?", f"how much of its train gain carries over to val is undecided: {_share(carried)}{lost}"
-        )
+        yield _point("?", f"Overfitting: can't tell yet{_share(carried)}")
     elif state == comparison.PART_LOST:
-        yield _point("?", f"part of its train gain is lost on val: {lost}")
+        yield _point("?", f"Overfitting: some. On val {number(overfit.value)} of its gain on train is lost")
     elif state == comparison.OVERFITS:
-        yield _point("✕", f"it overfits: {lost}")
+        yield _point("✕", f"It overfits: on val {number(overfit.value)} of its gain on train is lost")
     elif state == comparison.NO_GAIN:
-        yield _point(
-            "\N{EN DASH}", "it is not shown to be better on train, so what carries over is not known"
-        )
+        yield _point("\N{EN DASH}", "Overfitting: not checked, because train shows no clear gain")
 
 
 def _kept(carried: WinnersCarryOver) -> str:
-    share = f"its train gain carries over to val: {_whole(carried.share or 0.0)} of it"
-    return f"{share} ({_shares(carried.ci)})" if carried.ci else f"{share}, on every example that was seen"
+    share = f"Overfitting: none seen. Val keeps {_whole(carried.share or 0.0)} of the gain seen on train"
+    return f"{share} ({_shares(carried.ci)})" if carried.ci else f"{share}, on every example"
 
 
 def _share(carried: WinnersCarryOver | None) -> str:
     if not carried or not carried.ci:
         return ""
-    return f"{_shares(carried.ci)}, "
+    return f". Val keeps {_shares(carried.ci)} of the gain seen on train"
 
 
 def _shares(ci: Interval) -> str:
-    """Write the interval of a share, which is by Student's t: rare losses escape it."""
+    """Write the interval of a share."""
     low, high = (f"{100 * end:.0f}".replace("-", "\N{MINUS SIGN}") for end in ci)
-    return f"95 % CI {low} % to {high} %, by t"
+    return f"between {low} % and {high} %"
 
 
 def _whole(share: float) -> str:
@@ -197,16 +200,18 @@ def elsewhere(summary: Summary, winner: Row | None, layout: Layout) -> Iterator[
             yield first
             if winner is None:
                 worse = marked(rows, layout.deciding, comparison.WORSE, comparison.HINT_WORSE)[-MOST_NAMED:]
-                told = [_change_elsewhere(row, row.candidate, where, layout.deciding) for row in worse]
+                told = [
+                    _change_elsewhere(row, row.candidate, where, layout.deciding, layout.baseline)
+                    for row in worse
+                ]
                 yield from (point for point in told if point != first)
 
 
 def _alone_elsewhere(row: Row, where: str, layout: Layout) -> str:
     s = row.splits[layout.deciding]
     if all_skipped([row], layout.deciding):
-        return f"on {where} every call was skipped ({count(s.skipped, 'call')})"
-    ci = f" (95 % CI {interval(s.ci, number)})" if s.ci else ""
-    return f"on {where} it scores {number(s.mean)}{ci}"
+        return f"On {where}, every call was skipped ({count(s.skipped, 'call')})"
+    return f"On {where}, it scores {number(s.mean)}"
 
 
 def _one_elsewhere(rows: Sequence[Row], winner: Row | None, where: str, split: str, baseline: str) -> Point:
@@ -217,25 +222,25 @@ def _one_elsewhere(rows: Sequence[Row], winner: Row | None, where: str, split: s
     else:
         row = next(row for row in compared if row.candidate == winner.candidate)
         who = "it" if len(compared) == 1 else str(winner.candidate)
-    return _change_elsewhere(row, who, where, split, too=", too" if winner else "")
+    return _change_elsewhere(row, who, where, split, baseline, too=", too" if winner else "")
 
 
-def _change_elsewhere(row: Row, who: str, where: str, split: str, *, too: str = "") -> Point:
+def _change_elsewhere(row: Row, who: str, where: str, split: str, baseline: str, *, too: str = "") -> Point:
     d = row.difference(split)
     if d.mark == comparison.TOO_FEW:
-        return _point("·", f"on {where} too few to say: {too_few(d)}")
+        return _point("·", f"On {where}, too few examples to say: {too_few(d)}")
     if d.mark == comparison.NO_DIFFERENCE:
-        return _point("·", f"on {where} no difference is shown for {who}: {change(d)}")
+        return _point("·", f"On {where}, {row.candidate} and {baseline} are too close to call: {in_short(d)}")
     if d.mark == comparison.BETTER and not survives_failures(row, split):
         why = why_no_winner(row, split)
-        return _point("!", f"on {where} {who} is ahead {why}: {change(d)}")
+        return _point("!", f"On {where}, {who} is ahead {why}: {in_short(d)}")
     words = {
         comparison.BETTER: f"is better{too}",
         comparison.WORSE: "is worse",
         comparison.HINT_BETTER: "may be better, a hint only",
         comparison.HINT_WORSE: "may be worse, a hint only",
     }
-    return _point(MARKS[d.mark], f"on {where} {who} {words[d.mark]}{where_scored(d)}: {change(d)}")
+    return _point(MARKS[d.mark], f"On {where}, {who} {words[d.mark]}{where_scored(d)}: {in_short(d)}")
 
 
 def others(primary: Sequence[Row], winner: Row | None, layout: Layout) -> Iterator[Point]:
@@ -244,27 +249,25 @@ def others(primary: Sequence[Row], winner: Row | None, layout: Layout) -> Iterat
     rest = [row for row in primary if row is not winner]
     overfitting = [row for row in rest if row.overfit and row.overfit.state == comparison.OVERFITS]
     for row in overfitting[:MOST_NAMED]:
-        gains = "; ".join(f"on {name} {change(row.difference(name))}" for name in ("train", "val"))
+        gains = ", ".join(f"{signed(row.difference(name).diff)} on {name}" for name in ("train", "val"))
         yield _point("✕", f"{row.candidate} overfits: {gains}")
     if winner is not None:
         also = [row for row in marked(rest, split, comparison.BETTER) if survives_failures(row, split)]
         for row in also[:MOST_NAMED]:
-            d = row.difference(split)
-            told = f"{signed(d.diff)} ({evidence(d)})"
+            told = in_short(row.difference(split))
             yield _point("▲", f"{row.candidate} is better than {layout.baseline}, too: {told}")
     for row in marked(rest, split, comparison.HINT_BETTER)[:MOST_NAMED]:
         d = row.difference(split)
-        told = f"{signed(d.diff)} ({evidence(d)})"
         hint = f"{row.candidate} may be better{where_scored(d)}, a hint only"
-        yield _point("△", f"{hint}, {_unconfirmed(d)}: {told}")
+        yield _point("△", f"{hint}, {_unconfirmed(d)}: {in_short(d)}")
     yield from _no_worse(rest, split, layout)
     worse = marked(rest, split, comparison.WORSE)
     if len(primary) == 2 and winner is None:  # noqa: PLR2004  the headline has said so
         return
     for row in worse[-MOST_NAMED:]:
         d = row.difference(split)
-        told = f"{signed(d.diff)} ({evidence(d)})"
-        yield _point("▼", f"{row.candidate} is worse than {layout.baseline}{where_scored(d)}: {told}")
+        told = f"{row.candidate} is worse than {layout.baseline}{where_scored(d)}: {in_short(d)}"
+        yield _point("▼", told)
 
 
 def _no_worse(rest: Sequence[Row], split: str, layout: Layout) -> Iterator[Point]:
@@ -298,6 +301,7 @@ _INSTEAD = {
     "train": "give --valset, or --val-share",
 }
 _PRAISE = {"✓", "▲"}
+_ASIDE = {"·", "\N{EN DASH}", "✓"}  # of points that change no decision
 
 WORSE, NO_DIFFERENCE, TOO_FEW, ALONE, FAILED = "worse", "no_difference", "too_few", "single", "failed"
 
@@ -306,8 +310,8 @@ def judge(summary: Summary, won_by: str | None, layout: Layout) -> Verdict:
     """Say what came out; `won_by` is the winner's name."""
     if summary.changed:
         names = ", ".join(summary.changed)
-        text = f"no verdict: {names} changed while being called, so the scores come from different programs"
-        return Verdict(text=f"{text}; start over with --fresh", state=None)
+        text = f"No verdict: {names} changed while being called, so the scores come from different programs"
+        return Verdict(text=f"{text}. Start over with --fresh", state=None)
     if summary.units.owed:
         return Verdict(text=_so_far(summary, layout), state=None)
     if text := sentence_of(summary.leakage, layout.deciding, "test"):
@@ -320,15 +324,33 @@ def judge(summary: Summary, won_by: str | None, layout: Layout) -> Verdict:
         return Verdict(text=_nothing_scored(summary, layout), points=points, state=FAILED)
     winner = next((row for row in primary if row.candidate == won_by), None)
     verdict = won(winner, summary, layout) if winner else _no_winner(primary, summary, layout)
+    verdict = verdict if winner else _in_doubt(verdict, primary, layout)
     verdict = _steered_by_steps(verdict, summary) or verdict
     points = (
         *about_winner(winner, replace(summary, verdict=verdict)),
         *elsewhere(summary, winner, layout),
-        *others(primary, winner, layout),
-        *points_about_models(summary, won_by, layout),
         *caveats(summary, layout),
+        *points_about_models(summary, won_by, layout),
+        *others(primary, winner, layout),
     )
+    points = tuple(sorted(points, key=lambda point: point.mark in _ASIDE))
+    points = tuple(point for point in points if point.text != verdict.text)
     return replace(verdict, text=f"{verdict.text}{_left_out(verdict, summary)}", points=points)
+
+
+def _in_doubt(verdict: Verdict, primary: Sequence[Row], layout: Layout) -> Verdict:
+    """Say first what makes a comparison worth little: that all scores are 0, or that most calls failed."""
+    splits = [split for row in primary for split in row.splits.values()]
+    name = layout.evaluators[0]
+    scored, failed = (sum(counts) for counts in zip(*((s.scored, s.failed) for s in splits), strict=True))
+    if failed > scored:
+        kinds = sum((Counter(split.failures) for split in splits), Counter[str]())
+        ((kind, _),) = kinds.most_common(1)
+        most = f"Most calls failed: {failed:,} of {scored + failed:,} {name} calls ({kind})"
+        return replace(verdict, text=f"{most}. Of the rest: {verdict.text}")
+    if len(layout.task_models) == 1 and (zero := every_score_is_zero(name, splits)):
+        return replace(verdict, text=zero)
+    return verdict
 
 
 def _left_out(verdict: Verdict, summary: Summary) -> str:
@@ -365,7 +387,7 @@ def _steered(verdict: Verdict, split: str, layout: Layout) -> Verdict:
 
 
 def _not_held_out(text: str) -> str:
-    return text.replace(_on_split("val"), " on val")
+    return text.replace(_on_split("val"), " on val").replace(f"{_KINDS['val']} example", "val example")
 
 
 def _steered_by_steps(verdict: Verdict, summary: Summary) -> Verdict | None:
@@ -377,18 +399,22 @@ def _steered_by_steps(verdict: Verdict, summary: Summary) -> Verdict | None:
     return Verdict(text=steered(tried), state=STEERED)
 
 
+_AT_THE_END = "The verdict comes at the end"
+
+
 def _so_far(summary: Summary, layout: Layout) -> str:
     units = summary.units
     done = units.total - units.owed
-    told = f"{done:,} of {units.total:,} calls done; no verdict before the end"
+    told = f"Unfinished: {done:,} of {units.total:,} calls done"
     means = {
         row.candidate: mean
         for row in summary.rows
         if is_primary(row, layout) and (mean := row.splits[layout.deciding].mean) is not None
     }
     if len(means) <= 1:
-        return f"not complete: {told}"
-    return f"so far {max(means, key=lambda name: means[name])} leads on {primary_name(layout)}: {told}"
+        return f"{told}. {_AT_THE_END}"
+    leader = max(means, key=lambda name: means[name])
+    return f"{told}; so far {leader} leads on {primary_name(layout)}. {_AT_THE_END}"
 
 
 def _nothing_scored(summary: Summary, layout: Layout) -> str:
@@ -405,7 +431,11 @@ def _nothing_scored(summary: Summary, layout: Layout) -> str:
     total = sum(entry.count for entry in failed)
     where = "" if layout.deciding == SINGLE else f" on {layout.deciding}"
     said = _shortened(most.first_message)
-    return f"{primary} scored nothing{where}: {count(total, 'call')} failed ({most.kind}: {said})"
+    return f"No scores: {primary} failed{where} in {_every(total)} ({most.kind}: {said})"
+
+
+def _every(calls: int) -> str:
+    return "its one call" if calls == 1 else f"all {calls:,} calls"
 
 
 def _shortened(said: str) -> str:
@@ -417,7 +447,7 @@ def _all_skipped(rows: Sequence[Row], summary: Summary, layout: Layout) -> str:
     where = "" if split == SINGLE else f" on {split}"
     calls = count(sum(row.splits[split].skipped for row in rows), "call")
     said = _shortened(why_skipped(summary, rows[0], split))
-    return f"{primary_name(layout)} skipped every call{where} ({calls}), so there is no mean: {said}"
+    return f"No scores: {primary_name(layout)} skipped every call{where} ({calls}): {said}"
 
 
 def _no_winner(rows: Sequence[Row], summary: Summary, layout: Layout) -> Verdict:
@@ -425,10 +455,10 @@ def _no_winner(rows: Sequence[Row], summary: Summary, layout: Layout) -> Verdict
     if len(rows) == 1:
         return Verdict(text=_alone(rows[0], layout), state=ALONE)
     if better := marked(rows, split, comparison.BETTER):
-        ahead = f"no winner: {better[0].candidate} is ahead of {layout.baseline}{_on_split(split)}"
+        ahead = f"No winner: {better[0].candidate} is ahead of {layout.baseline}{_on_split(split)}"
         picked = summary.selection
         if picked and picked.ci and survives_failures(better[0], split):
-            why = f"but an interval of the best of {picked.k:,} holds 0 ({interval(picked.ci)})"
+            why = f"but as the best of {picked.k:,} its interval includes 0 ({interval(picked.ci)})"
             return Verdict(text=f"{ahead} by {signed(picked.diff)}, {why}", state=NOT_SHOWN)
         text = f"{ahead} {why_no_winner(better[0], split)}"
         return Verdict(text=text, state=NOT_SHOWN)
@@ -445,20 +475,23 @@ def _not_better(told: Mapping[str, ScoreDifference], most: float | None, layout:
     """Name the candidate that comes nearest, and what none of them exceeds."""
     name = max(told, key=lambda one: told[one].diff or 0.0)
     d, where = told[name], _on_split(layout.deciding)
-    what = no_difference_in(d) if _has_no_difference(d) else f"{_amount(d, layout)} ({evidence(d)})"
+    is_same = _has_no_difference(d)
     if all(one.mark == comparison.WORSE for one in told.values()):
-        who = f"{name} is" if len(told) == 1 else f"all {len(told):,} candidates are"
-        nearest = "" if len(told) == 1 else f"{name} comes nearest, "
         among = next(filter(None, map(where_scored, told.values())), "")
-        return Verdict(text=f"{who} worse than {layout.baseline}{where}{among}: {nearest}{what}", state=WORSE)
+        if len(told) == 1:
+            amount = f"{_amount(d, layout)} ({_one_interval(d)})"
+            text = f"{name} is worse than {layout.baseline}{where}{among}: {amount}"
+        else:
+            every = f"All {len(told):,} candidates are worse than {layout.baseline}{where}{among}"
+            text = f"{every}. Closest: {name}, {_amount(d, layout)}"
+        return Verdict(text=text, state=WORSE)
     if len(told) == 1:
-        text = f"{name} is not shown to be better than {layout.baseline}{where}: {what}{_bound(most)}"
+        what = no_difference_in(d) if is_same else f"{_amount(d, layout)} ({_one_interval(d)})"
+        text = f"No winner: {name} is not clearly better than {layout.baseline}{where}: {what}"
     else:
-        text = (
-            f"no candidate is shown to be better than {layout.baseline}{where}: {name} comes nearest, "
-            f"{what}{_bound(most)}"
-        )
-    return Verdict(text=text, state=NOT_SHOWN)
+        what = no_difference_in(d) if is_same else _amount(d, layout)
+        text = f"No winner: nothing is clearly better than {layout.baseline}{where}. Closest: {name}, {what}"
+    return Verdict(text=f"{text}{_bound(most)}", state=NOT_SHOWN)
 
 
 def _amount(d: ScoreDifference, layout: Layout) -> str:
@@ -467,7 +500,7 @@ def _amount(d: ScoreDifference, layout: Layout) -> str:
 
 def _bound(most: float | None) -> str:
     """Say which gain none of them exceeds, where a score could."""
-    return f"; no gain larger than {number(most)} (95 %)" if most is not None and 0 < most < 1 else ""
+    return f". A gain above {number(most)} is ruled out" if most is not None and 0 < most < 1 else ""
 
 
 def _has_no_difference(d: ScoreDifference) -> bool:
@@ -482,24 +515,26 @@ def _is_the_same(d: ScoreDifference) -> bool:
 def _the_same(told: Mapping[str, ScoreDifference], layout: Layout) -> str:
     where = _on_split(layout.deciding)
     name, d = max(told.items(), key=lambda item: abs(item[1].diff or 0.0))
-    who = name if len(told) == 1 else "no candidate"
     margin = d.margin
     if _has_no_difference(d) or margin is None:
-        verb = "is not seen to differ" if len(told) == 1 else "is seen to differ"
-        return f"{who} {verb} from {layout.baseline}{where}: {no_difference_in(d)}"
+        who = name if len(told) == 1 else f"all {len(told):,} candidates"
+        return f"No winner: {who} and {layout.baseline} score the same{where}: {no_difference_in(d)}"
+    who = name if len(told) == 1 else "no candidate"
     verb = "does not differ" if len(told) == 1 else "differs"
     which = "" if len(told) == 1 else f"{name} most, "
     told_by = f"{signed(d.diff)}, {interval90(margin)}"
-    return (
-        f"{who} {verb} from {layout.baseline} by more than {number(margin.margin)}{where}{where_scored(d)}: "
-        f"{which}{told_by}, {count(d.n_pairs, 'pair')}"
-    )
+    text = f"No winner: {who} {verb} from {layout.baseline} by more than {number(margin.margin)}"
+    return f"{text}{where}{where_scored(d)}: {which}{told_by}, {count(d.n_pairs, 'pair')}"
+
+
+_KINDS = {"val": "held-out"}
 
 
 def _too_few(rows: Sequence[Row], d: ScoreDifference, layout: Layout) -> str:
     if layout.deciding == SINGLE:
-        return f"too few to say which is better: {_without_examples(rows, layout)}"
-    return f"too few to say which is better{_on_split(layout.deciding)}: {too_few(d)}"
+        return f"Too few examples for a verdict: {_without_examples(rows, layout)}"
+    kind = _KINDS.get(layout.deciding, layout.deciding)
+    return f"Too few examples for a verdict: {too_few(d, kind, len(layout.candidates) - 1)}"
 
 
 def _without_examples(rows: Sequence[Row], layout: Layout) -> str:

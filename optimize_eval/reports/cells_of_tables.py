@@ -11,7 +11,7 @@ from optimize_eval.findings.difference_words import MARKS, holds_over_all
 from optimize_eval.findings.summary_parts import LowScore, Row
 from optimize_eval.findings.summary_shape import FailureGroup, SkipGroup, Summary
 from optimize_eval.findings.verdict import STEERED
-from optimize_eval.findings.wording import count, evaluator_label, left_out_by, number, signed
+from optimize_eval.findings.wording import MINUS, count, evaluator_label, left_out_by, number, signed
 from optimize_eval.statistics.differences import ScoreDifference
 from optimize_eval.statistics.estimates import Interval
 from optimize_eval.store.layout import SINGLE
@@ -22,6 +22,7 @@ SHOWN_TEXT = 300
 
 _MOST_NAMED = 3
 _MOST_WORSE = 3
+_WIDE, _LARGE, _NEAR_ZERO = 0.05, 100.0, 0.01  # of an interval and its ends: where two decimals are enough
 _FEWEST = 2  # of candidates and of models, in a matrix
 
 _Group = TypeVar("_Group", FailureGroup, SkipGroup)
@@ -31,7 +32,7 @@ _OVERFIT = {
     comparison.PART_LOST: "part lost",
     comparison.UNDECIDED: "undecided",
     comparison.KEPT: "kept",
-    comparison.NO_GAIN: "no train gain",
+    comparison.NO_GAIN: "no gain",
     None: "too few",
 }
 
@@ -89,9 +90,10 @@ def title_of(row: Row, summary: Summary) -> str:
     return f"{name} ({label})" if name else label
 
 
-def shown_rows(rows: Sequence[Row], summary: Summary) -> list[Row]:
-    """Choose the rows that there is room for; the baseline is never left out."""
-    return [row for index, row in enumerate(rows) if index < MOST_ROWS or is_baseline(row, summary)]
+def shown_rows(rows: Sequence[Row], summary: Summary, most: int = MOST_ROWS) -> list[Row]:
+    """Choose the rows that there is room for; neither the baseline nor a winner is left out."""
+    kept = {summary.baseline, summary.verdict.winner}
+    return [row for index, row in enumerate(rows) if index < most or row.candidate in kept]
 
 
 def mean_of(row: Row, summary: Summary) -> float:
@@ -123,17 +125,32 @@ def overfit(row: Row) -> str:
 
 
 def ends(ci: Interval | None) -> str:
-    """Write both ends of a mean's interval, without zeros that say nothing."""
-    return "" if ci is None else " ".join(_short(end) for end in ci)
+    r"""Write both ends of a mean's interval in as few digits as tell them apart.
 
-
-def _short(value: float) -> str:
-    text = number(value)
-    return text.removeprefix("0") if text.startswith("0.") else text
+    >>> [ascii(ends(ci)) for ci in ((0.5681, 0.7012), (0.571, 0.579), (0.0, 0.25))]
+    ["'0.57\\u20130.70'", "'0.571\\u20130.579'", "'0.00\\u20130.25'"]
+    """
+    if ci is None:
+        return ""
+    low, high = (_in_short(end, ci) for end in ci)
+    return f"{low} to {high}" if low.startswith(MINUS) else f"{low}\N{EN DASH}{high}"
 
 
 def short_interval(ci: Sequence[float]) -> str:
-    return f"{signed(ci[0])} {signed(ci[1])}"
+    """Write both ends of a difference's interval.
+
+    >>> short_interval((0.1449, 0.3651)), short_interval((0.003, 0.119))
+    ('+0.14 to +0.37', '+0.003 to +0.119')
+    """
+    signs = ["" if number(end).startswith(MINUS) else "+" for end in ci]
+    return " to ".join(sign + _in_short(end, ci) for sign, end in zip(signs, ci, strict=True))
+
+
+def _in_short(end: float, ci: Sequence[float]) -> str:
+    """Write an end with two decimals where that neither hides the other one nor on which side of 0 it is."""
+    is_wide = ci[1] - ci[0] >= _WIDE and max(map(abs, ci)) < _LARGE
+    is_clear = all(end == 0 or abs(end) >= _NEAR_ZERO for end in ci)
+    return f"{end:.2f}".replace("-", MINUS) if is_wide and is_clear else number(end)
 
 
 def p_value(p: float | None) -> str:

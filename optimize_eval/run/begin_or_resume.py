@@ -60,8 +60,9 @@ def reusable(run: StoredRun) -> str:
         return ""
     folder = shlex.quote(str(elsewhere.folder))
     least = f"{elsewhere.least:,} to " if elsewhere.least else "up to "
-    many = f"{least if elsewhere.least < elsewhere.calls else ''}{elsewhere.calls:,} of {calls:,}"
-    return f"{many} calls are already scored in {elsewhere.folder}: --reuse {folder}"
+    many = f"{least if elsewhere.least < elsewhere.calls else ''}{elsewhere.calls:,} of these {calls:,}"
+    many = f"all {calls:,} of these" if elsewhere.least == elsewhere.calls == calls else many
+    return f"{elsewhere.folder} already has {many} scores. To copy them, add --reuse {folder}"
 
 
 def _take_over(plan: Plan, run: StoredRun, named: Sequence[str], say: Say) -> StoredRun:

@@ -134,7 +134,7 @@ def _about_parts(aim: Aim) -> Iterator[Point]:
 
 def _about_search(outcome: SearchOutcome, goal: Goal) -> Iterator[Point]:
     if outcome.why not in FAILED:
-        yield Point(mark="·", text=f"the search ended: {outcome.sentence}")
+        yield Point(mark="·", text=f"The search stopped: {outcome.sentence}")
     if outcome.counts.failed:
         failed = count(outcome.counts.failed, "call")
         yield Point(

@@ -312,7 +312,7 @@ def test_a_model_that_changed_while_it_was_asked_gets_no_verdict(cli: Cli, tmp_p
     bench = ["bench", "sums.jsonl", "--model", model(tmp_path / "moody", changing), "--workers", "1"]
     done = cli(*bench, "--out", "run")
     assert done.status == 3
-    assert "no verdict: moody changed while being called" in done.stdout
+    assert "No verdict: moody changed while being called" in done.stdout
     assert board_in(tmp_path / "run")["changed"] == ["moody"]
 
 

@@ -34,7 +34,7 @@ def test_an_own_metric_gives_the_board_that_rescore_gives(cli: Cli, tmp_path: Pa
     plain = board_in(tmp_path / "other")
     assert timeless(plain["models"]) == timeless(board_in(tmp_path / "run")["models"])
     again = cli(*bench, "run", "-e", SHORT, env=calls)
-    assert (again.status, "\n by short\n" in again.stdout) == (0, True), again.stderr
+    assert (again.status, " by short: " in again.stdout) == (0, True), again.stderr
     assert again.stderr.startswith("note: left out, as this command does not name it: evaluator f1\n")
     assert len((tmp_path / "calls").read_text().splitlines()) == 12
     selection = orjson.loads((tmp_path / "run" / "run.json").read_bytes())["selection"]
@@ -63,7 +63,8 @@ def test_an_own_metric_has_gates_and_stands_in_every_report(cli: Cli, tmp_path: 
         ("junit", '"m.short"'),
     ):
         assert told in cli("report", "run", "--format", form).stdout
-    assert " by short\n" in cli("report", "run").stdout
+    assert " by short: m scores 0.417 " in cli("report", "run").stdout
+    assert " by short\n" in cli("report", "run", "--details").stdout
     report = cli("report", "run", "--json")
     assert [one["met"] for one in report.json["gates"]] == [True, False, True]
     assert cli("report", "run", "--fail-under", "m.short=0.9").status == 1

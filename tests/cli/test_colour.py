@@ -45,7 +45,7 @@ def test_without_its_codes_a_report_in_colour_is_the_plain_one(cli: Cli, folder:
 
 
 def test_what_is_painted_is_what_words_and_marks_say(cli: Cli, folder: Path) -> None:
-    text = cli("report", folder.name, env=COLOUR).stdout
+    text = cli("report", folder.name, "--details", env=COLOUR).stdout
     assert " \x1b[1;32mbetter beats baseline on held-out data" in text
     assert re.search(r"\x1b\[32m▲ \+0\.\d{3}\x1b\[0m", text)
     assert re.search(rf"\x1b\[31m▼ {MINUS}0\.\d{{3}}\x1b\[0m", text)

@@ -72,7 +72,7 @@ def rows_of(report: str) -> list[dict[str, str]]:
 
 
 def test_a_board_shows_names_and_beside_them_the_key_that_gates_take(there: Cli, made: Path) -> None:
-    told = there("report", "r").stdout
+    told = there("report", "r", "--details").stdout
     assert "Sums of two  The right number  sums.right" in told
     assert "Sums of two: inverse (sums.inverse): metrics on sums" in told
     assert "| Sums of two | The right number | sums.right |" in there("report", "r", "--format", "md").stdout
@@ -112,7 +112,7 @@ def test_a_gate_on_what_is_not_there_says_what_is(there: Cli) -> None:
 def test_a_narrow_report_leaves_out_other_columns_than_failures(cli: Cli, tmp_path: Path) -> None:
     defined.task(tmp_path, TASK)
     assert cli(*defined.command("--out", "r")).status == 0
-    told = cli("report", "r", env={"COLUMNS": "40"}).stdout.splitlines()
+    told = cli("report", "r", "--details", env={"COLUMNS": "40"}).stdout.splitlines()
     assert max(map(len, told)) <= 40, told
     assert [line.split()[-2:] for line in told if line.startswith(" candidate")] == [
         ["CI", "skipped"],
@@ -126,7 +126,7 @@ def test_a_narrow_report_leaves_out_other_columns_than_failures(cli: Cli, tmp_pa
 
 def test_the_table_of_a_run_has_the_names_too(cli: Cli, tmp_path: Path) -> None:
     defined.task(tmp_path, defined.TASK.replace("key: right", "key: right, display_name: The right number"))
-    ran = cli(*defined.command("--out", "r"))
+    ran = cli(*defined.command("--out", "r"), "--details")
     assert "Sums: The right number (sums.right with m): train" in ran.stdout, ran.stdout
     assert (
         "**Sums: The right number (sums.right with m): train**" in cli("report", "r", "--format", "md").stdout
@@ -157,7 +157,7 @@ def test_metrics_rules_and_failures_by_stage_are_in_every_report_of_a_bench(ther
         ("failed", "sums.inverse", "action long", "", "", "6"),
         ("failed", "sums.inverse", "scorer", "", "", "1"),
     ]
-    for told in (there("report", "r").stdout, there("report", "r", "--format", "md").stdout):
+    for told in (there("report", "r", "--details").stdout, there("report", "r", "--format", "md").stdout):
         words = " ".join(told.split())
         assert words.count("4 of 6 rows count: 2 excluded (small 2)") == 1, "it is the same of both models"
         assert words.count("3 of 6 rows count: 2 excluded (small 2), 1 failed") == 1
@@ -306,7 +306,7 @@ def test_diff_puts_metrics_of_benches_beside_each_other(cli: Cli, copied: Path) 
     shutil.copytree(copied / "r", copied / "before")
     (copied / "sums.yaml").write_text(CHANGED)
     assert cli("rescore", "r", "--metrics", "sums.yaml", "--quiet").status == 0
-    told = cli("diff", "before", "r").stdout
+    told = cli("diff", "before", "r", "--details").stdout
     assert "Sums of two: Right sums (sums.right): metrics on sums, B against A" in told
     assert " Sums of two (sums)  " in told
     lines = [" ".join(line.split()) for line in told.splitlines()]
@@ -328,7 +328,7 @@ def test_diff_puts_metrics_of_benches_beside_each_other(cli: Cli, copied: Path) 
         "Part": (None, {"value": pytest.approx(0.24375), "n": 4}),
         "Largest part": ({"value": 0.5, "n": 3}, None),
     }
-    same = cli("diff", "r", "r").stdout
+    same = cli("diff", "r", "r", "--details").stdout
     assert "no metric of sums.right, sums.inverse has changed" in same
 
 

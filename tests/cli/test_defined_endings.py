@@ -56,7 +56,7 @@ def test_a_command_that_is_stopped_in_a_metric_leaves_nothing_and_the_same_again
     assert "Traceback" not in err
     host = int((tmp_path / "began.pid").read_text())
     await_that(lambda: not Path(f"/proc/{host}").exists())
-    report = cli("report", "r").stdout
+    report = cli("report", "r", "--details").stdout
     assert "its code was not run yet" in report
     assert "1 excluded (huge 1)" in report, "what rules came to before is there"
     calls = (tmp_path / "r" / "journal.jsonl").read_text().count('"outcome":"scored"')

@@ -48,14 +48,18 @@ def run(cli: Cli, name: str) -> Result:
     return cli(*ASK, "--out", f"runs/{name}")
 
 
-def test_what_became_worse_is_said_first_and_exits_0(cli: Cli, project: Path) -> None:
+def test_what_became_worse_is_said_last_and_exits_0(cli: Cli, project: Path) -> None:
     (project / "v.txt").write_text("0.5 3 4")
     run(cli, "after")
-    done = cli("diff", "runs/before", "runs/after", env={"COLUMNS": "100"})
+    done = cli("diff", "runs/before", "runs/after", "--details", env={"COLUMNS": "100"})
     assert (done.status, done.stderr) == (0, "")
     text = " ".join(done.stdout.split())
-    assert text.startswith("v is worse on val by 0.2")
-    assert "17 regressed, 2 newly failing, 1 fixed. " in text
+    assert text.endswith("17 regressed, 2 newly failing, 1 fixed.")
+    assert "v is worse on val by 0.2" in text
+    short = cli("diff", "runs/before", "runs/after", env={"COLUMNS": "100"}).stdout.splitlines()
+    assert len(short) <= 24
+    assert short[-1] == " next       optimize-eval diff runs/before runs/after --details"
+    assert " ".join(" ".join(short[:-1]).split()).endswith("17 regressed, 2 newly failing, 1 fixed.")
     assert "val 5 0.250 → exit_code" in text
     assert f"A said: {LONG}1.0" in text
     assert "val 20 1.000 → 0.500" in text
@@ -95,7 +99,7 @@ def test_other_data_and_another_program_are_refused_with_what_differs(cli: Cli, 
     assert "  evaluator e has changed: e.awk\n" in done.stderr
     assert "  split val has 19 changed examples (line 1, 2, 3…)\n" in done.stderr
     assert "--force" in done.stderr
-    forced = cli("diff", "runs/before", "runs/after", "--force")
+    forced = cli("diff", "runs/before", "runs/after", "--force", "--details")
     text = " ".join(forced.stdout.split())
     assert forced.status == 0
     assert "! evaluator e has changed: e.awk: the scores come from different programs" in text

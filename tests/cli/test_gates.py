@@ -202,7 +202,7 @@ def test_of_too_few_examples_no_loss_is_excused(cli: Cli, project: Path) -> None
     before_and_after(cli, project, [0.9, 0.8, 0.9], [0.9, 0.8, 0.1])
     done = cli("report", "after", "--no-regression-against=before")
     assert done.status == 1
-    assert "too few to say whether new changed on val" in done.stderr
+    assert "Too few examples to say whether new changed on val" in done.stderr
     (project / "new.txt").write_text("[0.9, 0.8,  0.9]")
     again = (*NEW_ON_TRAIN, "--valset=val.jsonl", "--quiet")
     assert cli(*again, "--out=spaced").status == 0
@@ -269,7 +269,7 @@ def test_of_one_cluster_no_loss_is_excused_however_many_examples_it_has(cli: Cli
         (project / folder / "run.json").write_text(json.dumps(manifest))
     done = cli("report", "after", "--no-regression-against=before")
     assert done.status == 1
-    assert "gate missed: against before: too few to say whether new changed on val" in done.stderr
+    assert "gate missed: against before: Too few examples to say whether new changed on val" in done.stderr
 
 
 def test_leaving_out_the_split_that_decided_is_no_way_round_it(cli: Cli, project: Path) -> None:

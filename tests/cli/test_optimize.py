@@ -135,7 +135,7 @@ def test_train_alone_shows_nothing_and_no_held_out_data_are_spoken_of(tmp_path: 
     cli = in_this_process(folder)
 
     done = cli(
-        *COMMAND,
+        *(*COMMAND, "--details"),
         *("--proposer", "python3 -S propose.py", "--budget", "150", "--out", "r", "--require-better"),
     )
 
@@ -384,7 +384,7 @@ def test_where_no_gain_is_shown_the_seed_is_kept(tmp_path: Path) -> None:
     assert done.status == 1
     assert (folder / "best.txt").read_text() == "0"
     assert int((folder / "best.txt.unproven").read_text()) > 1
-    assert "too few to say which is better on held-out data: 2 pairs" in joined(done)
+    assert "Too few examples for a verdict: 2 held-out examples" in joined(done)
 
 
 @pytest.mark.parametrize("leaks", ["drop", "keep"])
@@ -411,7 +411,7 @@ def test_a_choice_among_one_candidate_is_not_told_as_a_choice(tmp_path: Path) ->
     (folder / "val.jsonl").write_text('{"id": "val-1"}\n{"id": "val-2"}\n')
     (folder / "propose.py").write_text('print(\'{"candidate": "1"}\')\n')
     done = in_this_process(folder)(*WITH_VAL, "--budget", "60")
-    assert "data: 2 pairs, and it takes 6 to show anything. " in joined(done), done.stdout
+    assert "2 held-out examples; a verdict takes at least 6. " in joined(done), done.stdout
 
 
 def test_an_evaluator_that_is_broken_ends_with_4(tmp_path: Path) -> None:
@@ -568,7 +568,7 @@ def test_a_test_split_is_called_in_the_final_sweep_only_and_told(tmp_path: Path)
     finalists = {row["candidate"] for row in done.json["summary"]["rows"]}
     assert len(tested) == 10 * len(finalists)
     assert finalists == {"seed", done.json["best"]}
-    assert f"{done.json['best']}, selected on val, beats seed on test data" in done.json["verdict"]["text"]
+    assert f"{done.json['best']}, picked on val, beats seed on test data" in done.json["verdict"]["text"]
     assert done.json["verdict"]["state"] == "better"
     assert called(folder)["0:val-1"] == 1, "val chose, and is called once"
 
@@ -579,7 +579,7 @@ def test_a_test_split_decides_where_there_is_no_val(tmp_path: Path) -> None:
 
     done = in_this_process(folder)(*COMMAND, *test, "--budget", "60", "--json")
 
-    assert f"{done.json['best']}, selected on train, beats seed on test data" in done.json["verdict"]["text"]
+    assert f"{done.json['best']}, picked on train, beats seed on test data" in done.json["verdict"]["text"]
     assert {call.partition(":")[0] for call in called(folder) if ":val-" in call} == {
         "0",
         done.json["best_artifact"],

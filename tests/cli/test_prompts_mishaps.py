@@ -23,7 +23,7 @@ def test_groups_of_failures_and_skips_name_the_model(cli: Cli, tmp_path: Path) -
     model(tmp_path / "w", f"{{'error': 'no twos'}} if '2 plus' in asked['prompt'] else {RIGHT}")
     skips_one_letter(tmp_path, '{"skip": "short"}', '{"score": 1}')
     both = command("-e", "s=./skip.sh", models=("m=cmd:./m", "w=cmd:./w"))
-    told = cli(*both)
+    told = cli(*both, "--details")
     assert "model_error  s with w · plain, polite" in told.stdout
     assert "10 ×  s with m · plain, polite" in told.stdout
 

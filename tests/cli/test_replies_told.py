@@ -157,7 +157,7 @@ def test_rows_of_a_board_that_one_model_answered_are_told(
     assert "openai/o3: 4 of 4 scored replies were cut off for their length; raise --max-tokens" in told
     assert [(one["cut_off"], one["answered_by"]) for one in board["models"]] == [(4, {"gpt-4o-2024": 4})] * 3
     assert rederive(tmp_path / "b") == 0
-    shown = bench(cli, tmp_path, model.base, models)
+    shown = bench(cli, tmp_path, model.base, models, "--details")
     assert "were answered by one model" in " ".join(shown.stdout.split())
 
 

@@ -48,7 +48,16 @@ KEYS = {  # what a sweep file calls otherwise
     "reflection_model": "reflection_models",
     "task_model": "task_models",
 }
-SHOWN = {"as_json", "dry_run", "last_failed", "like", "quiet", "show", "view"}  # what only a command can have
+SHOWN = {
+    "as_json",
+    "details",
+    "dry_run",
+    "last_failed",
+    "like",
+    "quiet",
+    "show",
+    "view",
+}  # what only a command can have
 NAMED = {
     "candidate",
     "candidates",

@@ -231,7 +231,7 @@ fail_under = {judge = "much"}
     assert "command and use" in told[3]
     assert "@exact_match" in told[4]
     assert "did you mean 'timeout'?" in told[6]
-    assert done.stderr.endswith("error: 11 problems in what was given; nothing was called\n")
+    assert done.stderr.endswith("error: 11 problems found. Nothing was run.\n")
     assert done.stdout == ""
 
 

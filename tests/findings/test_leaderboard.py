@@ -97,11 +97,12 @@ def test_a_narrow_table_keeps_the_best_models_and_says_how_many_it_left_out() ->
     found = board(models)
     lines = rendered(found, width=40).splitlines()
     assert max(map(len, lines)) <= 40
-    table = lines[lines.index("") + 1 :]
+    start = lines.index("") + 1
+    table = lines[start : lines.index("", start)]
     assert table[0].split() == ["task", "model-0", "model-1", "model-2"]
     assert table[-1] == " … and 9 more models: see --json"
     wide = rendered(found, width=200)
-    assert "model-7" in wide.splitlines()[-4]
+    assert any("task" in line and "model-7" in line for line in wide.splitlines())
     assert "… and 4 more models: see --json" in wide
 
 
@@ -109,7 +110,7 @@ def test_many_models_that_are_not_told_apart_take_one_line() -> None:
     models: dict[str, Files] = {f"model-{n}": {"a": [0.5] * 3} for n in range(30)}
     points = [point["text"] for point in board(models)["verdict"]["points"]]
     assert len(points) == 6
-    assert points[-1] == "nor is model-0 shown to differ from 23 more models"
+    assert points[-1] == "23 more models are as close to model-0"
 
 
 def test_categories_average_their_tasks() -> None:
@@ -231,7 +232,7 @@ def test_a_task_with_one_score_has_no_error_and_then_the_mean_has_no_interval() 
 def test_a_leader_is_shown_to_be_ahead_of_all_models_that_ran_all_tasks() -> None:
     files = {"x": [0.8, 0.9] * 6, "y": [0.7, 0.8] * 6, "z": [1.0, 0.0, 1.0, 0.6] * 3}
     found = board({name: {"a": scores} for name, scores in files.items()})
-    assert found["verdict"]["text"].startswith("no model is shown to be the best; x against y: +0.100 ")
+    assert found["verdict"]["text"].startswith("No clear leader: x against y: +0.100 ")
     alone = board({"x": {"a": [0.5] * 3}, "y": {"a": [NO] * 3}})
     assert alone["verdict"]["text"].startswith("x alone ran all tasks, so it leads nobody; ")
 
@@ -243,7 +244,7 @@ def test_a_leader_has_to_lead_with_its_failures_as_0_and_the_others_as_1() -> No
     found = board({"x": {"a": ahead}, "y": {"a": behind}})
     (pair,) = found["pairs"]
     assert (pair["mark"], pair["holds_at_worst"]) == ("worse", False)
-    assert "no model is shown to be the best" in found["verdict"]["text"]
+    assert "No clear leader: " in found["verdict"]["text"]
     whole = board({"x": {"a": ahead[:20]}, "y": {"a": behind[5:]}})
     assert whole["pairs"][0]["holds_at_worst"] is True
     assert whole["verdict"]["text"].startswith("x leads")
@@ -254,7 +255,7 @@ def test_models_that_differ_alike_everywhere_are_told_apart_by_the_test() -> Non
     (pair,) = found["pairs"]
     assert (pair["ci"], pair["mark"], pair["holds_at_worst"]) == (None, "worse", True)
     text = found["verdict"]["text"]
-    assert text == "x leads; x against y: +1.000 (alike within each task, p < 0.001, 13 pairs)"
+    assert text == "x leads; x against y: +1.000 (alike within each task, 13 pairs)"
     assert "▼ \N{MINUS SIGN}1.000" in rendered(found, width=100)
 
 

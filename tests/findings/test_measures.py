@@ -114,14 +114,14 @@ def test_repeats_say_how_much_more_of_them_would_gain() -> None:
     base = [tuple(0.5 + draw.gauss(0, 0.1) for _ in range(2)) for _ in range(200)]
     shifts = [draw.gauss(0.05, 0.1) for _ in range(200)]
     other = [tuple(0.5 + shift + draw.gauss(0, 0.1) for _ in range(2)) for shift in shifts]
-    (point,) = saying(on_val(base=base, other=other).summary(), "more repeats")
+    (point,) = saying(on_val(base=base, other=other).summary(), "More repeats")
     told = re.fullmatch(
-        r"· more repeats would narrow the interval of other by about (\d+) % at most, "
+        r"· More repeats would narrow the interval of other by about (\d+) % at most, "
         r"twice the examples by 29 %",
         point,
     )
     assert told
     assert int(told[1]) == pytest.approx(100 * (1 - (0.01 / 0.02) ** 0.5), abs=5)
-    (alone,) = saying(on_val(base=base).summary(), "more repeats")
+    (alone,) = saying(on_val(base=base).summary(), "More repeats")
     assert "narrow its interval by about " in alone
-    assert not saying(on_val(base=[0.1, 0.2], other=[0.3, 0.2]).summary(), "more repeats")
+    assert not saying(on_val(base=[0.1, 0.2], other=[0.3, 0.2]).summary(), "More repeats")

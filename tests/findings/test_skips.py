@@ -57,7 +57,7 @@ def test_a_lead_among_the_examples_that_apply_to_both_has_to_hold_with_those_tha
     many = told(20)
     assert many["verdict"]["state"] == "not_shown"
     assert headline(many) == (
-        "no winner: b is ahead of a on held-out data among the examples that apply to both, "
+        "No winner: b is ahead of a on held-out data among the examples that apply to both, "
         "but not when skips of one side and failures count as 0 (20 skipped for one)"
     )
     assert many["rows"][1]["vs_baseline"]["val"]["skipped_for_one"] == 20
@@ -165,13 +165,13 @@ def test_an_evaluator_that_skips_all_of_one_candidate_leaves_nothing_to_compare(
 
 def test_of_skips_and_failures_alone_the_failures_are_told() -> None:
     found = on_val(a=[Fails(), SKIP], b=[SKIP, SKIP]).summary()
-    assert headline(found).startswith("judge scored nothing on val: 1 call failed (timeout: ")
+    assert headline(found).startswith("No scores: judge failed on val in its one call (timeout: ")
     assert found["verdict"]["state"] == "failed"
 
 
 def test_another_evaluator_that_skips_everything_is_said_to() -> None:
     found = made({"judge": {"a": {"val": SCORES}}, "code": {"a": {"val": [SKIP] * 40}}}).summary()
-    assert saying(found, "on code every call was skipped (40 calls)")
+    assert saying(found, "On code, every call was skipped (40 calls)")
 
 
 def test_a_diff_counts_skips_apart(tmp_path: Path) -> None:
@@ -205,9 +205,7 @@ def test_nor_is_a_model_better_by_them() -> None:
     skipping: list[Example] = [*[SKIP] * 6, *moved(good, 0.02, sd=0.01)]
     run = made({("judge", "m"): {"p": {"val": [*bad, *good]}}, ("judge", "n"): {"p": {"val": skipping}}})
     told = replace(run, layout=replace(run.layout, compares_models=True)).summary()
-    assert saying(
-        told, "with the prompt p n is ahead of m among the examples that apply to both, but not when"
-    )
+    assert saying(told, "With p, n is ahead of m among the examples that apply to both, but not when")
     assert told["models"][0]["despite_failures"] == "no"
 
 
@@ -263,7 +261,7 @@ def test_a_model_leads_no_board_by_having_bad_examples_skipped(tmp_path: Path) -
     told, _ = board_and_folder(tmp_path / "r", {"a": worse, "b": skipping, "c": worse})
     (pair, *_) = told["pairs"]
     assert (pair["mark"], pair["skipped_for_one"], pair["holds_at_worst"]) == ("better", 6, False)
-    assert told["verdict"]["text"].startswith("no model is shown to be the best; b against ")
+    assert told["verdict"]["text"].startswith("No clear leader: b against ")
     reason = "among the examples that apply to both, but not when skips of one side and failures count as 0"
     assert told["verdict"]["text"].endswith(f"{reason} (6 skipped for one)")
     assert told["verdict"]["points"][0]["text"].endswith(f"{reason} (6 skipped for one)")

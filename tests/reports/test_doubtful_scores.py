@@ -9,9 +9,9 @@ from tests.front_door import Cli, Result
 from tests.tools import write_program
 
 BESIDE = {
-    "a text": ("'missing_api_key'", "12 of 12 scored replies carry error: missing_api_key"),
-    "an object": ("{'message': 'no key', 'code': 7}", "12 of 12 scored replies carry error: no key"),
-    "some": ("'odd' if number % 2 else None", "6 of 12 scored replies carry error: odd"),
+    "a text": ("'missing_api_key'", "12 of 12 judge scores came with an error: missing_api_key"),
+    "an object": ("{'message': 'no key', 'code': 7}", "12 of 12 judge scores came with an error: no key"),
+    "some": ("'odd' if number % 2 else None", "6 of 12 judge scores came with an error: odd"),
 }
 
 
@@ -45,15 +45,20 @@ def points(result: Result) -> list[str]:
 @pytest.mark.parametrize(("error", "said"), BESIDE.values(), ids=BESIDE.keys())
 def test_an_error_beside_scores_is_a_point(run: Cli, error: str, said: str) -> None:
     result = run(f"{{'score': 0.5, 'error': {error}}}")
-    assert f"! judge: {said}" in points(result)
+    assert f"! {said}" in points(result)
     assert result.json["summary"]["units"]["scored"] == 12
     assert result.json["summary"]["rows"][0]["splits"]["train"]["mean"] == 0.5
 
 
-def test_nothing_but_zeros_is_a_point_of_its_own(run: Cli) -> None:
+def test_errors_beside_nothing_but_zeros_are_a_point(run: Cli) -> None:
     said = points(run("{'score': 0.0, 'error': 'missing_api_key'}"))
-    assert "! judge: all 12 scores are 0; check that it works" in said
-    assert "! judge: 12 of 12 scored replies carry error: missing_api_key" in said
+    assert "! 12 of 12 judge scores came with an error: missing_api_key" in said
+
+
+def test_nothing_but_zeros_is_the_verdict(run: Cli) -> None:
+    result = run("{'score': 0.0}")
+    assert result.json["verdict"]["text"] == "Every judge score is 0 (all 12): check that it works"
+    assert result.json["verdict"]["state"] == "single"
 
 
 @pytest.mark.parametrize(

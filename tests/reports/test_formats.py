@@ -180,7 +180,7 @@ def test_a_run_that_is_not_complete_has_rows_and_no_numbers(cli: Cli, tmp_path: 
     rows = read_csv(cli("report", "r", "--format", "csv").stdout)
     assert len(rows) == 79
     page = cli("report", "r", "--format", "md").stdout
-    assert "no verdict before the end" in page
+    assert "The verdict comes at the end" in page
     assert "candidate | val" not in page
     root = read_junit(cli("report", "r", "--format", "junit").stdout)
     assert all("mean" not in properties for _, _, properties in cases_of(root))

@@ -162,16 +162,15 @@ def test_a_row_has_what_its_titles_say() -> None:
     assert rows[0].split() == [
         "v3-structured",
         number(row["splits"]["val"]["mean"]),
-        *(number(end).removeprefix("0") for end in row["splits"]["val"]["ci"]),
+        "\N{EN DASH}".join(f"{end:.2f}" for end in row["splits"]["val"]["ci"]),
         "▲",
         "+0.100",
-        f"+{low:.3f}",
-        f"+{high:.3f}",
+        *(f"+{low:.3f}", "to", f"+{high:.3f}"),
         "kept",
         "0",
     ]
     assert "OVERFITS" in next(line for line in rows if "v2-fewshot" in line)
-    assert next(line for line in rows if " baseline " in line).split()[4:] == ["baseline", "0"]
+    assert next(line for line in rows if " baseline " in line).split()[3:] == ["baseline", "0"]
     assert next(line for line in rows if "v4-verbose" in line).endswith(" 3")
 
 

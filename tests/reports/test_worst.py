@@ -67,7 +67,7 @@ def worst_in(text: str) -> list[str]:
 
 
 def test_examples_that_got_worse_are_shown_by_name_and_input_with_a_reason_of_any_length(run: Cli) -> None:
-    assert worst_in(run("report", "r").stdout) == [
+    assert worst_in(run("report", "r", "--details").stdout) == [
         "train 1 t-1  0.900 → 0.400  off topic by 0.6",
         "  input: Where is my parcel?",
         "train 4 4  0.500 → 0.300  off topic by 0.7",
@@ -100,11 +100,14 @@ def test_a_comment_shows_the_same(run: Cli) -> None:
 def test_where_nothing_got_worse_this_is_said(run: Cli, folder: Path) -> None:
     (folder / "even.jsonl").write_text('{"old": 0.1, "new": 0.2}\n{"old": 0.1, "new": 0.1}\n')
     words = ["even.jsonl" if word == "d.jsonl" else word for word in command("even")]
-    assert " worst      new is below old on none of 2 train pairs" in run(*words).stdout.splitlines()
+    assert (
+        " worst      new is below old on none of 2 train pairs"
+        in run(*words, "--details").stdout.splitlines()
+    )
 
 
 def test_a_candidate_that_is_worse_than_the_leading_baseline_shows_where_it_lost(run: Cli) -> None:
-    shown = run(*command("lost", "new", "old")).stdout
+    shown = run(*command("lost", "new", "old"), "--details").stdout
     lines = shown.splitlines()
     start = lines.index(" worst      old on judge (new → old)")
     assert [line[12:] for line in lines[start + 1 : start + 5]] == [
@@ -126,7 +129,7 @@ def test_a_candidate_that_is_worse_than_the_leading_baseline_shows_where_it_lost
 
 
 def test_one_candidate_alone_shows_its_low_scores(run: Cli) -> None:
-    found = worst_in(run(*command("alone", "new")).stdout)
+    found = worst_in(run(*command("alone", "new"), "--details").stdout)
     assert found[0] == "train 3 t-3  0.000  off topic by 1"
 
 
@@ -144,7 +147,7 @@ def older(folder: Path) -> Iterator[Path]:
 
 
 def test_an_older_run_is_read_without_names_and_gets_them_when_it_goes_on(run: Cli, older: Path) -> None:
-    assert worst_in(run("report", "r").stdout)[:2] == [
+    assert worst_in(run("report", "r", "--details").stdout)[:2] == [
         "train 1  0.900 → 0.400  off topic by 0.6",
         "train 4  0.500 → 0.300  off topic by 0.7",
     ]

@@ -80,7 +80,7 @@ def test_journal_python_jsonl_and_csv_have_it(done: Cli, folder: Path) -> None:
 
 @pytest.mark.parametrize("report", ["text", "md", "junit"])
 def test_reports_show_it_with_the_failure(done: Cli, report: str) -> None:
-    chosen = () if report == "text" else ("--format", report)
+    chosen = ("--details",) if report == "text" else ("--format", report)
     shown = " ".join(done("report", "r", *chosen).stdout.split())
     assert "too good, by far" in shown
     assert "TOKEN" in shown

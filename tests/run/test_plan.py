@@ -232,7 +232,7 @@ def test_bad_lines_of_a_list_are_named_all_at_once(cli: Cli, tmp_path: Path) -> 
     assert (result.status, result.stdout) == (2, "")
     said = [line.split(":")[:2] for line in result.stderr.splitlines()[:-1]]
     assert said == [["list.jsonl", str(number)] for number in range(2, 10)]
-    assert "8 problems in what was given; nothing was called" in result.stderr
+    assert "8 problems found. Nothing was run." in result.stderr
 
 
 def lines_of(run: Path, split: str = "train") -> list[int]:

@@ -398,7 +398,7 @@ def test_a_run_that_is_not_done_can_be_rescored_and_go_on(cli: Cli, tmp_path: Pa
     assert cli(*made.command, *flags, env=made.env(FAILS="a:6")).status == 4
     rescored = cli(*RESCORE, env=made.env())
     assert rescored.status == 0
-    assert "30 of 48 calls done; no verdict before the end" in rescored.stdout
+    assert "Unfinished: 30 of 48 calls done" in rescored.stdout
     own = cli(*made.command, "--out", "r", env=made.env())
     assert own.status == 0
     assert "note: left out, as this command does not name it: evaluator again; " in own.stderr

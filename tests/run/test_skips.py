@@ -40,7 +40,7 @@ def told(run: Path) -> list[tuple[Any, ...]]:
 
 def test_what_is_skipped_is_counted_apart_and_not_called_again(cli: Cli, made: Project) -> None:
     skips = made.env(SKIPS="*:[369]")
-    done = cli(*made.command, "--out", "r", env=skips)
+    done = cli(*made.command, "--out", "r", "--details", env=skips)
     assert done.status == 0, done.stderr
     assert outcomes(made.folder / "r") == {"scored": 18, "skipped": 6}
     found = summary(made.folder / "r")
@@ -53,7 +53,7 @@ def test_what_is_skipped_is_counted_apart_and_not_called_again(cli: Cli, made: P
         ("b", 3, [3, 6, 9]),
     ]
     assert " skipped    6 ×  counts · a, b · train 3: not for 3\n" in done.stdout
-    again = cli(*made.command, "--out", "r", env=skips)
+    again = cli(*made.command, "--out", "r", "--details", env=skips)
     assert (again.status, made.asked().total()) == (0, 24)
     assert again.stdout == done.stdout
     assert cli("report", "r", "--check").status == 0
@@ -65,7 +65,7 @@ def test_skips_are_reused_like_scores(cli: Cli, made: Project) -> None:
     assert cli(*made.command, "--out", "s", env=skips).status == 0
     made.forget()
     dry = cli(*made.command, "--out", "t", "--dry-run", env=skips)
-    assert "24 of 24 calls are already scored in" in dry.stdout
+    assert "already has all 24 of these scores" in dry.stdout
     reused = cli(*made.command, "--out", "t", "--reuse", "s", env=skips)
     assert reused.status == 0, reused.stderr
     assert "note: 18 scored calls of s reused\nnote: 6 skipped calls of s reused\n" in reused.stderr
@@ -78,7 +78,7 @@ def test_where_all_is_skipped_there_is_no_mean_and_no_failure(cli: Cli, made: Pr
     done = cli(*made.command, "--out", "r", "--json", env=skips)
     assert done.status == 0, done.stderr
     assert done.json["verdict"]["text"] == (
-        "counts skipped every call on train (24 calls), so there is no mean: not for 1"
+        "No scores: counts skipped every call on train (24 calls): not for 1"
     )
     assert done.json["summary"]["verdict"]["state"] == "too_few"
     assert [row["splits"]["train"]["mean"] for row in done.json["summary"]["rows"]] == [None, None]
@@ -249,7 +249,7 @@ def test_a_bench_whose_metric_skips(cli: Cli, tmp_path: Path) -> None:
         "--out",
         "r",
     ]
-    done = cli(*bench, "-e", f"even={metric}")
+    done = cli(*bench, "-e", f"even={metric}", "--details")
     assert done.status == 0, done.stderr
     assert cli("report", "r", "--check").status == 0
     board = orjson.loads((tmp_path / "r" / "leaderboard.even.json").read_bytes())

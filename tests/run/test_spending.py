@@ -33,7 +33,7 @@ def test_totals_count_what_failed_and_what_was_called_again(
     """One call is unusable twice, and fails; the next session calls for it again."""
     nonsense = {**NONSENSE, "when": {"any": '"q": 1'}, "times": 2}
     command = (*made(tmp_path), "--api-base", fake_model([nonsense, VERDICT]).base)
-    done = cli(*command, "--prices", "p.toml", env=KEY)
+    done = cli(*command, "--prices", "p.toml", "--details", env=KEY)
     assert done.status == 0, done.stderr
     assert " openai/m: 5 calls, 5,000 + 500 tokens, $0.0100, " in done.stdout
     assert " kind on train: half of the calls within " in done.stdout
@@ -203,7 +203,8 @@ def test_totals_are_by_the_names_of_models_which_may_be_one_model_with_other_opt
     ]
     (tmp_path / "models.toml").write_text("".join(tables))
     (tmp_path / "p.toml").write_text(PRICES)
-    done = cli("bench", "sums.jsonl", "--model", "models.toml", "--prices", "p.toml", "--out", "r", env=KEY)
+    bench = ("bench", "sums.jsonl", "--model", "models.toml", "--prices", "p.toml", "--out", "r")
+    done = cli(*bench, "--details", env=KEY)
     assert done.status == 0, done.stderr
     assert "cold: 2 calls, 2,000 + 200 tokens, $0.0040, " in done.stdout
     board = json.loads((tmp_path / "r" / "leaderboard.json").read_text())

@@ -30,9 +30,9 @@ def done(original: Project, tmp_path: Path) -> Project:
 
 def test_what_is_scored_elsewhere_is_told_and_not_taken(cli: Cli, done: Project) -> None:
     dry = cli(*done.command, "--out", "new", "--dry-run", env=done.env())
-    assert " reuse       20 of 30 calls are already scored in r: --reuse r\n" in dry.stdout
+    assert " reuse       r already has 20 of these 30 scores. To copy them, add --reuse r\n" in dry.stdout
     told = cli(*done.command, "--out", "new", env=done.env())
-    assert "note: 20 of 30 calls are already scored in r: --reuse r\n" in told.stderr
+    assert "note: r already has 20 of these 30 scores. To copy them, add --reuse r\n" in told.stderr
     assert done.asked().total() == 30
     again = cli(*done.command, "--out", "new", env=done.env())
     assert "scored in" not in again.stderr, "nothing is owed"
@@ -194,7 +194,9 @@ def test_python_can_say_it(done: Project, monkeypatch: pytest.MonkeyPatch) -> No
     assert "note: 20 scored calls of r reused" in run.notes
 
 
-@pytest.mark.parametrize(("limit", "many"), [(6, "4 of 6"), (5, "3 to 4 of 5"), (2, "up to 2 of 2")])
+@pytest.mark.parametrize(
+    ("limit", "many"), [(6, "4 of these 6"), (5, "3 to 4 of these 5"), (2, "up to 2 of these 2")]
+)
 def test_where_some_of_a_run_is_scored_it_is_said_how_much_of_it_can_be_reused(
     cli: Cli, tmp_path: Path, limit: int, many: str
 ) -> None:
@@ -208,7 +210,8 @@ def test_where_some_of_a_run_is_scored_it_is_said_how_much_of_it_can_be_reused(
     command = ("run", "-e", "./e.sh", "--candidate", "a.txt", "--dataset", "d.jsonl")
     assert cli(*command, "--out", "one").status == 0
     dry = cli(*command, "--out", "two", "--limit", str(limit), "--dry-run")
-    assert f" {many} calls are already scored in one: --reuse one\n" in dry.stdout
+    told = " ".join(dry.stdout.split())
+    assert f" one already has {many} scores. To copy them, add --reuse one " in told
 
 
 def test_a_sweep_file_can_say_it(cli: Cli, done: Project) -> None:
@@ -229,4 +232,4 @@ def test_examples_that_the_other_run_never_had_are_not_said_to_be_scored_there(
     grown = cli(*made.command, "--limit", "6", "--out", "runs/two", env=made.env())
     assert (grown.status, "already scored" in grown.stderr) == (0, False), grown.stderr
     more = cli(*made.command, "--repeats", "2", "--out", "runs/one", "--dry-run", env=made.env())
-    assert "4 of 16 calls are already scored in runs/two" in more.stdout
+    assert "runs/two already has 4 of these 16 scores" in more.stdout

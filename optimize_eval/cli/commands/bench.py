@@ -34,8 +34,8 @@ Examples:
   optimize-eval bench tasks/ --model openai/gpt-4o-mini --dry-run
 
 \b
-The same command again continues the same run: what is scored is not called
-again, what failed is.
+Run the same command again to resume: scores are kept, failed calls are
+retried.
 Exit codes: 0 done, 1 a gate missed, 2 wrong option or task file, 3 it could
 not go on, 4 a model failed on every task, too many calls failed or the time
 is up, 130 interrupted.
@@ -88,13 +88,12 @@ def _rank(prepared: PreparedBench, options: BenchCommand) -> None:
             finished.boards,
             prepared.folder / LEADERBOARD,
             finished.status,
-            quiet=options.quiet,
-            as_json=options.as_json,
+            options,
             beside=gates.gates_to_dict(finished.gates),
             summary=finished.summary,
         )
         if not finished.boards and not options.as_json and finished.status is State.DONE:  # nobody is ranked
-            ending.show(finished, quiet=options.quiet, as_json=False)
+            ending.show(finished, options)
         ending.end(finished, folder=prepared.folder, out=options.out)
 
 

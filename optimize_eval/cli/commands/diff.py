@@ -1,5 +1,6 @@
 """`optimize-eval diff`: two runs on disk, or two leaderboards, against each other, example by example."""
 
+import shlex
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated
@@ -11,7 +12,7 @@ from optimize_eval.cli import gates, output, pages
 from optimize_eval.cli.known_elsewhere import complete_run
 from optimize_eval.cli.named_runs import choose_other_run
 from optimize_eval.config.compared import RunGateOptions
-from optimize_eval.config.printing import PrintOptions
+from optimize_eval.config.printing import ResultOptions
 from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.demands import judged_by_options, read_board_demands, read_demands
 from optimize_eval.findings.diff_boards import compare_boards, with_metrics
@@ -25,8 +26,9 @@ from optimize_eval.findings.stored_boards import (
     load_with_examples,
 )
 from optimize_eval.findings.stored_summary import Findings, summarise_stored
-from optimize_eval.reports.terminal.diff import render
-from optimize_eval.reports.terminal.leaderboard import render_comparison
+from optimize_eval.reports.terminal.answer import DETAILS, MOST_LINES
+from optimize_eval.reports.terminal.diff import render, render_answer
+from optimize_eval.reports.terminal.leaderboard import render_change, render_comparison
 from optimize_eval.store.opened_run import open_stored
 
 EXAMPLES = """\b
@@ -64,7 +66,7 @@ def diff(
         ),
     ],
     demanded: RunGateOptions,
-    printed: PrintOptions,
+    printed: ResultOptions,
     named: Annotated[
         str | None,
         typer.Argument(
@@ -91,14 +93,21 @@ def diff(
     if is_board(run_a) or is_board(run_b):
         gates.refuse_gap(demanded.max_gap)
         gates.refuse_margin(demanded.margin)
-        judged = _diff_boards(run_a, run_b, demanded, name, look, force=force)
+        judged = _diff_boards(run_a, run_b, demanded, name, look, force=force, details=printed.details)
     else:
-        judged = _diff_runs(run_a, run_b, demanded, name, look, force=force)
+        judged = _diff_runs(run_a, run_b, demanded, name, look, force=force, details=printed.details)
     gates.end_with_gates(judged)
 
 
 def _diff_runs(
-    a: str, b: str, demanded: RunGateOptions, name: DiffFormat, look: pages.PageOptions, *, force: bool
+    a: str,
+    b: str,
+    demanded: RunGateOptions,
+    name: DiffFormat,
+    look: pages.PageOptions,
+    *,
+    force: bool,
+    details: bool,
 ) -> Sequence[Gate]:
     before, after = open_stored(a), with_margins(open_stored(b), demanded.margin)
     wanted = read_demands(
@@ -116,12 +125,31 @@ def _diff_runs(
         case DiffFormat.HTML:
             pages.write_runs(before, after, comparison, look, force=force)
         case DiffFormat.TERMINAL:
-            output.emit(render(output.fitted(comparison), width=output.width()))
+            shown = output.fitted(comparison)
+            how = _details_of(a, b, force=force)
+            output.emit(
+                render(shown, width=output.width())
+                if details
+                else render_answer(shown, width=output.width(), next_step=how)
+            )
     return judged
 
 
+def _details_of(a: str, b: str, *, force: bool) -> str:
+    """Write the command that shows everything."""
+    words = ["optimize-eval", "diff", a, b, *(["--force"] if force else []), DETAILS]
+    return str(output.fitted(shlex.join(words)))
+
+
 def _diff_boards(
-    a: str, b: str, demanded: RunGateOptions, name: DiffFormat, look: pages.PageOptions, *, force: bool
+    a: str,
+    b: str,
+    demanded: RunGateOptions,
+    name: DiffFormat,
+    look: pages.PageOptions,
+    *,
+    force: bool,
+    details: bool,
 ) -> Sequence[Gate]:
     before, after = load_with_examples(a), load_with_examples(b)
     judged = _judge_board(after, b, demanded)
@@ -132,7 +160,13 @@ def _diff_boards(
         case DiffFormat.HTML:
             pages.write_boards(a, b, comparison, look, force=force)
         case DiffFormat.TERMINAL:
-            output.emit(render_comparison(output.fitted(comparison), width=output.width()))
+            shown, width = output.fitted(comparison), output.width()
+            how = _details_of(a, b, force=force)
+            output.emit(
+                render_comparison(shown, width=width)
+                if details
+                else render_change(shown, width=width, most=MOST_LINES, next_step=how)
+            )
     return judged
 
 

@@ -15,7 +15,7 @@ from optimize_eval.cli.known_elsewhere import complete_run
 from optimize_eval.cli.named_runs import choose_run
 from optimize_eval.config.compared import ChoiceOptions, MovedSplitOptions, RunGateOptions
 from optimize_eval.config.foreign_options import OtherResultsOptions
-from optimize_eval.config.printing import PrintOptions
+from optimize_eval.config.printing import ResultOptions
 from optimize_eval.data.selection import parse_selection
 from optimize_eval.findings.board_models import said_in
 from optimize_eval.findings.demands import Demands, judged_by_options, read_demands
@@ -63,7 +63,7 @@ def report(
     demanded: RunGateOptions,
     chosen_examples: ChoiceOptions,
     splits: MovedSplitOptions,
-    printed: PrintOptions,
+    printed: ResultOptions,
     foreign: OtherResultsOptions,
     named: Annotated[
         list[str] | None,
@@ -96,7 +96,8 @@ def report(
     look = pages.page_options(output_, max_mb, full, is_page=name is FormatName.HTML)
     laid_out = formats.record_layout(wide, with_, is_possible=name in {FormatName.CSV, FormatName.JSONL})
     if searches.is_unfinished(Path(run)):
-        _report_search(Path(run), name, look, check=check, is_plain=not (all_ or for_step))
+        is_plain = not (all_ or for_step)
+        _report_search(Path(run), name, look, check=check, is_plain=is_plain, has_details=printed.details)
         return
     stored = _open(run, all_=all_, check=check)
     if flaky:
@@ -125,13 +126,23 @@ def report(
         forbidden=beside,
     )
     if stored.document.is_bench:
-        _report_bench(stored, name, demanded, look, laid_out, check=check, for_step=for_step)
+        _report_bench(
+            stored,
+            name,
+            demanded,
+            look,
+            laid_out,
+            check=check,
+            for_step=for_step,
+            has_details=printed.details,
+        )
         return
     stored = with_margins(stored, None if check else demanded.margin)  # what is checked has its own
     reported = RunReport(
         stored=stored,
         page=look,
         records=laid_out,
+        has_details=printed.details,
         demands=_demands(stored, demanded),
         some=some,
         is_by_cell=all_ and not stored.ledger.is_complete,
@@ -154,7 +165,13 @@ def _report_flaky(stored: StoredRun, name: FormatName, beside: Mapping[str, obje
 
 
 def _report_search(
-    folder: Path, name: FormatName, look: pages.PageOptions, *, check: bool, is_plain: bool
+    folder: Path,
+    name: FormatName,
+    look: pages.PageOptions,
+    *,
+    check: bool,
+    is_plain: bool,
+    has_details: bool,
 ) -> None:
     """Report how far a search came that is no run yet."""
     is_done = searches.is_done(folder)
@@ -171,7 +188,7 @@ def _report_search(
     if name is FormatName.HTML:
         pages.write_page_of_search(folder, look)
         return
-    searches.show_unfinished(folder, as_json=name is FormatName.JSON)
+    searches.show_unfinished(folder, as_json=name is FormatName.JSON, has_details=has_details)
 
 
 def _demands(stored: StoredRun, demanded: RunGateOptions) -> Demands | None:
@@ -205,6 +222,7 @@ def _report_bench(
     *,
     check: bool,
     for_step: bool,
+    has_details: bool,
 ) -> None:
     """Report the leaderboard of a bench; one that did not come to its end is reported as a run."""
     gates.refuse_gap(demanded.max_gap)
@@ -218,6 +236,7 @@ def _report_bench(
         findings=findings,
         page=look,
         records=laid_out,
+        has_details=has_details,
         boards={"": board, **others} if board else {},
         judged=tuple(judged),
     )

@@ -97,11 +97,9 @@ def rescore(
     )
     finished = carry_out_rescoring(prepared, handling, Terminal(quiet=shown.quiet))
     if bench := prepared.bench:
-        leaderboards.tell(
-            finished.boards, bench.path, finished.status, quiet=shown.quiet, as_json=shown.as_json
-        )
+        leaderboards.tell(finished.boards, bench.path, finished.status, shown)
     else:
-        ending.show(finished, quiet=shown.quiet, as_json=shown.as_json, has_out=False)
+        ending.show(finished, shown, has_out=False)
     ending.end(finished, again=_AGAIN)
 
 
@@ -139,9 +137,8 @@ def _remeasure(
             finished.boards,
             board,
             finished.status,
-            quiet=shown.quiet,
-            as_json=shown.as_json,
+            shown,
             summary=finished.summary,
         )
     else:
-        ending.show(finished, quiet=shown.quiet, as_json=shown.as_json, has_out=False)
+        ending.show(finished, shown, has_out=False)

@@ -15,8 +15,8 @@ Examples:
   optimize-eval run sweep.toml --limit 20
 
 \b
-The same command again continues the same run: what is scored is not called
-again, what failed is.
+Run the same command again to resume: scores are kept, failed calls are
+retried.
 Exit codes: 0 done, 1 a gate missed, 2 wrong option or data, 3 it could not go
 on, 4 too many failures or out of time, 130 interrupted.
 """

@@ -11,10 +11,13 @@ from optimize_eval.findings.wording import MINUS, count, evaluator_label, number
 from optimize_eval.reports import metric_tables
 from optimize_eval.reports.cells_of_tables import p_value, short_interval
 from optimize_eval.reports.inert import shortened
+from optimize_eval.reports.terminal.answer import DECISIVE, DETAILS, MOST_LINES, MOST_POINTS
+from optimize_eval.reports.terminal.summary import pasted
 from optimize_eval.reports.text import Column, columns, layout_table, wrapped
 from optimize_eval.store.beside import OnlyIn
 
 _MOST_ROWS = 30
+_MOST_IN_ANSWER = 8
 _MOST_WORST = 3  # rows whose worst examples are shown
 _FEW_WORST = 2  # of each but the first
 _SHOWN_TEXT = 300
@@ -23,19 +26,43 @@ _HEAD = 12
 
 
 def render(diff: RunDiff, *, width: int) -> str:
-    """Lay out everything."""
+    """Lay out everything, the verdict last."""
     diff = diff.with_names_apart()
-    lines = wrapped(" ", f"{diff.verdict.text}.", width)
-    for point in diff.verdict.points:
-        lines += wrapped(f"  {point.mark} ", point.text, width)
-    for caveat in diff.caveats:
-        lines += wrapped("  ! ", caveat, width)
-    lines += wrapped(_head("A, before"), diff.a.run, width)
-    lines += wrapped(_head("B, after"), diff.b.run, width)
+    lines = _runs(diff, width)
     for rows in _tables(diff):
         lines += _table(rows, width)
     lines += metric_tables.lines_of_diff(diff.metrics, width)
-    return "\n".join([*lines, *_worst(diff, width), *_only(diff, width)])
+    lines += [*_worst(diff, width), *_only(diff, width)]
+    return "\n".join([*lines, "", *_verdict(diff, width)])
+
+
+def render_answer(diff: RunDiff, *, width: int, next_step: str) -> str:
+    """Lay out the rows that changed most, the verdict, what could change it, and what to run next."""
+    diff = diff.with_names_apart()
+    first, *others = _tables(diff)
+    above = [*_runs(diff, width), *_table(first, width, most=_MOST_IN_ANSWER, rest=DETAILS)]
+    if others:
+        more = count(sum(map(len, others)), "row")
+        above += wrapped(" ", f"{more} of {count(len(others), 'other evaluator')}: see {DETAILS}", width)
+    below = ["", *_verdict(diff, width, most=MOST_POINTS), *pasted(_head("next"), next_step, width)]
+    only = _only(diff, width)
+    has_room = len(above) + len(only) + len(below) <= MOST_LINES
+    return "\n".join([*above, *(only if has_room else []), *below])
+
+
+def _runs(diff: RunDiff, width: int) -> list[str]:
+    return [*wrapped(_head("A, before"), diff.a.run, width), *wrapped(_head("B, after"), diff.b.run, width)]
+
+
+def _verdict(diff: RunDiff, width: int, *, most: int | None = None) -> list[str]:
+    """Lay out the sentence, its points and what else to know; of some, so many that could change it."""
+    points = [(point.mark, point.text) for point in diff.verdict.points]
+    caveats = [("!", caveat) for caveat in diff.caveats]
+    told = [*points, *caveats]
+    if most is not None:
+        told = [*caveats, *(point for point in points if point[0] in DECISIVE)][:most]
+    lines = wrapped(" ", f"{diff.verdict.text}.", width)
+    return lines + [line for mark, text in told for line in wrapped(f"  {mark} ", text, width)]
 
 
 def _tables(diff: RunDiff) -> Iterator[list[RowDiff]]:
@@ -59,8 +86,8 @@ def _most_severe_first(rows: Sequence[RowDiff], diff: RunDiff) -> list[RowDiff]:
     )
 
 
-def _table(rows: Sequence[RowDiff], width: int) -> list[str]:
-    shown = rows[:_MOST_ROWS]
+def _table(rows: Sequence[RowDiff], width: int, *, most: int = _MOST_ROWS, rest: str = "--json") -> list[str]:
+    shown = rows[:most]
     table = [
         Column("candidate", [row.candidate for row in shown], is_name=True),
         Column("split", [row.split for row in shown], is_text=True),
@@ -73,7 +100,7 @@ def _table(rows: Sequence[RowDiff], width: int) -> list[str]:
     ]
     lines = [*wrapped(" ", f"{_evaluator(rows[0])}: B against A", width), *layout_table(table, width)]
     if more := len(rows) - len(shown):
-        lines += wrapped(" ", f"… and {count(more, 'more row')}: see --json", width)
+        lines += wrapped(" ", f"… and {count(more, 'more row')}: see {rest}", width)
     return lines
 
 

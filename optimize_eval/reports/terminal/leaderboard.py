@@ -10,8 +10,15 @@ from optimize_eval.findings.boards import seen_from
 from optimize_eval.findings.diff_shapes import BoardDiff, ModelDiff, PredictionOfBoard, TaskDiff
 from optimize_eval.findings.wording import count, interval, number
 from optimize_eval.reports import metric_tables
-from optimize_eval.reports.cells_of_tables import lead, p_value, short_interval, signed_mark
-from optimize_eval.reports.terminal.summary import of_models, spending_of_models
+from optimize_eval.reports.cells_of_tables import ends, lead, p_value, short_interval, signed_mark
+from optimize_eval.reports.terminal.answer import DECISIVE, DETAILS, MOST_POINTS
+from optimize_eval.reports.terminal.summary import (
+    HEAD,
+    of_models,
+    pasted,
+    spending_in_short,
+    spending_of_models,
+)
 from optimize_eval.reports.text import Column, cut_apart, layout_table, least_width, whole_width, wrapped
 
 _MOST_MODELS = 8  # beside each other
@@ -20,20 +27,42 @@ _LONGEST_TITLE = 14
 
 
 def render(board: Board, *, width: int) -> str:
-    """Lay out everything."""
+    """Lay out everything, the verdict last."""
+    models = board.models
+    lines = [*layout_table(_models(board, models), width), *_on_tasks_like_these(models, width)]
+    lines += [*of_models(models, width), *spending_of_models(board.spent, width)]
+    lines += [*_categories(models, width), *_tasks(models, width)]
+    return "\n".join([*lines, "", *verdict_of(board, width)])
+
+
+def render_answer(board: Board, *, width: int, most: int, next_step: str) -> str:
+    """Lay out the models, their tasks where there is room in so many lines, the verdict, what to run next."""
+    table = layout_table(_models(board, board.models[:_MOST_MODELS]), width)
+    if more := len(board.models) - _MOST_MODELS:
+        table += wrapped(" ", f"… and {count(more, 'more model')}: see {DETAILS}", width) if more > 0 else []
+    below = ["", *verdict_of(board, width, most=MOST_POINTS)]
+    below += pasted(f" {'next':<{HEAD - 1}}", next_step, width) if next_step else []
+    spent = spending_in_short(board.spent, width)
+    tasks = _tasks(board.models, width)
+    if len(table) + len(tasks) + len(spent) + len(below) > most:
+        tasks = []
+    return "\n".join([*table, *tasks, *spent, *below])
+
+
+def verdict_of(board: Board, width: int, *, most: int | None = None) -> list[str]:
+    """Lay out the sentence and its points; of some only those that could change a decision."""
     lines = wrapped(" ", f"{board.verdict.text}.", width)
-    for point in board.verdict.points:
+    points = board.verdict.points
+    if most is not None:
+        points = tuple(point for point in points if point.mark in DECISIVE)[:most]
+    for point in points:
         lines += wrapped(f"  {point.mark} ", point.text, width)
     if wrong := len(board.task_errors):
         lines += wrapped("  ! ", f"{count(wrong, 'bad line')} left out (--allow-bad-tasks)", width)
-    lines += [*layout_table(_models(board), width), *_on_tasks_like_these(board.models, width)]
-    lines += of_models(board.models, width)
-    lines += spending_of_models(board.spent, width)
-    return "\n".join([*lines, *_categories(board.models, width), *_tasks(board.models, width)])
+    return lines
 
 
-def _models(board: Board) -> list[Column]:
-    models = board.models
+def _models(board: Board, models: Sequence[ModelScores]) -> list[Column]:
     has_failed = any(model.failed for model in models)
     failed = Column("failed", [f"{model.failed:,}" for model in models], is_kept=has_failed)
     skipped = Column("skipped", [f"{model.skipped:,}" for model in models])
@@ -42,11 +71,11 @@ def _models(board: Board) -> list[Column]:
         Column("model", [model.adapter for model in models], is_name=True),
         Column("overall", [_score(model.overall_score) for model in models]),
         *(
-            [Column("95 % CI", [_ends(model.ci) for model in models])]
+            [Column("95 % CI", [ends(model.ci) for model in models])]
             if any(model.ci for model in models)
             else []
         ),
-        *(_differences(board) if len(models) > 1 else []),
+        *(_differences(board, models) if len(models) > 1 else []),
         *([failed] if has_skips else []),  # of columns without room, the last but one goes first
         Column("timeouts", [f"{model.timeouts:,}" for model in models]),
         *([Column("win rate", [_score(model.win_rate) for model in models])] if len(models) > 1 else []),
@@ -66,9 +95,9 @@ def _on_tasks_like_these(models: Sequence[ModelScores], width: int) -> list[str]
     return wrapped(" ", f"on tasks like these (95 % CI, {tasks} as a sample): {' · '.join(texts)}", width)
 
 
-def _differences(board: Board) -> list[Column]:
+def _differences(board: Board, models: Sequence[ModelScores]) -> list[Column]:
     """Show what each model is ahead of the first, or behind it."""
-    first, *others = board.models
+    first, *others = models
     pairs = [seen_from(model, first, board.pairs) for model in others]
     return [
         Column("Δ first", ["first", *map(lead, pairs)]),
@@ -133,10 +162,6 @@ def _beside_each_other(
     return lines
 
 
-def _ends(ci: Sequence[float] | None) -> str:
-    return "" if ci is None else f"{number(ci[0])} {number(ci[1])}"
-
-
 def _score(value: float | None) -> str:
     return "\N{EN DASH}" if value is None else number(value)
 
@@ -146,32 +171,55 @@ def _milliseconds(model: ModelScores) -> str:
 
 
 _MOST_CHANGED = 5
+_FEW_ROWS = 8  # of an answer
 _SHOWN_TEXT = 200
 
 
 def render_comparison(diff: BoardDiff, *, width: int) -> str:
-    """Lay out everything."""
+    """Lay out everything, the verdict last."""
     diff = diff.with_names_apart()
-    lines = wrapped(" ", f"{diff.verdict.text}.", width)
-    for point in diff.verdict.points:
-        lines += wrapped(f"  {point.mark} ", point.text, width)
-    for caveat in diff.caveats:
-        lines += wrapped("  ! ", caveat, width)
+    lines = [line for model in diff.models for line in _model(model, width)]
+    measured = [*metric_tables.lines_of_diff(diff.metrics, width)]
+    lines += [*([""] if lines and measured else []), *measured]
+    return "\n".join([*lines, *([""] if lines else []), *_compared(diff, width)]).removeprefix("\n")
+
+
+def render_change(diff: BoardDiff, *, width: int, most: int, next_step: str) -> str:
+    """Lay out the tasks that moved, as many as there is room for in so many lines, and the verdict."""
+    diff = diff.with_names_apart()
+    below = [*_compared(diff, width, most=MOST_POINTS), *pasted(f" {'next':<{HEAD - 1}}", next_step, width)]
+    lines: list[str] = []
+    for model in diff.models:
+        made = _moved(model, width, _FEW_ROWS)
+        if len(lines) + len(made) + len(below) < most:
+            lines += made
+    return "\n".join([*lines, *([""] if lines else []), *below]).removeprefix("\n")
+
+
+def _compared(diff: BoardDiff, width: int, *, most: int | None = None) -> list[str]:
+    """Lay out the sentence, its points and what else there is to know; of some, so many in all."""
+    points = [(point.mark, point.text) for point in diff.verdict.points]
+    rest = [("!", caveat) for caveat in diff.caveats]
     for side, only in (("A", diff.only_in_a), ("B", diff.only_in_b)):
         for what, names in (("models", only.models), ("tasks", only.tasks)):
             if names:
-                lines += wrapped("  ! ", f"{what} only in {side}: {', '.join(names)}", width)
-    for model in diff.models:
-        lines += _model(model, width)
-    measured = [*metric_tables.lines_of_diff(diff.metrics, width)]
-    return "\n".join([*lines, *([""] if measured else []), *measured])
+                rest.append(("!", f"{what} only in {side}: {', '.join(names)}"))
+    told = [*points, *rest] if most is None else [*rest, *points][:most]
+    lines = wrapped(" ", f"{diff.verdict.text}.", width)
+    return lines + [line for mark, text in told for line in wrapped(f"  {mark} ", text, width)]
 
 
 def _model(model: ModelDiff, width: int) -> list[str]:
+    lines = _moved(model, width, _MOST_ROWS)
+    return lines + _changed(model, width) if lines else []
+
+
+def _moved(model: ModelDiff, width: int, most: int) -> list[str]:
+    """Lay out the tasks whose score is another, those that lost most first."""
     moved = sorted((task for task in model.tasks if task.has_moved or task.predictions_changed), key=_gain)
     if not moved:
         return []
-    rows = moved[:_MOST_ROWS]
+    rows = moved[:most]
     table = [
         Column("task", [task.name for task in rows], is_name=True),
         Column("Δ", [_difference(task) for task in rows]),
@@ -183,8 +231,9 @@ def _model(model: ModelDiff, width: int) -> list[str]:
         table.append(Column("changed", [_count(task.predictions_changed) for task in rows]))
     lines = ["", *wrapped(" ", f"{_who(model)}: tasks that moved", width), *layout_table(table, width)]
     if more := len(moved) - len(rows):
-        lines += wrapped(" ", f"… and {count(more, 'more task')}: see --json", width)
-    return lines + _changed(model, width)
+        rest = "--json" if most == _MOST_ROWS else DETAILS
+        lines += wrapped(" ", f"… and {count(more, 'more task')}: see {rest}", width)
+    return lines
 
 
 def _gain(task: TaskDiff) -> float:

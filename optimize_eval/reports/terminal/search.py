@@ -4,46 +4,56 @@ Pure: the document → text, the same text for the same width at any time. Numbe
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from optimize_eval.base.documents import from_dict
 from optimize_eval.findings.spending import SpendingTotals
 from optimize_eval.findings.summary_shape import Point, Verdict, summary_from
 from optimize_eval.findings.wording import count, number
-from optimize_eval.reports.cells_of_tables import difference, ends, short_interval
+from optimize_eval.reports.cells_of_tables import MOST_ROWS, difference, ends, short_interval
 from optimize_eval.reports.inert import inert
 from optimize_eval.reports.paint import Paint, plain
+from optimize_eval.reports.terminal.answer import DECISIVE, DETAILS, MOST_LINES, MOST_POINTS
 from optimize_eval.reports.terminal.summary import spending_of_models, verdict_lines
 from optimize_eval.reports.text import Column, layout_table, wrapped
 
 Document = Mapping[str, Any]
 
 _HEAD = 12
+_MOST_FINALISTS = 8
+_TOLD = f"{DECISIVE}→"  # marks of an answer's points: what to try is one of them
 _WIDEST = 60
 _MOST_DIFF = 40  # lines
 _SHADES = " ▁▂▃▄▅▆▇█"
 
 
-def render(document: Document, *, width: int, paint: Paint = plain) -> str:
-    """Lay out everything."""
+def render(document: Document, *, width: int, has_details: bool, paint: Paint = plain) -> str:
+    """Lay out the answer, or everything; the verdict stands last."""
     stored = document["verdict"]
-    points = tuple(Point(mark=point["mark"], text=point["text"]) for point in stored["points"])
-    verdict = Verdict(text=stored["text"], points=points, state=stored.get("state"))
-    lines = verdict_lines(verdict, width, paint)
-    if document["summary"] and stored.get("state") != "unfinished":
-        lines += _finalists(document, width)
+    points = [Point(mark=point["mark"], text=point["text"]) for point in stored["points"]]
+    verdict = Verdict(text=stored["text"], points=tuple(points), state=stored.get("state"))
+    is_done = document["summary"] and stored.get("state") != "unfinished"
+    lines = _finalists(document, width, MOST_ROWS if has_details else _MOST_FINALISTS) if is_done else []
     lines += _curve(document["curve"], width)
-    lines += _lineage(document, width)
-    lines += _diff(document["diff"])
-    return "\n".join([*lines, *_calls(document, width), *_spending(document, width), *_next(document, width)])
+    calls = [*_calls(document, width), *_spending(document, width)]
+    if has_details:
+        below = [*verdict_lines(verdict, width, paint), *_next(document, width)]
+        return "\n".join([*lines, *_lineage(document, width), *_diff(document["diff"]), *calls, "", *below])
+    points = [point for point in verdict.points if point.mark in _TOLD or not is_done][:MOST_POINTS]
+    below = verdict_lines(replace(verdict, points=tuple(points)), width, paint) + _next(document, width)
+    text = _diff(document["diff"])
+    has_room = len(lines) + len(text) + len(calls) + 1 + len(below) <= MOST_LINES
+    return "\n".join([*lines, *(text if has_room else []), *calls, "", *below])
 
 
-def _finalists(document: Document, width: int) -> list[str]:
+def _finalists(document: Document, width: int, most: int) -> list[str]:
     summary = summary_from(document["summary"])
     split = "test" if "test" in summary.rows[0].splits else summary.decided_on
     primary = next(iter(document["goal"]))
     rows = [row for row in summary.rows if row.evaluator == primary]
     rows = sorted(rows, key=lambda row: -(row.splits[split].mean or 0.0))
+    rows = [row for index, row in enumerate(rows) if index < most or row.candidate == summary.baseline]
     by_name = {candidate["name"]: candidate for candidate in document["candidates"]}
     against = [row.against_baseline(split) for row in rows]
     train = [row.splits["train"].mean if "train" in row.splits else None for row in rows]
@@ -127,7 +137,7 @@ def _spending(document: Document, width: int) -> list[str]:
 
 def _next(document: Document, width: int) -> list[str]:
     run, command = document["run"], document.get("resume")
-    steps = [f"optimize-eval report {run}"] if document["summary"] else []
+    steps = [f"optimize-eval report {run} {DETAILS}"] if document["summary"] else []
     steps += [] if command else _further(document)
     if command is None and document["verdict"]["state"] == "unfinished" and document["status"] != "running":
         steps.append("the command that started it resumes it")  # not kept: a path of this machine is in it

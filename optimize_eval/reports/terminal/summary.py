@@ -16,11 +16,12 @@ from optimize_eval.findings.board_shapes import ModelScores
 from optimize_eval.findings.comparison import OVERFITS
 from optimize_eval.findings.spending import SpendingTotals, total_in_words
 from optimize_eval.findings.summary_parts import LatencyEntry, MeasuredCell, PassRates, Row, ValuesAtPath
-from optimize_eval.findings.summary_shape import FailureGroup, SkipGroup, Summary, Verdict
+from optimize_eval.findings.summary_shape import FailureGroup, Point, SkipGroup, Summary, Verdict
 from optimize_eval.findings.wording import MINUS, count, evaluator_label, interval, number, percent, signed
 from optimize_eval.reports import metric_tables
 from optimize_eval.reports.cells_of_tables import (
     MOST_FAILURES,
+    MOST_ROWS,
     SHOWN_TEXT,
     Alike,
     Matrix,
@@ -47,7 +48,7 @@ from optimize_eval.reports.cells_of_tables import (
 )
 from optimize_eval.reports.inert import shortened
 from optimize_eval.reports.paint import Paint, Style, body, of_sign, part, plain
-from optimize_eval.reports.text import Column, cut, has_room, layout_table, wrapped
+from optimize_eval.reports.text import Column, cut, layout_table, wrapped
 from optimize_eval.statistics.differences import ScoreDifference
 from optimize_eval.statistics.estimates import Estimate
 from optimize_eval.statistics.rates import Calibration
@@ -59,7 +60,7 @@ WIDE = 110
 
 _LONGEST_MODEL = 24
 _SHOWN_WORST = 3
-_HEAD = 12
+HEAD = 12
 _SIGNS = "▲▼△▽"
 _OF_STATES = {
     "better": Style.STRONGLY_GOOD,
@@ -79,15 +80,15 @@ def render(
     paint: Paint = plain,
     says_how_to_go_on: bool = True,
 ) -> str:
-    """Lay out everything, below what was noted of it; `run` is the folder as people name it.
+    """Lay out everything, the note first, the verdict last; `run` is the folder as people name it.
 
     `command` resumes it, where that is known; its `own` evaluators are those that --out goes on with, all
     where it is None. Who says elsewhere how to go on leaves that out here.
     """
-    lines = [*head(note, width), *verdict_lines(summary.verdict, width, paint)]
+    lines = head(note, width)
     tables = tables_of(summary)
     for rows in tables:
-        lines += _table(rows, summary, width, paint)
+        lines += [*table_of(rows, summary, width, paint), *_p_values(rows, summary, width)]
     for matrix in matrices_of(summary):
         lines += _matrix(matrix, summary.decided_on, width, paint)
     if summary.metrics:
@@ -100,8 +101,9 @@ def render(
         lines += side_info_of(tables[0][0], summary, width)
         lines += of_row(tables[0][0], summary, width)
     lines += [*spending_of_models(summary.spent, width), *of_times(summary, width)]
-    steps = _to_go_on(summary, run, command, own) if says_how_to_go_on else []
-    return "\n".join([*lines, *_next([*steps, ("see it again", f"optimize-eval report {run}")], width)])
+    lines += verdict_lines(summary.verdict, width, paint)
+    steps = to_go_on(summary, run, command, own) if says_how_to_go_on else []
+    return "\n".join([*lines, *next_lines([*steps, ("see it again", f"optimize-eval report {run}")], width)])
 
 
 def head(note: str | None, width: int) -> list[str]:
@@ -111,23 +113,43 @@ def head(note: str | None, width: int) -> list[str]:
 
 def verdict_lines(verdict: Verdict, width: int, paint: Paint) -> list[str]:
     """Lay out the sentence and its points, each beside its mark."""
+    points = (line for point in verdict.points for line in point_lines(point, width, paint))
+    return [*sentence_lines(verdict, width, paint), *points]
+
+
+def sentence_lines(verdict: Verdict, width: int, paint: Paint) -> list[str]:
     style = _OF_STATES.get(verdict.state or "", Style.STRONG)
-    lines = [body(line, style, paint) for line in wrapped(" ", f"{verdict.text}.", width)]
-    for point in verdict.points:
-        first, *rest = wrapped(f"  {point.mark} ", point.text, width)
-        lines += [part(first, 2, len(point.mark), of_sign(point.mark), paint), *rest]
-    return lines
+    return [body(line, style, paint) for line in wrapped(" ", f"{verdict.text}.", width)]
 
 
-def _table(rows: Sequence[Row], summary: Summary, width: int, paint: Paint) -> list[str]:
+def point_lines(point: Point, width: int, paint: Paint) -> list[str]:
+    first, *rest = wrapped(f"  {point.mark} ", point.text, width)
+    return [part(first, 2, len(point.mark), of_sign(point.mark), paint), *rest]
+
+
+def table_of(
+    rows: Sequence[Row],
+    summary: Summary,
+    width: int,
+    paint: Paint,
+    *,
+    most: int = MOST_ROWS,
+    rest: str = "summary.json",
+    beside: Callable[[Sequence[Row]], Sequence[Column]] = lambda _: (),
+) -> list[str]:
+    """Lay out the candidates of one evaluator, so many of them; `beside` makes columns beside the means."""
     split = summary.decided_on
-    shown = shown_rows(rows, summary)
+    shown = shown_rows(rows, summary, most)
     has_others = len(rows) > 1
+    gain, *compared = _compared(shown, summary) if has_others else [None]
+    others = [*beside(shown)]
     columns = [
         Column("candidate", [row.candidate for row in shown], is_name=True),
         Column(split, [number(row.splits[split].mean) for row in shown]),
         Column("95 % CI", [ends(row.splits[split].ci) for row in shown]),
-        *(_compared(shown, summary) if has_others else []),
+        *([gain] if gain else []),
+        *others,
+        *(reversed(compared) if others else compared),  # what has no room is left out from the end
         *(_wide(shown, split) if has_others and width >= WIDE else []),
         _failed(shown),
         *_skipped(shown),
@@ -138,8 +160,15 @@ def _table(rows: Sequence[Row], summary: Summary, width: int, paint: Paint) -> l
     lines = [*wrapped(" ", title + how, width), *layout_table(columns, width, paint)]
     if len(rows) > len(shown):
         more = count(len(rows) - len(shown), "more candidate")
-        lines += wrapped(" ", f"… and {more}: see summary.json", width)
+        lines += wrapped(" ", f"… and {more}: see {rest}", width)
     return lines
+
+
+def _p_values(rows: Sequence[Row], summary: Summary, width: int) -> list[str]:
+    """Write the p values that a narrow table has no column for."""
+    against = ((row.candidate, row.against_baseline(summary.decided_on)) for row in rows[:MOST_ROWS])
+    told = [f"{name} {p_value(d.p_holm)}" for name, d in against if d and d.p_holm is not None]
+    return wrapped(" ", f"p (Holm): {', '.join(told)}", width) if told and width < WIDE else []
 
 
 def _matrix(matrix: Matrix, split: str, width: int, paint: Paint) -> list[str]:
@@ -236,41 +265,47 @@ def _groups(best: Row, summary: Summary, width: int) -> list[str]:
     ]
 
 
-def failures_of(summary: Summary, width: int, paint: Paint) -> list[str]:
+def failures_of(
+    summary: Summary, width: int, paint: Paint, *, most: int = MOST_FAILURES, longest: int = SHOWN_TEXT
+) -> list[str]:
     """Show the most frequent failures: how many, whose calls, and what the first said at which stage."""
     alike = [
         (f"{entry.count:,} × {entry.first.kind}", entry, words_of(entry.first))
         for entry in most_frequent(summary)
     ]
     doubtful = partial(part, style=Style.DOUBTFUL, paint=paint)
-    return _ended_alike("failures", alike, "more kind", width, doubtful)
+    lines = _ended_alike("failures", alike[:most], longest, width, doubtful)
+    return lines + _left_out(lines, len(alike) - most if most > 1 else 0, "more kind", width)
 
 
 def _skips(summary: Summary, width: int) -> list[str]:
     alike = [(f"{entry.count:,} ×", entry, why_skipped(entry)) for entry in most_skipped(summary)]
-    return _ended_alike("skipped", alike, "more reason", width, lambda line, *_: line)
+    lines = _ended_alike("skipped", alike[:MOST_FAILURES], SHOWN_TEXT, width, lambda line, *_: line)
+    return lines + _left_out(lines, len(alike) - MOST_FAILURES, "more reason", width)
+
+
+def _left_out(lines: Sequence[str], more: int, noun: str, width: int) -> list[str]:
+    text = f"… and {count(more, noun)}: see summary.json"
+    return wrapped(_head("", lines), text, width) if more > 0 else []
 
 
 def _ended_alike(
     name: str,
     alike: Sequence[tuple[str, Alike[FailureGroup] | Alike[SkipGroup], str]],
-    noun: str,
+    longest: int,
     width: int,
     painted: Callable[[str, int, int], str],
 ) -> list[str]:
     """Show the most frequent: how often and what, whose calls these were, and what the first one said."""
     lines: list[str] = []
-    for what, entry, words in alike[:MOST_FAILURES]:
+    for what, entry, words in alike:
         at = [f"{entry.first.split} {line}" for line in entry.first.lines[:1] if line is not None]
         label = evaluator_label(entry.first.evaluator, entry.first.task_model)
         named = [] if entry.candidates == (THE_PROMPT.name,) else [candidates_of(entry)]
         who = " · ".join([label, *named, *at])
-        text = f"{who}: {shortened(words, SHOWN_TEXT)}"
+        text = f"{who}: {shortened(words, longest)}"
         first, *rest = wrapped(f"{_head(name, lines)}{what}  ", text, width)
-        lines += [painted(first, _HEAD, len(what)), *rest]
-    if len(alike) > MOST_FAILURES:
-        more = count(len(alike) - MOST_FAILURES, noun)
-        lines += wrapped(_head("", lines), f"… and {more}: see summary.json", width)
+        lines += [painted(first, HEAD, len(what)), *rest]
     return lines
 
 
@@ -308,7 +343,7 @@ def _worst_of_row(best: Row, summary: Summary, width: int) -> list[str]:
     return lines
 
 
-def _to_go_on(summary: Summary, run: str, command: str, own: Collection[str] | None) -> list[tuple[str, str]]:
+def to_go_on(summary: Summary, run: str, command: str, own: Collection[str] | None) -> list[tuple[str, str]]:
     """Say how to call what is owed, or failed."""
     may_pass = any(entry.kind != "reported" for entry in summary.failures)
     fixed = f"; after a fix, with --out {run}" if _may_be_fixed(summary, own) else ""
@@ -318,19 +353,18 @@ def _to_go_on(summary: Summary, run: str, command: str, own: Collection[str] | N
     return [("retry what failed", again)] if may_pass else []
 
 
-def _next(steps: Sequence[tuple[str, str]], width: int) -> list[str]:
+def next_lines(steps: Sequence[tuple[str, str]], width: int) -> list[str]:
     room = max(len(what) for what, _ in steps) + 2
     lines: list[str] = []
     for what, how in steps:
         head = f"{_head('next', lines)}{what:<{room}}"
-        lines += _pasted(head, how, width) if how.startswith("optimize-eval") else wrapped(head, how, width)
+        lines += pasted(head, how, width) if how.startswith("optimize-eval") else wrapped(head, how, width)
     return lines
 
 
-def _pasted(head: str, command: str, width: int) -> list[str]:
+def pasted(head: str, command: str, width: int) -> list[str]:
     """Show a command on one line, as it is to be pasted: below a heading that leaves no room."""
-    is_beside = has_room(head, width) or len(head + command) <= width
-    return [head + command] if is_beside else [head.rstrip(), f"    {command}"]
+    return [head + command] if len(head + command) <= width else [head.rstrip(), f"    {command}"]
 
 
 def _may_be_fixed(summary: Summary, own: Collection[str] | None) -> bool:
@@ -341,7 +375,7 @@ def _may_be_fixed(summary: Summary, own: Collection[str] | None) -> bool:
 
 
 def _head(name: str, lines: Sequence[str] = ()) -> str:
-    return f" {'' if lines else name:<{_HEAD - 1}}"
+    return f" {'' if lines else name:<{HEAD - 1}}"
 
 
 _NOTHING = "\N{EN DASH}"
@@ -509,6 +543,16 @@ def spending_of_models(spent: SpendingTotals | None, width: int) -> list[str]:
     if spent and len(models) > 1:
         lines += wrapped(" ", f"all models: {total_in_words(spent.run)}", width)
     return lines
+
+
+def spending_in_short(spent: SpendingTotals | None, width: int) -> list[str]:
+    """Tell what all models took, or the one that there is."""
+    totals = list((spent.models if spent else {}).items())
+    if spent and len(totals) > 1:
+        totals = [("all models", spent.run)]
+    return [
+        line for name, total in totals for line in wrapped(" ", f"{name}: {total_in_words(total)}", width)
+    ]
 
 
 def of_times(summary: Summary, width: int) -> list[str]:

@@ -1,0 +1,156 @@
+"""What a run came to, in one screen: the board, the verdict, what could change it, what to run next.
+
+Pure, as `summary.py`, which lays out all that there is. The answer stands last, where a terminal's eye is.
+"""
+
+from collections.abc import Collection, Sequence
+
+from optimize_eval.findings.doubts import NOTABLE_FAILURES
+from optimize_eval.findings.summary_parts import Row
+from optimize_eval.findings.summary_shape import Summary
+from optimize_eval.findings.wording import count, evaluator_label, number
+from optimize_eval.reports import metric_tables
+from optimize_eval.reports.cells_of_tables import ends, failed, tables_of
+from optimize_eval.reports.paint import Paint, plain
+from optimize_eval.reports.terminal.summary import (
+    HEAD,
+    failures_of,
+    head,
+    next_lines,
+    pasted,
+    point_lines,
+    sentence_lines,
+    spending_in_short,
+    table_of,
+    to_go_on,
+)
+from optimize_eval.reports.text import Column, cut, layout_table, wrapped
+
+MOST_LINES = 24  # of a screen
+
+_MOST_ROWS = 8
+MOST_POINTS = 3
+DECISIVE = "✕!▼?"  # marks of what could change a decision
+DETAILS = "--details"
+_LONGEST_MODEL = 24
+_LONGEST_FAILURE = 120
+
+
+def render(
+    summary: Summary,
+    *,
+    width: int,
+    run: str,
+    note: str | None = None,
+    command: str = "",
+    own: Collection[str] | None = None,
+    paint: Paint = plain,
+    says_how_to_go_on: bool = True,
+) -> str:
+    """Lay out the answer; arguments are those of `summary.render`, which says the rest."""
+    steps = to_go_on(summary, run, command, own) if says_how_to_go_on else []
+    above = [*head(note, width), *_board(summary, width, paint)]
+    sentence = [*([""] if above else []), *sentence_lines(summary.verdict, width, paint)]
+    again = f"optimize-eval report {run}"
+    last = ("all of it", f"{again} {DETAILS}") if tables_of(summary) else ("see it again", again)
+    below = next_lines([*steps, last], width) if steps else pasted(f" {'next':<{HEAD - 1}}", last[1], width)
+    room = MOST_LINES - len(above) - len(sentence) - len(below)
+    points = _points(summary, width, paint, room)
+    room -= len(points)
+    spent = spending_in_short(summary.spent, width)
+    return "\n".join(
+        [*above, *_metrics(summary, width, paint, room - len(spent)), *spent, *sentence, *points, *below]
+    )
+
+
+def _board(summary: Summary, width: int, paint: Paint) -> list[str]:
+    """Lay out one table: of candidates, of candidates by models, or of evaluators of one candidate."""
+    tables = tables_of(summary)
+    if not tables:
+        return []
+    if len(tables) == 1:
+        return table_of(tables[0], summary, width, paint, most=_MOST_ROWS, rest=DETAILS)
+    if all(len(rows) == 1 for rows in tables):
+        return _of_one_candidate([row for (row,) in tables], summary, width, paint)
+    if len({rows[0].task_model for rows in tables}) > 1:
+        return _by_model(tables, summary, width, paint)
+
+    def others(shown: Sequence[Row]) -> list[Column]:
+        return [_means_of(rows, shown, summary) for rows in tables[1:]]
+
+    return table_of(tables[0], summary, width, paint, most=_MOST_ROWS, rest=DETAILS, beside=others)
+
+
+def _means_of(rows: Sequence[Row], shown: Sequence[Row], summary: Summary) -> Column:
+    means = {row.candidate: _mean(row, summary) for row in rows}
+    return Column(cut(rows[0].evaluator, _LONGEST_MODEL), [means.get(row.candidate, "") for row in shown])
+
+
+def _mean(row: Row, summary: Summary) -> str:
+    mean = row.splits[summary.decided_on].mean
+    return "" if mean is None else number(mean)
+
+
+def _of_one_candidate(rows: Sequence[Row], summary: Summary, width: int, paint: Paint) -> list[str]:
+    """Lay out a row for each evaluator and model."""
+    split, shown = summary.decided_on, rows[:_MOST_ROWS]
+    columns = [
+        Column("evaluator", [evaluator_label(row.evaluator, row.task_model) for row in shown], is_name=True),
+        Column(split, [_mean(row, summary) for row in shown]),
+        Column("95 % CI", [ends(row.splits[split].ci) for row in shown]),
+        Column("failed", [f"{failed(row):,}" for row in shown]),
+    ]
+    return [*layout_table(columns, width, paint), *_more(len(rows) - len(shown), "more evaluator", width)]
+
+
+def _by_model(tables: Sequence[Sequence[Row]], summary: Summary, width: int, paint: Paint) -> list[str]:
+    """Lay out a row for each evaluator's candidates, a column for each model."""
+    models = list(dict.fromkeys(rows[0].task_model for rows in tables))
+    evaluators = list(dict.fromkeys(rows[0].evaluator for rows in tables))
+    ranked = list(dict.fromkeys(row.candidate for row in tables[0]))
+    keys = [(evaluator, name) for evaluator in evaluators for name in ranked]
+    means = {(row.evaluator, row.candidate, row.task_model): _mean(row, summary) for t in tables for row in t}
+    shown = keys[:_MOST_ROWS]
+    columns = [
+        Column("candidate", [name for _, name in shown], is_name=True),
+        *([Column("evaluator", [name for name, _ in shown], is_name=True)] if len(evaluators) > 1 else []),
+        *(
+            Column(cut(model or "", _LONGEST_MODEL), [means.get((*key, model), "") for key in shown])
+            for model in models
+        ),
+    ]
+    title = f"{' and '.join(evaluators[:2])}: {summary.decided_on}, means of candidates by models"
+    table = layout_table(columns, width, paint)
+    return [*wrapped(" ", title, width), *table, *_more(len(keys) - len(shown), "more row", width)]
+
+
+def _more(left: int, noun: str, width: int) -> list[str]:
+    return wrapped(" ", f"… and {count(left, noun)}: see {DETAILS}", width) if left else []
+
+
+def _points(summary: Summary, width: int, paint: Paint, room: int) -> list[str]:
+    """Lay out the points that could change the decision and have room, and why calls failed."""
+    failures = (
+        failures_of(summary, width, paint, most=1, longest=_LONGEST_FAILURE) if _fails_often(summary) else []
+    )
+    decisive = [point for point in summary.verdict.points if point.mark in DECISIVE]
+    lines: list[str] = []
+    for point in decisive[: MOST_POINTS - bool(failures)]:
+        made = point_lines(point, width, paint)
+        if lines and len(lines) + len(made) + len(failures) > room:
+            break
+        lines += made
+    return [*lines, *failures]
+
+
+def _fails_often(summary: Summary) -> bool:
+    units = summary.units
+    return units.failed > NOTABLE_FAILURES * (units.scored + units.failed)
+
+
+def _metrics(summary: Summary, width: int, paint: Paint, room: int) -> list[str]:
+    """Lay out the metrics of tasks in YAML, where there is room for all of them."""
+    if not summary.metrics:
+        return []
+    lines = [*metric_tables.lines_of_summary(summary, width, paint)]
+    return lines if len(lines) <= room else wrapped(" ", f"metrics of tasks: see {DETAILS}", width)
