@@ -19,6 +19,7 @@ from optimize_eval.store.opened_run import open_stored
 from optimize_eval.store.run_document import RunDocument
 
 _ROOM = "results"
+_PATTERNS = ("*.eval", "samples_*.jsonl")  # of folders that Inspect and lm-eval write to
 _OURS = (MANIFEST, JOURNAL, PROPOSALS)
 _GLANCE = 200  # bytes, in which each file of ours says whose it is
 
@@ -47,7 +48,9 @@ def _is_foreign(path: str) -> bool:
     """Return True if a path is a file, and none of ours, or a folder that no command of ours has made."""
     try:
         if Path(path).is_dir():
-            return not any(Path(path, name).exists() for name in _OURS) and any(Path(path).rglob("*.eval"))
+            return not any(Path(path, name).exists() for name in _OURS) and any(
+                is_there for pattern in _PATTERNS for is_there in Path(path).rglob(pattern)
+            )
         is_file = Path(path).is_file()
         return is_file and not Path(path).name.startswith(("run.json", "leaderboard")) and not _is_ours(path)
     except (OSError, ValueError):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from optimize_eval.base.errors import UsageError
-from optimize_eval.foreign import inspect_logs, promptfoo, promptfoo_table, score_tables
+from optimize_eval.foreign import inspect_logs, lm_eval_samples, promptfoo, promptfoo_table, score_tables
 from optimize_eval.foreign.reading import ForeignFile
 from optimize_eval.foreign.rows import refusal
 from optimize_eval.foreign.sheet import OriginFile, Sheet
@@ -76,6 +76,19 @@ READERS = (
         f"its XML does not hold all of the results: {_EXPORT}",
     ),
     Reader(
+        lm_eval_samples.TOOL,
+        (re.compile(r'\A\s*\{[^\n]*"doc_id":'), re.compile(r'"(filtered_)?resps":')),
+        lm_eval_samples.read,
+        choose=lm_eval_samples.choose_tasks,
+        is_of_folders=True,
+    ),
+    Reader(
+        lm_eval_samples.TOOL,
+        (re.compile(r'\A\s*\{\s*"results":'), re.compile(r'"(group_subtasks|configs|versions)":')),
+        None,
+        f"it {lm_eval_samples.NO_SAMPLES}",
+    ),
+    Reader(
         inspect_logs.TOOL,
         (re.compile(r"\APK\x03\x04"), re.compile(r"header\.json|_journal/")),
         inspect_logs.read,
@@ -119,7 +132,10 @@ def reader_of(file: ForeignFile) -> Reader | None:
 def read_files(paths: Iterable[str], sheet: Sheet) -> None:
     """Read all that was named into one sheet."""
     named = [*paths]
-    files = [ForeignFile(path) for name in named for path in _files_of(name)]
+    numbers = {path: number for number, name in enumerate(named) for path in _files_of(name)}
+    files = [ForeignFile(path) for path in numbers]
+    if len({Path(path).resolve() for path in numbers}) < len(numbers) or len({*named}) < len(named):
+        raise UsageError("a file is named twice", hint="name each once")
     readers = {file.path: _reader(file) for file in files}
     kinds = {reader.tool: reader for reader in readers.values()}
     if len(kinds) > 1:
@@ -130,9 +146,9 @@ def read_files(paths: Iterable[str], sheet: Sheet) -> None:
     for tool, any_of_tool in kinds.items():
         sheet.tool = tool
         chosen = {file.path for file in any_of_tool.choose(files, sheet)}
-        for number, file in enumerate(files):
+        for file in files:
             if file.path in chosen:
-                sheet.begin_file(file.stem, number)
+                sheet.begin_file(file.stem, numbers[file.path])
                 _read(readers[file.path], file, sheet)
         any_of_tool.end(sheet)
     if not sheet.rows:
@@ -149,7 +165,7 @@ def _read(reader: Reader, file: ForeignFile, sheet: Sheet) -> None:
 def _reader(file: ForeignFile) -> Reader:
     reader = reader_of(file)
     if reader is None:
-        known = "known are results of promptfoo, logs of Inspect and tables of scores"
+        known = "known are results of promptfoo, logs of Inspect, samples of lm-eval and tables of scores"
         raise refusal(file.path, f"nobody knows whose results these are; {known}")
     return reader
 
@@ -157,9 +173,9 @@ def _reader(file: ForeignFile) -> Reader:
 def _files_of(path: str) -> list[str]:
     """Give a file or, of a folder, the files in it whose results can be read."""
     if not Path(path).is_dir():
-        return [path]
+        return lm_eval_samples.samples_beside(path) or [path]
     inside = sorted(str(file) for file in Path(path).rglob("*") if file.is_file() and not file.is_symlink())
     known = [name for name in inside if (reader := reader_of(ForeignFile(name))) and reader.is_of_folders]
     if not known:
-        raise refusal(path, "no file in it holds results of Inspect")
+        raise refusal(path, "no file in it is a log of Inspect, or samples of lm-eval")
     return known
