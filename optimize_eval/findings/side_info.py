@@ -8,8 +8,9 @@ import heapq
 import math
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any
 
@@ -58,7 +59,7 @@ def distribution(values: Sequence[float]) -> Distribution:
         mean=mean,
         sd=None
         if mean is None or n == 1
-        else _finite(lambda: math.sqrt(math.fsum((value - mean) ** 2 for value in ordered) / (n - 1))),
+        else _finite(lambda: math.sqrt(math.fsum([(value - mean) ** 2 for value in ordered]) / (n - 1))),
         min=ordered[0],
         p50=_finite(lambda: quantile(ordered, 0.5)),
         p95=_finite(lambda: quantile(ordered, 0.95)),
@@ -74,6 +75,15 @@ def _finite(compute: Callable[[], float]) -> float | None:
     return number if math.isfinite(number) else None
 
 
+# What was said beside a score, the score, the line, and its place among the answers, counted from 1; a plain
+# tuple, as one is made of each record.
+_Answer = tuple[dict[str, Any], float | None, int | None, int]
+
+
+# A path, the values there, of which answers they are, and their types, exactly as JSON decodes to.
+_Column = tuple[str, Sequence[Any], Sequence[_Answer], set[type]]
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class _Path:
     """All values that stood at one path."""
@@ -84,56 +94,75 @@ class _Path:
     texts: Counter[str] = field(default_factory=Counter)
     said: int = 0
     long_texts: int = 0
-    last: int = 0  # the answer that was counted last
     worst: list[tuple[float, int, int | None, str]] = field(default_factory=list)  # a heap: the best on top
     items: "array[float]" = field(default_factory=lambda: array("d"))
     objects: int = 0
     nulls: int = 0
 
-    def take(self, value: Any, score: float | None, order: int, line: int | None) -> None:
-        kind = type(value)  # exactly, as JSON decodes to
-        if kind is int:
-            self._take_integer(value)
+    def take(self, column: _Column) -> None:
+        """Take in values, each of another answer, in their order; what is of one type, together."""
+        _, values, answers, kinds = column
+        if len(kinds) == 1:
+            self._take_alike(next(iter(kinds)), values, answers)
+            return
+        pairs = zip(values, answers, strict=True)
+        for kind, alike in groupby(pairs, lambda pair: type(pair[0])):
+            self._take_alike(kind, *zip(*alike, strict=True))
+
+    def _take_alike(self, kind: type, values: Sequence[Any], answers: Sequence[_Answer]) -> None:
+        if kind is float:
+            self.numbers.extend(values)
         elif kind is str:
-            self._take_text(value, score, order, line)
+            self._take_texts(values, answers)
+        elif kind is int:
+            self._take_integers(values)
         elif kind is bool:
-            self.truths[value] += 1
+            self.truths.update(values)
         elif kind is list:
-            self.items.append(len(value))
-            for item in value:
-                if type(item) is str and len(item) <= LONGEST_SHORT:
-                    self._count(item)
-        elif value is None:
-            self.nulls += 1
+            self._take_lists(values)
+        elif kind is type(None):
+            self.nulls += len(values)
         else:
-            self.objects += 1
+            self.objects += len(values)
 
-    def _take_integer(self, value: int) -> None:
-        try:
-            self.numbers.append(value)
-        except OverflowError:
-            self.objects += 1
+    def _take_integers(self, values: Sequence[int]) -> None:
+        for value in values:
+            try:
+                self.numbers.append(value)
+            except OverflowError:
+                self.objects += 1
 
-    def _take_text(self, text: str, score: float | None, order: int, line: int | None) -> None:
-        if len(text) <= LONGEST_SHORT:
-            self._count(text)
+    def _take_lists(self, values: Sequence[list[Any]]) -> None:
+        self.items.extend(map(len, values))
+        items = chain.from_iterable(values)
+        self._count([item for item in items if type(item) is str and len(item) <= LONGEST_SHORT])
+
+    def _take_texts(self, texts: Sequence[str], answers: Sequence[_Answer]) -> None:
+        short = [text for text in texts if len(text) <= LONGEST_SHORT]
+        self._count(short)
+        if len(short) == len(texts):
             return
-        self.long_texts += 1
-        if score is None or (len(self.worst) == WORST_KEPT and -score < self.worst[0][0]):
-            return
-        entry = (-score, -order, line, text[:LONGEST_KEPT])
-        if len(self.worst) < WORST_KEPT:
-            heapq.heappush(self.worst, entry)
-        elif entry > self.worst[0]:
-            heapq.heapreplace(self.worst, entry)
+        self.long_texts += len(texts) - len(short)
+        for text, (_, score, line, order) in zip(texts, answers, strict=True):
+            if len(text) > LONGEST_SHORT and score is not None:
+                self._keep_if_low(-score, -order, line, text)
 
-    def _count(self, text: str) -> None:
-        self.said += 1
-        known = self.texts.get(text)
-        if known:
-            self.texts[text] = known + 1
-        elif len(self.texts) < _MOST_DISTINCT:
-            self.texts[text] = 1
+    def _keep_if_low(self, lost: float, order: int, line: int | None, text: str) -> None:
+        worst = self.worst
+        if len(worst) == WORST_KEPT and lost < worst[0][0]:
+            return
+        heapq.heappush(worst, (lost, order, line, text[:LONGEST_KEPT]))
+        if len(worst) > WORST_KEPT:
+            heapq.heappop(worst)
+
+    def _count(self, texts: Sequence[str]) -> None:
+        self.said += len(texts)
+        if len(self.texts) + len(set(texts)) <= _MOST_DISTINCT:
+            self.texts.update(texts)
+            return
+        for text in texts:
+            if text in self.texts or len(self.texts) < _MOST_DISTINCT:
+                self.texts[text] += 1
 
     def values(self, scored: int) -> ValuesAtPath:
         return ValuesAtPath(
@@ -164,43 +193,90 @@ class _Path:
         return LongTexts(n=self.long_texts, worst=worst)
 
 
+def _columns(answers: Sequence[_Answer]) -> Iterator[_Column]:
+    """Give the values of answers by their dotted paths, in the order in which these come; as `flat` does."""
+    for key, values, theirs in _by_key([answer[0] for answer in answers], answers):
+        kinds = set(map(type, values))
+        if dict not in kinds:
+            yield key[:_LONGEST_PATH], values, theirs, kinds
+        else:
+            yield from _columns_within(key, list(zip(values, theirs, strict=True)))
+
+
+def _columns_within(key: str, pairs: Sequence[tuple[Any, _Answer]]) -> Iterator[_Column]:
+    """Give the values at a key where some are objects, whose own keys are followed."""
+    if plain := [pair for pair in pairs if type(pair[0]) is not dict or not pair[0]]:
+        bare = [value for value, _ in plain]
+        yield key[:_LONGEST_PATH], bare, [answer for _, answer in plain], set(map(type, bare))
+    deep = [pair for pair in pairs if type(pair[0]) is dict and pair[0]]
+    for inner, values, theirs in _by_key([value for value, _ in deep], [answer for _, answer in deep]):
+        yield f"{key}.{inner}"[:_LONGEST_PATH], values, theirs, set(map(type, values))
+
+
+def _by_key(
+    objects: Sequence[dict[str, Any]], answers: Sequence[_Answer]
+) -> Iterator[tuple[str, Sequence[Any], Sequence[_Answer]]]:
+    if len({tuple(item) for item in objects}) == 1:  # as evaluators answer; then no key is looked up
+        columns = zip(*map(dict.values, objects), strict=True)
+        yield from ((key, values, answers) for key, values in zip(objects[0], columns, strict=True))
+        return
+    for key in dict.fromkeys(chain.from_iterable(objects)):
+        pairs = [(item[key], answer) for item, answer in zip(objects, answers, strict=True) if key in item]
+        yield key, [value for value, _ in pairs], [answer for _, answer in pairs]
+
+
+_AT_ONCE = 64  # answers that wait to be taken in together: a record of them may be as large as it likes
+
+
 class SideInfo:
     """Takes in the side information of one cell, in the order of its units."""
 
     def __init__(self) -> None:
         self._paths: dict[str, _Path] = {}
+        self._waiting: list[_Answer] = []
         self._scored = 0
         self._left_out = 0
         self._errors = 0  # told beside a score
         self._first_error = ""
 
     def take(self, record: JournalRecord, line: int | None) -> None:
-        side_info, score, paths = record["side_info"], record["score"], self._paths
-        self._scored = order = self._scored + 1
+        side_info = record["side_info"]
+        self._scored += 1
         if "error" in side_info and (words := own_words(side_info)):
             self._errors += 1
             self._first_error = self._first_error or words[:LONGEST_KEPT]
-        for path, value in flat(side_info):
-            known = paths.get(path)
-            if known is None:
-                if len(paths) >= MOST_PATHS:
-                    self._left_out += 1
-                    continue
-                known = paths[path] = _Path()
-            if known.last != order:
-                known.last = order
-                known.n += 1
-            if type(value) is float:  # spelled out: it is most of what there is in large runs
-                known.numbers.append(value)
-            else:
-                known.take(value, score, order, line)
+        self._waiting.append((side_info, record["score"], line, self._scored))
+        if len(self._waiting) == _AT_ONCE:
+            self._take_waiting()
 
-    @property
-    def paths(self) -> frozenset[str]:
-        return frozenset(self._paths)
+    def _take_waiting(self) -> None:
+        """Take in what waits by its paths; one by one where it matters which of several paths came first."""
+        answers, self._waiting = self._waiting, []
+        columns = list(_columns(answers))
+        paths = {column[0] for column in columns}
+        if len(paths) == len(columns) and len(self._paths.keys() | paths) <= MOST_PATHS:
+            self._take_columns(columns)
+            return
+        for answer in answers:
+            self._take_columns(_columns([answer]))
+
+    def _take_columns(self, columns: Iterable[_Column]) -> None:
+        seen = set[str]()
+        for column in columns:
+            path, values = column[:2]
+            known = self._paths.get(path)
+            if known is None:
+                if len(self._paths) >= MOST_PATHS:
+                    self._left_out += len(values)
+                    continue
+                known = self._paths[path] = _Path()
+            known.n += 0 if path in seen else len(values)
+            known.take(column)
+            seen.add(path)
 
     def entry(self, where: MeasuredCell) -> SideInfoEntry:
         """Give what has come, of the cell that it came from."""
+        self._take_waiting()
         return SideInfoEntry(
             where=where,
             keys={path: self._paths[path].values(self._scored) for path in sorted(self._paths)},

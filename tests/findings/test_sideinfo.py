@@ -1,5 +1,6 @@
 """Side information of any shape: what is counted, what is kept, and that nothing of it is an error."""
 
+import random
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
@@ -39,12 +40,16 @@ VALUES = st.recursive(
 CELL = MeasuredCell(candidate="a", evaluator="judge", task_model=None, split="val")
 
 
-def told(*said: Mapping[str, Any], scores: Sequence[float] = ()) -> dict[str, Any]:
+def told(
+    *said: Mapping[str, Any], scores: Sequence[float] = (), is_one_by_one: bool = False
+) -> dict[str, Any]:
     """Aggregate what was said of examples 1, 2, …; the scores are 0 where they do not matter."""
     side_info = SideInfo()
     for place, one in enumerate(said):
         score = scores[place] if scores else 0.0
         side_info.take({"outcome": "scored", "score": score, "side_info": {**one}}, place + 1)
+        if is_one_by_one:
+            side_info.entry(CELL)  # nothing waits any more
     return to_dict(side_info.entry(CELL))
 
 
@@ -243,3 +248,28 @@ def test_each_entry_tells_where_it_is_from() -> None:
         ("a", "m1", "train", ["x"]),
         ("a", "m1", "val", []),
     ]
+
+
+SAID = [0.5, 7, True, None, "word", LONG, ["word", 1], [], {}, {"a": 1}, {"a": "word", "b": {"c": 1}}, HUGE]
+
+
+def said_by(chance: random.Random, keys: Sequence[str]) -> dict[str, Any]:
+    """Say something at some of the keys, also within others; paths may be shared, and may be too many."""
+    said = {key: chance.choice(SAID) for key in chance.sample(keys, 4)}
+    return {**said, chance.choice(keys): {key: chance.choice(SAID) for key in chance.sample(keys, 4)}}
+
+
+@pytest.mark.parametrize("many", [5, 40])
+def test_what_is_taken_in_together_is_as_one_answer_after_the_other(many: int) -> None:
+    chance = random.Random(many)
+    keys = ["a", "b", "a.b", "a" * 200, "a" * 300, *(f"key {n}" for n in range(many))]
+    for _ in range(10):
+        said = [said_by(chance, keys) for _ in range(chance.randrange(1, 90))]
+        scores = [chance.choice([0.0, 0.5, 1.0]) for _ in said]
+        assert told(*said, scores=scores) == told(*said, scores=scores, is_one_by_one=True)
+
+
+def test_of_many_texts_the_first_thousand_are_told_apart_whatever_came_together() -> None:
+    said = [{"id": f"{n % 1_100:04}", "tags": [f"{n:04}", "x"]} for n in range(1_200)]
+    assert told(*said) == told(*said, is_one_by_one=True)
+    assert key("id", *said)["texts"]["distinct"] == 1000
