@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field, replace
 from fractions import Fraction
 from functools import lru_cache, partial
+from itertools import chain
 from typing import Annotated, Any
 
 from optimize_eval.base.documents import FLAT, IF_ANY, UNSAID
@@ -25,7 +26,7 @@ from optimize_eval.statistics.estimates import (
     around,
     centre,
     estimate_stratified,
-    spread,
+    spread_around,
     unit_count,
     unit_sums,
 )
@@ -263,44 +264,39 @@ def difference_of(
     `comparisons` is the number that will be corrected together.
     """
     pairs = [b - a for a, b in zip(first, second, strict=True)]
-    n = len(pairs)
+    n, wins, ties = len(pairs), len([pair for pair in pairs if pair > 0]), pairs.count(0)
     counts: dict[str, Any] = {
         "n_pairs": n,
         "units": unit_count(n, clusters),
-        "wins": _positive(pairs),
-        "ties": pairs.count(0),
-        "losses": _negative(pairs),
-        "at_most": share_at_most(unit_count(n, clusters), n, pairs.count(0)),
+        "wins": wins,
+        "ties": ties,
+        "losses": n - wins - ties,
+        "at_most": share_at_most(unit_count(n, clusters), n, ties),
     }
     diff = centre(pairs)
-    se_and_df = None if diff is None else spread(pairs, diff, clusters)
+    deviations = [] if diff is None else [pair - diff for pair in pairs]
+    se_and_df = spread_around(pairs, deviations, clusters)
     if diff is None or se_and_df is None:
         return ScoreDifference(diff=diff, **counts)
     se, df = se_and_df
     may_flip = may_flip and unit_count(n, clusters) <= _most_flipped(comparisons)
-    p, test = _test(
-        (*first, *second), pairs, clusters, (diff, se, df), draws=(seed, comparisons) if may_flip else None
-    )
+    draws = (seed, comparisons) if may_flip else None
+    if clusters is None and all(value in {0, 1} for value in chain(first, second)):
+        p, test = mcnemar(wins, n - wins - ties), "mcnemar"
+    else:
+        p, test = _test(unit_sums(pairs, clusters), (diff, se, df), draws=draws)
     ci = around(diff, se, df) if se else None
-    skew = _skew(unit_sums(pairs, clusters))
+    skew = _skew(deviations if clusters is None else _deviations(unit_sums(pairs, clusters)))
     return ScoreDifference(diff=diff, se=se, ci=ci, df=df, p=p, test=test, skew=skew, **counts)
 
 
 def _test(
-    scores: Sequence[float],
-    pairs: Sequence[float],
-    clusters: Clusters,
-    estimate: tuple[float, float, int],
-    *,
-    draws: tuple[int, int] | None,
+    units: Sequence[float], estimate: tuple[float, float, int], *, draws: tuple[int, int] | None
 ) -> tuple[float, str]:
     """Give p and its test; `draws` are the seed and the number of comparisons of flips that may be drawn."""
     diff, se, df = estimate
-    if clusters is None and all(value in {0, 1} for value in scores):
-        return mcnemar(_positive(pairs), _negative(pairs)), "mcnemar"
     if not se:  # all differ alike: every sign flip but two is less extreme
         return all_alike(df + 1) if diff else 1.0, "flip_exact"
-    units = unit_sums(pairs, clusters)
     if len(units) <= MOST_EXACT:
         return all_flips(units), "flip_exact"
     if draws:
@@ -317,19 +313,14 @@ def _most_flipped(comparisons: int) -> int:
     return MOST_FLIPPED if comparisons <= MOST_COMPARED else MOST_FLIPPED_AMONG_MANY
 
 
-def _positive(pairs: Sequence[float]) -> int:
-    return len([d for d in pairs if d > 0])
-
-
-def _negative(pairs: Sequence[float]) -> int:
-    return len([d for d in pairs if d < 0])
-
-
-def _skew(units: Sequence[float]) -> float | None:
-    """Compute how lopsided the differences are (the third standardised moment)."""
+def _deviations(units: Sequence[float]) -> Sequence[float]:
     mean = centre(units)
+    return [] if mean is None else [unit - mean for unit in units]
+
+
+def _skew(deviations: Sequence[float]) -> float | None:
+    """Compute how lopsided differences are that deviate so (the third standardised moment)."""
     try:
-        deviations = [] if mean is None else [unit - mean for unit in units]
         square = math.fsum([d * d for d in deviations]) / len(deviations)
         skew = math.fsum([d * d * d for d in deviations]) / len(deviations) / float(square**1.5)
     except (ZeroDivisionError, OverflowError, ValueError):

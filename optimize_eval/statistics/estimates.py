@@ -42,9 +42,16 @@ def centre(values: Sequence[float]) -> float | None:
 
 def spread(values: Sequence[float], mean: float, clusters: Clusters) -> tuple[float, int] | None:
     """Compute the standard error of a mean and its degrees of freedom, by clusters where there are some."""
+    return spread_around(values, [value - mean for value in values], clusters)
+
+
+def spread_around(
+    values: Sequence[float], deviations: Sequence[float], clusters: Clusters
+) -> tuple[float, int] | None:
+    """Compute the same of values whose deviations from their mean are known."""
     n = len(values)
     try:
-        sums = unit_sums([value - mean for value in values], clusters)
+        sums = unit_sums(deviations, clusters)
         squares = math.fsum([total**2 for total in sums])
     except (OverflowError, ValueError):
         return None
@@ -58,10 +65,10 @@ def spread(values: Sequence[float], mean: float, clusters: Clusters) -> tuple[fl
     return 0.0 if is_noise else se, units - 1
 
 
-def unit_sums(values: Sequence[float], clusters: Clusters) -> list[float]:
+def unit_sums(values: Sequence[float], clusters: Clusters) -> Sequence[float]:
     """Sum by cluster; without clusters each value is a unit of its own."""
     if clusters is None:
-        return list(values)
+        return values
     order = {cluster: number for number, cluster in enumerate(dict.fromkeys(clusters))}
     rows = sorted(
         zip((order[cluster] for cluster in clusters), values, strict=True), key=operator.itemgetter(0)
