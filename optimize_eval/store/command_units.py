@@ -9,6 +9,7 @@ import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal, Self, TypedDict, cast
@@ -106,6 +107,14 @@ class View:
         """Tell where a unit's newest record is: its length and its offset."""
         return self.ledger.stretch(self._numbers[number])
 
+    def stretches(self, cell: Cell, places: Iterable[int] | None) -> Iterator["Stretch"]:
+        """Tell where the newest records of a cell are, all of them or those at these places."""
+        start = self.layout.start(cell)
+        if places is None:
+            return self.ledger.stretches(self._numbers[start : start + cell.size])
+        stretches = ((place, self.stretch(start + place)) for place in places)
+        return ((place, *stretch) for place, stretch in stretches if stretch)
+
     @contextmanager
     def reader(self, path: Path, counts_as: "CountsAs | None" = None) -> Iterator["Reader"]:
         """Open the journal for reading records by cell, in the order of units, or what these count as."""
@@ -129,6 +138,10 @@ class View:
 
 
 _SHOWN_EXACTLY = frozenset({"error", "clamped_from"})  # of what stands beside a score
+_TOGETHER = 64  # lines that are read at once
+_NEAR = 1 << 17  # bytes that they stand in, at most
+
+Stretch = tuple[int, int, int]  # a unit's place in its cell, and the length and offset of its record
 
 
 def _numbers(ledger: Ledger, layout: Layout) -> Sequence[int]:
@@ -173,25 +186,37 @@ class Reader:
         counts_as = self._counts_as
         for index, line in self.lines(cell):
             record = self._read(line, journal.glance)
-            if record["outcome"] != "scored" or not record["side_info"].keys().isdisjoint(_SHOWN_EXACTLY):
+            if record["outcome"] != "scored" or not _SHOWN_EXACTLY.isdisjoint(record["side_info"]):
                 record = self._read(line, journal.decode)
             yield index, counts_as(record) if counts_as else record
 
     def lines(self, cell: Cell, places: Iterable[int] | None = None) -> Iterator[tuple[int, bytes]]:
         """Read the lines of these records as they stand in the journal."""
-        start = self._view.layout.start(cell)
-        for index in range(cell.size) if places is None else places:
-            if stretch := self._view.stretch(start + index):
-                yield index, self._line(stretch)
+        stretches = self._view.stretches(cell, places)
+        while together := list(islice(stretches, _TOGETHER)):
+            yield from self._lines(together)
 
     def record(self, number: int) -> JournalRecord | None:
         """Read the newest record of one unit; None where it is owed."""
         stretch = self._view.stretch(number)
-        return self._read(self._line(stretch), journal.decode) if stretch else None
+        return self._read(self._line(*stretch), journal.decode) if stretch else None
 
-    def _line(self, stretch: tuple[int, int]) -> bytes:
-        """Read the line that has this length and offset; raises Damaged where none stands there."""
-        line = os.pread(self._descriptor, *stretch)
+    def _lines(self, stretches: Sequence["Stretch"]) -> Iterator[tuple[int, bytes]]:
+        """Read some lines, at once where they stand near each other, as they do in most runs."""
+        start = min(offset for _, _, offset in stretches)
+        end = max(offset + length for _, length, offset in stretches)
+        if end - start > _NEAR:
+            yield from ((place, self._line(length, offset)) for place, length, offset in stretches)
+            return
+        lines = os.pread(self._descriptor, end - start, start)
+        for place, length, offset in stretches:
+            yield place, self._check(lines[offset - start : offset - start + length])
+
+    def _line(self, length: int, offset: int) -> bytes:
+        return self._check(os.pread(self._descriptor, length, offset))
+
+    def _check(self, line: bytes) -> bytes:
+        """Return a line that stands where the ledger says; raises Damaged where it is another."""
         if not journal.is_sound(line):
             raise _say_changed(self._path)
         return line

@@ -215,8 +215,7 @@ def check_schema(record: Mapping[str, Any], known: str, place: str) -> None:
 
 def is_sound(line: bytes) -> bool:
     """Return True if a line is as it was written."""
-    body, crc = line[: -_TAIL - 1], line[-_TAIL - 1 :]
-    return crc == b'%s%08x"}\n' % (_CRC, crc32(body))
+    return line.endswith(b'%s%08x"}\n' % (_CRC, crc32(line[: -_TAIL - 1])))
 
 
 class Journal:

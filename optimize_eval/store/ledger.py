@@ -8,7 +8,7 @@ record counts for the version whose key it has, and for none where its example h
 """
 
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from operator import eq
 from pathlib import Path
@@ -28,6 +28,7 @@ _FIRST = "run the command of this run again: it makes this line again from run.j
 _OF_A_ROW = 2  # line and repeat
 _FORMER = -1  # a record that does not count any more
 _NONE: dict[str, Any] = {}
+_RARE = frozenset({"stderr", "message", "output", "stage", "usage"})
 _NAMES = frozenset({"model", "evaluator", "candidate", "of", "output", "estimated"})
 _NUMBERS = frozenset({int, float})
 _LARGEST = float_info.max
@@ -193,6 +194,12 @@ class Ledger:
         """Tell where a unit's newest record is: its length and its offset."""
         return (self._lengths[number], self._offsets[number]) if self.states[number] != OWED else None
 
+    def stretches(self, numbers: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+        """Tell where the newest records of units are: each one's place among these, its length and offset."""
+        lengths, offsets = self._lengths, self._offsets
+        rows = ((place, lengths[number], offsets[number]) for place, number in enumerate(numbers))
+        return (row for row in rows if row[1])  # what is owed has no length
+
     def counts(self, cell: CellName) -> tuple[int, int, int]:
         """Count the scored, failed and skipped units of a cell."""
         start = self.start(cell)
@@ -301,7 +308,7 @@ class Ledger:
 
 def is_unranked(record: Mapping[str, Any]) -> bool:
     """Return True if a label was given, where no number was expected."""
-    return record["score"] is None and record.get("unranked") is True
+    return record.get("score", 0) is None and record.get("unranked") is True
 
 
 def is_computed(note: Mapping[str, Any]) -> bool:
@@ -325,28 +332,35 @@ def _names_in(record: Mapping[str, Any], key: str) -> list[str]:
 
 def _is_whole(record: Mapping[str, Any]) -> bool:
     """Return True if a record has what its outcome needs."""
-    match record:
-        case {"outcome": "scored", "score": score, "side_info": dict()}:
-            is_whole = _is_number(score) or is_unranked(record)
-        case {"outcome": "failed", "kind": str(), "message": str()} | {"outcome": "skipped"}:
-            is_whole = True
-        case _:
-            is_whole = False
-    return is_whole and _is_as_written(record.get)
+    get = record.get
+    match record["outcome"]:
+        case "scored":
+            is_whole = (_is_number(get("score")) or is_unranked(record)) and type(get("side_info")) is dict
+        case "failed":
+            is_whole = type(get("kind")) is type(get("message")) is str
+        case outcome:
+            is_whole = outcome == "skipped"
+    return is_whole and _is_as_written(record)
 
 
-def _is_as_written(get: Callable[[str, Any], Any]) -> bool:
+def _is_as_written(record: Mapping[str, Any]) -> bool:
     """Return True if what any outcome may have is of its type; spelled out, as each line is checked."""
+    get = record.get
     return (
         type(get("attempts", 1)) is int
         and _is_number(get("seconds", 0))  # which other tools may not tell
         and type(get("started_at", "")) is str
-        and type(get("stderr", "")) is str
-        and type(get("message", "")) is str
-        and type(get("output", "")) is str
-        and type(get("stage", "")) is str
         and type(get("side_info", _NONE)) is dict
-        and _is_usage(get("usage", ()))
+        and (
+            _RARE.isdisjoint(record)
+            or (
+                type(get("stderr", "")) is str
+                and type(get("message", "")) is str
+                and type(get("output", "")) is str
+                and type(get("stage", "")) is str
+                and _is_usage(get("usage", ()))
+            )
+        )
     )
 
 
