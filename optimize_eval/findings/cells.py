@@ -288,9 +288,10 @@ class CellReading:
         """Average each example's repeats; failed ones are left out, or count as a number for a bound."""
         means: Values = array("d")
         for scores, failed in zip(self._scores, self._failed, strict=True):
-            ends = [] if failure_as is None else [failure_as] * failed
-            counted = [*scores, *ends]
-            means.append(_average(counted))
+            if failed and failure_as is not None:
+                means.append(_average([*scores, *[failure_as] * failed]))
+            else:
+                means.append(scores[0] if len(scores) == 1 else _average(scores))
         return means
 
 
@@ -308,11 +309,11 @@ def _average(values: Sequence[float]) -> float:
 def worst_places(values: Values, before: Values | None) -> list[int]:
     """Choose the examples that lost most against `before`; without it, those with the lowest values."""
     if before is None:
-        return heapq.nsmallest(WORST_SHOWN, known(values), key=lambda place: (values[place], place))
-    lost = (place for place in known(values) if values[place] < before[place])  # no value is below NaN
-    return heapq.nsmallest(
-        WORST_SHOWN, lost, key=lambda place: (values[place] - before[place], values[place], place)
-    )
+        lowest = heapq.nsmallest(WORST_SHOWN, ((values[place], place) for place in known(values)))
+        return [place for _, place in lowest]
+    both = enumerate(zip(values, before, strict=True))
+    lost = ((own - other, own, place) for place, (own, other) in both if own < other)  # nothing is below NaN
+    return [place for _, _, place in heapq.nsmallest(WORST_SHOWN, lost)]
 
 
 def known(values: Values, places: Iterable[int] | None = None) -> list[int]:

@@ -61,7 +61,6 @@ class Replies:
     """Takes in the scored records of one cell."""
 
     def __init__(self) -> None:
-        self.scored = 0
         self.cut_off = 0
         self.off_scale = 0
         self.with_thoughts = 0
@@ -71,10 +70,7 @@ class Replies:
         self._first: float | None = None
 
     def take(self, record: JournalRecord) -> None:
-        self.scored += 1
         side_info = record["side_info"]
-        if "replied" not in record and _SAID_OF_REPLIES.isdisjoint(side_info):
-            return
         output = side_info.get("output")
         self.with_thoughts += isinstance(output, str) and output.lstrip().lower().startswith(_THOUGHTS)
         usage, model, reply = side_info.get("usage"), side_info.get("model"), record.get("replied")
@@ -95,12 +91,12 @@ class Replies:
     def told_otherwise(self) -> bool:
         return bool(self.answered_by or self.refused or self.empty)
 
-    def counts(self) -> ReplyCounts | None:
+    def counts(self, scored: int) -> ReplyCounts | None:
         """Say what there is to tell; None where these are no replies of models, or none that say anything."""
         if not (self.cut_off or self.off_scale or self.with_thoughts or self.told_otherwise):
             return None
         return ReplyCounts(
-            scored=self.scored,
+            scored=scored,
             cut_off=self.cut_off,
             off_scale=self.off_scale,
             first_off_scale=self._first,
@@ -307,14 +303,15 @@ class Measures:
     def take(self, example: int, record: JournalRecord) -> None:
         score, side_info = record["score"], record["side_info"]
         self._scored[example] += 1
-        self.replies.take(record)
+        if "replied" in record or not _SAID_OF_REPLIES.isdisjoint(side_info):
+            self.replies.take(record)
         if score == 1:
             self._passed[example] += 1
         elif score != 0:  # also where a label stands in its place
             self._graded[example] = True
         if CONFIDENCE in side_info and self._is_unit and score is not None:
             self._take_confidence(side_info[CONFIDENCE], score)
-        if _is_counts(counts := side_info.get(BLEU_COUNTS)):
+        if BLEU_COUNTS in side_info and _is_counts(counts := side_info[BLEU_COUNTS]):
             self._sentences.append(counts)
 
     def repeats(self, places: slice = EVERY) -> list[Repeats]:
@@ -331,6 +328,10 @@ class Measures:
             if calibration is None
             else StatedConfidence(calibration=calibration, unusable=self._unusable)
         )
+
+    @property
+    def reply_counts(self) -> ReplyCounts | None:
+        return self.replies.counts(sum(self._scored))
 
     @property
     def corpus_bleu(self) -> CorpusBleu | None:
@@ -382,7 +383,7 @@ def of_cells(measured: Sequence[tuple[MeasuredCell, Measures, Clusters]]) -> Mea
         replies=tuple(
             RepliesEntry(where=where, counts=counts)
             for where, measures, _ in measured
-            if (counts := measures.replies.counts())
+            if (counts := measures.reply_counts)
         ),
     )
 
