@@ -193,7 +193,6 @@ class CellReading:
         self._left_out: dict[int, list[float]] = {}
         self._by_outcome = False
         self._skips: dict[bool, Skips] = {}  # whether by rules
-        self._outcomes: Counter[str] = Counter()
         self._failures: dict[tuple[str, str], Failures] = {}
         self._kinds = array("I", [_OWED]) * cell.size
         self._kind_names: dict[str | int, int] = {number: number for number in (_OWED, _SCORED, _SKIPPED)}
@@ -204,7 +203,6 @@ class CellReading:
     def take(self, place: int, record: JournalRecord) -> None:
         example = place // self._repeats
         outcome = record["outcome"]
-        self._outcomes[outcome] += 1
         if "seconds" in record:
             self._seconds[place] = record["seconds"]
             self._attempts += record.get("attempts", 1)
@@ -227,15 +225,17 @@ class CellReading:
             self._take_skip(record, self._lines[example])
 
     def done(self) -> Scores:
-        has_bounds = self._has_ends and self._outcomes["failed"] > 0
+        scored, skipped = self._kinds.count(_SCORED), self._kinds.count(_SKIPPED)
+        failed = len(self._kinds) - self._kinds.count(_OWED) - scored - skipped
+        has_bounds = self._has_ends and failed > 0
         return Scores(
             cell=self._cell,
             means=self._mean(),
             lows=self._mean(0.0) if has_bounds else None,
             highs=self._mean(1.0) if has_bounds else None,
-            scored=self._outcomes["scored"],
-            failed=self._outcomes["failed"],
-            skipped=self._outcomes["skipped"],
+            scored=scored,
+            failed=failed,
+            skipped=skipped,
             failures=tuple(self._failures.values()),
             numbers=array("I", map(len, self._scores)),
             failed_calls=self._failed,

@@ -185,8 +185,8 @@ class Reader:
             return
         counts_as = self._counts_as
         for index, line in self.lines(cell):
-            record = self._read(line, journal.glance)
-            if record["outcome"] != "scored" or not _SHOWN_EXACTLY.isdisjoint(record["side_info"]):
+            record = cast("JournalRecord", journal.glance(line))
+            if record.get("outcome") != "scored" or not _SHOWN_EXACTLY.isdisjoint(record["side_info"]):
                 record = self._read(line, journal.decode)
             yield index, counts_as(record) if counts_as else record
 

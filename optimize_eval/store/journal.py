@@ -7,6 +7,7 @@ ledger's.
 """
 
 import errno
+import itertools
 import json
 import os
 import threading
@@ -65,6 +66,11 @@ def entries(path: Path, first: str = _DELETE) -> Iterator[JournalLine]:
 
     `first` says what to do where that is the first one.
     """
+    return itertools.starmap(JournalLine, lines(path, first))
+
+
+def lines(path: Path, first: str = _DELETE) -> Iterator[tuple[int, int, int, bytes]]:
+    """Read the same as plain tuples, in less time."""
     offset = 0
     with _open(path) as stream:
         for number, line in enumerate(iter(partial(stream.readline, _LONGEST_LINE), b""), 1):
@@ -75,7 +81,7 @@ def entries(path: Path, first: str = _DELETE) -> Iterator[JournalLine]:
                     f"{path}:{number}: the line is not as it was written",
                     hint=f"{_DELETE if offset else first}; --fresh starts over",
                 )
-            yield JournalLine(number, offset, len(line), line)
+            yield number, offset, len(line), line
             offset += len(line)
 
 

@@ -164,8 +164,8 @@ class Ledger:
         """Read a journal; one that is not there is an empty one."""
         ledger = cls(document)
         try:
-            for entry in journal.entries(path, _FIRST):
-                ledger._enter_line(path, entry)
+            for number, offset, length, line in journal.lines(path, _FIRST):
+                ledger._enter_line(path, number, offset, length, line)
         except FileNotFoundError:
             pass
         return ledger
@@ -252,56 +252,57 @@ class Ledger:
             return _FORMER
         return start + index * self.repeats + repeat - 1
 
-    def _enter_line(self, path: Path, entry: journal.JournalLine) -> None:
+    def _enter_line(self, path: Path, row: int, offset: int, length: int, line: bytes) -> None:
         try:
-            record = journal.glance(entry.line)
+            record = journal.glance(line)
         except ValueError:
-            raise self._foreign(path, entry) from None
-        self.end = entry.offset + entry.length
-        if "outcome" not in record:
-            self._enter_note(path, entry, record)
+            raise self._foreign(path, row) from None
+        self.end = offset + length
+        outcome: Any = record.get("outcome")
+        if outcome is None and "outcome" not in record:
+            self._enter_note(path, row, offset, record)
             return
         if not self._has_header:
             raise journal.Damaged(
-                f"{path}:{entry.number}: the first line is missing, which says whose journal it is",
+                f"{path}:{row}: the first line is missing, which says whose journal it is",
                 hint="put it back, or start over with --fresh",
             )
         if is_fresh := CONFIRM in record:
             self.has_confirmations = True
-        number = _FORMER if is_fresh else self._number(record, entry.offset)
-        if number is None or not _is_whole(record):
-            raise self._foreign(path, entry)
+        number = _FORMER if is_fresh else self._number(record, offset)
+        if number is None or not _is_whole(record, outcome):
+            raise self._foreign(path, row)
         if "usage" in record:
             self.spending.take(record, record["usage"])
         if number != _FORMER:
-            self.enter(number, record["outcome"], entry.offset, entry.length)
+            self.enter(number, outcome, offset, length)
 
-    def _enter_note(self, path: Path, entry: journal.JournalLine, record: Mapping[str, Any]) -> None:
+    def _enter_note(self, path: Path, row: int, offset: int, record: Mapping[str, Any]) -> None:
         """Take what a session said at its begin or its end."""
-        journal.check_schema(record, journal.SCHEMA, f"{path}:{entry.number}")
+        journal.check_schema(record, journal.SCHEMA, f"{path}:{row}")
         if record.get("plan", self.run) != self.run:
-            raise self._foreign(path, entry)
+            raise self._foreign(path, row)
         self._has_header = self._has_header or "plan" in record
         if is_computed(record):
             self.computed.append(record)
         if "judged" in record:
-            self.judged.append((entry.offset, record))
+            self.judged.append((offset, record))
         for usage in (
             record["usage"] if _is_usage(record.get("usage")) else ()
         ):  # of a recheck, or of units that were broken off
             self.spending.take(usage, [usage])
         self.changed.update(
-            name for name in _names_in(record, "changed") if entry.offset >= self._sound_since.get(name, 0)
+            name for name in _names_in(record, "changed") if offset >= self._sound_since.get(name, 0)
         )
         sound = self._models_sound_since
         self.changed_models.update(
-            name for name in _names_in(record, "changed_models") if entry.offset >= sound.get(name, 0)
+            name for name in _names_in(record, "changed_models") if offset >= sound.get(name, 0)
         )
 
     @staticmethod
-    def _foreign(path: Path, entry: journal.JournalLine) -> journal.Damaged:
+    def _foreign(path: Path, row: int) -> journal.Damaged:
         return journal.Damaged(
-            f"{path}:{entry.number}: the line belongs to another run",
+            f"{path}:{row}: the line belongs to another run",
             hint="put the run's own journal back, or start over with --fresh",
         )
 
@@ -330,15 +331,15 @@ def _names_in(record: Mapping[str, Any], key: str) -> list[str]:
     return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
 
 
-def _is_whole(record: Mapping[str, Any]) -> bool:
+def _is_whole(record: Mapping[str, Any], outcome: Any) -> bool:
     """Return True if a record has what its outcome needs."""
     get = record.get
-    match record["outcome"]:
+    match outcome:
         case "scored":
             is_whole = (_is_number(get("score")) or is_unranked(record)) and type(get("side_info")) is dict
         case "failed":
             is_whole = type(get("kind")) is type(get("message")) is str
-        case outcome:
+        case _:
             is_whole = outcome == "skipped"
     return is_whole and _is_as_written(record)
 
