@@ -9,7 +9,6 @@ import math
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, filterfalse
 from typing import Any, NamedTuple, TypeVar
@@ -43,29 +42,8 @@ _LONGEST_SHOWN = 500
 
 _Number = TypeVar("_Number", int, float)
 
+_Lines = list[int | None]
 Values = MutableSequence[float]  # by example, UNKNOWN where there is none
-
-
-@dataclass(slots=True, eq=False, repr=False)
-class Failures:
-    """The failures of one kind at one stage, which is that of the model where there was no reply to score."""
-
-    kind: str
-    stage: str
-    count: int = 0
-    first_message: str = ""
-    first_side_info: str = ""  # as JSON, so much of it as is shown
-    lines: list[int | None] = field(default_factory=list)
-
-
-@dataclass(slots=True, eq=False, repr=False)
-class Skips:
-    """The calls that were skipped: by their evaluator, or because rules leave the rows out."""
-
-    count: int = 0
-    first_message: str = ""
-    lines: list[int | None] = field(default_factory=list)
-    excluded_by: Counter[str] = field(default_factory=Counter)  # a row counts for each rule
 
 
 @frozen
@@ -142,8 +120,8 @@ class Scores(Outcomes):
 
     cell: Cell
     scored: int
-    failures: Sequence[Failures]
-    skips: Sequence[Skips]
+    failures: tuple[FailureGroup, ...]
+    skips: tuple[SkipGroup, ...]
     within_sd: float | None
     seconds: Values  # by unit
     attempts: int  # of all calls whose time is known
@@ -192,8 +170,11 @@ class CellReading:
         self._ruled = array("I", [0]) * len(lines)
         self._left_out: dict[int, list[float]] = {}
         self._by_outcome = False
-        self._skips: dict[bool, Skips] = {}  # whether by rules
-        self._failures: dict[tuple[str, str], Failures] = {}
+        self._skips: dict[bool, tuple[str, _Lines]] = {}  # whether by rules: the first message
+        self._excluded_by: Counter[str] = Counter()  # a row counts for each rule
+        self._failures: dict[
+            tuple[str, str], tuple[str, str, _Lines]
+        ] = {}  # message and side info of the first
         self._kinds = array("I", [_OWED]) * cell.size
         self._kind_names: dict[str | int, int] = {number: number for number in (_OWED, _SCORED, _SKIPPED)}
         self._seconds = array("d", [UNKNOWN]) * cell.size
@@ -236,14 +217,14 @@ class CellReading:
             scored=scored,
             failed=failed,
             skipped=skipped,
-            failures=tuple(self._failures.values()),
+            failures=tuple(self._failure_groups()),
             numbers=array("I", map(len, self._scores)),
             failed_calls=self._failed,
             skipped_calls=self._skipped,
             ruled_calls=self._ruled,
             whole=self._whole() if any(self._ruled) else None,
             is_ruled_by_outcome=self._by_outcome,
-            skips=tuple(self._skips.values()),
+            skips=tuple(self._skip_groups()),
             within_sd=within_sd(self._scores) if self._repeats > 1 else None,
             seconds=self._seconds,
             kinds=self._kinds,
@@ -263,26 +244,48 @@ class CellReading:
         return array("d", (_average([*scores, *self._left_out.get(at, ())]) for at, scores in kept))
 
     def _take_failure(self, record: JournalRecord, line: int | None) -> None:
-        key = kind, stage = record["kind"], record.get("stage", "")
-        failures = self._failures.get(key)
-        if failures is None:
-            failures = self._failures[key] = Failures(
-                kind=kind,
-                stage=stage,
-                first_message=record["message"],
-                first_side_info=_shown(record.get("side_info")),
-            )
-        failures.count += 1
-        if line not in failures.lines and len(failures.lines) < LINES_KEPT:
-            failures.lines.append(line)
+        key = record["kind"], record.get("stage", "")
+        if key not in self._failures:
+            self._failures[key] = record["message"], _shown(record.get("side_info")), []
+        self._failures[key][-1].append(line)
 
     def _take_skip(self, record: JournalRecord, line: int | None) -> None:
         rules = record.get("excluded_by", ())
-        skips = self._skips.setdefault(bool(rules), Skips(first_message=record.get("message", "")))
-        skips.count += 1
-        skips.excluded_by.update(rules)
-        if line not in skips.lines and len(skips.lines) < LINES_KEPT:
-            skips.lines.append(line)
+        _, lines = self._skips.setdefault(bool(rules), (record.get("message", ""), []))
+        lines.append(line)
+        self._excluded_by.update(rules)
+
+    def _failure_groups(self) -> Iterator[FailureGroup]:
+        for (kind, stage), (message, side_info, lines) in self._failures.items():
+            yield FailureGroup(
+                **self._where,
+                kind=kind,
+                count=len(lines),
+                first_message=message,
+                lines=_first_of(lines),
+                first_side_info=side_info,
+                stage=stage,
+            )
+
+    def _skip_groups(self) -> Iterator[SkipGroup]:
+        for is_by_rules, (message, lines) in self._skips.items():
+            yield SkipGroup(
+                **self._where,
+                count=len(lines),
+                first_message=message,
+                lines=_first_of(lines),
+                excluded_by=dict(self._excluded_by) if is_by_rules else {},
+            )
+
+    @property
+    def _where(self) -> dict[str, Any]:
+        cell = self._cell
+        return {
+            "candidate": cell.candidate,
+            "evaluator": cell.evaluator,
+            "task_model": cell.task_model,
+            "split": cell.split,
+        }
 
     def _mean(self, failure_as: float | None = None) -> Values:
         """Average each example's repeats; failed ones are left out, or count as a number for a bound."""
@@ -293,6 +296,10 @@ class CellReading:
             else:
                 means.append(scores[0] if len(scores) == 1 else _average(scores))
         return means
+
+
+def _first_of(lines: _Lines) -> tuple[int | None, ...]:
+    return tuple(dict.fromkeys(lines))[:LINES_KEPT]
 
 
 def _shown(side_info: Mapping[str, Any] | None) -> str:
@@ -367,8 +374,8 @@ class ReadCells(Remembers):
 
     def failures(self) -> Iterator[FailureGroup]:
         """Give what failed alike, cell by cell."""
-        for (_, candidate), scores in self.scores.items():
-            yield from failure_groups(candidate, scores)
+        for read in self.by_name.values():
+            yield from read.scores.failures
 
     def latency(self) -> Iterator[LatencyEntry]:
         """Say how long calls took, by evaluator and split."""
@@ -431,42 +438,6 @@ def split_scores(scores: Scores, mean: Estimate, layout: Layout) -> SplitScores:
         between_sd=spread_of([scores.means[place] for place in known(scores.means)]),
         failures=_by_kind(scores),
     )
-
-
-def failure_groups(candidate: str, scores: Scores) -> list[FailureGroup]:
-    cell = scores.cell
-    return [
-        FailureGroup(
-            candidate=candidate,
-            evaluator=cell.evaluator,
-            task_model=cell.task_model,
-            split=cell.split,
-            kind=failures.kind,
-            count=failures.count,
-            first_message=failures.first_message,
-            lines=tuple(failures.lines),
-            first_side_info=failures.first_side_info,
-            stage=failures.stage,
-        )
-        for failures in scores.failures
-    ]
-
-
-def skip_groups(candidate: str, scores: Scores) -> list[SkipGroup]:
-    cell = scores.cell
-    return [
-        SkipGroup(
-            candidate=candidate,
-            evaluator=cell.evaluator,
-            task_model=cell.task_model,
-            split=cell.split,
-            count=skips.count,
-            first_message=skips.first_message,
-            lines=tuple(skips.lines),
-            excluded_by=dict(skips.excluded_by),
-        )
-        for skips in scores.skips
-    ]
 
 
 def _by_kind(scores: Scores) -> dict[str, int]:

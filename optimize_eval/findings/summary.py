@@ -18,7 +18,6 @@ from optimize_eval.findings.cells import (
     ReadCells,
     Scores,
     known,
-    skip_groups,
     split_scores,
     worst_places,
 )
@@ -44,7 +43,7 @@ from optimize_eval.findings.leakage import (
 )
 from optimize_eval.findings.side_info import reason_of_lowest
 from optimize_eval.findings.summary_parts import CandidatePair, GroupScores, LowScore, Overfit, Row
-from optimize_eval.findings.summary_shape import NO_VERDICT, SCHEMA, LeftOut, Point, SkipGroup, Summary, Units
+from optimize_eval.findings.summary_shape import NO_VERDICT, SCHEMA, LeftOut, Point, Summary, Units
 from optimize_eval.findings.tried import NOTHING, Corrections, points_about_tried
 from optimize_eval.findings.verdict import judge
 from optimize_eval.findings.winner import claims_of
@@ -168,7 +167,7 @@ class _Summing:
             changed=tuple(changed),
             additions_left_out=tuple(left_out),
             failures=tuple(self._cells.failures()),
-            skips=tuple(self._skips()),
+            skips=tuple(skips for scores in self._scores.values() for skips in scores.skips),
             side_info=tuple(self._cells.side_info),
             latency=tuple(self._cells.latency()),
             passes=measured.passes,
@@ -193,10 +192,6 @@ class _Summing:
             *points_about_tried(summary, verdict.state),
         )
         return replace(summary, verdict=replace(verdict, points=points))
-
-    def _skips(self) -> Iterator[SkipGroup]:
-        for (_, candidate), scores in self._scores.items():
-            yield from skip_groups(candidate, scores)
 
     def _families(self) -> Iterable[CellFamily]:
         return dict.fromkeys(where for where, _ in self._scores)
