@@ -9,14 +9,15 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from optimize_eval.base import checks, shipped
-from optimize_eval.base.errors import UsageError
+from optimize_eval.base.errors import DataError, EvaluationError, FailureKind, Problem, UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import TASK_MODEL_VARIABLE, Payload
@@ -32,6 +33,7 @@ from optimize_eval.programs.not_started import (
 )
 
 if TYPE_CHECKING:
+    from optimize_eval.data.example import Example
     from optimize_eval.programs.command import Command
     from optimize_eval.programs.exchange import Contract
     from optimize_eval.programs.identity import Identity
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 _LAUNCHER = r"(env|python|pypy|bash|sh|zsh|node|deno|bun|ruby|perl|php|lua|tclsh|Rscript)[\d.]*$"
 _SHIPPED = "@"
 _CODE_EXEC = "@code_exec"
+_CHECKS = "@checks"
 _LIBRARIES = {"bleu": "sacrebleu", "edit_similarity": "rapidfuzz"}  # of those that ship
 
 
@@ -136,6 +139,30 @@ def _check_library(text: str) -> None:
         )
 
 
+def _check_examples(spec: EvaluatorSpec, examples: "Sequence[tuple[str, Example]]") -> None:
+    """Have the checks of all examples read: those that are wrong fail whatever the candidate is."""
+    if not spec.text.startswith(_CHECKS) or not examples:
+        return
+    payloads = [Payload(candidate="", example=example.raw) for _, example in examples]
+    with closing(_speak(spec, evaluating(spec.score_range))) as program:
+        said = program.call_many(
+            payloads[:1], spec.timeout
+        )  # it is not asked further where it does not start
+        if not _failed_otherwise(said[0]):
+            said += program.call_many(payloads[1:], spec.timeout)
+    problems = [
+        Problem(path=file, rule="bad_checks", line=example.line, column=1, reason=answer.message)
+        for (file, example), answer in zip(examples, said, strict=False)
+        if isinstance(answer, EvaluationError) and not _failed_otherwise(answer)
+    ]
+    if problems:
+        raise DataError(problems)
+
+
+def _failed_otherwise(answer: object) -> bool:
+    return isinstance(answer, EvaluationError) and answer.kind is not FailureKind.REPORTED
+
+
 def _identify(spec: EvaluatorSpec) -> "Identity":
     from optimize_eval.programs.identity import identify_command
 
@@ -177,6 +204,7 @@ KIND = Kind(
     targets=_targets,
     uses=frozenset({"cwd"}),
     connect=_connect,
+    check_examples=_check_examples,
     speak=_speak,
     identify=_identify,
     has_changed=_has_changed,

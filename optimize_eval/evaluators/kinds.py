@@ -22,6 +22,7 @@ from optimize_eval.base.protocol import Payload
 
 if TYPE_CHECKING:  # only sweep files have values to check, only runs identities
     from optimize_eval.base.checks import Check, Keys
+    from optimize_eval.data.example import Example
     from optimize_eval.programs.exchange import Contract
     from optimize_eval.programs.identity import Identity
 
@@ -78,6 +79,10 @@ def _no_matter(_defaults: EvaluatorSpec, _specs: Sequence[EvaluatorSpec]) -> Non
     return
 
 
+def _no_example(_spec: EvaluatorSpec, _examples: "Sequence[tuple[str, Example]]") -> None:
+    return
+
+
 def _no_keys(_folder: str) -> "Keys":
     return {}
 
@@ -93,6 +98,7 @@ class Kind(NamedTuple):
     settings: Callable[[str], "Keys"] = _no_keys  # keys that it alone takes; of a file's folder
     uses: frozenset[str] = frozenset()  # options that concern only some kinds
     check_defaults: Callable[[EvaluatorSpec, Sequence[EvaluatorSpec]], None] = _no_matter  # against its specs
+    check_examples: "Callable[[EvaluatorSpec, Sequence[tuple[str, Example]]], None]" = _no_example  # of files
     speak: "Callable[[EvaluatorSpec, Contract[Any, Any]], Any] | None" = None  # of programs: by any contract
     has_changed: "Callable[[EvaluatorSpec, Identity], bool]" = _is_unchanging
     shell: Callable[[EvaluatorSpec, Payload], ShellCall | None] = _no_line
@@ -250,6 +256,11 @@ def has_changed(spec: EvaluatorSpec, known: "Identity") -> bool:
 def is_served(spec: EvaluatorSpec) -> bool:
     """Return True if who answers may be another one today, though the text is the same."""
     return kind_of(spec).is_served(spec)
+
+
+def check_examples(spec: EvaluatorSpec, examples: "Sequence[tuple[str, Example]]") -> None:
+    """Refuse examples, each with its file, that no candidate could be scored on; raises DataError."""
+    kind_of(spec).check_examples(spec, examples)
 
 
 def models_called(spec: EvaluatorSpec, task_models: Iterable[str | None] = ()) -> list[str]:

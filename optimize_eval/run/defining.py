@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from optimize_eval.base.errors import DataError, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.data.foreign_files import name_tools
-from optimize_eval.evaluators.kinds import SERVED_RETRIES, named_apart, parse_evaluator
+from optimize_eval.evaluators.kinds import SERVED_RETRIES, check_examples, named_apart, parse_evaluator
 from optimize_eval.models.model_kinds import ModelSpec
 from optimize_eval.run.enclosing import at_level, check_level, runs_code
 from optimize_eval.run.host import Say
@@ -248,8 +248,13 @@ _WHOSE = "no row that takes part"
 def check_columns(specs: Iterable[EvaluatorSpec], sources: Sequence[SplitSource], say: Say) -> None:
     """Refuse a task for which each sample would fail, and tell of columns that may do without.
 
-    Raises DataError with every place that names a column which no row has.
+    Raises DataError with every place that names a column which no row has, or with the examples that an
+    evaluator can score no candidate on.
     """
+    specs = tuple(specs)
+    examples = [(source.file, example) for source in sources for example in source.examples]
+    for spec in specs:
+        check_examples(spec, examples)
     tasks = definitions_in(specs)
     if not tasks:
         return

@@ -146,22 +146,35 @@ def test_a_run_says_of_each_example_which_checks_failed_and_why(cli: Cli, tmp_pa
         {"id": 1, "city": "Paris", "checks": [{"regex": "[.]$", "name": "a sentence"}]},
         {"id": 2, "city": "Rome", "checks": [{"regex": "[.]$", "name": "a sentence"}, {"max_words": 2}]},
         {"id": 3, "city": "Oslo"},
-        {"id": 4, "city": "Bern", "checks": [{"contans": "B"}]},
     ]
-    (tmp_path / "d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (tmp_path / "c.txt").write_text("It is Paris.")
+    write(tmp_path, rows)
     (tmp_path / "all.json").write_text('[{"contains": "{{city}}"}]')
-    run = ("run", "--candidate", "c.txt", "--dataset", "d.jsonl", "--no-preflight", "--quiet", "--out", "r")
-    cli(*run, "-e", "all=@checks --checks all.json", "-e", "own=@checks")
-    records = {(record.evaluator, record.line): record for record in load_run(tmp_path / "r").records}
-    assert records["all", 1].score == 1
-    assert records["all", 2].score == pytest.approx(1 / 3)
-    assert records["all", 2].side_info["failed"] == ["contains: Rome", "max_words: 2"]
-    assert records["all", 2].side_info["checks"][0]["reason"] == 'it has no "Rome"'
-    assert records["all", 3].score == 0
-    assert records["own", 1].side_info["named"] == {"a sentence": True}
-    assert 'the example has no field "checks"' in str(records["own", 3].message)
-    assert 'did you mean "contains"?' in str(records["own", 4].message)
+    cli(*RUN, "-e", "@checks --checks all.json", "--quiet", "--out", "r")
+    records = {record.line: record for record in load_run(tmp_path / "r").records}
+    assert [records[line].score for line in (1, 2, 3)] == [1, pytest.approx(1 / 3), 0]
+    assert records[1].side_info["named"] == {"a sentence": True}
+    assert records[2].side_info["failed"] == ["contains: Rome", "max_words: 2"]
+    assert records[2].side_info["checks"][0]["reason"] == 'it has no "Rome"'
+
+
+def test_checks_that_are_wrong_are_told_with_their_lines_before_anything_is_called(
+    cli: Cli, tmp_path: Path
+) -> None:
+    write(tmp_path, [{"checks": [{"contains": "a"}]}, {"id": 2}, {"checks": [{"contans": "B"}]}])
+    done = cli(*RUN, "-e", "@checks", "--out", "r")
+    assert (done.status, (tmp_path / "r").exists()) == (2, False)
+    assert 'd.jsonl:2:1: the example has no field "checks"' in done.stderr
+    assert 'd.jsonl:3:1: check 1: no check is called "contans"; did you mean "contains"?' in done.stderr
+    odd = cli(*RUN, "-e", "@checks --odd", "--out", "r")
+    assert (odd.status, "unrecognized arguments: --odd" in odd.stderr) == (4, True)
+
+
+RUN = ("run", "--candidate", "c.txt", "--dataset", "d.jsonl", "--no-preflight")
+
+
+def write(folder: Path, rows: list[dict[str, Any]]) -> None:
+    (folder / "d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "c.txt").write_text("It is Paris.")
 
 
 def test_an_example_without_checks_is_skipped_and_never_a_zero(cli: Cli) -> None:
