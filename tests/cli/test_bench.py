@@ -286,7 +286,7 @@ def test_runs_shows_the_verdict_of_a_benchs_board(cli: Cli, tmp_path: Path) -> N
     verdict = board_in(tmp_path / "run")["verdict"]["text"]
     assert "often leads" in verdict
     assert cli("runs", ".", "--json").json["runs"][0]["verdict"] == verdict
-    assert f"   {verdict.partition(' (95 %')[0]}\n" in cli("runs", ".").stdout
+    assert f"   {verdict.partition(' (95 %')[0]}\n" in cli("runs", ".", "--long").stdout
     for board in (b"[]", b'{"verdict": 5}', b"{"):
         (tmp_path / "run" / "leaderboard.json").write_bytes(board)
         assert cli("runs", ".").status == 0

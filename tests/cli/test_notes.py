@@ -30,8 +30,8 @@ def note_of(cli: Cli, run: str = "r") -> str | None:
 def test_a_note_is_shown_by_the_list_and_at_the_head_of_reports(cli: Cli, command: list[str]) -> None:
     assert cli(*command, "--note", " the prompt\nbefore the fix ").status == 0
     assert note_of(cli) == "the prompt\nbefore the fix"
-    assert "note: the prompt before the fix" in " ".join(cli("runs", "r").stdout.split())
-    assert cli("report", "r").stdout.startswith(" note: the prompt before the fix\n v scores 0.500")
+    assert "note: the prompt before the fix" in " ".join(cli("runs", "r", "--long").stdout.split())
+    assert cli("report", "r").stdout.startswith(" note: the prompt before the fix\n e: single\n")
     assert cli("report", "r", "--json").json["note"] == "the prompt\nbefore the fix"
     assert cli("report", "r", "--format", "md").stdout.startswith("Note: the prompt before the fix\n\n**v ")
     assert cli("report", "r", "--check").status == 0
@@ -123,7 +123,7 @@ def test_notes_are_inert(cli: Cli, tmp_path: Path, width: int) -> None:
         folder = name.replace(" ", "-")
         make(tmp_path / folder)
         assert cli("runs", "note", folder, text[:1000].replace("\0", "")).status == 0
-        listed = cli("runs", folder, env={"COLUMNS": str(width)}).stdout
+        listed = cli("runs", folder, "--long", env={"COLUMNS": str(width)}).stdout
         report = cli("report", folder, env={"COLUMNS": str(width)}).stdout.splitlines()
         for line in (*listed.splitlines(), *report[:3]):
             assert measured(line) <= width

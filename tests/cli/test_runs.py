@@ -13,7 +13,7 @@ import pytest
 from optimize_eval.store.folder import hold_lock, holder
 from optimize_eval.store.journal import seal
 from tests.cli.made_runs import ENDED, make, write_summary
-from tests.findings.made import No, on_val
+from tests.findings.made import No, noisy, on_val
 from tests.front_door import Cli
 from tests.reports.looks import HOSTILE, WIDTHS, measured
 from tests.tools import write_program
@@ -42,14 +42,26 @@ def test_a_run_that_was_made_is_listed_with_its_verdict(cli: Cli, tmp_path: Path
     assert one["bytes"] == sum(path.stat().st_size for path in (tmp_path / folder).iterdir())
     assert one["units"] == {"total": 1, "scored": 1, "failed": 0, "skipped": 0, "owed": 0}
     assert one["created_at"] <= one["ended_at"]
-    text = cli("runs").stdout
+    text = cli("runs", "--long").stdout
     assert verdict in text
     assert f" {Path(folder).name}  done  " in text
 
 
+def test_each_run_is_one_line_and_the_newest_comes_last(cli: Cli, runs: Path) -> None:
+    for name, count in (("first", 40), ("second", 40)):
+        base = noisy(count)
+        on_val(a=base, b=base).write(runs / name)
+    assert cli("runs", "note", "runs/second", "after the fix").status == 0
+    lines = cli("runs", env={"COLUMNS": "80"}).stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    newest = [one["run"] for one in cli("runs", "--json").json["runs"]]
+    assert [f"runs/{line.split()[0]}" for line in lines[2:4]] == newest[::-1]
+    assert any("after the fix: " in line for line in lines)
+
+
 def shown(cli: Cli, columns: int = 120) -> str:
     """Give what is listed, wherever its lines are broken."""
-    return " ".join(cli("runs", env={"COLUMNS": str(columns)}).stdout.split())
+    return " ".join(cli("runs", "--long", env={"COLUMNS": str(columns)}).stdout.split())
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
@@ -67,7 +79,7 @@ def test_a_run_says_what_it_compares_how_far_it_is_and_its_verdict_in_few_words(
     verdict = done.json["verdict"]["text"]
     assert verdict in text
     if width > 40:
-        assert re.search(r" r +done +40 +\d+ kB +\d s ago +\d s ago\n", cli("runs").stdout)
+        assert re.search(r" r +done +40 +\d+ kB +\d s ago +\d s ago\n", cli("runs", "--long").stdout)
     one = listed(cli)["r"]
     assert (one["candidates"], one["evaluators"], one["task_models"]) == (list("abcde"), ["e", "f"], ["M"])
     told = done.json["verdict"]
@@ -127,12 +139,12 @@ def test_what_is_not_finished_gives_the_command_that_resumes_it(cli: Cli, tmp_pa
     words = ["run", "-e", "./e.sh", "--candidate", "a b.txt", "--out", "runs/r"]
     assert cli(*words, "--max-time", "0s").status == 4
     command = shlex.join(["optimize-eval", *words, "--max-time", "0s"])
-    assert f"   to resume:\n     {command}\n" in cli("runs").stdout
-    assert f" resume        {command}\n" in cli("report", "runs/r").stdout
+    assert f"   to resume:\n     {command}\n" in cli("runs", "--long").stdout
+    assert f"    {command}\n" in cli("report", "runs/r").stdout
     assert listed(cli)["r"]["command"] == command
     assert cli(*words).status == 0
     assert listed(cli)["r"]["command"] == shlex.join(["optimize-eval", *words])
-    assert "resume" not in cli("runs").stdout + cli("report", "runs/r").stdout
+    assert "resume" not in cli("runs", "--long").stdout + cli("report", "runs/r").stdout
 
 
 @pytest.mark.parametrize("kept", [["--out", "runs/r"], ["--out=runs/r"], []], ids=["out", "out=", "no out"])
@@ -147,7 +159,7 @@ def test_the_line_that_resumes_names_the_folder_as_it_is_called_now(
     made.rename(tmp_path / "my run")
     line = listed(cli, "my run")["my run"]["command"]
     assert shlex.split(line)[-2:] == ["--out", "my run"] or shlex.split(line)[6:8] == ["--out", "my run"]
-    assert f" resume        {line}\n" in cli("report", "my run").stdout
+    assert f"    {line}\n" in cli("report", "my run").stdout
     (tmp_path / "d.txt").touch()
     pasted = shlex.split(line.replace(" --max-time 0s", ""))
     assert cli(*pasted[1:]).status == 0
@@ -178,7 +190,7 @@ def test_a_command_in_run_json_is_quoted_and_none_but_ours_is_shown(
     document = orjson.loads((tmp_path / "r" / "run.json").read_bytes())
     (tmp_path / "r" / "run.json").write_bytes(orjson.dumps({**document, "command": kept}))
     report = cli("report", "r")
-    shown = report.stdout + cli("runs", "r").stdout
+    shown = report.stdout + cli("runs", "r", "--long").stdout
     assert report.status == 0, report.stderr
     assert "two" not in shown
     lines = [line.partition("resume")[2].lstrip(": ") for line in shown.splitlines() if "rm" in line]
@@ -216,7 +228,7 @@ def test_a_run_stands_as_its_last_session_ended(cli: Cli, runs: Path, state: str
     make(runs / "r", status=state)
     one = listed(cli)["r"]
     assert (one["state"], one["ended_at"], one["verdict"]) == (state, ENDED, "v scores 0.5")
-    assert f" {state.replace('_', ' ')}  " in cli("runs").stdout
+    assert f" {state.replace('_', ' ')}  " in cli("runs", "--long").stdout
 
 
 def test_a_run_that_was_killed_is_unfinished_whatever_an_earlier_session_said(cli: Cli, runs: Path) -> None:
@@ -237,7 +249,7 @@ def test_a_run_without_a_journal_yet_is_unfinished(cli: Cli, runs: Path) -> None
     for name in ("journal.jsonl", "summary.json"):
         (folder / name).unlink()
     assert (listed(cli)["r"]["state"], listed(cli)["r"]["verdict"]) == ("unfinished", None)
-    assert "it was killed" in cli("runs").stdout
+    assert "it was killed" in cli("runs", "--long").stdout
 
 
 def test_a_run_that_is_held_is_running_and_its_process_is_named(cli: Cli, runs: Path) -> None:
@@ -245,7 +257,7 @@ def test_a_run_that_is_held_is_running_and_its_process_is_named(cli: Cli, runs: 
         one = listed(cli)["r"]
         assert (one["state"], one["pid"], one["verdict"]) == ("running", os.getpid(), None)
         assert (one["ended_at"], one["units"]) == (None, {"total": 1})  # an earlier session's are not its own
-        assert f"running, pid {os.getpid()}" in cli("runs").stdout
+        assert f"running, pid {os.getpid()}" in cli("runs", "--long").stdout
     assert listed(cli)["r"]["state"] == "done"  # the lock's file stays, and nobody holds it
 
 
@@ -286,7 +298,7 @@ def test_a_damaged_run_is_told_with_the_reason_and_the_others_are_listed(
     found = listed(cli)
     assert (found["good"]["state"], found["bad"]["state"]) == ("done", "damaged")
     assert said in found["bad"]["reason"]
-    assert said in " ".join(cli("runs").stdout.split())
+    assert said in " ".join(cli("runs", "--long").stdout.split())
 
 
 @pytest.mark.parametrize("summary", [b"", b"[]", b'{"verdict": 5, "units": []}', b'{"verdict": {"text": 1}}'])
@@ -321,7 +333,7 @@ def test_the_newest_is_first_and_ages_are_in_words(cli: Cli, runs: Path) -> None
     for name, age in (("b", 100), ("c", 0), ("a", 200)):
         make(runs / name, age=age)
     assert list(listed(cli)) == ["c", "b", "a"]
-    assert " days ago\n" in cli("runs").stdout
+    assert " days ago\n" in cli("runs", "--long").stdout
 
 
 def test_where_there_are_none_it_is_said_what_to_do(cli: Cli, tmp_path: Path) -> None:
@@ -350,7 +362,7 @@ def test_a_run_that_is_named_itself_is_listed(cli: Cli, runs: Path) -> None:
 def test_names_and_verdicts_are_inert_and_cut(cli: Cli, runs: Path, width: int) -> None:
     for place, text in enumerate(HOSTILE.values()):
         make(runs / f"{place} {text[:60]}".replace("/", "").replace("\0", ""), verdict=text)
-    done = cli("runs", env={"COLUMNS": str(width)})
+    done = cli("runs", "--long", env={"COLUMNS": str(width)})
     assert done.status == 0
     assert max(map(measured, done.stdout.splitlines())) <= width
     assert not {letter for letter in done.stdout if letter < " "} - {"\n"}

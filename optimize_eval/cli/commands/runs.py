@@ -64,9 +64,12 @@ def list_(
         str | None,
         typer.Argument(metavar="DIR", help="The folder that holds runs (runs).", show_default=False),
     ] = None,
+    long: Annotated[
+        bool, typer.Option("--long", help="Sizes, what each compares, and what resumes it.")
+    ] = False,
     as_json: groups.Json = False,
 ) -> None:
-    """List the runs in a folder, the newest first."""
+    """List the runs in a folder, a line for each, the newest last."""
     shelf = Path(_USUAL if folder is None else folder)
     if folder == "" or (folder is not None and not shelf.is_dir()):
         raise UsageError(f"there is no folder {folder!r}", hint="name a folder that holds runs, or omit it")
@@ -74,8 +77,8 @@ def list_(
     if as_json:
         output.emit_json(lists.runs_to_dict(runs))
     else:
-        text = lists.render_runs(runs, fit=output.fitted, folder=shelf, now=time.time(), width=output.width())
-        output.emit(text)
+        render = lists.render_long if long else lists.render_runs
+        output.emit(render(runs, fit=output.fitted, folder=shelf, now=time.time(), width=output.width()))
 
 
 @app.command(epilog=EXAMPLES)

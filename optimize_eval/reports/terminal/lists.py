@@ -11,7 +11,7 @@ from optimize_eval.base.endings import State
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.names import told_apart
 from optimize_eval.reports.inert import inert, shortened
-from optimize_eval.reports.text import Column, columns, layout_table, padded, wrapped
+from optimize_eval.reports.text import Column, columns, cut, layout_table, padded, wrapped
 from optimize_eval.store.folder import Removal
 from optimize_eval.store.layout import SINGLE
 from optimize_eval.store.listing import ComparedAxes, ListedRun, StoredSearch
@@ -20,6 +20,8 @@ RUNS_SCHEMA = "optimize-eval.runs.v1"
 
 _LONGEST = 240  # letters of a verdict, a reason or a note
 _LONGEST_NAME = 30
+_LEAST_WORDS = 16  # columns of what came out, or it is left out
+_RESUME = "--long has the commands that resume what is not finished"
 _MOST_NAMES = 3
 _INTERVAL = re.compile(r" \(\d+ % CI[^()]*\)")
 _AGES = ((86_400, "day"), (3600, "h"), (60, "min"), (1, "s"))
@@ -30,14 +32,49 @@ _SIZES = ("bytes", "kB", "MB", "GB", "TB")
 def render_runs(
     runs: Sequence[ListedRun], *, fit: Callable[[str], str], folder: Path, now: float, width: int
 ) -> str:
+    """Lay out a line for each run, the newest last; `now` is the time of day in seconds."""
+    if not runs:
+        return _no_runs(fit(str(folder)), width)
+    names = dict(
+        zip([run.folder for run in runs], told_apart([run.folder.name for run in runs]), strict=True)
+    )
+    oldest_first = list(reversed(runs))
+    table = [
+        Column("run", [fit(names[run.folder]) for run in oldest_first], is_name=True),
+        Column("state", [_state(run) for run in oldest_first], is_text=True),
+        Column("worked on", [_ago(now, run.changed_at) for run in oldest_first]),
+    ]
+    head, rule, *rows = layout_table(table, width)
+    room = width - max(map(columns, rows)) - len(_BESIDE)
+    if room >= _LEAST_WORDS:
+        told = [cut(_in_short(run, fit), room) for run in oldest_first]
+        rows = [f"{row}{_BESIDE}{words}".rstrip() for row, words in zip(rows, told, strict=True)]
+        head, rule = f"{head}{_BESIDE}result", f"{rule}{_BESIDE}{'─' * min(room, max(map(columns, told)))}"
+    is_open = any(_to_resume(run, fit) for run in runs)
+    return "\n".join([head, rule, *rows, *(wrapped(" ", _RESUME, width) if is_open else [])])
+
+
+def _in_short(run: ListedRun, fit: Callable[[str], str]) -> str:
+    """Say what was noted of a run, and what came out."""
+    words = fit(shortened(run.reason, _LONGEST) if run.reason is not None else _came_out(run))
+    noted = f"{fit(shortened(run.note, _LONGEST))}: " if run.note else ""
+    return " ".join(f"{noted}{words}".split())
+
+
+def _no_runs(place: str, width: int) -> str:
+    text = f"no runs in {place}: `optimize-eval run` makes them, in runs/ unless --out names a folder"
+    return "\n".join(wrapped(" ", text, width))
+
+
+def render_long(
+    runs: Sequence[ListedRun], *, fit: Callable[[str], str], folder: Path, now: float, width: int
+) -> str:
     """Lay out a table with what is known of each run below its row; `now` is the time of day in seconds.
 
     `fit` makes a text what it will be in the terminal, which may be longer.
     """
     if not runs:
-        place = fit(str(folder))
-        text = f"no runs in {place}: `optimize-eval run` makes them, in runs/ unless --out names a folder"
-        return "\n".join(wrapped(" ", text, width))
+        return _no_runs(fit(str(folder)), width)
     columns = [
         Column("run", [fit(name) for name in told_apart([run.folder.name for run in runs])], is_name=True),
         Column("state", [_state(run) for run in runs], is_text=True),
