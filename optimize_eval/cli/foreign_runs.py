@@ -1,9 +1,8 @@
 """What another tool wrote, as the run that a command is about: for as long as the command takes, or kept."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import typer
 
@@ -11,14 +10,17 @@ from optimize_eval.base import files
 from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
 from optimize_eval.config.declared import declared
-from optimize_eval.config.foreign_options import Empty, Errors, OtherResultsOptions
+from optimize_eval.config.foreign_options import (
+    MatchedResultsOptions,
+    OtherResultsOptions,
+    ReadResultsOptions,
+)
 from optimize_eval.reports.text import wrapped
 from optimize_eval.run.calls import summarise
 from optimize_eval.store.folder import JOURNAL, MANIFEST, PROPOSALS
 from optimize_eval.store.opened_run import open_stored
 from optimize_eval.store.run_document import RunDocument
 
-_ROOM = "results"
 _PATTERNS = ("*.eval", "samples_*.jsonl")  # of folders that Inspect and lm-eval write to
 _OURS = (MANIFEST, JOURNAL, PROPOSALS)
 _GLANCE = 200  # bytes, in which each file of ours says whose it is
@@ -37,8 +39,10 @@ def as_run(
                 hint="name one; two are compared by `optimize-eval diff RUN_A RUN_B`",
             )
         return paths[0] if paths else None
-    folder = Path(options.out) if options.out else _folder_for_now(context)
-    _store(context, paths, options, folder)
+    from optimize_eval.cli import foreign_folders  # noqa: PLC0415  few reports are of such
+
+    folder = Path(options.out) if options.out else foreign_folders.folder_for_now(context)
+    foreign_folders.store_run(context, paths, options, folder)
     if options.out or has_summary:
         summarise(open_stored(folder))
     return str(folder)
@@ -62,46 +66,26 @@ def _is_ours(path: str) -> bool:
         return b'"optimize-eval.' in stream.read(_GLANCE)
 
 
-def _folder_for_now(context: typer.Context) -> Path:
-    """Make a folder that goes when the command ends."""
-    made = TemporaryDirectory(prefix="optimize-eval-")
-    return Path(context.with_resource(made)) / _ROOM
+def as_two_runs(
+    context: typer.Context, before: str, after: str | None, options: MatchedResultsOptions
+) -> tuple[str, str | None]:
+    """Give two runs that are named or, of files of another tool, folders that have equal lines."""
+    foreign = [path for path in (before, after) if path and _is_foreign(path)]
+    if not foreign:
+        _refuse_options(options)
+        return before, after
+    if after is None:
+        raise UsageError(
+            f"{before} is compared with what?",
+            hint=f"name two: optimize-eval diff {shlex.quote(before)} FILE",
+        )
+    from optimize_eval.cli.foreign_folders import store_two  # noqa: PLC0415  see above
+
+    return store_two(context, before, after, options, foreign)
 
 
-def _store(context: typer.Context, paths: Sequence[str], options: OtherResultsOptions, folder: Path) -> None:
-    from optimize_eval.foreign import sheet, stored, tools  # noqa: PLC0415  few reports are of such
-
-    read = sheet.Sheet(
-        wanted_task=options.task, id_column=options.id_column, skips_empty=options.empty is Empty.SKIP
-    )
-    context.call_on_close(read.close)
-    tools.read_files(paths, read)
-    wanted = stored.Wanted(
-        as_tool=options.errors is Errors.AS_TOOL,
-        baseline=options.baseline,
-        systems=options.systems,
-        metrics=options.metrics,
-        named=_names_of_files(options.as_names, paths),
-        shown_as="" if options.out else shlex.join(paths),
-    )
-    lines, unit = stored.lines_of([read]), stored.within_unit([read])
-    stored.store(stored.Table(read, wanted, lines, unit=unit), folder)
-
-
-def _names_of_files(given: Sequence[str], paths: Sequence[str]) -> Mapping[int, str]:
-    named: dict[int, str] = {}
-    for pair in given:
-        name, equals, path = pair.partition("=")
-        if not name.strip() or not equals or path not in paths:
-            raise UsageError(
-                f"--as {pair}: this is not NAME=FILE for one of the files", hint=f"write --as NAME={paths[0]}"
-            )
-        named[paths.index(path)] = name.strip()
-    return named
-
-
-def _refuse_options(options: OtherResultsOptions) -> None:
-    for name, option in declared(OtherResultsOptions).items():
+def _refuse_options(options: ReadResultsOptions) -> None:
+    for name, option in declared(type(options)).items():
         if getattr(options, name) != option.default:
             raise UsageError(
                 f"{option.flags[0]} is for files of other tools, and none is named",

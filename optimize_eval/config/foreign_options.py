@@ -20,17 +20,12 @@ class Empty(StrEnum):
     SKIP = "skip"
 
 
-class OtherResultsOptions(OptionGroup):
-    """How results of another tool become a run."""
+class ReadResultsOptions(OptionGroup):
+    """How results of another tool are read."""
 
     heading: ClassVar = Heading.RESULTS
 
-    as_names: Annotated[
-        tuple[str, ...], Option("Name the system of a file.", "NAME=FILE", flags=("--as",))
-    ] = ()
-    systems: Annotated[tuple[str, ...], Option("Only this system; may be repeated.", "NAME")] = ()
     metrics: Annotated[tuple[str, ...], Option("Only this metric; the first decides.", "NAME")] = ()
-    baseline: Annotated[str | None, Option("The system to beat (first).", "NAME")] = None
     task: Annotated[str | None, Option("The task, where files are of several.", "NAME")] = None
     errors: Annotated[Errors, Option("fail, or as-tool: counted as there.", "HOW", shows_default=False)] = (
         Errors.FAIL
@@ -39,4 +34,24 @@ class OtherResultsOptions(OptionGroup):
         Empty.FAIL
     )
     id_column: Annotated[str | None, Option("Of tables: what tells examples apart.", "NAME")] = None
+
+
+class OtherResultsOptions(ReadResultsOptions):
+    """How results of another tool become a run."""
+
+    heading: ClassVar = Heading.RESULTS
+
+    as_names: Annotated[
+        tuple[str, ...], Option("Name the system of a file.", "NAME=FILE", flags=("--as",))
+    ] = ()
+    systems: Annotated[tuple[str, ...], Option("Only this system; may be repeated.", "NAME")] = ()
+    baseline: Annotated[str | None, Option("The system to beat (first).", "NAME")] = None
     out: Annotated[str | None, Option("Keep it as a run in this folder.", "RUN")] = None
+
+
+class MatchedResultsOptions(ReadResultsOptions):
+    """How systems of two results of another tool belong together."""
+
+    heading: ClassVar = Heading.RESULTS
+
+    maps: Annotated[tuple[str, ...], Option("A system of the first is this one now.", "OLD=NEW")] = ()

@@ -431,7 +431,7 @@ def _with_copies_joined(paired: Paired, b: StoredRun) -> Paired:
 
 def _about(run: StoredRun) -> RunOfDiff:
     return RunOfDiff(
-        run=str(run.folder),
+        run=run.document.origin.get("shown_as") or str(run.folder),
         plan=run.document.id,
         created_at=run.document.created_at,
         owed=run.owed,

@@ -243,6 +243,18 @@ class Systems:
             texts=tuple(self.texts[index] for index in kept),
         )
 
+    def rename(self, names: Mapping[str, str]) -> "Systems":
+        """Give systems other names."""
+        every = {*self.candidates, *self.models}
+        if unknown := [name for name in names if name not in every]:
+            known = ", ".join(filter(None, [*self.candidates, *self.models][:12]))
+            raise UsageError(f"--map: there is no system {unknown[0]!r}", hint=f"it has {known}")
+        candidates = tuple(names.get(name, name) for name in self.candidates)
+        models = tuple(name and names.get(name, name) for name in self.models)
+        if len({*candidates}) < len(candidates) or len({*models}) < len(models):
+            raise UsageError("--map gives two systems one name", hint="map one system to another name")
+        return replace(self, candidates=candidates, models=models)
+
 
 def name_systems(columns: Sequence[Column], files: Sequence[str], named: Mapping[int, str]) -> Systems:
     """Give columns names by what differs among them."""

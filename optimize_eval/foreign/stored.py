@@ -23,7 +23,6 @@ from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL, MANIFEST, SUMMARY, hold_lock
 from optimize_eval.store.layout import MOST_UNITS, Layout, Split, key_of
 from optimize_eval.store.run_document import (
-    COMMAND,
     ENDED,
     ORIGIN,
     OVERLAPS,
@@ -54,7 +53,7 @@ class Wanted:
     systems: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ()
     named: Mapping[int, str] = field(default_factory=dict)  # of files, by their numbers
-    command: str = ""
+    renamed: Mapping[str, str] = field(default_factory=dict)  # systems, by the names that they have
     shown_as: str = ""  # the files as a shell takes them, where no folder stays
 
 
@@ -68,6 +67,7 @@ class Table:
         self.wanted = wanted
         systems = sheet.systems(wanted.named)
         self.systems: Systems = systems.choose(wanted.systems) if wanted.systems else systems
+        self.systems = self.systems.rename(wanted.renamed)
         self.evaluators = _choose(sheet.evaluators, wanted.metrics)
         self.lines = {key: lines[key] for key in sorted(sheet.examples, key=lines.__getitem__)}
         self.unit = {*unit}
@@ -98,7 +98,7 @@ class Table:
     def document(self) -> RunDocument:
         """Make run.json; its cells are counted when the records are written."""
         programs = tuple(map(self.program, self.evaluators))
-        digests = tuple(_sha256(f"{key.content} {key.occurrence}") for key in self.lines)
+        digests = tuple(map(_digest_of, self.lines))
         lines = tuple(self.lines.values())
         overlaps = self._overlaps()
         split = Split(
@@ -133,7 +133,7 @@ class Table:
             selection=layout,
             cells=tuple(counted_cell(cell[:4], (0, 0, 0, 0)) for cell in layout.cells),
             settings={ORIGIN: self.origin(), **({OVERLAPS: overlaps} if overlaps else {})},
-            words={COMMAND: self.wanted.command, ENDED: now},
+            words={ENDED: now},
         )
 
     def _baseline(self) -> str:
@@ -232,10 +232,31 @@ def _choose(evaluators: Sequence[str], wanted: Sequence[str]) -> list[str]:
     return list(wanted) or list(evaluators)
 
 
-def lines_of(sheets: Iterable[Sheet]) -> dict[Key, int]:
-    """Give the examples of all sheets numbers, those of the first before the others."""
-    keys = dict.fromkeys(key for sheet in sheets for key in sheet.examples)
-    return {key: number for number, key in enumerate(keys, 1)}
+def lines_of(sheets: Iterable[Sheet], known: Mapping[str, int] | None = None) -> dict[Key, int]:
+    """Give the examples of all sheets numbered; `known` are the lines of those in a run, by digests."""
+    lines = known or {}
+    following = max(lines.values(), default=0)
+    numbered: dict[Key, int] = {}
+    for key in (key for sheet in sheets for key in sheet.examples):
+        if key not in numbered:
+            line = lines.get(_digest_of(key))
+            following += line is None
+            numbered[key] = following if line is None else line
+    return numbered
+
+
+def known_lines(document: RunDocument) -> dict[str, int]:
+    """Give the lines of examples of results that are stored, by their digests."""
+    return {
+        digest: line
+        for split in document.splits
+        for line, digest in zip(split.lines, split.sha256, strict=True)
+        if line is not None
+    }
+
+
+def _digest_of(key: Key) -> str:
+    return _sha256(f"{key.content} {key.occurrence}")
 
 
 def within_unit(sheets: Iterable[Sheet]) -> set[str]:

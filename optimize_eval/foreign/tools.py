@@ -165,8 +165,10 @@ def _read(reader: Reader, file: ForeignFile, sheet: Sheet) -> None:
 def _reader(file: ForeignFile) -> Reader:
     reader = reader_of(file)
     if reader is None:
-        known = "known are results of promptfoo, logs of Inspect, samples of lm-eval and tables of scores"
-        raise refusal(file.path, f"nobody knows whose results these are; {known}")
+        raise UsageError(
+            f"there is no run in {file.path!r}, and nobody knows whose results it holds",
+            hint="known are promptfoo's, Inspect's logs, lm-eval's samples and tables of scores",
+        )
     return reader
 
 

@@ -182,7 +182,7 @@ def test_what_is_wrong_is_refused_by_line_and_key(
             '{"evalId": "x", "results": {"version": 2, "results": []}}', "version 2; known: 3", id="old"
         ),
         pytest.param('{"evalId": "x", "results": ', "it is not JSON", id="cut off"),
-        pytest.param("hello\n", "nobody knows whose results these are", id="no results"),
+        pytest.param("hello\n", "nobody knows whose results it holds", id="no results"),
     ],
 )
 def test_other_forms_are_refused_with_what_to_do(cli: Cli, tmp_path: Path, text: str, words: str) -> None:

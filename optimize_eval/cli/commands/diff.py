@@ -8,10 +8,11 @@ from typing import Annotated
 import typer
 
 from optimize_eval.base.errors import UsageError
-from optimize_eval.cli import gates, output, pages
+from optimize_eval.cli import foreign_runs, gates, output, pages
 from optimize_eval.cli.known_elsewhere import complete_run
 from optimize_eval.cli.named_runs import choose_other_run
 from optimize_eval.config.compared import RunGateOptions
+from optimize_eval.config.foreign_options import MatchedResultsOptions
 from optimize_eval.config.printing import ResultOptions
 from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.demands import judged_by_options, read_board_demands, read_demands
@@ -39,6 +40,7 @@ Examples:
   optimize-eval diff runs/run-1f3a9c02 runs/run-77b0e415 --force --json
   optimize-eval diff runs/bench-before runs/bench-after
   optimize-eval diff old/leaderboard.json new/leaderboard.json
+  optimize-eval diff monday.json tuesday.json --map 'long=longer'
   optimize-eval diff runs/before runs/after --format html -o diff.html
 
 \b
@@ -59,6 +61,7 @@ class DiffFormat(StrEnum):
 
 
 def diff(
+    context: typer.Context,
     run_a: Annotated[
         str,
         typer.Argument(
@@ -67,6 +70,7 @@ def diff(
     ],
     demanded: RunGateOptions,
     printed: ResultOptions,
+    matched: MatchedResultsOptions,
     named: Annotated[
         str | None,
         typer.Argument(
@@ -88,6 +92,9 @@ def diff(
     """Say what changed from one run, or leaderboard, to another; it needs these and nothing else."""
     name = _choose(format_, as_json=printed.as_json)
     look = pages.page_options(output_, max_mb, full, is_page=name is DiffFormat.HTML)
+    given = run_a, named
+    run_a, named = foreign_runs.as_two_runs(context, run_a, named, matched)
+    force = force or (run_a, named) != given  # results of other tools share what they share
     run_a = folder_if_bench(run_a)
     run_b = folder_if_bench(choose_other_run(run_a, named, is_bench=is_board(run_a)))
     if is_board(run_a) or is_board(run_b):

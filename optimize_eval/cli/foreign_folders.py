@@ -1,0 +1,127 @@
+"""Folders of runs that are made of what another tool wrote: for a report, and two of them to be compared."""
+
+import shlex
+from collections.abc import Container, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import typer
+
+from optimize_eval.base.errors import UsageError
+from optimize_eval.cli import output
+from optimize_eval.config.foreign_options import (
+    Empty,
+    Errors,
+    MatchedResultsOptions,
+    OtherResultsOptions,
+    ReadResultsOptions,
+)
+from optimize_eval.foreign import sheet as sheets
+from optimize_eval.foreign import stored, tools
+from optimize_eval.store.opened_run import open_stored
+
+_ROOM = "results"
+
+
+def store_run(
+    context: typer.Context, paths: Sequence[str], options: OtherResultsOptions, folder: Path
+) -> None:
+    sheet = _read(context, paths, options)
+    wanted = stored.Wanted(
+        as_tool=options.errors is Errors.AS_TOOL,
+        baseline=options.baseline,
+        systems=options.systems,
+        metrics=options.metrics,
+        named=_names_of_files(options.as_names, paths),
+        shown_as="" if options.out else shlex.join(paths),
+    )
+    lines, unit = stored.lines_of([sheet]), stored.within_unit([sheet])
+    stored.store(stored.Table(sheet, wanted, lines, unit=unit), folder)
+
+
+def store_two(
+    context: typer.Context,
+    before: str,
+    after: str,
+    options: MatchedResultsOptions,
+    foreign: Container[str],
+) -> tuple[str, str]:
+    read = {path: _read(context, [path], options) for path in (before, after) if path in foreign}
+    pairs = (before, after), (after, before)
+    known = [_lines_in_run(path, other) for path, other in pairs if path not in foreign]
+    lines, unit = stored.lines_of(read.values(), *known), stored.within_unit(read.values())
+    folders: dict[str, Path] = {}
+    systems: list[Sequence[str]] = []
+    for path, sheet in read.items():
+        wanted = stored.Wanted(
+            as_tool=options.errors is Errors.AS_TOOL,
+            metrics=options.metrics,
+            renamed=_renamed(options.maps) if path == before else {},
+            shown_as=shlex.quote(path),
+        )
+        folders[path] = folder_for_now(context) / Path(path).name
+        table = stored.Table(sheet, wanted, lines, unit=unit)
+        systems.append(table.systems.candidates)
+        stored.store(table, folders[path])
+    _propose_map(*systems)
+    return str(folders.get(before, before)), str(folders.get(after, after))
+
+
+def _propose_map(*systems: Sequence[str]) -> None:
+    """Say how to compare the one system of each whose name is not in the other."""
+    if len(systems) < len(("before", "after")):
+        return
+    before, after = systems
+    old, new = (
+        [name for name in names if name not in others] for names, others in ((before, after), (after, before))
+    )
+    if len(old) == len(new) == 1:
+        pair = shlex.quote(f"{old[0]}={new[0]}")
+        output.say(
+            f"note: {old[0]} is in the first only, {new[0]} in the second only: --map {pair} compares them"
+        )
+
+
+def folder_for_now(context: typer.Context) -> Path:
+    """Make a folder that goes when the command ends."""
+    made = TemporaryDirectory(prefix="optimize-eval-")
+    return Path(context.with_resource(made)) / _ROOM
+
+
+def _read(context: typer.Context, paths: Sequence[str], options: ReadResultsOptions) -> sheets.Sheet:
+    read = sheets.Sheet(
+        wanted_task=options.task, id_column=options.id_column, skips_empty=options.empty is Empty.SKIP
+    )
+    context.call_on_close(read.close)
+    tools.read_files(paths, read)
+    return read
+
+
+def _lines_in_run(run: str, other: str) -> Mapping[str, int]:
+    """Find the lines of examples in a run that results of another tool were kept in."""
+    document = open_stored(run).document
+    if not document.origin:
+        raise UsageError(
+            f"{run} has examples of its own, which those of {other} cannot be told to be",
+            hint="compare results with results, or with a run that `report FILE --out RUN` made",
+        )
+    return stored.known_lines(document)
+
+
+def _renamed(given: Sequence[str]) -> Mapping[str, str]:
+    pairs = [pair.partition("=") for pair in given]
+    if wrong := ["".join(pair) for pair in pairs if not all(part.strip() for part in pair)]:
+        raise UsageError(f"--map {wrong[0]}: this is not OLD=NEW", hint="write the names of two systems")
+    return {old: new for old, _, new in pairs}
+
+
+def _names_of_files(given: Sequence[str], paths: Sequence[str]) -> Mapping[int, str]:
+    named: dict[int, str] = {}
+    for pair in given:
+        name, equals, path = pair.partition("=")
+        if not name.strip() or not equals or path not in paths:
+            raise UsageError(
+                f"--as {pair}: this is not NAME=FILE for one of the files", hint=f"write --as NAME={paths[0]}"
+            )
+        named[paths.index(path)] = name.strip()
+    return named
