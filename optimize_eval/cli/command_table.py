@@ -31,6 +31,13 @@ _LINES = {  # name → what the list of commands says of it
 }
 NAMES = tuple(_LINES)
 
+_GROUPS = {  # heading of the list of commands → those below it
+    "Compare": ("run", "bench", "optimize", "score", "rescore"),
+    "Look": ("report", "diff", "runs", "view"),
+    "Check": ("preflight", "validate", "verify"),
+    "Write and serve": ("new", "evaluators", "schema", "serve"),
+}
+
 _OF_SEVERAL = ("runs", "evaluators", "new")
 
 
@@ -52,6 +59,13 @@ class Commands(TyperGroup):
     def __init__(self, **settings: Any) -> None:
         listed = [Listed(name, line) for name, line in _LINES.items()]
         super().__init__(**{**settings, "commands": listed})
+
+    def format_commands(self, _context: Any, formatter: Any) -> None:
+        """Write the list of commands, by what people want of them."""
+        room = max(map(len, NAMES))
+        for heading, names in _GROUPS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(f"{name:<{room}}", _LINES[name]) for name in names])
 
     def resolve_command(self, context: Any, arguments: list[str]) -> Any:
         """Answer a word that is no command with ours."""

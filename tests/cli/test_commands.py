@@ -29,8 +29,12 @@ def test_help_has_one_line_for_each_option_and_ends_with_examples(cli: Cli, comm
 
 
 def test_the_list_of_commands_names_each_that_is_tested_here(cli: Cli) -> None:
-    listed = cli("--help").stdout.partition("Commands:\n")[2].partition("\n\n")[0]
-    assert [line.split()[0] for line in listed.splitlines()] == list(NAMES)
+    parts = cli("--help").stdout.partition("\nExamples:\n")[0].split("\n\n")
+    groups = [
+        part.splitlines() for part in parts if part.startswith(("Compare:", "Look:", "Check:", "Write "))
+    ]
+    assert len(groups) == 4
+    assert sorted(line.split()[0] for _, *lines in groups for line in lines) == sorted(NAMES)
 
 
 def test_without_arguments_the_help_is_shown_and_nothing_was_done(cli: Cli) -> None:
