@@ -3,10 +3,11 @@
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperOption
 
 from optimize_eval.cli.known_elsewhere import BY_METAVAR
 from optimize_eval.config.declared import REQUIRED, Declared, Heading, OptionGroup, declared, made
@@ -133,8 +134,43 @@ def _without_noise(text: str) -> str:
 Json = Annotated[bool, typer_option(declared(PrintOptions)["as_json"])]
 
 
+_ALL = "optimize_eval.help_all"
+_USUAL = {  # command with many options → those of its first screen of help
+    "run": ("candidate", "prompts", "models", "evaluators", "dataset", "valset", "fail_under", "out"),
+    "bench": ("models", "evaluators", "limit", "repeats", "fail_under", "out", "details", "dry_run"),
+    "optimize": (
+        *("prompts", "models", "evaluators", "dataset"),
+        *("valset", "proposer", "reflection_model", "budget"),
+    ),
+    "preflight": ("candidate", "prompts", "models", "evaluators", "dataset", "valset", "seconds", "as_json"),
+    "report": ("format_", "output_", "details", "filters", "fail_under", "check", "all_", "as_json"),
+}
+
+
+def _show_all(context: Any, _parameter: Any, is_wanted: bool) -> None:
+    if is_wanted and not context.resilient_parsing:
+        context.meta[_ALL] = True
+        typer.echo(context.get_help())
+        context.exit()
+
+
 class InOrder(TyperCommand):
     """A command that keeps in which order its options were written, by their names; its help has headings."""
+
+    def get_params(self, context: Any) -> list[Any]:
+        """Add --help-all where --help shows the usual options alone."""
+        parameters = super().get_params(context)
+        if self.name not in _USUAL:
+            return parameters
+        every = TyperOption(
+            param_decls=["--help-all"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_show_all,
+            help="Show every option.",
+        )
+        return [*parameters[:-1], every, parameters[-1]]
 
     def parse_args(self, context: Any, arguments: list[str]) -> list[str]:
         written = self.make_parser(context).parse_args(args=[*arguments])[2]
@@ -143,4 +179,20 @@ class InOrder(TyperCommand):
 
     def format_options(self, context: Any, formatter: Any) -> None:
         """Write the options into the command's help."""
-        write_options(self.get_params(context), context, formatter)
+        parameters = self.get_params(context)
+        usual = _USUAL.get(self.name or "")
+        if usual is None or _ALL in context.meta:
+            write_options(parameters, context, formatter)
+            return
+        named = {parameter.name: parameter for parameter in parameters}
+        ends = [parameter for parameter in parameters if parameter.name in {"help", "help_all"}]
+        arguments = [parameter for parameter in parameters if parameter.param_type_name == "argument"]
+        with formatter.section("Arguments") if arguments else nullcontext():
+            _write(_records(arguments, context), formatter, 0)
+        with formatter.section("Usual options"):
+            rows = _records([*(named[name] for name in usual), *ends], context)
+            _write(rows, formatter, min(_FIRST, max(len(first) for first, _ in rows)))
+
+
+def _records(parameters: Iterable[Any], context: Any) -> list[tuple[str, str]]:
+    return [record for parameter in parameters if (record := parameter.get_help_record(context)) is not None]

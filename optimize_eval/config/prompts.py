@@ -18,7 +18,7 @@ class ModelOptions(OptionGroup):
     heading: ClassVar = Heading.COMPARED
 
     models: Annotated[
-        tuple[str, ...], Option("Who replies: cmd:…, URL, PROVIDER/…", "MODEL", values.TEXTS, RUN)
+        tuple[str, ...], Option("Answers prompts: openai/gpt-4o, cmd:…, URL", "MODEL", values.TEXTS, RUN)
     ] = ()
 
 

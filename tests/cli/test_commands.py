@@ -28,6 +28,23 @@ def test_help_has_one_line_for_each_option_and_ends_with_examples(cli: Cli, comm
     assert cli(*command, "-h", env={"COLUMNS": "80"}) == result
 
 
+@pytest.mark.parametrize("command", ["run", "bench", "optimize", "preflight", "report"])
+def test_help_shows_eight_options_and_help_all_every_one(cli: Cli, command: str) -> None:
+    usual, every = (cli(command, flag, env={"COLUMNS": "80"}) for flag in ("--help", "--help-all"))
+    assert (usual.status, every.status) == (0, 0)
+    first, whole = (
+        [
+            line.split()[0]
+            for line in done.stdout.partition("Examples:")[0].splitlines()
+            if line.startswith("  -")
+        ]
+        for done in (usual, every)
+    )
+    assert len(first) == 8 + 2
+    assert len(whole) > 3 * 8
+    assert "Examples:\n" in every.stdout
+
+
 def test_the_list_of_commands_names_each_that_is_tested_here(cli: Cli) -> None:
     parts = cli("--help").stdout.partition("\nExamples:\n")[0].split("\n\n")
     groups = [
@@ -179,7 +196,7 @@ def test_a_bug_is_one_line_that_tells_how_to_see_more(tmp_path: Path) -> None:
     ("command", "whose"), [("run", "models"), ("bench", "models"), ("optimize", "judges")]
 )
 def test_help_says_what_a_base_url_is_for(cli: Cli, command: str, whose: str) -> None:
-    assert f"Base URL of {whose}, as of a proxy: …/v1." in cli(command, "--help").stdout
+    assert f"Base URL of {whose}, as of a proxy: …/v1." in cli(command, "--help-all").stdout
 
 
 def offered(cli: Cli, words: str) -> list[str]:
