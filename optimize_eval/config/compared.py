@@ -188,7 +188,7 @@ class RunGateOptions(BoardGateOptions):
     """What runs are held against."""
 
     fail_under: Annotated[
-        tuple[str, ...], Option("Fail if the mean is below this.", "NAME=MEAN", values.LOWEST, GATES)
+        tuple[str, ...], Option("Fail if a mean or pass rate is below.", "NAME=X", values.LOWEST, GATES)
     ] = ()
     max_gap: Annotated[
         float | None, Option("Fail if train exceeds val by more than this.", "GAP", values.NUMBER, GATES)
