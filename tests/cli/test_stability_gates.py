@@ -2,11 +2,19 @@
 
 import json
 import math
+from collections import Counter
+from collections.abc import Iterator
+from functools import reduce
+from operator import getitem
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
 
+from optimize_eval.audit.__main__ import differences
+from optimize_eval.audit.journaled import read
+from optimize_eval.audit.summary import expected
 from tests.cli import defined
 from tests.front_door import Cli, Result
 
@@ -160,18 +168,39 @@ def test_an_evaluator_that_is_replaced_has_no_fresh_calls_yet(project: Project) 
     assert project.cli("report", "out", "--check").status == 0
 
 
-@pytest.mark.parametrize("key", ["chance", "below", "passed"])
-def test_a_check_finds_what_is_not_as_the_journal_gives_it(project: Project, key: str) -> None:
+def test_a_check_finds_every_number_that_is_not_as_the_journal_gives_it(project: Project) -> None:
     project.write(GOOD, SICK)
-    assert project.run("--fail-under=ev.each=0.8").status == 1
+    assert project.run("--fail-under=ev.each=0.8", "--fail-under=ev.pass^3=0.1").status == 1
     path = project.folder / "out" / "summary.json"
     summary = json.loads(path.read_text())
-    suspect = summary["stability"][0]["suspects"][0]
-    suspect[key] = not suspect[key] if key == "below" else suspect[key] + 0.25
+    derived, wrong = expected(read(project.folder / "out"))["stability"], []
+    for keys in leaves(summary["stability"]):
+        changed = json.loads(json.dumps(summary["stability"]))
+        holder = reduce(getitem, keys[:-1], changed)
+        holder[keys[-1]] = another(holder[keys[-1]])
+        wrong.append([*differences(changed, derived, Counter())])
+    assert len(wrong) > 20
+    assert all(wrong)
+    summary["stability"][0]["suspects"][0]["below"] = False
     path.write_text(json.dumps(summary))
     done = project.cli("report", "out", "--check")
     assert done.status == 1
-    assert f"stability[0].suspects[0].{key} is" in done.stdout
+    assert "stability[0].suspects[0].below is false, the journal gives true" in done.stdout
+
+
+def leaves(value: Any) -> Iterator[tuple[Any, ...]]:
+    """List the ways to all that is neither a list nor an object."""
+    if isinstance(value, dict | list):
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        yield from ((key, *rest) for key, inner in pairs for rest in leaves(inner))
+    else:
+        yield ()
+
+
+def another(value: Any) -> Any:
+    if isinstance(value, bool):
+        return not value
+    return value + 1 if isinstance(value, int | float) else f"not {value}"
 
 
 @pytest.mark.parametrize(
