@@ -22,6 +22,7 @@ from tests.benchmarks import (
     opened_page,
     program,
     prompt_run,
+    ray,
     search_run,
     task_run,
     whole_run,
@@ -76,6 +77,16 @@ ROWS: Sequence[Measure] = (
     opened_page.against_the_bytes,
     large_run.resume_cpu,
     large_run.record_size,
+    ray.chunk_1,
+    ray.chunk_16,
+    ray.chunk_64,
+    ray.growth_2,
+    ray.growth_4,
+    ray.simulated_1,
+    ray.simulated_10,
+    ray.simulated_100,
+    ray.simulated_1000,
+    ray.simulated_1000_of_short_calls,
 )
 
 

@@ -1,4 +1,4 @@
-"""A Ray cluster of this machine, started beside tests: a head without processors, two nodes with one each.
+"""A Ray cluster of this machine, started beside tests: a head without processors, nodes with one each.
 
 As a program it starts the cluster, prints where it is, and ends with its stdin: tests themselves load no Ray.
 """
@@ -39,14 +39,14 @@ class Raylets:
 
 
 @contextmanager
-def raylets(folder: Path) -> Iterator[Raylets]:
+def raylets(folder: Path, nodes: int = 2) -> Iterator[Raylets]:
     """Start a cluster whose token nobody else knows."""
     token = folder / "token"
     token.write_text(secrets.token_hex(16))
     token.chmod(0o600)
     env = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token), "RAY_USAGE_STATS_ENABLED": "0"}
     with subprocess.Popen(
-        [sys.executable, __file__],
+        [sys.executable, __file__, str(nodes)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -126,7 +126,9 @@ def main() -> None:
         "_system_config": _SLACK,
     }
     cluster = Cluster(initialize_head=True, connect=False, head_node_args=head)
-    nodes = [cluster.add_node(num_cpus=1, object_store_memory=memory, wait=False) for _ in range(2)]
+    nodes = [
+        cluster.add_node(num_cpus=1, object_store_memory=memory, wait=False) for _ in range(int(sys.argv[1]))
+    ]
     pids = [process.process.pid for node in nodes for process in node.all_processes["raylet"]]
     print(json.dumps({"address": cluster.address, "nodes": pids}), flush=True)  # noqa: T201  it is read
     sys.stdin.read()
