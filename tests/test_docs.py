@@ -28,7 +28,7 @@ PAGES = [
 ]
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _SET_UP = re.compile(r"^## Set up\n.*?(?=^## )", re.MULTILINE | re.DOTALL)
-_WITHOUT_COMMANDS = {"docs/glossary.md"}
+_WITHOUT_COMMANDS = {"docs/glossary.md", "docs/sentences.md"}
 _RUNNING = [page for page in PAGES if page not in _WITHOUT_COMMANDS]
 _NEEDS = {"docs/cluster.md": need_module("ray")}
 _SCRATCH = ("datasets", "evaluators")
