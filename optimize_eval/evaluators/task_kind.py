@@ -37,6 +37,7 @@ from optimize_eval.tasks.targets import (
     WrittenTask,
     task_of,
 )
+from optimize_eval.tasks.task_identity import identify
 
 if TYPE_CHECKING:
     from optimize_eval.base.checks import Keys
@@ -160,8 +161,6 @@ def _connect(spec: EvaluatorSpec, opened: Opened) -> Evaluator:
 
 
 def _identify(spec: EvaluatorSpec) -> Identity:
-    from optimize_eval.tasks.task_identity import identify
-
     return identify(spec, _task(spec), kinds.identify)
 
 

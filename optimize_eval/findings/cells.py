@@ -316,11 +316,11 @@ def _average(values: Sequence[float]) -> float:
 def worst_places(values: Values, before: Values | None) -> list[int]:
     """Choose the examples that lost most against `before`; without it, those with the lowest values."""
     if before is None:
-        lowest = heapq.nsmallest(WORST_SHOWN, ((values[place], place) for place in known(values)))
-        return [place for _, place in lowest]
+        lowest = heapq.nsmallest(WORST_SHOWN, ((values[example], example) for example in known(values)))
+        return [example for _, example in lowest]
     both = enumerate(zip(values, before, strict=True))
-    lost = ((own - other, own, place) for place, (own, other) in both if own < other)  # nothing is below NaN
-    return [place for _, _, place in heapq.nsmallest(WORST_SHOWN, lost)]
+    lost = ((own - other, own, example) for example, (own, other) in both if own < other)  # none below NaN
+    return [example for _, _, example in heapq.nsmallest(WORST_SHOWN, lost)]
 
 
 def known(values: Values, places: Iterable[int] | None = None) -> list[int]:

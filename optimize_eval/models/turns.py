@@ -23,6 +23,7 @@ from weakref import WeakValueDictionary
 from optimize_eval.base.errors import EvaluationError, UsageError
 from optimize_eval.base.retries_and_caps import Caps, GivenUp, Manners, Pacer, Prices, Queue
 from optimize_eval.base.spent import Spent, Usage
+from optimize_eval.models.providers import table_of_prices
 
 _MINUTE = 60.0
 _LONGEST_PAUSE = 60.0  # where the server does not say how long
@@ -383,8 +384,6 @@ def known_prices(models: Iterable[str], prices: Prices) -> Prices:
 
 
 def _of_litellm(models: Iterable[str]) -> Prices:
-    from optimize_eval.models.providers import table_of_prices  # noqa: PLC0415  it takes seconds to import
-
     table = table_of_prices()
     entries = {model: table.get(model) or table.get(model.partition("/")[2]) for model in models}
     return {

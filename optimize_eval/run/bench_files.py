@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -130,8 +131,6 @@ def find_task(files: Sequence[TaskFile], wanted: str) -> tuple[TaskFile, Task]:
 
 
 def _nearest(wanted: str, ids: Sequence[str]) -> str:
-    from difflib import get_close_matches  # noqa: PLC0415  only for this message
-
     close = get_close_matches(wanted, ids, n=1)
     return f"did you mean {close[0]}?" if close else f"the first is {ids[0]}"
 

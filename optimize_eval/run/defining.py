@@ -14,6 +14,7 @@ from optimize_eval.evaluators.kinds import SERVED_RETRIES, check_examples, named
 from optimize_eval.models.model_kinds import ModelSpec
 from optimize_eval.run.enclosing import at_level, check_level, runs_code
 from optimize_eval.run.host import Say
+from optimize_eval.run.prompting import model_specs
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.tasks.targets import Given, SampleTask, WrittenTask, definitions_in, samples_of
 from optimize_eval.tasks.task_identity import has_code, model_keys
@@ -170,8 +171,6 @@ def _keyed(
     task: "TaskDefinition", spec: EvaluatorSpec, given: Given, say: Say, *, has_judges: bool
 ) -> Mapping[str, ModelSpec]:
     """Make the models that a task names by keys: its solver's, and its scorers' where these are called."""
-    from optimize_eval.run.prompting import model_specs  # noqa: PLC0415  see read_task
-
     found = {}
     usual = ModelSpec(how=spec.change(target=None))
     scorers = task.scorers if has_judges else ()

@@ -112,8 +112,8 @@ class View:
         start = self.layout.start(cell)
         if places is None:
             return self.ledger.stretches(self._numbers[start : start + cell.size])
-        stretches = ((place, self.stretch(start + place)) for place in places)
-        return ((place, *stretch) for place, stretch in stretches if stretch)
+        stretches = ((index, self.stretch(start + index)) for index in places)
+        return ((index, *stretch) for index, stretch in stretches if stretch)
 
     @contextmanager
     def reader(self, path: Path, counts_as: "CountsAs | None" = None) -> Iterator["Reader"]:
@@ -206,11 +206,11 @@ class Reader:
         start = min(offset for _, _, offset in stretches)
         end = max(offset + length for _, length, offset in stretches)
         if end - start > _NEAR:
-            yield from ((place, self._line(length, offset)) for place, length, offset in stretches)
+            yield from ((index, self._line(length, offset)) for index, length, offset in stretches)
             return
         lines = os.pread(self._descriptor, end - start, start)
-        for place, length, offset in stretches:
-            yield place, self._check(lines[offset - start : offset - start + length])
+        for index, length, offset in stretches:
+            yield index, self._check(lines[offset - start : offset - start + length])
 
     def _line(self, length: int, offset: int) -> bytes:
         return self._check(os.pread(self._descriptor, length, offset))

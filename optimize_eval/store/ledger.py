@@ -197,7 +197,7 @@ class Ledger:
     def stretches(self, numbers: Sequence[int]) -> Iterator[tuple[int, int, int]]:
         """Tell where the newest records of units are: each one's place among these, its length and offset."""
         lengths, offsets = self._lengths, self._offsets
-        rows = ((place, lengths[number], offsets[number]) for place, number in enumerate(numbers))
+        rows = ((index, lengths[number], offsets[number]) for index, number in enumerate(numbers))
         return (row for row in rows if row[1])  # what is owed has no length
 
     def counts(self, cell: CellName) -> tuple[int, int, int]:

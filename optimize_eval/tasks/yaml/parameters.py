@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.base import files, strict_json, strict_toml
+from optimize_eval.base import files, strict_json, strict_toml, strict_yaml
 from optimize_eval.base.errors import DataError, Problem
 from optimize_eval.base.frozen import frozen
 from optimize_eval.tasks.yaml.fields import (
@@ -370,8 +370,6 @@ def _decoded(suffix: str, text: str) -> Any:
         return strict_toml.loads(text)
     if suffix == ".json":
         return strict_json.loads(text, unique_keys=True)
-    from optimize_eval.base import strict_yaml  # noqa: PLC0415  few values are in files
-
     return strict_yaml.loads(text)
 
 
