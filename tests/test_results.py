@@ -175,6 +175,8 @@ def test_a_number_that_was_edited_under_a_reader_is_told(folder: Path, results: 
     (folder / JOURNAL).write_bytes(journal.replace(b'"attempts":1', b'"attempts":2'))
     with pytest.raises(Damaged, match="was changed while it was read"):
         list(results.records)
+    with pytest.raises(Damaged, match="was changed while it was read"):
+        _ = results.summary
 
 
 def test_reading_a_run_changes_nothing_in_the_process_or_the_folder(folder: Path) -> None:

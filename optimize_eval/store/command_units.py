@@ -168,6 +168,8 @@ class Reader:
         self._path = path
         self._descriptor = descriptor
         self._counts_as = counts_as
+        # The ledger has checked each line of this file a moment ago, unless the file is another by now.
+        self._is_checked = view.ledger.checked == journal.state_of(os.fstat(descriptor))
 
     def records(self, cell: Cell, places: Iterable[int] | None = None) -> Iterator[tuple[int, JournalRecord]]:
         """Read the newest records of a cell's units, in their order, each with its place in the cell."""
@@ -184,36 +186,40 @@ class Reader:
             yield from self.records(cell, places)
             return
         counts_as = self._counts_as
-        for index, line in self.lines(cell):
-            record = cast("JournalRecord", journal.glance(line))
-            if record.get("outcome") != "scored" or not _SHOWN_EXACTLY.isdisjoint(record["side_info"]):
+        for index, line in self._lines(self._view.stretches(cell, None), is_checked=self._is_checked):
+            record = self._read(line, journal.glance)
+            if record["outcome"] != "scored" or not _SHOWN_EXACTLY.isdisjoint(record["side_info"]):
                 record = self._read(line, journal.decode)
             yield index, counts_as(record) if counts_as else record
 
     def lines(self, cell: Cell, places: Iterable[int] | None = None) -> Iterator[tuple[int, bytes]]:
         """Read the lines of these records as they stand in the journal."""
-        stretches = self._view.stretches(cell, places)
-        while together := list(islice(stretches, _TOGETHER)):
-            yield from self._lines(together)
+        return self._lines(self._view.stretches(cell, places), is_checked=False)
 
     def record(self, number: int) -> JournalRecord | None:
         """Read the newest record of one unit; None where it is owed."""
         stretch = self._view.stretch(number)
-        return self._read(self._line(*stretch), journal.decode) if stretch else None
+        if stretch is None:
+            return None
+        return self._read(self._check(os.pread(self._descriptor, *stretch)), journal.decode)
 
-    def _lines(self, stretches: Sequence["Stretch"]) -> Iterator[tuple[int, bytes]]:
+    def _lines(self, stretches: Iterator["Stretch"], *, is_checked: bool) -> Iterator[tuple[int, bytes]]:
+        while together := list(islice(stretches, _TOGETHER)):
+            for index, line in self._lines_of(together):
+                yield index, line if is_checked else self._check(line)
+
+    def _lines_of(self, stretches: Sequence["Stretch"]) -> Iterator[tuple[int, bytes]]:
         """Read some lines, at once where they stand near each other, as they do in most runs."""
         start = min(offset for _, _, offset in stretches)
         end = max(offset + length for _, length, offset in stretches)
         if end - start > _NEAR:
-            yield from ((index, self._line(length, offset)) for index, length, offset in stretches)
+            yield from (
+                (index, os.pread(self._descriptor, length, offset)) for index, length, offset in stretches
+            )
             return
         lines = os.pread(self._descriptor, end - start, start)
         for index, length, offset in stretches:
-            yield index, self._check(lines[offset - start : offset - start + length])
-
-    def _line(self, length: int, offset: int) -> bytes:
-        return self._check(os.pread(self._descriptor, length, offset))
+            yield index, lines[offset - start : offset - start + length]
 
     def _check(self, line: bytes) -> bytes:
         """Return a line that stands where the ledger says; raises Damaged where it is another."""
@@ -223,7 +229,10 @@ class Reader:
 
     def _read(self, line: bytes, decode: Callable[[bytes], dict[str, Any]]) -> JournalRecord:
         """Read a line's record; raises Damaged where it has none any more."""
-        record = decode(line)
+        try:
+            record = decode(line)
+        except ValueError:
+            raise _say_changed(self._path) from None
         if "outcome" not in record:
             raise _say_changed(self._path)
         return cast("JournalRecord", record)

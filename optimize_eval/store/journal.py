@@ -219,6 +219,11 @@ def check_schema(record: Mapping[str, Any], known: str, place: str) -> None:
         )
 
 
+def state_of(status: os.stat_result) -> tuple[int, ...]:
+    """Give what is another once a file is another, or holds other bytes."""
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
 def is_sound(line: bytes) -> bool:
     """Return True if a line is as it was written."""
     return line.endswith(b'%s%08x"}\n' % (_CRC, crc32(line[: -_TAIL - 1])))

@@ -152,6 +152,7 @@ class Ledger:
         self.changed_models: set[str] = set()  # and models
         self._has_header = False
         self.has_confirmations = False
+        self.checked: tuple[int, ...] = ()  # the state of the journal when its lines were
         self.end = 0  # where the last whole line of the journal ends
         self.computed: list[Mapping[str, Any]] = []  # what code made of rows: see findings.metrics
         self.judged: list[tuple[int, Mapping[str, Any]]] = []  # what sessions showed, and where: see tried
@@ -164,6 +165,7 @@ class Ledger:
         """Read a journal; one that is not there is an empty one."""
         ledger = cls(document)
         try:
+            ledger.checked = journal.state_of(path.stat())
             for number, offset, length, line in journal.lines(path, _FIRST):
                 ledger._enter_line(path, number, offset, length, line)
         except FileNotFoundError:
