@@ -296,11 +296,18 @@ class Cluster:
             case messages.Ready():
                 member.is_ready = True
             case messages.Refused():
-                raise UsageError(f"node {member.name}: {message.message}", hint=message.hint)
+                self._refuse(member, message)
             case messages.Bye():
                 self._notes.update(dict.fromkeys(message.notes))
                 member.is_ready, member.has_left = False, True
                 self._left(member, [*member.units])
+
+    def _refuse(self, member: _Member, refused: messages.Refused) -> None:
+        """End the session before its first call; one that has begun does without the node."""
+        if not self.ready:
+            raise UsageError(f"node {member.name}: {refused.message}", hint=refused.hint)
+        member.has_left = True
+        self._notes[f"node {member.name} was left out: {refused.message} ({refused.hint})"] = None
 
     def _reply(self, member: _Member, asked: messages.Ask) -> None:
         value = self._known[asked.what](*asked.values)

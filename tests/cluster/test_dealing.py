@@ -21,7 +21,7 @@ from optimize_eval.run.cluster import Cluster, Event, Lost
 from optimize_eval.run.engine import Lane, OnCluster
 from optimize_eval.run.host import Stop
 from optimize_eval.run.live import Work
-from optimize_eval.run.node import Given, Node, Outbox, Ready, Welcome, Word, pack, unpack
+from optimize_eval.run.node import Given, Node, Outbox, Ready, Refused, Welcome, Word, pack, unpack
 from optimize_eval.run.plan import Unit
 from tests.paths import ROOT
 
@@ -214,6 +214,25 @@ def test_a_function_of_a_file_is_sent_without_paths_of_the_driver(tmp_path: Path
     assert str(tmp_path).encode() not in sent
     (arrived,) = unpack(sent, "/elsewhere").specs
     assert (argv_of(arrived), arrived.cwd) == (argv_of(spec), "/elsewhere")
+
+
+def test_a_late_node_with_another_program_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    fleet = Fleet("a")
+    start = fleet.start
+
+    def start_other(node: str, welcome: bytes, deliver: Callable[[Event], None]) -> InThreads:
+        link = start(node, welcome, (lambda _event: None) if node == "b" else deliver)
+        if node == "b":
+            deliver(pickle.dumps([Refused("judge.sh is another one", "look there")]))
+            deliver(Lost("it has ended"))
+        return link
+
+    monkeypatch.setattr(fleet, "start", start_other)
+    session = Session(fleet, SPEC)
+    session.after = lambda many: fleet.names.update(b="") if many == 10 else None
+    session.run(200)
+    assert session.numbers == [*range(200)]
+    assert session.cluster.notes == ("node b was left out: judge.sh is another one (look there)",)
 
 
 def test_after_a_stop_what_is_not_begun_stays_owed() -> None:
