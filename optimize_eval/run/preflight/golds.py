@@ -27,6 +27,7 @@ MOST_ROWS = 4
 _MOST_READ = 10_000  # examples in which rows are looked for
 _USUAL = ("target", "targets", "answer", "gold", "expected", "reference", "label", "solution")
 _WHOLE = re.compile(r"-?(\d{1,3}(,\d{3})+|\d+)")
+_DECIMAL = re.compile(r"-?\d{1,15}\.\d{1,15}")
 _FROM_A_THOUSAND = 1_000
 
 
@@ -227,10 +228,11 @@ class NumberMiss:
     text: str
     fault: str
     control: str = ""
+    is_near: bool = False  # so that a tolerance may take it
 
 
 def next_to(number: int) -> list[NumberMiss]:
-    return [NumberMiss(text=str(number + step), fault="off by one") for step in (1, -1)]
+    return [NumberMiss(text=str(number + step), fault="off by one", is_near=True) for step in (1, -1)]
 
 
 def near_numbers(number: int) -> list[NumberMiss]:
@@ -251,6 +253,27 @@ def near_numbers(number: int) -> list[NumberMiss]:
                 control=grouped.replace(",", ";"),
             )
         )
+    return made
+
+
+def decimal_of(gold: str) -> float | None:
+    """Read a gold that is a decimal number, and nothing else."""
+    return float(gold) if _DECIMAL.fullmatch(gold.strip()) else None
+
+
+def near_decimals(gold: str) -> list[NumberMiss]:
+    """Write numbers that look like this one, which has a point."""
+    sign, digits = ("-", gold[1:]) if gold.startswith("-") else ("", gold)
+    made = [NumberMiss(text=f"{sign}1{digits}", fault="it minds the end alone")]
+    if float(gold):
+        other = digits if sign else f"-{digits}"
+        made.append(NumberMiss(text=other, fault="the sign is lost", control=f";{digits}"))
+    whole, _, part = digits.partition(".")
+    if int(part):
+        wholes = dict.fromkeys((f"{sign}{whole}", f"{float(gold):.0f}"))
+        made += [
+            NumberMiss(text=text, fault="what is behind the point is lost", is_near=True) for text in wholes
+        ]
     return made
 
 

@@ -13,8 +13,10 @@ from optimize_eval.run.preflight.golds import (
     GoldRow,
     NumberMiss,
     all_of,
+    decimal_of,
     first_half,
     misspelt,
+    near_decimals,
     near_numbers,
     next_to,
     number_of,
@@ -222,35 +224,35 @@ def try_misspelt(trial: Trial) -> Findings:
 
 
 def try_numbers(trial: Trial) -> Findings:
-    rows = [(abs(number), row) for row in trial.rows if (number := number_of(row.gold)) is not None]
-    if not rows:
-        yield leave_out("number", "no gold is a whole number")
-        return
-    smallest = min((pair for pair in rows if pair[0]), key=_size, default=rows[0])[1]
-    largest = max(rows, key=_size)[1]
-    for row, misses in (
-        (smallest, next_to(number_of(smallest.gold) or 0)),
-        (largest, near_numbers(number_of(largest.gold) or 0)),
-    ):
-        for miss in misses:
-            if trial.reaches(row, miss.text, is_number=True):
-                is_meant = _is_meant(trial, row, miss)
-                yield trial.too_high("number", row, miss.text, miss.fault, is_fault=not is_meant)
-                return
+    misses = _numbers_beside(trial.rows)
+    if not misses:
+        yield leave_out("number", "no gold is a number")
+    for row, miss in misses:
+        if trial.reaches(row, miss.text, is_number=True):
+            is_meant = _is_meant(trial, row, miss)
+            yield trial.too_high("number", row, miss.text, miss.fault, is_fault=not is_meant)
+            return
 
 
-def _size(pair: tuple[int, GoldRow]) -> int:
-    return pair[0]
+def _numbers_beside(rows: Sequence[GoldRow]) -> list[tuple[GoldRow, NumberMiss]]:
+    """Choose what is near to the smallest whole number, and what looks like the largest, or a decimal one."""
+    wholes = {abs(number): row for row in rows if (number := number_of(row.gold)) is not None}
+    decimals = {abs(decimal): row for row in rows if (decimal := decimal_of(row.gold)) is not None}
+    if wholes:
+        small, large = wholes[min(filter(None, wholes), default=0)], wholes[max(wholes)]
+        near = [(small, miss) for miss in next_to(number_of(small.gold) or 0)]
+        return near + [(large, miss) for miss in near_numbers(number_of(large.gold) or 0)]
+    row = decimals[max(decimals)] if decimals else None
+    return [(row, miss) for miss in near_decimals(row.gold.strip())] if row else []
 
 
 def _is_meant(trial: Trial, row: GoldRow, miss: NumberMiss) -> bool:
     """Return True where a metric takes it for a part of a text, or for near enough."""
     if trial.reaches(trial.rows[0], embedded_in(trial.rows[0])):
         return True
-    number = number_of(row.gold) or 0
-    if abs(number_of(miss.text) or 0) in {abs(number - 1), abs(number + 1)}:
-        return any(
-            trial.reaches(row, text, is_number=True) for text in (f"{number * 1.02:.2f}", f"{number + 0.5}")
-        )
+    if miss.is_near:
+        number = float(row.gold.replace(",", ""))
+        texts = [f"{number * 1.02:.6g}", *([f"{number + 0.5}"] if number.is_integer() else [])]
+        return any(trial.reaches(row, text, is_number=True) for text in texts)
     is_of_text = bool(miss.control) and trial.reaches(row, miss.control, is_number=True)
     return is_of_text and not trial.reaches(row, f"about {row.gold} pieces")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.run.preflight.examined import CheckOutcome, CheckStatus, Examined, live
-from optimize_eval.run.preflight.golds import Known, number_of
+from optimize_eval.run.preflight.golds import Known, decimal_of, number_of
 from optimize_eval.run.preflight.on_trial import Findings, Trial, calls_models, leave_out
 from optimize_eval.run.preflight.rules_of_calls import (
     AT_ONCE,
@@ -54,7 +54,7 @@ class Rule(NamedTuple):
 
 
 def _has_numbers(known: Known) -> bool:
-    return any(number_of(row.gold) is not None for row in known.rows)
+    return any((number_of(row.gold), decimal_of(row.gold)) != (None, None) for row in known.rows)
 
 
 RULES: Sequence[Rule] = (

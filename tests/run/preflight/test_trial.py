@@ -12,6 +12,7 @@ import pytest
 from optimize_eval import Trial, UsageError, trial
 from tests.benchmarks.zoo.faulty import FAULTY as FAULTY_ANIMALS
 from tests.benchmarks.zoo.trying import is_named, trial_of
+from tests.fake_model import StartModel
 from tests.front_door import Cli, Result
 from tests.run.preflight.pasting import findings, pasted
 from tests.tools import need, write_program
@@ -106,6 +107,27 @@ def test_each_way_to_be_wrong_is_named(judge: Judge, check: str, said: str) -> N
     tried = trial(judge, ROWS, good="target")
     assert not tried.ok
     assert said in tried.faults[check], tried.faults
+
+
+DECIMALS = [{"target": target} for target in (3.25, -12.75, 0.5)]
+
+
+@pytest.mark.parametrize(
+    ("judge", "said"),
+    [
+        (lambda c, e: float(int(as_decimal(c)) == int(e["target"])), '"-12" scores 1'),
+        (lambda c, e: float(round(as_decimal(c)) == round(e["target"])), '"-13" scores 1'),
+        (lambda c, e: float(abs(as_decimal(c)) == abs(e["target"])), "the sign is lost"),
+    ],
+    ids=["int", "round", "abs"],
+)
+def test_decimal_numbers_that_look_alike_are_told_apart(judge: Judge, said: str) -> None:
+    tried = trial(judge, DECIMALS, good="target")
+    assert said in {**tried.faults, **tried.warnings}["number"]  # rounding may be a tolerance
+
+
+def as_decimal(text: str) -> float:
+    return float(text) if text.replace(".", "").lstrip("-").isdigit() else 99.5
 
 
 @pytest.mark.parametrize(("judge", "said"), FAULTY_NUMBERS.values(), ids=FAULTY_NUMBERS)
@@ -318,6 +340,20 @@ def test_a_field_that_may_be_the_gold_is_offered_and_never_taken(cli: Cli, rows:
     refused = cli("preflight", "-e", "@exact", "--dataset", rows, "--bad", "x.txt")
     assert refused.status == 2
     assert "--bad needs --good" in refused.stderr
+
+
+def test_a_judge_is_sent_three_rows_and_what_is_about_scores(
+    cli: Cli, rows: Path, fake_model: StartModel
+) -> None:
+    model = fake_model([{"json": {"reasoning": "fine", "score": 0.5}}])
+    judge = ("-e", "judge:openai/m", "--objective", "It is right", "--api-base", model.base)
+    done = cli(
+        "preflight", *judge, "--dataset", rows, "--good", "target", "--json", env={"OPENAI_API_KEY": "k"}
+    )
+    found = findings(done)
+    assert (done.status, found["constant"]["status"]) == (1, "fail")
+    assert "all 6 scores are equal" in found["constant"]["message"]
+    assert len(model.requests()) == 8, "the first once more, and one text beside"
 
 
 CHEAP = {"first word": "lua", "digits in any order": "tclsh"}  # of the zoo
