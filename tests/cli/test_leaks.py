@@ -75,7 +75,7 @@ def assert_derived(cli: Cli, out: str = "r") -> None:
 def test_of_a_val_that_is_train_nothing_is_said(cli: Cli, project: Path, changed: list[str]) -> None:
     write(project / "val.jsonl", changed)
     done = run(cli, "--fail-under", "j@good=0.5", "--max-gap", "0.5")
-    sentence = "val is not held out: 12 of 12 examples are in train, too; nothing is said about it"
+    sentence = "val is not held out: 12 of 12 examples are in train, too, so there is no verdict"
     assert done.status == 1
     assert summary(project)["verdict"]["text"] == sentence
     assert summary(project)["verdict"]["state"] == "leaked"
@@ -280,7 +280,7 @@ def test_an_earlier_run_is_compared_without_them(cli: Cli, project: Path) -> Non
 def test_a_test_split_confirms_by_rows_that_no_other_has(cli: Cli, project: Path) -> None:
     shutil.copy(project / "val.jsonl", project / "test.jsonl")
     done = run(cli, "--quiet", "--testset", "test.jsonl")
-    assert "test is not held out: 12 of 12 examples are in val, too; nothing is said about it" in done.stdout
+    assert "test is not held out: 12 of 12 examples are in val, too, so there is no verdict" in done.stdout
     assert_derived(cli)
 
 
@@ -341,7 +341,7 @@ def test_a_search_tells_it_before_any_call(cli: Cli, project: Path) -> None:
     assert "would be found" not in kept
     write(project / "val.jsonl", TRAIN)
     nothing = " ".join(search(cli, "--valset", "val.jsonl", "--dry-run").stdout.split())
-    assert "val is not held out: 12 of 12 examples are in train, too; nothing is said about it" in nothing
+    assert "val is not held out: 12 of 12 examples are in train, too, so there is no verdict" in nothing
     assert "would be found" not in nothing
     done = search(cli, "--valset", "val.jsonl", "--quiet", "--require-better")
     assert done.status == 1

@@ -130,8 +130,8 @@ def test_more_than_five_versions_after_results_were_seen_have_no_verdict(cli: Cl
     assert cli("report", "r", "--check").status == 0
     good = run(cli, "base good")
     assert good["verdict"] | {"points": []} == {
-        "text": "7 versions were made after these results were seen: the numbers stand, a verdict needs "
-        "fresh examples (--testset, or new rows)",
+        "text": "No verdict: 7 versions were made after these results were seen. The numbers stand; "
+        "a verdict needs fresh examples (--testset, or new rows)",
         "points": [],
         "state": "steered",
         "winner": None,

@@ -25,7 +25,7 @@ def test_when_the_time_is_over_no_call_begins_and_the_run_says_how_to_go_on(cli:
     assert "out of time (--max-time): 0 of 24 calls are done; to resume:" in done.stderr
     assert again_line(made, *words, "--json") in done.stderr.splitlines()
     assert done.json["status"] == "out_of_time"
-    assert done.json["verdict"]["text"].startswith("not complete: 0 of 24 calls done; no verdict")
+    assert done.json["verdict"]["text"].startswith("Unfinished: 0 of 24 calls done. The verdict")
     assert done.json["gates"]
     assert not any(gate["met"] for gate in done.json["gates"])
     assert cli("runs", "r", "--json").json["runs"][0]["state"] == "out_of_time"
