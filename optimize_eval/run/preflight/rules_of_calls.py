@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.evaluators import reproduce
+from optimize_eval.evaluators.kinds import kind_of
 from optimize_eval.programs.leftovers import descendants
 from optimize_eval.run.preflight.counting_proxy import counting_proxy
 from optimize_eval.run.preflight.examined import (
@@ -106,9 +107,9 @@ def _occasions(trial: Trial) -> Iterator[Occasion]:
             "with LC_ALL=C", with_environment(spec, LC_ALL="C"), rows[0], (rows[0].gold,), is_fault=False
         )
         with tempfile.TemporaryDirectory() as folder:
-            yield Occasion(
-                "in another working folder", replace(spec, cwd=folder), row, (row.gold,), is_fault=False
-            )
+            elsewhere = replace(spec, cwd=folder)
+            if not kind_of(elsewhere).missing(elsewhere):  # as a path is that counts from there
+                yield Occasion("in another working folder", elsewhere, row, (row.gold,), is_fault=False)
 
 
 def with_environment(spec: EvaluatorSpec, **variables: str) -> EvaluatorSpec:

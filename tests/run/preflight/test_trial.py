@@ -356,6 +356,13 @@ def test_a_judge_is_sent_three_rows_and_what_is_about_scores(
     assert len(model.requests()) == 8, "the first once more, and one text beside"
 
 
+def test_a_function_of_a_file_is_tried_where_it_is(cli: Cli, tmp_path: Path, rows: Path) -> None:
+    (tmp_path / "judge.py").write_text("def score(c, e):\n    return float(c in e['target'])\n")
+    done = cli("preflight", "-e", "judge.py:score", "--dataset", rows, "--good", "target", "--json")
+    found = findings(done)
+    assert (done.status, found["empty"]["status"], found["same answer"]["status"]) == (1, "fail", "pass")
+
+
 CHEAP = {"first word": "lua", "digits in any order": "tclsh"}  # of the zoo
 
 
