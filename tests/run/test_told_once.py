@@ -63,7 +63,7 @@ def test_beside_one_that_scores_the_broken_one_is_told_on_stderr_alone(run: Cli)
     failed = run("-e", "judge.py", "-e", "ok=python3 judge.py", "--no-preflight")
     assert failed.status == 4
     assert "ok: train, sorted by mean" in failed.stdout
-    assert "not_found" not in failed.stdout.partition("ok: train")[2]
+    assert failed.stdout.count("not_found") == 1, "the verdict says it, and no list of failures"
     assert "the same command again" not in failed.stdout
     assert failed.stderr.count("no program judge.py on PATH") == 1
 
