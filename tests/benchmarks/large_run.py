@@ -42,7 +42,7 @@ def growth() -> Row:
 def report_cpu() -> Row:
     run, _ = _finished(10)
     seconds = median_of(lambda: spend(["report", str(run.run)]).own, rounds=3)
-    return Row(what="`report`, 100,000 units, 1 KB side info: CPU", value=seconds, bar=5, unit=" s")
+    return Row(what="`report`, 100,000 units, 1 KB side info: CPU", value=seconds, bar=2, unit=" s")
 
 
 def csv_cpu() -> Row:
