@@ -381,8 +381,9 @@ def _steered(verdict: Verdict, split: str, layout: Layout) -> Verdict:
     if verdict.state != BETTER:
         points = [Point(mark="!", text=steered), *points] if split != SINGLE else points
         return replace(verdict, text=_not_held_out(verdict.text), points=tuple(points))
-    beats = f"{verdict.winner} beats {layout.baseline}"
-    ahead = _not_held_out(f"{verdict.winner} is ahead of {layout.baseline}{verdict.text.removeprefix(beats)}")
+    winner = str(verdict.winner)
+    said = verdict.text.removeprefix(winner).replace(" beats ", " is ahead of ", 1)
+    ahead = _not_held_out(f"{winner}{said}")
     return replace(verdict, text=f"{ahead}; {steered}", points=tuple(points), state=STEERED, winner=None)
 
 
