@@ -371,10 +371,10 @@ def after_search(summary: Summary, searched: Mapping[str, Any], layout: Layout) 
     if verdict.winner is None and (alone := searched.get("alone")):
         return replace(verdict, text=str(alone.get("text")), state=alone.get("state"), by=None)
     split = searched.get("steered_by")
-    return _steered(verdict, split, layout) if split else verdict
+    return _steered(verdict, split) if split else verdict
 
 
-def _steered(verdict: Verdict, split: str, layout: Layout) -> Verdict:
+def _steered(verdict: Verdict, split: str) -> Verdict:
     """Take back what cannot be claimed of examples that chose."""
     points = [replace(one, text=_not_held_out(one.text)) for one in verdict.points if one.mark not in _PRAISE]
     steered = f"{split} steered this search: {_INSTEAD.get(split, 'give fresh examples')}"

@@ -58,11 +58,11 @@ def _verdict(diff: RunDiff, width: int, *, most: int | None = None) -> list[str]
     """Lay out the sentence, its points and what else to know; of some, so many that could change it."""
     points = [(point.mark, point.text) for point in diff.verdict.points]
     caveats = [("!", caveat) for caveat in diff.caveats]
-    told = [*points, *caveats]
+    remarks = [*points, *caveats]
     if most is not None:
-        told = [*caveats, *(point for point in points if point[0] in DECISIVE)][:most]
+        remarks = [*caveats, *(point for point in points if point[0] in DECISIVE)][:most]
     lines = wrapped(" ", f"{diff.verdict.text}.", width)
-    return lines + [line for mark, text in told for line in wrapped(f"  {mark} ", text, width)]
+    return lines + [line for mark, text in remarks for line in wrapped(f"  {mark} ", text, width)]
 
 
 def _tables(diff: RunDiff) -> Iterator[list[RowDiff]]:

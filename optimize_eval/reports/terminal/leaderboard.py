@@ -204,9 +204,9 @@ def _compared(diff: BoardDiff, width: int, *, most: int | None = None) -> list[s
         for what, names in (("models", only.models), ("tasks", only.tasks)):
             if names:
                 rest.append(("!", f"{what} only in {side}: {', '.join(names)}"))
-    told = [*points, *rest] if most is None else [*rest, *points][:most]
+    remarks = [*points, *rest] if most is None else [*rest, *points][:most]
     lines = wrapped(" ", f"{diff.verdict.text}.", width)
-    return lines + [line for mark, text in told for line in wrapped(f"  {mark} ", text, width)]
+    return lines + [line for mark, text in remarks for line in wrapped(f"  {mark} ", text, width)]
 
 
 def _model(model: ModelDiff, width: int) -> list[str]:

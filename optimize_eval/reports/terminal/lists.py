@@ -47,9 +47,9 @@ def render_runs(
     head, rule, *rows = layout_table(table, width)
     room = width - max(map(columns, rows)) - len(_BESIDE)
     if room >= _LEAST_WORDS:
-        told = [cut(_in_short(run, fit), room) for run in oldest_first]
-        rows = [f"{row}{_BESIDE}{words}".rstrip() for row, words in zip(rows, told, strict=True)]
-        head, rule = f"{head}{_BESIDE}result", f"{rule}{_BESIDE}{'─' * min(room, max(map(columns, told)))}"
+        results = [cut(_in_short(run, fit), room) for run in oldest_first]
+        rows = [f"{row}{_BESIDE}{words}".rstrip() for row, words in zip(rows, results, strict=True)]
+        head, rule = f"{head}{_BESIDE}result", f"{rule}{_BESIDE}{'─' * min(room, max(map(columns, results)))}"
     is_open = any(_to_resume(run, fit) for run in runs)
     return "\n".join([head, rule, *rows, *(wrapped(" ", _RESUME, width) if is_open else [])])
 
@@ -147,11 +147,11 @@ def _seconds(at: str | None) -> float | None:
 
 def _below(one: ListedRun, fit: Callable[[str], str], width: int) -> list[str]:
     """Say below a run's row what came out, what it compares, and what was noted of it."""
-    told = [fit(shortened(one.reason, _LONGEST))] if one.reason is not None else [fit(_came_out(one))]
-    told += [fit(_search(one.search))] if one.search else []
-    told += [fit(_compares(one.axes))] if one.axes else []
-    told += [f"note: {fit(shortened(one.note, _LONGEST))}"] if one.note else []
-    return [line for text in told for line in wrapped("   ", text, width)] + _to_resume(one, fit)
+    texts = [fit(shortened(one.reason, _LONGEST))] if one.reason is not None else [fit(_came_out(one))]
+    texts += [fit(_search(one.search))] if one.search else []
+    texts += [fit(_compares(one.axes))] if one.axes else []
+    texts += [f"note: {fit(shortened(one.note, _LONGEST))}"] if one.note else []
+    return [line for text in texts for line in wrapped("   ", text, width)] + _to_resume(one, fit)
 
 
 def _came_out(one: ListedRun) -> str:

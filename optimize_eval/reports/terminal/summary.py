@@ -141,7 +141,7 @@ def table_of(
     split = summary.decided_on
     shown = shown_rows(rows, summary, most)
     has_others = len(rows) > 1
-    gain, *compared = _compared(shown, summary) if has_others else [None]
+    gain, *compared = _difference_columns(shown, summary) if has_others else [None]
     others = [*beside(shown)]
     columns = [
         Column("candidate", [row.candidate for row in shown], is_name=True),
@@ -151,8 +151,8 @@ def table_of(
         *others,
         *(reversed(compared) if others else compared),  # what has no room is left out from the end
         *(_wide(shown, split) if has_others and width >= WIDE else []),
-        _failed(shown),
-        *_skipped(shown),
+        _failed_column(shown),
+        *_skipped_columns(shown),
     ]
     title = f"{title_of(rows[0], summary)}: {split}"
     how = ", sorted by mean; Δ against baseline" if has_others else ""
@@ -188,13 +188,13 @@ def _or_none(mean: float | None) -> str:
     return "" if mean is None else number(mean)
 
 
-def _failed(rows: Sequence[Row]) -> Column:
+def _failed_column(rows: Sequence[Row]) -> Column:
     counts = [failed(row) for row in rows]
     styles = [Style.DOUBTFUL if many else None for many in counts]
     return Column("failed", [f"{many:,}" for many in counts], styles=styles, is_kept=any(counts))
 
 
-def _skipped(rows: Sequence[Row]) -> list[Column]:
+def _skipped_columns(rows: Sequence[Row]) -> list[Column]:
     """Count the skipped calls, where there are any."""
     counts = [skipped(row) for row in rows]
     return [Column("skipped", [f"{many:,}" for many in counts])] if any(counts) else []
@@ -207,7 +207,7 @@ def _differences(
     return Column(title, texts, styles=[of_sign(text) if text[:1] in _SIGNS else None for text in texts])
 
 
-def _compared(rows: Sequence[Row], summary: Summary) -> list[Column]:
+def _difference_columns(rows: Sequence[Row], summary: Summary) -> list[Column]:
     split = summary.decided_on
     against = [row.against_baseline(split) for row in rows]
     columns = [

@@ -106,12 +106,12 @@ def examine_nodes(
 def _units_for(evaluators: Sequence[Examined]) -> list[Unit]:
     """Choose what nodes are to call: what was answered here, but for what costs money."""
     called = [
-        (place, payload)
-        for place, on in enumerate(evaluators)
+        (index, payload)
+        for index, on in enumerate(evaluators)
         if kind_of(on.spec).checks is Checks.PROGRAMS
         for payload in on.sample[: len(on.one_by_one)]
     ]
-    coordinates = [{"evaluator": evaluators[place].spec.name} for place, _ in called]
+    coordinates = [{"evaluator": evaluators[index].spec.name} for index, _ in called]
     return [
         Unit(number, "", *called[number], coordinates=coordinates[number]) for number in range(len(called))
     ]
