@@ -27,7 +27,7 @@ _GLANCE = 200  # bytes, in which each file of ours says whose it is
 
 
 def as_run(
-    context: typer.Context, named: Sequence[str] | None, options: OtherResultsOptions, *, has_summary: bool
+    context: typer.Context, named: Sequence[str] | None, options: ReadResultsOptions, *, has_summary: bool
 ) -> str | None:
     """Give the run that is named or, of files of another tool, the folder that they are stored in."""
     paths = named or ()
@@ -41,9 +41,10 @@ def as_run(
         return paths[0] if paths else None
     from optimize_eval.cli import foreign_folders  # noqa: PLC0415  few reports are of such
 
-    folder = Path(options.out) if options.out else foreign_folders.folder_for_now(context)
-    foreign_folders.store_run(context, paths, options, folder)
-    if options.out or has_summary:
+    kept = options if isinstance(options, OtherResultsOptions) else OtherResultsOptions(**vars(options))
+    folder = Path(kept.out) if kept.out else foreign_folders.folder_for_now(context)
+    foreign_folders.store_run(context, paths, kept, folder)
+    if kept.out or has_summary:
         summarise(open_stored(folder))
     return str(folder)
 

@@ -159,8 +159,18 @@ def stored_paths(splits: Mapping[str, str], candidates: Sequence[CandidatePath])
     }
 
 
+def refuse_results(document: RunDocument) -> None:
+    """Raise UsageError for a run of another tool's results: what was scored is not in it."""
+    if document.origin:
+        raise UsageError(
+            f"the run has results of {document.origin.get('tool')}, and not the examples themselves",
+            hint="score outputs: optimize-eval run --candidate-field FIELD -e EVALUATOR --dataset FILE",
+        )
+
+
 def read_again(document: RunDocument, named: Mapping[str, str | None]) -> dict[str, ParsedFile | None]:
     """Read the files of a run's splits, where an option names them or where they were."""
+    refuse_results(document)
     paths = document.paths.get("splits") or {}
     splits = [split.name for split in document.selection.splits]
     for split, path in named.items():
@@ -180,6 +190,7 @@ def load_candidates_again(
     document: RunDocument, paths: Sequence[str], lists: Sequence[str]
 ) -> tuple[Candidate, ...]:
     """Load candidates that options name, then what still can be loaded from where they were."""
+    refuse_results(document)
     if (paths or lists) and any(candidate.field for candidate in document.selected_candidates):
         raise UsageError("the run's candidates are fields of its examples", hint="omit the options")
     stored = document.paths

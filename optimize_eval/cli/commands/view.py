@@ -6,10 +6,11 @@ from typing import Annotated
 import typer
 
 from optimize_eval.base.errors import UsageError
-from optimize_eval.cli import output
+from optimize_eval.cli import foreign_runs, output
 from optimize_eval.cli.known_elsewhere import complete_run
 from optimize_eval.cli.named_runs import choose_shown
 from optimize_eval.cli.viewing import in_browser, serving, until_interrupted
+from optimize_eval.config.foreign_options import ReadResultsOptions
 from optimize_eval.store.listing import list_runs
 from optimize_eval.store.run_json import refuse_older
 
@@ -18,6 +19,7 @@ Examples:
   optimize-eval view --open
   optimize-eval view runs/run-1f3a9c02
   optimize-eval view runs
+  optimize-eval view results.json
 
 \b
 The address has a token in it: who does not have it is refused. Only this
@@ -28,11 +30,13 @@ _MOST_PORT = 65_535
 
 
 def view(
-    folder: Annotated[
-        str | None,
+    context: typer.Context,
+    read: ReadResultsOptions,
+    named: Annotated[
+        list[str] | None,
         typer.Argument(
-            metavar="[RUN|DIR]",
-            help="A run, or a folder of them (runs/: what ended last).",
+            metavar="[RUN|DIR|FILE...]",
+            help="A run, or a folder of them (runs/: what ended last), or another tool's results.",
             autocompletion=complete_run,
             show_default=False,
         ),
@@ -41,6 +45,7 @@ def view(
     port: Annotated[int, typer.Option(help="0: any that is free.", min=0, max=_MOST_PORT)] = 0,
 ) -> None:
     """Serve runs as pages, also while they go on, until Ctrl-C."""
+    folder = foreign_runs.as_run(context, named, read, has_summary=True)
     shelf = Path(choose_shown(folder))
     if not shelf.is_dir() or folder == "":
         raise UsageError(f"there is no folder {str(shelf)!r}", hint="name a run, or a folder that holds runs")
