@@ -171,7 +171,7 @@ FAULTY = (
         "square of the length",
         "python",
         "qa",
-        "n = sum(1 for a in c for b in c[::8])\ns = float(c == t)",
+        "n = sum(1 for a in c for b in c[::3])\ns = float(c == t)",
         "slow",
         is_warned=True,
     ),
