@@ -56,7 +56,7 @@ def store_two(
         wanted = stored.Wanted(
             as_tool=options.errors is Errors.AS_TOOL,
             metrics=options.metrics,
-            renamed=_renamed(options.maps) if path == before else {},
+            renamed=_read_map(options.maps) if path == before else {},
             shown_as=shlex.quote(path),
         )
         folders[path] = folder_for_now(context) / Path(path).name
@@ -108,7 +108,7 @@ def _lines_in_run(run: str, other: str) -> Mapping[str, int]:
     return stored.known_lines(document)
 
 
-def _renamed(given: Sequence[str]) -> Mapping[str, str]:
+def _read_map(given: Sequence[str]) -> Mapping[str, str]:
     pairs = [pair.partition("=") for pair in given]
     if wrong := ["".join(pair) for pair in pairs if not all(part.strip() for part in pair)]:
         raise UsageError(f"--map {wrong[0]}: this is not OLD=NEW", hint="write the names of two systems")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.foreign.test_promptfoo import DATA, numbers_of
+from tests.foreign.results import DATA, numbers_of
 from tests.front_door import Cli
 
 OUT = DATA / "lm-eval"

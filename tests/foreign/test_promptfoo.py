@@ -6,23 +6,9 @@ from typing import Any
 
 import pytest
 
+from tests.foreign.results import JSON, JSONL, numbers_of
 from tests.front_door import Cli
-from tests.paths import ROOT
 from tests.reports.looks import HOSTILE
-
-DATA = ROOT / "tests" / "foreign" / "data"
-JSON, JSONL = DATA / "promptfoo.json", DATA / "promptfoo.jsonl"
-
-
-def numbers_of(summary: dict[str, Any], split: str = "test") -> dict[tuple[str, str], Any]:
-    """Give mean, scored, failed and skipped by candidate and evaluator."""
-    return {
-        (row["candidate"], row["evaluator"]): (
-            row["splits"][split]["mean"],
-            *(row["splits"][split][key] for key in ("scored", "failed", "skipped")),
-        )
-        for row in summary["rows"]
-    }
 
 
 def line(prompt: str, test: int, *, score: object = 1, **more: Any) -> dict[str, Any]:

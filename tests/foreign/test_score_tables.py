@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.foreign.test_promptfoo import DATA, JSON, numbers_of
+from tests.foreign.results import DATA, JSON, numbers_of
 from tests.front_door import Cli
 
 

@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-from tests.foreign.test_promptfoo import DATA
+from tests.foreign.results import DATA
 from tests.front_door import Cli
 
 

@@ -21,6 +21,7 @@ _HEAD = """# Every sentence
 What commands say of results, of failures and of what to do next, module by module, as the code has it:
 a test holds this page to it, and `python -m tests.tools.sentences` writes it anew. What stands in braces
 is filled in. It says where a sentence comes from, and lets all be read in one go.
+What the terms mean is on [a page of its own](glossary.md).
 """
 
 
