@@ -9,6 +9,7 @@ import typer
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
+from optimize_eval.cli.command_line import same_command
 from optimize_eval.config.foreign_options import (
     Empty,
     Errors,
@@ -33,10 +34,17 @@ def store_run(
         systems=options.systems,
         metrics=options.metrics,
         named=_names_of_files(options.as_names, paths),
-        shown_as="" if options.out else shlex.join(paths),
+        shown_as="" if options.out else _arguments(context, paths),
     )
     lines, unit = stored.lines_of([sheet]), stored.within_unit([sheet])
     stored.store(stored.Table(sheet, wanted, lines, unit=unit), folder)
+
+
+def _arguments(context: typer.Context, paths: Sequence[str]) -> str:
+    """Write what a report is of: the files, and how they were asked to be read."""
+    begin = f"{context.command_path} "
+    command = same_command()
+    return command.removeprefix(begin) if command.startswith(begin) else shlex.join(paths)
 
 
 def store_two(

@@ -82,8 +82,13 @@ def write_page(
     source = bench_on_a_page(stored, source_of(stored, summary=given, boards=boards))
     if chosen:
         source = replace(source, more={"commands": commands_of(source.run, place, chosen)})
-    usual = stored.folder / (SOME_FILE if chosen else FILE)
+    usual = _page_folder(stored) / (SOME_FILE if chosen else FILE)
     write_source(source, options, usual=usual, title=stored.folder.resolve().name, place=place)
+
+
+def _page_folder(stored: StoredRun) -> Path:
+    """Give the run's folder; that of other tools' results goes with the command, so here."""
+    return Path() if stored.document.origin.get("shown_as") else stored.folder
 
 
 def write_page_of_search(folder: Path, options: PageOptions) -> None:
@@ -124,7 +129,7 @@ def write_runs(a: StoredRun, b: StoredRun, diff: RunDiff, options: PageOptions, 
     """Write the page of two runs; its usual place is beside what the second has."""
     source = runs_source(a, b, pair_runs(a, b, force=force), diff, _force_flag(force))
     title = _title(a.folder, b.folder)
-    write_source(source, options, usual=b.folder / DIFF_FILE, title=title, place=str(b.folder))
+    write_source(source, options, usual=_page_folder(b) / DIFF_FILE, title=title, place=str(b.folder))
 
 
 def write_boards(a: str, b: str, diff: BoardDiff, options: PageOptions, *, force: bool) -> None:

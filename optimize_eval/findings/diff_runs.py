@@ -441,6 +441,8 @@ def _about(run: StoredRun) -> RunOfDiff:
 
 def _same_texts(a: StoredRun, b: StoredRun, paired: Paired, rows: Sequence[RowDiff]) -> Iterator[str]:
     """Name candidates that are the same bytes in both runs and were scored differently."""
+    if a.document.origin or b.document.origin:
+        return  # other tools' results have no texts of candidates
     texts = [{entry.name: entry.sha256 for entry in run.document.selected_candidates} for run in (a, b)]
     moved = {row.candidate for row in rows if row.difference.ties < row.difference.n_pairs}
     for before, after in paired.candidates:

@@ -101,7 +101,7 @@ def _only(value: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
 
 def is_board(path: str) -> bool:
     """Return True if a path is meant as a leaderboard: its file, the folder that has it, a bench's folder."""
-    if path.endswith(".json") and Path(path).name != MANIFEST:
+    if path.endswith(".json") and Path(path).name != MANIFEST and not Path(path).is_dir():
         return True
     return Path(path, LEADERBOARD).is_file() or is_bench_folder(path)
 

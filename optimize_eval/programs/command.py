@@ -146,28 +146,9 @@ class Command(Generic[QuestionT, AnswerT]):
             raise EvaluationError(FailureKind.START_FAILED, message) from None
         return decode_answer(ended.stdout)
 
-    def call(self, payload: QuestionT, deadline: float) -> AnswerT:
-        if not self._owes_proof:
-            return self._call(payload, deadline)
-        seconds = deadline - time.monotonic()
-        with self._first:  # a start may be dear: nobody has one of their own meanwhile
-            if self._owes_proof:
-                return self._call_for_proof(payload, time.monotonic() + seconds)
-        return self._call(payload, time.monotonic() + seconds)
-
-    def _call_for_proof(self, payload: QuestionT, deadline: float) -> AnswerT:
-        """Let one process answer the first payload alone, and another one the second, and then the first."""
-        is_shown = self._proof is not None
-        answer = self._call(payload, deadline)
-        if is_shown or not self._keeps_alive():
-            self._owes_proof = False
-        elif self._contract.likeness:
-            _close_all(self._pools, self._pid)
-            self._pools.clear()
-            self._proof = Proof(payload, self._contract.likeness(answer), is_for_all=True)
-        return answer
-
-    def _call(self, payload: QuestionT, deadline: float) -> AnswerT:
+    def call(self, payload: QuestionT, deadline: float, *, is_proof: bool = False) -> AnswerT:
+        if self._owes_proof and not is_proof:
+            return self._call_in_turn(payload, deadline)
         if self._keeps_alive() and self._may_talk(payload):
             seconds = deadline - time.monotonic()
             try:
@@ -184,6 +165,26 @@ class Command(Generic[QuestionT, AnswerT]):
                     self._take_note(broken)
                 deadline = time.monotonic() + seconds
         return self._call_once(payload, deadline)
+
+    def _call_in_turn(self, payload: QuestionT, deadline: float) -> AnswerT:
+        """Wait for who proves it: a start may be dear, and nobody has one of their own meanwhile."""
+        seconds = deadline - time.monotonic()
+        with self._first:
+            if self._owes_proof:
+                return self._call_for_proof(payload, time.monotonic() + seconds)
+        return self.call(payload, time.monotonic() + seconds)
+
+    def _call_for_proof(self, payload: QuestionT, deadline: float) -> AnswerT:
+        """Let one process answer the first payload alone, and another one the second, and then the first."""
+        is_shown = self._proof is not None
+        answer = self.call(payload, deadline, is_proof=True)
+        if is_shown or not self._keeps_alive():
+            self._owes_proof = False
+        elif self._contract.likeness:
+            _close_all(self._pools, self._pid)
+            self._pools.clear()
+            self._proof = Proof(payload, self._contract.likeness(answer), is_for_all=True)
+        return answer
 
     def call_many(self, payloads: Sequence[QuestionT], timeout: float) -> list[AnswerT | EvaluationError]:
         """Call in batches where the program declared them, else one by one."""

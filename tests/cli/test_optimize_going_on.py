@@ -58,7 +58,7 @@ if len(open("called").readlines()) == {after} and not os.path.exists("killed"):
     assert [one["name"] for one in head["search"]["candidates"]] == [
         one["name"] for one in as_json["candidates"]
     ]
-    listed = in_this_process(folder)("runs", ".")
+    listed = in_this_process(folder)("runs", ".", "--long")
     assert re.search(rf" r +unfinished +{after - 1}/200 ", listed.stdout)
     assert listed.stdout.splitlines()[-2:] == ["   to resume:", f"     {resumes}"]
 
@@ -85,7 +85,7 @@ def test_a_search_that_was_killed_in_its_final_sweep_is_listed_with_what_was_cal
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     with (folder / "held").open() as held:  # until the evaluator is gone, too
         fcntl.flock(held, fcntl.LOCK_EX)
-    report, listed = in_this_process(folder)("report", "r"), in_this_process(folder)("runs", ".")
+    report, listed = in_this_process(folder)("report", "r"), in_this_process(folder)("runs", ".", "--long")
     done = re.search(r"(2[23]) of 54 calls done", joined(report))  # the last one may not be written down yet
     assert done, report
     owed = 54 - int(done[1])

@@ -68,7 +68,7 @@ def test_a_program_that_changes_while_it_is_asked_leaves_no_verdict(cli: Cli, fo
     done = cli(*ASK)
     assert done.status == 3
     assert "ok changed while being called" in done.stderr
-    assert done.stdout.startswith(" no verdict")
+    assert done.stdout.startswith(" No verdict")
     assert cli("report", "r").stdout == done.stdout
 
 
@@ -153,7 +153,7 @@ def test_one_cluster_gives_no_interval_and_says_so(cli: Cli, folder: Path) -> No
     asked = ("run", "-e", "perl v.pl", "--dataset", "d.jsonl", "--cluster-by", "doc", "--candidate")
     assert "one example" not in cli(*asked, "a.txt").stdout
     both = " ".join(cli(*asked, "a.txt", "--candidate", "b.txt").stdout.split())
-    assert "12 pairs in 1 cluster, and it takes 6 clusters to show anything" in both
+    assert "12 train examples in 1 cluster; a verdict takes at least 6 clusters" in both
 
 
 def test_a_great_many_candidates_are_compared_with_the_baseline_and_that_is_said(

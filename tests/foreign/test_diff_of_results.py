@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.foreign.results import JSON
 from tests.front_door import Cli
 
 MONDAY = "id,a,b\n1,0,1\n2,0,1\n3,1,1\n4,0,0\n5,0,1\n6,0,1\n7,0,1\n"
@@ -48,3 +49,26 @@ def test_what_cannot_be_compared_is_refused(cli: Cli, tmp_path: Path) -> None:
     assert "own has examples of its own" in cli("diff", "own", "monday.csv").stderr
     assert "name two" in cli("diff", "monday.csv").stderr
     assert "--map is for files of other tools" in cli("diff", "own", "own", "--map", "a=b").stderr
+
+
+def test_files_of_json_are_two_runs_and_their_page_stays(cli: Cli, tmp_path: Path) -> None:
+    for name in ("a.json", "b.json"):
+        (tmp_path / name).write_bytes(JSON.read_bytes())
+    done = cli("diff", "a.json", "b.json")
+    assert done.status == 0, done.stderr
+    assert "optimize-eval diff a.json b.json --details" in done.stdout
+    assert cli("report", "a.json", "--format", "html").stdout == "report.html\n"
+    assert cli("diff", "a.json", "b.json", "--format", "html").stdout == "diff.html\n"
+    assert (tmp_path / "report.html").is_file()
+    assert (tmp_path / "diff.html").is_file()
+
+
+def test_of_another_tools_system_nothing_is_said_of_its_text(cli: Cli) -> None:
+    done = cli("diff", "monday.csv", "tuesday.csv", "--json")
+    assert done.json["rows"][0]["difference"]["diff"] > 0
+    assert "same text" not in done.stdout
+
+
+def test_the_next_line_of_a_report_has_its_options(cli: Cli) -> None:
+    line = cli("report", "monday.csv", "--baseline", "b").stdout.splitlines()[-1]
+    assert line.split() == ["next", "optimize-eval", "report", "monday.csv", "--baseline", "b", "--details"]

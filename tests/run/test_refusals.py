@@ -62,7 +62,7 @@ def test_a_refusal_is_a_reply_that_is_scored_as_text_and_counted(
     assert by_line[1]["replied"] == {"finish_reason": "stop", "answered_by": "m-1", "refused": True}
     assert by_line[5]["replied"]["empty"] is True
     assert [by_line[line]["score"] for line in (1, 3, 4)] == [0, 1, 1]
-    told = " ".join(done.stdout.split())
+    told = " ".join(cli("report", "r", "--details").stdout.split())
     assert "m: 2 of 5 scored replies (40 %) are refusals, scored as text (--refusals fail: failures)" in told
     assert "m: 1 of 5 scored replies are empty" in told
     assert "1 of 5 scored replies were cut off for their length" in told

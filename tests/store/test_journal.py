@@ -182,7 +182,7 @@ def test_a_journal_or_footer_of_another_version_is_refused_by_name(
 def test_a_footer_of_another_version_is_named_by_runs(cli: Cli, done: Project) -> None:
     schema = "optimize-eval.footer.v9"
     journal(done).write_bytes(of_another_version(journal(done).read_bytes(), 27, schema))
-    assert f"its schema is '{schema}'" in cli("runs", ".").stdout
+    assert f"its schema is '{schema}'" in cli("runs", ".", "--long").stdout
 
 
 def test_a_deleted_line_is_asked_again_as_the_advice_says(cli: Cli, done: Project) -> None:

@@ -9,6 +9,7 @@ import typer
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import foreign_runs, gates, output, pages
+from optimize_eval.cli.command_line import same_command
 from optimize_eval.cli.known_elsewhere import complete_run
 from optimize_eval.cli.named_runs import choose_other_run
 from optimize_eval.config.compared import RunGateOptions
@@ -94,7 +95,8 @@ def diff(
     look = pages.page_options(output_, max_mb, full, is_page=name is DiffFormat.HTML)
     given = run_a, named
     run_a, named = foreign_runs.as_two_runs(context, run_a, named, matched)
-    force = force or (run_a, named) != given  # results of other tools share what they share
+    is_foreign = (run_a, named) != given
+    force = force or is_foreign  # results of other tools share what they share
     run_a = folder_if_bench(run_a)
     run_b = folder_if_bench(choose_other_run(run_a, named, is_bench=is_board(run_a)))
     if is_board(run_a) or is_board(run_b):
@@ -102,7 +104,10 @@ def diff(
         gates.refuse_margin(demanded.margin)
         judged = _diff_boards(run_a, run_b, demanded, name, look, force=force, details=printed.details)
     else:
-        judged = _diff_runs(run_a, run_b, demanded, name, look, force=force, details=printed.details)
+        again = same_command(DETAILS) if is_foreign else _details_of(run_a, run_b, force=force)
+        judged = _diff_runs(
+            run_a, run_b, demanded, name, look, force=force, again="" if printed.details else again
+        )
     gates.end_with_gates(judged)
 
 
@@ -114,8 +119,9 @@ def _diff_runs(
     look: pages.PageOptions,
     *,
     force: bool,
-    details: bool,
+    again: str,
 ) -> Sequence[Gate]:
+    """Judge two runs and print what differs: all of it, or the answer and how to see it `again` in full."""
     before, after = open_stored(a), with_margins(open_stored(b), demanded.margin)
     wanted = read_demands(
         after.document,
@@ -133,11 +139,9 @@ def _diff_runs(
             pages.write_runs(before, after, comparison, look, force=force)
         case DiffFormat.TERMINAL:
             shown = output.fitted(comparison)
-            how = _details_of(a, b, force=force)
+            width = output.width()
             output.emit(
-                render(shown, width=output.width())
-                if details
-                else render_answer(shown, width=output.width(), next_step=how)
+                render_answer(shown, width=width, next_step=again) if again else render(shown, width=width)
             )
     return judged
 
