@@ -52,6 +52,12 @@ def call_twice(spec: EvaluatorSpec, payload: Payload) -> str:
     return _line(spec, payload, lambda call: f"for i in 1 2; do {_pipe_payload(call, payload)}; done")
 
 
+def call_in_one(spec: EvaluatorSpec, payloads: Sequence[Payload]) -> str:
+    """Send payloads to one process that stays alive, a line each."""
+    lines = [encode(payload) for payload in payloads]
+    return _line(spec, payloads[0], lambda call: f"{printf(lines)} | {call.reader}")
+
+
 def call_with_batch(spec: EvaluatorSpec, payloads: Sequence[Payload]) -> str:
     """Send payloads as one batch."""
     return _line(spec, payloads[0], lambda call: f"{printf([encode_batch(payloads)])} | {call.reader}")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.protocol import Payload
 from optimize_eval.evaluators import reproduce
 from optimize_eval.evaluators.kinds import kind_of
 from optimize_eval.programs.leftovers import descendants
@@ -56,11 +57,12 @@ def ask_again(trial: Trial) -> Findings:
         return
     for what, spec, row, texts, is_fault in _occasions(trial):
         with as_a_run_calls(trial, spec) as evaluator:
-            for text in texts:
+            for number, text in enumerate(texts, 1):
                 payload = row.with_candidate(text)
                 before, after = trial.ask(payload), trial.ask_again(payload, evaluator)
                 if _differ(before, after) and (is_fault or score_in(after) is not None):
-                    yield _say_changed(trial, spec, row, text, after, what, is_fault=is_fault)
+                    asked = [row.with_candidate(each) for each in texts[:number]]
+                    yield _say_changed(trial, spec, row, asked, after, what, is_fault=is_fault)
                     return
 
 
@@ -76,8 +78,15 @@ def _rate_of_change(trial: Trial) -> Findings:
 
 def as_a_run_calls(trial: Trial, spec: EvaluatorSpec) -> AbstractContextManager[Evaluator]:
     """Make it live anew; what declared before that it stays alive need not do so once more."""
-    declares = trial.on.first is not None and trial.on.first.capabilities.persistent
-    return live(spec, persistent=(declares and spec.persistent is not False) or None)
+    return live(spec, persistent=(_declares_persistent(trial) and spec.persistent is not False) or None)
+
+
+def _declares_persistent(trial: Trial) -> bool:
+    return trial.on.first is not None and trial.on.first.capabilities.persistent
+
+
+def _is_kept_alive(trial: Trial, spec: EvaluatorSpec) -> bool:
+    return bool(spec.persistent or (_declares_persistent(trial) and spec.persistent is not False))
 
 
 class Occasion(NamedTuple):
@@ -94,7 +103,7 @@ def _occasions(trial: Trial) -> Iterator[Occasion]:
     spec, rows = trial.spec, trial.rows
     row = next((row for row in rows if row.wrong), rows[0])
     other = row.wrong or f"{row.gold} x"
-    yield Occasion("when it was asked again", spec, row, (row.gold, other, other))
+    yield Occasion("when it was asked again", spec, row, (row.gold, row.gold, other, other))
     if not trial.failed:  # else there is enough to mend
         time.sleep(_LATER)
     yield Occasion("a second later", spec, row, (other, row.gold))
@@ -127,16 +136,17 @@ def _say_changed(
     trial: Trial,
     spec: EvaluatorSpec,
     row: GoldRow,
-    text: str,
+    asked: Sequence[Payload],
     after: CallResult,
     what: str,
     *,
     is_fault: bool,
 ) -> CheckOutcome:
-    payload = row.with_candidate(text)
+    payload = asked[-1]
     before = score_text(trial.ask(payload))
-    message = f"{place_of(row)}: {quote(text)} scored {before}, and {score_text(after)} {what}"
-    line = reproduce.call_twice(spec, payload)
+    message = f"{place_of(row)}: {quote(payload.candidate)} scored {before}, and {score_text(after)} {what}"
+    in_one = len(asked) > 1 and _is_kept_alive(trial, spec)
+    line = reproduce.call_in_one(spec, asked) if in_one else reproduce.call_twice(spec, payload)
     return trial.finding("same answer", message, line, is_fault=is_fault)
 
 
@@ -240,8 +250,7 @@ def _slow(trial: Trial, length: int, what: str) -> CheckOutcome:
 
 def watch_memory(trial: Trial) -> Findings:
     """Call a process that stays, and see whether it keeps what it was sent."""
-    declares = trial.on.first is not None and trial.on.first.capabilities.persistent
-    if not (declares and is_program(trial.spec)) or trial.spec.persistent is False:
+    if not (_declares_persistent(trial) and is_program(trial.spec)) or trial.spec.persistent is False:
         yield leave_out("memory", "it is not kept alive")
         return
     others = {process.pid for process in descendants(os.getpid())}

@@ -20,6 +20,7 @@ from optimize_eval.run.preflight.golds import (
     near_numbers,
     next_to,
     number_of,
+    plain_of,
     without_last_word,
 )
 from optimize_eval.run.preflight.on_trial import (
@@ -191,7 +192,14 @@ def _with_more(row: GoldRow) -> str:
 
 
 def _longest(trial: Trial) -> GoldRow:
-    return max(trial.rows, key=lambda row: (len(row.gold.split()), len(row.gold)))
+    """Choose the gold of most words, if one ends in a word that metrics see: an emoji is none."""
+
+    def worth(row: GoldRow) -> tuple[bool, int, int]:
+        less = without_last_word(row.gold)
+        counts = bool(less) and plain_of(less) != plain_of(row.gold)
+        return counts, len(row.gold.split()), len(row.gold)
+
+    return max(trial.rows, key=worth)
 
 
 def _middle(rows: Sequence[GoldRow]) -> int:
@@ -205,6 +213,9 @@ def try_less(trial: Trial) -> Findings:
     text = without_last_word(row.gold)
     if not text:
         yield leave_out("truncated", "no gold has two words")
+        return
+    if plain_of(text) == plain_of(row.gold):
+        yield leave_out("truncated", "no gold ends in a word of letters or digits")
         return
     if not trial.reaches(row, text):
         return

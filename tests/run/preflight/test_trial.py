@@ -374,3 +374,43 @@ def test_faults_in_other_languages_are_named(name: str, tmp_path: Path) -> None:
 
 def test_a_trial_is_a_public_name() -> None:
     assert Trial.__module__ == "optimize_eval.api_trial"
+
+
+ENDS_IN_A_SIGN = [{"target": target} for target in ("Good night, Linus ☾", "See you", "Thanks!")]
+
+
+def test_a_last_word_is_left_out_where_metrics_see_it() -> None:
+    def precise(candidate: str, example: dict[str, Any]) -> float:
+        words = words_of(candidate)
+        return len(words & words_of(example["target"])) / max(1, len(words))
+
+    assert '"See" scores 1' in trial(precise, ENDS_IN_A_SIGN, good="target").faults["truncated"]
+    left = trial(exact, [{"target": "Hi ☾"}, {"target": "Oh ☂"}], good="target").checks
+    why = next(check.message for check in left if check.name == "truncated")
+    assert why == "no gold ends in a word of letters or digits"
+
+
+def test_what_a_kept_alive_program_remembers_is_shown_by_the_line_in_one_process(
+    cli: Cli, tmp_path: Path
+) -> None:
+    write_program(
+        tmp_path / "seen.py",
+        [
+            "#!/usr/bin/env python3",
+            "import json, sys",
+            "before = None",
+            "for line in sys.stdin:",
+            "    asked = json.loads(line)",
+            "    found = asked['candidate']",
+            "    good = found == asked['example']['target'] and before != found",
+            "    before = found",
+            "    capable = {'_id': asked.get('_id'), '_capabilities': {'persistent': True}}",
+            "    print(json.dumps({'score': float(good), **capable}), flush=True)",
+        ],
+    )
+    (tmp_path / "d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    done = cli("preflight", "-e", "./seen.py", "--dataset", "d.jsonl", "--good", "target", "--json")
+    said = findings(done)["same answer"]
+    assert "scored 1, and 0 when it was asked again" in said["message"]
+    scores = [json.loads(line)["score"] for line in pasted(said["reproduce"], tmp_path).splitlines()]
+    assert scores == [1.0, 0.0]
