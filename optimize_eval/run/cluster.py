@@ -337,6 +337,8 @@ class Cluster:
 
     def _take_usage(self, usage: Usage, who: str, is_reply: bool) -> None:  # noqa: FBT001  by its place
         self._caps.take(usage, who, is_reply=is_reply)
+        if self._caps.is_over:  # at once: nodes get it before what is dealt out after it
+            self._tell_once("over")
 
     def _lose(self, member: _Member, lost: Lost) -> None:
         """Take a node for lost, for as long as others may take it for alive."""
