@@ -17,6 +17,9 @@ from optimize_eval.audit.journaled import read
 from optimize_eval.audit.summary import expected
 from tests.cli import defined
 from tests.front_door import Cli, Result
+from tests.tools import need
+
+pytestmark = need("perl")
 
 # What the n-th call about an example gives is the n-th letter of its `says`: 1, 0, f for a failure, s for a
 # skip, h for a half. How many there were is the size of a file, whichever process counts.

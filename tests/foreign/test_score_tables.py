@@ -6,6 +6,7 @@ import pytest
 
 from tests.foreign.results import DATA, JSON, numbers_of
 from tests.front_door import Cli
+from tests.tools import need
 
 
 def write(tmp_path: Path, text: str, name: str = "m.csv") -> str:
@@ -23,6 +24,7 @@ def test_a_column_of_numbers_is_a_system(cli: Cli, tmp_path: Path) -> None:
     assert "old beats" not in cli("report", name, "--system", "new").stdout
 
 
+@need("jq")
 def test_the_verdict_is_that_of_a_run_on_the_same_numbers(cli: Cli, tmp_path: Path) -> None:
     rows = [f'{{"id": {n}, "old": 0.{n}, "new": {0.3 + n / 20}}}\n' for n in range(1, 9)]
     (tmp_path / "m.jsonl").write_text("".join(rows))
