@@ -84,7 +84,7 @@ def _model(given: object, called: str) -> WrittenModel:
             check_model_function(named)
             return named
     raise UsageError(
-        f"{called} is no text, no table and no function: {given!r}",
+        f"{called} is not a text, a table or a function: {given!r}",
         hint='write it as --model takes it, "openai/gpt-4o-mini", or as a sweep file says it, {"model": "…"}',
     )
 
@@ -114,7 +114,7 @@ def _evaluator(given: object, called: str, defaults: EvaluatorSpec) -> Evaluator
         case Callable():
             return function_spec(given, defaults)
     raise UsageError(
-        f"{called} is no text, no table and no function: {given!r}",
+        f"{called} is not a text, a table or a function: {given!r}",
         hint='write it as -e takes it, "./judge.sh", or as a sweep file says it, {"command": "./judge.sh"}',
     )
 

@@ -174,6 +174,6 @@ def check_text(what: str, text: object) -> None:
         usable = False
     if not usable:
         raise UsageError(
-            f"the evaluator's {what} holds {text!r}, which is no text that a program could be given",
+            f"the evaluator's {what} holds {text!r}, which is not a text that a program could be given",
             hint="give text without NUL characters and lone surrogates",
         )

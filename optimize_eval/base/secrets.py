@@ -290,7 +290,9 @@ def parse_addressed(text: str) -> tuple[str, str]:
 
 def own(headers: Headers, name: str) -> Headers:
     """Give the headers that one evaluator or model sends: those that are nobody else's."""
-    named: tuple[tuple[Any, str], ...] = headers  # a program may give what is no text, which expand refuses
+    named: tuple[tuple[Any, str], ...] = (
+        headers  # a program may give what is not a text, which expand refuses
+    )
     return tuple(
         (header.rpartition("=")[2] if isinstance(header, str) else header, value)
         for header, value in named

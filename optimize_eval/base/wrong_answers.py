@@ -308,7 +308,7 @@ def wrong_type(score: Any, answer: Mapping[str, Any] | None = None) -> Evaluatio
 
 
 def _number_instead_of(score: Any) -> str:
-    """Say what to write in the place of a score that is no number."""
+    """Say what to write in the place of a score that is not a number."""
     match score:
         case None:
             return _NULL_HINT

@@ -84,7 +84,7 @@ def parse_json_list(path: str, data: bytes) -> list[Example | Problem]:
     if text.startswith("{", start):
         return _not_a_list(path, text, start) or parse_jsonl(path, data)
     if not text.startswith("[", start):
-        problem = Problem(path=path, rule="bad_json", reason="the file is no list of objects: [{…}, …]")
+        problem = Problem(path=path, rule="bad_json", reason="the file is not a list of objects: [{…}, …]")
         return [problem] if text.strip() else []
     return list(_elements(path, text, start + 1))
 

@@ -41,7 +41,7 @@ _SEMICOLONS_TO_JSONL = (
 
 
 def find_foreign(path: str, data: bytes) -> Problem | None:
-    """Recognise by its first bytes what is no text in UTF-8."""
+    """Recognise by its first bytes what is not a text in UTF-8."""
     if data.startswith(_PARQUET):
         return _misnamed_file(path, "Parquet", ".parquet")
     for magic, what, conversion in _FOREIGN:

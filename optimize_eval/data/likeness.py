@@ -2,7 +2,7 @@
 
 Two examples are the same where their content and what is expected are, after what a copy may change without
 becoming another question: case, blanks, punctuation, forms of a letter, the order of keys, what stands around
-the whole. Formulas keep their signs. Ids and dates tell rows apart only where there is no text that does.
+the whole. Formulas keep their signs. Ids and dates tell rows apart only where there is not a text that does.
 
 For nearness words that many rows have say nothing, so templates cost nothing and match nothing. Other
 numbers, operators, names, "not" or an order turned round make another question of it.

@@ -186,7 +186,7 @@ def _count(many: int, what: str) -> str:
     return f"{many:,} {what}{'s' * (many != 1)}"
 
 
-_INSTALL = f"{shlex.quote(sys.executable)} -m pip install 'pyarrow>=20'"
+INSTALL = f"{shlex.quote(sys.executable)} -m pip install 'pyarrow>=20'"
 _ROWS = 1000  # that are made at a time
 _PLAIN = (
     "is_null", "is_boolean", "is_integer", "is_floating", "is_decimal", "is_string", "is_large_string",
@@ -197,7 +197,7 @@ _PLAIN = (
 def parse_parquet(path: str, data: bytes) -> list[Example | Problem]:
     """Read all records of a file, and all that is wrong with them."""
     if find_spec("pyarrow") is None:
-        return [Problem(path=path, rule="no_reader", reason=f"Parquet is read by pyarrow: {_INSTALL}")]
+        return [Problem(path=path, rule="no_reader", reason=f"Parquet is read by pyarrow: {INSTALL}")]
     arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     try:
         file = parquet.ParquetFile(arrow.BufferReader(data))

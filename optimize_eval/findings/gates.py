@@ -165,7 +165,7 @@ def _say_unknown(name: str, axes: BoundAxes, firsts: Sequence[str], seconds: Seq
 
 
 def check_gap(layout: Layout, most: float) -> None:
-    """Refuse a --max-gap that is no number, or never met or missed, or where a run has no two splits."""
+    """Refuse a --max-gap that is not a number, or never met or missed, or where a run has no two splits."""
     if not math.isfinite(most):
         raise UsageError(f"--max-gap {most} is no largest gap", hint="write a number, such as 0.1")
     if not {"train", "val"} <= {split.name for split in layout.splits}:

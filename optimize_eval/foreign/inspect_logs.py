@@ -122,7 +122,7 @@ def _samples(file: ForeignFile, log: Log) -> Iterator[dict[str, Any]]:
         for name in names:
             listed = decode(members.read(name), file.path)
             if not isinstance(listed, list):
-                raise refusal(file.path, f"its member {name} is no list")
+                raise refusal(file.path, f"its member {name} is not a list")
             yield from (_object(each, file) for each in listed)
 
 

@@ -156,7 +156,7 @@ class Fields:
         if value is None and default is not None:
             return default
         if not isinstance(value, str):
-            raise self.refuse(key, "is no text")
+            raise self.refuse(key, "is not a text")
         return value
 
     def truth(self, key: str) -> bool:
@@ -169,7 +169,7 @@ class Fields:
         """Read a number; null is None."""
         value = self.value.get(key)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-            raise self.refuse(key, "is no number")
+            raise self.refuse(key, "is not a number")
         return value
 
     def table(self, key: str) -> dict[str, Any]:
@@ -186,5 +186,5 @@ class Fields:
         """Read a list; null is an empty one."""
         value = self.value.get(key)
         if value is not None and not isinstance(value, list):
-            raise self.refuse(key, "is no list")
+            raise self.refuse(key, "is not a list")
         return value or []

@@ -113,7 +113,7 @@ class Sheet:
         if self.wanted_task is None and len(tasks) > 1:
             raise UsageError(f"the files are of {len(tasks)} tasks: {known}", hint="name one with --task")
         if self.wanted_task not in {None, *tasks}:
-            raise UsageError(f"there is no task {self.wanted_task!r}", hint=f"--task takes one of {known}")
+            raise UsageError(f"no task is named {self.wanted_task!r}", hint=f"--task takes one of {known}")
         return self.wanted_task or tasks[0]
 
     def begin_file(self, name: str, number: int) -> None:

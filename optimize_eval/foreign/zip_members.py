@@ -12,6 +12,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, BinaryIO
 
+from optimize_eval.data.tables import INSTALL
 from optimize_eval.foreign.reading import ForeignFile
 from optimize_eval.foreign.rows import refusal
 
@@ -24,7 +25,7 @@ _ZSTD = 93
 _METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, _ZSTD})
 _IS_ENCRYPTED = 1
 _HEADER, _LENGTHS = 30, slice(26, 30)
-_INSTALL = "the log is compressed with zstd: `pip install 'optimize-eval[data]'` reads it, as does"
+_INSTALL = f"the log is compressed with zstd, which pyarrow reads: {INSTALL}; or convert it:"
 _CONVERT = "`inspect log convert --to json --output-dir . LOG`"
 
 

@@ -50,7 +50,7 @@ class FunctionProgram:
 
 
 def check_model_function(named: PythonFunction) -> Sequence[str]:
-    """Say what a function takes by name beside the prompt; raises UsageError where it is no model."""
+    """Say what a function takes by name beside the prompt; raises UsageError where it is not a model."""
     try:
         refuse_uncallable(named.function, named.name)
         parameters = [*inspect.signature(named.function).parameters.values()]

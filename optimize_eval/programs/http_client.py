@@ -165,7 +165,7 @@ def follow_redirect(url: str, location: str) -> str:
 
 
 def is_of_one_origin(url: str, other: str) -> bool:
-    with contextlib.suppress(ValueError):  # a port that is no number
+    with contextlib.suppress(ValueError):  # a port that is not a number
         return _origin(url) == _origin(other)
     return False
 

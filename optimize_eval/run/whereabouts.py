@@ -1,5 +1,7 @@
 """Where evaluators are live: in this process, or on the nodes of a cluster."""
 
+import shlex
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
@@ -75,5 +77,6 @@ def needing_ray() -> Iterator[None]:
         if not (error.name or "").startswith("ray"):
             raise
         raise UsageError(
-            "--engine ray needs Ray, which is not installed", hint="pip install 'optimize-eval[ray]'"
+            "--engine ray needs Ray, which is not installed",
+            hint=f"install the extra [ray]: {shlex.quote(sys.executable)} -m pip install 'ray>=2.60'",
         ) from None

@@ -113,7 +113,7 @@ def make_goal(
         raise UsageError("--climb and --goal both say what is climbed", hint="give one of them")
     for name in (*(weights or ()), *([climb] if climb is not None else [])):
         if name not in names:
-            raise UsageError(f"there is no evaluator named {name!r}", hint=f"name one of {', '.join(names)}")
+            raise UsageError(f"no evaluator is named {name!r}", hint=f"name one of {', '.join(names)}")
         if name in unranked:
             raise UsageError(
                 f"{name} ranks nobody: it gives labels, or its purpose is qa",

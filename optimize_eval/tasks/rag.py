@@ -83,7 +83,7 @@ def _claims(listed: Any) -> list[str]:
 
 def _verdicts(listed: Any, count: int) -> list[bool]:
     if not isinstance(listed, list) or len(listed) != count:
-        has = f"has {len(listed)} entries" if isinstance(listed, list) else "is no list"
+        has = f"has {len(listed)} entries" if isinstance(listed, list) else "is not a list"
         raise Unusable(f"verdicts {has}, not one for each of {count}")
     known = {word.casefold(): word for word in VERDICTS}
     given = [known.get(entry.strip().casefold()) if isinstance(entry, str) else None for entry in listed]
@@ -346,7 +346,7 @@ def _passages(how: RagChecker, case: Case) -> tuple[str, ...]:
     texts = [entry.get("content") if isinstance(entry, Mapping) else entry for entry in listed]
     passages = tuple(text for text in texts if isinstance(text, str))
     if len(passages) < len(texts):
-        raise unusable(f"the column {how.context_column!r} holds what is no text")
+        raise unusable(f"the column {how.context_column!r} holds what is not a text")
     return passages
 
 

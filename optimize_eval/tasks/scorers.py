@@ -411,7 +411,7 @@ def _calls_in(value: Any) -> Any:
     try:
         return strict_json.loads(value, unique_keys=False) if isinstance(value, str) else value
     except strict_json.JsonFault as fault:
-        raise unusable(f"function_calls is no list in JSON: {fault}") from None
+        raise unusable(f"function_calls is not a list in JSON: {fault}") from None
 
 
 def _read(text: str) -> Any:

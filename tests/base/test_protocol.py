@@ -174,7 +174,7 @@ ODD_ANSWERS = {
     "null": (b"null", "not_an_object"),
     "no score": (b'{"Score":1}', "missing_score"),
     "no score but an error": (b'{"error":"no key"}', "reported"),
-    "an error that is no text": (b'{"error":1}', "missing_score"),
+    "an error that is not a text": (b'{"error":1}', "missing_score"),
     "text": (b'{"score":"0.7"}', "score_type"),
     "true": (b'{"score":true}', "score_type"),
     "null score": (b'{"score":null,"error":"x"}', "score_type"),

@@ -36,7 +36,7 @@ Way = tuple[str | int, ...]
 
 
 def leaves(value: Any, way: Way = ()) -> Iterator[tuple[Way, Any]]:
-    """Give all that is no list and no mapping, with the way to it."""
+    """Give all that is not a list and no mapping, with the way to it."""
     if isinstance(value, dict | list):
         for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
             yield from leaves(inner, (*way, key))

@@ -319,7 +319,7 @@ def test_a_share_of_one_file_is_held_out(tmp_path: Path) -> None:
         ((*COMMAND,), "--proposer './propose.sh'"),
         ((*COMMAND,), "--reflection-model PROVIDER/MODEL"),
         ((*WITH_VAL, "--budget", "10"), "one accepted proposal takes up to 12 calls"),
-        ((*WITH_VAL, "--climb", "other"), "there is no evaluator named 'other'"),
+        ((*WITH_VAL, "--climb", "other"), "no evaluator is named 'other'"),
         ((*WITH_VAL, "--goal", "e"), "not NAME=WEIGHT"),
         ((*WITH_VAL, "--goal", "e=1", "--score-range", "any"), "weights need scores from 0 to 1"),
         ((*WITH_VAL, "--merge"), "--merge joins components"),

@@ -166,7 +166,7 @@ BAD_LISTS = {
             ),
         ],
     ),
-    "a number": (b"7", [" the file is no list of objects: [{…}, …]"]),
+    "a number": (b"7", [" the file is not a list of objects: [{…}, …]"]),
     "empty": (b"[]", [" the file holds no record"]),
     "blank": (b" \n", [" the file holds no record"]),
 }

@@ -113,7 +113,7 @@ def test_tasks_are_reported_one_at_a_time(cli: Cli, tmp_path: Path) -> None:
     refused = cli("report", ".")
     assert (refused.status, "of 2 tasks: words, sums" in refused.stderr) == (2, True)
     assert cli("report", ".", "--task", "sums", "--json").status == 0
-    assert "there is no task 'x'" in cli("report", ".", "--task", "x").stderr
+    assert "no task is named 'x'" in cli("report", ".", "--task", "x").stderr
 
 
 def test_members_are_read_by_name_and_none_is_written(cli: Cli, tmp_path: Path) -> None:

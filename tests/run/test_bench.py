@@ -71,8 +71,8 @@ def test_a_model_that_fails_is_in_the_run_and_there_is_no_board(models: list[str
         ({"batch_size": 0}, "batch_size: write a whole number from 1"),
         ({"format": "yaml"}, "no format of task files is called 'yaml'"),
         ({"evaluators": [""]}, "names nothing to run"),
-        ({"evaluators": [3]}, "evaluator 1 is no text, no table and no function: 3"),
-        ({"models": [3]}, "model 1 is no text, no table and no function: 3"),
+        ({"evaluators": [3]}, "evaluator 1 is not a text, a table or a function: 3"),
+        ({"models": [3]}, "model 1 is not a text, a table or a function: 3"),
         ({"files": None}, "None is neither one task file nor a list of them"),
     ],
 )

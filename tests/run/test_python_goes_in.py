@@ -102,7 +102,7 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"dataset": []}, DataError, "the list holds no row"),
     ({"models": waits}, UsageError, "the model waits is async"),
     ({"models": lambda prompt, more: ""}, UsageError, r"the model lambda takes \(prompt, more\)"),  # noqa: ARG005
-    ({"models": [7]}, UsageError, "model 1 is no text, no table and no function: 7"),
+    ({"models": [7]}, UsageError, "model 1 is not a text, a table or a function: 7"),
     ({"models": {"model": "openai/x", "temprature": 1}}, DataError, "did you mean 'temperature'"),
     ({"models": {"name": "mine"}}, UsageError, "a model has a name and a model"),
     ({"modles": "toy"}, TypeError, "did you mean models"),

@@ -283,7 +283,7 @@ def test_what_changes_while_it_is_called_is_told() -> None:
 WRONG: dict[str, tuple[Callable[[], Run], str]] = {
     "no evaluator": (lambda: sweep([], BOTH), "no evaluator is named"),
     "an empty evaluator": (lambda: sweep("", BOTH), "names nothing to run"),
-    "no text": (lambda: sweep([3], BOTH), "evaluator 1 is no text, no table and no function: 3"),  # type: ignore[list-item]
+    "no text": (lambda: sweep([3], BOTH), "evaluator 1 is not a text, a table or a function: 3"),  # type: ignore[list-item]
     "no list of evaluators": (lambda: sweep(3, BOTH), "3 is neither one evaluator nor a list of them"),  # type: ignore[arg-type]
     "no list of candidates": (lambda: sweep(COUNTS, None), "None is neither one candidate nor a list"),  # type: ignore[arg-type]
     "candidates in bytes": (lambda: sweep(COUNTS, b"a"), "b'a' is neither one candidate nor"),  # type: ignore[arg-type]

@@ -206,7 +206,7 @@ def test_passages_may_stand_in_a_column() -> None:
         for docs in (["p", "q"], [{"content": "p"}, {"content": "q"}]):
             assert scored(scorer, {"query": "?", "docs": docs}, said()).primary == pytest.approx(3 / 5)
         assert scored(scorer, {"query": "?", "docs": "q"}, said()).primary == pytest.approx(1 / 5)
-        with pytest.raises(EvaluationError, match="'docs' holds what is no text"):
+        with pytest.raises(EvaluationError, match="'docs' holds what is not a text"):
             scored(scorer, {"query": "?", "docs": [1]}, said())
 
 

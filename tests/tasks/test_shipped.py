@@ -117,7 +117,7 @@ def test_required_calls_may_stand_in_the_task_and_no_trace_makes_none() -> None:
         assert scored(scorer, {}, trace("", FIND)).primary == 0.5
         assert scored(scorer, {}, None).primary == 0.0
     with live(FunctionCalls(function_calls="{{ sample.calls }}")) as scorer:
-        assert "function_calls is no list in JSON" in failure(scorer, {"calls": "find it"}, trace())
+        assert "function_calls is not a list in JSON" in failure(scorer, {"calls": "find it"}, trace())
 
 
 def test_any_program_is_a_scorer_whose_side_info_is_scores(tmp_path: Any) -> None:

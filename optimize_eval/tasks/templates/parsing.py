@@ -142,7 +142,7 @@ def _value(path: _Path, fields: Mapping[str, Any]) -> Any:
 
 
 def _write(value: Any, *, of_task: bool) -> str:
-    """Write a value that is no text."""
+    """Write a value that is not a text."""
     try:
         return text_of(value, of_task=of_task)
     except Exception as error:  # noqa: BLE001  values are foreign
