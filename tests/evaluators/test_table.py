@@ -62,7 +62,7 @@ REFUSED = {
     "judge:": "names no model",
     "gopher://judge": "no kind of evaluator is written gopher://",
     "'' x": "is empty",
-    "a\0b": "no text that a program could be given",
+    "a\0b": "not a text that a program could be given",
 }
 
 
