@@ -131,7 +131,7 @@ class Cluster:
         self._banned: dict[str, float] = {}  # until when
         self._next_look = self._empty_since = 0.0
         self._notes: dict[str, None] = {}
-        self._said: set[str] = set()
+        self._words: dict[str, None] = {}  # that all nodes were told, in this order
         self._rates: dict[str, Rate] = {}  # by servers; this keeps them
         self._losses: Counter[str] = Counter()  # of nodes
         self._became: Callable[[_Member, messages.Became], None] = lambda _member, _became: None
@@ -295,6 +295,8 @@ class Cluster:
                 member.waiting = message.waiting
             case messages.Ready():
                 member.is_ready = True
+                for word in self._words:
+                    member.send(Word(word))
             case messages.Refused():
                 self._refuse(member, message)
             case messages.Bye():
@@ -348,16 +350,14 @@ class Cluster:
         self._losses[member.node] += 1
         pause = min(_BAN, self._losses[member.node]) if lost.is_there else _BAN
         self._banned[member.node] = time.monotonic() + pause
-        if member.name not in self._said:
-            self._said.add(member.name)
-            self._notes[
-                f"node {member.name} was lost: {lost.why.rstrip('.')}; what it had was called again"
-            ] = None
+        if self._losses[member.node] == 1:
+            why = lost.why.rstrip(".")
+            self._notes[f"node {member.name} was lost: {why}; what it had was called again"] = None
         self._lost(member)
 
     def _tell_once(self, word: str) -> None:
-        if word not in self._said:
-            self._said.add(word)
+        if word not in self._words:
+            self._words[word] = None
             self._tell_all(Word(word))
 
     def _tell_all(self, message: Message) -> None:

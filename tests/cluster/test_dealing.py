@@ -21,7 +21,7 @@ from optimize_eval.run.cluster import Cluster, Event, Lost
 from optimize_eval.run.engine import Lane, OnCluster
 from optimize_eval.run.host import Stop
 from optimize_eval.run.live import Work
-from optimize_eval.run.node import Given, Node, Outbox, Ready, Refused, Welcome, Word, pack, unpack
+from optimize_eval.run.node import Given, Message, Node, Outbox, Ready, Refused, Welcome, Word, pack, unpack
 from optimize_eval.run.plan import Unit
 from tests.paths import ROOT
 
@@ -60,6 +60,7 @@ class InThreads:
         self._node = Node(unpack(welcome, str(Path.cwd())), self._outbox.put)
         self._deliver = deliver
         self._is_lost = False
+        self.heard: list[Message] = []
         opened = self._node.open()
         self._outbox.put(opened)
         if isinstance(opened, Ready):
@@ -67,7 +68,9 @@ class InThreads:
         threading.Thread(target=self._listen, daemon=True).start()
 
     def send(self, data: bytes) -> None:
-        for message in pickle.loads(data):
+        messages: tuple[Message, ...] = pickle.loads(data)
+        self.heard += messages
+        for message in messages:
             self._node.take(message)
 
     def kill(self) -> None:
@@ -166,6 +169,16 @@ def test_a_node_that_comes_late_is_given_units() -> None:
     session.run(400)
     assert fleet.started == ["a", "b"]
     assert session.numbers == [*range(400)]
+
+
+def test_a_node_that_comes_late_hears_that_a_cap_is_reached() -> None:
+    fleet = Fleet("a")
+    with Cluster([SPEC], [identify(SPEC)], (), HERE, fleet, Stop(), Caps(most_cost=0)) as cluster:
+        cluster.stop_waiting()
+        fleet.names.update(b="")
+        while len(cluster.ready) < 2:
+            cluster.turn()
+        assert [fleet.nodes[name].heard for name in "ab"] == [[Word("over")], [Word("over")]]
 
 
 def test_a_unit_that_three_nodes_were_lost_with_fails(monkeypatch: pytest.MonkeyPatch) -> None:
