@@ -37,6 +37,7 @@ ATTEMPTS = 3  # of a unit whose nodes are lost
 _LOOK_EVERY = 2.0  # seconds, for nodes that are new
 _BAN = 15.0  # seconds: a control store may take a dead node for alive as long as that
 _NO_NODE = 60.0  # seconds without any node, after which a session ends
+_NAMED = 3  # nodes that notes are about, before the others are counted
 _LEAVE = 10.0  # seconds in which nodes say how they ended
 
 
@@ -130,7 +131,9 @@ class Cluster:
         self.members: dict[str, _Member] = {}
         self._banned: dict[str, float] = {}  # until when
         self._next_look = self._empty_since = 0.0
-        self._notes: dict[str, None] = {}
+        self._lost_nodes: list[str] = []  # a note for each
+        self._left_out: list[str] = []
+        self._notes: dict[str, None] = {}  # that nodes have sent, each once
         self._words: dict[str, None] = {}  # that all nodes were told, in this order
         self._rates: dict[str, Rate] = {}  # by servers; this keeps them
         self._losses: Counter[str] = Counter()  # of nodes
@@ -175,7 +178,11 @@ class Cluster:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return tuple(self._notes)
+        return (
+            *_first_of(self._lost_nodes, "were lost"),
+            *_first_of(self._left_out, "were left out"),
+            *self._notes,
+        )
 
     def capacity(self, _place: int) -> Capacity:
         """Leave it to the nodes."""
@@ -309,7 +316,7 @@ class Cluster:
         if not self.ready:
             raise UsageError(f"node {member.name}: {refused.message}", hint=refused.hint)
         member.has_left = True
-        self._notes[f"node {member.name} was left out: {refused.message} ({refused.hint})"] = None
+        self._left_out.append(f"node {member.name} was left out: {refused.message} ({refused.hint})")
 
     def _reply(self, member: _Member, asked: messages.Ask) -> None:
         value = self._known[asked.what](*asked.values)
@@ -352,7 +359,7 @@ class Cluster:
         self._banned[member.node] = time.monotonic() + pause
         if self._losses[member.node] == 1:
             why = lost.why.rstrip(".")
-            self._notes[f"node {member.name} was lost: {why}; what it had was called again"] = None
+            self._lost_nodes.append(f"node {member.name} was lost: {why}; what it had was called again")
         self._lost(member)
 
     def _tell_once(self, word: str) -> None:
@@ -363,6 +370,13 @@ class Cluster:
     def _tell_all(self, message: Message) -> None:
         for member in self.ready:
             member.send(message)
+
+
+def _first_of(notes: Sequence[str], what: str) -> list[str]:
+    """Give the notes about some nodes, and only count the others."""
+    if len(notes) <= _NAMED:
+        return [*notes]
+    return [*notes[:_NAMED], f"{len(notes):,} nodes in all {what}"]
 
 
 def _example_of(unit: Unit) -> Hashable:

@@ -154,6 +154,22 @@ def test_what_a_lost_node_had_is_called_elsewhere_and_said_once() -> None:
     ]
 
 
+def test_of_many_lost_nodes_three_are_named() -> None:
+    fleet = Fleet(*"abcdef")
+    session = Session(fleet, SPEC)
+
+    def lose_most(many: int) -> None:
+        for name in "abcde" if many == 20 else "":
+            fleet.lose(name)
+
+    session.after = lose_most
+    session.run(400)
+    assert session.numbers == [*range(400)]
+    *named, counted = session.cluster.notes
+    assert [note.split(":")[0] for note in named] == [f"node {name} was lost" for name in "abc"]
+    assert counted == "5 nodes in all were lost"
+
+
 def test_a_lost_node_is_banned_as_long_as_it_may_be_taken_for_alive() -> None:
     fleet = Fleet("a", "b")
     session = Session(fleet, SPEC)
