@@ -93,6 +93,7 @@ class Work(NamedTuple, Generic[Record]):
     record: Callable[[Unit, Outcome, str], Record]  # what became of it, and when its call began
     done: Callable[[Record], None]  # in the process that called `run`, by any thread of it
     stop: Callable[[], bool]
+    leave: Callable[[Sequence[int]], None] = lambda _numbers: None  # units that were cut off, and stay owed
 
 
 class Engine(Protocol):
@@ -109,11 +110,18 @@ class Engine(Protocol):
 
 
 class Slots:
-    """The engine of this process: so many slots; `tick` is called every 100 ms in the thread that runs."""
+    """The engine of this process: what calls units in the slots of a LocalEngine, which has these options."""
 
-    def __init__(self, live: "LiveEvaluators", slots: int, tick: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        live: "LiveEvaluators",
+        slots: int,
+        tick: Callable[[], None],
+        stays: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._live = live
-        self._engine = LocalEngine(slots, tick)
+        self._engine = LocalEngine(slots, tick, stays)
+        self.wake = self._engine.wake
         self._clock = Clock()
 
     @property
@@ -123,20 +131,21 @@ class Slots:
     def run(self, lanes: Sequence[Lane], work: Work[Record]) -> None:
         self._engine.run(
             lanes,
-            partial(self.attempt, work),
+            partial(self._attempt, work),
             work.done,
             work.stop,
             lambda record: crowded_out(record[0], record[1]),
         )
 
-    def attempt(self, work: Work[Record], numbers: Sequence[int]) -> list[Record]:
+    def _attempt(self, work: Work[Record], numbers: Sequence[int]) -> list[Record]:
         """Call the evaluators of units about them; those that the end of the run cut off stay owed."""
         units = [work.unit(number) for number in numbers]
         started_at = self._clock.now()
-        if len(units) == 1:
-            return [work.record(*pair, started_at) for pair in self._live.answers(units)]
-        groups = [list(group) for _, group in groupby(units, _evaluator_of)]
-        return [work.record(*pair, started_at) for group in groups for pair in self._live.answers(group)]
+        groups = [units] if len(units) == 1 else [list(group) for _, group in groupby(units, _evaluator_of)]
+        records = [work.record(*pair, started_at) for group in groups for pair in self._live.answers(group)]
+        if len(records) < len(units):
+            work.leave([*{*numbers}.difference(record[0].number for record in records)])
+        return records
 
 
 _evaluator_of = attrgetter("evaluator")

@@ -33,9 +33,9 @@ from optimize_eval.models.model_kinds import identify_model
 from optimize_eval.models.outputs import Outputs
 from optimize_eval.models.under_test import Output, Prompt
 from optimize_eval.programs.identity import Identity
-from optimize_eval.run.engine import Arriving, Lane, LocalEngine
+from optimize_eval.run.engine import Arriving, Lane
 from optimize_eval.run.host import Stop
-from optimize_eval.run.live import LiveEvaluators, Slots, Work, crowded_out
+from optimize_eval.run.live import LiveEvaluators, Slots, Work
 from optimize_eval.run.plan import Unit
 from optimize_eval.tasks.targets import task_of
 
@@ -355,6 +355,14 @@ class DriversTurns:
             self._driver.tell("settle turn", self._base, manners, taken, used)
 
 
+class Called(NamedTuple):
+    """A unit of a node, and what became of it."""
+
+    unit: Unit
+    outcome: Outcome
+    started_at: str
+
+
 class Node:
     """Calls what comes; `take` is given messages of the driver, `run` ends with the session."""
 
@@ -369,12 +377,16 @@ class Node:
         self._units: dict[int, Unit] = {}
         self._lanes = [Arriving() for _ in welcome.models or welcome.specs]
         self._live = LiveEvaluators(welcome.specs, self._stop, self._caps)
-        self._engine = LocalEngine(welcome.slots, self._tick, stays=lambda: not self._is_closing)
-        self._slots = Slots(self._live, welcome.slots, self._tick)
-        self._work: Work[Became] = Work(
-            self._units.__getitem__, _became, self._send, lambda: self._stop.is_requested or self._is_closing
+        self._slots = Slots(self._live, welcome.slots, self._tick, stays=lambda: not self._is_closing)
+        self._work = Work(
+            self._units.__getitem__,
+            Called,
+            self._send,
+            lambda: self._stop.is_requested or self._is_closing,
+            self._leave,
         )
         self._waiting = ""
+        self._leaving = threading.Lock()  # what a unit took of models is told before that it stays owed
 
     def open(self) -> Ready | Refused:
         """Make the evaluators live; refuse what is not what the driver has planned."""
@@ -392,17 +404,11 @@ class Node:
     def run(self) -> None:
         """Call until the driver says that it is enough, and leave nothing behind."""
         try:
-            self._engine.run(
-                self._list_lanes(),
-                self._attempt,
-                self._send,
-                self._work.stop,
-                lambda became: crowded_out(self._units[became.number], became.outcome),
-            )
+            self._slots.run(self._list_lanes(), self._work)
         finally:
             self._live.close()
         self._emit_broken_off()
-        self._emit(Bye([*self._live.notes, *filter(None, [self._engine.note])]))
+        self._emit(Bye([*self._live.notes, *filter(None, [self._slots.note])]))
 
     def take(self, message: Message) -> None:
         match message:
@@ -433,7 +439,7 @@ class Node:
             self._units[number] = Unit(number, "", evaluator, payload, {})
             lane = self._welcome.models.index(payload.task_model) if self._welcome.models else evaluator
             self._lanes[lane].put([number])
-        self._engine.wake()
+        self._slots.wake()
 
     def _obey(self, word: str) -> None:
         match word:
@@ -449,25 +455,19 @@ class Node:
             case "close":
                 self._is_closing = True
                 self._driver.leave()
-        self._engine.wake()
-
-    def _attempt(self, numbers: Sequence[int]) -> list[Became]:
-        if not numbers:
-            return []
-        became = self._slots.attempt(self._work, numbers)
-        if len(became) < len(numbers):
-            self._emit_broken_off()
-            self._leave([*{*numbers}.difference(record.number for record in became)])
-        return became
+        self._slots.wake()
 
     def _leave(self, numbers: Sequence[int]) -> None:
         for number in numbers:
             self._units.pop(number, None)
-        self._emit(Left(numbers))
+        with self._leaving:
+            self._emit_broken_off()
+            self._emit(Left(numbers))
 
-    def _send(self, became: Became) -> None:
-        self._units.pop(became.number, None)
-        self._emit(became)
+    def _send(self, called: Called) -> None:
+        number = called.unit.number
+        self._units.pop(number, None)
+        self._emit(Became(number, called.outcome, called.started_at))
         if len(self._units) < self._welcome.slots:  # a slot has nothing to do until the driver knows
             self._hurry()
 
@@ -481,10 +481,6 @@ class Node:
         if (waiting := self._live.waiting) != self._waiting:
             self._waiting = waiting
             self._emit(State(waiting))
-
-
-def _became(unit: Unit, outcome: Outcome, started_at: str) -> Became:
-    return Became(unit.number, outcome, started_at)
 
 
 def check(welcome: Welcome) -> None:
