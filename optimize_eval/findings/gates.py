@@ -19,7 +19,7 @@ from optimize_eval.data.candidates import THE_PROMPT
 from optimize_eval.findings.leakage import KEPT, LEAKED, sentence_of
 from optimize_eval.findings.summary_parts import Row
 from optimize_eval.findings.summary_shape import ScorerMetrics, Summary
-from optimize_eval.findings.wording import MINUS, count, interval, number, signed
+from optimize_eval.findings.wording import MINUS, count, interval, number, place_of_scores, signed
 from optimize_eval.statistics.estimates import Interval
 from optimize_eval.store.layout import Layout
 from optimize_eval.tasks.metric_parts import Frequency, Multiclass, PythonMetric, known_results, qualified
@@ -216,7 +216,7 @@ def _fail_under(summary: Summary, bound: Bound) -> Iterator[Gate]:
         yield Gate(name=f"fail-under {where}", is_met=False, text=text)
     leakage = summary.leakage.get(split)
     for row in rows:
-        where = f"{_where(row)}, {split}"
+        where = f"{place_of_scores(row)}, {split}"
         gate = bound_gate(where, row.splits[split], bound.least)
         if leakage and leakage.state == LEAKED:
             gate = replace(gate, text=f"{where}: without enough data: {leakage.not_held_out(split)}")
@@ -257,7 +257,7 @@ def _value(told: Bounded, least: float) -> tuple[float | None, str]:
 
 
 def _gap_gate(row: Row, most: float, doubt: str) -> Gate:
-    where, gap = _where(row), row.gap
+    where, gap = place_of_scores(row), row.gap
     value, ends = _largest_gap(row)
     if gap is None or value is None:
         what = f"the gap between train and val cannot be known{f': {doubt}' if doubt else ''}"
@@ -303,11 +303,6 @@ def on_its_side(value: float, write: Callable[[float], str], holds: Callable[[fl
 def plain(bound: float) -> str:
     """Write a bound as it was given."""
     return f"{bound:g}" if float(f"{bound:g}") == bound else repr(bound)
-
-
-def _where(row: Row) -> str:
-    model = f" with {row.task_model}" if row.task_model else ""
-    return f"{row.evaluator} on {row.candidate}{model}"
 
 
 _NAMED_LATER = (Frequency, Multiclass, PythonMetric)  # data or code decides what their results are called

@@ -30,7 +30,7 @@ from optimize_eval.findings.diff_shapes import (
 from optimize_eval.findings.diff_verdict import board_sentence, sentence
 from optimize_eval.findings.gates import BoundAxes, Gate, bound_gate, check_reachable, read_bound
 from optimize_eval.findings.leakage import Leakage, joined
-from optimize_eval.findings.wording import count, interval90, number, signed
+from optimize_eval.findings.wording import count, interval90, number, place_of_scores, signed
 from optimize_eval.statistics.bounds import MOST_UNITS, units_needed
 from optimize_eval.statistics.differences import Margin, ScoreDifference
 from optimize_eval.statistics.power import ALPHA, can_decide, fewest_units
@@ -70,7 +70,7 @@ def regression_gates(
             is_met, why = judged(plain.evidence)
             why = why or ("" if is_met or row.standing is plain.standing else _AS_BEFORE)
         yield Gate(
-            name=f"no-regression {_where(row)}, {row.split}",
+            name=f"no-regression {place_of_scores(row)}, {row.split}",
             is_met=is_met,
             text=f"against {before.run}: {sentence(row, has_others=True)}{why}",
         )
@@ -173,11 +173,6 @@ def _units_it_takes(d: ScoreDifference, margin: Margin) -> str:
         return f"; no number of {what}s like these would show it"
     about = "more than" if needed == MOST_UNITS else "about"
     return f"; it would take {about} {count(needed, what)} like these"
-
-
-def _where(row: RowDiff) -> str:
-    model = f" with {row.task_model}" if row.task_model else ""
-    return f"{row.evaluator} on {row.candidate}{model}"
 
 
 _OF_A_BENCH = BoundAxes("bench", "model", "task")

@@ -16,7 +16,7 @@ from optimize_eval.findings.gates import Gate, check_reachable, on_its_side, pla
 from optimize_eval.findings.leakage import LEAKED, leakage_of
 from optimize_eval.findings.stability import EACH, StabilityBound, counted_layout, measure, own_scorer
 from optimize_eval.findings.summary_parts import Stability, Suspect
-from optimize_eval.findings.wording import count, interval, number
+from optimize_eval.findings.wording import count, interval, number, place_of_scores
 from optimize_eval.statistics.rates import at_most
 from optimize_eval.store.layout import CellName, Layout
 from optimize_eval.store.opened_run import StoredRun
@@ -170,8 +170,7 @@ def _label(entry: Stability, bound: StabilityBound) -> str:
         return f"{cell.task_model} on {_task_of(cell.evaluator, cell.split)}"
     if cell.task_model and cell.candidate == THE_PROMPT.name:  # of a bench, whose models are compared
         return f"{cell.evaluator} on {cell.task_model}, {cell.split}"
-    model = f" with {cell.task_model}" if cell.task_model else ""
-    return f"{cell.evaluator} on {cell.candidate}{model}, {cell.split}"
+    return f"{place_of_scores(cell)}, {cell.split}"
 
 
 def _overall(every: Sequence[Stability]) -> tuple[float | None, str]:

@@ -1,7 +1,7 @@
 """Numbers and marks as words of a verdict: the same digits everywhere."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from optimize_eval.findings.summary_parts import Row
@@ -116,6 +116,25 @@ def how_far(calls: int, budget: int, status: str, sentence: str) -> str:
 def evaluator_label(evaluator: str, task_model: str | None) -> str:
     """Name an evaluator and, where there is one, the task model of its calls."""
     return evaluator if task_model is None else f"{evaluator} with {task_model}"
+
+
+class ScoredPlace(Protocol):
+    """Whose scores something is about."""
+
+    @property
+    def evaluator(self) -> str: ...
+
+    @property
+    def candidate(self) -> str: ...
+
+    @property
+    def task_model(self) -> str | None: ...
+
+
+def place_of_scores(where: ScoredPlace) -> str:
+    """Name whose scores these are: an evaluator's, of a candidate, with a task model where there is one."""
+    model = f" with {where.task_model}" if where.task_model else ""
+    return f"{where.evaluator} on {where.candidate}{model}"
 
 
 def failed_in_short(rows: "Sequence[Row]") -> str:

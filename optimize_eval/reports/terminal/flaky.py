@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from optimize_eval.findings.flaky import FlakyExample, FlakyExamples
-from optimize_eval.findings.wording import count
+from optimize_eval.findings.wording import count, place_of_scores
 from optimize_eval.reports.text import wrapped
 
 _MOST = 40
@@ -27,10 +27,9 @@ def _texts(listed: FlakyExamples) -> Iterator[str]:
 
 def _place(example: FlakyExample) -> str:
     where = example.where
-    model = f" with {where.task_model}" if where.task_model else ""
     line = "" if example.line is None else f" {example.line}"
     name = f" ({example.name})" if example.name else ""
-    return f"{where.evaluator} on {where.candidate}{model}, {where.split}{line}{name}"
+    return f"{place_of_scores(where)}, {where.split}{line}{name}"
 
 
 def _passes(example: FlakyExample) -> str:
