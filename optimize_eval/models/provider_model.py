@@ -26,16 +26,14 @@ _OPTIONS = {
 }
 
 
-class ProviderModel:
-    """Calls a provider's model."""
+class CallerOfModel:
+    """Calls one live model, and says of it what there is to say: what it lacks, who waits, how many calls."""
 
-    def __init__(self, model: Model, *, takes_refusals: bool = True) -> None:
+    def __init__(self, model: Model) -> None:
         self._model = model
-        self._takes_refusals = takes_refusals
-        self.chat = self._model.chat  # with messages as they are, held to a schema
-        self.close = self._model.close
-        self.stop_waiting = self._model.stop_waiting
-        self.meter = self._model.meter
+        self.close = model.close
+        self.stop_waiting = model.stop_waiting
+        self.meter = model.meter
 
     @property
     def note(self) -> str:
@@ -48,6 +46,15 @@ class ProviderModel:
     @property
     def capacity(self) -> Capacity:
         return Capacity(calls=self._model.capacity)
+
+
+class ProviderModel(CallerOfModel):
+    """Calls a provider's model."""
+
+    def __init__(self, model: Model, *, takes_refusals: bool = True) -> None:
+        super().__init__(model)
+        self._takes_refusals = takes_refusals
+        self.chat = model.chat  # with messages as they are, held to a schema
 
     def generate(self, prompt: Prompt, deadline: float) -> Output:
         options = prompt.options if prompt.is_whole else None

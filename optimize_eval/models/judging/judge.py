@@ -17,9 +17,8 @@ from typing import Any
 
 from optimize_eval.base import strict_json
 from optimize_eval.base.errors import EvaluationError
-from optimize_eval.base.evaluator import Capacity, EvaluatorSpec
+from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.protocol import Answer, Answered, Payload, encode
-from optimize_eval.base.retries_and_caps import Queue
 from optimize_eval.models.chat import ChatSpec
 from optimize_eval.models.judging.asking import Question, ask, usage_of
 from optimize_eval.models.judging.rubric import (
@@ -31,7 +30,7 @@ from optimize_eval.models.judging.rubric import (
     schema_of,
 )
 from optimize_eval.models.judging.verdicts import parse_reply
-from optimize_eval.models.provider_model import live_model, with_options
+from optimize_eval.models.provider_model import CallerOfModel, live_model, with_options
 from optimize_eval.programs.exchange import call_singly
 
 Message = dict[str, str]
@@ -187,15 +186,13 @@ def _quote(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-class JudgeEvaluator:
-    """Calls a model."""
+class JudgeEvaluator(CallerOfModel):
+    """Judges by what a model replies."""
 
     def __init__(self, spec: EvaluatorSpec) -> None:
         self._judge = check_judge(judge_of(spec))
         self._schema = schema_of(self._judge.rubric)
-        self._model = live_model(model_of(self._judge), spec.manners)
-        self.stop_waiting = self._model.stop_waiting
-        self.meter = self._model.meter
+        super().__init__(live_model(model_of(self._judge), spec.manners))
 
     def call(self, payload: Payload, deadline: float) -> Answered:
         encode(payload)  # refuses what no message could hold
@@ -213,21 +210,6 @@ class JudgeEvaluator:
 
     def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answered | EvaluationError]:
         return call_singly(payloads, timeout, self.call)
-
-    @property
-    def note(self) -> str:
-        return self._model.note
-
-    @property
-    def queues(self) -> Sequence[Queue]:
-        return self._model.queues
-
-    @property
-    def capacity(self) -> Capacity:
-        return Capacity(calls=self._model.capacity)
-
-    def close(self) -> None:
-        self._model.close()
 
 
 def model_of(judge: JudgeSpec) -> ChatSpec:
