@@ -8,7 +8,7 @@ from typing import Any
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import LONGEST_TIMEOUT
-from optimize_eval.base.protocol import ScoreRange
+from optimize_eval.base.protocol import ScoreRange, as_float
 
 HINT = "write a duration, such as 90s, 10m or 1h30m"
 
@@ -114,12 +114,9 @@ def count(value: Any) -> int:
 
 def number(value: Any) -> float:
     _demand(isinstance(value, int | float) and not isinstance(value, bool), "write a number")
-    try:
-        as_float = float(value)
-    except OverflowError:
-        as_float = math.inf
-    _demand(math.isfinite(as_float), "write a finite number")
-    return as_float
+    given = as_float(value)
+    _demand(math.isfinite(given), "write a finite number")
+    return given
 
 
 def timeout(value: Any) -> float:

@@ -89,7 +89,7 @@ def from_foreign_dict(kind: type[_Document], value: Any) -> _Document:
 @cache
 def _checked_reader(hint: Any) -> _Read:
     """Choose how a value is read that may be of another type."""
-    kinds = _kinds(hint)
+    kinds = kinds_of_hint(hint)
     kind, arguments = kinds[0], get_args(kinds[0])
     read: _Read
     if isinstance(kind, type) and is_dataclass(kind):
@@ -111,7 +111,7 @@ def _checked_reader(hint: Any) -> _Read:
 
 def _scalars_of(hint: Any) -> frozenset[Any]:
     """Give the types of a value of one of several scalar types; none where it may be another."""
-    return frozenset(_kinds(hint)) if _SCALARS.issuperset(_kinds(hint)) else frozenset()
+    return frozenset(kinds_of_hint(hint)) if _SCALARS.issuperset(kinds_of_hint(hint)) else frozenset()
 
 
 def _check(kinds: Collection[Any], value: Any) -> Any:
@@ -137,8 +137,8 @@ def _read_table(read: _Read, values: Any) -> dict[str, Any]:
 def _read_fields(kind: Any, value: Mapping[str, Any], *, is_partial: bool) -> Iterator[tuple[str, Any]]:
     for slot in places_of(kind):
         if slot.is_flat:
-            inner = _kinds(slot.hint)[0]
-            is_there = NoneType not in _kinds(slot.hint) or places_of(inner)[0].key in value
+            inner = kinds_of_hint(slot.hint)[0]
+            is_there = NoneType not in kinds_of_hint(slot.hint) or places_of(inner)[0].key in value
             yield slot.name, from_dict(inner, value, is_partial=is_partial) if is_there else None
         elif slot.key in value:
             yield slot.name, _reader(slot.hint, is_partial)(value[slot.key])
@@ -182,7 +182,7 @@ def _plain(value: Any) -> Any:
 @cache
 def _reader(hint: Any, is_partial: bool) -> _Read:  # noqa: FBT001  a cache counts it as it does the hint
     """Choose how a value of a type is read."""
-    kind: Any = _kinds(hint)[0]
+    kind: Any = kinds_of_hint(hint)[0]
     read: _Read
     if isinstance(kind, type) and is_dataclass(kind):
         read = partial(from_dict, kind, is_partial=is_partial)
@@ -192,15 +192,15 @@ def _reader(hint: Any, is_partial: bool) -> _Read:  # noqa: FBT001  a cache coun
         read = partial(_read_mapping, _reader(get_args(kind)[1], is_partial))
     else:
         return _as_it_is
-    return partial(_read_if_any, read) if NoneType in _kinds(hint) else read
+    return partial(_read_if_any, read) if NoneType in kinds_of_hint(hint) else read
 
 
-def _kinds(hint: Any) -> tuple[Any, ...]:
+def kinds_of_hint(hint: Any) -> tuple[Any, ...]:
     return get_args(hint) if isinstance(hint, UnionType) else (hint,)
 
 
 def _empty(hint: Any) -> Any:
-    return None if NoneType in _kinds(hint) else _EMPTY[get_origin(hint) or hint]
+    return None if NoneType in kinds_of_hint(hint) else _EMPTY[get_origin(hint) or hint]
 
 
 def _as_it_is(value: Any) -> Any:

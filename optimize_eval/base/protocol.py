@@ -290,15 +290,20 @@ def _score_or_why_not(answer: Mapping[str, Any], score_range: ScoreRange) -> flo
     score = answer["score"]
     if isinstance(score, bool) or not isinstance(score, int | float):
         raise wrong_answers.wrong_type(score, answer)
-    try:
-        number = float(score) + 0.0  # turns -0.0 into 0.0
-    except OverflowError:
-        number = math.inf
+    number = as_float(score) + 0.0  # turns -0.0 into 0.0
     if not math.isfinite(number):
         raise wrong_answers.not_finite(number)
     if score_range is ScoreRange.UNIT and not 0.0 <= number <= 1.0:
         raise wrong_answers.out_of_range(number)
     return number
+
+
+def as_float(value: float) -> float:
+    """Make a float of a number; a whole one that no float holds is infinite."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 def _count(declared: Any) -> int | None:

@@ -6,12 +6,12 @@ A text with << a parameter >> may stand where any value may, and {$ref: FILE} wh
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import is_dataclass
 from enum import StrEnum
-from types import NoneType, UnionType
+from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
 from optimize_eval.base import checks
 from optimize_eval.base.checks import Keys
-from optimize_eval.base.documents import places_of
+from optimize_eval.base.documents import kinds_of_hint, places_of
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import LONGEST_TIMEOUT
 from optimize_eval.base.protocol import ScoreRange
@@ -69,9 +69,9 @@ def _object(kind: Any, definitions: dict[str, Schema]) -> Schema:
     required: list[str] = []
     for spot in places_of(kind):
         if spot.is_flat:
-            inner = _object(_kinds(spot.hint)[0], definitions)
+            inner = _object(kinds_of_hint(spot.hint)[0], definitions)
             properties |= inner["properties"]
-            required += inner["required"] if NoneType not in _kinds(spot.hint) else []
+            required += inner["required"] if NoneType not in kinds_of_hint(spot.hint) else []
             continue
         properties[spot.key] = _describe(spot.hint, definitions)
         required += [spot.key] * (not spot.is_optional)
@@ -80,7 +80,7 @@ def _object(kind: Any, definitions: dict[str, Schema]) -> Schema:
 
 def _describe(hint: Any, definitions: dict[str, Schema]) -> Schema:
     """Describe a value of a type; documents are named once."""
-    match _kinds(hint):
+    match kinds_of_hint(hint):
         case (kind,):
             return _of_kind(kind, definitions)
         case kinds:
@@ -112,10 +112,6 @@ def _named(kind: Any, definitions: dict[str, Schema]) -> Schema:
         definitions[kind.__name__] = {}  # it may hold itself
         definitions[kind.__name__] = _object(kind, definitions)
     return {"$ref": f"#/$defs/{kind.__name__}"}
-
-
-def _kinds(hint: Any) -> tuple[Any, ...]:
-    return get_args(hint) if isinstance(hint, UnionType) else (hint,)
 
 
 TEXT: Schema = {"type": "string", "minLength": 1}

@@ -55,10 +55,6 @@ class Option(NamedTuple):
     shows_default: bool = True
     hidden: bool = False
 
-    def saying(self, help: str, **changed: Any) -> "Option":  # noqa: A002  as the field
-        """Make the same option as another group words it."""
-        return self._replace(help=help, **changed)
-
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 class OptionGroup:

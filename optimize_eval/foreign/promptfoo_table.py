@@ -7,6 +7,7 @@ in the column of the grader's reason, or nowhere.
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from optimize_eval.base.protocol import as_float
 from optimize_eval.foreign.promptfoo import ERRORS, PASS, SCORE, THREW, THREW_ITSELF, message_of
 from optimize_eval.foreign.reading import ForeignFile
 from optimize_eval.foreign.rows import (
@@ -18,7 +19,6 @@ from optimize_eval.foreign.rows import (
     Row,
     Score,
     System,
-    as_float,
     example_of,
     number_or_failure,
     refusal,

@@ -11,6 +11,7 @@ import orjson
 
 from optimize_eval.base.errors import DataError, Problem
 from optimize_eval.base.frozen import frozen
+from optimize_eval.base.protocol import as_float
 
 PROVIDER, SCORER, NOT_FINITE = "provider_error", "scorer_error", "score_not_finite"  # kinds of failures
 OTHER_RESULTS = "other_results"  # the rule that a file breaks which cannot be read as its tool's
@@ -113,13 +114,6 @@ def number_or_failure(value: object, kind: str = NOT_FINITE) -> Result:
         number = as_float(value)
         return Score(number) if math.isfinite(number) else Failure(kind, f"the score is {value}")
     return Failure(kind, "the score is null" if value is None else f"the score is {shorten(value, 80)}")
-
-
-def as_float(value: float) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf
 
 
 def refusal(path: str, reason: str, line: int | None = None) -> DataError:

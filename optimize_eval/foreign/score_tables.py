@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from optimize_eval.base.errors import DataError
+from optimize_eval.base.protocol import as_float
 from optimize_eval.foreign.reading import ForeignFile
 from optimize_eval.foreign.rows import (
     Example,
@@ -22,7 +23,6 @@ from optimize_eval.foreign.rows import (
     Score,
     Skip,
     System,
-    as_float,
     example_of,
     number_or_failure,
     refusal,

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Never
 from optimize_eval.base import wrong_answers
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.frozen import frozen
+from optimize_eval.base.protocol import as_float
 from optimize_eval.models.judging.rubric import AnswerForm, Constraint, Rubric, schema_of
 
 Said = Mapping[str, Any]  # an object that a judge answered with
@@ -450,7 +451,7 @@ def _number(said: Said, key: str, inside: str = "") -> float:
     try:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise wrong_answers.wrong_type(value)
-        if not math.isfinite(number := _float(value)):
+        if not math.isfinite(number := as_float(value)):
             raise wrong_answers.not_finite(number)
     except EvaluationError as error:
         raise Unusable(f"{what}{error.message.removeprefix('score')}") from None
@@ -461,13 +462,6 @@ def _read_number(value: Any) -> Any:
     """Take a text that is a number, and nothing else, for that number."""
     is_number = isinstance(value, str) and NUMBER.fullmatch(value.strip())
     return float(value) if is_number else value
-
-
-def _float(value: float) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf
 
 
 def _label(given: Any, known: Iterable[str], key: str) -> str:
