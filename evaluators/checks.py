@@ -191,7 +191,9 @@ def key_of(check: Any, number: int) -> str:
     keys = [key for key in check if key not in _BESIDE]
     unknown = [key for key in keys if key.removeprefix(_NOT) not in KINDS]
     if unknown:
-        raise Fault(f'check {number}: no check is called "{shortened(unknown[0])}"; {meant(unknown[0])}')
+        raise Fault(
+            f'check {number}: no key of a check is called "{shortened(unknown[0])}"; {meant(unknown[0])}'
+        )
     if len(keys) != 1:
         has = f"this has {' and '.join(keys)}: make two of it" if keys else "this has none"
         raise Fault(f"check {number}: a check says one thing; {has}")
@@ -203,10 +205,9 @@ def meant(key: str) -> str:
 
     if key in _ELSEWHERE:
         return f"write {_ELSEWHERE[key]}"
-    words = key.replace("-", "_")
-    close = get_close_matches(words.removeprefix(_NOT), KINDS, n=1)
-    opposite = _NOT if words.startswith(_NOT) else ""
-    return f'did you mean "{opposite}{close[0]}"?' if close else f"there are {', '.join(KINDS)}"
+    keys = [*KINDS, *(f"{_NOT}{check}" for check in KINDS), *_BESIDE]
+    close = get_close_matches(key.replace("-", "_"), keys, n=1)
+    return f'did you mean "{close[0]}"?' if close else f"there are {', '.join(KINDS)}"
 
 
 def refuse_wrong_settings(check: Answer, key: str, beside: frozenset[str], number: int) -> None:

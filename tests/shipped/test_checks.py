@@ -42,11 +42,12 @@ PASSED_AND_FAILED: list[tuple[Check, str, str]] = [
 ]
 
 WRONG: list[tuple[Any, str]] = [
-    ([{"contians": "x"}], 'check 1: no check is called "contians"; did you mean "contains"?'),
+    ([{"contians": "x"}], 'check 1: no key of a check is called "contians"; did you mean "contains"?'),
+    ([{"contains": "x", "wieght": 2}], 'no key of a check is called "wieght"; did you mean "weight"?'),
     ([{"not-contains": "x"}], 'did you mean "not_contains"?'),
     (
         [{"equals": "a"}, {"type": "contains", "value": "x"}],
-        'check 2: no check is called "type"; write {"con',
+        'check 2: no key of a check is called "type"; write {"con',
     ),
     ([{"icontains": "x"}], '"ignore_case": true'),
     ([{"contains": "x", "regex": "y"}], "says one thing; this has contains and regex"),
@@ -164,7 +165,9 @@ def test_checks_that_are_wrong_are_told_with_their_lines_before_anything_is_call
     done = cli(*RUN, "-e", "@checks", "--out", "r")
     assert (done.status, (tmp_path / "r").exists()) == (2, False)
     assert 'd.jsonl:2:1: the example has no field "checks"' in done.stderr
-    assert 'd.jsonl:3:1: check 1: no check is called "contans"; did you mean "contains"?' in done.stderr
+    assert (
+        'd.jsonl:3:1: check 1: no key of a check is called "contans"; did you mean "contains"?' in done.stderr
+    )
     odd = cli(*RUN, "-e", "@checks --odd", "--out", "r")
     assert (odd.status, "unrecognized arguments: --odd" in odd.stderr) == (4, True)
 
