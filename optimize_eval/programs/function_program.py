@@ -112,7 +112,9 @@ def load(file: str, name: str) -> Loaded:
         return Loaded(error=reason, hint=_hint(error))
     function = getattr(module, name, None)
     if not callable(function):
-        return Loaded(error=f"{file} has no function {name}", hint=_hint_for(module, name))
+        kind = type(function).__name__
+        what = f": {name} is not a function but a value of type {kind}" if hasattr(module, name) else ""
+        return Loaded(error=f"{file}{what or f' has no function {name}'}", hint=_hint_for(module, name))
     try:
         return Loaded(call=call_of(function, name))
     except Unusable as unusable:
@@ -120,7 +122,6 @@ def load(file: str, name: str) -> Loaded:
 
 
 def import_file(path: Path) -> Any:
-
     loader = SourceFileLoader(path.stem, str(path))
     module = module_from_spec(spec_from_loader(path.stem, loader))  # type: ignore[arg-type]  # a file has one
     sys.modules[path.stem] = module
@@ -137,7 +138,6 @@ def _hint(error: BaseException) -> str:
 
 
 def _hint_for(module: Any, name: str) -> str:
-
     there = [key for key, value in vars(module).items() if inspect.isfunction(value) and key[0] != "_"]
     close = get_close_matches(name, there, n=1)
     listed = f"it has {', '.join(there)}" if there else "it has no function at all"
