@@ -188,6 +188,6 @@ def test_a_function_that_is_handed_over_is_called_and_refused_alike() -> None:
     done = sweep([judge.alone, judge.whole], "a.txt", dataset="d.jsonl", limit=1, out="p")
     assert {record.evaluator: record.score for record in done.records} == {"alone": 1, "whole": 0.5}
     for name, (what, _) in UNUSABLE.items():
-        if hasattr(judge, name):
+        if callable(getattr(judge, name, None)):
             with pytest.raises(UsageError, match=what.partition(" (")[0]):
                 sweep(getattr(judge, name), "a.txt", dataset="d.jsonl", out="q")

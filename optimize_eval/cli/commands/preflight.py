@@ -36,8 +36,9 @@ from optimize_eval.run.engine import OnCluster
 from optimize_eval.run.inputs import check_stdin, load_splits, note_leaks_among
 from optimize_eval.run.plan import document_of, plan_run
 from optimize_eval.run.preflight import BUDGET_OF_TRIAL, DEFAULT_BUDGET
-from optimize_eval.run.preflight.checklist import examine_all
+from optimize_eval.run.preflight.checklist import SOMETHING_FAILED, examine_all
 from optimize_eval.run.preflight.examined import (
+    LEFT_OUT,
     SENTINEL,
     CheckOutcome,
     CheckStatus,
@@ -158,8 +159,14 @@ def _last_of_stderr(subject: Examined) -> list[str]:
 
 
 def _left_out(subject: Examined) -> list[str]:
-    names = [check.name for check in subject.checks if check.message.startswith("left out: the budget")]
-    return [f"not checked, the budget is used up: {', '.join(names)}"] if names else []
+    """Say what is not known, and why; after a failure there is enough to mend."""
+    names: dict[str, list[str]] = {}
+    for check in subject.checks:
+        if check.status is CheckStatus.SKIP and check.message.startswith(LEFT_OUT):
+            names.setdefault(check.message.removeprefix(LEFT_OUT), []).append(check.name)
+    names.pop(SOMETHING_FAILED, None)
+    parts = [f"{', '.join(alike)} ({why})" for why, alike in names.items()]
+    return [f"not tried: {'; '.join(parts)}"] if parts else []
 
 
 def _speed(subject: Examined) -> list[str]:

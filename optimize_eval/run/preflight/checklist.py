@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from optimize_eval.base.errors import EvaluationError, FailureKind
+from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.protocol import NO_CAPABILITIES, Payload
 from optimize_eval.evaluators import reproduce
@@ -32,7 +32,9 @@ from optimize_eval.run.preflight.examined import (
     answers,
     call,
     in_words,
+    is_crash,
     is_late,
+    leave_out,
     live,
     more_answers,
     shown,
@@ -41,6 +43,9 @@ from optimize_eval.run.preflight.golds import Known
 from optimize_eval.run.preflight.trial import stand_trial
 from optimize_eval.tasks.targets import samples_of
 
+SOMETHING_FAILED = "something before it failed"
+
+_BUDGET = "the budget is used up"
 _MOST_CALLS, _MOST_SECONDS = 12, 1.0  # that say how long a call takes; slow ones need fewer
 _LONG = 1_000_000
 _NOT_ASCII = "Zażółć gęślą jaźń, 日本語, 🙂"
@@ -59,14 +64,14 @@ def examine(spec: EvaluatorSpec, material: Material, budget: float = DEFAULT_BUD
     )
     for name, calls, look in _with_trial(_table_of(spec), known):
         if not examined.is_ok or (examined.seconds and not examined.affords(calls)):
-            why = "the budget is used up" if examined.is_ok else "something before it failed"
-            examined.checks.append(CheckOutcome(name, CheckStatus.SKIP, f"left out: {why}"))
+            why = _BUDGET if examined.is_ok else SOMETHING_FAILED
+            examined.checks.append(leave_out(name, why))
             continue
         try:
             for check in look(examined, name):
                 examined.checks.append(check)
         except BudgetSpent:
-            examined.checks.append(CheckOutcome(name, CheckStatus.SKIP, "left out: the budget is used up"))
+            examined.checks.append(leave_out(name, _BUDGET))
     return examined
 
 
@@ -275,7 +280,7 @@ def _candidates(on: Examined, name: str) -> Iterator[CheckOutcome]:
         for what, text in odd.items():
             payload = replace(usual, candidate=text)
             result = on.call(evaluator, payload)  # which takes longer than what a run would send
-            if isinstance(result, EvaluationError) and result.kind is not FailureKind.REPORTED:
+            if isinstance(result, EvaluationError) and is_crash(result):
                 by = reproduce.call_with_long_candidate if len(text) == _LONG else reproduce.call_once
                 yield CheckOutcome(
                     name,

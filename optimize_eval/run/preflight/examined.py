@@ -51,6 +51,14 @@ class CheckOutcome(NamedTuple):
     reproduce: str = ""
 
 
+LEFT_OUT = "left out: "
+
+
+def leave_out(name: str, why: str) -> CheckOutcome:
+    """Say that nothing is known of a check, and why."""
+    return CheckOutcome(name, CheckStatus.SKIP, f"{LEFT_OUT}{why}")
+
+
 class Sameness(StrEnum):
     """How much of an answer stays the same when the same payload is sent again."""
 
@@ -272,6 +280,11 @@ def shown(result: CallResult | None) -> str:
 
 def is_late(result: CallResult) -> bool:
     return isinstance(result, EvaluationError) and result.kind is FailureKind.TIMEOUT
+
+
+def is_crash(result: CallResult) -> bool:
+    """Return True if an evaluator broke; in band it may refuse what it likes."""
+    return isinstance(result, EvaluationError) and result.kind is not FailureKind.REPORTED
 
 
 def in_words(seconds: float) -> str:

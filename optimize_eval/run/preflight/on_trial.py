@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from optimize_eval.base import strict_json
+from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
-from optimize_eval.base.protocol import Answer, Payload
+from optimize_eval.base.protocol import Answer, Payload, Skip
 from optimize_eval.evaluators import reproduce
 from optimize_eval.evaluators.kinds import Checks, kind_of
 from optimize_eval.run.preflight.examined import (
@@ -15,6 +16,7 @@ from optimize_eval.run.preflight.examined import (
     CheckOutcome,
     CheckStatus,
     Examined,
+    is_crash,
     shown,
 )
 from optimize_eval.run.preflight.golds import GoldRow, Known, plain_of
@@ -22,6 +24,7 @@ from optimize_eval.run.preflight.golds import GoldRow, Known, plain_of
 SAME = 1e-9  # scores that differ by less
 
 _LONGEST = 60  # letters of a candidate in a message
+_TRACEBACK = "Traceback (most recent call last)"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -34,6 +37,7 @@ class Trial:
     files: dict[str, tuple[int, int]]  # of the data, as they were
     answers: dict[Payload, CallResult] = field(default_factory=dict)
     failed: set[str] = field(default_factory=set)  # checks
+    crash: str = ""  # what it broke on, by the rule that is tried now
 
     @property
     def rows(self) -> tuple[GoldRow, ...]:
@@ -60,7 +64,13 @@ class Trial:
         return self.on.call(evaluator, payload)
 
     def score(self, payload: Payload) -> float | None:
-        return score_in(self.ask(payload))
+        return score_in(self.note_crash(payload, self.ask(payload)))
+
+    def note_crash(self, payload: Payload, result: CallResult) -> CallResult:
+        """Note a call that broke: what scores nothing by a crash has passed nothing."""
+        if is_crash(result) or is_raised(result):
+            self.crash = self.crash or f"it breaks on {quote(payload.candidate)}: {reason_of(result)}"
+        return result
 
     def high(self, row: GoldRow) -> float | None:
         return self.score(row.payload)
@@ -81,10 +91,10 @@ class Trial:
         high, score = self.high(row), self.score(row.with_candidate(text))
         return high is not None and score is not None and score >= high - SAME
 
-    def too_high(
+    def beside_gold(
         self, name: str, row: GoldRow, text: str, why: str, *, is_fault: bool = True
     ) -> CheckOutcome:
-        """Say that a text scores as much as the gold, or more."""
+        """Say what a text scores, and what the gold."""
         payload = row.with_candidate(text)
         message = (
             f"{place_of(row)}: {quote(text)} scores {score_text(self.ask(payload))}, "
@@ -99,6 +109,18 @@ class Trial:
 
 
 Findings = Iterator[CheckOutcome]
+
+
+def is_raised(result: CallResult) -> bool:
+    """Return True if a Python function raised: that is how it refuses, and how it breaks."""
+    return isinstance(result, EvaluationError) and bool(result.__cause__ or _TRACEBACK in result.detail)
+
+
+def reason_of(result: CallResult) -> str:
+    """Say why there is no score."""
+    if isinstance(result, Answer):
+        return "the answer has no number"
+    return result.why if isinstance(result, Skip) else result.message
 
 
 def score_in(result: CallResult) -> float | None:
@@ -119,10 +141,6 @@ def quote(text: str) -> str:
 def place_of(row: GoldRow) -> str:
     payload = row.payload
     return "the payload" if payload.line is None else f"{payload.split} row {payload.line}"
-
-
-def leave_out(name: str, why: str) -> CheckOutcome:
-    return CheckOutcome(name, CheckStatus.SKIP, why)
 
 
 def calls_models(spec: EvaluatorSpec) -> bool:

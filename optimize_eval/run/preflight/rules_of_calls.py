@@ -19,9 +19,11 @@ from optimize_eval.run.preflight.counting_proxy import counting_proxy
 from optimize_eval.run.preflight.examined import (
     CallResult,
     CheckOutcome,
+    CheckStatus,
     call,
     in_words,
     is_late,
+    leave_out,
     live,
     shown,
 )
@@ -32,7 +34,6 @@ from optimize_eval.run.preflight.on_trial import (
     Trial,
     calls_models,
     is_program,
-    leave_out,
     place_of,
     quote,
     score_in,
@@ -152,10 +153,10 @@ def _say_changed(
 
 def change_ids(trial: Trial) -> Findings:
     if "same answer" in trial.failed:
-        yield leave_out("id", "answers change anyway")
+        yield CheckOutcome("id", CheckStatus.SKIP, "answers change anyway")
         return
     if rename_row(trial.rows[0].payload, 1) is None:
-        yield leave_out("id", "rows have no id")
+        yield CheckOutcome("id", CheckStatus.SKIP, "rows have no id")
         return
     for times, row in zip((1, 2), trial.rows, strict=False):
         for text in (row.wrong, row.gold)[: 3 - times]:
@@ -173,13 +174,11 @@ def change_ids(trial: Trial) -> Findings:
 
 def take_gold_away(trial: Trial) -> Findings:
     """Take the gold away; who scores the same without it knows it from elsewhere."""
-    if not trial.known.field:
-        yield leave_out("missing gold", "the gold is no field")
-        return
     row = trial.rows[0]
     payload = without_field(row.payload, trial.known.field)
     score = trial.score(payload)
-    if score is None:
+    if score is None:  # be it by a crash
+        yield CheckOutcome("missing gold", CheckStatus.PASS, "without a gold there is no score")
         return
     wrong = trial.score(replace(payload, candidate=row.wrong))
     if (score, wrong) == (trial.high(row), trial.low(row)) and score != wrong:
@@ -191,7 +190,7 @@ def take_gold_away(trial: Trial) -> Findings:
 
 def call_at_once(trial: Trial) -> Findings:
     if "same answer" in trial.failed:
-        yield leave_out("at once", "answers change anyway")
+        yield CheckOutcome("at once", CheckStatus.SKIP, "answers change anyway")
         return
     payloads = trial.payloads
     asked = [payloads[number % len(payloads)] for number in range(AT_ONCE)]
@@ -234,6 +233,7 @@ def _seconds_of(trial: Trial, length: int) -> float | None:
     seconds: list[float] = []
     payload = trial.rows[0].with_candidate(long_text(length))
     result = call(trial.evaluator, payload, min(_PATIENCE, trial.spec.timeout), seconds)
+    trial.note_crash(payload, result)
     return None if is_late(result) else seconds[0]
 
 
@@ -251,7 +251,7 @@ def _slow(trial: Trial, length: int, what: str) -> CheckOutcome:
 def watch_memory(trial: Trial) -> Findings:
     """Call a process that stays, and see whether it keeps what it was sent."""
     if not (_declares_persistent(trial) and is_program(trial.spec)) or trial.spec.persistent is False:
-        yield leave_out("memory", "it is not kept alive")
+        yield CheckOutcome("memory", CheckStatus.SKIP, "it is not kept alive")
         return
     others = {process.pid for process in descendants(os.getpid())}
     payloads = [row.payload for row in trial.rows]
@@ -261,15 +261,18 @@ def watch_memory(trial: Trial) -> Findings:
             trial.ask_again(payloads[number % len(payloads)], evaluator)
             own = [process.pid for process in descendants(os.getpid()) if process.pid not in others]
             sizes.append(sum(map(_resident, own)))
+    if not sizes[1]:
+        yield leave_out("memory", "this system does not say what a process has in memory")
+        return
     growth = (sizes[-1] - sizes[1]) / (KEPT - 2)
-    if growth > _GROWTH and sizes[1]:
+    if growth > _GROWTH:
         message = f"kept alive, it grows by {growth / 1e6:.3g} MB a call: does it keep what it was sent?"
         line = reproduce.call_one_process(trial.spec, payloads, seconds=1)
         yield trial.finding("memory", message, line, is_fault=False)
 
 
 def _resident(pid: int) -> int:
-    """Count the bytes that a process has in memory; 0 where that is not words."""
+    """Count the bytes that a process has in memory; 0 where that is not known."""
     with suppress(OSError, IndexError, ValueError):
         pages = int(Path(f"/proc/{pid}/statm").read_bytes().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
@@ -287,6 +290,8 @@ def files_as_they_are(paths: Sequence[str]) -> dict[str, tuple[int, int]]:
 
 
 def look_at_files(trial: Trial) -> Findings:
+    if not trial.files:
+        yield CheckOutcome("writes", CheckStatus.SKIP, "the data are in no file")
     now = files_as_they_are(trial.known.files)
     for path, before in trial.files.items():
         if now.get(path) != before:
@@ -299,7 +304,7 @@ def look_at_files(trial: Trial) -> Findings:
 
 def watch_network(trial: Trial) -> Findings:
     if not is_program(trial.spec):
-        yield leave_out("network", "it is no program")
+        yield CheckOutcome("network", CheckStatus.SKIP, "it is no program")
         return
     with counting_proxy() as proxy:
         url = f"http://127.0.0.1:{proxy.port}"

@@ -6,9 +6,9 @@ are never compared, but by `good` itself.
 
 from collections.abc import Sequence
 
-from optimize_eval.base.protocol import Answer, ScoreRange
+from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.evaluators import reproduce
-from optimize_eval.run.preflight.examined import CallResult, CheckOutcome, CheckStatus
+from optimize_eval.run.preflight.examined import CheckOutcome, CheckStatus, leave_out
 from optimize_eval.run.preflight.golds import (
     GoldRow,
     NumberMiss,
@@ -28,9 +28,9 @@ from optimize_eval.run.preflight.on_trial import (
     Findings,
     Trial,
     calls_models,
-    leave_out,
     place_of,
     quote,
+    reason_of,
 )
 
 _HIGH = 0.999  # of a gold
@@ -38,6 +38,7 @@ _GRADED = 0.5  # by a model, and few of them call anything perfect
 _LETTERS = 3  # so short a gold stands on stderr by chance
 _ECHOES = {"Score: 1.0": "Score: 0.0", '{"score": 1}': '{"score": 0}'}  # and what scores as much by its form
 _EMPTY = "", "  \n"
+_PARTS = "each gold is a part of the others, or they of it"
 _OTHER = "x"  # that scores as much where the form alone counts, as a length
 
 
@@ -64,7 +65,7 @@ def _constant(trial: Trial) -> CheckOutcome:
     if not trial.reaches(row, _OTHER):
         ignored = "the example, or remembers the candidate"
     why = f"{equal}: it ignores {ignored}"
-    return trial.too_high("constant", row, row.wrong, why)
+    return trial.beside_gold("constant", row, row.wrong, why)
 
 
 def _check_direction(trial: Trial, highs: Sequence[float | None], lows: Sequence[float | None]) -> Findings:
@@ -77,7 +78,7 @@ def _check_direction(trial: Trial, highs: Sequence[float | None], lows: Sequence
             (row for row in trial.rows if (trial.low(row) or 0) > (trial.high(row) or 0)), trial.rows[0]
         )
         why = f"wrong ones score more in the mean ({low:.3g} against {high:.3g}): is it a distance?"
-        yield trial.too_high("inverted", row, row.wrong, why)
+        yield trial.beside_gold("inverted", row, row.wrong, why)
 
 
 def _good(trial: Trial, highs: Sequence[float | None], lows: Sequence[float | None]) -> Findings:
@@ -85,7 +86,7 @@ def _good(trial: Trial, highs: Sequence[float | None], lows: Sequence[float | No
     scored = [high for high in highs if high is not None]
     if None in rows:
         result = trial.ask(rows[None].payload)
-        yield _not_so_good(trial, rows[None], f"is not scored: {_reason(result)}")
+        yield _not_so_good(trial, rows[None], f"is not scored: {reason_of(result)}")
         return
     lowest, best = min(scored), max(scored)
     if trial.spec.score_range is ScoreRange.ANY and lowest < best - SAME:
@@ -114,17 +115,14 @@ def _why_low(highs: Sequence[float | None], lows: Sequence[float | None]) -> str
     return "only: what is right should score 1"
 
 
-def _reason(result: CallResult) -> str:
-    if isinstance(result, Answer):
-        return "the answer has no number"
-    return str(getattr(result, "message", "") or getattr(result, "why", ""))
-
-
 def _wrong_answers(trial: Trial) -> Findings:
     why = "another row's gold counts as much: it ignores the example, or remembers the candidate"
     fair = [row for row in trial.rows if row.is_fair]
+    if not fair:
+        yield leave_out("wrong answers", _PARTS)
+        yield leave_out("stderr", _PARTS)
     if wrong := next((row for row in fair if trial.reaches(row, row.wrong)), None):
-        yield trial.too_high("wrong answers", wrong, wrong.wrong, why)
+        yield trial.beside_gold("wrong answers", wrong, wrong.wrong, why)
     for row in fair:
         result = trial.ask(row.with_candidate(row.wrong))
         if len(row.gold) > _LETTERS and row.gold in getattr(result, "stderr", ""):
@@ -141,7 +139,7 @@ def try_nothing(trial: Trial) -> Findings:
         if trial.reaches(row, text):
             is_of_form = not trial.known.field and trial.reaches(row, _OTHER)
             why = "nothing at all scores as what is right"
-            yield trial.too_high("empty", row, text, why, is_fault=not is_of_form)
+            yield trial.beside_gold("empty", row, text, why, is_fault=not is_of_form)
             return
 
 
@@ -155,7 +153,7 @@ def try_bad(trial: Trial) -> Findings:
     for path in reached[:1]:
         text = trial.known.bad[path]
         row = next(row for row in trial.rows if trial.reaches(row, text))
-        yield trial.too_high("bad", row, text, f"{' and '.join(reached)} should score less")
+        yield trial.beside_gold("bad", row, text, f"{' and '.join(reached)} should score less")
 
 
 def try_echoes(trial: Trial) -> Findings:
@@ -164,8 +162,24 @@ def try_echoes(trial: Trial) -> Findings:
         is_any = trial.reaches(row, text) and trial.reaches(row, control)
         if trial.reaches(row, text) and (trial.known.field or not is_any):
             why = "any text does" if is_any else "it obeys the candidate, or reads its score there"
-            yield trial.too_high("echo", row, text, why)
+            yield trial.beside_gold("echo", row, text, why)
             return
+
+
+def try_newline(trial: Trial) -> Findings:
+    """Let the gold end as files do, where candidates of files are to be scored."""
+    row = trial.best_row
+    high, score = trial.high(row), trial.score(row.with_candidate(text := f"{row.gold}\n"))
+    if high is not None and score is not None and score < high - SAME:
+        why = "candidates here end in a newline: strip it in the files, or in the evaluator"
+        yield trial.beside_gold("newline", row, text, why, is_fault=False)
+
+
+def has_newline(trial: Trial) -> bool:
+    """Return True if a candidate ends in a newline, and no gold does."""
+    payloads = (payload for payloads in trial.on.material.splits.values() for payload in payloads)
+    ends = any(payload.candidate.endswith("\n") for payload in payloads)
+    return ends and not any(row.gold.endswith("\n") for row in trial.rows)
 
 
 def try_more(trial: Trial) -> Findings:
@@ -173,14 +187,14 @@ def try_more(trial: Trial) -> Findings:
     rows, longest = trial.rows, _longest(trial)
     row = rows[_middle(rows)]
     if trial.reaches(row, text := all_of(row, rows)):
-        yield trial.too_high("listed", row, text, "whoever names all answers is right", is_fault=False)
+        yield trial.beside_gold("listed", row, text, "whoever names all answers is right", is_fault=False)
     if trial.reaches(rows[0], text := embedded_in(rows[0])):
-        yield trial.too_high(
+        yield trial.beside_gold(
             "embedded", rows[0], text, "what is denied counts, as the gold stands in it", is_fault=False
         )
     if trial.reaches(longest, text := _with_more(longest)):
         why = "a wrong line more costs nothing: does it count what is missing alone, or the first line?"
-        yield trial.too_high("extra", longest, text, why, is_fault=False)
+        yield trial.beside_gold("extra", longest, text, why, is_fault=False)
 
 
 def embedded_in(row: GoldRow) -> str:
@@ -222,7 +236,7 @@ def try_less(trial: Trial) -> Findings:
     half = first_half(row.gold)
     is_by_keywords = half != text and trial.reaches(row, half) and trial.reaches(row, _with_more(row))
     why = "what is left out costs nothing: does it count what is there alone, the start, or a threshold?"
-    yield trial.too_high("truncated", row, text, why, is_fault=not is_by_keywords)
+    yield trial.beside_gold("truncated", row, text, why, is_fault=not is_by_keywords)
 
 
 def try_misspelt(trial: Trial) -> Findings:
@@ -231,7 +245,7 @@ def try_misspelt(trial: Trial) -> Findings:
         yield leave_out("near miss", "the last word of the longest gold has no letters to change")
     if text := next((text for text in misspelt(row.gold) if trial.reaches(row, text)), None):
         why = "its last word is written backwards: a threshold, rounding, or letters in any order?"
-        yield trial.too_high("near miss", row, text, why)
+        yield trial.beside_gold("near miss", row, text, why)
 
 
 def try_numbers(trial: Trial) -> Findings:
@@ -241,7 +255,7 @@ def try_numbers(trial: Trial) -> Findings:
     for row, miss in misses:
         if trial.reaches(row, miss.text, is_number=True):
             is_meant = _is_meant(trial, row, miss)
-            yield trial.too_high("number", row, miss.text, miss.fault, is_fault=not is_meant)
+            yield trial.beside_gold("number", row, miss.text, miss.fault, is_fault=not is_meant)
             return
 
 

@@ -8,9 +8,15 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.run.preflight.examined import CheckOutcome, CheckStatus, Examined, live
+from optimize_eval.run.preflight.examined import (
+    CheckOutcome,
+    CheckStatus,
+    Examined,
+    leave_out,
+    live,
+)
 from optimize_eval.run.preflight.golds import Known, decimal_of, number_of
-from optimize_eval.run.preflight.on_trial import Findings, Trial, calls_models, leave_out
+from optimize_eval.run.preflight.on_trial import Findings, Trial, calls_models
 from optimize_eval.run.preflight.rules_of_calls import (
     AT_ONCE,
     KEPT,
@@ -26,12 +32,14 @@ from optimize_eval.run.preflight.rules_of_calls import (
     watch_network,
 )
 from optimize_eval.run.preflight.rules_of_scores import (
+    has_newline,
     try_bad,
     try_echoes,
     try_golds,
     try_less,
     try_misspelt,
     try_more,
+    try_newline,
     try_nothing,
     try_numbers,
 )
@@ -50,6 +58,7 @@ class Rule(NamedTuple):
     look: Callable[[Trial], Findings]
     is_varied: bool = False  # it needs rows whose golds differ
     is_dear: bool = False  # it is not for judges
+    applies: Callable[[Trial], bool] = lambda _: True  # else there is nothing to say of it
     cut: int = 0  # the first to be left out where there would be too many calls; 3: of near misses
 
 
@@ -70,8 +79,20 @@ RULES: Sequence[Rule] = (
         try_golds,
     ),
     Rule({"empty": "nothing at all scores less"}, lambda _: 2, try_nothing),
-    Rule({"bad": "it scores less"}, lambda known: len(known.bad) * len(known.rows), try_bad),
+    Rule(
+        {"bad": "it scores less"},
+        lambda known: len(known.bad) * len(known.rows),
+        try_bad,
+        applies=lambda trial: bool(trial.known.bad),
+    ),
     Rule({"echo": "a score in the candidate counts nothing"}, lambda _: 2, try_echoes),
+    Rule(
+        {"newline": "a newline at the end counts nothing"},
+        lambda _: 1,
+        try_newline,
+        is_dear=True,
+        applies=has_newline,
+    ),
     Rule(
         {
             "listed": "all golds in one line score less",
@@ -131,21 +152,26 @@ def stand_trial(on: Examined, known: Known) -> Findings:
     with live(on.spec) as evaluator:
         trial = Trial(on=on, known=known, evaluator=evaluator, files=files)
         for rule in chosen:
+            if not rule.applies(trial):
+                continue
+            trial.crash = ""
             findings = [*rule.look(trial)]
             yield from findings
-            yield from _say_what_passed(rule, findings, known)
+            yield from _say_what_passed(rule, findings, trial)
             if rule is RULES[0] and trial.failed:
                 return
     yield from left
 
 
-def _say_what_passed(rule: Rule, findings: Sequence[CheckOutcome], known: Known) -> Findings:
-    """Say what else is so; of a gold that failed, nothing is known."""
+def _say_what_passed(rule: Rule, findings: Sequence[CheckOutcome], trial: Trial) -> Findings:
+    """Say what else is so; of a gold that failed, nothing is known, nor of what broke the evaluator."""
     if rule is RULES[0] and any(check.status is CheckStatus.FAIL for check in findings):
         return
-    is_tried = rule.finds.keys() - {check.name for check in findings}
-    for name in rule.finds if known.is_varied else [*rule.finds][:1]:
-        if name in is_tried and (name != "bad" or known.bad):
+    rest = rule.finds.keys() - {check.name for check in findings}
+    for name in rule.finds if trial.known.is_varied else [*rule.finds][:1]:
+        if name in rest and trial.crash:
+            yield leave_out(name, trial.crash)
+        elif name in rest:
             yield CheckOutcome(name, CheckStatus.PASS, rule.finds[name])
 
 
@@ -168,4 +194,4 @@ def choose_rules(spec: EvaluatorSpec, known: Known) -> tuple[list[Rule], list[Ch
             spared = {name for rule in chosen if rule.cut == cut for name in rule.finds}
             left |= dict.fromkeys(sorted(spared), f"a trial has {MOST_CALLS} calls at most")
             chosen = [rule for rule in chosen if rule.cut != cut]
-    return chosen, [leave_out(name, f"left out: {why}") for name, why in left.items()]
+    return chosen, [leave_out(name, why) for name, why in left.items()]

@@ -190,6 +190,22 @@ def test_what_a_trial_cannot_try_it_says() -> None:
     assert "same answer" in without.faults
 
 
+def test_what_was_not_tried_is_told_in_one_line_and_a_newline_that_costs_the_score(
+    cli: Cli, tmp_path: Path
+) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"target": "Rome"}\n{"target": "Ulm"}\n')
+    (tmp_path / "rome.txt").write_text("Rome\n")
+    body = "def judge(c, e):\n    assert c\n    return float(c == e['target'])\n"
+    (tmp_path / "judge.py").write_text(body)
+    tried = ("preflight", "-e", "judge.py:judge", "--dataset", "rows.jsonl", "--good", "target")
+    said = " ".join(cli(*tried, "--candidate", "rome.txt").stdout.split())
+    left = said.partition("not tried: ")[2]
+    assert left.startswith('empty (it breaks on "": AssertionError: (judge.py, line 2)); truncated (no gold')
+    assert " empty," not in said.partition("passed:")[2].partition("not tried")[0]
+    newline = '! newline: train row 1: "Rome\\n" scores 0, and the good "Rome" 1: candidates here end in a'
+    assert newline in said
+
+
 def test_rows_with_letters_and_numbers_that_find_most_are_tried() -> None:
     seen: list[str] = []
     plain = [{"target": f"row {number}"} for number in range(50)]
@@ -387,7 +403,7 @@ def test_a_last_word_is_left_out_where_metrics_see_it() -> None:
     assert '"See" scores 1' in trial(precise, ENDS_IN_A_SIGN, good="target").faults["truncated"]
     left = trial(exact, [{"target": "Hi ☾"}, {"target": "Oh ☂"}], good="target").checks
     why = next(check.message for check in left if check.name == "truncated")
-    assert why == "no gold ends in a word of letters or digits"
+    assert why == "left out: no gold ends in a word of letters or digits"
 
 
 def test_what_a_kept_alive_program_remembers_is_shown_by_the_line_in_one_process(
