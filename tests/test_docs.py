@@ -27,6 +27,9 @@ PAGES = [
     *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")),
 ]
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_STEP = re.compile(  # what readers do not see, such as a server, stands in a comment right above a block
+    r"(?:^<!-- set-up\n((?:(?!^-->).*\n)*?)-->\n+)?^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL
+)
 _SET_UP = re.compile(r"^## Set up\n.*?(?=^## )", re.MULTILINE | re.DOTALL)
 _WITHOUT_COMMANDS = {"docs/glossary.md", "docs/sentences.md"}
 _RUNNING = [page for page in PAGES if page not in _WITHOUT_COMMANDS]
@@ -49,11 +52,11 @@ class Step:
 def steps_of(page: str) -> list[Step]:
     """Find what is to be run; the set-up section is `.ci/run`'s to run."""
     text = _SET_UP.sub("", (ROOT / page).read_text(encoding="utf-8"))
-    blocks = _BLOCK.findall(text)
-    following = [*blocks[1:], ("", "")]
+    blocks = _STEP.findall(text)
+    following = [*blocks[1:], ("", "", "")]
     return [
-        Step(language, code, after if kind in {"text", "json"} else None)
-        for (language, code), (kind, after) in zip(blocks, following, strict=True)
+        Step(language, set_up + code, after if kind in {"text", "json"} else None)
+        for (set_up, language, code), (_, kind, after) in zip(blocks, following, strict=True)
         if language in {"sh", "python"}
     ]
 

@@ -28,11 +28,12 @@ _LINES = {  # name → what the list of commands says of it
     "schema": "Print the contract as JSON Schema.",
     "evaluators": "List, show and copy what ships.",
     "new": "Write files to start from.",
+    "demo": "Compare two prompts with what ships: a verdict without a key.",
 }
 NAMES = tuple(_LINES)
 
 _GROUPS = {  # heading of the list of commands → those below it
-    "Compare": ("run", "bench", "optimize", "score", "rescore"),
+    "Compare": ("demo", "run", "bench", "optimize", "score", "rescore"),
     "Look": ("report", "diff", "runs", "view"),
     "Check": ("preflight", "validate", "verify"),
     "Write and serve": ("new", "evaluators", "schema", "serve"),
@@ -50,7 +51,7 @@ class Listed(TyperCommand):
 
     def make_context(self, *arguments: Any, **settings: Any) -> Any:
         """Let the command itself parse its arguments; from then on it stands in the place of this."""
-        return _load(self._module).make_context(*arguments, **settings)
+        return load_command(self._module).make_context(*arguments, **settings)
 
 
 class Commands(TyperGroup):
@@ -77,7 +78,8 @@ class Commands(TyperGroup):
 
 
 @cache  # for whoever calls several commands in one process, as tests do
-def _load(name: str) -> Any:
+def load_command(name: str) -> Any:
+    """Make a command of its module; whoever wants to carry out another one does so, too."""
     module = import_module(f"optimize_eval.cli.commands.{name}")
     if name in _OF_SEVERAL:
         return get_command(module.app)

@@ -4,6 +4,7 @@ Of a task in YAML the conversation is made again of the replies that are written
 """
 
 import contextlib
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -29,16 +30,25 @@ from optimize_eval.findings.side_info import fields_said, reason_of
 from optimize_eval.findings.wording import reply_marks
 from optimize_eval.models.model_kinds import ModelSpec
 from optimize_eval.models.outputs import Outputs, key_of
-from optimize_eval.models.under_test import reply_facts
+from optimize_eval.models.under_test import ASSISTANT, reply_facts
 from optimize_eval.run.attempt import attempt
 from optimize_eval.run.plan import Plan, PlannedExample
 from optimize_eval.store.command_units import Reader
 from optimize_eval.store.folder import JOURNAL, OUTPUTS, hold_lock
 from optimize_eval.store.opened_run import StoredRun
+from optimize_eval.store.records import LeftOut
 from optimize_eval.tasks import Task, TaskFile
 from optimize_eval.tasks.of_replies import extraction_of, id_of, prompt_for
+from optimize_eval.tasks.of_samples import Solving
 from optimize_eval.tasks.prompt import fields_of
-from optimize_eval.tasks.targets import PromptTask, definitions_in, models_of, with_task
+from optimize_eval.tasks.targets import (
+    PromptTask,
+    SampleTask,
+    definitions_in,
+    models_of,
+    samples_of,
+    with_task,
+)
 
 
 def block(head: str, text: str) -> Iterator[str]:
@@ -50,6 +60,7 @@ def block(head: str, text: str) -> Iterator[str]:
 ROW_SCHEMA = "optimize-eval.row.v1"
 
 _NOT_CALLED = "not called yet"
+_LONGEST_CODE = 60.0  # seconds for code of a task that makes its conversation again
 _NO_CANDIDATES = (THE_TASK.name, THE_PROMPT.name)
 
 
@@ -77,9 +88,7 @@ def show_row(plan: Plan, run: StoredRun, wanted: str, *, as_json: bool) -> None:
 
 def _look_into(plan: Plan, run: StoredRun, reader: Reader | None, stack: ExitStack) -> "_Seen":
     if definitions_in(plan.specs):
-        from optimize_eval.cli.sample_steps import SeenTask  # noqa: PLC0415  most runs have no task in YAML
-
-        return SeenTask(plan, reader, stack, left_out(run) if reader else {})
+        return _SeenTask(plan, reader, stack, left_out(run) if reader else {})
     outputs = Outputs(run.folder / OUTPUTS)
     stack.callback(outputs.close)
     return _SeenPrompt(plan, reader, outputs)
@@ -101,6 +110,44 @@ class _Seen(Protocol):
     """What a run has of its examples."""
 
     def describe(self, split: str, example: PlannedExample) -> Shown: ...
+
+
+class _SeenTask:
+    """Conversations of tasks in YAML."""
+
+    def __init__(self, plan: Plan, reader: Reader | None, stack: ExitStack, left_out: LeftOut) -> None:
+        self._records = Places(plan, reader, left_out)
+        self._opened = stack.enter_context(Opened())
+        self._solving: dict[str, Solving] = {}
+        self._about: dict[str, Shown] = {}  # tasks by their splits
+        for spec in plan.specs:
+            if target := samples_of(spec):
+                splits = [split.name for split in plan.layout.splits_for(spec.name)]
+                self._add(replace(target, is_stored=True), splits)
+
+    def describe(self, split: str, example: PlannedExample) -> Shown:
+        about = self._about.get(split)
+        return {**self._records.describe(split, example, self._steps), **({"task": about} if about else {})}
+
+    def _add(self, target: SampleTask, splits: Sequence[str]) -> None:
+        task = target.task
+        about = {"display_name": task.display_name, "description": task.description.strip()}
+        self._about |= dict.fromkeys(splits, about)
+        new = [split for split in splits if split not in self._solving]
+        if new and task.solver:
+            self._solving |= dict.fromkeys(new, Solving(target, self._opened))
+
+    def _steps(self, payload: Payload) -> Shown:
+        solving = self._solving.get(payload.split)
+        if solving is None:  # of a dataset
+            return {"messages": [], "reply": None}
+        try:
+            trace = solving.trace(payload, fields_of(payload.example), time.monotonic() + _LONGEST_CODE)
+        except EvaluationError as error:
+            hint = {"hint": error.hint} if error.hint else {}
+            return {"messages": [], "reply": None, "not_shown": error.message, **hint}
+        facts = {"replied": dict(trace.facts)} if trace.facts else {}
+        return {"messages": list(trace.items), "reply": trace.last_text(ASSISTANT), **facts}
 
 
 class _SeenPrompt:

@@ -71,8 +71,13 @@ def in_browser(url: str, *, is_wanted: bool) -> Iterator[None]:
         page = Path(folder, "open.html")
         page.touch(mode=0o600)
         page.write_text(_LEADS.format(escape(url)), encoding="utf-8")
-        subprocess.run([sys.executable, "-I", "-c", _OPEN, page.as_uri()], check=False)
+        open_page(page)
         yield
+
+
+def open_page(page: Path) -> None:
+    """Open a file in a browser, if there is one, and wait for nothing."""
+    subprocess.run([sys.executable, "-I", "-c", _OPEN, page.resolve().as_uri()], check=False)
 
 
 def _stay() -> None:

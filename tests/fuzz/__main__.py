@@ -16,7 +16,9 @@ from tests.fuzz.targets import prepare
 
 
 def main(count: int, names: list[str]) -> int:
-    vars(commands)["_load"], vars(app)["app"] = commands_once()  # two thirds of the time went into these
+    vars(commands)["load_command"], vars(app)["app"] = (
+        commands_once()
+    )  # two thirds of the time went into these
     seed, found = int(time.time()), 0
     with tempfile.TemporaryDirectory() as folder:
         cli, targets = prepare(Path(folder))

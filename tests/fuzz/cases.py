@@ -18,7 +18,7 @@ _WITH_REASON = {2, 3}
 
 def commands_once() -> tuple[Any, Any]:
     """Make the program's commands, and how one is loaded, as they are made once in a process."""
-    return cache(vars(commands)["_load"]), typer.main.get_command(app.app)
+    return cache(vars(commands)["load_command"]), typer.main.get_command(app.app)
 
 
 def faults_of(cli: Cli, folder: Path, target: Target, count: int, dice: random.Random) -> Iterator[str]:
