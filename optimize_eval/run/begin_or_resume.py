@@ -55,7 +55,7 @@ def hold_run(
 def reusable(run: StoredRun) -> str:
     """Say which other run has scored some of what is owed, and the words that take it; empty for none."""
     calls = run.owed
-    elsewhere = known_elsewhere(run.folder, run.document, lambda: run.owed_examples) if calls else None
+    elsewhere = known_elsewhere(run.folder, run.document, run.owed_examples) if calls else None
     if elsewhere is None:
         return ""
     folder = shlex.quote(str(elsewhere.folder))

@@ -18,7 +18,9 @@ import os
 import resource
 import threading
 import time
+from array import array
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 from optimize_eval.base.evaluator import Capacity
@@ -57,7 +59,7 @@ class CrowdedOut(NamedTuple):
 def begun_apart(units: Sequence[int], place: int, many: int) -> Sequence[int]:
     """Let each of so many lanes over the same replies begin at another: none waits for another's call."""
     begin = len(units) * place // many
-    return [*units[begin:], *units[:begin]] if begin else units
+    return array("I", chain(units[begin:], units[:begin])) if begin else units
 
 
 FEWEST = 2

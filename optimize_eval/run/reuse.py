@@ -104,7 +104,7 @@ class _Reuse:
             for lines in _batches(self._lines()):
                 offset = written.append(b"".join(line for *_, line in lines))
                 for number, outcome, line in lines:
-                    view.enter(number, outcome, offset, len(line))
+                    view.enter(number, outcome, offset)
                     offset += len(line)
             status = "interrupted" if view.count(OWED, range(view.layout.size)) else "done"
             written.append(journal.seal({"ended_at": clock.now(), "status": status}))
@@ -134,8 +134,8 @@ class _Reuse:
     def pretend(self) -> None:
         """Count what was found as done, and write nothing."""
         view = self.run.ledger.of(self.plan.layout)
-        for number, outcome, line in self._lines():
-            view.enter(number, outcome, 0, len(line))
+        for number, outcome, _ in self._lines():
+            view.enter(number, outcome, 0)
         self._note_copied("would be reused")
 
     def _note_copied(self, what: str) -> None:

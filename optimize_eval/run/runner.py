@@ -10,7 +10,6 @@ unit attempt's, disk journal's.
 import contextlib
 import threading
 import time
-from array import array
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
@@ -38,7 +37,7 @@ from optimize_eval.run.shares import (
 )
 from optimize_eval.run.whereabouts import Evaluators
 from optimize_eval.store import journal
-from optimize_eval.store.command_units import View
+from optimize_eval.store.command_units import Stretches, View
 from optimize_eval.store.ledger import SCORED, SKIPPED
 
 _GATHERING = 0.001  # seconds for which records may wait for others
@@ -319,9 +318,7 @@ class Runner:
 
     def _units_with_replies(self, index: int) -> list[int]:
         """List the units that were never called and whose replies are there."""
-        never = (
-            units[number] for units in self._shares[index].units for number in self._part.never_called(units)
-        )
+        never = self._part.never_called(*self._shares[index].units)
         return [number for number in never if self._live.has_reply(self._plan.unit(number))]
 
     def _first_owed(self, index: int, number: int) -> list[int]:
@@ -355,12 +352,9 @@ class Runner:
         as_a_whole = (*self._broken_evaluators(), *self._mostly_failed())
         return self._parts.prevalent(self._count_scored, partial(self._part.count, SKIPPED), as_a_whole)
 
-    def _list_owed(self, index: int) -> "array[int]":
+    def _list_owed(self, index: int) -> Stretches:
         """List what is still to be called in this session."""
-        owed = array("I")
-        for units in self._shares[index].units:
-            owed.extend(self._part.owed(units))
-        return array("I", (unit for unit in owed if unit not in self._probed)) if self._probed else owed
+        return self._part.owed(*self._shares[index].units, but=self._probed)
 
     def _count_scored(self, units: range) -> int:
         return self._part.count(SCORED, units)
@@ -384,7 +378,7 @@ class Runner:
     def _write(self, records: Sequence[Record]) -> None:
         offset = self._journal.append(b"".join(record.line for record in records))
         for unit, outcome, line, usages in records:
-            self._part.enter(unit.number, outcome_name(outcome), offset, len(line))
+            self._part.enter(unit.number, outcome_name(outcome), offset)
             offset += len(line)
             self._progress[place_of(unit, self._plan)].count(outcome, unit.coordinates)
             self._parts.count(unit, outcome)

@@ -128,7 +128,7 @@ def _plant(stored: StoredRun, plan: Plan, evaluations: Path) -> None:
         written.append(journal.seal(journal.header(view.ledger.run, Clock().now())))
         for unit in planted:
             line = journal.seal({"key": unit.key, **unit.coordinates, **_record_of(records[unit.key])})
-            view.enter(unit.number, records[unit.key]["outcome"], written.append(line), len(line))
+            view.enter(unit.number, records[unit.key]["outcome"], written.append(line))
     view.ledger.end = written.end
 
 

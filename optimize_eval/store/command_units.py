@@ -6,8 +6,10 @@ that is read is said here.
 """
 
 import os
+import re
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from operator import itemgetter
@@ -53,7 +55,7 @@ CountsAs = Callable[[JournalRecord], JournalRecord]
 class View:
     """The newest records of a layout's units; `enter` passes on to the ledger behind it."""
 
-    again = frozenset({OWED, FAILED})  # what is called
+    again = re.compile(b"[%c%c]+" % (OWED, FAILED))  # what is called
 
     def __init__(self, ledger: Ledger, layout: Layout) -> None:
         self.ledger = ledger
@@ -77,8 +79,8 @@ class View:
     def is_complete(self) -> bool:
         return not self.count(OWED, range(self.layout.size))
 
-    def enter(self, number: int, outcome: str, offset: int, length: int) -> None:
-        self.ledger.enter(self._numbers[number], outcome, offset, length)
+    def enter(self, number: int, outcome: str, offset: int) -> None:
+        self.ledger.enter(self._numbers[number], outcome, offset)
 
     def count(self, state: int, units: range) -> int:
         """Count the units that are in a state."""
@@ -87,33 +89,43 @@ class View:
             return self.ledger.states.count(state, units.start + first, units.stop + first)
         return self._states(units).count(state)
 
-    def owed(self, units: range) -> "array[int]":
+    def owed(self, *units: range, but: Collection[int] = ()) -> "Stretches":
         """List the units that are still to be called; failed ones are called again."""
-        states = self._states(units)
-        return array(
-            "I", (number for number, state in zip(units, states, strict=True) if state in self.again)
-        )
+        return self._list_units(self.again, units, but)
 
-    def never_called(self, units: range) -> list[int]:
-        """List by their places among some units those that have no record."""
-        return [index for index, state in enumerate(self._states(units)) if state == OWED]
+    def never_called(self, *units: range) -> "Stretches":
+        """List the units that have no record."""
+        return self._list_units(_NEVER_CALLED, units, ())
+
+    def _list_units(
+        self, states: re.Pattern[bytes], units: Iterable[range], but: Collection[int]
+    ) -> "Stretches":
+        listed = Stretches()
+        for some in units:
+            known = bytearray(self._states(some))
+            for number in but:
+                if number in some:
+                    known[number - some.start] = SCORED
+            for match in states.finditer(known):
+                listed.append(some.start + match.start(), match.end() - match.start())
+        return listed
 
     def scored(self, units: range) -> "array[int]":
         """List the units that have a score."""
         states = self._states(units)
         return array("I", (number for number, state in zip(units, states, strict=True) if state == SCORED))
 
-    def stretch(self, number: int) -> tuple[int, int] | None:
-        """Tell where a unit's newest record is: its length and its offset."""
-        return self.ledger.stretch(self._numbers[number])
+    def offset(self, number: int) -> int | None:
+        """Tell where a unit's newest record begins."""
+        return self.ledger.offset(self._numbers[number])
 
-    def stretches(self, cell: Cell, places: Iterable[int] | None) -> Iterator["Stretch"]:
-        """Tell where the newest records of a cell are, all of them or those at these places."""
+    def offsets(self, cell: Cell, places: Iterable[int] | None) -> Iterator[tuple[int, int]]:
+        """Tell where the newest records of a cell begin, all of them or those at these places."""
         start = self.layout.start(cell)
         if places is None:
-            return self.ledger.stretches(self._numbers[start : start + cell.size])
-        stretches = ((index, self.stretch(start + index)) for index in places)
-        return ((index, *stretch) for index, stretch in stretches if stretch)
+            return self.ledger.offsets(self._numbers[start : start + cell.size])
+        offsets = ((index, self.offset(start + index)) for index in places)
+        return ((index, offset) for index, offset in offsets if offset is not None)
 
     @contextmanager
     def reader(self, path: Path, counts_as: "CountsAs | None" = None) -> Iterator["Reader"]:
@@ -141,7 +153,49 @@ _SHOWN_EXACTLY = frozenset({"error", "clamped_from"})  # of what stands beside a
 _TOGETHER = 64  # lines that are read at once
 _NEAR = 1 << 17  # bytes that they stand in, at most
 
-Stretch = tuple[int, int, int]  # a unit's place in its cell, and the length and offset of its record
+_AHEAD = 1 << 12  # bytes that are read for a line whose end is not known
+_NEVER_CALLED = re.compile(b"%c+" % OWED)
+
+
+class Stretches(Sequence[int]):
+    """Ascending numbers that mostly follow each other: each stretch of them takes eight bytes."""
+
+    def __init__(self) -> None:
+        self._starts, self._ends = array("I"), array("I")  # an end counts the numbers up to it
+
+    def append(self, start: int, size: int) -> None:
+        self._starts.append(start)
+        self._ends.append(len(self) + size)
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    def __iter__(self) -> Iterator[int]:
+        before = 0
+        for start, end in zip(self._starts, self._ends, strict=True):
+            yield from range(start, start + end - before)
+            before = end
+
+    def __contains__(self, number: object) -> bool:
+        if not isinstance(number, int):
+            return False
+        index = bisect_right(self._starts, number) - 1
+        return index >= 0 and number < self._starts[index] + self._size(index)
+
+    def __getitem__(self, part: Any) -> Any:
+        if not isinstance(part, slice):
+            return self[part : part + 1][0]
+        begin, stop, _ = part.indices(len(self))
+        numbers, index = array("I"), bisect_right(self._ends, begin)
+        while begin < stop:
+            end = min(stop, self._ends[index])
+            start = self._starts[index] + self._size(index) - self._ends[index]
+            numbers.extend(range(start + begin, start + end))
+            begin, index = end, index + 1
+        return numbers
+
+    def _size(self, index: int) -> int:
+        return self._ends[index] - (self._ends[index - 1] if index else 0)
 
 
 def _numbers(ledger: Ledger, layout: Layout) -> Sequence[int]:
@@ -186,7 +240,7 @@ class Reader:
             yield from self.records(cell, places)
             return
         counts_as = self._counts_as
-        for index, line in self._lines(self._view.stretches(cell, None), is_checked=self._is_checked):
+        for index, line in self._lines(self._view.offsets(cell, None), is_checked=self._is_checked):
             record = self._read(line, journal.glance)
             if record["outcome"] != "scored" or not _SHOWN_EXACTLY.isdisjoint(record["side_info"]):
                 record = self._read(line, journal.decode)
@@ -194,32 +248,35 @@ class Reader:
 
     def lines(self, cell: Cell, places: Iterable[int] | None = None) -> Iterator[tuple[int, bytes]]:
         """Read the lines of these records as they stand in the journal."""
-        return self._lines(self._view.stretches(cell, places), is_checked=False)
+        return self._lines(self._view.offsets(cell, places), is_checked=False)
 
     def record(self, number: int) -> JournalRecord | None:
         """Read the newest record of one unit; None where it is owed."""
-        stretch = self._view.stretch(number)
-        if stretch is None:
-            return None
-        return self._read(self._check(os.pread(self._descriptor, *stretch)), journal.decode)
+        offset = self._view.offset(number)
+        return None if offset is None else self._read(self._check(self._line_at(offset)), journal.decode)
 
-    def _lines(self, stretches: Iterator["Stretch"], *, is_checked: bool) -> Iterator[tuple[int, bytes]]:
-        while together := list(islice(stretches, _TOGETHER)):
+    def _lines(self, offsets: Iterator[tuple[int, int]], *, is_checked: bool) -> Iterator[tuple[int, bytes]]:
+        while together := list(islice(offsets, _TOGETHER)):
             for index, line in self._lines_of(together):
                 yield index, line if is_checked else self._check(line)
 
-    def _lines_of(self, stretches: Sequence["Stretch"]) -> Iterator[tuple[int, bytes]]:
+    def _lines_of(self, offsets: Sequence[tuple[int, int]]) -> Iterator[tuple[int, bytes]]:
         """Read some lines, at once where they stand near each other, as they do in most runs."""
-        start = min(offset for _, _, offset in stretches)
-        end = max(offset + length for _, length, offset in stretches)
-        if end - start > _NEAR:
-            yield from (
-                (index, os.pread(self._descriptor, length, offset)) for index, length, offset in stretches
-            )
-            return
-        lines = os.pread(self._descriptor, end - start, start)
-        for index, length, offset in stretches:
-            yield index, lines[offset - start : offset - start + length]
+        start, last = (which(offset for _, offset in offsets) for which in (min, max))
+        lines = os.pread(self._descriptor, last - start + _AHEAD, start) if last - start <= _NEAR else b""
+        for index, offset in offsets:
+            begin = offset - start
+            end = lines.find(b"\n", begin) + 1
+            yield index, lines[begin:end] if end else self._line_at(offset)
+
+    def _line_at(self, offset: int) -> bytes:
+        """Read a line to its end, which lines have but where somebody has cut the file."""
+        size = _AHEAD
+        while not (end := (data := os.pread(self._descriptor, size, offset)).find(b"\n") + 1):
+            if len(data) < size:
+                return data
+            size *= 8
+        return data[:end]
 
     def _check(self, line: bytes) -> bytes:
         """Return a line that stands where the ledger says; raises Damaged where it is another."""

@@ -4,6 +4,7 @@ They stand in the run's journal with `confirm` in the index of `repeat`, so that
 no later --repeats meets them. One that failed is not made again: whether it fails is what is asked.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -28,7 +29,7 @@ def fresh_calls(repeats: int) -> int:
 class Confirmations(View):
     """The fresh calls about some examples."""
 
-    again = frozenset({OWED})
+    again = re.compile(b"%c+" % OWED)
 
     @property
     def has_some(self) -> bool:
@@ -56,7 +57,7 @@ class ConfirmLedger(Ledger):
             record = journal.glance(entry.line)
             number = self._number(record, entry.offset) if CONFIRM in record else None
             if number is not None and number >= 0:
-                self.enter(number, record["outcome"], entry.offset, entry.length)
+                self.enter(number, record["outcome"], entry.offset)
 
 
 def confirmations_of(run: StoredRun, suspects: Mapping[CellName, Lines], repeats: int) -> Confirmations:

@@ -26,6 +26,7 @@ CONFIRM = "confirm"  # in the place of `repeat`: a fresh call about one example,
 
 _FIRST = "run the command of this run again: it makes this line again from run.json"
 _OF_A_ROW = 2  # line and repeat
+_LOWER = (1 << 32) - 1
 _FORMER = -1  # a record that does not count any more
 _NONE: dict[str, Any] = {}
 _RARE = frozenset({"stderr", "message", "output", "stage", "usage"})
@@ -146,8 +147,8 @@ class Ledger:
         self._versions = versions_of(document)
         self._starts: dict[CellName, int] = {}
         self.states = bytearray()
-        self._offsets = array("q")
-        self._lengths = array("I")
+        self._offsets = array("I")  # of records, which a line end follows; these are their lower four bytes
+        self._upper = bytearray()  # and these their fifth
         self.changed: set[str] = set()  # evaluators whose files changed while they were called
         self.changed_models: set[str] = set()  # and models
         self._has_header = False
@@ -182,25 +183,28 @@ class Ledger:
             begin = self._starts[cell] = len(self.states)
             size = self._size(cell)
             self.states.extend(bytes(size))
-            self._offsets.extend(array("q", [0]) * size)
-            self._lengths.extend(array("I", [0]) * size)
+            self._offsets.extend(array("I", [0]) * size)
+            self._upper.extend(bytes(size))
         return begin
 
-    def enter(self, number: int, outcome: str, offset: int, length: int) -> None:
-        """Note where the newest record of a unit is."""
+    def enter(self, number: int, outcome: str, offset: int) -> None:
+        """Note where the newest record of a unit begins."""
         self.states[number] = _STATES[outcome]
-        self._offsets[number] = offset
-        self._lengths[number] = length
+        self._offsets[number] = offset & _LOWER
+        self._upper[number] = offset >> 32
 
-    def stretch(self, number: int) -> tuple[int, int] | None:
-        """Tell where a unit's newest record is: its length and its offset."""
-        return (self._lengths[number], self._offsets[number]) if self.states[number] != OWED else None
+    def offset(self, number: int) -> int | None:
+        """Tell where a unit's newest record begins."""
+        return self._offsets[number] | self._upper[number] << 32 if self.states[number] != OWED else None
 
-    def stretches(self, numbers: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-        """Tell where the newest records of units are: each one's place among these, its length and offset."""
-        lengths, offsets = self._lengths, self._offsets
-        rows = ((index, lengths[number], offsets[number]) for index, number in enumerate(numbers))
-        return (row for row in rows if row[1])  # what is owed has no length
+    def offsets(self, numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """Tell where the newest records of units begin: each one's place among these, and its offset."""
+        lower, upper, states = self._offsets, self._upper, self.states
+        return (
+            (index, lower[number] | upper[number] << 32)
+            for index, number in enumerate(numbers)
+            if states[number] != OWED
+        )
 
     def counts(self, cell: CellName) -> tuple[int, int, int]:
         """Count the scored, failed and skipped units of a cell."""
@@ -277,7 +281,7 @@ class Ledger:
         if "usage" in record:
             self.spending.take(record, record["usage"])
         if number != _FORMER:
-            self.enter(number, outcome, offset, length)
+            self.enter(number, outcome, offset)
 
     def _enter_note(self, path: Path, row: int, offset: int, record: Mapping[str, Any]) -> None:
         """Take what a session said at its begin or its end."""

@@ -77,17 +77,13 @@ class StoredRun:
             for cell in self.layout.cells
         }
 
-    @property
-    def owed_examples(self) -> dict[CellName, list[tuple[int | None, int]]]:
+    def owed_examples(self) -> Iterator[tuple[CellName, list[tuple[int | None, int]]]]:
         """List what is owed of each cell that is selected, by line and repeat."""
         lines, repeats = {split.name: split.lines for split in self.layout.splits}, self.layout.repeats
-        return {
-            cell[:4]: [
-                (lines[cell.split][number // repeats], number % repeats + 1)
-                for number in self.ledger.never_called(range(cell.start, cell.start + cell.size))
-            ]
-            for cell in self.layout.cells
-        }
+        for cell in self.layout.cells:
+            owed = self.ledger.never_called(range(cell.start, cell.start + cell.size))
+            places = (divmod(number - cell.start, repeats) for number in owed)
+            yield cell[:4], [(lines[cell.split][line], repeat + 1) for line, repeat in places]
 
     def note_counts(self) -> None:
         """Write down what a session has come to, cell by cell, where that is not what is written already."""

@@ -4,8 +4,9 @@ What is copied of them is decided in run.reuse, for a search in search.recorded_
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,7 +30,7 @@ _MOST_RUNS = 50
 _MOST_FILES = 1000
 _MOST_BYTES = 1 << 22  # of a run.json that is looked into
 
-Owed = Mapping[CellName, Sequence[tuple[int | None, int]]]  # by cell: lines and repeats
+Owed = Iterable[tuple[CellName, Sequence[tuple[int | None, int]]]]  # of a cell: lines and repeats
 Content = tuple[Any, ...]  # of a cell: programs and texts by their digests, not by their names
 
 
@@ -69,10 +70,12 @@ def known_elsewhere(own: Path, document: RunDocument, owed: Callable[[], Owed]) 
     documents = list(documents_beside(own, document))
     if not documents:
         return None
-    wanted = list(_by_content(document, owed()))
-    others = [Elsewhere(folder, *_count_known(there, document, wanted)) for folder, there in documents]
-    best = max(others, key=lambda other: other.calls)
-    return best if best.calls else None
+    others = [_Other(folder, there, document) for folder, there in documents]
+    for cell in _by_content(document, owed()):
+        for other in others:
+            other.count(cell)
+    best = max(others, key=lambda other: other.most)
+    return Elsewhere(best.folder, best.least, best.most) if best.most else None
 
 
 def documents_beside(own: Path, document: RunDocument) -> Iterator[tuple[Path, RunDocument]]:
@@ -94,7 +97,7 @@ def documents_beside(own: Path, document: RunDocument) -> Iterator[tuple[Path, R
 def _by_content(document: RunDocument, owed: Owed) -> Iterator[OwedCell]:
     evaluators, candidates = current(document.evaluators), current(document.candidates)
     models = current(document.models)
-    for (evaluator, candidate, model, split), places in owed.items():
+    for (evaluator, candidate, model, split), places in owed:
         lines: defaultdict[int, set[int | None]] = defaultdict(set)
         for line, repeat in places:
             lines[repeat].add(line)
@@ -109,21 +112,31 @@ def content_of_cell(document: RunDocument, cell: CellName) -> Content:
     return _content(*what, _digest(current(document.models), model), split)
 
 
-def _count_known(there: RunDocument, here: RunDocument, owed: Sequence[OwedCell]) -> tuple[int, int]:
-    """Count calls that are scored there and owed here: at least and at most."""
-    try:
-        scored = _count_scored(there)
-    except KeyError:  # it was edited
-        return 0, 0
-    both = [cell for cell in owed if cell.content in scored]
-    shared, repeats = _find_shared(there, here) if both else {}, there.repeats
-    sizes = {split.name: len(split.lines) * repeats for split in there.splits}
-    least = most = 0
-    for content, split, needed in both:
-        common = sum(len(needed[repeat] & shared[split]) for repeat in needed if repeat <= repeats)
-        least += max(0, common - (sizes[split] - scored[content])) if common else 0
-        most += min(common, scored[content])
-    return least, most
+class _Other:
+    """Another run, and how many calls are scored there and owed here: at least and at most."""
+
+    def __init__(self, folder: Path, there: RunDocument, here: RunDocument) -> None:
+        self.folder = folder
+        self.least = self.most = 0
+        self._there, self._here = there, here
+        self._sizes = {split.name: len(split.lines) * there.repeats for split in there.splits}
+        try:
+            self._scored = _count_scored(there)
+        except KeyError:  # it was edited
+            self._scored = {}
+
+    def count(self, owed: OwedCell) -> None:
+        scored = self._scored.get(owed.content)
+        if scored is None:
+            return
+        shared, needed = self._shared[owed.split], owed.lines
+        common = sum(len(needed[repeat] & shared) for repeat in needed if repeat <= self._there.repeats)
+        self.least += max(0, common - (self._sizes[owed.split] - scored)) if common else 0
+        self.most += min(common, scored)
+
+    @cached_property
+    def _shared(self) -> dict[str, set[int | None]]:
+        return _find_shared(self._there, self._here)
 
 
 def _count_scored(document: RunDocument) -> dict[Content, int]:

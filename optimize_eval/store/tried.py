@@ -298,9 +298,9 @@ class History(Remembers):
             return
         start, repeats = ledger.start(cell), ledger.repeats
         for index, number in enumerate(ledger.places(where.split, examples.lines, repeats)):
-            stretch = ledger.stretch(start + number)
-            if stretch and ledger.states[start + number] == SCORED:
-                yield index // repeats, stretch[1]
+            offset = ledger.offset(start + number)
+            if offset is not None and ledger.states[start + number] == SCORED:
+                yield index // repeats, offset
 
 
 def short(candidate: StoredCandidate) -> str:

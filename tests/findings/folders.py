@@ -66,7 +66,7 @@ class SessionFolder:
             start = self.ledger.start(cell[:4])
             for place in range(cell.size):
                 if not self.ledger.states[start + place]:
-                    self.ledger.enter(start + place, "scored", self._next(), 1)
+                    self.ledger.enter(start + place, "scored", self._next())
 
     def _next(self) -> int:
         self.end += 1

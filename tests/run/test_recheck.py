@@ -181,7 +181,7 @@ def test_what_is_chosen_is_scored_and_spread_evenly(
     view = View(Ledger(document_of(layout)), layout)
     for number, state in enumerate(state for row in states for state in row):
         if state:
-            view.enter(number, state, 0, 1)
+            view.enter(number, state, 0)
     chosen = chosen_again(layout, view, wanted)
     scored = [row.count("scored") for row in states]
     assert all(

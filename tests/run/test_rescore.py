@@ -465,14 +465,23 @@ def test_a_view_of_a_ledger_is_numbered_by_its_own_layout(
     part = every.of(own)
     numbers = data.draw(st.sets(st.integers(0, own.size - 1)))
     for number in numbers:
-        part.enter(number, "scored", 0, 1)
+        part.enter(number, "scored", 0)
     expected = {place_of(own, number) for number in numbers}
     scored = {place_of(whole, n) for name in whole.evaluators for n in every.scored(whole.units_of(name))}
     assert scored == expected
     assert {n for name in own.evaluators for n in part.scored(own.units_of(name))} == numbers
-    owed = {n for name in own.evaluators for n in part.owed(own.units_of(name))}
-    assert owed == set(range(own.size)) - numbers
+    owed = part.owed(*map(own.units_of, own.evaluators))
+    assert [*owed] == sorted({*range(own.size)} - numbers)
+    begin, end = sorted(data.draw(st.tuples(st.integers(0, own.size), st.integers(0, own.size))))
+    assert (len(owed), [*owed[begin:end]]) == (len([*owed]), [*owed][begin:end])
+    assert {n for n in range(own.size) if n in owed} == {*owed}
     assert part.is_complete == (not owed)
+
+
+def test_a_record_may_stand_beyond_four_gigabytes_of_a_journal() -> None:
+    view = View(Ledger(document_of(layout_with("e"))), layout_with("e"))
+    view.enter(1, "scored", 5 << 32 | 7)
+    assert [*view.offsets(view.layout.cells[0], None)] == [(1, 5 << 32 | 7)]
 
 
 def place_of(layout: Layout, number: int) -> tuple[Any, ...]:
