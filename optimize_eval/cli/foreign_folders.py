@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 import typer
 
-from optimize_eval.base.errors import UsageError
+from optimize_eval.base.errors import DataError, Problem, UsageError
 from optimize_eval.cli import output
 from optimize_eval.cli.command_line import same_command
 from optimize_eval.config.foreign_options import (
@@ -17,8 +17,11 @@ from optimize_eval.config.foreign_options import (
     OtherResultsOptions,
     ReadResultsOptions,
 )
+from optimize_eval.data.foreign_files import OTHER_TOOL
 from optimize_eval.foreign import sheet as sheets
 from optimize_eval.foreign import stored, tools
+from optimize_eval.foreign.rows import OTHER_RESULTS
+from optimize_eval.run.preflight.data_files import CheckedFile
 from optimize_eval.store.opened_run import open_stored
 
 _ROOM = "results"
@@ -38,6 +41,27 @@ def store_run(
     )
     lines, unit = stored.lines_of([sheet]), stored.within_unit([sheet])
     stored.store(stored.Table(sheet, wanted, lines, unit=unit), folder)
+
+
+def check_results(path: str) -> CheckedFile | None:
+    """Read results of another tool as a report does; None where a file holds none for sure."""
+    if not (what := tools.whose(path)):
+        return None
+    sheet = sheets.Sheet()
+    problems: tuple[Problem, ...] = ()
+    try:
+        tools.read_files([path], sheet)
+    except DataError as error:
+        problems = tuple(error.problems)
+    except UsageError as error:
+        problems = (Problem(path=path, rule=OTHER_RESULTS, reason=f"{error}: {error.hint}"),)
+    finally:
+        sheet.close()
+    advice = (
+        f": `optimize-eval report {shlex.quote(path)}` says what is better (docs/results-of-other-tools.md)"
+    )
+    about = Problem(path=path, rule=OTHER_TOOL, reason=f"it holds {what}{'' if problems else advice}")
+    return CheckedFile(path=path, kind=OTHER_TOOL, count=sheet.rows, problems=problems, notes=(about,))
 
 
 def _arguments(context: typer.Context, paths: Sequence[str]) -> str:

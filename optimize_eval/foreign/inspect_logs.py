@@ -17,6 +17,7 @@ from optimize_eval.foreign.rows import (
     Score,
     Skip,
     System,
+    count_of,
     example_of,
     number_or_failure,
     refusal,
@@ -228,4 +229,4 @@ def _usage(sample: Fields, model: str) -> dict[str, Any] | None:
 def end(sheet: Sheet) -> None:
     """Say how many samples failed."""
     if many := sheet.counts["errors"]:
-        sheet.says_errors = f"{many:,} sample{'s' * (many > 1)} with an error"
+        sheet.says_errors = f"{count_of(many, 'sample')} with an error"

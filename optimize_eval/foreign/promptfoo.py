@@ -1,10 +1,11 @@
 """What promptfoo writes: `-o results.json` and `-o results.jsonl`, of results version 3.
 
-Its errors count as failed tests there, and so do graders that gave no verdict and assertions that threw: here
-they are failures. `pass` is the number that its users know; `score` stands beside it where they differ.
+Its errors are tests that did not pass there, and graders that gave no verdict and assertions that threw make
+failed ones: here they are failures, unless another assertion fails the test whatever they would have said.
+`pass` is the number that its users know; `score` stands beside it where they differ.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from optimize_eval.foreign.reading import Fields, ForeignFile
@@ -18,6 +19,7 @@ from optimize_eval.foreign.rows import (
     Row,
     Score,
     System,
+    count_of,
     example_of,
     number_or_failure,
     refusal,
@@ -30,7 +32,7 @@ PASS, SCORE = "pass", "score"
 _VERSION = 3
 _MOST_PROMPTS, _MOST_TESTS = 9_999, 9_999_999
 _ERROR = 2  # of failureReason
-ERRORS, _GRADERS, THREW_ITSELF, _MISSING = "errors", "graders", "threw", "missing"
+ERRORS, _GRADERS, THREW_ITSELF, _MISSING, _SURE = "errors", "graders", "threw", "missing", "sure"
 THREW = (  # how reasons begin where an assertion's own code threw
     "Custom function threw error:",
     "Error running Python script:",
@@ -44,17 +46,21 @@ _STREAM = "promptfoo export logs nothing else: write -o results.jsonl, which is 
 
 def end(sheet: Sheet) -> None:
     """Say what was noticed in all files."""
-    graders, threw = sheet.counts[_GRADERS], sheet.counts[THREW_ITSELF]
-    if many := sheet.counts[ERRORS] + graders + threw:
-        what = "1 error" if many == 1 else f"{many:,} errors"
-        sheet.says_errors = f"{what}, which promptfoo counts as failed tests"
+    errors, graders, threw = (sheet.counts[name] for name in (ERRORS, _GRADERS, THREW_ITSELF))
+    tests = f"{count_of(graders + threw, 'failed test')} without a verdict" if graders + threw else ""
+    sheet.says_errors = " and ".join(filter(None, [count_of(errors, "error") if errors else "", tests]))
     if graders:
-        sheet.note(f"{graders:,} of them are of graders that gave no verdict")
+        sheet.note(f"of {count_of(graders, 'failed test')} a grader gave no verdict")
     if threw:
-        sheet.note(f"{threw:,} of them are of assertions whose own code threw, by how their reasons begin")
+        sheet.note(f"of {count_of(threw, 'failed test')} an assertion's own code threw, as its reason begins")
+    if sure := sheet.counts[_SURE]:
+        sheet.note(
+            f"{count_of(sure, 'test')} failed by another assertion than the one that gave no verdict:"
+            " pass is 0 there, and score is a failure"
+        )
     if missing := sheet.counts[_MISSING]:
         sheet.note(
-            f"{missing:,} more are counted by promptfoo and not in the file: their score was no number"
+            f"{missing:,} more are counted by promptfoo and not in the file: their score was not a number"
         )
 
 
@@ -76,8 +82,8 @@ def read_json(file: ForeignFile, sheet: Sheet) -> None:
         column = row.integer("promptIdx", len(prompts) - 1)
         sheet.add(_row(row, column, prompts[column], sheet))
     stats = results.table("stats")
-    counted = sum(stats[key] for key in ("successes", "failures", "errors") if type(stats.get(key)) is int)
-    sheet.counts[_MISSING] += max(0, counted - len(results.items("results")))
+    every = sum(stats[key] for key in ("successes", "failures", "errors") if type(stats.get(key)) is int)
+    sheet.counts[_MISSING] += max(0, every - len(results.items("results")))
 
 
 def read_lines(file: ForeignFile, sheet: Sheet) -> None:
@@ -145,33 +151,47 @@ def _results(row: Fields, test: Fields, sheet: Sheet) -> Mapping[str, Result]:
     graded = row.fields("gradingResult")
     components = [each for each in graded.items("componentResults") if isinstance(each, dict)]
     named = _metrics_in(row, graded, components, sheet)
-    failure = _failure(row, reason, components, sheet)
-    if failure is None:
+    missing = _missing_verdict(row, reason, components)
+    if missing is None:
         number = number_or_failure(score)
         passed = Score(float(success)) if isinstance(number, Score) else number
         is_same = not isinstance(number, Score) or number == passed
         sheet.shadows[SCORE] = sheet.shadows.get(SCORE, True) and is_same
         return {PASS: passed, SCORE: number, **named}
+    failure, kind = missing
     metrics = {name: failure for name in _metrics_of(test) if name not in named}
     as_score = failure._replace(counted_as=score or 0.0)
+    if not success and kind != ERRORS and _fails_anyway(test, components):
+        sheet.counts[_SURE] += 1
+        return {PASS: Score(0.0), SCORE: as_score, **named, **metrics}
+    sheet.counts[kind] += 1
     return {PASS: failure._replace(counted_as=float(success)), SCORE: as_score, **named, **metrics}
 
 
-def _failure(row: Fields, reason: int, components: list[dict[str, Any]], sheet: Sheet) -> Failure | None:
-    """Say why there is no verdict on a reply, if there is none."""
+def _missing_verdict(
+    row: Fields, reason: int, components: Sequence[Mapping[str, Any]]
+) -> tuple[Failure, str] | None:
+    """Say why there is no verdict on a reply, and what is counted of it; None where there is one."""
     if reason == _ERROR:
-        sheet.counts[ERRORS] += 1
         text = row.value.get("error") or row.table("response").get("error") or "an error without a text"
-        return Failure(PROVIDER, shorten(text, LONGEST_MESSAGE), 0.0)
-    for component in components:
-        text = component.get("reason")
-        if (component.get("metadata") or {}).get("graderError") is True:
-            sheet.counts[_GRADERS] += 1
-            return Failure(SCORER, message_of(text), 0.0)
-        if isinstance(text, str) and text.startswith(THREW):
-            sheet.counts[THREW_ITSELF] += 1
-            return Failure(SCORER, message_of(text), 0.0)
-    return None
+        return Failure(PROVIDER, shorten(text, LONGEST_MESSAGE), 0.0), ERRORS
+    broken = next(filter(_is_broken, components), None)
+    if broken is None:
+        return None
+    return _failure_of(broken), _GRADERS if _is_of_grader(broken) else THREW_ITSELF
+
+
+def _failure_of(component: Mapping[str, Any]) -> Failure:
+    return Failure(SCORER, message_of(component.get("reason")), 0.0)
+
+
+def _fails_anyway(test: Fields, components: Sequence[Mapping[str, Any]]) -> bool:
+    """Return True if an assertion that gave its verdict fails the test: where all have to pass."""
+    kinds = {assertion.get("type") for assertion in _assertions(test)}
+    has_own_rule = test.value.get("threshold") or test.value.get("assertScoringFunction")
+    if not kinds or "assert-set" in kinds or has_own_rule:
+        return False
+    return any(each.get("pass") is False and not _is_broken(each) for each in components)
 
 
 def _metrics_in(
@@ -183,7 +203,7 @@ def _metrics_in(
     for name, value in row.table("namedScores").items():
         theirs = [each for each in components if _metric_of(each) == name]
         if bad := next((each for each in theirs if _is_broken(each)), None):
-            named[name] = Failure(SCORER, message_of(bad.get("reason")), 0.0)
+            named[name] = _failure_of(bad)
         elif weights.get(name) == 0 and len(theirs) == 1:
             sheet.note(f"{name} has weight 0, which makes it 0 there: here it is what its assertion gave")
             named[name] = number_or_failure(theirs[0].get("score"))
@@ -199,8 +219,11 @@ def message_of(reason: object) -> str:
 
 def _is_broken(component: Mapping[str, Any]) -> bool:
     text = component.get("reason")
-    is_of_grader = (component.get("metadata") or {}).get("graderError") is True
-    return is_of_grader or (isinstance(text, str) and text.startswith(THREW))
+    return _is_of_grader(component) or (isinstance(text, str) and text.startswith(THREW))
+
+
+def _is_of_grader(component: Mapping[str, Any]) -> bool:
+    return (component.get("metadata") or {}).get("graderError") is True
 
 
 def _metric_of(component: Mapping[str, Any]) -> object:

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import partial
-from io import BufferedReader
+from io import SEEK_END, BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -36,10 +36,14 @@ class ForeignFile:
         self.stem = self.name.split(".")[0] or self.name
         self.sha256 = ""
         self.size = 0
-        self.head = self._read_head()
-
-    def _read_head(self) -> bytes:
         with self.open_stream() as stream:
+            self.head = stream.read(HEAD)
+
+    @property
+    def tail(self) -> bytes:
+        """Read the end of a file that has one."""
+        with self.open_stream() as stream:
+            stream.seek(max(0, stream.seek(0, SEEK_END) - HEAD))
             return stream.read(HEAD)
 
     def open_stream(self) -> BinaryIO:

@@ -119,3 +119,7 @@ def number_or_failure(value: object, kind: str = NOT_FINITE) -> Result:
 def refusal(path: str, reason: str, line: int | None = None) -> DataError:
     """Say why a file cannot be read as its tool's."""
     return DataError([Problem(path=path, rule=OTHER_RESULTS, reason=reason, line=line)])
+
+
+def count_of(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"

@@ -17,7 +17,7 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import PROTOCOL_VERSION, ScoreRange
 from optimize_eval.base.version import VERSION
-from optimize_eval.foreign.rows import LONGEST_MESSAGE, Failure, Result, Score, Skip
+from optimize_eval.foreign.rows import LONGEST_MESSAGE, Failure, Result, Score, Skip, count_of
 from optimize_eval.foreign.sheet import Key, Placed, Sheet, Systems
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL, MANIFEST, SUMMARY, hold_lock
@@ -170,20 +170,20 @@ class Table:
     def _head(self) -> str:
         sheet, systems = self.sheet, len(self.systems.candidates) * len(self.systems.models)
         files = ", ".join(file.name for file in sheet.files[:_SHOWN]) + ", …" * (len(sheet.files) > _SHOWN)
-        shape = f"{_count(len(self.lines), 'test')} × {_count(systems, 'system')}"
-        errors = sheet.says_errors and f"{sheet.says_errors}, {self._handled}"
+        shape = f"{count_of(len(self.lines), 'test')} × {count_of(systems, 'system')}"
+        errors = sheet.says_errors and f"{self._handled}: {sheet.says_errors}"
         tool = "" if sheet.tool == _NO_TOOL else f"{sheet.tool} {sheet.version}".strip()
         parts = [
             tool,
             f"{files}: {shape}",
-            _count(sheet.rows, "result"),
+            count_of(sheet.rows, "result"),
             errors,
         ]
         return " · ".join(filter(None, parts))
 
     @property
     def _handled(self) -> str:
-        return "count as there" if self.wanted.as_tool else "are failures here"
+        return "counted as there" if self.wanted.as_tool else "failures here"
 
     @property
     def split(self) -> str:
@@ -214,10 +214,6 @@ class Table:
 
 def _stored_candidate(name: str, text: str) -> StoredCandidate:
     return StoredCandidate(name=name, sha256=_sha256(text or name), bytes=len(text.encode(errors="replace")))
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def _sha256(text: str) -> str:

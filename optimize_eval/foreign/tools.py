@@ -5,12 +5,17 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from optimize_eval.base.errors import UsageError
+from optimize_eval.base.errors import DataError, UsageError
 from optimize_eval.foreign import inspect_logs, lm_eval_samples, promptfoo, promptfoo_table, score_tables
 from optimize_eval.foreign.reading import ForeignFile
 from optimize_eval.foreign.rows import refusal
 from optimize_eval.foreign.sheet import OriginFile, Sheet
 
+_WHAT = {
+    promptfoo.TOOL: "results of promptfoo",
+    inspect_logs.TOOL: "a log of Inspect",
+    lm_eval_samples.TOOL: "results of lm-eval",
+}
 _EXPORT = "promptfoo export eval EVAL_ID -o results.json writes what can be read"
 
 
@@ -35,6 +40,11 @@ class Reader(NamedTuple):
     end: Callable[[Sheet], None] = _nothing  # says what was noticed in all files
     choose: Choose = _all
     is_of_folders: bool = False  # whoever names a folder means such files in it
+
+    @property
+    def what(self) -> str:
+        """Say what such a file holds; nothing of tables, which are datasets, too."""
+        return _WHAT.get(self.tool, "")
 
 
 READERS = (
@@ -126,7 +136,18 @@ _BLANKS_AFTER_KEYS = re.compile(r'"\s+:')
 def reader_of(file: ForeignFile) -> Reader | None:
     """Find who reads a file; None where nobody knows it."""
     head = _BLANKS_AFTER_KEYS.sub('":', file.head.decode("utf-8", "replace"))
+    head += file.tail.decode("latin-1") if head.startswith("PK") else ""  # where a zip lists its members
     return next((each for each in READERS if all(mark.search(head) for mark in each.marks)), None)
+
+
+def whose(path: str) -> str:
+    """Say which tool's results a file or a folder holds; empty where that is not sure."""
+    try:
+        files = _files_of(path) if Path(path).exists() else ()
+        readers = [reader_of(ForeignFile(name)) for name in files if Path(name).is_file()]
+    except DataError:
+        return ""
+    return readers[0].what if readers and readers[0] else ""
 
 
 def read_files(paths: Iterable[str], sheet: Sheet) -> None:

@@ -35,10 +35,10 @@ def test_the_better_prompt_is_told_from_the_file_alone(cli: Cli, tmp_path: Path)
     assert done.status == 0
     shown = " ".join(done.stdout.split())
     assert shown.startswith(
-        "promptfoo 0.123.1 · promptfoo.json: 11 tests × 2 systems · 22 results · 6 errors, which promptfoo"
-        " counts as failed tests, are failures here"
+        "promptfoo 0.123.1 · promptfoo.json: 11 tests × 2 systems · 22 results · failures here: 2 errors and"
+        " 2 failed tests without a verdict"
     )
-    assert "long 0.09, here 0.12 over 8 of 11; short 0.73, here 1.00 over 8 of 11" in shown
+    assert "long 0.09, here 0.10 over 10 of 11; short 0.73, here 1.00 over 8 of 11" in shown
     assert "long is worse than short on test data where both were scored" in shown
     assert "same command" not in shown
     assert f"optimize-eval report {JSON}" in shown
@@ -55,6 +55,33 @@ def test_errors_are_failures_and_on_request_the_numbers_of_promptfoo(cli: Cli) -
         assert theirs[name, "pass"][0] == pytest.approx(of_prompt["testPassCount"] / 11, abs=1e-9)
         assert theirs[name, "score"][0] == pytest.approx(of_prompt["score"] / 11, abs=1e-9)
         assert theirs[name, "pass"][1:] == (11, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("test", "numbers"),
+    [
+        pytest.param({}, (0.0, 1, 0, 0), id="all have to pass"),
+        pytest.param({"threshold": 0.5}, (None, 0, 1, 0), id="some may fail"),
+        pytest.param({"assertScoringFunction": "file://f.js"}, (None, 0, 1, 0), id="code decides"),
+        pytest.param({"assert": [{"type": "assert-set"}]}, (None, 0, 1, 0), id="a set may pass"),
+    ],
+)
+def test_a_test_that_another_assertion_failed_failed_whatever_threw(
+    cli: Cli, tmp_path: Path, test: dict[str, Any], numbers: tuple[Any, ...]
+) -> None:
+    threw = {"pass": False, "score": 0, "reason": "Custom function threw error: x"}
+    failed = {"pass": False, "score": 0, "reason": "Expected output to equal 4"}
+    row = line(
+        "short",
+        0,
+        score=0,
+        testCase={"assert": [{"type": "equals"}, {"type": "javascript"}], **test},
+        gradingResult={"componentResults": [threw, failed]},
+    )
+    summary = cli("report", write(tmp_path / "x.jsonl", [row]), "--json").json
+    assert numbers_of(summary)["short", "pass"] == numbers
+    assert numbers_of(summary)["short", "score"] == (None, 0, 1, 0)
+    assert ("another assertion" in " ".join(summary["origin"]["says"])) == (numbers[0] == 0)
 
 
 def test_lines_say_the_same_as_the_file(cli: Cli) -> None:

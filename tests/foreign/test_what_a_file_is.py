@@ -1,11 +1,13 @@
 """`validate` on results of other tools: what a file is, and the line to use."""
 
 import shlex
+from pathlib import Path
 
 import pytest
 
 from tests.foreign.results import DATA
 from tests.front_door import Cli
+from tests.tools import need_module
 
 
 @pytest.mark.parametrize(
@@ -14,14 +16,35 @@ from tests.front_door import Cli
         pytest.param("promptfoo.json", "results of promptfoo", id="promptfoo"),
         pytest.param("promptfoo.jsonl", "results of promptfoo", id="promptfoo's lines"),
         pytest.param("promptfoo.csv", "results of promptfoo", id="promptfoo's table"),
-        pytest.param("inspect-sums.eval", "a log of Inspect", id="inspect"),
+        pytest.param("inspect-sums.eval", "a log of Inspect", id="inspect", marks=need_module("pyarrow")),
     ],
 )
 def test_a_file_of_results_is_known_and_the_line_works(cli: Cli, name: str, what: str) -> None:
     done = cli("validate", str(DATA / name))
-    said = done.stdout + done.stderr
     line = f"optimize-eval report {shlex.quote(str(DATA / name))}"
-    assert f"it holds {what}: `{line}`" in said
+    assert (done.status, ": ok, " in done.stdout) == (0, True)
+    assert f"it holds {what}: `{line}`" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("results.json", '{"evalId": "e", "results": {"version": 2}}', "of version 2; known: 3"),
+        (
+            "log.json",
+            '{"version": 2, "status": "success", "eval": {"run_id": "r"}}',
+            "eval.task is not a text",
+        ),
+        ("results_1.json", '{"results": {"t": {}}, "configs": {}}', "has no samples: `lm-eval run"),
+    ],
+)
+def test_what_a_report_would_refuse_is_wrong(
+    cli: Cli, tmp_path: Path, name: str, text: str, words: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    done = cli("validate", name)
+    assert (done.status, words in done.stdout) == (2, True)
+    assert cli("validate", name, "--json").json["files"][0]["kind"] == "other_tool"
 
 
 def test_a_run_of_results_is_not_called_scored_again_or_cut(cli: Cli) -> None:

@@ -1,6 +1,7 @@
 """`optimize-eval validate`: whether datasets, task files and sweep files can be used; all that is wrong."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,8 +10,10 @@ import typer
 
 from optimize_eval.base.errors import SHOWN_PROBLEMS, Problem, UsageError
 from optimize_eval.cli import groups, output
+from optimize_eval.cli.foreign_folders import check_results
 from optimize_eval.config.values import SUFFIX
 from optimize_eval.data.foreign_files import OTHER_TOOL
+from optimize_eval.foreign.tools import whose
 from optimize_eval.reports.terminal.lists import render_data_errors
 from optimize_eval.run.preflight.data_files import CheckedFile, check_data, other_tool_of, with_leaks
 from optimize_eval.store.layout import LeakedRow
@@ -24,7 +27,8 @@ Examples:
 \b
 Without --format, a file named *.toml is a sweep file, *.yaml or *.yml a task.
 Records with task_id or metric_name make a task file (spec), those with metric
-too (examples). Everything else is a dataset.
+too (examples). What holds another tool's results can be reported. Everything
+else is a dataset.
 
 \b
 Exit codes: 0 every file is usable, 2 something is wrong.
@@ -80,7 +84,7 @@ def validate(
 def _each(files: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Give files, and the task files of folders with these."""
     for path in files:
-        if not Path(path).is_dir():
+        if not Path(path).is_dir() or whose(path):
             yield path, ""
             continue
         from optimize_eval.run.bench_files import tasks_in  # noqa: PLC0415  few name a folder
@@ -89,6 +93,17 @@ def _each(files: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _check_file(path: str, folder: str, kind: DataFormat | None) -> list[CheckedFile]:
+    """Check a file as what it is; what cannot be reported as another tool's results may be used otherwise."""
+    results = check_results(path) if kind is None else None
+    if results and not results.problems:
+        return [results]
+    checked = _check_as_data(path, folder, kind)
+    if results and any(file.first_problem for file in checked):
+        return [results]
+    return [replace(file, notes=(*file.notes, *results.problems)) for file in checked] if results else checked
+
+
+def _check_as_data(path: str, folder: str, kind: DataFormat | None) -> list[CheckedFile]:
     is_sweep = kind is DataFormat.SWEEP or (kind is None and path.endswith(SUFFIX))
     is_task = kind is DataFormat.TASK_YAML or (kind is None and path.endswith(_YAML))
     if not (is_sweep or is_task):
@@ -159,6 +174,7 @@ _NOUNS = {
     "spec": "task",
     "examples": "example",
     "task_yaml": "task",
+    OTHER_TOOL: "result",
 }
 
 
