@@ -116,6 +116,7 @@ class _Sides:
             **{key: b[key] for key in ("seed", "cluster_by")},
             "group_by": [],
             "settings": b["settings"],
+            **{key: b[key] for key in ("models",) if key in b},
         }
 
 

@@ -156,7 +156,7 @@ MB = 1_000_000
 MOST = 25  # MB
 
 PROGRAM = (
-    *("dom", "format", "data", "finder", "state"),
+    *("dom", "format", "reading", "data", "finder", "state"),
     *(
         "parts/controls",
         "parts/marks",
@@ -173,6 +173,7 @@ PROGRAM = (
         "tabs/search",
         "tabs/compare",
         "tabs/examples",
+        "tabs/replies",
         "tabs/drawer",
     ),
     *("tabs/sides", "tabs/failures", "tabs/reproduce", "tabs/bench", "tabs/diff", "tabs/boards"),

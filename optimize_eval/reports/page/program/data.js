@@ -12,55 +12,6 @@ const MOST_OPEN = 64; // blocks that are kept
 /** @typedef {{split: number, place: number, line: number | null, name: string, text: string, search: string}} Example */
 /** @typedef {{score: number, outcome: number, seconds: number}} Value */
 
-/** An integer that JavaScript cannot hold: its digits. */
-class Exact {
-  /** @param {string} digits */
-  constructor(digits) {
-    this.digits = digits;
-  }
-}
-
-/**
- * @param {string} _key
- * @param {any} value
- * @param {{source?: string}} [context]
- */
-function exactly(_key, value, context) {
-  const isRounded = typeof value === "number" && Number.isInteger(value) && !Number.isSafeInteger(value);
-  return isRounded && context?.source ? new Exact(context.source) : value;
-}
-
-/**
- * Parse JSON, integers of any size exactly; without such ones that takes a tenth of the time.
- * @param {string} text
- */
-function parsedText(text) {
-  return /(?<![.\d])\d{16}/.test(text) ? JSON.parse(text, exactly) : JSON.parse(text);
-}
-
-/** @param {string} text */
-function bytesOf(text) {
-  const signs = atob(text);
-  const bytes = new Uint8Array(signs.length);
-  for (let at = 0; at < signs.length; at += 1) bytes[at] = signs.charCodeAt(at);
-  return bytes;
-}
-
-/** @param {Uint8Array} bytes */
-async function unpacked(bytes) {
-  const stream = new Blob([/** @type {BlobPart} */ (bytes)]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Response(stream).arrayBuffer();
-}
-
-/** What the file holds, by the names of its parts. */
-const FILE = {
-  /** @param {string} name */
-  async bytes(name) {
-    const element = document.getElementById(name);
-    return element ? unpacked(bytesOf(element.textContent || "")) : null;
-  },
-};
-
 class Data {
   /** @param {any} head */
   constructor(head) {
@@ -77,6 +28,8 @@ class Data {
     this.source = FILE;
     /** @type {Map<string, Promise<any>>} */
     this.open = new Map();
+    /** @type {Map<string, any>} of those the ones that were read */
+    this.opened = new Map();
     /** @type {Map<string, string>} of records, by example, evaluator, candidate and model */
     this.reasons = new Map();
     this.isRead = false;
@@ -225,11 +178,27 @@ class Data {
    * @param {Example} example
    */
   async details(example) {
-    const block = this.blocks[this.number(example)];
-    const isServed = Boolean(this.head.live);
-    if (!isServed && (block === undefined || block === NO_BLOCK)) return null;
-    const opened = await this.block(isServed ? `block/${example.split}/${example.place}` : `block-${block}`);
-    return opened?.[`${example.split}:${example.place}`] || null;
+    const name = this.blockOf(example);
+    return name === null ? null : this.toldIn(await this.block(name), example);
+  }
+
+  /**
+   * The same where it was opened already, without waiting; undefined where it was not.
+   * @param {Example} example
+   */
+  known(example) {
+    const name = this.blockOf(example);
+    return name === null ? null : this.opened.has(name) ? this.toldIn(this.opened.get(name), example) : undefined;
+  }
+
+  /** @param {Example} example */
+  blockOf(example) {
+    if (this.head.live) return `block/${example.split}/${example.place}`;
+    return this.isRead && this.hasDetails(example) ? `block-${this.blocks[this.number(example)]}` : null;
+  }
+
+  toldIn(block, example) {
+    return block?.[`${example.split}:${example.place}`] || null;
   }
 
   /** @param {string} name */
@@ -237,12 +206,23 @@ class Data {
     const known = this.open.get(name) || this.source.bytes(name).then(parsed);
     this.open.delete(name);
     this.open.set(name, known); // the newest is the last
-    if (this.open.size > MOST_OPEN) this.open.delete(/** @type {string} */ (this.open.keys().next().value));
+    known.then((block) => this.open.has(name) && this.opened.set(name, block), () => this.open.delete(name));
+    if (this.open.size > MOST_OPEN) this.forget(/** @type {string} */ (this.open.keys().next().value));
     return known;
   }
-}
 
-/** @param {ArrayBuffer | null} bytes */
-function parsed(bytes) {
-  return bytes && parsedText(new TextDecoder().decode(bytes));
+  /** @param {string} name */
+  forget(name) {
+    this.open.delete(name);
+    this.opened.delete(name);
+  }
+
+  /** Open what is told of examples, as far as it is kept, a part at a time: for who scrolls later. */
+  async warm(examples) {
+    const names = [...new Set(examples.map((example) => this.blockOf(example)))].filter((name) => name && !this.open.has(name));
+    for (const name of names.slice(0, MOST_OPEN - 8 - this.open.size)) {
+      await this.block(name).catch(() => null);
+      await new Promise((resolve) => setTimeout(resolve, 8));
+    }
+  }
 }

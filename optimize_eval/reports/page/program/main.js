@@ -35,6 +35,9 @@ class App {
   constructor(data) {
     this.data = data;
     this.finder = new Finder(data, () => this.state.tab === "examples" && this.draw(true));
+    this.isChoosing = false; // whether the list of columns is open
+    /** @type {ReplyColumn | null} */
+    this.column = null; // in focus, of the grid of replies
     this.lost = ""; // why a server says nothing any more
     this.tabs = tabsOf(data);
     this.address = new Address(this.data, this.tabs.map((tab) => tab.name));
@@ -66,7 +69,7 @@ class App {
   set(patch, how = {}) {
     const isFar = patch.tab !== undefined && patch.tab !== this.state.tab;
     const isOpening = this.state.row < 0 && (patch.row ?? -1) >= 0; // on a phone, Back closes what covers the page
-    const isOnlyRow = Object.keys(patch).every((name) => name === "row" || name === "by");
+    const isOnlyRow = Object.entries(patch).every(([name, value]) => name === "row" || name === "by" || value === this.state[name]);
     this.state = { ...this.state, ...patch };
     const to = this.address.write(this.state);
     if (isFar || isOpening) history.pushState(null, "", to);
@@ -89,6 +92,7 @@ class App {
   /** @param {boolean} [isTyping] */
   draw(isTyping) {
     const held = focusPath(document.activeElement);
+    const { scrollTop = 0, scrollLeft = 0 } = this.grid?.element || {};
     document.documentElement.dataset.theme = this.state.theme;
     this.grid = null;
     document.body.classList.toggle("fits", this.state.tab === "examples");
@@ -101,14 +105,16 @@ class App {
     const keeps = this.main.querySelector(".keeps-scroll");
     if (keeps && scrolled) keeps.scrollTop = scrolled;
     this.drawDrawer();
-    this.showGrid(); // the drawer takes room
+    this.showGrid(scrollLeft, scrollTop); // the drawer takes room
     if (held) focusAt(held);
   }
 
-  /** Draw the rows of a new grid; the one whose drawer is open is in sight. */
-  showGrid() {
-    if (this.state.row >= 0) this.grid?.show();
-    else this.grid?.later();
+  /** Draw the rows of a new grid; the one whose drawer is open is in sight, where the last grid had it. */
+  showGrid(left, top) {
+    if (this.state.row >= 0) {
+      this.grid?.element.scroll(left, top);
+      this.grid?.show();
+    } else this.grid?.later();
   }
 
   /** Keep the field that is typed into; what it filters is drawn anew. */
@@ -126,9 +132,15 @@ class App {
       ...given,
       at: places.get(this.state.row) ?? 0,
       walk: (at) => this.state.row >= 0 && this.set({ row: this.data.number(given.items[at].example) }),
-      open: (at) => this.set({ row: this.data.number(given.items[at].example), by: this.state.row < 0 ? this.state.b : this.state.by }),
+      open: (at) => this.set({ row: this.data.number(given.items[at].example), ...this.whoseRow(given) }),
     });
     return this.grid.element;
+  }
+
+  /** Whose record is opened: that of the column in focus, else B's. */
+  whoseRow(given) {
+    if (given.across && this.column) return { by: this.column.at, tm: this.column.tm };
+    return { by: this.state.row < 0 ? this.state.b : this.state.by };
   }
 
   /**

@@ -97,6 +97,7 @@ class Follower {
     if (columns) data.takeColumns(columns);
     if (examples) data.takeExamples(JSON.parse(new TextDecoder().decode(examples)));
     data.open.clear();
+    data.opened.clear();
     data.reasons.clear();
     this.news += data.summary.units.total - data.summary.units.owed - before;
     if (this.app.grid || this.app.drawer) this.tell();

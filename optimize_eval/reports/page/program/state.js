@@ -3,11 +3,13 @@
 
 /**
  * @typedef {{tab: string, ev: number, tm: number, sp: number, a: number, b: number, q: string, show: string,
- *   sort: string, row: number, by: number, theme: string, node: number, vs: string}} State
+ *   sort: string, row: number, by: number, theme: string, node: number, vs: string, view: string, cols: string}} State
  */
 
 const SHOWS = ["all", "worse", "better", "differs", "failed", "skipped"];
 const THEMES = ["", "light", "dark"];
+const VIEWS = ["scores", "replies"];
+const COLUMNS = /^(ab|\d{1,4}(,\d{1,4}){0,39})?$/;
 const AGAINST = ["parent", "other", "seed", "text"];
 
 class Address {
@@ -33,6 +35,7 @@ class Address {
     return {
       tab: this.tabs[0], ev: 0, tm: 0, sp: Math.max(0, decided), a, b, q: "", show: "all",
       sort: names.length > 1 ? "delta" : "line", row: -1, by: b, theme: "", node: search ? bestFound(search) : 0, vs: "parent",
+      view: hasReplies(this.data) && !isBench ? "replies" : "scores", cols: "",
     };
   }
 
@@ -54,7 +57,7 @@ class Address {
   usualOfDiff(sp) {
     const [row] = this.data.head.diff.rows;
     const b = this.data.axes.candidates.indexOf(`B · ${row.candidate}`);
-    return { tab: this.tabs[0], ev: this.data.axes.evaluators.indexOf(row.evaluator), tm: 0, sp, a: b - 1, b, q: "", show: "all", sort: "delta", row: -1, by: b, theme: "", node: 0, vs: "parent" };
+    return { tab: this.tabs[0], ev: this.data.axes.evaluators.indexOf(row.evaluator), tm: 0, sp, a: b - 1, b, q: "", show: "all", sort: "delta", row: -1, by: b, theme: "", node: 0, vs: "parent", view: hasReplies(this.data) ? "replies" : "scores", cols: "ab" };
   }
 
   /** @returns {State} */
@@ -86,6 +89,8 @@ class Address {
       theme: word("theme", THEMES),
       node: place("node", this.data.head.search?.candidates.length || 0),
       vs: word("vs", AGAINST),
+      view: word("view", VIEWS),
+      cols: COLUMNS.test(told.get("cols") ?? usual.cols) ? told.get("cols") ?? usual.cols : usual.cols,
     };
   }
 

@@ -64,6 +64,15 @@ function longest(old, now) {
 }
 
 /**
+ * Words, what stands between them, and each sign.
+ * @param {string} text
+ * @returns {string[]}
+ */
+function wordsOf(text) {
+  return text.match(/\s+|[\p{L}\p{N}_]+|./gu) || [];
+}
+
+/**
  * Mark the words that differ in lines that were changed: the first removed belongs to the first added.
  * @param {Line[]} lines
  */
@@ -81,7 +90,7 @@ function markWords(lines) {
  * @param {Line} added
  */
 function markPair(removed, added) {
-  const [old, now] = [removed, added].map((line) => line.text.match(/\s+|[\p{L}\p{N}_]+|./gu) || []);
+  const [old, now] = [wordsOf(removed.text), wordsOf(added.text)];
   if (old.length > MOST_WORDS || now.length > MOST_WORDS) return;
   const words = aligned(old, now);
   const alike = words.filter(([sign, word]) => sign === " " && word.trim()).length;

@@ -1,31 +1,37 @@
 // @ts-check
 // A table of any length of which only the rows in sight exist. One tab stop; keys walk it.
 
-const ROW = 26; // px, as in the style
+const ROW = 26; // px
 const FILL_AFTER = 50; // ms without a scroll
 const MOST_PRINTED = 5000; // rows
-const SPARE = 8; // rows above and below
+const SPARE = 220; // px of rows above and below
 
 /**
- * @typedef {{name: string, head: Child, title?: string, kind: string, cell: (item: any) => Child, sort?: string}} Column
+ * @typedef {{name: string, head: Child, title?: string, kind: string, cell: (item: any) => Child, sort?: string,
+ *   across?: number}} Column one with `across` can be gone to by ← and →
  */
 
 class Grid {
   /**
    * @param {{label: string, columns: Column[], items: any[], at: number, sort?: string,
    *   sortBy?: (key: string) => void, walk: (at: number) => void, open: (at: number) => void,
-   *   fill?: (item: any, row: HTMLElement) => Promise<void>, empty: string}} given
+   *   fill?: (item: any, row: HTMLElement) => Promise<void>, empty: string, height?: number, width?: number,
+   *   across?: {at: number, go: (at: number) => void}}} given
    */
   constructor(given) {
     this.given = given;
     this.items = given.items;
     this.at = given.at;
+    this.height = given.height || ROW;
+    /** @type {Map<number, HTMLElement>} that exist */
+    this.rows = new Map();
+    this.full = new WeakSet();
     this.body = h("div", { class: "grid-body", role: "rowgroup" });
     this.head = h("div", { class: "grid-row grid-head", role: "row" }, given.columns.map((column) => this.header(column)));
     this.element = h(
       "div",
       {
-        class: "grid", role: "grid", tabindex: 0, "aria-label": given.label,
+        class: `grid${given.height ? " of-replies" : ""}`, role: "grid", tabindex: 0, "aria-label": given.label,
         "aria-rowcount": this.items.length + 1, "aria-colcount": given.columns.length,
         on: { keydown: (event) => this.key(event), scroll: () => this.later(), click: (event) => this.click(event) },
       },
@@ -33,11 +39,12 @@ class Grid {
       this.body,
       !this.items.length && h("p", { class: "empty" }, given.empty),
     );
-    this.body.style.setProperty("height", `${this.items.length * ROW}px`);
+    this.body.style.setProperty("height", `${this.items.length * this.height}px`);
+    if (given.width) for (const part of [this.body, this.head]) part.style.setProperty("min-width", `${given.width}px`);
     this.watch = new ResizeObserver(() => this.later());
     this.watch.observe(this.element);
     const paper = matchMedia("print");
-    paper.addEventListener("change", () => this.element.isConnected && (paper.matches ? this.drawAll() : this.draw()));
+    paper.addEventListener("change", () => this.element.isConnected && (paper.matches ? this.drawAll() : this.drawAnew()));
   }
 
   /** Draw the rows in sight and all others, for paper; of very many, as many as anybody prints. */
@@ -45,6 +52,7 @@ class Grid {
     const many = Math.min(this.items.length, MOST_PRINTED);
     const left = this.items.length - many;
     const more = left > 0 && h("p", { class: "empty" }, `… and ${count(left, "more row")}, which are not printed`);
+    this.rows.clear();
     this.body.replaceChildren(...Array.from({ length: many }, (_row, at) => this.row(at)));
     if (more) this.body.append(more);
   }
@@ -57,7 +65,7 @@ class Grid {
     const sign = isSorted && h("span", { class: "sorted" }, down ? "▼" : "▲");
     return h(
       "div",
-      { class: `cell ${column.kind}`, role: "columnheader", "aria-sort": sorted, title: column.title, "data-sort": column.sort },
+      { class: `cell ${column.kind}`, role: "columnheader", "aria-sort": sorted, title: column.title, "data-sort": column.sort, "data-across": column.across },
       h("span", { class: "cut" }, column.head),
       sign,
     );
@@ -72,38 +80,59 @@ class Grid {
     });
   }
 
+  drawAnew() {
+    this.rows.clear();
+    this.body.replaceChildren();
+    this.draw();
+  }
+
+  /** Draw the rows that have come in sight; those that stay are not made again. */
   draw() {
     if (matchMedia("print").matches) {
       this.drawAll();
       return;
     }
-    const top = Math.max(0, Math.floor(this.element.scrollTop / ROW) - SPARE);
-    const many = Math.ceil(this.element.clientHeight / ROW) + 2 * SPARE;
-    const rows = [];
-    for (let at = top; at < Math.min(this.items.length, top + many); at += 1) rows.push(this.row(at));
-    this.body.replaceChildren(...rows);
+    const { scrollTop, clientHeight } = this.element;
+    const from = Math.max(0, Math.floor((scrollTop - SPARE) / this.height));
+    const to = Math.min(this.items.length, Math.ceil((scrollTop + clientHeight + SPARE) / this.height));
+    for (const [at, row] of this.rows) {
+      if (at >= from && at < to) continue;
+      row.remove();
+      this.rows.delete(at);
+    }
+    const first = this.body.firstElementChild;
+    const start = this.rows.size ? Math.min(...this.rows.keys()) : to;
+    for (let at = from; at < to; at += 1) {
+      if (this.rows.has(at)) continue;
+      const row = this.row(at);
+      this.body.insertBefore(row, at < start ? first : null);
+      this.rows.set(at, row);
+    }
     this.tell();
-    if (this.given.fill) this.fillSoon(rows, top);
+    if (this.given.fill) this.fillSoon();
   }
 
-  /**
-   * Fill rows one after the other when nobody scrolls: each may have to open a part of the file.
-   * @param {HTMLElement[]} rows
-   * @param {number} top
-   */
-  fillSoon(rows, top) {
+  /** Fill rows one after the other when nobody scrolls: each may have to open a part of the file. */
+  fillSoon() {
     clearTimeout(this.filling);
-    const inSight = Math.max(0, Math.floor(this.element.scrollTop / ROW) - top);
-    const order = [...rows.keys()].sort((one, other) => Number(one < inSight) - Number(other < inSight) || one - other);
-    this.filling = setTimeout(async () => {
-      for (const at of order) {
-        if (rows[at].isConnected) await this.given.fill?.(this.items[top + at], rows[at]);
-      }
-    }, FILL_AFTER);
+    this.filling = setTimeout(() => this.fill(), FILL_AFTER);
+  }
+
+  async fill() {
+    const inSight = Math.floor(this.element.scrollTop / this.height);
+    const empty = [...this.rows].filter(([, row]) => !this.full.has(row));
+    for (const [at, row] of empty.sort(([one], [other]) => Number(one < inSight) - Number(other < inSight) || one - other)) {
+      if (!row.isConnected) continue;
+      await this.given.fill?.(this.items[at], row);
+      this.full.add(row);
+    }
   }
 
   tell() {
-    const isThere = this.body.querySelector(`#row-${this.at}`);
+    for (const [at, row] of this.rows) {
+      if (row.classList.toggle("here", at === this.at) !== (row.getAttribute("aria-selected") === "true")) row.setAttribute("aria-selected", String(at === this.at));
+    }
+    const isThere = this.rows.has(this.at);
     if (isThere) this.element.setAttribute("aria-activedescendant", `row-${this.at}`);
     else this.element.removeAttribute("aria-activedescendant");
   }
@@ -111,10 +140,9 @@ class Grid {
   /** @param {number} at */
   row(at) {
     const item = this.items[at];
-    const cells = this.given.columns.map((column) => h("div", { class: `cell ${column.kind}`, role: "gridcell" }, column.cell(item)));
-    const isHere = at === this.at;
-    const row = h("div", { class: `grid-row${isHere ? " here" : ""}`, role: "row", id: `row-${at}`, "aria-rowindex": at + 2, "aria-selected": String(isHere), "data-at": at }, cells);
-    row.style.setProperty("top", `${at * ROW}px`);
+    const cells = this.given.columns.map((column) => h("div", { class: `cell ${column.kind}${column.across !== undefined && column.across === this.given.across?.at ? " across" : ""}`, role: "gridcell", "data-across": column.across }, column.cell(item)));
+    const row = h("div", { class: "grid-row", role: "row", id: `row-${at}`, "aria-rowindex": at + 2, "aria-selected": "false", "data-at": at }, cells);
+    row.style.setProperty("top", `${at * this.height}px`);
     return row;
   }
 
@@ -124,6 +152,8 @@ class Grid {
     if (sort) this.given.sortBy?.(sort);
     const at = event.target.closest("[data-at]")?.getAttribute("data-at");
     if (at === null || at === undefined) return;
+    const across = event.target.closest("[data-across]")?.getAttribute("data-across");
+    if (across) this.given.across?.go(Number(across));
     this.go(Number(at));
     this.given.open(this.at);
   }
@@ -131,9 +161,13 @@ class Grid {
   /** @param {KeyboardEvent} event */
   key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const page = Math.max(1, Math.floor(this.element.clientHeight / ROW) - 2);
+    const page = Math.max(1, Math.floor(this.element.clientHeight / this.height) - 1);
     const steps = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity };
-    if (event.key === "Enter" && this.at >= 0) {
+    const aside = { ArrowRight: 1, l: 1, ArrowLeft: -1, h: -1 }[event.key];
+    if (aside && this.given.across) {
+      event.preventDefault();
+      this.aside(aside);
+    } else if (event.key === "Enter" && this.at >= 0) {
       event.preventDefault();
       this.given.open(this.at);
     } else if (event.key in steps) {
@@ -150,11 +184,28 @@ class Grid {
     this.given.walk(this.at);
   }
 
+  /**
+   * Go to the next column on one side, and have it in sight.
+   * @param {number} step
+   */
+  aside(step) {
+    const heads = [...this.head.querySelectorAll("[data-across]")];
+    const { across } = this.given;
+    const here = heads.findIndex((head) => Number(head.getAttribute("data-across")) === across?.at);
+    const to = heads[Math.max(0, Math.min(heads.length - 1, here + step))];
+    if (!to || !across) return;
+    across.at = Number(to.getAttribute("data-across"));
+    across.go(across.at);
+    this.element.dataset.across = String(across.at);
+    for (const cell of this.element.querySelectorAll("[data-across]")) cell.classList.toggle("across", cell.getAttribute("data-across") === String(across.at));
+    to.scrollIntoView({ inline: "nearest", block: "nearest" });
+  }
+
   show() {
-    const above = this.at * ROW;
+    const above = this.at * this.height;
     const room = this.element.clientHeight - this.head.offsetHeight;
     if (above < this.element.scrollTop) this.element.scrollTop = above;
-    if (above + ROW > this.element.scrollTop + room) this.element.scrollTop = above + ROW - room;
+    if (above + this.height > this.element.scrollTop + room) this.element.scrollTop = above + this.height - room;
     this.draw();
   }
 }

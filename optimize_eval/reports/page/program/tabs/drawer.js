@@ -173,7 +173,7 @@ function commandsFor(app, example) {
   const { commands } = data.head;
   const file = commands.splits[example.split];
   if (data.isDiff && data.against(state.by) < 0) return [commands.records[0]];
-  if (data.isDiff && !file) return [commands.records[1]];
+  if (data.isDiff && (!file || data.run.models)) return [commands.records[1]];
   if (data.isBench || data.run.models || (example.line !== null && !file)) return [commands.records];
   const candidate = commands.candidates[state.by] || "CANDIDATE";
   const about = example.line === null ? "" : ` --example ${file}:${example.line}`;

@@ -19,12 +19,13 @@ function examplesTab(app) {
   const sorts = sortsOf(systems, hasPair);
   const shows = SHOWS.filter((name) => name !== "skipped" || data.summary.units.skipped > 0);
   return [
-    h("div", { class: "toolbar" }, search, usualControls(app),
-      chooser("Show", shows.map((name) => SHOWN[name]), shows.indexOf(state.show), (at) => app.set({ show: shows[at], row: -1 })),
+    h("div", { class: "toolbar" }, search, segments("Show", ["Scores", hasReplies(data) ? "Replies" : "Reasons"], VIEWS.indexOf(state.view), (at) => app.set({ view: VIEWS[at] })), usualControls(app),
+      chooser("Which", shows.map((name) => SHOWN[name]), shows.indexOf(state.show), (at) => app.set({ show: shows[at], row: -1 })),
       data.isDiff ? pairChooser(app) : hasPair && [chooser("A", names, state.a, (a) => app.set({ a })), chooser("B", names, state.b, (b) => app.set({ b }))],
-      chooser("Sort", sorts.map(([, name]) => name), sorts.findIndex(([key]) => key === state.sort), (at) => app.set({ sort: sorts[at][0] }))),
+      chooser("Sort", sorts.map(([, name]) => name), sorts.findIndex(([key]) => key === state.sort), (at) => app.set({ sort: sorts[at][0] })),
+      state.view === "replies" && columnControls(app, replyColumns(data))),
     h("p", { class: "note status", role: "status" }, statusOf(app, rows.length, names)),
-    exampleGrid(app, rows, systems, hasPair),
+    state.view === "replies" ? repliesGrid(app, rows) : exampleGrid(app, rows, systems, hasPair),
   ];
 }
 
@@ -40,8 +41,14 @@ function statusOf(app, many, names) {
   const sort = sortsOf(names.map((name) => ({ name })), true).find(([key]) => key === state.sort)?.[1] || "";
   const of = state.sort.endsWith("delta") ? ` (${data.isDiff ? names[state.b].slice(4) : `B ${names[state.b]}, A ${names[state.a]}`})` : "";
   const repeats = data.axes.repeats > 1 ? ` · means of ${data.axes.repeats} repeats` : "";
-  const columns = names.length > MOST_COLUMNS ? ` · ${MOST_COLUMNS} of ${whole(names.length)} columns: A, B and the best` : "";
+  const columns = state.view === "replies" ? columnsTold(app) : names.length > MOST_COLUMNS ? ` · ${MOST_COLUMNS} of ${whole(names.length)} columns: A, B and the best` : "";
   return `${whole(many)} of ${count(total, "example")} · sorted by ${sort}${of}${repeats}${columns}${lookedFor(app)}`;
+}
+
+function columnsTold(app) {
+  const columns = replyColumns(app.data);
+  const many = chosenColumns(app, columns).length;
+  return many < columns.length ? ` · ${many} of ${count(columns.length, "column")}${app.state.cols ? "" : ": A, B and the best"}` : "";
 }
 
 /**

@@ -1,0 +1,96 @@
+"""The grid of replies in Chromium: what each prompt with each model replied, its scores, and A against B."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.benches import model
+from tests.cli.prompted import RIGHT, command, examples, prompts
+from tests.front_door import in_this_process
+from tests.page.browser import Browser
+from tests.page.looks import axe_violations, errors
+from tests.page.made import HOSTILE, report, write_lines
+
+_OFF = "'It is ' + " + RIGHT + " + ', says ' + asked['prompt'].split(':')[0] + ' or so' * 40"
+_CELL = """
+const head = [...document.querySelectorAll(".grid-head .reply")].find(one => one.title === arguments[1]);
+return document.querySelector(`${arguments[0]} [data-across="${head.dataset.across}"]`).innerText.split("\\n")
+    .map(line => line.trim()).filter(Boolean)"""
+_WORDS = "return [...document.querySelectorAll('.of-replies .word')].map(one => one.textContent)"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("replies")
+    examples(folder, train=2, val=6)
+    write_lines(
+        folder / "val.jsonl", [{"question": f"{n} plus 1 {HOSTILE}", "target": n + 1} for n in range(6)]
+    )
+    prompts(folder, **{f"p{n}": f"Version {n}: {{{{question}}}}" for n in range(5)})
+    model(folder / "right", RIGHT)
+    model(folder / "off", _OFF)
+    models = ("right=cmd:./right", "off=cmd:./off")
+    done = in_this_process(folder)(*command("-e", "@exact_match", "-e", "@f1", models=models))
+    assert done.status == 0, done.stderr
+    assert report(folder / "r").status == 0
+    return folder / "r"
+
+
+def opened(browser: Browser, run: Path, look: str = "") -> None:
+    browser.open(run / "report.html", f"tab=examples&{look}")
+    browser.ready()
+    browser.wait("document.querySelector('.of-replies.has-target')")
+
+
+def shown(browser: Browser) -> list[str]:
+    heads: list[str] = browser.run(
+        "return [...document.querySelectorAll('.grid-head .reply')].map(one => one.title)"
+    )
+    return heads
+
+
+def test_each_prompt_with_each_model_has_its_reply_its_scores_and_the_target(
+    browser: Browser, run: Path
+) -> None:
+    opened(browser, run, "sort=line")
+    assert len(shown(browser)) == 8
+    assert "8 of 10 columns: A, B and the best" in browser.text(".status")
+    assert browser.run(_CELL, "#row-0", "p0 · right") == ["exact_match 1.00", "f1 1.00", "1"]
+    *scores, reply = browser.run(_CELL, "#row-1", "p0 · off")
+    assert [score.split()[0] for score in scores] == ["exact_match", "f1"]
+    assert reply.startswith("It is 2, says Version 0 or so or so")
+    assert [browser.text(f"#row-{n} .wanted") for n in range(6)] == [*"123456"]
+    assert browser.run("return [window.__pwned ?? null, document.images.length]") == [None, 0]
+    assert "⟦202E⟧evil" in browser.text("#row-0 .asked")
+    assert errors(browser) == []
+
+
+def test_a_and_b_stand_side_by_side_and_what_differs_is_marked(browser: Browser, run: Path) -> None:
+    opened(browser, run, "sort=line&cols=0,1")
+    assert shown(browser) == ["p0 · right", "p0 · off"]
+    opened(browser, run, "sort=line&cols=ab&a=0&b=1&tm=1")
+    assert shown(browser) == ["p0 · off", "p1 · off"]
+    assert browser.run(_WORDS) == ["1"] * 6
+    browser.click(".choose summary")
+    browser.run("document.querySelectorAll('.boxes input')[0].click()")
+    assert shown(browser) == ["p0 · off", "p1 · off", "p0 · right"]
+    assert "cols=1%2C3%2C0" in browser.run("return location.hash")
+
+
+def test_the_keys_go_from_reply_to_reply_and_open_one(browser: Browser, run: Path) -> None:
+    opened(browser, run, "sort=line&cols=0,1,2,3")
+    browser.run("document.querySelector('.grid').focus()")
+    browser.press("Right", "Down", "Enter")
+    browser.wait("document.querySelector('.drawer .reply')")
+    assert browser.text(".drawer h2").startswith("val line 2")
+    assert "off replied" in browser.text(".drawer .reply")
+    assert browser.run("return location.hash") == "#tab=examples&tm=1&sort=line&row=3&cols=0%2C1%2C2%2C3"
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
+def test_replies_are_sound(browser: Browser, run: Path, axe: str, width: int, scheme: str) -> None:
+    browser.resize(width, 844)
+    browser.colours(scheme)
+    opened(browser, run)
+    assert axe_violations(browser, axe) == []
+    assert browser.run("return document.documentElement.scrollWidth") <= width
