@@ -67,6 +67,7 @@ class Known:
     bad: Mapping[str, str]  # texts by their files
     has_near_misses: bool
     files: tuple[str, ...] = ()  # of the data, which no evaluator changes
+    without_gold: int = 0  # examples
 
     @property
     def is_varied(self) -> bool:
@@ -95,8 +96,9 @@ def known_of(
         for e in _first(source)
     ]
     field = spec.good.written if is_field else ""
+    golds = [(golds, payload) for example, payload in payloads if (golds := golds_of(example, field))]
     rows = (
-        _choose_rows([(golds, p) for e, p in payloads if (golds := golds_of(e, field))])
+        _choose_rows(golds)
         if is_field
         else _rows_of_file(
             spec.good, [p for _, p in payloads] or [Payload(candidate="", task_model=task_model)]
@@ -113,6 +115,7 @@ def known_of(
         bad={path: load_candidate(path) for path in spec.bad},
         has_near_misses=has_near_misses,
         files=tuple(source.file for source in sources if Path(source.file).is_file()),
+        without_gold=len(payloads) - len(golds),
     )
 
 

@@ -14,6 +14,7 @@ from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.protocol import Payload
 from optimize_eval.evaluators import reproduce
 from optimize_eval.evaluators.kinds import kind_of
+from optimize_eval.findings.wording import count
 from optimize_eval.programs.leftovers import descendants
 from optimize_eval.run.preflight.counting_proxy import counting_proxy
 from optimize_eval.run.preflight.examined import (
@@ -174,18 +175,23 @@ def change_ids(trial: Trial) -> Findings:
 
 def take_gold_away(trial: Trial) -> Findings:
     """Take the gold away; who scores the same without it knows it from elsewhere."""
-    row = trial.rows[0]
+    row, lacking = trial.rows[0], trial.known.without_gold
     payload = without_field(row.payload, trial.known.field)
-    score = trial.score(payload)
-    if score is None:  # be it by a crash
+    score, wrong = trial.score(payload), trial.score(replace(payload, candidate=row.wrong))
+    knows_it = (score, wrong) == (trial.high(row), trial.low(row)) and score != wrong
+    low = trial.low(row)
+    is_low = score is not None and low is not None and score <= low + SAME
+    if score is None or knows_it:  # be it by a crash
         yield CheckOutcome("missing gold", CheckStatus.PASS, "without a gold there is no score")
-        return
-    wrong = trial.score(replace(payload, candidate=row.wrong))
-    if (score, wrong) == (trial.high(row), trial.low(row)) and score != wrong:
-        return
-    words = f"{place_of(row)}: without {trial.known.field}, {quote(row.gold)} still scores {score:g}"
-    message = f"{words}: answer an error, or a skip"
-    yield trial.finding("missing gold", message, reproduce.call_once(trial.spec, payload), is_fault=False)
+    elif is_low and not lacking:
+        yield CheckOutcome("missing gold", CheckStatus.PASS, "without a gold it scores low, and no row is so")
+    else:
+        words = f"{place_of(row)}: without {trial.known.field}, {quote(row.gold)} still scores {score:g}"
+        rows = f", and {count(lacking, 'row')} {'is' if lacking == 1 else 'are'} so" if lacking else ""
+        line = reproduce.call_once(trial.spec, payload)
+        yield trial.finding(
+            "missing gold", f"{words}{rows}: answer an error, or a skip", line, is_fault=False
+        )
 
 
 def call_at_once(trial: Trial) -> Findings:

@@ -160,7 +160,13 @@ SOUND: Mapping[str, tuple[Judge, list[dict[str, Any]], set[str]]] = {  # → wha
                            <= abs(e["target"]) / 20), NUMBERS, set(),
     ),
     "contains": (lambda c, e: float(e["target"] in c), ROWS, {"listed", "embedded", "extra"}),
-    "zero without a gold": (lambda c, e: float(c == e.get("target")), ROWS, {"missing gold"}),
+    "zero without a gold": (lambda c, e: float(c == e.get("target")), ROWS, set()),
+    "zero where a row has none": (
+        lambda c, e: float(c == e.get("target")), [*ROWS, {"id": "q-6"}], {"missing gold"}
+    ),
+    "all is right without a gold": (
+        lambda c, e: float(c == e.get("target", c)), ROWS, {"missing gold"}
+    ),
 }  # fmt: skip
 
 
@@ -319,7 +325,6 @@ def test_what_a_program_does_to_the_data_and_asks_of_the_net_is_seen(
     assert found["writes"]["message"] == "rows.jsonl was changed while it was called: does it write there?"
     assert found["network"]["status"] == "warn"
     assert "example.invalid" in found["network"]["message"]
-    assert found["missing gold"]["status"] == "warn"
 
 
 def test_good_and_bad_of_files_and_of_a_sweep_file(cli: Cli, tmp_path: Path) -> None:
