@@ -409,7 +409,7 @@ def _notes(finished: Finished, out: str | None) -> Iterator[str]:
             names = [*called.ended.changed]
             what = f"leave its files as they are, then call it again with replace={names!r}"
             yield f"error: {changed(called.ended)}; {what}"
-    yield from (f"gate missed: {gate.text}" for gate in finished.gates if not gate.is_met)
+    yield from (f"{gate.verdict}: {gate.text}" for gate in finished.gates if not gate.is_met)
 
 
 def _same_call(*options: str, instead: Mapping[str, str] | None = None) -> str:  # noqa: ARG001  see Again

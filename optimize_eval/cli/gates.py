@@ -35,7 +35,7 @@ def end_with_gates(gates: "Sequence[Gate]") -> None:
         output.say(
             f"gates: {len(gates):,} of {len(gates):,} met"
             if len(gates) > 1
-            else f"gate met: {_on_one_line(gates[0])}"
+            else f"{gates[0].verdict}: {_on_one_line(gates[0])}"
         )
 
 
@@ -43,7 +43,7 @@ def say_missed(gates: "Sequence[Gate]") -> bool:
     """Say which gates were missed, if any."""
     missed = [gate for gate in gates if not gate.is_met]
     for gate in missed:
-        output.say(f"gate missed: {_on_one_line(gate)}")
+        output.say(f"{gate.verdict}: {_on_one_line(gate)}")
     return bool(missed)
 
 

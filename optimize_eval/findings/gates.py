@@ -55,6 +55,11 @@ class Gate:
     is_met: bool
     text: str  # judge on v2, val: the mean 0.731 is below 0.8
     examples: tuple["Gate", ...] = field(default=(), repr=False)  # flaky ones that it is about
+    is_judged: bool = True  # else nothing can be said of it, and so it is not met
+
+    @property
+    def verdict(self) -> str:
+        return "gate met" if self.is_met else "gate missed" if self.is_judged else "gate not judged"
 
 
 @frozen

@@ -49,6 +49,7 @@ def _stability_bound(text: str, layout: Layout, *, of_bench: bool) -> StabilityB
             least = _read_share(text, said)
             _check_repeats(text, demand, layout.repeats)
             return StabilityBound(name=name, demand=demand, least=least, **where)
+    _refuse_late_demand(text, name, ends)
     return None
 
 
@@ -88,6 +89,17 @@ def _names(layout: Layout, *, of_bench: bool) -> tuple[Mapping[str, Where], Mapp
 def _task_of(scorer: str | None, split: str) -> str:
     """Name a task as a board does: one in JSONL as its scorer, which is called after the file."""
     return split if scorer is None or scorer.startswith(f"{split}.") else scorer
+
+
+def _refuse_late_demand(text: str, name: str, ends: Mapping[str, Ends]) -> None:
+    """Refuse a demand that stands behind a candidate's name, or another end."""
+    for subject, end in ((first, end) for first in ends for end in ends[first] if end):
+        demand, more = demand_behind(f"{subject}{end}", name) or ("", "")
+        if demand and not more:
+            raise UsageError(
+                f"--fail-under {text}: {demand} stands before {end}",
+                hint=f"write --fail-under {subject}.{demand}{end}{text.removeprefix(name)}",
+            )
 
 
 def _plain_names(subjects: Mapping[str, Where], ends: Mapping[str, Ends]) -> set[str]:
@@ -156,7 +168,7 @@ def _is_of(entry: Stability, bound: StabilityBound, names: set[CellName]) -> boo
 def _gates(bound: StabilityBound, every: Sequence[Stability], layout: Layout) -> Iterator[tuple[Gate, str]]:
     """Judge cell by cell; the pass rates of a model of a bench over its tasks."""
     if not bound.is_of_each and bound.evaluator is None and bound.split is None:
-        yield _pass_gate(bound, f"{bound.model}, overall", _overall(every)), ""
+        yield _pass_gate(bound, f"{bound.model}, overall", _overall(every, bound)), ""
         return
     for entry in every:
         where = _label(entry, bound)
@@ -173,24 +185,28 @@ def _label(entry: Stability, bound: StabilityBound) -> str:
     return f"{place_of_scores(cell)}, {cell.split}"
 
 
-def _overall(every: Sequence[Stability]) -> tuple[float | None, str]:
+def _overall(every: Sequence[Stability], bound: StabilityBound) -> tuple[float | None, str]:
     """Average over tasks, as a board does."""
     means = [entry.value.mean for entry in every if entry.value and entry.value.mean is not None]
     if len(means) < len(every):
-        return None, _why_none(next(entry for entry in every if not entry.value or entry.value.mean is None))
+        unknown = next(entry for entry in every if not entry.value or entry.value.mean is None)
+        return None, _why_none(unknown, bound)
     return math.fsum(means) / len(means), f" ({count(len(means), 'task')})"
 
 
 def _pass_gate_of(bound: StabilityBound, where: str, entry: Stability, _: Layout) -> Gate:
     value = entry.value
     if value is None or value.mean is None:
-        return _pass_gate(bound, where, (None, _why_none(entry)))
+        return _pass_gate(bound, where, (None, _why_none(entry, bound)))
     ci = f"{interval(value.ci, number)}; " if value.ci else ""
     return _pass_gate(bound, where, (value.mean, f" ({ci}{count(entry.examples, 'example')})"))
 
 
-def _why_none(entry: Stability) -> str:
-    return " (its scores are not 0 and 1)" if entry.is_graded else " (no example has so many calls)"
+def _why_none(entry: Stability, bound: StabilityBound) -> str:
+    mean = bound.name.replace(f".{bound.demand}", "", 1)
+    if entry.is_graded:
+        return f" (its scores are not 0 and 1: --fail-under {mean}={plain(bound.least)} is about their mean)"
+    return " (there is no call)" if bound.is_of_each else " (no example has so many calls)"
 
 
 def _pass_gate(bound: StabilityBound, where: str, measured: tuple[float | None, str]) -> Gate:
@@ -198,7 +214,7 @@ def _pass_gate(bound: StabilityBound, where: str, measured: tuple[float | None, 
     least, name = plain(bound.least), f"fail-under {bound.demand} {where}"
     if value is None:
         text = f"{where}: {bound.demand} cannot be known{beside}: {least} is not shown to be met"
-        return Gate(name=name, is_met=False, text=text)
+        return Gate(name=name, is_met=False, text=text, is_judged=False)
     is_met = reaches(value, bound.least)
     shown = on_its_side(value, number, lambda written: reaches(written, bound.least))
     verdict = f"{shown}{beside} is {'at least' if is_met else 'below'} {least}"
@@ -208,9 +224,9 @@ def _pass_gate(bound: StabilityBound, where: str, measured: tuple[float | None, 
 def _each_gate(bound: StabilityBound, where: str, entry: Stability, layout: Layout) -> Gate:
     least, name = plain(bound.least), f"fail-under each {where}"
     if not entry.examples:
-        why = " (its scores are not 0 and 1)" if entry.is_graded else " (there is no call)"
-        text = f"{where}: no example's pass rate can be known{why}: {least} is not shown to be met"
-        return Gate(name=name, is_met=False, text=text)
+        unknown = f"no example's pass rate can be known{_why_none(entry, bound)}"
+        text = f"{where}: {unknown}: {least} is not shown to be met"
+        return Gate(name=name, is_met=False, text=text, is_judged=False)
     below = [suspect for suspect in entry.suspects if suspect.is_below]
     listed = _list_suspects(below or entry.suspects, entry.where.split)
     if below:

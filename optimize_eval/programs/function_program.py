@@ -23,6 +23,7 @@ Call = Callable[[str, Any, str | None], Any]  # candidate, example, task model â
 
 TAKES = "an evaluator takes (candidate) or (candidate, example), and task_model by name if it likes"
 _MOST = 2  # positional arguments
+_OTHER = "example", "candidate"  # what is called so in this place is meant to be in the other one
 _OWN_FOLDER = str(Path(__file__).parent)  # which Python puts first where it is given a script
 
 
@@ -59,6 +60,8 @@ def call_of(function: Callable[..., Any], name: str) -> Call:
     lacking = [part for part in others if part.kind is part.KEYWORD_ONLY and part.default is part.empty]
     if len(needed) > _MOST or lacking or not (positional or has_more):
         raise Unusable(f"{name} takes {inspect.signature(function)}", TAKES)
+    if any(part.name == _OTHER[number] for number, part in enumerate(positional[:_MOST])):
+        raise Unusable(f"{name} takes {inspect.signature(function)}: the candidate comes first", TAKES)
     needs_example = len(needed) == _MOST
     takes_example = len(positional) >= _MOST or has_more
 

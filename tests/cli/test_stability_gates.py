@@ -215,6 +215,7 @@ def another(value: Any) -> Any:
         ("ev.each=11/10", 10, "can never be met"),
         ("ev.each=often", 10, "'often' is no share of calls"),
         ("ev.each@d=0.8", 10, "'ev.each@d' is no evaluator of the run"),
+        ("ev@c.each=0.8", 10, "try: write --fail-under ev.each@c=0.8"),
         ("ev.pass^0=0.8", 10, "'ev.pass^0' is no evaluator of the run"),
     ],
 )
@@ -231,7 +232,9 @@ def test_graded_scores_have_no_pass_rate(project: Project) -> None:
     project.write("h", GOOD)
     done = project.run("--fail-under=ev.each=0.1", "--fail-under=ev.pass@2=0.1", repeats=5)
     assert done.status == 1
-    assert done.stderr.count("(its scores are not 0 and 1): 0.1 is not shown to be met") == 2
+    assert done.stderr.count("gate not judged: ev on c, train: ") == 2
+    why = "(its scores are not 0 and 1: --fail-under ev=0.1 is about their mean): 0.1 is not shown to be met"
+    assert done.stderr.count(why) == 2
 
 
 def test_an_evaluator_of_exactly_that_name_wins_and_that_is_told(project: Project) -> None:

@@ -48,6 +48,7 @@ def keeps(candidate, example):
     return 1 / first
 
 def three(candidate, example, gold): return 1
+def swapped(example, candidate): return 1
 async def waits(candidate): return 1
 class Judge: pass
 """
@@ -125,6 +126,7 @@ def test_state_that_leaks_between_calls_changes_no_score_and_is_told(cli: Cli, n
 
 UNUSABLE = {
     "three": ("three takes (candidate, example, gold)", "(candidate, example)"),
+    "swapped": ("swapped takes (example, candidate): the candidate comes first", "(candidate, example)"),
     "waits": ("waits is async", "asyncio.run"),
     "Judge": ("Judge is a class", "an object of it"),
     "scores": ("judge.py has no function scores", "did you mean score?"),

@@ -147,13 +147,15 @@ def _at_once(on: Examined, name: str) -> Iterator[CheckOutcome]:
         for _ in range(_ROUNDS if on.differing(results) else 0):
             on.learn(on.ask_all(evaluator))
     if differing := on.differing(results):
-        what = f"{differing} of {AT_ONCE} answers differ when called at once"
+        what = f"{differing} of {AT_ONCE} answers differ when all are called at the same time"
         message = f"{what}, for instance {_first_difference(on, results)}: do calls share a file or a port?"
         only_side_info = on.sameness is Sameness.ALL and not _differing_scores(on, results)
         status = CheckStatus.WARN if only_side_info else CheckStatus.FAIL
         yield CheckOutcome(name, status, message, reproduce.call_at_once(on.spec, on.sample))
     else:
-        yield CheckOutcome(name, CheckStatus.PASS, f"{AT_ONCE} at once answer as one by one")
+        yield CheckOutcome(
+            name, CheckStatus.PASS, f"{AT_ONCE} calls at the same time are answered as one by one"
+        )
 
 
 def _kept_alive(on: Examined, name: str) -> Iterator[CheckOutcome]:

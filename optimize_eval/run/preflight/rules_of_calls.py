@@ -207,10 +207,9 @@ def call_at_once(trial: Trial) -> Findings:
         trial.on.take_time_at_once(AT_ONCE, time.monotonic() - started)
     for payload, alone, beside in zip(asked, before, after, strict=True):
         if _differ(alone, beside):
-            words = f"{quote(payload.candidate)} scored {score_text(alone)} alone"
-            message = (
-                f"{words}, and {score_text(beside)} among {AT_ONCE} at once: do calls share a file or a port?"
-            )
+            words = f"{quote(payload.candidate)} scores {score_text(alone)} when it is called alone"
+            crowd = f"{score_text(beside)} when {AT_ONCE} calls are made at the same time"
+            message = f"{words}, and {crowd}: do calls share a file or a port?"
             yield trial.finding("at once", message, reproduce.call_at_once(trial.spec, asked))
             return
 

@@ -124,7 +124,7 @@ RULES: Sequence[Rule] = (
         cut=2,
     ),
     Rule(
-        {"at once": f"{AT_ONCE} at once answer as one by one"},
+        {"at once": f"{AT_ONCE} calls at the same time are answered as one by one"},
         lambda _: AT_ONCE,
         call_at_once,
         is_dear=True,
