@@ -10,7 +10,6 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence, Sequence
 from functools import cached_property
-from itertools import chain, filterfalse
 from typing import Any, NamedTuple, TypeVar
 
 from optimize_eval.base import strict_json
@@ -18,7 +17,7 @@ from optimize_eval.base.frozen import Remembers, extend, frozen
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings.leakage import RecordsByCell, with_copies_joined
 from optimize_eval.findings.measures import MeasuredCells, Measures, of_cells
-from optimize_eval.findings.side_info import SideInfo, latency_of
+from optimize_eval.findings.side_info import Durations, SideInfo, latency_of
 from optimize_eval.findings.summary_parts import LatencyEntry, MeasuredCell, SideInfoEntry, SplitScores
 from optimize_eval.findings.summary_shape import FailureGroup, SkipGroup
 from optimize_eval.statistics.estimates import Estimate, spread_of, within_sd
@@ -111,6 +110,7 @@ def _at(values: Sequence[_Number], places: Iterable[int]) -> list[_Number]:
     return [values[place] for place in places]
 
 
+_MOST_IN_A_BYTE = 255
 _OWED, _SCORED, _SKIPPED = range(3)  # in the place of kinds of failures
 
 
@@ -123,7 +123,7 @@ class Scores(Outcomes):
     failures: tuple[FailureGroup, ...]
     skips: tuple[SkipGroup, ...]
     within_sd: float | None
-    seconds: Values  # by unit
+    durations: Durations  # by unit
     attempts: int  # of all calls whose time is known
     kinds: Sequence[int]  # of failures, by unit: their places in `kind_names`; or what else became of it
     kind_names: Sequence[str]
@@ -141,7 +141,7 @@ class Scores(Outcomes):
     def seconds_of(self, examples: slice) -> list[float]:
         """List how long the scored calls of some examples took."""
         units = self._units(examples)
-        pairs = zip(self.seconds[units], self.kinds[units], strict=True)
+        pairs = zip(self.durations.at(units), self.kinds[units], strict=True)
         return [seconds for seconds, kind in pairs if kind == _SCORED]
 
     def kinds_of(self, examples: slice) -> Counter[str]:
@@ -175,7 +175,7 @@ class CellReading:
         self._failures: dict[
             tuple[str, str], tuple[str, str, _Lines]
         ] = {}  # message and side info of the first
-        self._kinds = array("I", [_OWED]) * cell.size
+        self._kinds = array("B", [_OWED]) * cell.size
         self._kind_names: dict[str | int, int] = {number: number for number in (_OWED, _SCORED, _SKIPPED)}
         self._seconds = array("d", [UNKNOWN]) * cell.size
         self._attempts = 0
@@ -196,7 +196,7 @@ class CellReading:
                 self._is_unit = False
         elif outcome == "failed":
             self._failed[example] += 1
-            self._kinds[place] = self._kind_names.setdefault(record["kind"], len(self._kind_names))
+            self._kinds[place] = self._number_of(record["kind"])
             self._take_failure(record, self._lines[example])
         else:
             self._skipped[example] += 1
@@ -226,12 +226,18 @@ class CellReading:
             is_ruled_by_outcome=self._by_outcome,
             skips=tuple(self._skip_groups()),
             within_sd=within_sd(self._scores) if self._repeats > 1 else None,
-            seconds=self._seconds,
+            durations=Durations(self._seconds),
             kinds=self._kinds,
             kind_names=[str(name) for name in self._kind_names],
             attempts=self._attempts,
             is_unit=self._is_unit,
         )
+
+    def _number_of(self, kind: str) -> int:
+        number = self._kind_names.setdefault(kind, len(self._kind_names))
+        if number > _MOST_IN_A_BYTE and self._kinds.typecode == "B":  # only in runs of others
+            self._kinds = array("I", self._kinds)
+        return number
 
     def _take_left_out(self, example: int, record: JournalRecord) -> None:
         self._ruled[example] += 1
@@ -381,12 +387,11 @@ class ReadCells(Remembers):
         """Say how long calls took, by evaluator and split."""
         timed: dict[tuple[str, str], list[Scores]] = {}
         for scores in (read.scores for read in self.by_name.values()):
-            if not all(map(math.isnan, scores.seconds)):
-                timed.setdefault((scores.cell.evaluator, scores.cell.split), []).append(scores)
+            timed.setdefault((scores.cell.evaluator, scores.cell.split), []).append(scores)
         for where, theirs in timed.items():
-            every = chain.from_iterable(scores.seconds for scores in theirs)
-            seconds = array("d", filterfalse(math.isnan, every))
-            yield latency_of(*where, seconds, sum(scores.attempts for scores in theirs))
+            durations = [scores.durations for scores in theirs]
+            if latency := latency_of(*where, durations, sum(scores.attempts for scores in theirs)):
+                yield latency
 
     def measured(self) -> MeasuredCells:
         """Give what there is of each measure."""

@@ -6,6 +6,7 @@ lowest scores. Two levels of objects are followed, lists are counted by their it
 
 import heapq
 import math
+import sys
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -341,12 +342,102 @@ def _text(value: Any) -> str:
     return value[:LONGEST_KEPT] if isinstance(value, str) and value.strip() else ""
 
 
-_PIECE = 1 << 18
+_UNKNOWN = (1 << 32) - 1  # microseconds
+_LONGEST = 4294.0  # seconds
+_HIGH = (1 << 16) - 1
 
 
-def latency_of(evaluator: str, split: str, seconds: Sequence[float], attempts: int) -> LatencyEntry:
-    """Describe how long some calls took, of which there are any."""
-    ordered = _in_order(seconds)
+class Durations:
+    """How long calls took, in the whole microseconds that records tell: four bytes for each call.
+
+    What is no whole number of them, or more than an hour, stands beside; of a call that was not timed, NaN.
+    """
+
+    def __init__(self, seconds: Sequence[float]) -> None:
+        try:
+            self.micros = array("I", [round(taken * 1e6) for taken in seconds])
+        except (ValueError, OverflowError):
+            self.micros = array("I", map(_in_micros, seconds))
+        whole = [micros / 1e6 for micros in self.micros]
+        rows = enumerate(zip(seconds, whole, strict=True)) if whole != [*seconds] else ()
+        self.exact = {at: taken for at, (taken, known) in rows if taken != known and not math.isnan(taken)}
+
+    def at(self, units: slice) -> list[float]:
+        return [self._second(at) for at in range(len(self.micros))[units]]
+
+    def like(self, micros: int) -> list[float]:
+        """List those that are so many microseconds, to the last digit."""
+        return [self._second(at) for at, known in enumerate(self.micros) if known == micros]
+
+    def _second(self, unit: int) -> float:
+        micros = self.micros[unit]
+        return math.nan if micros == _UNKNOWN else self.exact.get(unit, micros / 1e6)
+
+
+def _in_micros(seconds: float) -> int:
+    return _UNKNOWN if math.isnan(seconds) else round(min(max(seconds, 0.0), _LONGEST) * 1e6)
+
+
+class _InOrder(Sequence[float]):
+    """Many durations by their ranks: each is looked up by its upper bytes, then by its lower ones.
+
+    To sort ten million takes more room than all else that is known of them.
+    """
+
+    def __init__(self, several: Sequence[Durations]) -> None:
+        self._several = several
+        self._uppers = Counter[int]()
+        for some in several:
+            self._uppers.update(_halves(some)[1])
+        unknown = sum(some.micros.count(_UNKNOWN) for some in several)
+        self._uppers[_HIGH] -= unknown
+        self._lowers: dict[int, Counter[int]] = {}  # by the upper bytes, when they are asked for
+        self._many = self._uppers.total()
+
+    def __len__(self) -> int:
+        return self._many
+
+    def __getitem__(self, rank: Any) -> Any:
+        upper, rank = _at_rank(self._uppers, rank % self._many)
+        if upper not in self._lowers:
+            pairs = chain.from_iterable(zip(*_halves(some), strict=True) for some in self._several)
+            self._lowers[upper] = Counter(lower for lower, of in pairs if of == upper)
+        lower, rank = _at_rank(self._lowers[upper], rank)
+        micros = upper << 16 | lower
+        if any(some.exact for some in self._several):
+            return sorted(taken for some in self._several for taken in some.like(micros))[rank]
+        return micros / 1e6
+
+    @property
+    def total(self) -> float:
+        micros = sum(sum(some.micros) - _UNKNOWN * some.micros.count(_UNKNOWN) for some in self._several)
+        rests = (taken - some.micros[at] / 1e6 for some in self._several for at, taken in some.exact.items())
+        return micros / 1e6 + math.fsum(rests)
+
+
+def _halves(durations: Durations) -> tuple[Sequence[int], Sequence[int]]:
+    """Take the microseconds apart into their lower and their upper two bytes."""
+    halves = memoryview(durations.micros).cast("B").cast("H")
+    is_little = sys.byteorder == "little"
+    return halves[1 - is_little :: 2], halves[is_little::2]
+
+
+def _at_rank(counts: Counter[int], rank: int) -> tuple[int, int]:
+    """Find the value at a rank, and the rank among those that have it."""
+    for value in sorted(counts):
+        if rank < counts[value]:
+            return value, rank
+        rank -= counts[value]
+    raise IndexError(rank)
+
+
+def latency_of(
+    evaluator: str, split: str, durations: Sequence[Durations], attempts: int
+) -> LatencyEntry | None:
+    """Describe how long some calls took; None where that is known of none."""
+    ordered = _InOrder(durations)
+    if not ordered:
+        return None
     return LatencyEntry(
         evaluator=evaluator,
         split=split,
@@ -355,11 +446,5 @@ def latency_of(evaluator: str, split: str, seconds: Sequence[float], attempts: i
         p95=quantile(ordered, 0.95),
         max=ordered[-1],
         attempts=attempts,
-        total=round(sum(ordered), 6),
+        total=round(ordered.total, 6),
     )
-
-
-def _in_order(values: Sequence[float]) -> Sequence[float]:
-    """Sort piece by piece: a list of many millions would take four times the room of an array."""
-    pieces = [array("d", sorted(values[start : start + _PIECE])) for start in range(0, len(values), _PIECE)]
-    return array("d", heapq.merge(*pieces))

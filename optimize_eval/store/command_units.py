@@ -8,7 +8,7 @@ that is read is said here.
 import os
 import re
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -87,7 +87,7 @@ class View:
         if isinstance(self._numbers, range):
             first = self._numbers.start
             return self.ledger.states.count(state, units.start + first, units.stop + first)
-        return self._states(units).count(state)
+        return bytes(self._states(units)).count(state)
 
     def owed(self, *units: range, but: Collection[int] = ()) -> "Stretches":
         """List the units that are still to be called; failed ones are called again."""
@@ -100,14 +100,14 @@ class View:
     def _list_units(
         self, states: re.Pattern[bytes], units: Iterable[range], but: Collection[int]
     ) -> "Stretches":
-        listed = Stretches()
+        listed, others = Stretches(), sorted(but)
         for some in units:
-            known = bytearray(self._states(some))
-            for number in but:
-                if number in some:
-                    known[number - some.start] = SCORED
-            for match in states.finditer(known):
-                listed.append(some.start + match.start(), match.end() - match.start())
+            for match in states.finditer(self._states(some)):
+                start, end = (some.start + at for at in match.span())
+                for other in others[bisect_left(others, start) : bisect_left(others, end)]:
+                    listed.append(start, other - start)
+                    start = other + 1
+                listed.append(start, end - start)
         return listed
 
     def scored(self, units: range) -> "array[int]":
@@ -139,11 +139,11 @@ class View:
         finally:
             os.close(descriptor)
 
-    def _states(self, units: range) -> bytes | bytearray:
+    def _states(self, units: range) -> bytes | memoryview:
         numbers = self._numbers[units.start : units.stop]
         states = self.ledger.states
         if isinstance(numbers, range):
-            return states[numbers.start : numbers.stop]
+            return memoryview(states)[numbers.start : numbers.stop]
         if len(numbers) == 1:
             return bytes((states[numbers[0]],))
         return bytes(itemgetter(*numbers)(states)) if numbers else b""
@@ -164,8 +164,9 @@ class Stretches(Sequence[int]):
         self._starts, self._ends = array("I"), array("I")  # an end counts the numbers up to it
 
     def append(self, start: int, size: int) -> None:
-        self._starts.append(start)
-        self._ends.append(len(self) + size)
+        if size:
+            self._starts.append(start)
+            self._ends.append(len(self) + size)
 
     def __len__(self) -> int:
         return self._ends[-1] if self._ends else 0

@@ -1,5 +1,6 @@
 """Side information of any shape: what is counted, what is kept, and that nothing of it is an error."""
 
+import math
 import random
 import statistics
 from collections.abc import Mapping, Sequence
@@ -11,7 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from optimize_eval.base.documents import to_dict
-from optimize_eval.findings.side_info import LONGEST_SHORT, MOST_PATHS, WORST_KEPT, SideInfo, quantile
+from optimize_eval.findings.side_info import (
+    LONGEST_SHORT,
+    MOST_PATHS,
+    WORST_KEPT,
+    Durations,
+    SideInfo,
+    latency_of,
+    quantile,
+)
 from optimize_eval.findings.summary_parts import MeasuredCell
 from optimize_eval.store.journal import decode, seal
 from tests.findings.made import Example, Says, made, on_val, saying
@@ -273,3 +282,25 @@ def test_of_many_texts_the_first_thousand_are_told_apart_whatever_came_together(
     said = [{"id": f"{n % 1_100:04}", "tags": [f"{n:04}", "x"]} for n in range(1_200)]
     assert told(*said) == told(*said, is_one_by_one=True)
     assert key("id", *said)["texts"]["distinct"] == 1000
+
+
+TAKEN = st.one_of(
+    st.integers(0, 200_000).map(lambda micros: micros / 1e6), st.floats(0, 1e300), st.just(math.nan)
+)
+
+
+@given(st.lists(st.lists(TAKEN, min_size=1, max_size=20), min_size=1, max_size=3))
+def test_latency_is_of_all_calls_that_were_timed_to_the_last_digit(cells: list[list[float]]) -> None:
+    known = sorted(taken for cell in cells for taken in cell if not math.isnan(taken))
+    told = latency_of("e", "train", [*map(Durations, cells)], attempts=1)
+    if not known:
+        assert told is None
+        return
+    assert told
+    assert (told.n, told.p50, told.p95, told.max) == (
+        len(known),
+        quantile(known, 0.5),
+        quantile(known, 0.95),
+        known[-1],
+    )
+    assert told.total == pytest.approx(math.fsum(known), abs=1e-6)
