@@ -100,7 +100,7 @@ def is_of_reply(usage: Mapping[str, Any]) -> bool:
     return usage.get("of") == _REPLY
 
 
-class _Total:
+class SpentTotal:
     """What some calls took."""
 
     __slots__ = (
@@ -130,8 +130,8 @@ class _Total:
         self.without_cost += cost is None
         self.seconds += usage.get("seconds", 0.0)
 
-    def add(self, other: "_Total") -> None:
-        for key in _Total.__slots__:
+    def add(self, other: "SpentTotal") -> None:
+        for key in SpentTotal.__slots__:
             setattr(self, key, getattr(self, key) + getattr(other, key))
 
     def to_dict(self) -> dict[str, Any]:
@@ -154,8 +154,8 @@ class Spending:
     """
 
     def __init__(self) -> None:
-        self._run = _Total()
-        self._shares: dict[_Share, _Total] = {}
+        self._run = SpentTotal()
+        self._shares: dict[_Share, SpentTotal] = {}
 
     def take(self, record: Mapping[str, Any], usages: Iterable[Mapping[str, Any]]) -> None:
         """Count the calls that a record lists."""
@@ -163,7 +163,7 @@ class Spending:
             evaluator = None if is_of_reply(usage) else record["evaluator"]
             share = usage["model"], evaluator, record["candidate"]
             if share not in self._shares:
-                self._shares[share] = _Total()
+                self._shares[share] = SpentTotal()
             self._shares[share].take(usage)
             self._run.take(usage)
 
@@ -181,10 +181,10 @@ class Spending:
 
     def _by(self, axis: int) -> dict[str, Any]:
         """Add up the shares by one of their names."""
-        totals: dict[str, _Total] = {}
+        totals: dict[str, SpentTotal] = {}
         for names, share in self._shares.items():
             if (name := names[axis]) is not None:
-                totals.setdefault(name, _Total()).add(share)
+                totals.setdefault(name, SpentTotal()).add(share)
         return {name: total.to_dict() for name, total in totals.items()}
 
 

@@ -11,7 +11,8 @@ from tests.page.browser import Browser
 from tests.page.looks import axe_violations, errors
 from tests.page.made import HOSTILE, report, write_lines
 
-_OFF = "'It is ' + " + RIGHT + " + ', says ' + asked['prompt'].split(':')[0] + ' or so' * 40"
+_SAID = "'It is ' + " + RIGHT + " + ', says ' + asked['prompt'].split(':')[0] + ' or so' * 40"
+_OFF = "{'text': " + _SAID + ", 'usage': {'prompt_tokens': 9, 'completion_tokens': 3, 'cost': 0.002}}"
 _CELL = """
 const head = [...document.querySelectorAll(".grid-head .reply")].find(one => one.title === arguments[1]);
 return document.querySelector(`${arguments[0]} [data-across="${head.dataset.across}"]`).innerText.split("\\n")
@@ -30,7 +31,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     model(folder / "right", RIGHT)
     model(folder / "off", _OFF)
     models = ("right=cmd:./right", "off=cmd:./off")
-    done = in_this_process(folder)(*command("-e", "@exact_match", "-e", "@f1", models=models))
+    done = in_this_process(folder)(
+        *command("-e", "@exact_match", "-e", "@f1", "--extract", "last-number", models=models)
+    )
     assert done.status == 0, done.stderr
     assert report(folder / "r").status == 0
     return folder / "r"
@@ -55,10 +58,11 @@ def test_each_prompt_with_each_model_has_its_reply_its_scores_and_the_target(
     opened(browser, run, "sort=line")
     assert len(shown(browser)) == 8
     assert "8 of 10 columns: A, B and the best" in browser.text(".status")
-    assert browser.run(_CELL, "#row-0", "p0 · right") == ["exact_match 1.00", "f1 1.00", "1"]
-    *scores, reply = browser.run(_CELL, "#row-1", "p0 · off")
-    assert [score.split()[0] for score in scores] == ["exact_match", "f1"]
-    assert reply.startswith("It is 2, says Version 0 or so or so")
+    assert browser.run(_CELL, "#row-0", "p0 · right")[:3] == ["exact_match 1.00", "f1 1.00", "1"]
+    exact, f1, reply, took = browser.run(_CELL, "#row-1", "p1 · off")
+    assert (exact, f1) == ("exact_match 0.00", "f1 0.00")
+    assert reply.startswith("It is 2, says Version 1 or so or so")
+    assert took.endswith(" · $0.002")
     assert [browser.text(f"#row-{n} .wanted") for n in range(6)] == [*"123456"]
     assert browser.run("return [window.__pwned ?? null, document.images.length]") == [None, 0]
     assert "⟦202E⟧evil" in browser.text("#row-0 .asked")
@@ -85,6 +89,28 @@ def test_the_keys_go_from_reply_to_reply_and_open_one(browser: Browser, run: Pat
     assert browser.text(".drawer h2").startswith("val line 2")
     assert "off replied" in browser.text(".drawer .reply")
     assert browser.run("return location.hash") == "#tab=examples&tm=1&sort=line&row=3&cols=0%2C1%2C2%2C3"
+
+
+def test_a_record_has_its_whole_story(browser: Browser, run: Path) -> None:
+    opened(browser, run, "sort=line&row=3&by=1&tm=1")
+    browser.wait("document.querySelector('.drawer .reply')")
+    story = browser.run("return document.querySelector('.drawer-body').innerText")
+    parts = ["The prompt as sent", "Version 1: 1 plus 1", "off replied", "It is 2, says Version 1 or so"]
+    parts += ["what --extract last-number took of it", "1", "target", "2", "9 + 3 tokens", "said about"]
+    places = [story.find(part) for part in parts]
+    assert -1 not in places
+    assert sorted(places[:5]) == places[:5]
+
+
+def test_time_tokens_and_money_stand_beside_the_means(browser: Browser, run: Path) -> None:
+    browser.open(run / "report.html", "tm=1")
+    browser.ready()
+    rows = browser.run(
+        "return [...document.querySelectorAll('.board:not(.spent) tbody tr')].map(row => row.innerText)"
+    )
+    assert all("$2 per 1,000" in row for row in rows)
+    assert "p95" in rows[0]
+    assert "p95" in browser.text(".heat tbody tr")
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])

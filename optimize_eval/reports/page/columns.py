@@ -6,7 +6,11 @@ A unit's place is that of its cell, then its example's, then its repeat's. Which
 import math
 import sys
 from array import array
+from collections.abc import Iterable, Mapping
+from typing import Any
 
+from optimize_eval.base.spent import SpentTotal, is_of_reply
+from optimize_eval.findings.side_info import quantile
 from optimize_eval.reports.source import PageRun, PlacedRecords, evaluators_of
 from optimize_eval.store.layout import Cell
 
@@ -51,16 +55,42 @@ class AxisNames:
         return evaluators[evaluator], candidates[candidate], task_models[task_model], splits[split]
 
 
+class Taken:
+    """What the replies of an evaluator, a candidate and a task model took, over all splits."""
+
+    def __init__(self) -> None:
+        self.spent = SpentTotal()
+        self.replies = array("d")  # the seconds of each
+        self.records = array("d")
+
+    def take(self, seconds: float, usages: Iterable[Mapping[str, Any]]) -> None:
+        self.records.append(seconds)
+        for usage in filter(is_of_reply, usages):
+            self.spent.take(usage)
+            self.replies.append(usage.get("seconds") or 0.0)
+
+    def to_dict(self, of: tuple[int, int, int]) -> dict[str, object]:
+        """Give the totals, and the median and the 95th percentile of a reply, else of a call."""
+        seconds = sorted(self.replies or self.records)
+        return {
+            "of": of,
+            **self.spent.to_dict(),
+            "p50": quantile(seconds, 0.5),
+            "p95": quantile(seconds, 0.95),
+        }
+
+
 class RecordColumns:
     """Scores, seconds and outcomes; cells in the order of their axes."""
 
     def __init__(self, axes: AxisNames) -> None:
         self.axes = axes
+        self._taken: dict[tuple[int, int, int], Taken] = {}
         self._cells: dict[CellPlaces, tuple[array[float], array[float], bytearray]] = {}
 
     def take(self, key: CellPlaces, records: PlacedRecords) -> None:
         """Put the records of a cell where they belong; one without records has no columns."""
-        cell = None
+        cell, taken = None, self._taken.setdefault(key[:3], Taken())
         for at, record in records:
             cell = cell or self._begin(key)
             scores, seconds, outcomes = cell
@@ -68,6 +98,11 @@ class RecordColumns:
             seconds[at] = record.get("seconds") or 0.0
             if (score := record.get("score")) is not None:
                 scores[at] = score
+            taken.take(seconds[at], record.get("usage", ()))
+
+    @property
+    def taken(self) -> list[dict[str, object]]:
+        return [taken.to_dict(of) for of, taken in self._taken.items() if taken.records]
 
     def _begin(self, key: CellPlaces) -> tuple["array[float]", "array[float]", bytearray]:
         size = len(self.axes.lines[key[3]]) * self.axes.repeats

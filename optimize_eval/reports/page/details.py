@@ -22,11 +22,13 @@ from base64 import b64encode
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
 from optimize_eval.base import strict_json
+from optimize_eval.base.errors import OptimizeEvalError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.summary_parts import Distribution, SideInfoEntry, Truths, ValuesAtPath
 from optimize_eval.findings.wording import reply_marks
@@ -34,6 +36,7 @@ from optimize_eval.reports.page.columns import FAILED, AxisNames, CellPlaces, Re
 from optimize_eval.reports.source import Examples, PageRun, PageSource, PlacedRecords, examples_of
 from optimize_eval.store import journal
 from optimize_eval.store.run_document import BENCH
+from optimize_eval.tasks.of_replies import extraction_of
 from optimize_eval.tasks.prompt import sent_of
 
 _KEPT = 300  # of each list
@@ -90,6 +93,7 @@ def _chance(seed: int, split: int, place: int) -> bytes:
     return hashlib.sha256(f"{seed} {split} {place}".encode()).digest()
 
 
+_REPLIES = 64  # whose extraction is kept
 _KEPT_KEYS = ("kind", "message", "stderr", "side_info", "usage")
 
 _SCORED = b',"outcome":"scored","score":'
@@ -102,16 +106,26 @@ _END = re.compile(
 _LONGEST_END = 320
 
 
-def excerpt_of(line: bytes, reply: str | None) -> bytes:
-    """Give a record as JSON: what was said, or why it failed, and what a model replied, if one did."""
+def excerpt_of(line: bytes, reply: str | None, rule: str = "") -> bytes:
+    """Give a record as JSON: what was said, or why it failed, and what a model replied, if one did.
+
+    `rule` is that of --extract, for what of the reply was scored.
+    """
     shown = _cut_out(line) or _written_anew(line)
     if reply is None:
         return shown
-    return b"%s%s%s}" % (
-        shown[:-1],
-        b"," * (len(shown) > len(b"{}")),
-        strict_json.dumps({"reply": reply})[1:-1],
-    )
+    extracted = _extracted(rule, reply) if rule else None
+    told = {"reply": reply} if extracted is None else {"reply": reply, "extracted": extracted}
+    return b"%s%s%s}" % (shown[:-1], b"," * (len(shown) > len(b"{}")), strict_json.dumps(told)[1:-1])
+
+
+@lru_cache(_REPLIES)
+def _extracted(rule: str, reply: str) -> str | None:
+    """Take out of a reply what was scored, once for all who score it; None where the rule gives up on it."""
+    try:
+        return extraction_of(rule)(reply)
+    except OptimizeEvalError:
+        return None
 
 
 def _cut_out(line: bytes) -> bytes | None:
@@ -196,12 +210,13 @@ def block_of(
 ) -> bytes:
     """Write down examples in full, with every record of theirs, by `split:place`."""
     records: dict[ExamplePlace, list[bytes]] = {example: [] for example in chosen}
+    rule = str((source.run.get("settings") or {}).get("extract") or "")
     for split, group in groupby(sorted(chosen), key=lambda example: example[0]):
         places = [place for _, place in group]
         for cell, unit, line, reply in source.lines_of(axes.splits[split], places):
             place, repeat = divmod(unit, axes.repeats)
             where = b"%d,%d,%d,%d" % (*axes.key(cell)[:3], repeat + 1)
-            records[split, place].append(b"[%s,%s]" % (where, excerpt_of(line, reply)))
+            records[split, place].append(b"[%s,%s]" % (where, excerpt_of(line, reply, rule)))
     blocks = []
     for (split, place), known in records.items():
         example = examples[axes.splits[split]].get(place)

@@ -68,6 +68,7 @@ def _head_of(source: PageSource, columns: RecordColumns, *, title: str, place: s
         "boards": {name: board.to_dict() for name, board in source.boards.items()},
         "axes": columns.axes.to_dict(),
         "cells": columns.cells,
+        "taken": columns.taken,
         "drifts": [to_dict(drift) for drift in drifts(_side_info(source.summary))],
         "commands": commands_of(source.run, place),
         **source.more,
@@ -183,6 +184,7 @@ STYLE = ("colours", "page", "parts")
 
 _HERE = Path(__file__).parent
 _COMMENTS = re.compile(r"^ *(?:/\*\*(?:[^*]|\*(?!/))*\*/|//[^\n]*)\n", re.MULTILINE)  # on lines of their own
+_INDENTS = re.compile(r"^ +", re.MULTILINE)  # no text in the program goes over lines
 _SPARE = 20_000  # bytes for the index of the blocks, beside 6 for each example
 
 
@@ -217,8 +219,12 @@ def served(title: str) -> bytes:
 
 @cache
 def program() -> bytes:
-    """Join the program's files, without the comments that are for who changes it; nothing is seen outside."""
+    """Join the program's files, without comments and indents, which are for who changes it.
+
+    Nothing of it is seen outside.
+    """
     joined = _COMMENTS.sub("", "".join(_read(f"program/{name}.js") for name in PROGRAM))
+    joined = _INDENTS.sub("", joined)
     return f'\n"use strict";\n(() => {{\n{joined}}})();\n'.encode()
 
 

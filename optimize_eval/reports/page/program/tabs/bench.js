@@ -30,11 +30,12 @@ function modelsTable(app, board) {
     h("td", { class: "plot" }, at(model) >= 0 && intervals(data, at(model), [{ s: { mean: model.overall_score, ci: model.ci }, isHollow: false }], domain, null)),
     h("td", { class: "num" }, model.failed ? link(app, { tab: "failures" }, h("b", { class: "failure" }, whole(model.failed))) : h("span", { class: "quiet" }, "0")),
     hasSkips && h("td", { class: "num" }, whole(model.skipped || 0)),
+    h("td", { class: "num w2" }, tookCell(data, at(model), 0, 0)),
     h("td", { class: "num w2" }, model.win_rate == null ? DASH : percent(model.win_rate)),
     categories.length > 1 && categories.map((name) => h("td", { class: "num w1" }, number(score(model, name)?.score))));
   return h("section", { class: "card" }, h("div", { class: "card-head" }, h("h2", null, "Leaderboard"), h("span", { class: "legend" }, "mean over tasks, 95 % CI")),
     h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Leaderboard" }, h("table", { class: "board" },
-      h("thead", null, h("tr", null, h("th", { scope: "col" }, "Model"), h("th", { scope: "col", class: "num" }, "Score", below("95 % CI")), h("th", { scope: "col", class: "plot" }, h("span", { class: "key" }, "● score", axisOf(domain))), h("th", { scope: "col", class: "num" }, "Failed"), hasSkips && h("th", { scope: "col", class: "num" }, "Skipped"), h("th", { scope: "col", class: "num w2" }, "Win rate"), categories.length > 1 && categories.map((name) => h("th", { scope: "col", class: "num w1" }, said(name, "cut"))))),
+      h("thead", null, h("tr", null, h("th", { scope: "col" }, "Model"), h("th", { scope: "col", class: "num" }, "Score", below("95 % CI")), h("th", { scope: "col", class: "plot" }, h("span", { class: "key" }, "● score", axisOf(domain))), h("th", { scope: "col", class: "num" }, "Failed"), hasSkips && h("th", { scope: "col", class: "num" }, "Skipped"), h("th", { scope: "col", class: "num w2" }, "Cost of a reply", below("time: p50, p95")), h("th", { scope: "col", class: "num w2" }, "Win rate"), categories.length > 1 && categories.map((name) => h("th", { scope: "col", class: "num w1" }, said(name, "cut"))))),
       h("tbody", null, board.models.map(line)))));
 }
 

@@ -1,6 +1,7 @@
 // @ts-check
 // All that is known of one example: who scored what, the example, what each evaluator said, and the command.
 
+const MOST_ROWS_OPEN = 6;
 const REASONS = ["reasoning", "reason", "explanation", "message", "feedback"];
 
 /**
@@ -52,7 +53,7 @@ function drawerBody(app, example, told) {
     example.line !== null && h("section", { class: "inset" }, h("h3", null, "Example"), told?.example ? tree(told.example) : h("p", null, said(example.text || example.name || "there is none"))),
     !told?.example && example.line !== null && h("p", { class: "note" }, "The example's file is not what was scored any more, or not where it was: this is how it began."),
     isThere && promptSent(told.prompts?.[by]),
-    isThere && repliesOf(data, recordsOf(data, told, by, state)),
+    isThere && repliesOf(data, recordsOf(data, told, by, state), targetOf(told.example)),
     isThere && otherReplies(app, told, example),
     isThere && h("h3", null, "What the evaluators said about ", named(data, by)),
     isThere ? recordsOf(data, told, by, state).map((one) => recordCard(app, one)) : h("div", null, h("p", { class: "note" }, "There was no room for what was said here. The whole of it:"), command(data.head.commands.full)),
@@ -74,9 +75,11 @@ function scoresTable(app, example) {
       h("th", { scope: "row" }, h("button", { type: "button", class: "pick", "aria-pressed": String(at === state.by), on: { click: () => app.set({ by: at }) } }, named(data, at))),
       evaluators.map((_name, evaluator) => h("td", { class: "num" }, plainValue(value(at, evaluator)))),
       names.length > 1 && h("td", { class: "num" }, base(at) < 0 ? h("span", { class: "quiet" }, DASH) : deltaCell(value(at, first).score - value(base(at), first).score))));
-  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Scores" }, h("table", { class: "scores" },
+  const isLong = names.length > MOST_ROWS_OPEN;
+  const table = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Scores" }, h("table", { class: "scores" },
     h("thead", null, h("tr", null, h("th", { scope: "col" }, data.isBench ? (names.some((_name, at) => data.scorerOf(at)) ? "Model, scorer" : "Model") : "Candidate"), evaluators.map((name) => h("th", { scope: "col", class: "num" }, said(name))), names.length > 1 && h("th", { scope: "col", class: "num" }, "Δ ", said(evaluators[first])))),
     h("tbody", null, rows)));
+  return isLong ? h("details", null, h("summary", null, `Scores of all ${whole(names.length)} on this example`), table) : table;
 }
 
 function plainValue(value) {
@@ -93,14 +96,17 @@ function recordsOf(data, told, by, state) {
 /** The messages that a model was sent: the prompt with the example's fields in it. */
 function promptSent(messages) {
   if (!messages) return null;
-  return h("details", { class: "sent" }, h("summary", null, "The prompt as sent"), messages.map(([role, content]) => h("section", { class: "inset" }, h("h3", null, said(role)), h("p", { class: "reason" }, said(content)))));
+  return h("details", { class: "sent", open: true }, h("summary", null, "The prompt as sent"), messages.map(([role, content]) => h("section", { class: "inset" }, h("h3", null, said(role)), h("p", { class: "reason" }, said(content)))));
 }
 
 /** What a model replied, once for all evaluators that were shown it. */
-function repliesOf(data, records) {
+function repliesOf(data, records, wanted) {
   const replies = new Map(records.filter(({ record }) => record.reply !== undefined).map((one) => [one.repeat, one]));
   return [...replies.values()].map(({ repeat, record, model, evaluator }) => h("section", { class: "inset reply" },
-    h("h3", null, said(data.isBench ? data.axes.evaluators[evaluator] : data.axes.task_models[model] ?? "The model"), ` replied${data.axes.repeats > 1 ? `, repeat ${repeat}` : ""}`, record.marks && [" · ", said(record.marks)]), h("p", { class: "reason" }, said(record.reply))));
+    h("h3", null, said(data.isBench ? data.axes.evaluators[evaluator] : data.axes.task_models[model] ?? "The model"), ` replied${data.axes.repeats > 1 ? `, repeat ${repeat}` : ""}`, record.marks && [" · ", said(record.marks)]), h("p", { class: "reason" }, said(record.reply)),
+    record.extracted !== undefined && [h("h4", null, `what --extract ${data.run.settings?.extract ?? ""} took of it`), h("p", { class: "reason" }, record.extracted ? said(record.extracted) : h("span", { class: "quiet" }, "nothing: it was scored as an empty text"))],
+    wanted && [h("h4", null, said(wanted.name)), h("p", { class: "reason" }, said(wanted.text))],
+    spentOn(records.filter((one) => one.repeat === repeat).flatMap((one) => (one.record.usage || []).filter((usage) => usage.of === "reply")))));
 }
 
 /** What all candidates and models replied to this example, with the score of the evaluator in focus. */
@@ -140,7 +146,7 @@ function recordCard(app, { evaluator, repeat, record, candidate }) {
     record.kind && h("p", { class: "failure" }, h("b", null, record.kind), ": ", said(record.message)),
     !record.kind && record.message && h("p", null, h("b", null, "skipped"), ": ", said(record.message)),
     reason && h("p", { class: "reason" }, said(worded(reason))),
-    spentOn(record.usage),
+    spentOn(record.usage?.filter((usage) => usage.of !== "reply")),
     Object.keys(rest).length > 0 && [h("h4", null, reason ? "also said" : "side info"), tree(rest)],
     record.stderr && [h("h4", null, "stderr"), h("pre", { class: "text", role: "group", tabindex: 0, "aria-label": "stderr" }, said(record.stderr))]);
 }

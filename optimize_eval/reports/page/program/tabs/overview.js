@@ -47,7 +47,7 @@ function verdictOf(verdict, app) {
 
 /** What takes from every number its worth comes first, the rest in its order. */
 function inOrder(points) {
-  const isFirst = (point) => /: all [\d,]+ scores are 0;/.test(point.text);
+  const isFirst = (point) => /^Every .* score is 0 \(all/.test(point.text);
   return [...points.filter(isFirst), ...points.filter((point) => !isFirst(point))];
 }
 
@@ -115,14 +115,15 @@ function modelsMatrix(app) {
   const split = summary.decided_on;
   const known = summary.rows.filter((row) => row.evaluator === evaluator);
   const domain = summary.score_ranges?.[evaluator] === "unit" ? [0, 1] : extent(known.map((row) => row.splits[split].mean ?? NaN), 0);
-  const cell = (candidate, model) => {
+  const cell = (candidate, model, tm) => {
+    const taken = takenBy(data, state.ev, axes.candidates.indexOf(candidate), tm);
     const s = known.find((row) => row.candidate === candidate && row.task_model === model)?.splits[split];
     if (!s || s.mean === null) return h("td", { class: "num" }, h("span", { class: s?.failed ? "failure" : "quiet" }, s?.failed ? "failed" : DASH));
     const share = (s.mean - domain[0]) / (domain[1] - domain[0] || 1);
-    return h("td", { class: `num heat-${Math.round(Math.max(0, Math.min(1, share)) * 10)}` }, h("b", null, number(s.mean)), below(ends(s.ci)));
+    return h("td", { class: `num heat-${Math.round(Math.max(0, Math.min(1, share)) * 10)}` }, h("b", null, number(s.mean)), below(ends(s.ci)), below(costOf(taken)), below(paceOf(taken)));
   };
   const heads = models.map(({ name, tm }) => h("th", { scope: "col", class: "num" }, tm === state.tm ? said(name) : link(app, { tm }, said(name))));
-  const lines = axes.candidates.map((name, at) => h("tr", null, h("th", { scope: "row", class: "who" }, named(data, at)), models.map((one) => cell(name, one.name))));
+  const lines = axes.candidates.map((name, at) => h("tr", null, h("th", { scope: "row", class: "who" }, named(data, at)), models.map((one) => cell(name, one.name, one.tm))));
   return h("section", { class: "card" },
     h("div", { class: "card-head" }, h("h2", null, "Candidate × model: ", said(evaluator)), h("span", { class: "legend" }, `${meanOf(split)}, 95 % CI · the stronger the colour, the higher`)),
     h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Candidate by model" }, h("table", { class: "heat" }, h("thead", null, h("tr", null, h("th", { scope: "col" }, "Candidate"), heads)), h("tbody", null, lines))));
@@ -144,7 +145,7 @@ function trainOf(data, split) {
  * @param {string} split
  */
 function columnsOf(app, rows, split) {
-  const { data } = app;
+  const { data, state } = app;
   const train = trainOf(data, split);
   const at = (row) => data.axes.candidates.indexOf(row.candidate);
   const d = (row) => row.vs_baseline?.[split];
@@ -160,6 +161,7 @@ function columnsOf(app, rows, split) {
     ...(compared ? comparedColumns(data, split, train, d) : []),
     { kind: "num", head: "Failed", below: "all splits", cell: (row) => failedCell(app, row) },
     ...(data.summary.units.skipped ? [{ kind: "num", head: "Skipped", below: "all splits", cell: skippedCell }] : []),
+    ...(data.run.models?.length ? [{ kind: "num w2", head: "Cost of a reply", below: "time: p50, p95", cell: (row) => tookCell(data, state.ev, at(row), state.tm) }] : []),
     ...otherColumns(app, split, compared),
   ];
 }
@@ -188,6 +190,11 @@ function overfitCell(lost) {
 /** @param {...Child} text */
 function below(...text) {
   return h("span", { class: "below" }, text);
+}
+
+function tookCell(data, evaluator, candidate, tm) {
+  const taken = takenBy(data, evaluator, candidate, tm);
+  return [costOf(taken) || DASH, below(paceOf(taken))];
 }
 
 function skippedCell(row) {

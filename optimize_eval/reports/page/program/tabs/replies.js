@@ -161,10 +161,11 @@ function replyCell(app, example, column, other, domains) {
   const told = data.known(example);
   const many = column.evaluators.length > 1;
   const chips = column.evaluators.map((evaluator) => chip(data.value({ name: "", evaluator, candidate: column.candidate }, column.tm, example), domains[evaluator], many && data.axes.evaluators[evaluator]));
-  const { reply, reason } = saidIn(told, column, data.isBench ? column.at : state.ev);
+  const { reply, reason, usage } = saidIn(told, column, data.isBench ? column.at : state.ev);
   const before = other && saidIn(told, other, data.isBench ? other.at : state.ev).reply;
   const text = told === undefined ? "…" : reply === undefined ? null : changedWords(before, reply);
-  return [h("div", { class: "chips" }, chips), text && h("div", { class: "clip" }, said(text)), reason && h("div", { class: `reason ${text ? "cut" : "clip"}` }, said(clipped(reason)))];
+  const seconds = Math.max(...column.evaluators.map((evaluator) => data.value({ name: "", evaluator, candidate: column.candidate }, column.tm, example).seconds));
+  return [h("div", { class: "chips" }, chips), text && h("div", { class: "clip" }, said(text)), told && h("div", { class: `reason ${text ? "cut" : "clip"}` }, [tookShort(usage, seconds), reason && said(clipped(reason))].filter(Boolean).flatMap((part, at) => (at ? [" · ", part] : [part])))];
 }
 
 function chip(value, domain, name) {
@@ -179,7 +180,7 @@ function saidIn(told, column, evaluator) {
   const records = (told?.records || []).filter(([of, candidate, model, repeat]) => column.evaluators.includes(of) && candidate === column.candidate && model === column.tm && repeat === 1);
   const first = records.find(([of]) => of === evaluator) || records[0];
   const reply = records.find((one) => one[4].reply !== undefined)?.[4].reply;
-  return { reply, reason: first && (first[4].message || worded(reasonOf(first[4].side_info))) };
+  return { reply, usage: records.flatMap((one) => one[4].usage || []), reason: first && (first[4].message || worded(reasonOf(first[4].side_info))) };
 }
 
 /** @param {string} text */
