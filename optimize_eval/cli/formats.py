@@ -4,15 +4,13 @@ import os
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from functools import cached_property
-from typing import Annotated, Any, NamedTuple
-
-import typer
+from typing import Any, NamedTuple
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import gates, leaderboards, output, searches
 from optimize_eval.cli.pages import PageOptions, write_page
+from optimize_eval.config.printing import FormatName, ReportOptions
 from optimize_eval.findings.board_models import name_of
 from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.demands import Demands, recall_board_demands, recall_demands
@@ -30,14 +28,6 @@ from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.records import LeftOut, RunRecord
 from optimize_eval.store.run_words import command_of, note_of
 
-Wide = Annotated[bool, typer.Option("--wide", help="csv, jsonl: one row for each example.")]
-With = Annotated[
-    str | None,
-    typer.Option(
-        "--with", metavar="FIELD,…", help="Fields of the examples to put into --wide.", show_default=False
-    ),
-]
-
 
 @dataclass(frozen=True, slots=True)
 class RecordLayout:
@@ -47,9 +37,10 @@ class RecordLayout:
     fields: tuple[str, ...] = ()
 
 
-def record_layout(wide: bool, fields: str | None, *, is_possible: bool) -> RecordLayout:
+def record_layout(asked: ReportOptions, name: FormatName) -> RecordLayout:
     """Read the options of the table; refuse them in a report that has none."""
-    if wide and not is_possible:
+    wide, fields = asked.wide, asked.with_fields
+    if wide and name not in {FormatName.CSV, FormatName.JSONL}:
         raise UsageError("--wide belongs to --format csv or jsonl", hint="add one of them, or leave it out")
     if fields is not None and not wide:
         raise UsageError("--with belongs to --wide", hint="add --wide")
@@ -180,18 +171,6 @@ class BenchReport(Reported):
             has_details=self.has_details,
             of_a_bench=self.judged,
         )
-
-
-class FormatName(StrEnum):
-    """What a report can be written as."""
-
-    TERMINAL = "terminal"
-    JSON = "json"
-    CSV = "csv"
-    JSONL = "jsonl"
-    MD = "md"
-    JUNIT = "junit"
-    HTML = "html"
 
 
 class ReportFormat(NamedTuple):
@@ -387,11 +366,6 @@ FORMATS: Mapping[FormatName, ReportFormat] = {
 
 
 VARIABLE = "GITHUB_STEP_SUMMARY"
-
-Wanted = Annotated[
-    bool,
-    typer.Option("--step-summary", help="Add it and annotations to a GitHub job."),
-]
 
 
 def check(wanted: bool) -> None:

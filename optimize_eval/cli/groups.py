@@ -143,7 +143,7 @@ _USUAL = {  # command with many options → those of its first screen of help
         *("valset", "proposer", "reflection_model", "budget"),
     ),
     "preflight": ("candidate", "prompts", "models", "evaluators", "dataset", "valset", "seconds", "as_json"),
-    "report": ("format_", "output_", "details", "filters", "fail_under", "check", "all_", "as_json"),
+    "report": ("format", "output", "details", "filters", "fail_under", "check", "all", "as_json"),
 }
 
 

@@ -3,13 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
 
 from optimize_eval.base.errors import CannotGoOn, UsageError
 from optimize_eval.cli import output
 from optimize_eval.cli.destination import Destination
+from optimize_eval.config.printing import DiffOptions, ReportOptions
 from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.diff_shapes import BoardDiff, RunDiff
 from optimize_eval.findings.summary_shape import Summary
@@ -23,20 +21,6 @@ from optimize_eval.store.opened_run import StoredRun
 
 FILE, SOME_FILE, DIFF_FILE = "report.html", "some.html", "diff.html"
 LEAST = 1.0  # MB
-
-
-def _output(usual: str) -> Any:
-    text = f"Where html goes ({usual})."
-    return typer.Option("-o", "--output", metavar="FILE", help=text, show_default=False)
-
-
-Output = Annotated[str | None, _output(f"RUN/{FILE}")]
-DiffOutput = Annotated[str | None, _output(f"RUN_B/{DIFF_FILE}")]
-MaxMb = Annotated[
-    float | None,
-    typer.Option("--max-mb", metavar="MB", help=f"How large html may get ({MOST}).", show_default=False),
-]
-Full = Annotated[bool, typer.Option("--full", help="Every record in full, however large html gets.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +43,13 @@ class PageOptions:
         return None if self.full else self.max_mb or MOST
 
 
-def page_options(output: str | None, max_mb: float | None, full: bool, *, is_page: bool) -> PageOptions:
+def page_options(asked: ReportOptions | DiffOptions, *, is_page: bool) -> PageOptions:
     """Read the options of the page; refuse them in a report that is something else."""
-    for name, given in (("-o", output), ("--max-mb", max_mb), ("--full", full)):
+    for name, given in (("-o", asked.output), ("--max-mb", asked.max_mb), ("--full", asked.full)):
         if not is_page and given not in {None, False}:
             other = "redirect the report: … > FILE" if name == "-o" else f"omit {name}"
             raise UsageError(f"{name} belongs to --format html", hint=f"add --format html, or {other}")
-    return PageOptions(output, max_mb, full)
+    return PageOptions(asked.output, asked.max_mb, asked.full)
 
 
 def write_page(

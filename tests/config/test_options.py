@@ -29,6 +29,7 @@ CALLS: dict[str, Callable[..., Any]] = {"run": sweep, "bench": bench, "optimize"
 FLAGS = {
     "as_names": ("--as",),  # a word of Python
     "last_failed": ("--lf", "--last-failed"),  # by another rule than that of all others
+    "with_fields": ("--with",),
     "as_json": ("--json",),
     "concurrency": ("-j", "--concurrency"),
     "quiet": ("-q", "--quiet"),

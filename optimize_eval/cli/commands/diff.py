@@ -1,24 +1,23 @@
 """`optimize-eval diff`: two runs on disk, or two leaderboards, against each other, example by example."""
 
 import shlex
-from collections.abc import Sequence
-from enum import StrEnum
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from typing import Annotated, NamedTuple
 
 import typer
 
-from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import foreign_runs, gates, output, pages
 from optimize_eval.cli.command_line import same_command
 from optimize_eval.cli.known_elsewhere import complete_run
 from optimize_eval.cli.named_runs import choose_other_run
 from optimize_eval.config.compared import RunGateOptions
 from optimize_eval.config.foreign_options import MatchedResultsOptions
-from optimize_eval.config.printing import ResultOptions
+from optimize_eval.config.printing import DiffFormat, DiffOptions, choose_format
 from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.demands import judged_by_options, read_board_demands, read_demands
 from optimize_eval.findings.diff_boards import compare_boards, with_metrics
 from optimize_eval.findings.diff_runs import compare_runs
+from optimize_eval.findings.diff_shapes import BoardDiff, RunDiff
 from optimize_eval.findings.forecast import with_margins
 from optimize_eval.findings.gates import Gate
 from optimize_eval.findings.stored_boards import (
@@ -53,12 +52,13 @@ journal is damaged.
 """
 
 
-class DiffFormat(StrEnum):
-    """What a comparison can be written as."""
+class _Compared(NamedTuple):
+    """Two that are compared, the gates of the second, and what writes more than JSON."""
 
-    TERMINAL = "terminal"
-    JSON = "json"
-    HTML = "html"
+    diff: RunDiff | BoardDiff
+    judged: Sequence[Gate]
+    write_page: Callable[[], None]
+    text: Callable[[int], str]  # as wide as the terminal
 
 
 def diff(
@@ -70,7 +70,7 @@ def diff(
         ),
     ],
     demanded: RunGateOptions,
-    printed: ResultOptions,
+    printed: DiffOptions,
     matched: MatchedResultsOptions,
     named: Annotated[
         str | None,
@@ -81,69 +81,54 @@ def diff(
             autocompletion=complete_run,
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Compare what is common anyway.")] = False,
-    format_: Annotated[
-        DiffFormat | None,
-        typer.Option("--format", metavar="FORMAT", help=", ".join(DiffFormat), show_default=False),
-    ] = None,
-    output_: pages.DiffOutput = None,
-    max_mb: pages.MaxMb = None,
-    full: pages.Full = False,
 ) -> None:
     """Say what changed from one run, or leaderboard, to another; it needs these and nothing else."""
-    name = _choose(format_, as_json=printed.as_json)
-    look = pages.page_options(output_, max_mb, full, is_page=name is DiffFormat.HTML)
+    name = choose_format(DiffFormat, printed)
+    look = pages.page_options(printed, is_page=name is DiffFormat.HTML)
     given = run_a, named
     run_a, named = foreign_runs.as_two_runs(context, run_a, named, matched)
     is_foreign = (run_a, named) != given
-    force = force or is_foreign  # results of other tools share what they share
+    if is_foreign:
+        printed = printed.with_options(force=True)  # results of other tools share what they share
     run_a = folder_if_bench(run_a)
     run_b = folder_if_bench(choose_other_run(run_a, named, is_bench=is_board(run_a)))
+    again = same_command(DETAILS) if is_foreign else _details_of(run_a, run_b, force=printed.force)
+    again = "" if printed.details else again
     if is_board(run_a) or is_board(run_b):
         gates.refuse_gap(demanded.max_gap)
         gates.refuse_margin(demanded.margin)
-        judged = _diff_boards(run_a, run_b, demanded, name, look, force=force, details=printed.details)
+        compared = _compare_boards(run_a, run_b, demanded, look, force=printed.force, again=again)
     else:
-        again = same_command(DETAILS) if is_foreign else _details_of(run_a, run_b, force=force)
-        judged = _diff_runs(
-            run_a, run_b, demanded, name, look, force=force, again="" if printed.details else again
-        )
-    gates.end_with_gates(judged)
-
-
-def _diff_runs(
-    a: str,
-    b: str,
-    demanded: RunGateOptions,
-    name: DiffFormat,
-    look: pages.PageOptions,
-    *,
-    force: bool,
-    again: str,
-) -> Sequence[Gate]:
-    """Judge two runs and print what differs: all of it, or the answer and how to see it `again` in full."""
-    before, after = open_stored(a), with_margins(open_stored(b), demanded.margin)
-    wanted = read_demands(
-        after.document,
-        after.folder,
-        demanded.fail_under,
-        demanded.max_gap,
-        demanded.no_regression_against,
-    )
-    comparison = compare_runs(before, after, force=force)
-    judged = wanted.judge(after, summarise_stored(after)) if wanted else ()
+        compared = _compare_runs(run_a, run_b, demanded, look, force=printed.force, again=again)
     match name:
         case DiffFormat.JSON:
-            output.emit_json({**comparison.to_dict(), **gates.gates_to_dict(judged)})
+            output.emit_json({**compared.diff.to_dict(), **gates.gates_to_dict(compared.judged)})
         case DiffFormat.HTML:
-            pages.write_runs(before, after, comparison, look, force=force)
+            compared.write_page()
         case DiffFormat.TERMINAL:
-            shown = output.fitted(comparison)
-            width = output.width()
-            output.emit(
-                render_answer(shown, width=width, next_step=again) if again else render(shown, width=width)
-            )
-    return judged
+            output.emit(compared.text(output.width()))
+    gates.end_with_gates(compared.judged)
+
+
+def _compare_runs(
+    a: str, b: str, demanded: RunGateOptions, look: pages.PageOptions, *, force: bool, again: str
+) -> _Compared:
+    """Judge two runs; `again` is how to see all that differs, empty where that is shown."""
+    before, after = open_stored(a), with_margins(open_stored(b), demanded.margin)
+    given = demanded.fail_under, demanded.max_gap, demanded.no_regression_against
+    wanted = read_demands(after.document, after.folder, *given)
+    comparison = compare_runs(before, after, force=force)
+
+    def text(width: int) -> str:
+        shown = output.fitted(comparison)
+        return render_answer(shown, width=width, next_step=again) if again else render(shown, width=width)
+
+    return _Compared(
+        diff=comparison,
+        judged=wanted.judge(after, summarise_stored(after)) if wanted else (),
+        write_page=lambda: pages.write_runs(before, after, comparison, look, force=force),
+        text=text,
+    )
 
 
 def _details_of(a: str, b: str, *, force: bool) -> str:
@@ -152,33 +137,25 @@ def _details_of(a: str, b: str, *, force: bool) -> str:
     return str(output.fitted(shlex.join(words)))
 
 
-def _diff_boards(
-    a: str,
-    b: str,
-    demanded: RunGateOptions,
-    name: DiffFormat,
-    look: pages.PageOptions,
-    *,
-    force: bool,
-    details: bool,
-) -> Sequence[Gate]:
+def _compare_boards(
+    a: str, b: str, demanded: RunGateOptions, look: pages.PageOptions, *, force: bool, again: str
+) -> _Compared:
     before, after = load_with_examples(a), load_with_examples(b)
     judged = _judge_board(after, b, demanded)
     comparison = with_metrics(compare_boards(before, after, force=force), a, b)
-    match name:
-        case DiffFormat.JSON:
-            output.emit_json({**comparison.to_dict(), **gates.gates_to_dict(judged)})
-        case DiffFormat.HTML:
-            pages.write_boards(a, b, comparison, look, force=force)
-        case DiffFormat.TERMINAL:
-            shown, width = output.fitted(comparison), output.width()
-            how = _details_of(a, b, force=force)
-            output.emit(
-                render_comparison(shown, width=width)
-                if details
-                else render_change(shown, width=width, most=MOST_LINES, next_step=how)
-            )
-    return judged
+
+    def text(width: int) -> str:
+        shown = output.fitted(comparison)
+        if not again:
+            return render_comparison(shown, width=width)
+        return render_change(shown, width=width, most=MOST_LINES, next_step=again)
+
+    return _Compared(
+        diff=comparison,
+        judged=judged,
+        write_page=lambda: pages.write_boards(a, b, comparison, look, force=force),
+        text=text,
+    )
 
 
 def _judge_board(board: Board, path: str, demanded: RunGateOptions) -> Sequence[Gate]:
@@ -187,9 +164,3 @@ def _judge_board(board: Board, path: str, demanded: RunGateOptions) -> Sequence[
     if is_bench_folder(path):
         return judged_by_options(Findings(run=open_stored(path)), board, {}, *given)
     return read_board_demands(board, *given).judge(board)
-
-
-def _choose(given: DiffFormat | None, *, as_json: bool) -> DiffFormat:
-    if as_json and given not in {None, DiffFormat.JSON}:
-        raise UsageError(f"--json and --format {given} exclude each other", hint="give one of the two")
-    return DiffFormat.JSON if as_json else given or DiffFormat.TERMINAL

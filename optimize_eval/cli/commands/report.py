@@ -3,19 +3,20 @@
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from optimize_eval.base.documents import to_dict
 from optimize_eval.base.errors import UsageError
+from optimize_eval.base.frozen import frozen
 from optimize_eval.cli import checked, foreign_runs, formats, gates, output, pages, searches
-from optimize_eval.cli.formats import FORMATS, BenchReport, FormatName, RunReport
+from optimize_eval.cli.formats import FORMATS, BenchReport, RunReport
 from optimize_eval.cli.known_elsewhere import complete_run
 from optimize_eval.cli.named_runs import choose_run
 from optimize_eval.config.compared import ChoiceOptions, MovedSplitOptions, RunGateOptions
 from optimize_eval.config.foreign_options import OtherResultsOptions
-from optimize_eval.config.printing import ResultOptions
+from optimize_eval.config.printing import FormatName, ReportOptions, choose_format
 from optimize_eval.data.selection import parse_selection
 from optimize_eval.findings.board_models import said_in
 from optimize_eval.findings.demands import Demands, judged_by_options, read_demands
@@ -58,12 +59,32 @@ run, 3 the journal is damaged.
 _WITHOUT_BOARD = {FormatName.JSONL, FormatName.HTML}
 
 
+@frozen
+class Asked:
+    """What a command says of its report."""
+
+    options: ReportOptions
+    gates: RunGateOptions
+    name: FormatName
+    page: pages.PageOptions
+    records: formats.RecordLayout
+
+    @property
+    def laid_out(self) -> dict[str, Any]:
+        """Give what each report has to know."""
+        return {"page": self.page, "records": self.records, "has_details": self.options.details}
+
+    @property
+    def is_json(self) -> bool:
+        return self.name is FormatName.JSON
+
+
 def report(
     context: typer.Context,
     demanded: RunGateOptions,
-    chosen_examples: ChoiceOptions,
+    chosen: ChoiceOptions,
     splits: MovedSplitOptions,
-    printed: ResultOptions,
+    printed: ReportOptions,
     foreign: OtherResultsOptions,
     named: Annotated[
         list[str] | None,
@@ -74,109 +95,61 @@ def report(
             autocompletion=complete_run,
         ),
     ] = None,
-    check: Annotated[bool, typer.Option("--check", help="Compute the numbers in another way.")] = False,
-    all_: Annotated[
-        bool, typer.Option("--all", help="Also show what the last command did not name.")
-    ] = False,
-    format_: Annotated[
-        FormatName | None,
-        typer.Option("--format", metavar="FORMAT", help=", ".join(FormatName), show_default=False),
-    ] = None,
-    output_: pages.Output = None,
-    max_mb: pages.MaxMb = None,
-    full: pages.Full = False,
-    wide: formats.Wide = False,
-    with_: formats.With = None,
-    for_step: formats.Wanted = False,
-    flaky: Annotated[bool, typer.Option("--flaky", help="List examples that pass now and then.")] = False,
 ) -> None:
     """Print a run's result again, from its folder alone; --filter and --id also read its examples."""
-    name = _choose(format_, check=check, as_json=printed.as_json)
-    run = choose_run(foreign_runs.as_run(context, named, foreign, has_summary=check))
-    look = pages.page_options(output_, max_mb, full, is_page=name is FormatName.HTML)
-    laid_out = formats.record_layout(wide, with_, is_possible=name in {FormatName.CSV, FormatName.JSONL})
+    name = _choose(printed)
+    run = choose_run(foreign_runs.as_run(context, named, foreign, has_summary=printed.check))
+    asked = Asked(
+        options=printed,
+        gates=demanded,
+        name=name,
+        page=pages.page_options(printed, is_page=name is FormatName.HTML),
+        records=formats.record_layout(printed, name),
+    )
     if searches.is_unfinished(Path(run)):
-        is_plain = not (all_ or for_step)
-        _report_search(Path(run), name, look, check=check, is_plain=is_plain, has_details=printed.details)
+        _report_search(Path(run), asked)
         return
-    stored = _open(run, all_=all_, check=check)
-    if flaky:
-        beside = {
-            "--check": check,
-            "--all": all_,
-            "--filter and --id": chosen_examples.filters or chosen_examples.ids,
-        }
-        beside |= {
-            "a gate": demanded.fail_under or demanded.no_regression_against or demanded.max_gap is not None
-        }
-        _report_flaky(stored, name, beside)
+    stored = _open(run, printed)
+    if printed.flaky:
+        _report_flaky(stored, asked, chosen)
         return
     searches.note_later(stored)
-    formats.check(for_step)
-    beside = {
-        "--check": check,
-        "--no-regression-against": demanded.no_regression_against,
-    }
-    some = find_examples(
-        stored,
-        chosen_examples.filters,
-        chosen_examples.ids,
-        splits.files,
-        max_gap=demanded.max_gap,
-        forbidden=beside,
-    )
+    formats.check(printed.step_summary)
+    beside = {"--check": printed.check, "--no-regression-against": demanded.no_regression_against}
+    some = find_examples(stored, chosen, splits.files, max_gap=demanded.max_gap, forbidden=beside)
     if stored.document.is_bench:
-        _report_bench(
-            stored,
-            name,
-            demanded,
-            look,
-            laid_out,
-            check=check,
-            for_step=for_step,
-            has_details=printed.details,
-        )
-        return
-    stored = with_margins(stored, None if check else demanded.margin)  # what is checked has its own
-    reported = RunReport(
-        stored=stored,
-        page=look,
-        records=laid_out,
-        has_details=printed.details,
-        demands=_demands(stored, demanded),
-        some=some,
-        is_by_cell=all_ and not stored.ledger.is_complete,
-        has_other_numbers=bool(demanded.margin or for_step),
-    )
-    _report_run(reported, name, check=check, for_step=for_step)
+        _report_bench(stored, asked)
+    else:
+        _report_run(stored, asked, some)
 
 
-def _report_flaky(stored: StoredRun, name: FormatName, beside: Mapping[str, object]) -> None:
+def _report_flaky(stored: StoredRun, asked: Asked, chosen: ChoiceOptions) -> None:
     """List the examples of which some calls passed and some did not."""
-    if name not in {FormatName.TERMINAL, FormatName.JSON}:
-        raise UsageError(f"--flaky has no format {name}", hint="omit --format, or give --json")
+    if asked.name not in {FormatName.TERMINAL, FormatName.JSON}:
+        raise UsageError(f"--flaky has no format {asked.name}", hint="omit --format, or give --json")
+    gates_ = asked.gates
+    beside = {
+        "--check": asked.options.check,
+        "--all": asked.options.all,
+        "--filter and --id": chosen.filters or chosen.ids,
+        "a gate": gates_.fail_under or gates_.no_regression_against or gates_.max_gap is not None,
+    }
     if given := [option for option, value in beside.items() if value]:
         raise UsageError(f"--flaky lists examples alone, without {given[0]}", hint="omit one of the two")
     listed = flaky_in(stored)
-    if name is FormatName.JSON:
+    if asked.is_json:
         output.emit_json(to_dict(listed))
     else:
         output.emit(render(output.fitted(listed), output.width()))
 
 
-def _report_search(
-    folder: Path,
-    name: FormatName,
-    look: pages.PageOptions,
-    *,
-    check: bool,
-    is_plain: bool,
-    has_details: bool,
-) -> None:
+def _report_search(folder: Path, asked: Asked) -> None:
     """Report how far a search came that is no run yet."""
+    name, check = asked.name, asked.options.check
+    is_plain = not (asked.options.all or asked.options.step_summary)
     is_done = searches.is_done(folder)
     if check and is_plain and is_done:
-        checked.emit_search(folder, as_json=name is FormatName.JSON)
+        checked.emit_search(folder, as_json=asked.is_json)
         return
     if check or not is_plain or name not in {FormatName.TERMINAL, FormatName.JSON, FormatName.HTML}:
         why = "it found nothing to compare with its seed" if is_done else "there are no numbers of it yet"
@@ -186,45 +159,43 @@ def _report_search(
             hint=f"`optimize-eval report {shlex.quote(str(folder))}` or --json says {says}",
         )
     if name is FormatName.HTML:
-        pages.write_page_of_search(folder, look)
+        pages.write_page_of_search(folder, asked.page)
         return
-    searches.show_unfinished(folder, as_json=name is FormatName.JSON, has_details=has_details)
+    searches.show_unfinished(folder, as_json=asked.is_json, has_details=asked.options.details)
 
 
 def _demands(stored: StoredRun, demanded: RunGateOptions) -> Demands | None:
     """Read the gates of the options, or else those that the run was made with."""
-    return read_demands(
-        stored.document,
-        stored.folder,
-        demanded.fail_under,
-        demanded.max_gap,
-        demanded.no_regression_against,
+    given = demanded.fail_under, demanded.max_gap, demanded.no_regression_against
+    return read_demands(stored.document, stored.folder, *given)
+
+
+def _report_run(stored: StoredRun, asked: Asked, some: SomeExamples | None) -> None:
+    options = asked.options
+    stored = with_margins(
+        stored, None if options.check else asked.gates.margin
+    )  # what is checked has its own
+    reported = RunReport(
+        stored=stored,
+        **asked.laid_out,
+        demands=_demands(stored, asked.gates),
+        some=some,
+        is_by_cell=options.all and not stored.ledger.is_complete,
+        has_other_numbers=bool(asked.gates.margin or options.step_summary),
     )
-
-
-def _report_run(reported: RunReport, name: FormatName, *, check: bool, for_step: bool) -> None:
-    foreign_runs.say_origin(reported.stored.document, is_result=name is FormatName.TERMINAL)
-    if check:
-        checked.emit(reported.findings, reported.judged, as_json=name is FormatName.JSON)
+    foreign_runs.say_origin(stored.document, is_result=asked.name is FormatName.TERMINAL)
+    if options.check:
+        checked.emit(reported.findings, reported.judged, as_json=asked.is_json)
     else:
-        FORMATS[name].of_run(reported)
-    if for_step:
+        FORMATS[asked.name].of_run(reported)
+    if options.step_summary:
         formats.write(reported)
     gates.end_with_gates(reported.judged)
 
 
-def _report_bench(
-    stored: StoredRun,
-    name: FormatName,
-    demanded: RunGateOptions,
-    look: pages.PageOptions,
-    laid_out: formats.RecordLayout,
-    *,
-    check: bool,
-    for_step: bool,
-    has_details: bool,
-) -> None:
+def _report_bench(stored: StoredRun, asked: Asked) -> None:
     """Report the leaderboard of a bench; one that did not come to its end is reported as a run."""
+    options, demanded = asked.options, asked.gates
     gates.refuse_gap(demanded.max_gap)
     gates.refuse_margin(demanded.margin)
     board, others = stored_board(stored), own_boards(stored)
@@ -234,18 +205,15 @@ def _report_bench(
     bench = BenchReport(
         stored=stored,
         findings=findings,
-        page=look,
-        records=laid_out,
-        has_details=has_details,
+        **asked.laid_out,
         boards={"": board, **others} if board else {},
         judged=tuple(judged),
     )
-    if check:
-        is_json = name is FormatName.JSON
-        checked.emit(findings, judged, as_json=is_json, board=board)
+    if options.check:
+        checked.emit(findings, judged, as_json=asked.is_json, board=board)
     else:
-        _emit_bench(bench, name)
-    if for_step:
+        _emit_bench(bench, asked.name)
+    if options.step_summary:
         formats.write_board(bench)
     gates.end_with_gates(judged)
 
@@ -260,11 +228,11 @@ def _emit_bench(bench: BenchReport, name: FormatName) -> None:
         raise UsageError(f"{bench.stored.folder / LEADERBOARD} is not as bench wrote it", hint=ANEW) from None
 
 
-def _open(run: str, *, all_: bool, check: bool) -> StoredRun:
+def _open(run: str, asked: ReportOptions) -> StoredRun:
     """Open a run as its last command had it, or with everything that it holds."""
     stored = open_stored(folder_if_bench(run))
-    if all_:
-        stored = _with_everything(stored, check=check)
+    if asked.all:
+        stored = _with_everything(stored, check=asked.check)
     elif left := say_unnamed(stored.document):
         shown = "" if stored.document.is_bench else "; --all shows it"
         output.say(f"note: left out, as the run's last command did not name it: {left}{shown}")
@@ -283,19 +251,16 @@ def _with_everything(stored: StoredRun, *, check: bool) -> StoredRun:
     return with_everything(stored)
 
 
-def _choose(given: FormatName | None, *, check: bool, as_json: bool) -> FormatName:
-    if as_json and given not in {None, FormatName.JSON}:
-        raise UsageError(f"--json and --format {given} exclude each other", hint="give one of the two")
-    chosen = FormatName.JSON if as_json else given or FormatName.TERMINAL
-    if check and chosen not in {FormatName.TERMINAL, FormatName.JSON}:
+def _choose(asked: ReportOptions) -> FormatName:
+    chosen = choose_format(FormatName, asked)
+    if asked.check and chosen not in {FormatName.TERMINAL, FormatName.JSON}:
         raise UsageError(f"--check has no format {chosen}", hint="omit --format, or give --json")
     return chosen
 
 
 def find_examples(
     run: StoredRun,
-    filters: Sequence[str] | None,
-    ids: Sequence[str] | None,
+    wanted: ChoiceOptions,
     files: Mapping[str, str | None],
     *,
     max_gap: float | None,
@@ -305,7 +270,7 @@ def find_examples(
 
     `forbidden` are options that cannot stand beside, with their values.
     """
-    selection = parse_selection(filters, ids)
+    selection = parse_selection(wanted.filters, wanted.ids)
     if not selection:
         _refuse_files(files)
         return None
@@ -326,7 +291,7 @@ def find_examples(
     some = SomeExamples(
         places=places,
         why=str(selection),
-        options=_as_options({"--filter": filters, "--id": ids}),
+        options=_as_options({"--filter": wanted.filters, "--id": wanted.ids}),
         moved={name: path for name, path in files.items() if path is not None},
     )
     if max_gap is not None:
@@ -334,8 +299,8 @@ def find_examples(
     return some
 
 
-def _as_options(given: Mapping[str, Sequence[str] | None]) -> str:
-    return "".join(f" {name} {shlex.quote(word)}" for name, words in given.items() for word in words or ())
+def _as_options(given: Mapping[str, Sequence[str]]) -> str:
+    return "".join(f" {name} {shlex.quote(word)}" for name, words in given.items() for word in words)
 
 
 def _refuse_files(files: Mapping[str, str | None]) -> None:
