@@ -28,16 +28,16 @@ PAGES = [
 ]
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _STEP = re.compile(  # what readers do not see, such as a server, stands in a comment right above a block
-    r"(?:^<!-- set-up\n((?:(?!^-->).*\n)*?)-->\n+)?^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL
+    r"(?:^<!-- set-up\n((?:(?!-->)[^\n]*\n)*)-->\n+)?^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL
 )
-_SET_UP = re.compile(r"^## Set up\n.*?(?=^## )", re.MULTILINE | re.DOTALL)
-_WITHOUT_COMMANDS = {"docs/glossary.md", "docs/sentences.md"}
+_SET_UP = re.compile(r"^## (?:Set up|Run the tests)\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+_WITHOUT_COMMANDS = {"docs/glossary.md", "docs/index.md", "docs/sentences.md"}
 _RUNNING = [page for page in PAGES if page not in _WITHOUT_COMMANDS]
 _NEEDS = {"docs/cluster.md": need_module("ray")}
 _SCRATCH = ("datasets", "evaluators")
 _MISTAKE = re.compile(r"^\|[^|`]*\| `(-e [^`]*)` \| `(\w+)`: `([^`]*)` \|$", re.MULTILINE)
 _LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
-_SECONDS = re.compile(r'"seconds":[\d.e-]+|(?<=FAILED  )\d\.\d\d s')
+_SECONDS = re.compile(r'"seconds":[\d.e-]+|(?<=FAILED  )\d\.\d\d s|(?<=tokens, )[\d.]+ s')
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,8 @@ def _read(page: str) -> str:
 
 def _environment() -> dict[str, str]:
     without_ci = {name: value for name, value in os.environ.items() if name != "CI"}
-    return {**without_ci, "COLUMNS": "80", "PATH": f"{PROGRAM.parent}{os.pathsep}{os.environ['PATH']}"}
+    paths = {"PATH": f"{PROGRAM.parent}{os.pathsep}{os.environ['PATH']}", "SET_UP": str(ROOT / "tests/tools")}
+    return {**without_ci, "COLUMNS": "80", **paths}
 
 
 @pytest.mark.timeout(300)  # mypy from nothing, on a busy machine
@@ -213,19 +214,27 @@ def test_every_path_that_ci_names_is_there() -> None:
 
 
 def test_the_set_up_is_two_blocks_of_one_line_each() -> None:
-    section = section_of("README.md", "Set up")
-    blocks = [code for language, code in _BLOCK.findall(section) if language == "sh"]
-    assert [code.count("\n") for code in blocks] == [1, 1]
+    sections = [section_of("README.md", title) for title in ("Set up", "Run the tests")]
+    blocks = [
+        [code for language, code in _BLOCK.findall(section) if language == "sh"] for section in sections
+    ]
+    assert [[code.count("\n") for code in codes] for codes in blocks] == [[1], [1]]
 
 
 def test_the_scratch_copy_that_the_readme_names_is_the_one_in_which_pages_are_run() -> None:
-    assert f"cp -r {' '.join(_SCRATCH)} ../try && cd ../try" in section_of("README.md", "Set up")
+    assert f"cp -r {' '.join(_SCRATCH)} ../try && cd ../try" in _read("README.md")
 
 
-def test_the_readme_is_a_tour_of_at_most_200_lines_that_names_every_page() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert text.count("\n") <= 200
-    assert all(f"]({page})" in text for page in PAGES[1:])
+def test_the_readme_is_a_tour_of_at_most_200_lines_and_the_index_names_every_page() -> None:
+    assert _read("README.md").count("\n") <= 200
+    named = {os.path.normpath(f"docs/{path}") for path, _ in _LINK.findall(_read("docs/index.md"))}
+    assert {*PAGES[1:]} - named == {"docs/index.md"}
+
+
+def test_what_readers_do_not_see_stands_right_above_what_it_is_for() -> None:
+    for page in PAGES:
+        hidden = [set_up for set_up, _, _ in _STEP.findall(_read(page)) if set_up]
+        assert len(hidden) == _read(page).count("<!-- set-up"), page
 
 
 @pytest.mark.parametrize("page", [*PAGES, "CONTRIBUTING.md"])

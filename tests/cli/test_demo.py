@@ -7,14 +7,17 @@ import select
 from pathlib import Path
 
 from tests.front_door import Cli
-from tests.tools import write_program
+from tests.tools import recording, write_program
 
 
 def test_the_demo_ends_in_a_verdict_and_a_page_and_goes_on_from_what_was_edited(
     cli: Cli, tmp_path: Path
 ) -> None:
-    first = cli("demo")
+    first = cli(*recording.COMMAND, env=recording.LOOKS)
     assert first.status == 0
+    drawn = recording.draw("optimize-eval demo", first.stdout.splitlines())
+    assert recording.FILE.read_text() == drawn, "make it anew: python -m tests.tools.recording"
+    assert recording.lines_of(drawn)[1:] == plain(first.stdout).splitlines()
     assert "teams beats short on held-out data: +0.250 exact_match" in first.stdout
     (command,) = re.findall(r"^\$ optimize-eval .*\n", first.stderr, re.MULTILINE)
     prompt = tmp_path / "demo/prompts/short.md"
@@ -32,6 +35,10 @@ def test_the_demo_ends_in_a_verdict_and_a_page_and_goes_on_from_what_was_edited(
     assert "wrote" not in again.stderr
     assert prompt.read_text().startswith("Read it well.")
     assert len((tmp_path / "demo/run/outputs.jsonl").read_text().splitlines()) == 1 + 3 * 140
+
+
+def plain(text: str) -> str:
+    return re.sub("\x1b\\[[0-9;]*m", "", text)
 
 
 def wait_for(pid: int) -> None:
