@@ -1,5 +1,6 @@
 """Folders of runs that are made of what another tool wrote: for a report, and two of them to be compared."""
 
+import gc
 import shlex
 from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
@@ -125,6 +126,8 @@ def _read(context: typer.Context, paths: Sequence[str], options: ReadResultsOpti
         wanted_task=options.task, id_column=options.id_column, skips_empty=options.empty is Empty.SKIP
     )
     context.call_on_close(read.close)
+    gc.disable()  # it would look through all rows again and again, and there are no circles among them
+    context.call_on_close(gc.enable)
     tools.read_files(paths, read)
     return read
 

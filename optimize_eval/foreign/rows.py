@@ -4,13 +4,11 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Any, NamedTuple
 
 import orjson
 
 from optimize_eval.base.errors import DataError, Problem
-from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import as_float
 
 PROVIDER, SCORER, NOT_FINITE = "provider_error", "scorer_error", "score_not_finite"  # kinds of failures
@@ -61,8 +59,7 @@ class System(NamedTuple):
     text: str = ""
 
 
-@frozen
-class Row:
+class Row(NamedTuple):
     """What became of one call."""
 
     system: System
@@ -71,7 +68,7 @@ class Row:
     position: int  # of the example in its file
     repeat: int | None  # None where only counting tells
     results: Mapping[str, Result]  # by evaluator
-    side_info: Mapping[str, Any] = field(default_factory=dict)
+    side_info: Mapping[str, Any] | None = None
     seconds: float | None = None
     usage: Mapping[str, Any] | None = None
 

@@ -7,9 +7,10 @@ are metrics of one system. What can be read in two ways is refused, with the opt
 
 import csv
 import io
+import math
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from optimize_eval.base.errors import DataError
@@ -40,7 +41,7 @@ _VALUES = ("score", "value")
 _REPEATS = frozenset({"epoch", "repeat", "run", "trial", "seed"})
 _IDS = ("id", "example_id", "sample_id", "question_id", "task_id", "test_id", "example", "index", "")
 _ASKED, _ANSWERED = frozenset({"user_input", "question"}), frozenset({"response", "answer"})
-_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _PERCENT = re.compile(r"[+-]?\d+([.,]\d+)?\s?%")
 _COMMA = re.compile(r"[+-]?\d+,\d+")
 _MISSING = frozenset({"", "null", "none", "n/a", "na", "-"})
@@ -58,25 +59,14 @@ class Table(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """What the columns of a table are, by their numbers; `scores` with what their words stand for."""
+    """What the columns of a table are, by their numbers; of `scores`, too, what stands in them."""
 
     identity: int | None
     system: int | None
     metric: int | None
     repeat: int | None
-    scores: Mapping[int, Mapping[str, float]]
+    scores: Mapping[int, Sequence[Result | None]]  # None for an empty cell
     said: int | None  # the column of texts that shows what an example asks
-
-
-class Cell(NamedTuple):
-    """A score of a table, still as it stands there."""
-
-    system: str
-    metric: str
-    example: Example
-    repeat: str
-    value: Any
-    words: Mapping[str, float]
 
 
 def read_delimited(file: ForeignFile, sheet: Sheet) -> None:
@@ -138,37 +128,39 @@ def end(sheet: Sheet) -> None:
 def _read(file: ForeignFile, sheet: Sheet, table: Table) -> None:
     shape = _shape(file, sheet, table)
     is_long = shape.system is not None or shape.metric is not None or _is_conversation(table.header)
-    cells = _long(table, shape, file.stem) if is_long else _wide(table, shape)
-    rows: dict[tuple[str, str, int], dict[str, Result]] = {}
-    examples: dict[str, Example] = {}
-    times: dict[tuple[str, str, str, str], int] = {}
-    repeats: dict[str, int] = {}
-    for cell in cells:
-        content = cell.example.content
-        examples.setdefault(content, cell.example)
-        if shape.repeat is None:
-            key = cell.system, cell.metric, content, ""
-            repeat = times[key] = times.get(key, 0) + 1
-        else:
-            repeat = repeats.setdefault(cell.repeat, len(repeats) + 1)
-        results = rows.setdefault((cell.system, content, repeat), {})
-        if cell.metric in results:
-            raise refusal(
-                file.path, f"{cell.system} has two scores of {cell.metric} for {cell.example.name!r}"
-            )
-        results[cell.metric] = _result(cell, sheet)
-    systems = {name: number for number, name in enumerate(dict.fromkeys(name for name, _, _ in rows))}
-    for (name, content, repeat), results in rows.items():
-        sheet.add(
-            Row(
-                system=System("", name),
-                column=systems[name],
-                example=examples[content],
-                position=0,
-                repeat=repeat,
-                results=results,
-            )
-        )
+    numbers: dict[System, int] = {}
+    repeats = _Repeats(file, shape)
+    results_of = _long(table, shape, file.stem) if is_long else _wide(table, shape)
+    for number, (line, row) in enumerate(table.rows):
+        example = _example(row, shape, number + 1)
+        repeat = repeats.of(row, line, example.content)
+        for system, scores in results_of(number, row):
+            results = {metric: _no_score(sheet) if score is None else score for metric, score in scores}
+            column = numbers.setdefault(system, len(numbers))
+            sheet.add(Row(system, column, example, 0, repeat, results))
+
+
+class _Repeats:
+    """Which time a row is one of the same system, metric and example: as a column says, or counted."""
+
+    def __init__(self, file: ForeignFile, shape: Shape) -> None:
+        self._file = file
+        self._column = shape.repeat
+        self._about = [index for index in (shape.system, shape.metric) if index is not None]
+        self._numbers: dict[str, int] = {}  # of what a column says
+        self._last: dict[tuple[str, ...], int] = {}
+        self._seen: set[tuple[str | int, ...]] = set()
+
+    def of(self, row: Sequence[Any], line: int, content: str) -> int:
+        about = content, *(str(row[index]) for index in self._about)
+        if self._column is None:
+            repeat = self._last[about] = self._last.get(about, 0) + 1
+            return repeat
+        repeat = self._numbers.setdefault(str(row[self._column]), len(self._numbers) + 1)
+        if (*about, repeat) in self._seen:
+            raise refusal(self._file.path, "the same system has two scores for one example and repeat", line)
+        self._seen.add((*about, repeat))
+        return repeat
 
 
 def _shape(file: ForeignFile, sheet: Sheet, table: Table) -> Shape:
@@ -177,7 +169,7 @@ def _shape(file: ForeignFile, sheet: Sheet, table: Table) -> Shape:
         twice = next(name for name in names if names.count(name) > 1)
         raise refusal(file.path, f"two columns are called {twice!r}")
     numbers = {
-        index: words for index in range(len(names)) if (words := _words(file, table, index)) is not None
+        index: column for index in range(len(names)) if (column := _scores(file, table, index)) is not None
     }
     texts = [index for index in range(len(names)) if index not in numbers]
     system = next((index for index in texts if names[index] in _SYSTEMS), None)
@@ -185,7 +177,7 @@ def _shape(file: ForeignFile, sheet: Sheet, table: Table) -> Shape:
     repeat = next((index for index, name in enumerate(names) if name in _REPEATS), None)
     rest = [index for index in texts if index not in {system, metric, repeat}]
     identity = _identity(file, sheet, table, names, rest)
-    scores = {index: words for index, words in numbers.items() if index not in {identity, repeat}}
+    scores = {index: each for index, each in numbers.items() if index not in {identity, repeat}}
     if metric is not None and (value := next((i for i in scores if names[i] in _VALUES), None)) is not None:
         scores = {value: scores[value]}
     if not scores:
@@ -197,7 +189,7 @@ def _shape(file: ForeignFile, sheet: Sheet, table: Table) -> Shape:
         raise refusal(
             file.path, f"beside the metric stand several numbers ({several}): call one of them score"
         )
-    if identity is None and _is_counter(table, next(iter(scores))):
+    if identity is None and _is_counter(next(iter(scores.values()))):
         first = table.header[next(iter(scores))]
         raise refusal(
             file.path, f"{first!r} may number the rows or be a system: name the id with --id-column"
@@ -226,28 +218,52 @@ def _is_conversation(header: Sequence[Any]) -> bool:
     return bool(names & _ASKED and names & _ANSWERED)
 
 
-def _words(file: ForeignFile, table: Table, index: int) -> Mapping[str, float] | None:
-    """Say what the words of a column of scores stand for; None where it is a column of texts."""
+def _scores(file: ForeignFile, table: Table, index: int) -> Sequence[Result | None] | None:
+    """Read a column as scores, in which an empty cell is None; None where it is a column of texts."""
+    column = [row[index] for _, row in table.rows]
+    if (plain := _plain_numbers(column)) is not None:
+        return plain
     filled = [(line, row[index]) for line, row in table.rows if not _is_missing(row[index])]
-    texts = {str(value).strip().lower() for _, value in filled}
     for words in _TRUTHS:
-        if texts and texts <= words.keys():
-            return words
+        if filled and all(_word(value) in words for _, value in filled):
+            return [None if _is_missing(each) else Score(words[_word(each)]) for each in column]
     odd = [(line, value) for line, value in filled if _number_in(value) is None]
     if filled and not odd:
-        return {}
-    name = table.header[index]
+        return [None if _is_missing(each) else number_or_failure(_number_in(each)) for each in column]
+    _refuse_odd(file, table.header[index], filled, odd)
+    return None
+
+
+def _plain_numbers(column: Sequence[Any]) -> Sequence[Result] | None:
+    """Read a column that has finite numbers alone: all at once, as most are such."""
+    kinds = {*map(type, column)}
+    if kinds == {str} and all(map(_NUMBER.fullmatch, column)):
+        numbers = [*map(float, column)]
+    elif kinds and kinds <= {int, float}:
+        numbers = [*map(as_float, column)]
+    else:
+        return None
+    return [*map(Score, numbers)] if all(map(math.isfinite, numbers)) else None
+
+
+def _refuse_odd(
+    file: ForeignFile, name: Any, filled: Sequence[tuple[int, Any]], odd: Sequence[tuple[int, Any]]
+) -> None:
+    """Refuse numbers that are written in another way, and a word among numbers."""
     for pattern, advice in ((_PERCENT, "per cent: divide by 100"), (_COMMA, "decimal commas: write points")):
         if filled and all(isinstance(value, str) and pattern.fullmatch(value.strip()) for _, value in filled):
             raise refusal(file.path, f"the numbers of {name!r} have {advice}, and give plain numbers")
     if len(odd) * 2 < len(filled):
         line, value = odd[0]
         raise refusal(file.path, f"{name!r} is {shorten(value, 40)!r}, and elsewhere a number", line)
-    return None
+
+
+def _word(value: Any) -> str:
+    return str(value).strip().lower()
 
 
 def _is_missing(value: Any) -> bool:
-    return value is None or (isinstance(value, str) and value.strip().lower() in _MISSING)
+    return value is None or (isinstance(value, str) and _word(value) in _MISSING)
 
 
 def _number_in(value: Any) -> float | None:
@@ -259,9 +275,9 @@ def _number_in(value: Any) -> float | None:
     return float(text) if _NUMBER.fullmatch(text) or text.lower() in _NOT_A_NUMBER else None
 
 
-def _is_counter(table: Table, index: int) -> bool:
+def _is_counter(column: Sequence[Result | None]) -> bool:
     """Return True for whole numbers that go up by one: 0, 1, 2."""
-    numbers = [_number_in(row[index]) for _, row in table.rows]
+    numbers = [each.value if isinstance(each, Score) else None for each in column]
     first = numbers[0] if numbers else None
     return len(numbers) > 1 and first is not None and numbers == [first + n for n in range(len(numbers))]
 
@@ -272,20 +288,29 @@ def _outputs(file: ForeignFile, table: Table, texts: Sequence[int]) -> DataError
     return refusal(file.path, f"no column has numbers; outputs are scored by `{advice}`")
 
 
-def _wide(table: Table, shape: Shape) -> Iterator[Cell]:
-    for number, (_, row) in enumerate(table.rows, 1):
-        example, repeat = _example(row, shape, number), _repeat(row, shape)
-        for index, words in shape.scores.items():
-            yield Cell(str(table.header[index]), SCORE, example, repeat, row[index], words)
+_Results = Callable[[int, Sequence[Any]], Iterable[tuple[System, Iterable[tuple[str, Result | None]]]]]
 
 
-def _long(table: Table, shape: Shape, stem: str) -> Iterator[Cell]:
-    for number, (_, row) in enumerate(table.rows, 1):
-        example, repeat = _example(row, shape, number), _repeat(row, shape)
-        system = stem if shape.system is None else str(row[shape.system])
-        for index, words in shape.scores.items():
-            metric = str(table.header[index]) if shape.metric is None else str(row[shape.metric])
-            yield Cell(system, metric, example, repeat, row[index], words)
+def _wide(table: Table, shape: Shape) -> _Results:
+    """Make the cells of a row results of as many systems."""
+    columns = [(System("", str(table.header[index])), column) for index, column in shape.scores.items()]
+    return lambda number, _row: [(system, ((SCORE, column[number]),)) for system, column in columns]
+
+
+def _long(table: Table, shape: Shape, stem: str) -> _Results:
+    """Make a row the results of one system."""
+
+    def results_of(
+        number: int, row: Sequence[Any]
+    ) -> Iterable[tuple[System, Iterable[tuple[str, Result | None]]]]:
+        system = System("", stem if shape.system is None else str(row[shape.system]))
+        names = (
+            str(table.header[index]) if shape.metric is None else str(row[shape.metric])
+            for index in shape.scores
+        )
+        yield system, zip(names, (column[number] for column in shape.scores.values()), strict=True)
+
+    return results_of
 
 
 def _example(row: Sequence[Any], shape: Shape, number: int) -> Example:
@@ -294,16 +319,8 @@ def _example(row: Sequence[Any], shape: Shape, number: int) -> Example:
     return example_of({"id": identity}, str(identity), said)
 
 
-def _repeat(row: Sequence[Any], shape: Shape) -> str:
-    return "" if shape.repeat is None else str(row[shape.repeat])
-
-
-def _result(cell: Cell, sheet: Sheet) -> Result:
-    if _is_missing(cell.value):
-        if sheet.skips_empty:
-            return Skip("the cell is empty")
-        sheet.counts[_EMPTY] += 1
-        return Failure(_NO_SCORE, "the cell is empty")
-    if cell.words:
-        return Score(cell.words[str(cell.value).strip().lower()])
-    return number_or_failure(_number_in(cell.value))
+def _no_score(sheet: Sheet) -> Result:
+    if sheet.skips_empty:
+        return Skip("the cell is empty")
+    sheet.counts[_EMPTY] += 1
+    return Failure(_NO_SCORE, "the cell is empty")

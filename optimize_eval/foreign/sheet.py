@@ -7,8 +7,10 @@ its file says so.
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
+from operator import itemgetter
 from tempfile import SpooledTemporaryFile
 from typing import Any, NamedTuple
 
@@ -19,10 +21,22 @@ from optimize_eval.base.frozen import frozen
 from optimize_eval.base.names import distinct
 from optimize_eval.foreign.rows import Example, Failure, Result, Row, Score, Skip, System, shorten
 
+_ONCE = 0, 1  # the occurrence of a test in a file, and its repeat
 _IN_MEMORY = 1 << 24  # bytes of rows
 _LONGEST_NAME = 60
+_BATCH = 256  # rows
 _KINDS: Mapping[type, str] = {Score: "score", Failure: "failure", Skip: "skip"}
 _MADE: Mapping[str, Any] = {"score": Score, "failure": Failure, "skip": Skip}
+
+
+def _as_json(result: Result) -> Any:
+    """Write a result down; a number, which most are, as it is."""
+    is_number = isinstance(result, Score) and result.value is not None
+    return result[0] if is_number else (_KINDS[type(result)], *result)
+
+
+def _from_json(value: Any) -> Result:
+    return Score(value) if isinstance(value, float) else _MADE[value[0]](*value[1:])
 
 
 def _waiting_room() -> Any:
@@ -51,7 +65,9 @@ class Placed(NamedTuple):
     example: Key
     repeat: int
     results: Mapping[str, Result]
-    rest: Mapping[str, Any]  # side_info, seconds, usage
+    side_info: Mapping[str, Any] | None
+    seconds: float | None
+    usage: Mapping[str, Any] | None
 
 
 @dataclass(slots=True)
@@ -105,6 +121,7 @@ class Sheet:
     _occurrences: list[dict[tuple[str, int], tuple[int, int]]] = field(default_factory=list)
     _order: dict[Key, None] = field(default_factory=dict)
     repeats: int = 1
+    _batch: list[Any] = field(default_factory=list)
     _spool: Any = field(default_factory=_waiting_room)
 
     def choose_task(self, tasks: Sequence[str]) -> str:
@@ -124,56 +141,51 @@ class Sheet:
 
     def add(self, row: Row) -> None:
         """Take a row; what its tool made of failures is summed up beside."""
-        column = self.columns.setdefault(
-            Column(len(self._names) - 1, row.column, row.system), len(self.columns)
-        )
-        content = row.example.content
+        file, content = len(self._names) - 1, row.example.content
+        column = self.columns.setdefault(Column(file, row.column, row.system), len(self.columns))
         self._examples.setdefault(content, row.example)
-        self._places.setdefault((content, row.position if row.repeat is None else 0))
-        if row.repeat is not None:
-            self.repeats = max(self.repeats, row.repeat)
+        position = row.position if row.repeat is None else 0
+        self._places.setdefault((content, position))
+        if row.repeat is not None and row.repeat > self.repeats:
+            self.repeats = row.repeat
         for evaluator, result in row.results.items():
             self._count(column, evaluator, result)
         self.rows += 1
-        self._spool.write(orjson.dumps(self._entry(column, row)) + b"\n")
+        results = {name: _as_json(result) for name, result in row.results.items()}
+        rest = row.side_info, row.seconds, row.usage
+        self._batch.append((column, file, content, position, row.repeat, results, rest))
+        if len(self._batch) == _BATCH:
+            self._write_batch()
 
-    def _entry(self, column: int, row: Row) -> list[Any]:
-        results = {name: (_KINDS[type(result)], *result) for name, result in row.results.items()}
-        rest = {"side_info": row.side_info, "seconds": row.seconds, "usage": row.usage}
-        position = row.position if row.repeat is None else 0
-        return [column, len(self._names) - 1, row.example.content, position, row.repeat, results, rest]
+    def _write_batch(self) -> None:
+        self._spool.write(orjson.dumps(self._batch, option=orjson.OPT_APPEND_NEWLINE))
+        self._batch.clear()
 
     def _count(self, column: int, evaluator: str, result: Result) -> None:
-        low, high = self.ranges.setdefault(evaluator, (math.inf, -math.inf))
+        low, high = self.ranges.get(evaluator) or self.ranges.setdefault(evaluator, (math.inf, -math.inf))
         if isinstance(result, Skip):
             return
-        tally = self.tallies.setdefault((column, evaluator), Tally())
+        tally = self.tallies.get((column, evaluator))
+        if tally is None:
+            tally = self.tallies[column, evaluator] = Tally()
         if isinstance(result, Failure):
             tally.failed += 1
             tally.unknown += result.counted_as is None
             tally.counted_as += result.counted_as or 0.0
-        elif result.value is not None:
+        elif (value := result.value) is not None:
             tally.scored += 1
-            tally.total += result.value
-            self.ranges[evaluator] = min(low, result.value), max(high, result.value)
+            tally.total += value
+            if not low <= value <= high:
+                self.ranges[evaluator] = min(low, value), max(high, value)
 
     def end_file(self, file: OriginFile) -> None:
         """Tell repeats from copies: where each test stands equally often in a file, it was repeated."""
         self.files.append(file)
-        places: dict[str, list[int]] = {}
-        for content, position in self._places:
-            places.setdefault(content, []).append(position)
-        times = {len(each) for each in places.values()}
-        is_repeated = len(times) == 1 and times != {1}
-        if is_repeated:
-            self.repeats = max(self.repeats, *times)
-        of_file: dict[tuple[str, int], tuple[int, int]] = {}
-        for content, each in places.items():
-            for index, position in enumerate(sorted(each)):
-                of_file[content, position] = (0, index + 1) if is_repeated else (index, 1)
-        for (content, _position), (occurrence, _) in sorted(of_file.items(), key=lambda item: item[0][1]):
-            self._order.setdefault(Key(content, occurrence))
-        self._occurrences.append(of_file)
+        occurrences = _occurrences(self._places)
+        self.repeats = max(self.repeats, *(repeat for _, repeat in occurrences.values()), 1)
+        for content, position in sorted(self._places, key=itemgetter(1)):
+            self._order.setdefault(Key(content, occurrences.get((content, position), _ONCE)[0]))
+        self._occurrences.append(occurrences)
         self._places = {}
 
     @property
@@ -195,12 +207,13 @@ class Sheet:
 
     def rows_in_place(self) -> Iterator[Placed]:
         """Read the rows once more, each at its place."""
+        self._write_batch()
         self._spool.seek(0)
-        for line in self._spool:
-            column, file, content, position, repeat, results, rest = orjson.loads(line)
-            occurrence, counted = self._occurrences[file][content, position]
-            kept = {name: _MADE[kind](*values) for name, (kind, *values) in results.items()}
-            yield Placed(column, Key(content, occurrence), repeat or counted, kept, rest)
+        for row in chain.from_iterable(map(orjson.loads, self._spool)):
+            column, file, content, position, repeat, results, rest = row
+            occurrence, counted = self._occurrences[file].get((content, position), _ONCE)
+            kept = {name: _from_json(result) for name, result in results.items()}
+            yield Placed(column, Key(content, occurrence), repeat or counted, kept, *rest)
 
     def systems(self, named: Mapping[int, str]) -> "Systems":
         """Name the systems; `named` are names that were given to files, by their numbers."""
@@ -212,6 +225,21 @@ class Sheet:
 
     def close(self) -> None:
         self._spool.close()
+
+
+def _occurrences(places: Collection[tuple[str, int]]) -> dict[tuple[str, int], tuple[int, int]]:
+    """Say of what stands in a file several times whether it was repeated, or is a copy; the rest is once."""
+    positions: dict[str, list[int]] = {}
+    if len({content for content, _ in places}) == len(places):
+        return {}
+    for content, position in places:
+        positions.setdefault(content, []).append(position)
+    is_repeated = len({*map(len, positions.values())}) == 1
+    return {
+        (content, position): (0, index + 1) if is_repeated else (index, 1)
+        for content, several in positions.items()
+        for index, position in enumerate(sorted(several))
+    }
 
 
 @frozen

@@ -6,6 +6,7 @@ call it. What its files were, and what has to be known of them, stands in its se
 
 import hashlib
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import UTC, datetime
@@ -21,7 +22,7 @@ from optimize_eval.foreign.rows import LONGEST_MESSAGE, Failure, Result, Score, 
 from optimize_eval.foreign.sheet import Key, Placed, Sheet, Systems
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL, MANIFEST, SUMMARY, hold_lock
-from optimize_eval.store.layout import MOST_UNITS, Layout, Split, key_of
+from optimize_eval.store.layout import MOST_UNITS, Cell, CellName, Layout, Split, key_of
 from optimize_eval.store.run_document import (
     ENDED,
     ORIGIN,
@@ -278,14 +279,14 @@ def store(table: Table, folder: Path) -> None:
         document = table.document()
         counts = _write_journal(table, document, folder / JOURNAL)
         cells = tuple(
-            counted_cell(cell.name, (*(counts.get((cell.name, state), 0) for state in _STATES), 0))
+            counted_cell(cell.name, (*(counts[cell.name][state] for state in _STATES), 0))
             for cell in document.cells
         )
         (folder / MANIFEST).unlink(missing_ok=True)
         write_document(folder, replace(document, cells=cells))
 
 
-def _write_journal(table: Table, document: RunDocument, path: Path) -> dict[Any, int]:
+def _write_journal(table: Table, document: RunDocument, path: Path) -> Mapping[CellName, Counter[str]]:
     writing = _Records(table, document)
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     with path.open("wb", _AT_ONCE) as stream:
@@ -305,96 +306,86 @@ class _Records:
     def __init__(self, table: Table, document: RunDocument) -> None:
         self._table = table
         self._layout = document.selection
-        self._split = document.selection.splits[0]
-        self._digests = dict(zip(self._split.lines, self._split.sha256, strict=True))
-        self._evaluators = {entry.name: entry.sha256 for entry in document.evaluators}
-        self._candidates = {entry.name: entry.sha256 for entry in document.candidates}
+        self._split = self._layout.splits[0]
+        self._numbers = {key: number for number, key in enumerate(table.lines)}
+        self._cells = {cell[:3]: _CellRecords(cell, document) for cell in self._layout.cells}
         self._written = bytearray(self._layout.size)
-        self.counts: dict[Any, int] = {}
+
+    @property
+    def counts(self) -> Mapping[CellName, Counter[str]]:
+        """Count the outcomes of each cell."""
+        return {cell.name: cell.counts for cell in self._cells.values()}
 
     def of(self, placed: Placed) -> Iterator[bytes]:
         candidate, model = self._table.systems.places[placed.column]
         if candidate < 0:
             return
-        systems = self._table.systems
-        names = systems.candidates[candidate], systems.models[model]
-        line = self._table.lines[placed.example]
-        rest = placed.rest
-        for evaluator in self._evaluators:
+        names = self._table.systems.candidates[candidate], self._table.systems.models[model]
+        example = self._numbers[placed.example]
+        said, took = placed.side_info or {}, _took(placed)
+        for evaluator in self._layout.evaluators:
             if (result := placed.results.get(evaluator)) is not None:
-                yield self._record(evaluator, *names, line, placed.repeat, result, rest)
-                rest = {}  # what took time, and what was said, is told once
+                outcome = _outcome_of(self._as_asked(result), said) | took
+                yield self._record(self._cells[evaluator, *names], example, placed.repeat, outcome)
+                said, took = {}, {}  # what took time, and what was said, is told once
 
     def missing(self) -> Iterator[bytes]:
         """Make skips of what is in no file: a unit without a record would be owed."""
         for number, is_written in enumerate(self._written):
             if not is_written:
-                cell, example, repeat = self._layout.place(number)
-                evaluator, candidate, model, _ = self._layout.cells[cell][:4]
-                line = self._split.lines[example]
-                yield self._record(evaluator, candidate, model, line, repeat + 1, _NOT_THERE, {})
+                where = self._layout.place(number)
+                cell = self._cells[self._layout.cells[where.cell][:3]]
+                yield self._record(cell, where.example, where.repeat + 1, _outcome_of(_NOT_THERE, {}))
 
-    def _record(
-        self,
-        evaluator: str,
-        candidate: str,
-        model: str | None,
-        line: int | None,
-        repeat: int,
-        result: Result,
-        rest: Mapping[str, Any],
-    ) -> bytes:
-        if isinstance(result, Failure) and self._table.wanted.as_tool and result.counted_as is not None:
-            result = Score(result.counted_as)
-        of_model = {} if model is None else {"task_model": model}
-        coordinates = {
-            "evaluator": evaluator,
-            "candidate": candidate,
-            **of_model,
-            "split": self._split.name,
-            "line": line,
-        }
-        number = self._layout.number({**coordinates, "repeat": repeat})
-        if number is None or self._written[number]:
+    def _as_asked(self, result: Result) -> Result:
+        """Make a failure the number that its tool counts, where somebody asks for that."""
+        if self._table.wanted.as_tool and isinstance(result, Failure) and result.counted_as is not None:
+            return Score(result.counted_as)
+        return result
+
+    def _record(self, cell: "_CellRecords", example: int, repeat: int, outcome: Mapping[str, Any]) -> bytes:
+        number = cell.start + example * self._layout.repeats + repeat - 1
+        if self._written[number]:
             raise UsageError(
-                f"{candidate} has two results of {evaluator} for one test and repeat",
+                f"{cell.name[1]} has two results of {cell.name[0]} for one test and repeat",
                 hint="give each file once, and of several evaluations one file each",
             )
         self._written[number] = 1
-        key = key_of(
-            self._evaluators[evaluator],
-            self._candidates[candidate],
-            model,
-            self._split.name,
-            line,
-            self._digests[line],
-            repeat,
-        )
-        outcome = self._outcome(result, rest.get("side_info") or {})
-        state = (evaluator, candidate, model, self._split.name), outcome["outcome"]
-        self.counts[state] = self.counts.get(state, 0) + 1
-        usage = {"usage": [rest["usage"]]} if rest.get("usage") else {}
-        seconds = {} if rest.get("seconds") is None else {"seconds": rest["seconds"]}
-        return journal.seal({"key": key, **coordinates, "repeat": repeat, **outcome, **usage, **seconds})
+        cell.counts[outcome["outcome"]] += 1
+        line, digest = self._split.lines[example], self._split.sha256[example]
+        key = key_of(*cell.digests, *cell.name[2:], line, digest, repeat)
+        return journal.seal({"key": key, **cell.coordinates, "line": line, "repeat": repeat, **outcome})
 
-    @staticmethod
-    def _outcome(result: Result, side_info: Mapping[str, Any]) -> dict[str, Any]:
-        if isinstance(result, Score) and result.value is None:
-            side = {"label": result.said, **side_info}
+
+class _CellRecords:
+    """What all records of a cell have, and how many there are of each outcome."""
+
+    def __init__(self, cell: Cell, document: RunDocument) -> None:
+        self.name: CellName = cell[:4]
+        self.start = cell.start
+        self.digests = (
+            next(entry.sha256 for entry in document.evaluators if entry.name == cell.evaluator),
+            next(entry.sha256 for entry in document.candidates if entry.name == cell.candidate),
+        )
+        of_model = {} if cell.task_model is None else {"task_model": cell.task_model}
+        coordinates = {"evaluator": cell.evaluator, "candidate": cell.candidate, **of_model}
+        self.coordinates = {**coordinates, "split": cell.split}
+        self.counts: Counter[str] = Counter()
+
+
+def _took(placed: Placed) -> dict[str, Any]:
+    usage = {"usage": [placed.usage]} if placed.usage else {}
+    return usage if placed.seconds is None else {**usage, "seconds": placed.seconds}
+
+
+def _outcome_of(result: Result, said: Mapping[str, Any]) -> dict[str, Any]:
+    if isinstance(result, Score):
+        if result.value is None:
+            side = {"label": result.said, **said}
             return {"outcome": "scored", "score": None, "unranked": True, "side_info": side}
-        if isinstance(result, Score):
-            return {
-                "outcome": "scored",
-                "score": result.value,
-                "side_info": {**side_info, **({"answer": result.said} if result.said else {})},
-            }
-        if isinstance(result, Failure):
-            said = {key: value for key, value in side_info.items() if key != "reason"}
-            more = {"side_info": said} if said else {}
-            return {
-                "outcome": "failed",
-                "kind": result.kind,
-                "message": result.message[:LONGEST_MESSAGE],
-                **more,
-            }
-        return {"outcome": "skipped", "message": result.why}
+        return {"outcome": "scored", "score": result.value, "side_info": said}
+    if isinstance(result, Failure):
+        failed = {"outcome": "failed", "kind": result.kind, "message": result.message[:LONGEST_MESSAGE]}
+        more = {key: value for key, value in said.items() if key != "reason"}
+        return {**failed, "side_info": more} if more else failed
+    return {"outcome": "skipped", "message": result.why}

@@ -91,7 +91,9 @@ def test_numbers_beside_questions_and_answers_are_metrics(cli: Cli, tmp_path: Pa
         pytest.param("question,one,two\nq,text,words\n", "--candidate-field one", id="outputs"),
         pytest.param("n,a,b\n0,1,0\n1,0,1\n", "name the id with --id-column", id="a counter or a system"),
         pytest.param("model,score\na,1\nb,0\n", "name one with --id-column", id="long without ids"),
-        pytest.param("id,model,run,score\n1,a,1,1\n1,a,1,0\n", "a has two scores of score", id="twice"),
+        pytest.param(
+            "id,model,run,score\n1,a,1,1\n1,a,1,0\n", "two scores for one example and repeat", id="twice"
+        ),
     ],
 )
 def test_what_cannot_be_read_in_one_way_is_refused(cli: Cli, tmp_path: Path, text: str, words: str) -> None:
