@@ -166,6 +166,8 @@ PROGRAM = (
         "parts/grid",
         "parts/diff",
         "parts/spending",
+        "parts/query",
+        "parts/export",
     ),
     *(
         "tabs/overview",

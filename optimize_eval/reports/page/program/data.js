@@ -33,6 +33,9 @@ class Data {
     /** @type {Map<string, string>} of records, by example, evaluator, candidate and model */
     this.reasons = new Map();
     this.isRead = false;
+    this.keeps = MOST_OPEN;
+    /** @type {Set<string>} names of fields of examples, of those that were opened */
+    this.fields = new Set(head.run.group_by || []);
     /** @type {Example[]} */
     this.examples = [];
     /** @type {Uint32Array} */
@@ -163,14 +166,24 @@ class Data {
     return { score, outcome, seconds: this.seconds[at] };
   }
 
-  /** @param {Example} example */
-  number(example) {
-    return this.offsets[example.split] + example.place;
+  /**
+   * One record's score, outcome and seconds.
+   * @param {number} evaluator
+   * @param {number} candidate
+   * @param {number} model
+   * @param {Example} example
+   * @param {number} repeat
+   * @returns {Value}
+   */
+  unit(evaluator, candidate, model, example, repeat) {
+    const start = this.starts.get([evaluator, candidate, model, example.split].join());
+    const at = (start ?? 0) + example.place * this.axes.repeats + repeat - 1;
+    return { score: this.scores[at], outcome: this.outcomes[at], seconds: this.seconds[at] };
   }
 
   /** @param {Example} example */
-  hasDetails(example) {
-    return this.blocks[this.number(example)] !== NO_BLOCK;
+  number(example) {
+    return this.offsets[example.split] + example.place;
   }
 
   /**
@@ -194,7 +207,8 @@ class Data {
   /** @param {Example} example */
   blockOf(example) {
     if (this.head.live) return `block/${example.split}/${example.place}`;
-    return this.isRead && this.hasDetails(example) ? `block-${this.blocks[this.number(example)]}` : null;
+    const block = this.isRead ? this.blocks[this.number(example)] : NO_BLOCK;
+    return block === NO_BLOCK ? null : `block-${block}`;
   }
 
   toldIn(block, example) {
@@ -206,9 +220,17 @@ class Data {
     const known = this.open.get(name) || this.source.bytes(name).then(parsed);
     this.open.delete(name);
     this.open.set(name, known); // the newest is the last
-    known.then((block) => this.open.has(name) && this.opened.set(name, block), () => this.open.delete(name));
-    if (this.open.size > MOST_OPEN) this.forget(/** @type {string} */ (this.open.keys().next().value));
+    known.then((block) => this.open.has(name) && this.keep(name, block), () => this.open.delete(name));
+    while (this.open.size > this.keeps) this.forget(/** @type {string} */ (this.open.keys().next().value));
     return known;
+  }
+
+  /** @param {string} name */
+  keep(name, block) {
+    this.opened.set(name, block);
+    for (const { example } of Object.values(block || {}).slice(0, 3)) {
+      if (example && typeof example === "object" && this.fields.size < 100) Object.keys(example).forEach((field) => this.fields.add(field));
+    }
   }
 
   /** @param {string} name */

@@ -1,10 +1,10 @@
 // @ts-check
-// What is searched for in all that is known of examples, beside the page: part by part, until something else is.
+// What is looked for in all that is known of examples, beside the page: part by part, until something else is.
 
 const SEARCH_AFTER = 150; // ms without a key
 const MOST_ASKED = 2000; // examples, each a question to the server
 
-/** @typedef {{query: string, numbers: Set<number>, without: number, isDone: boolean}} Found_ */
+/** @typedef {{key: string, isIt: (told: any) => boolean, numbers: Set<number>, without: number, isDone: boolean}} Found_ */
 
 class Finder {
   /** @param {Data} data @param {() => void} done */
@@ -12,17 +12,18 @@ class Finder {
     this.data = data;
     this.done = done;
     /** @type {Found_} */
-    this.found = { query: "", numbers: new Set(), without: 0, isDone: true };
+    this.found = { key: "", isIt: () => false, numbers: new Set(), without: 0, isDone: true };
   }
 
   /**
    * What was found so far in fields, replies, reasons and failures; the list is drawn anew when it is all.
-   * @param {string} query
+   * @param {string} key names what is looked for; empty for nothing
+   * @param {(told: any) => boolean} isIt
    */
-  lookFor(query) {
-    if (this.found.query !== query) {
-      this.found = { query, numbers: new Set(), without: 0, isDone: !query };
-      if (query) setTimeout((found) => this.look(found), SEARCH_AFTER, this.found);
+  lookFor(key, isIt) {
+    if (this.found.key !== key) {
+      this.found = { key, isIt, numbers: new Set(), without: 0, isDone: !key };
+      if (key) setTimeout((found) => this.look(found), SEARCH_AFTER, this.found);
     }
     return this.found;
   }
@@ -36,7 +37,7 @@ class Finder {
       if (this.found !== found) return;
       const told = await data.details(example).catch(() => null);
       if (!told) found.without += 1;
-      else if (holds([told.example, told.records.map((record) => record[4])], found.query)) found.numbers.add(data.number(example));
+      else if (found.isIt(told)) found.numbers.add(data.number(example));
     }
     if (isFar) found.without = data.examples.length;
     found.isDone = true;

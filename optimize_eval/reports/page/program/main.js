@@ -35,6 +35,7 @@ class App {
   constructor(data) {
     this.data = data;
     this.finder = new Finder(data, () => this.state.tab === "examples" && this.draw(true));
+    this.isFiltering = false; // whether conditions are chosen
     this.isChoosing = false; // whether the list of columns is open
     /** @type {ReplyColumn | null} */
     this.column = null; // in focus, of the grid of replies
@@ -121,7 +122,7 @@ class App {
   redrawAround(children) {
     const fresh = h("div", null, children);
     const panel = this.main.firstElementChild;
-    for (const name of [".status", ".grid"]) panel?.querySelector(name)?.replaceWith(/** @type {Element} */ (fresh.querySelector(name)));
+    for (const name of [".status", ".saves", ".grid"]) panel?.querySelector(name)?.replaceWith(/** @type {Element} */ (fresh.querySelector(name)));
   }
 
   /** @param {any} given */
@@ -205,14 +206,6 @@ class App {
       event.preventDefault();
       this.walk(event.key === "ArrowDown" ? 1 : -1);
     }
-  }
-
-  recordAt(evaluator, candidate, repeat) {
-    const { data, state } = this;
-    const example = data.examples[state.row];
-    const start = data.starts.get([evaluator, candidate, state.tm, example.split].join());
-    const at = (start ?? 0) + example.place * data.axes.repeats + repeat - 1;
-    return { score: data.scores[at], outcome: data.outcomes[at], seconds: data.seconds[at] };
   }
 
   /** The reason for a score, if it was read before; null where it was not. */

@@ -81,7 +81,7 @@ class Address {
       sp: place("sp", axes.splits.length + 1), // one more: all of them
       a: place("a", systems),
       b: place("b", systems),
-      q: (told.get("q") || "").slice(0, 200),
+      q: (told.get("q") || "").slice(0, 400),
       show: word("show", SHOWS),
       sort: /^-?(line|delta|example|s\d{1,4})$/.test(sort) ? sort : usual.sort,
       row: place("row", total, -1),

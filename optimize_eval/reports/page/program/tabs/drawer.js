@@ -138,7 +138,7 @@ function recordCard(app, { evaluator, repeat, record, candidate }) {
   const { data } = app;
   const reason = record.kind ? null : reasonOf(record.side_info);
   const rest = Object.fromEntries(Object.entries(record.side_info || {}).filter(([key]) => key !== reason?.[0]));
-  const value = app.recordAt(evaluator, candidate, repeat);
+  const value = data.unit(evaluator, candidate, app.state.tm, data.examples[app.state.row], repeat);
   const attempts = record.attempts > 1 ? ` · ${count(record.attempts, "attempt")}` : "";
   return h("section", { class: `inset${record.kind ? " failed" : ""}` },
     h("p", { class: "said-head" }, h("b", null, said(data.axes.evaluators[evaluator])), " ", h("b", { class: "big" }, plainValue(value)),

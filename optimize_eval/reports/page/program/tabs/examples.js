@@ -11,7 +11,7 @@ function examplesTab(app) {
   const systems = data.systems(state.ev);
   const rows = chosenRows(app, systems);
   const search = h("input", {
-    type: "search", id: "search", value: state.q, placeholder: "Search examples ( / )", "aria-label": "Search examples",
+    type: "search", id: "search", value: state.q, placeholder: "Search examples ( / )", title: "Words, and conditions such as score<0.5, kind=timeout, field.topic=refund, info.tone~kind", "aria-label": "Search examples",
     on: { input: (event) => app.set({ q: event.target.value, row: -1 }, { isTyping: true }) },
   });
   const names = systems.map((one) => one.name);
@@ -23,7 +23,7 @@ function examplesTab(app) {
       chooser("Which", shows.map((name) => SHOWN[name]), shows.indexOf(state.show), (at) => app.set({ show: shows[at], row: -1 })),
       data.isDiff ? pairChooser(app) : hasPair && [chooser("A", names, state.a, (a) => app.set({ a })), chooser("B", names, state.b, (b) => app.set({ b }))],
       chooser("Sort", sorts.map(([, name]) => name), sorts.findIndex(([key]) => key === state.sort), (at) => app.set({ sort: sorts[at][0] })),
-      state.view === "replies" && columnControls(app, replyColumns(data))),
+      filterControls(app), saveControls(app, rows), state.view === "replies" && columnControls(app, replyColumns(data))),
     h("p", { class: "note status", role: "status" }, statusOf(app, rows.length, names)),
     state.view === "replies" ? repliesGrid(app, rows) : exampleGrid(app, rows, systems, hasPair),
   ];
@@ -58,15 +58,18 @@ function columnsTold(app) {
  */
 function chosenRows(app, systems) {
   const { data, state } = app;
-  const query = state.q.toLowerCase().trim();
-  const found = app.finder.lookFor(query);
+  const query = queryOf(state.q);
+  const ofScores = query.terms.filter(isOfScores);
+  const isDeep = query.terms.length > ofScores.length; // then only what is told of an example says
+  const key = query.words || isDeep ? [query.words, ...query.terms.map((term) => term.text), state.b, state.tm].join("\n") : "";
+  const found = app.finder.lookFor(key, (told) => meetsTold(app, query, told));
   const rows = [];
   for (const example of data.examples) {
     if (state.sp < data.axes.splits.length && example.split !== state.sp) continue;
-    if (query && !example.search.includes(query) && !found.numbers.has(data.number(example))) continue;
+    if (key && !(!isDeep && example.search.includes(query.words)) && !found.numbers.has(data.number(example))) continue;
     const values = systems.map((one) => data.value(one, state.tm, example));
     const delta = data.delta(state.a, state.b, values[state.a], values[state.b]);
-    if (isShown(state.show, values, delta)) rows.push({ example, values, delta });
+    if (isShown(state.show, values, delta) && meetsScores(app, ofScores, { example, values, delta })) rows.push({ example, values, delta });
   }
   return sortedExamples(rows, state.sort);
 }
@@ -137,7 +140,7 @@ function lookedFor(app) {
   const { finder: { found }, state } = app;
   if (!state.q.trim()) return "";
   if (!found.isDone) return " · searching all that was said …";
-  return found.without ? ` · of ${count(found.without, "example")} only the beginning, for the rest is not in this page` : "";
+  return found.without ? ` · of ${count(found.without, "example")} only the beginning was searched, for the rest is not in this page` : "";
 }
 
 /**
