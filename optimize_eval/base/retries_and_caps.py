@@ -76,6 +76,39 @@ class Pacer(Protocol):
         ...
 
 
+class Gate(Protocol):
+    """How many calls at once a model takes at its server, and how long that is left alone."""
+
+    @property
+    def refusals(self) -> int:
+        """How often the server had no room."""
+        ...
+
+    def queue(self, who: str, patience: float) -> "Queue | None":
+        """Tell who waits while the server is left alone."""
+        ...
+
+    def capacity(self, most: int | None) -> int | None:
+        """Tell how many calls it is of use to make at the moment."""
+        ...
+
+    def enter(self, most: int | None, is_stopped: Callable[[], bool]) -> tuple[int, float]:
+        """Wait for room; returns the number of the round, and how many seconds that took."""
+        ...
+
+    def leave(self, number: int, *, has_got_in: bool) -> None:
+        """End a call of that round."""
+        ...
+
+    def refuse(self, number: int, wait: float, patience: float, why: str = "") -> bool:
+        """Take a refusal of a call of that round, and rest; false where patience is used up."""
+        ...
+
+    def wake(self) -> None:
+        """Let those that wait look again."""
+        ...
+
+
 LETTERS = 4  # of a token, as an estimate
 
 
@@ -132,6 +165,10 @@ class Caps:
 
     def pacer(self, base: str) -> Pacer | None:  # noqa: ARG002  as on nodes of a cluster
         """Give who gives turns at a server, if that is another process; None: this one."""
+        return None
+
+    def gate(self, base: str, model: str) -> Gate | None:  # noqa: ARG002  as on nodes of a cluster
+        """Give who gives room at a server, if that is another process; None: this one."""
         return None
 
     def ask(self) -> None:

@@ -21,7 +21,7 @@ from typing import NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 from optimize_eval.base.errors import EvaluationError, UsageError
-from optimize_eval.base.retries_and_caps import Caps, GivenUp, Manners, Pacer, Prices, Queue
+from optimize_eval.base.retries_and_caps import Caps, Gate, GivenUp, Manners, Pacer, Prices, Queue
 from optimize_eval.base.spent import Spent, Usage
 from optimize_eval.models.providers import table_of_prices
 
@@ -75,7 +75,7 @@ class Room:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
-        self._waiting = 0
+        self.waiting = 0
         self._limit: int | None = None
         self._in_flight = 0
         self._rests_until = 0.0
@@ -88,12 +88,12 @@ class Room:
     def queue(self, who: str, patience: float) -> Queue | None:
         """Tell who waits while the server is left alone."""
         now, since = time.monotonic(), self._busy_since
-        if not self._waiting or since is None or now >= self._rests_until:
+        if not self.waiting or since is None or now >= self._rests_until:
             return None
         return Queue(
             who=who,
             why=self._why,
-            calls=self._waiting,
+            calls=self.waiting,
             next_in=self._rests_until - now,
             gives_up_in=max(0.0, since + patience - now),
         )
@@ -111,21 +111,31 @@ class Room:
         began: float | None = None
         with self._lock:
             while not is_stopped():
-                limit = self.capacity(most)
-                if limit is None or self._in_flight < limit:
-                    self._in_flight += 1
-                    return self._round, 0.0 if began is None else time.monotonic() - began
+                if (number := self._let_in(most)) is not None:
+                    return number, 0.0 if began is None else time.monotonic() - began
                 now = time.monotonic()
                 began = now if began is None else began
                 self._wait(self._rests_until - now)
             raise GivenUp
+
+    def try_enter(self, most: int | None) -> int | None:
+        """Give the number of the round, or None where there is no room."""
+        with self._lock:
+            return self._let_in(most)
+
+    def _let_in(self, most: int | None) -> int | None:
+        limit = self.capacity(most)
+        if limit is not None and self._in_flight >= limit:
+            return None
+        self._in_flight += 1
+        return self._round
 
     def wake(self) -> None:
         """Let those that wait look again."""
         with self._lock:
             self._changed.notify_all()
 
-    def leave(self, *, has_got_in: bool) -> None:
+    def leave(self, _number: int, *, has_got_in: bool) -> None:
         with self._lock:
             self._in_flight -= 1
             if has_got_in:
@@ -133,8 +143,17 @@ class Room:
                 self._got_in += 1
                 if self._limit is not None and self._got_in % _A_STEP == 0:
                     self._limit += 1
-            if self._waiting:
+            if self.waiting:
                 self._changed.notify_all()
+
+    def refuse_another(self, busy: int, wait: float, patience: float, why: str = "") -> bool:
+        """Take a refusal of a call that nobody had counted, when so many were under way."""
+        with self._lock:
+            self._in_flight += 1
+            if self._limit is None:
+                self._round += 1
+                self._limit = max(1, busy // 2)
+        return self.refuse(-1, wait, patience, why)
 
     def refuse(self, number: int, wait: float, patience: float, why: str = "") -> bool:
         """Take a refusal of a call of that round, and rest; false where patience is used up."""
@@ -155,11 +174,11 @@ class Room:
             return True
 
     def _wait(self, rest: float) -> None:
-        self._waiting += 1
+        self.waiting += 1
         try:
             self._changed.wait(min(rest, _LOOK_AGAIN) if rest > 0 else _LOOK_AGAIN)
         finally:
-            self._waiting -= 1
+            self.waiting -= 1
 
 
 class _Turn(NamedTuple):
@@ -176,19 +195,13 @@ class Turns:
         self._model = model
         self._base = base
         self._rate: Pacer = rate_at(base)
-        with _SHARING:
-            self._room = _ROOMS.setdefault((base, model), Room())
+        self._room: Gate = room_of(base, model)
         self._stopped = threading.Event()
 
     @property
     def note(self) -> str:
         """Say how often the server had no room, and how long its longest wait was."""
-        many = self._room.refusals
-        return (
-            f"{self._model} was full {many:,} time{'s' * (many != 1)}; its calls waited for it"
-            if many
-            else ""
-        )
+        return full_in_words(self._model, self._room.refusals)
 
     @property
     def capacity(self) -> int | None:
@@ -222,17 +235,18 @@ class Turns:
                     raise _out_of_patience(refusal, wait, self._manners.patience) from None
                 continue
             except BaseException as error:
-                self._room.leave(has_got_in=False)
+                self._room.leave(turn.number, has_got_in=False)
                 if isinstance(error, EvaluationError):
                     error.spent += Spent(waited=waited)
                 raise
-            self._room.leave(has_got_in=True)
+            self._room.leave(turn.number, has_got_in=True)
             self._rate.settle(self._manners, turn.tokens, used(reply))
             return reply, waited
 
     def follow(self, caps: Caps) -> None:
         """Take turns where the caps are kept, if that is another process."""
         self._rate = caps.pacer(self._base) or self._rate
+        self._room = caps.gate(self._base, self._model) or self._room
 
     def stop(self) -> None:
         """Let nobody wait any more."""
@@ -246,7 +260,7 @@ class Turns:
         now = time.monotonic()
         start, tokens = self._rate.reserve(self._manners, guess, now)
         if self._stopped.wait(start - now):
-            self._room.leave(has_got_in=False)
+            self._room.leave(number, has_got_in=False)
             raise GivenUp
         return _Turn(number, waited + start - now, tokens)
 
@@ -273,6 +287,18 @@ def rate_at(base: str) -> Rate:
     """Give the one rate of a server."""
     with _SHARING:
         return _RATES.setdefault(base, Rate())
+
+
+def room_of(base: str, model: str) -> Room:
+    """Give the one room of a model at a server."""
+    with _SHARING:
+        return _ROOMS.setdefault((base, model), Room())
+
+
+def full_in_words(model: str, refusals: int) -> str:
+    """Say how often a server had no room; mostly it had."""
+    times = f"{refusals:,} time{'s' * (refusals != 1)}"
+    return f"{model} was full {times}; its calls waited for it" if refusals else ""
 
 
 _LONGEST = 10_000_000.0  # seconds

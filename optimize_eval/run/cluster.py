@@ -18,11 +18,10 @@ from optimize_eval.base.errors import CannotGoOn, FailureKind, UsageError
 from optimize_eval.base.evaluator import Capacity, EvaluatorSpec
 from optimize_eval.base.opened import Opened
 from optimize_eval.base.outcome import Failed, Outcome
-from optimize_eval.base.retries_and_caps import Caps, Manners
+from optimize_eval.base.retries_and_caps import Caps
 from optimize_eval.base.spent import Usage
 from optimize_eval.base.version import VERSION
 from optimize_eval.models.outputs import Outputs, outputs_at
-from optimize_eval.models.turns import Rate, rate_at
 from optimize_eval.programs.identity import Identity
 from optimize_eval.run import node as messages
 from optimize_eval.run.engine import TICK, Lane, OnCluster
@@ -30,6 +29,7 @@ from optimize_eval.run.host import Stop
 from optimize_eval.run.live import BrokenOff, Clock, Engine, Record, Work
 from optimize_eval.run.node import Message, Welcome, Word, pack, units_message
 from optimize_eval.run.plan import Unit
+from optimize_eval.run.questions import Answer, Ask, Limited, Rates, Rooms, Server
 from optimize_eval.tasks.targets import SampleTask, task_of
 
 ATTEMPTS = 3  # of a unit whose nodes are lost
@@ -94,7 +94,7 @@ class _Member:
         self.waiting = ""
 
     def send(self, *several: Message) -> None:
-        if self.link:
+        if self.link and several:
             self.link.send(pickle.dumps(several, pickle.HIGHEST_PROTOCOL))
 
 
@@ -135,7 +135,8 @@ class Cluster:
         self._left_out: list[str] = []
         self._notes: dict[str, None] = {}  # that nodes have sent, each once
         self._words: dict[str, None] = {}  # that all nodes were told, in this order
-        self._rates: dict[str, Rate] = {}  # by servers; this keeps them
+        self._rates = Rates()
+        self._rooms = Rooms(self._answer)
         self._losses: Counter[str] = Counter()  # of nodes
         self._became: Callable[[_Member, messages.Became], None] = lambda _member, _became: None
         self._left: Callable[[_Member, Sequence[int]], None] = lambda _member, _numbers: None
@@ -179,6 +180,7 @@ class Cluster:
     @property
     def notes(self) -> tuple[str, ...]:
         return (
+            *self._rooms.notes,
             *_first_of(self._lost_nodes, "were lost"),
             *_first_of(self._left_out, "were left out"),
             *self._notes,
@@ -204,7 +206,8 @@ class Cluster:
 
     @property
     def waiting(self) -> str:
-        return "; ".join(dict.fromkeys(member.waiting for member in self.ready if member.waiting))
+        waiting = (member.waiting for member in self.ready if member.waiting)
+        return "; ".join(dict.fromkeys((*map(str, self._rooms.queues), *waiting)))
 
     def end_if_over(self) -> None:
         """After a stop let nodes end what is in flight; once there is no more time, end them."""
@@ -233,6 +236,7 @@ class Cluster:
         self._take_next(TICK)
         for _ in range(self._inbox.qsize()):
             self._take_next(0)
+        self._rooms.let_in()
         if (now := time.monotonic()) >= self._next_look:
             self._next_look = now + _LOOK_EVERY
             self._look(now)
@@ -286,7 +290,7 @@ class Cluster:
         match message:
             case messages.Became():
                 self._became(member, message)
-            case messages.Ask():
+            case Ask():
                 self._reply(member, message)
             case messages.Left():
                 self._left(member, message.numbers)
@@ -302,8 +306,7 @@ class Cluster:
                 member.waiting = message.waiting
             case messages.Ready():
                 member.is_ready = True
-                for word in self._words:
-                    member.send(Word(word))
+                member.send(*map(Word, self._words), *self._rooms.limited.values())
             case messages.Refused():
                 self._refuse(member, message)
             case messages.Bye():
@@ -318,31 +321,38 @@ class Cluster:
         member.has_left = True
         self._left_out.append(f"node {member.name} was left out: {refused.message} ({refused.hint})")
 
-    def _reply(self, member: _Member, asked: messages.Ask) -> None:
-        value = self._known[asked.what](*asked.values)
-        if asked.number:
-            member.send(messages.Answer(asked.number, value))
+    def _reply(self, member: _Member, asked: Ask) -> None:
+        match asked.what:
+            case "enter":
+                self._rooms.enter(member.node, asked.number, *asked.values)
+            case "leave":
+                self._rooms.leave(member.node, *asked.values)
+            case "refuse":
+                member.send(Answer(asked.number, self._refuse_call(member, *asked.values)))
+            case _:
+                value = self._known[asked.what](*asked.values)
+                if asked.number:
+                    member.send(Answer(asked.number, value))
+
+    def _refuse_call(self, member: _Member, server: Server, *values: Any) -> bool:
+        """Take that a server had no room for a node's call, and let the others hear of it."""
+        if server not in self._rooms.limited:
+            self._tell_all(Limited(server))
+        slots = self._welcome.slots
+        busy = sum(min(len(member.units), slots) for member in self.ready)
+        return self._rooms.refuse(member.node, busy, server, *values)
+
+    def _answer(self, node: Hashable, answer: Answer) -> None:
+        self.members[str(node)].send(answer)
 
     def _answers(self, outputs: Outputs | None) -> dict[str, Callable[..., Any]]:
         """List what nodes ask for."""
         answers: dict[str, Callable[..., Any]] = {"take": self._take_usage}
-        answers |= {"reserve": self._reserve, "settle turn": self._settle_turn}
+        answers |= {"reserve": self._rates.reserve, "settle turn": self._rates.settle}
         if outputs:
             answers |= {"has": outputs.__contains__, "find": outputs.find, "settle": outputs.settle}
             answers |= {"owe": outputs.owe, "keep": outputs.keep}
         return answers
-
-    def _reserve(self, base: str, manners: Manners, guess: float) -> tuple[float, float]:
-        """Give a node a turn, as seconds from now: clocks of machines differ."""
-        now = time.monotonic()
-        start, tokens = self._rate(base).reserve(manners, guess, now)
-        return start - now, tokens
-
-    def _settle_turn(self, base: str, manners: Manners, taken: float, used: int | None) -> None:
-        self._rate(base).settle(manners, taken, used)
-
-    def _rate(self, base: str) -> Rate:
-        return self._rates.setdefault(base, rate_at(base))
 
     def _take_usage(self, usage: Usage, who: str, is_reply: bool) -> None:  # noqa: FBT001  by its place
         self._caps.take(usage, who, is_reply=is_reply)
@@ -352,6 +362,7 @@ class Cluster:
     def _lose(self, member: _Member, lost: Lost) -> None:
         """Take a node for lost, for as long as others may take it for alive."""
         del self.members[member.node]
+        self._rooms.forget(member.node)
         if member.link:
             member.link.kill()
         self._losses[member.node] += 1

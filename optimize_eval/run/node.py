@@ -8,13 +8,10 @@ import os
 import pickle
 import sys
 import threading
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
-from contextlib import suppress
 from functools import partial
 from io import BytesIO
-from itertools import count
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,21 +19,20 @@ from typing import Any, NamedTuple
 from optimize_eval.base import shipped
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.base.frozen import change, frozen
+from optimize_eval.base.frozen import frozen
 from optimize_eval.base.outcome import Outcome
 from optimize_eval.base.protocol import Payload
-from optimize_eval.base.retries_and_caps import Caps, GivenUp, Manners, Pacer
-from optimize_eval.base.spent import NOTHING, Spent, Usage
+from optimize_eval.base.spent import Spent
 from optimize_eval.base.version import VERSION
 from optimize_eval.evaluators.kinds import identify
 from optimize_eval.models.model_kinds import identify_model
 from optimize_eval.models.outputs import Outputs
-from optimize_eval.models.under_test import Output, Prompt
 from optimize_eval.programs.identity import Identity
 from optimize_eval.run.engine import Arriving, Lane
 from optimize_eval.run.host import Stop
 from optimize_eval.run.live import LiveEvaluators, Slots, Work
 from optimize_eval.run.plan import Unit
+from optimize_eval.run.questions import Answer, Ask, Driver, DriversCaps, DriversOutputs, Limited
 from optimize_eval.tasks.targets import task_of
 
 LINGER = 0.02  # seconds for which outcomes wait for others, to travel together
@@ -64,13 +60,6 @@ class Given(NamedTuple):
     """Units to call, each by its number and evaluator, and with the fields of its payload."""
 
     units: Sequence[tuple[int, int, tuple[Any, ...]]]
-
-
-class Answer(NamedTuple):
-    """What a node has asked for."""
-
-    number: int
-    value: Any
 
 
 class Rest(NamedTuple):
@@ -124,14 +113,6 @@ class BrokenUnit(NamedTuple):
     output: str
 
 
-class Ask(NamedTuple):
-    """A question, which an Answer of this number follows; 0: none does."""
-
-    number: int
-    what: str
-    values: tuple[Any, ...]
-
-
 class State(NamedTuple):
     """Who waits for servers at the moment."""
 
@@ -144,7 +125,9 @@ class Bye(NamedTuple):
     notes: Sequence[str]
 
 
-Message = Given | Answer | Rest | Word | Ready | Refused | Became | Left | BrokenUnit | Ask | State | Bye
+Message = (
+    Given | Answer | Limited | Rest | Word | Ready | Refused | Became | Left | BrokenUnit | Ask | State | Bye
+)
 Emit = Callable[[Message], None]
 
 _NAMES = ("candidate", "example", "task_model", "line", "repeat", "split", "prompt")
@@ -252,109 +235,6 @@ class Outbox:
                 yield pickle.dumps(lot, pickle.HIGHEST_PROTOCOL)
 
 
-class Driver:
-    """The driver, as a node asks it; thread-safe."""
-
-    def __init__(self, emit: Emit) -> None:
-        self._emit = emit
-        self._numbers = count(1)
-        self._asked: dict[int, Future[Any]] = {}
-        self._is_gone = False
-
-    def ask(self, what: str, *values: Any) -> Any:
-        """Wait for an answer; raises GivenUp where none will come any more."""
-        number, answer = next(self._numbers), Future[Any]()
-        self._asked[number] = answer
-        if self._is_gone:
-            raise GivenUp
-        self._emit(Ask(number, what, values))
-        return answer.result()
-
-    def tell(self, what: str, *values: Any) -> None:
-        self._emit(Ask(0, what, values))
-
-    def take(self, answer: Answer) -> None:
-        if asked := self._asked.pop(answer.number, None):
-            asked.set_result(answer.value)
-
-    def leave(self) -> None:
-        """Let nobody wait for an answer."""
-        self._is_gone = True
-        while self._asked:
-            with suppress(KeyError):
-                self._asked.popitem()[1].set_exception(GivenUp())
-
-
-class DriversOutputs:
-    """Replies that the driver has, in place of Outputs; the latest are remembered."""
-
-    def __init__(self, driver: Driver) -> None:
-        self._driver = driver
-        self._latest: OrderedDict[bytes, Output] = OrderedDict()
-
-    def __contains__(self, key: bytes) -> bool:
-        return key in self._latest or bool(self._driver.ask("has", key))
-
-    def find(self, key: bytes) -> Output | None:
-        output: Output | None = self._latest.get(key) or self._driver.ask("find", key)
-        return output
-
-    def settle(self, key: bytes) -> bool:
-        return key not in self._latest and bool(self._driver.ask("settle", key))
-
-    def owe(self, key: bytes) -> None:
-        self._latest.pop(key, None)
-        self._driver.tell("owe", key)
-
-    def keep(self, key: bytes, model: str, prompt: Prompt, output: Output) -> None:
-        self._driver.tell("keep", key, model, prompt, output)
-        self._latest[key] = change(output, spent=NOTHING)  # which who made it says
-        if len(self._latest) > _KEPT:
-            with suppress(KeyError):
-                self._latest.popitem(last=False)
-
-    def close(self) -> None:
-        """Nothing of it is here."""
-
-
-class DriversCaps(Caps):
-    """The driver's caps: it counts what is spent, and says when they are reached."""
-
-    def __init__(self, limits: Mapping[str, Any], driver: Driver) -> None:
-        super().__init__(**limits)
-        self._driver = driver
-        self._is_over = False
-
-    @property
-    def is_over(self) -> bool:
-        return self._is_over
-
-    def end(self) -> None:
-        self._is_over = True
-
-    def take(self, usage: Usage, who: str, *, is_reply: bool = True) -> None:
-        self._driver.tell("take", usage, who, is_reply)
-
-    def pacer(self, base: str) -> Pacer:
-        return DriversTurns(self._driver, base)
-
-
-class DriversTurns:
-    """Turns at a server that the driver gives, as nodes share its requests and tokens a minute."""
-
-    def __init__(self, driver: Driver, base: str) -> None:
-        self._driver = driver
-        self._base = base
-
-    def reserve(self, manners: Manners, guess: float, now: float) -> tuple[float, float]:
-        wait, tokens = self._driver.ask("reserve", self._base, manners, guess)
-        return now + wait, tokens
-
-    def settle(self, manners: Manners, taken: float, used: int | None) -> None:
-        if manners.tpm:
-            self._driver.tell("settle turn", self._base, manners, taken, used)
-
-
 class Called(NamedTuple):
     """A unit of a node, and what became of it."""
 
@@ -416,6 +296,8 @@ class Node:
                 self._take_units(message)
             case Answer():
                 self._driver.take(message)
+            case Limited():
+                self._caps.limit(message)
             case Rest():
                 self._live.rest(message.evaluator, message.seconds)
             case Word():

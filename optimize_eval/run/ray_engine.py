@@ -4,12 +4,16 @@ Ray is given bytes alone, no secret and no environment. A cluster executes what 
 so it has a token, and addresses that others do not reach: docs/cluster.md.
 """
 
+import atexit
+import io
 import logging
 import os
 import pickle
+import shutil
 import signal
 import socket
 import sys
+import tarfile
 import tempfile
 import threading
 import time
@@ -33,14 +37,16 @@ from optimize_eval.base.retries_and_caps import Caps
 from optimize_eval.programs.identity import Identity
 from optimize_eval.programs.process import watchdog
 from optimize_eval.run.cluster import Cluster, Event, Link, Lost
-from optimize_eval.run.copies import pack_folder, unpack_folder
 from optimize_eval.run.engine import OnCluster
 from optimize_eval.run.host import Stop
 from optimize_eval.run.node import Node, Outbox, Refused, unpack
+from optimize_eval.store.folder import MANIFEST
 
 _CONNECT = 3.0  # seconds
 _SILENCES = 3
 _LOOK_EVERY = 0.5
+_MOST = 200_000_000  # bytes: each node is sent all of it
+_CACHES = frozenset({"__pycache__", "node_modules"})
 
 
 class Actor:
@@ -212,6 +218,48 @@ class RayFleet:
                 f"no Ray cluster answers at {self._address}: {error.strerror or error}",
                 hint="is its head running there? then the same command again goes on",
             ) from None
+
+
+def pack_folder(folder: Path) -> bytes:
+    """Write a folder's files; raises UsageError where it is none, or too large."""
+    if not folder.is_dir():
+        raise UsageError(f"--working-dir {folder} is no folder", hint="name the folder that evaluators need")
+    packed, size = io.BytesIO(), 0
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        for path in _files(folder):
+            size += path.stat().st_size
+            if size > _MOST:
+                raise UsageError(
+                    f"--working-dir {folder} has more than {_MOST // 1_000_000} MB to copy to each node",
+                    hint="name a smaller folder, or let nodes share this one and omit --working-dir",
+                )
+            tar.add(path, path.relative_to(folder), recursive=False)
+    return packed.getvalue()
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith(".") or path.name in _CACHES:  # .env and the like are nobody else's
+            continue
+        if path.is_symlink() or path.is_file():
+            yield path
+        elif path.is_dir() and not (path / MANIFEST).exists():
+            yield path
+            yield from _files(path)
+
+
+def unpack_folder(packed: bytes, here: str, root: str) -> str:
+    """Make the copy of `root`, go where it is reached from as it is from `here`, and give where it is."""
+    above = tempfile.mkdtemp(prefix="optimize-eval-")
+    atexit.register(shutil.rmtree, above, ignore_errors=True)
+    common = os.path.commonpath([here, root])
+    copy, start = (Path(above, Path(path).relative_to(common)) for path in (root, here))
+    for folder in (copy, start):
+        folder.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
+        tar.extractall(copy, filter="data")
+    os.chdir(start)
+    return str(copy)
 
 
 _ACTOR = ray.remote(Actor)

@@ -15,6 +15,7 @@ from optimize_eval.evaluators.kinds import identify, parse_evaluator
 from optimize_eval.run import node as messages
 from optimize_eval.run.cluster import Event
 from optimize_eval.run.plan import Unit
+from optimize_eval.run.questions import Ask
 from tests.cluster.folders import FolderFleet
 from tests.tools import write_program
 
@@ -27,7 +28,7 @@ def _very_long_linger(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_question_takes_along_what_is_there() -> None:
     outbox = messages.Outbox()
     became = messages.Became(1, Scored(score=1.0, side_info={}, seconds=0.1), "")
-    question = messages.Ask(1, "has", (b"key",))
+    question = Ask(1, "has", (b"key",))
     outbox.put(became)
     outbox.put(question)
     assert pickle.loads(next(outbox.lots())) == [became, question]

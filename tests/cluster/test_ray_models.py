@@ -4,14 +4,17 @@ import json
 import os
 import subprocess
 import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cluster.raylets import Raylets, summary_of
-from tests.fake_model import StartModel
 from tests.front_door import Cli
+from tests.serving import serving
 from tests.tools import need_module
 
 pytestmark = [need_module("ray"), pytest.mark.xdist_group("ray")]
@@ -108,15 +111,76 @@ def test_a_cap_on_money_holds_over_all_nodes_and_what_was_replied_is_scored(
     assert len([record for record in records if record.get("outcome") == "scored"]) == 2 * calls < 24
 
 
-def test_judges_are_called_at_one_pace_by_all_nodes(
-    program: Cli, judged: tuple[str, ...], cluster: Raylets, fake_model: StartModel
+class Crowded(ThreadingHTTPServer):
+    """A model that notes when it was asked and how many calls it had at once; the second one is refused."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Asked)
+        self.lock = threading.Lock()
+        self.inside = self.most = 0
+        self.times: list[float] = []
+
+
+class Asked(BaseHTTPRequestHandler):
+    server: Crowded
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        with self.server.lock:
+            self.server.times.append(time.monotonic())
+            self.server.inside += 1
+            self.server.most = max(self.server.most, self.server.inside)
+            is_full = len(self.server.times) == 2
+        time.sleep(0.02)  # as long as a call takes
+        with self.server.lock:
+            self.server.inside -= 1
+        said = json.dumps({"choices": [{"message": {"content": "41"}}]}).encode()
+        self.send_response(429 if is_full else 200)
+        self.send_header("Content-Length", str(len(said)))
+        self.send_header("Retry-After-Ms", "500")
+        self.end_headers()
+        self.wfile.write(said)
+
+    def log_message(self, *_: object) -> None: ...
+
+
+CROWDED = """
+[run]
+engine = "ray"
+address = "{address}"
+chunk = 1
+prompts = ["p.txt"]
+dataset = "d.jsonl"
+out = "r"
+{run}
+[[model]]
+name = "m"
+model = "vllm/m"
+base = "{base}"
+{model}
+[[evaluator]]
+use = "@exact_match"
+"""
+
+
+@pytest.mark.parametrize(("run", "model"), [("", "concurrency = 1"), ("rpm = 1200", "")])
+def test_a_sweep_file_has_one_pace_and_one_patience_over_all_nodes(
+    program: Cli, project: Path, cluster: Raylets, run: str, model: str
 ) -> None:
-    model = fake_model([{"json": {"reasoning": "so", "score": 0.5}}])
-    judge = ("-e", "judge:openai/gpt-4o-mini", "--objective", "short", "--api-base", model.base)
-    asked = ("run", *judge, *judged[2:], "--limit", "6", "--rpm", "1200", "--out", "r")
-    done = program(*asked, *cluster.options, env=cluster.env)
+    with serving(Crowded()) as server:
+        base = f"http://127.0.0.1:{server.server_address[1]}/v1"
+        text = CROWDED.format(address=cluster.address, base=base, run=run, model=model)
+        (project / "sweep.toml").write_text(text)
+        done = program("run", "sweep.toml", "--no-preflight", env=cluster.env)
     assert done.status == 0, done.stderr
-    assert len(model.requests()) == 12
+    assert done.stderr.count("m was full 1 time; its calls waited for it") == 1
+    first, _, third, *rest = times = server.times
+    assert len(times) == 13
+    if model:
+        assert server.most == 1
+        assert third - times[1] >= 0.5
+    else:
+        assert rest[-1] - first >= 11 * 0.05
 
 
 def test_both_kinds_of_benches_have_the_summary_of_one_here(

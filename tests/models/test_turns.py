@@ -193,8 +193,8 @@ def test_slots_are_halved_once_by_a_burst_and_come_back_one_by_one() -> None:
     for expected in (8, 9, 10):
         assert room.capacity(None) == expected
         for _ in range(10):
-            room.enter(None, never)
-            room.leave(has_got_in=True)
+            number, _ = room.enter(None, never)
+            room.leave(number, has_got_in=True)
     room.enter(None, never)
     assert room.capacity(4) == 4, "what the user allows is an upper bound"
 

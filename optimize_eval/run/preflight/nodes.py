@@ -34,6 +34,7 @@ from optimize_eval.run.preflight.examined import (
     in_words,
     shown,
 )
+from optimize_eval.run.questions import Answer, Ask
 
 _SLOW = 3  # times what the median of the nodes takes, and a node is one to look at
 _NOTABLE = 0.01  # seconds of a call below which that says little
@@ -168,9 +169,9 @@ class _Round:
                 self._send(place, units_message(self._units) if self._units else Word("close"))
             case messages.Refused():
                 node.problem, node.has_ended = f"{message.message}: {message.hint}", True
-            case messages.Ask():
+            case Ask():
                 if message.number:
-                    self._send(place, messages.Answer(message.number, None))
+                    self._send(place, Answer(message.number, None))
             case messages.Became():
                 self._note(node, message)
                 if sum(map(len, node.answers.values())) == len(self._units):
