@@ -36,6 +36,7 @@ ATTEMPTS = 3  # of a unit whose nodes are lost
 
 _LOOK_EVERY = 2.0  # seconds, for nodes that are new
 _BAN = 15.0  # seconds: a control store may take a dead node for alive as long as that
+_SILENCE = 20.0  # seconds after which a node that says nothing is frozen, or cannot be reached
 _NO_NODE = 60.0  # seconds without any node, after which a session ends
 _NAMED = 3  # nodes that notes are about, before the others are counted
 _LEAVE = 10.0  # seconds in which nodes say how they ended
@@ -92,6 +93,7 @@ class _Member:
         self.has_left = False  # it said how it ended
         self.units: dict[int, Unit] = {}
         self.waiting = ""
+        self.heard_at = 0.0
 
     def send(self, *several: Message) -> None:
         if self.link and several:
@@ -130,7 +132,7 @@ class Cluster:
         self._inbox: queue.SimpleQueue[tuple[_Member, Event]] = queue.SimpleQueue()
         self.members: dict[str, _Member] = {}
         self._banned: dict[str, float] = {}  # until when
-        self._next_look = self._empty_since = 0.0
+        self._next_look = self._looked_at = self._empty_since = 0.0
         self._lost_nodes: list[str] = []  # a note for each
         self._left_out: list[str] = []
         self._notes: dict[str, None] = {}  # that nodes have sent, each once
@@ -260,6 +262,7 @@ class Cluster:
         for node, name in alive.items():
             if node not in self.members and node not in self._banned:
                 self._start(node, name)
+        self._give_silent_up(now)
         if self.ready:
             self._empty_since = now
         elif now - self._empty_since > _NO_NODE:
@@ -267,6 +270,15 @@ class Cluster:
                 f"the cluster had no node for {_NO_NODE:.0f} s that could call",
                 hint="see `ray status`; then the same command again goes on",
             )
+
+    def _give_silent_up(self, now: float) -> None:
+        was_away = now - self._looked_at > 2 * _LOOK_EVERY + 1  # it was us who stood still
+        self._looked_at = now
+        for member in self.ready:
+            if was_away:
+                member.heard_at = now
+            elif now - member.heard_at > _SILENCE:
+                self._lose(member, Lost(f"it has said nothing for {_SILENCE:.0f} s"))
 
     def _start(self, node: str, name: str) -> None:
         member = self.members[node] = _Member(node, name)
@@ -279,6 +291,7 @@ class Cluster:
             return
         if self.members.get(member.node) is not member:  # of one that was given up
             return
+        member.heard_at = time.monotonic()
         if isinstance(event, Lost):
             if not member.has_left:
                 self._lose(member, event)

@@ -8,6 +8,7 @@ import os
 import pickle
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -35,6 +36,7 @@ from optimize_eval.run.plan import Unit
 from optimize_eval.run.questions import Answer, Ask, Driver, DriversCaps, DriversOutputs, Limited
 from optimize_eval.tasks.targets import task_of
 
+BEAT = 5.0  # seconds after which a node that has nothing to say says that it is there
 LINGER = 0.02  # seconds for which outcomes wait for others, to travel together
 
 _KEPT = 4096  # replies that a node remembers, for the next evaluators of them
@@ -266,6 +268,7 @@ class Node:
             self._leave,
         )
         self._waiting = ""
+        self._told_at = 0.0
         self._leaving = threading.Lock()  # what a unit took of models is told before that it stays owed
 
     def open(self) -> Ready | Refused:
@@ -349,6 +352,7 @@ class Node:
     def _send(self, called: Called) -> None:
         number = called.unit.number
         self._units.pop(number, None)
+        self._told_at = time.monotonic()
         self._emit(Became(number, called.outcome, called.started_at))
         if len(self._units) < self._welcome.slots:  # a slot has nothing to do until the driver knows
             self._hurry()
@@ -360,8 +364,9 @@ class Node:
 
     def _tick(self) -> None:
         self._live.end_if_over()
-        if (waiting := self._live.waiting) != self._waiting:
-            self._waiting = waiting
+        waiting, now = self._live.waiting, time.monotonic()
+        if waiting != self._waiting or now - self._told_at > BEAT:
+            self._waiting, self._told_at = waiting, now
             self._emit(State(waiting))
 
 

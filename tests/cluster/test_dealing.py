@@ -17,6 +17,7 @@ from optimize_eval.evaluators.function_kind import function_spec
 from optimize_eval.evaluators.kinds import identify, parse_evaluator
 from optimize_eval.programs.exchange import argv_of
 from optimize_eval.run import cluster as dealing
+from optimize_eval.run import node as nodes
 from optimize_eval.run.cluster import Cluster, Event, Lost
 from optimize_eval.run.engine import Lane, OnCluster
 from optimize_eval.run.host import Stop
@@ -51,6 +52,9 @@ class Fleet:
     def lose(self, name: str) -> None:
         self.nodes[name].end(Lost("it was killed"))
 
+    def freeze(self, name: str) -> None:
+        self.nodes[name].is_silent = True
+
 
 class InThreads:
     """The way to a node of this process."""
@@ -59,7 +63,7 @@ class InThreads:
         self._outbox = Outbox()
         self._node = Node(unpack(welcome, str(Path.cwd())), self._outbox.put)
         self._deliver = deliver
-        self._is_lost = False
+        self.is_silent = False
         self.heard: list[Message] = []
         opened = self._node.open()
         self._outbox.put(opened)
@@ -77,7 +81,7 @@ class InThreads:
         self.send(pickle.dumps([Word("close")]))
 
     def end(self, lost: Lost) -> None:
-        self._is_lost = True
+        self.is_silent = True
         self._deliver(lost)
 
     def _run(self) -> None:
@@ -86,7 +90,7 @@ class InThreads:
 
     def _listen(self) -> None:
         for lot in self._outbox.lots():
-            if not self._is_lost:
+            if not self.is_silent:
                 self._deliver(lot)
 
 
@@ -152,6 +156,19 @@ def test_what_a_lost_node_had_is_called_elsewhere_and_said_once() -> None:
     assert [note for note in session.cluster.notes if "lost" in note] == [
         "node a was lost: it was killed; what it had was called again"
     ]
+
+
+def test_a_node_that_says_nothing_any_more_is_done_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodes, "BEAT", 0.0)
+    monkeypatch.setattr(dealing, "_SILENCE", 0.5)
+    fleet = Fleet("a", "b")
+    session = Session(fleet, SPEC)
+    session.after = lambda many: fleet.freeze("a") if many == 20 else None
+    session.run(200)
+    assert session.numbers == [*range(200)]
+    assert session.cluster.notes == (
+        "node a was lost: it has said nothing for 0 s; what it had was called again",
+    )
 
 
 def test_of_many_lost_nodes_three_are_named() -> None:

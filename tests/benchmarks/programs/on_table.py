@@ -30,7 +30,7 @@ from optimize_eval.programs.identity import Identity
 from optimize_eval.run.cluster import Cluster, Event, Lost
 from optimize_eval.run.engine import OnCluster
 from optimize_eval.run.host import Stop
-from optimize_eval.run.node import LINGER, Became, Bye, Given, Left, Message, Ready, Word
+from optimize_eval.run.node import BEAT, LINGER, Became, Bye, Given, Left, Message, Ready, State, Word
 
 _STRAGGLER = 10  # times as long as others
 _BEGAN = "2026-01-01T00:00:00.000+00:00"
@@ -104,12 +104,17 @@ class TableFleet:
     def _serve(self) -> None:
         """Do in each moment what has come due, and tell each node's outcomes together."""
         next_loss = time.monotonic() + self._loses_every if self._loses_every else float("inf")
+        next_beat = time.monotonic() + BEAT
         while self._read():
             now = time.monotonic()
             if now > next_loss:
                 next_loss = now + self._loses_every
                 self._lose(self._draw.choice([node for node in self._nodes if not node.is_gone]))
             self._finish(now)
+            if now > next_beat:
+                next_beat = now + BEAT
+                for node in self._nodes:
+                    node.emit(State(""))
             time.sleep(LINGER)
         self.cpu, self.wall = time.thread_time(), self._last - self._began
 
