@@ -1,14 +1,17 @@
 """Folders of runs that are made of what another tool wrote: for a report, and two of them to be compared."""
 
 import gc
+import re
 import shlex
 from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import typer
 
 from optimize_eval.base.errors import DataError, Problem, UsageError
+from optimize_eval.base.names import distinct
 from optimize_eval.cli import output
 from optimize_eval.cli.command_line import same_command
 from optimize_eval.config.foreign_options import (
@@ -26,12 +29,16 @@ from optimize_eval.run.preflight.data_files import CheckedFile
 from optimize_eval.store.opened_run import open_stored
 
 _ROOM = "results"
+_LONGEST_NAME = 80
+_SHOWN = 12
 
 
-def store_run(
-    context: typer.Context, paths: Sequence[str], options: OtherResultsOptions, folder: Path
-) -> None:
-    sheet = _read(context, paths, options)
+def store_runs(
+    context: typer.Context, paths: Sequence[str], options: OtherResultsOptions, folder: Path, of_one: str
+) -> list[Path]:
+    """Store what is in files as a run or, where they are of several tasks, as a run of each in a folder."""
+    named = tools.open_files(paths)
+    tasks = [options.task] if options.task is not None else named.tasks
     wanted = stored.Wanted(
         as_tool=options.errors is Errors.AS_TOOL,
         baseline=options.baseline,
@@ -40,29 +47,66 @@ def store_run(
         named=_names_of_files(options.as_names, paths),
         shown_as="" if options.out else _arguments(context, paths),
     )
+    if len(tasks) == 1:
+        return [_store(context, named, options, tasks[0], wanted, folder)]
+    if of_one:
+        raise UsageError(
+            f"{of_one} is about one task, and the files are of {len(tasks)}: {', '.join(tasks[:_SHOWN])}",
+            hint="name one with --task",
+        )
+    names = distinct(re.sub(r"[^\w.-]+", "-", task).strip(".-")[:_LONGEST_NAME] or "task" for task in tasks)
+    return [
+        _store(context, named, options, task, _for_task(wanted, task), folder / name)
+        for task, name in zip(tasks, names, strict=True)
+    ]
+
+
+def _for_task(wanted: stored.Wanted, task: str) -> stored.Wanted:
+    return replace(wanted, shown_as=wanted.shown_as and f"{wanted.shown_as} --task {shlex.quote(task)}")
+
+
+def _store(
+    context: typer.Context,
+    named: tools.Named,
+    options: OtherResultsOptions,
+    task: str,
+    wanted: stored.Wanted,
+    folder: Path,
+) -> Path:
+    sheet = _read(context, named, options, task)
     lines, unit = stored.lines_of([sheet]), stored.within_unit([sheet])
     stored.store(stored.Table(sheet, wanted, lines, unit=unit), folder)
+    sheet.close()
+    return folder
 
 
 def check_results(path: str) -> CheckedFile | None:
     """Read results of another tool as a report does; None where a file holds none for sure."""
     if not (what := tools.whose(path)):
         return None
-    sheet = sheets.Sheet()
+    rows = 0
     problems: tuple[Problem, ...] = ()
     try:
-        tools.read_files([path], sheet)
+        named = tools.open_files([path])
+        rows = sum(_count_rows(named, task) for task in named.tasks)
     except DataError as error:
         problems = tuple(error.problems)
     except UsageError as error:
         problems = (Problem(path=path, rule=OTHER_RESULTS, reason=f"{error}: {error.hint}"),)
-    finally:
-        sheet.close()
     advice = (
         f": `optimize-eval report {shlex.quote(path)}` says what is better (docs/results-of-other-tools.md)"
     )
     about = Problem(path=path, rule=OTHER_TOOL, reason=f"it holds {what}{'' if problems else advice}")
-    return CheckedFile(path=path, kind=OTHER_TOOL, count=sheet.rows, problems=problems, notes=(about,))
+    return CheckedFile(path=path, kind=OTHER_TOOL, count=rows, problems=problems, notes=(about,))
+
+
+def _count_rows(named: tools.Named, task: str) -> int:
+    sheet = sheets.Sheet()
+    try:
+        tools.read_files(named, sheet, task)
+        return sheet.rows
+    finally:
+        sheet.close()
 
 
 def _arguments(context: typer.Context, paths: Sequence[str]) -> str:
@@ -79,7 +123,11 @@ def store_two(
     options: MatchedResultsOptions,
     foreign: Container[str],
 ) -> tuple[str, str]:
-    read = {path: _read(context, [path], options) for path in (before, after) if path in foreign}
+    read = {
+        path: _read(context, tools.open_files([path]), options, options.task)
+        for path in (before, after)
+        if path in foreign
+    }
     pairs = (before, after), (after, before)
     known = [_lines_in_run(path, other) for path, other in pairs if path not in foreign]
     lines, unit = stored.lines_of(read.values(), *known), stored.within_unit(read.values())
@@ -121,14 +169,14 @@ def folder_for_now(context: typer.Context) -> Path:
     return Path(context.with_resource(made)) / _ROOM
 
 
-def _read(context: typer.Context, paths: Sequence[str], options: ReadResultsOptions) -> sheets.Sheet:
-    read = sheets.Sheet(
-        wanted_task=options.task, id_column=options.id_column, skips_empty=options.empty is Empty.SKIP
-    )
+def _read(
+    context: typer.Context, named: tools.Named, options: ReadResultsOptions, task: str | None
+) -> sheets.Sheet:
+    read = sheets.Sheet(id_column=options.id_column, skips_empty=options.empty is Empty.SKIP)
     context.call_on_close(read.close)
     gc.disable()  # it would look through all rows again and again, and there are no circles among them
     context.call_on_close(gc.enable)
-    tools.read_files(paths, read)
+    tools.read_files(named, read, task)
     return read
 
 

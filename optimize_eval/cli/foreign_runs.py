@@ -21,15 +21,23 @@ from optimize_eval.store.folder import JOURNAL, MANIFEST, PROPOSALS
 from optimize_eval.store.opened_run import open_stored
 from optimize_eval.store.run_document import RunDocument
 
-_PATTERNS = ("*.eval", "samples_*.jsonl")  # of folders that Inspect and lm-eval write to
+_PATTERNS = ("*.eval", "*.json", "*.jsonl", "*.csv")  # of what other tools write into folders
 _OURS = (MANIFEST, JOURNAL, PROPOSALS)
 _GLANCE = 200  # bytes, in which each file of ours says whose it is
 
 
-def as_run(
-    context: typer.Context, named: Sequence[str] | None, options: ReadResultsOptions, *, has_summary: bool
-) -> str | None:
-    """Give the run that is named or, of files of another tool, the folder that they are stored in."""
+def as_runs(
+    context: typer.Context,
+    named: Sequence[str] | None,
+    options: ReadResultsOptions,
+    *,
+    has_summary: bool,
+    of_one: str = "",
+) -> Sequence[str | None]:
+    """Give the run that is named or, of files of another tool, a folder for each task that they are of.
+
+    `of_one` is an option that allows one task alone, if there is such.
+    """
     paths = named or ()
     if not any(map(_is_foreign, paths)):
         _refuse_options(options)
@@ -38,28 +46,33 @@ def as_run(
                 f"there are {len(paths)} runs, and one is reported at a time",
                 hint="name one; two are compared by `optimize-eval diff RUN_A RUN_B`",
             )
-        return paths[0] if paths else None
+        return [paths[0] if paths else None]
     from optimize_eval.cli import foreign_folders  # noqa: PLC0415  few reports are of such
 
     kept = options if isinstance(options, OtherResultsOptions) else OtherResultsOptions(**vars(options))
     folder = Path(kept.out) if kept.out else foreign_folders.folder_for_now(context)
-    foreign_folders.store_run(context, paths, kept, folder)
+    folders = foreign_folders.store_runs(context, paths, kept, folder, of_one)
     if kept.out or has_summary:
-        summarise(open_stored(folder))
-    return str(folder)
+        for each in folders:
+            summarise(open_stored(each))
+    return [*map(str, folders)]
 
 
 def _is_foreign(path: str) -> bool:
     """Return True if a path is a file, and none of ours, or a folder that no command of ours has made."""
     try:
         if Path(path).is_dir():
-            return not any(Path(path, name).exists() for name in _OURS) and any(
+            return not _has_runs(Path(path)) and any(
                 is_there for pattern in _PATTERNS for is_there in Path(path).rglob(pattern)
             )
         is_file = Path(path).is_file()
         return is_file and not Path(path).name.startswith(("run.json", "leaderboard")) and not _is_ours(path)
     except (OSError, ValueError):
         return False
+
+
+def _has_runs(folder: Path) -> bool:
+    return any((each / name).exists() for each in (folder, *folder.iterdir()) for name in _OURS)
 
 
 def _is_ours(path: str) -> bool:

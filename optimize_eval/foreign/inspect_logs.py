@@ -51,13 +51,14 @@ class Log(NamedTuple):
     created: str
 
 
+def task_of(file: ForeignFile) -> str:
+    return _log(file).task
+
+
 def choose_logs(files: Sequence[ForeignFile], sheet: Sheet) -> list[ForeignFile]:
-    """Leave out logs of other tasks than the one that is asked for, and those that were retried later."""
-    logs = [_log(file) for file in files]
-    tasks = [*dict.fromkeys(log.task for log in logs)]
-    task = sheet.choose_task(tasks)
+    """Leave out logs that were retried later."""
     newest: dict[str, Log] = {}
-    for log in sorted((log for log in logs if log.task == task), key=lambda log: log.created):
+    for log in sorted(map(_log, files), key=lambda log: log.created):
         if (former := newest.get(log.task_id)) is not None:
             sheet.note(
                 f"{former.file.name} is left out: {log.file.name} is a later try of the same evaluation"

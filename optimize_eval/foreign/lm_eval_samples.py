@@ -5,7 +5,7 @@ lower values are better is stored as its negative, and its name says so.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,14 +48,7 @@ def samples_beside(path: str) -> list[str]:
     return sorted(str(file) for file in beside)
 
 
-def choose_tasks(files: Sequence[ForeignFile], sheet: Sheet) -> list[ForeignFile]:
-    """Leave out files of other tasks than the one that is asked for."""
-    tasks = {file.path: _task(file) for file in files}
-    task = sheet.choose_task([*dict.fromkeys(tasks.values())])
-    return [file for file in files if tasks[file.path] == task]
-
-
-def _task(file: ForeignFile) -> str:
+def task_of(file: ForeignFile) -> str:
     match = _NAME.fullmatch(file.name)
     return match["task"] if match else file.stem
 
@@ -96,7 +89,7 @@ def read(file: ForeignFile, sheet: Sheet) -> None:
 def _about(file: ForeignFile) -> About:
     """Read the results beside a file, where there are some; else its folder is called as the model."""
     match, here = _NAME.fullmatch(file.name), Path(file.path)
-    task, folder = _task(file), here.absolute().parent.name
+    task, folder = task_of(file), here.absolute().parent.name
     path = here.with_name(f"results_{match['date']}.json") if match else here
     if not match or not path.is_file():
         return About(task, folder, "", frozenset(), "")

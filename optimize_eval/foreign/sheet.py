@@ -102,7 +102,6 @@ class Sheet:
     skips_empty: bool = False
     tool: str = ""
     version: str = ""
-    wanted_task: str | None = None
     task: str = ""
     files: list[OriginFile] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -123,15 +122,6 @@ class Sheet:
     repeats: int = 1
     _batch: list[Any] = field(default_factory=list)
     _spool: Any = field(default_factory=_waiting_room)
-
-    def choose_task(self, tasks: Sequence[str]) -> str:
-        """Choose the one that files are about; of several, somebody has to name one."""
-        known = ", ".join(tasks[:12])
-        if self.wanted_task is None and len(tasks) > 1:
-            raise UsageError(f"the files are of {len(tasks)} tasks: {known}", hint="name one with --task")
-        if self.wanted_task not in {None, *tasks}:
-            raise UsageError(f"no task is named {self.wanted_task!r}", hint=f"--task takes one of {known}")
-        return self.wanted_task or tasks[0]
 
     def begin_file(self, name: str, number: int) -> None:
         """Begin the file that was named at this place."""

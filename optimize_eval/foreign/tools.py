@@ -1,7 +1,8 @@
 """Whose results a file holds, by what stands in its first bytes, and who reads them."""
 
+import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,15 +20,21 @@ _WHAT = {
 _EXPORT = "promptfoo export eval EVAL_ID -o results.json writes what can be read"
 
 
-Choose = Callable[[Sequence[ForeignFile], Sheet], list[ForeignFile]]
+_SUFFIXES = frozenset({".csv", ".eval", ".json", ".jsonl"})  # of what is looked at in folders
+_MOST_FILES = 10_000  # of a folder
+_SHOWN = 12
 
 
-def _all(files: Sequence[ForeignFile], _sheet: Sheet) -> list[ForeignFile]:
-    return [*files]
+def _all(files: Sequence[ForeignFile], _sheet: Sheet) -> Sequence[ForeignFile]:
+    return files
 
 
 def _nothing(_sheet: Sheet) -> None:
     pass
+
+
+def _no_task(_file: ForeignFile) -> str:
+    return ""
 
 
 class Reader(NamedTuple):
@@ -38,8 +45,13 @@ class Reader(NamedTuple):
     read: Callable[[ForeignFile, Sheet], None] | None
     refused: str = ""
     end: Callable[[Sheet], None] = _nothing  # says what was noticed in all files
-    choose: Choose = _all
-    is_of_folders: bool = False  # whoever names a folder means such files in it
+    task_of: Callable[[ForeignFile], str] = _no_task
+    choose: Callable[[Sequence[ForeignFile], Sheet], Sequence[ForeignFile]] = _all  # of those of one task
+
+    @property
+    def are_many(self) -> bool:
+        """Return True if a folder of such files is one evaluation, or several that belong together."""
+        return self.task_of is not _no_task
 
     @property
     def what(self) -> str:
@@ -89,8 +101,7 @@ READERS = (
         lm_eval_samples.TOOL,
         (re.compile(r'\A\s*\{[^\n]*"doc_id":'), re.compile(r'"(filtered_)?resps":')),
         lm_eval_samples.read,
-        choose=lm_eval_samples.choose_tasks,
-        is_of_folders=True,
+        task_of=lm_eval_samples.task_of,
     ),
     Reader(
         lm_eval_samples.TOOL,
@@ -103,16 +114,16 @@ READERS = (
         (re.compile(r"\APK\x03\x04"), re.compile(r"header\.json|_journal/")),
         inspect_logs.read,
         end=inspect_logs.end,
+        task_of=inspect_logs.task_of,
         choose=inspect_logs.choose_logs,
-        is_of_folders=True,
     ),
     Reader(
         inspect_logs.TOOL,
         (re.compile(r'\A\s*\{\s*"version":'), re.compile(r'"status":'), re.compile(r'"eval":')),
         inspect_logs.read,
         end=inspect_logs.end,
+        task_of=inspect_logs.task_of,
         choose=inspect_logs.choose_logs,
-        is_of_folders=True,
     ),
     Reader(
         promptfoo.TOOL,
@@ -150,30 +161,65 @@ def whose(path: str) -> str:
     return readers[0].what if readers and readers[0] else ""
 
 
-def read_files(paths: Iterable[str], sheet: Sheet) -> None:
-    """Read all that was named into one sheet."""
-    named = [*paths]
-    numbers = {path: number for number, name in enumerate(named) for path in _files_of(name)}
+class Named(NamedTuple):
+    """The files that were named, of one tool, with who reads each; those of a folder have its number."""
+
+    files: Sequence[ForeignFile]
+    readers: Sequence[Reader]
+    numbers: Mapping[str, int]  # by their paths
+
+    @property
+    def tasks(self) -> list[str]:
+        """Name the tasks that they are of."""
+        return [*dict.fromkeys(map(_task_of, self.readers, self.files))]
+
+
+def open_files(paths: Sequence[str]) -> Named:
+    """Find who reads each file that was named; they are of one tool."""
+    numbers = {path: number for number, name in enumerate(paths) for path in _files_of(name)}
     files = [ForeignFile(path) for path in numbers]
-    if len({Path(path).resolve() for path in numbers}) < len(numbers) or len({*named}) < len(named):
+    if len({Path(path).resolve() for path in numbers}) < len(numbers) or len({*paths}) < len(paths):
         raise UsageError("a file is named twice", hint="name each once")
-    readers = {file.path: _reader(file) for file in files}
-    kinds = {reader.tool: reader for reader in readers.values()}
-    if len(kinds) > 1:
+    readers = [*map(_reader, files)]
+    if len(tools := [*dict.fromkeys(reader.tool for reader in readers)]) > 1:
         raise UsageError(
-            f"the files are of several tools: {', '.join(kinds)}",
+            f"the files are of several tools: {', '.join(tools)}",
             hint="report each tool's files by themselves",
         )
-    for tool, any_of_tool in kinds.items():
-        sheet.tool = tool
-        chosen = {file.path for file in any_of_tool.choose(files, sheet)}
-        for file in files:
-            if file.path in chosen:
-                sheet.begin_file(file.stem, numbers[file.path])
-                _read(readers[file.path], file, sheet)
-        any_of_tool.end(sheet)
+    return Named(files, readers, numbers)
+
+
+def read_files(named: Named, sheet: Sheet, wanted: str | None = None) -> None:
+    """Read all that was named of one task into one sheet."""
+    task = _choose_task(named.tasks, wanted)
+    readers = {
+        file.path: reader
+        for file, reader in zip(named.files, named.readers, strict=True)
+        if _task_of(reader, file) == task
+    }
+    any_of_tool = named.readers[0]
+    sheet.tool = any_of_tool.tool
+    for file in any_of_tool.choose([file for file in named.files if file.path in readers], sheet):
+        sheet.begin_file(file.stem, named.numbers[file.path])
+        _read(readers[file.path], file, sheet)
+    any_of_tool.end(sheet)
     if not sheet.rows:
-        raise UsageError(f"there is no result in {', '.join(named)}", hint="run the tool's evaluation first")
+        where = ", ".join(file.path for file in named.files[:_SHOWN])
+        raise UsageError(f"there is no result in {where}", hint="run the tool's evaluation first")
+
+
+def _task_of(reader: Reader, file: ForeignFile) -> str:
+    return reader.task_of(file) if reader.read else ""
+
+
+def _choose_task(tasks: Sequence[str], wanted: str | None) -> str:
+    """Choose the one that files are about; of several, somebody has to name one."""
+    listed = ", ".join(tasks[:_SHOWN])
+    if wanted is None and len(tasks) > 1:
+        raise UsageError(f"the files are of {len(tasks)} tasks: {listed}", hint="name one with --task")
+    if wanted not in {None, *tasks}:
+        raise UsageError(f"there is no task {wanted!r}", hint=f"--task takes one of {listed}")
+    return tasks[0] if wanted is None else wanted
 
 
 def _read(reader: Reader, file: ForeignFile, sheet: Sheet) -> None:
@@ -197,8 +243,28 @@ def _files_of(path: str) -> list[str]:
     """Give a file or, of a folder, the files in it whose results can be read."""
     if not Path(path).is_dir():
         return lm_eval_samples.samples_beside(path) or [path]
-    inside = sorted(str(file) for file in Path(path).rglob("*") if file.is_file() and not file.is_symlink())
-    known = [name for name in inside if (reader := reader_of(ForeignFile(name))) and reader.is_of_folders]
+    readers = {name: reader for name in _files_in(path) if (reader := reader_of(ForeignFile(name)))}
+    known = {name: reader for name, reader in readers.items() if reader.what}
     if not known:
-        raise refusal(path, "no file in it is a log of Inspect, or samples of lm-eval")
-    return known
+        raise refusal(
+            path, "no file in it holds results of promptfoo, Inspect, lm-eval, OpenAI Evals or DeepEval"
+        )
+    files = [name for name, reader in known.items() if reader.read] or [*known]
+    if len(files) > 1 and not known[files[0]].are_many:
+        several = ", ".join(Path(name).name for name in files[:_SHOWN])
+        raise refusal(
+            path,
+            f"{len(files)} files in it hold {known[files[0]].what} ({several}): name those that are meant",
+        )
+    return files
+
+
+def _files_in(path: str) -> list[str]:
+    """List what may be results in a folder; what is hidden is not looked at."""
+    inside: list[Path] = []
+    for folder, folders, names in os.walk(path):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "node_modules")
+        inside += (Path(folder, name) for name in sorted(names) if Path(name).suffix in _SUFFIXES)
+        if len(inside) > _MOST_FILES:
+            raise refusal(path, f"it has more than {_MOST_FILES:,} files: name those that are meant")
+    return [str(file) for file in inside if file.is_file() and not file.is_symlink()]

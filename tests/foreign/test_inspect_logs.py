@@ -105,15 +105,21 @@ def test_an_interrupted_log_has_what_was_written(cli: Cli, tmp_path: Path) -> No
     assert "status started" in done.stderr
 
 
-def test_tasks_are_reported_one_at_a_time(cli: Cli, tmp_path: Path) -> None:
+def test_of_several_tasks_each_is_reported_or_the_one_that_is_named(cli: Cli, tmp_path: Path) -> None:
     write(tmp_path / "a.eval", [sample(1, "C")])
     sums = header()
-    sums["eval"] = {**sums["eval"], "task": "sums"}
+    sums["eval"] = {**sums["eval"], "task": "../sums"}
     write(tmp_path / "b.eval", [sample(1, "C")], sums)
-    refused = cli("report", ".")
-    assert (refused.status, "of 2 tasks: words, sums" in refused.stderr) == (2, True)
-    assert cli("report", ".", "--task", "sums", "--json").status == 0
-    assert "no task is named 'x'" in cli("report", ".", "--task", "x").stderr
+    shown = cli("report", ".", "--out", "kept").stdout
+    assert shown.index("match: words") < shown.index("match: ../sums")
+    assert {path.parent for path in tmp_path.rglob("run.json")} == {
+        tmp_path / "kept" / name for name in ("words", "sums")
+    }
+    refused = cli("report", "a.eval", "b.eval", "--json")
+    assert (refused.status, "and the files are of 2: words, ../sums" in refused.stderr) == (2, True)
+    one = cli("report", "a.eval", "b.eval", "--task", "../sums", "--json")
+    assert one.json["rows"][0]["splits"].keys() == {"../sums"}
+    assert "there is no task 'x'" in cli("report", "a.eval", "b.eval", "--task", "x").stderr
 
 
 def test_members_are_read_by_name_and_none_is_written(cli: Cli, tmp_path: Path) -> None:

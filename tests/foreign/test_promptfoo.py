@@ -91,6 +91,22 @@ def test_lines_say_the_same_as_the_file(cli: Cli) -> None:
     assert whole["origin"]["files"][0]["name"] == "promptfoo.json"
 
 
+def test_a_folder_may_hold_one_file_of_it(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "package.json").write_text("{}")
+    (tmp_path / "out" / "r.json").write_bytes(JSON.read_bytes())
+    assert "r.json: 11 tests × 2 systems" in " ".join(cli("report", "out").stdout.split())
+    (tmp_path / "out" / "r.jsonl").write_bytes(JSONL.read_bytes())
+    refused = cli("report", "out")
+    assert (
+        refused.status,
+        "2 files in it hold results of promptfoo (r.json, r.jsonl)" in refused.stderr,
+    ) == (
+        2,
+        True,
+    )
+
+
 def test_it_is_kept_as_a_run_with_gates_a_check_and_a_page(cli: Cli) -> None:
     gate = cli("report", str(JSON), "--out", "r", "--baseline", "long", "--fail-under", "nobody=1")
     assert gate.status == 2

@@ -75,6 +75,21 @@ class Asked:
         return {"page": self.page, "records": self.records, "has_details": self.options.details}
 
     @property
+    def has_gates(self) -> bool:
+        given = self.gates
+        return bool(given.fail_under or given.no_regression_against or given.max_gap is not None)
+
+    @property
+    def of_one(self) -> str:
+        """Name an option that is about one run alone; empty where none was given."""
+        options = {
+            f"--format {self.name}": self.name is not FormatName.TERMINAL,
+            "--check": self.options.check,
+            "a gate": self.has_gates,
+        }
+        return next((option for option, is_given in options.items() if is_given), "")
+
+    @property
     def is_json(self) -> bool:
         return self.name is FormatName.JSON
 
@@ -98,7 +113,6 @@ def report(
 ) -> None:
     """Print a run's result again, from its folder alone; --filter and --id also read its examples."""
     name = _choose(printed)
-    run = choose_run(foreign_runs.as_run(context, named, foreign, has_summary=printed.check))
     asked = Asked(
         options=printed,
         gates=demanded,
@@ -106,6 +120,15 @@ def report(
         page=pages.page_options(printed, is_page=name is FormatName.HTML),
         records=formats.record_layout(printed, name),
     )
+    runs = foreign_runs.as_runs(context, named, foreign, has_summary=printed.check, of_one=asked.of_one)
+    for number, run in enumerate(runs):
+        output.emit("") if number else None
+        _report(choose_run(run), asked, chosen, splits)
+
+
+def _report(run: str, asked: Asked, chosen: ChoiceOptions, splits: MovedSplitOptions) -> None:
+    """Report a run: a search that is none yet, a bench, or candidates."""
+    printed, demanded = asked.options, asked.gates
     if searches.is_unfinished(Path(run)):
         _report_search(Path(run), asked)
         return
@@ -127,12 +150,11 @@ def _report_flaky(stored: StoredRun, asked: Asked, chosen: ChoiceOptions) -> Non
     """List the examples of which some calls passed and some did not."""
     if asked.name not in {FormatName.TERMINAL, FormatName.JSON}:
         raise UsageError(f"--flaky has no format {asked.name}", hint="omit --format, or give --json")
-    gates_ = asked.gates
     beside = {
         "--check": asked.options.check,
         "--all": asked.options.all,
         "--filter and --id": chosen.filters or chosen.ids,
-        "a gate": gates_.fail_under or gates_.no_regression_against or gates_.max_gap is not None,
+        "a gate": asked.has_gates,
     }
     if given := [option for option, value in beside.items() if value]:
         raise UsageError(f"--flaky lists examples alone, without {given[0]}", hint="omit one of the two")

@@ -45,8 +45,10 @@ def view(
     port: Annotated[int, typer.Option(help="0: any that is free.", min=0, max=_MOST_PORT)] = 0,
 ) -> None:
     """Serve runs as pages, also while they go on, until Ctrl-C."""
-    folder = foreign_runs.as_run(context, named, read, has_summary=True)
+    folders = foreign_runs.as_runs(context, named, read, has_summary=True)
+    folder = folders[0]
     shelf = Path(choose_shown(folder))
+    shelf = shelf.parent if len(folders) > 1 else shelf
     if not shelf.is_dir() or folder == "":
         raise UsageError(f"there is no folder {str(shelf)!r}", hint="name a run, or a folder that holds runs")
     refuse_older(shelf)
