@@ -97,7 +97,7 @@ def __getattr__(name: str) -> "Any":
     from importlib import import_module  # noqa: PLC0415  until the program is there, Ctrl-C is not quiet
 
     if name == "__version__":
-        return import_module(f"{__name__}.base.version").VERSION
+        return import_module(f"{__name__}.base.shipped").VERSION
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -34,8 +34,9 @@ from optimize_eval.evaluators.function_kind import function_spec
 from optimize_eval.evaluators.kinds import check_used, named_apart, parse_evaluator
 from optimize_eval.findings.metric_rows import records_of
 from optimize_eval.models.function_model import check_model_function
-from optimize_eval.programs.python_function import Function, python_function
+from optimize_eval.programs.identity import Function, python_function
 from optimize_eval.results import Ending, Run
+from optimize_eval.run.begin_or_resume import handling_of
 from optimize_eval.run.bench import benchmark_of, carry_out_bench
 from optimize_eval.run.bench_defined import prepare_any
 from optimize_eval.run.calls import Finished
@@ -44,7 +45,6 @@ from optimize_eval.run.ending import changed, exit_code, explained
 from optimize_eval.run.host import Say, Stop, Watch
 from optimize_eval.run.inputs import is_utf8
 from optimize_eval.run.prompting import Prompting, WrittenModel, load_prompting
-from optimize_eval.run.settings import handling_of
 from optimize_eval.run.sweeps import Prepared, carry_out, load_comparison, prepare
 
 OneEvaluator = str | Mapping[str, Any] | Function

@@ -32,9 +32,9 @@ from optimize_eval.config.search import OptimizeCommand
 from optimize_eval.data.candidates import Candidate, CandidatePath, load_candidates
 from optimize_eval.models.chat import ChatSpec
 from optimize_eval.results import Run, load_run
+from optimize_eval.run.begin_or_resume import handling_of
 from optimize_eval.run.defining import scorers_among
 from optimize_eval.run.ending import exit_code
-from optimize_eval.run.settings import handling_of
 from optimize_eval.search.optimizing import Optimized, begin_anew, optimize_task
 from optimize_eval.search.proposers import (
     TIMEOUT,

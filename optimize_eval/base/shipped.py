@@ -1,4 +1,4 @@
-"""Where the evaluators and datasets that ship with the package are, and what an evaluator says of itself.
+"""What ships: which version this is, where its evaluators and datasets are, and what they say of themselves.
 
 A wheel carries them under `_shipped`; in a checkout (an editable install) they stand beside the package.
 """
@@ -61,3 +61,6 @@ def summary_of(program: Path) -> str:
     """Read what a shipped program does: its first sentence, without the title before it."""
     words = re.sub(_BEFORE_WORDS, "", program.read_text(encoding="utf-8"), count=1)
     return re.sub(_TITLE, "", re.split(_SENTENCE_END, words, maxsplit=1)[0]).strip()
+
+
+VERSION = "0.1.0"

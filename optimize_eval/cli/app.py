@@ -10,7 +10,7 @@ from typer.main import get_command
 
 from optimize_eval.base import endings
 from optimize_eval.base.errors import OptimizeEvalError
-from optimize_eval.base.version import VERSION
+from optimize_eval.base.shipped import VERSION
 from optimize_eval.cli import interrupts, output
 from optimize_eval.cli.command_table import Commands
 

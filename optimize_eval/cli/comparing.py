@@ -13,8 +13,8 @@ from optimize_eval.cli.named_runs import choose_finished_run
 from optimize_eval.config.commands import RunCommand
 from optimize_eval.config.evaluators import judge_of, manners_of, starting_spec
 from optimize_eval.config.prompts import given_of
+from optimize_eval.run.begin_or_resume import Handling, gate_settings, handling_of
 from optimize_eval.run.defining import scorers_among
-from optimize_eval.run.settings import Handling, gate_settings, handling_of
 from optimize_eval.run.sweeps import (
     Prepared,
     SweepInputs,

@@ -41,8 +41,8 @@ from optimize_eval.data.candidates import Candidate, CandidatePath, load_candida
 from optimize_eval.findings.wording import failed_in_short
 from optimize_eval.models.chat import ChatSpec
 from optimize_eval.models.judging.rubric import JudgeSpec, read_rubric_text
+from optimize_eval.run.begin_or_resume import handling_of
 from optimize_eval.run.defining import scorers_among
-from optimize_eval.run.settings import handling_of
 from optimize_eval.search.candidate_tree import SearchOutcome
 from optimize_eval.search.components import Texts, as_value
 from optimize_eval.search.optimizing import Optimized, SearchTask, begin_anew, final_calls, optimize_task

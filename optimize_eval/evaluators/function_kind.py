@@ -28,9 +28,15 @@ from optimize_eval.programs import function_program
 from optimize_eval.programs.command import Command
 from optimize_eval.programs.exchange import CommandLine, call_singly, evaluating, split_command
 from optimize_eval.programs.function_program import Unusable, answer_of, call_of
-from optimize_eval.programs.identity import Identity, digest_of, digest_words
+from optimize_eval.programs.identity import (
+    Function,
+    Identity,
+    PythonFunction,
+    digest_of,
+    digest_words,
+    python_function,
+)
 from optimize_eval.programs.not_started import name_close_to
-from optimize_eval.programs.python_function import Function, PythonFunction, python_function
 
 
 class FunctionEvaluator:

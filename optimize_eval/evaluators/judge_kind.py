@@ -15,13 +15,21 @@ from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Payload
 from optimize_eval.base.retries_and_caps import Manners
 from optimize_eval.base.secrets import mask
-from optimize_eval.evaluators.kinds import Checks, Kind, ShellCall, TargetKey, as_name, served_retries
-from optimize_eval.evaluators.reproduce import as_format, plain
+from optimize_eval.evaluators.kinds import (
+    Checks,
+    Kind,
+    ShellCall,
+    TargetKey,
+    as_format,
+    as_name,
+    plain,
+    served_retries,
+)
 from optimize_eval.models import providers
 from optimize_eval.models.chat import ChatSpec
 from optimize_eval.models.judging.judge import JudgeEvaluator, instructions, model_of, shown_example
 from optimize_eval.models.judging.rubric import JudgeSpec, check_judge, judge_of, load_rubric
-from optimize_eval.models.provider_model import base_around, essence
+from optimize_eval.models.live import base_around, essence
 from optimize_eval.programs.http_client import show_url
 from optimize_eval.programs.identity import Identity
 

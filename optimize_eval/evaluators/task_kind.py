@@ -26,18 +26,19 @@ from optimize_eval.models.model_kinds import (
     without_base,
 )
 from optimize_eval.programs.identity import Identity, has_other_programs
-from optimize_eval.tasks.dialects import OWN, is_own
 from optimize_eval.tasks.targets import (
     NOTHING_GIVEN,
+    OWN,
     SUFFIXES,
     Given,
     PromptTask,
     RecordTask,
     TaskTarget,
     WrittenTask,
+    identify,
+    is_own,
     task_of,
 )
-from optimize_eval.tasks.task_identity import identify
 
 if TYPE_CHECKING:
     from optimize_eval.base.checks import Keys

@@ -22,7 +22,7 @@ from optimize_eval.findings.summary_shape import ScorerMetrics, Summary
 from optimize_eval.findings.wording import MINUS, count, interval, number, place_of_scores, signed
 from optimize_eval.statistics.estimates import Interval
 from optimize_eval.store.layout import Layout
-from optimize_eval.tasks.metric_parts import Frequency, Multiclass, PythonMetric, known_results, qualified
+from optimize_eval.tasks.definition import Frequency, Multiclass, PythonMetric, known_results, qualified
 from optimize_eval.tasks.stored_tasks import KeptScorer, tasks_in
 
 _SHOWN = 20

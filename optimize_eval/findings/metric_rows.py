@@ -22,8 +22,7 @@ from optimize_eval.store.command_units import CountsAs, JournalRecord, Reader
 from optimize_eval.store.layout import Cell, CellName, Layout
 from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.records import LeftOut, Records, Unit, unit_of
-from optimize_eval.tasks.definition import filter_to_dict
-from optimize_eval.tasks.metric_parts import PythonMetric, digest_of, digest_of_code
+from optimize_eval.tasks.definition import PythonMetric, digest_of, digest_of_code, filter_to_dict
 from optimize_eval.tasks.stored_tasks import KeptScorer, KeptTask, tasks_in
 
 

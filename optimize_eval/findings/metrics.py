@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from optimize_eval.findings.summary_shape import Measured, MetricFault, MetricRow, MetricsTable, Sampled
-from optimize_eval.tasks.metric_parts import (
+from optimize_eval.tasks.definition import (
     Binary,
     Counted,
     Frequency,

@@ -17,7 +17,7 @@ from optimize_eval.base.documents import to_dict
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import PROTOCOL_VERSION, ScoreRange
-from optimize_eval.base.version import VERSION
+from optimize_eval.base.shipped import VERSION
 from optimize_eval.foreign.rows import LONGEST_MESSAGE, Failure, Result, Score, Skip, count_of
 from optimize_eval.foreign.sheet import Key, Placed, Sheet, Systems
 from optimize_eval.store import journal

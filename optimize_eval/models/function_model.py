@@ -15,7 +15,7 @@ from optimize_eval.models.program_model import ProgramModel, judge_output
 from optimize_eval.models.under_test import Output, Prompt
 from optimize_eval.programs.exchange import call_singly
 from optimize_eval.programs.function_program import Unusable, refuse_uncallable
-from optimize_eval.programs.python_function import Function, PythonFunction
+from optimize_eval.programs.identity import Function, PythonFunction
 
 _BESIDE = ("messages", "options")
 _TAKES = "a model takes (prompt), and messages or options by name if it likes; it returns a text"

@@ -2,7 +2,7 @@
 
 cmd:COMMAND     a program (program_model)           toy       knows the answers of what ships
 replay:FILE     recorded outputs (see replay)       silent    always says nothing
-http(s)://…     a program behind HTTP               PROVIDER/MODEL  a provider's model (provider_model)
+http(s)://…     a program behind HTTP               PROVIDER/MODEL  a provider's model (live)
 function:NAME   a function that a program hands over (function_model)
 
 A model is its program's files, its recorded outputs, or its name and settings; never a timeout or a key.
@@ -25,12 +25,12 @@ from optimize_eval.models.under_test import ModelUnderTest
 from optimize_eval.programs.exchange import CommandLine, Url, split_command
 from optimize_eval.programs.identity import (
     Identity,
+    PythonFunction,
     digest_of,
     has_other_programs,
     identify_command,
     identify_url,
 )
-from optimize_eval.programs.python_function import PythonFunction
 
 if TYPE_CHECKING:
     from optimize_eval.models.chat import ChatSpec
@@ -176,7 +176,7 @@ _KINDS: Mapping[str, ModelKind] = {
     TOY: ModelKind("toy", "connect_toy"),
     SILENT: ModelKind("toy", "connect_silent"),
     FUNCTION: ModelKind("function_model", "connect_function"),
-    "": ModelKind("provider_model", "connect_provider"),
+    "": ModelKind("live", "connect_provider"),
 }
 
 
@@ -216,7 +216,7 @@ def identify_model(model: ModelSpec) -> Identity:
         return _identity(shown, [REPLAY, file[1], chosen], (file,))
     if named.kind:
         return _identity(named.kind, [named.kind], ())
-    return _identity(named.rest, _module("provider_model").essence_of(named.rest, model), ())
+    return _identity(named.rest, _module("live").essence_of(named.rest, model), ())
 
 
 def _function_of(model: ModelSpec) -> PythonFunction:

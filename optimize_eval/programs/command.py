@@ -24,7 +24,7 @@ from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import Capacity, EvaluatorSpec
 from optimize_eval.base.protocol import NO_CAPABILITIES, TASK_MODEL_VARIABLE, Capabilities, decode_answer
 from optimize_eval.base.secrets import fill_in
-from optimize_eval.programs import exits, leftovers, not_started, one_shot, process
+from optimize_eval.programs import leftovers, not_started, one_shot, process
 from optimize_eval.programs.exchange import (
     AnswerT,
     Contract,
@@ -35,9 +35,18 @@ from optimize_eval.programs.exchange import (
     is_ours,
     owes_proof,
 )
-from optimize_eval.programs.pool import CLOSED, Pool, WorkerLike
 from optimize_eval.programs.process import Program
-from optimize_eval.programs.worker import TRUSTED, MakeLine, Window, Worker, WorkerBroken, WorkerReply
+from optimize_eval.programs.worker import (
+    CLOSED,
+    TRUSTED,
+    MakeLine,
+    Pool,
+    Window,
+    Worker,
+    WorkerBroken,
+    WorkerLike,
+    WorkerReply,
+)
 
 _ROUNDS = 3  # in which processes of their own must answer the same again
 
@@ -140,8 +149,8 @@ class Command(Generic[QuestionT, AnswerT]):
                 return self._talk(None, make_line, seconds).answer
             ended = self._run(make_line(""), None, time.monotonic() + seconds)
         except WorkerBroken as broken:
-            how = "" if broken.status is None else f" {exits.ending(broken.status)[0]}"
-            why = exits.telling_line(exits.text_of(broken.stderr))
+            how = "" if broken.status is None else f" {one_shot.ending(broken.status)[0]}"
+            why = one_shot.telling_line(one_shot.text_of(broken.stderr))
             message = f"{broken}{how}{f': {why}' if why else ''}"
             raise EvaluationError(FailureKind.START_FAILED, message) from None
         return decode_answer(ended.stdout)
@@ -215,7 +224,7 @@ class Command(Generic[QuestionT, AnswerT]):
     def _call_once(self, payload: QuestionT, deadline: float) -> AnswerT:
         ended = self._run(self._contract.encode(payload, None), payload.task_model, deadline)
         if ended.status != 0:
-            raise exits.explain_failure(ended, self._spec, self._find_program(), self._contract, payload)
+            raise one_shot.explain_failure(ended, self._spec, self._find_program(), self._contract, payload)
         answer = self._judge_answer(
             ended.stderr,
             lambda: self._contract.parse(ended.stdout),
@@ -309,7 +318,7 @@ class Command(Generic[QuestionT, AnswerT]):
         try:
             reply = self._pool(task_model).call(make_line, seconds)
         except one_shot.DeadlinePassed as late:
-            raise exits.late(seconds, self._spec, late.stderr) from None
+            raise one_shot.late(seconds, self._spec, late.stderr) from None
         except process.NotStarted as refused:
             raise self._not_started(refused) from refused
         else:
@@ -332,9 +341,9 @@ class Command(Generic[QuestionT, AnswerT]):
         except process.NotStarted as refused:
             raise self._not_started(refused) from refused
         except one_shot.DeadlinePassed as late:
-            raise exits.late(seconds, self._spec, late.stderr) from None
+            raise one_shot.late(seconds, self._spec, late.stderr) from None
         except one_shot.OutputTooLarge as flood:
-            raise exits.flood(flood.stderr) from None
+            raise one_shot.flood(flood.stderr) from None
 
     def _pool(self, task_model: str | None) -> Pool:
         task_model = None if self._is_ours else task_model
@@ -362,9 +371,9 @@ class Command(Generic[QuestionT, AnswerT]):
         """Judge an answer; a failure takes with it what the program had written."""
         try:
             answer = judge()
-            return replace(answer, stderr=exits.text_of(stderr)) if self._spec.keep_stderr else answer
+            return replace(answer, stderr=one_shot.text_of(stderr)) if self._spec.keep_stderr else answer
         except EvaluationError as error:
-            error.detail = exits.text_of(stderr)
+            error.detail = one_shot.text_of(stderr)
             error.answered = answered()
             error.hint = not_started.shell_hint(self._spec.text) or error.hint
             raise

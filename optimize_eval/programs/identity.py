@@ -5,13 +5,14 @@ project may move; never a secret in readable form.
 """
 
 import hashlib
+import inspect
 import os
 import shlex
 import stat
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import orjson
 
@@ -135,3 +136,35 @@ def _plain(value: Any) -> Any:
 
 def _text(word: str) -> str:
     return os.fsencode(word).decode("utf-8", "backslashreplace")
+
+
+Function = Callable[..., Any]
+
+
+@frozen
+class PythonFunction:
+    """A function, and what makes it the same one."""
+
+    kind: ClassVar[str] = "function"
+    function: Function
+    name: str
+    sha256: str  # of its code
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return "python function", self.name, self.sha256
+
+
+def python_function(function: Function) -> PythonFunction:
+    """Name a function, and digest its code."""
+    name = getattr(function, "__name__", type(function).__name__).strip("<>") or "function"
+    digest = hashlib.sha256(_source(function).encode()).hexdigest()
+    return PythonFunction(function=function, name=name, sha256=digest)
+
+
+def _source(function: Function) -> str:
+    try:
+        return inspect.getsource(function)
+    except (OSError, TypeError):  # of a class's instance, of C, or typed in
+        code = getattr(function, "__code__", None)
+        return repr((code.co_code, code.co_consts)) if code else repr(type(function))

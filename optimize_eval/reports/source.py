@@ -15,7 +15,7 @@ from typing import Any
 
 from optimize_eval.base.errors import OptimizeEvalError
 from optimize_eval.base.frozen import frozen
-from optimize_eval.base.version import VERSION
+from optimize_eval.base.shipped import VERSION
 from optimize_eval.data.datasets import read_dataset
 from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.stored_summary import as_read, summary_of

@@ -27,24 +27,29 @@ from optimize_eval.findings.board_models import benched_models, said_in
 from optimize_eval.findings.boards import expected_board
 from optimize_eval.findings.demands import BoardDemands, judged, read_before_calls, read_run_bounds
 from optimize_eval.models.model_kinds import ModelSpec
-from optimize_eval.run.begin_or_resume import folder_of, hold_run, note_done
+from optimize_eval.run.begin_or_resume import (
+    NO_GATES,
+    Handling,
+    folder_of,
+    gate_settings,
+    hold_run,
+    note_done,
+)
 from optimize_eval.run.bench_boards import drop_outdated, make_board, note_unranked, path_of
 from optimize_eval.run.bench_files import chosen, load_task_files, split_of
 from optimize_eval.run.calls import CallSpan, Finished, call, examine, live_for, summarise
 from optimize_eval.run.confirming import confirm
-from optimize_eval.run.enclosing import level_of
+from optimize_eval.run.defining import level_of
 from optimize_eval.run.host import Host, Say
 from optimize_eval.run.inputs import stored_paths
 from optimize_eval.run.plan import Plan, document_of, plan_run
 from optimize_eval.run.prompting import WrittenModel, identified, identity_of, model_specs, with_outputs
 from optimize_eval.run.rescoring import score_by
-from optimize_eval.run.settings import NO_GATES, Handling, gate_settings
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.store.folder import LEADERBOARD, refuse_foreign
 from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.run_document import BENCH, RunDocument
-from optimize_eval.tasks.dialects import OWN
-from optimize_eval.tasks.targets import NOTHING_GIVEN, Given, RecordTask, with_task
+from optimize_eval.tasks.targets import NOTHING_GIVEN, OWN, Given, RecordTask, with_task
 from optimize_eval.tasks.task_files import BoardFile, TaskFile
 
 if TYPE_CHECKING:

@@ -11,7 +11,14 @@ from optimize_eval.data.candidates import THE_TASK
 from optimize_eval.findings.board_models import KnownTasks
 from optimize_eval.findings.boards import expected_board
 from optimize_eval.findings.demands import read_before_calls, read_run_bounds
-from optimize_eval.run.begin_or_resume import folder_of, look_at, note_changes
+from optimize_eval.run.begin_or_resume import (
+    NO_GATES,
+    Handling,
+    folder_of,
+    gate_settings,
+    look_at,
+    note_changes,
+)
 from optimize_eval.run.bench import (
     NO_FILES,
     Benchmark,
@@ -23,12 +30,11 @@ from optimize_eval.run.bench import (
     prepare_bench,
 )
 from optimize_eval.run.bench_files import defined_files
-from optimize_eval.run.enclosing import dated_in, kept_in, ways_in
+from optimize_eval.run.defining import dated_in, kept_in, ways_in
 from optimize_eval.run.host import Say
 from optimize_eval.run.inputs import Examples, stored_paths
 from optimize_eval.run.plan import document_of
 from optimize_eval.run.prompting import with_outputs
-from optimize_eval.run.settings import NO_GATES, Handling, gate_settings
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.run.sweeps import Prepared, SweepInputs, prepare
 from optimize_eval.store.folder import refuse_foreign

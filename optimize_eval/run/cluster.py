@@ -20,7 +20,6 @@ from optimize_eval.base.opened import Opened
 from optimize_eval.base.outcome import Failed, Outcome
 from optimize_eval.base.retries_and_caps import Caps
 from optimize_eval.base.spent import Usage
-from optimize_eval.base.version import VERSION
 from optimize_eval.models.outputs import Outputs, outputs_at
 from optimize_eval.programs.identity import Identity
 from optimize_eval.run import node as messages

@@ -11,7 +11,7 @@ from optimize_eval.base.endings import State
 from optimize_eval.base.errors import FailureKind
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.outcome import Failed, Progress
-from optimize_eval.evaluators import reproduce
+from optimize_eval.evaluators import kinds
 from optimize_eval.evaluators.command_kind import name_of_command
 from optimize_eval.findings.spending import SpendingTotal, total_in_words
 from optimize_eval.findings.wording import evaluator_label
@@ -203,7 +203,7 @@ def _explain_broken(progress: Progress, plan: Plan) -> Iterator[str]:
     number = plan.layout.number(progress.last_place)
     if number is None or failed.kind in _NOT_STARTED or progress.models_at_fault:
         return
-    if line := reproduce.call_once(plan.specs[plan.evaluator_of(number)], plan.unit(number).payload):
+    if line := kinds.call_once(plan.specs[plan.evaluator_of(number)], plan.unit(number).payload):
         yield f"  try it: {line if len(line) <= _LONGEST_LINE else f'optimize-eval score, {_LONG}'}"
 
 

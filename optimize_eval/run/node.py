@@ -23,8 +23,8 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.outcome import Outcome
 from optimize_eval.base.protocol import Payload
+from optimize_eval.base.shipped import VERSION
 from optimize_eval.base.spent import Spent
-from optimize_eval.base.version import VERSION
 from optimize_eval.evaluators.kinds import identify
 from optimize_eval.models.model_kinds import identify_model
 from optimize_eval.models.outputs import Outputs

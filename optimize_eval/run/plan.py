@@ -18,7 +18,7 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import Remembers, frozen
 from optimize_eval.base.protocol import PROTOCOL_VERSION, Payload, ScoreRange
-from optimize_eval.base.version import VERSION
+from optimize_eval.base.shipped import VERSION
 from optimize_eval.data.candidates import Candidate
 from optimize_eval.evaluators.endpoint_kind import check_headers
 from optimize_eval.evaluators.kinds import identify

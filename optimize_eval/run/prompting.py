@@ -33,8 +33,7 @@ from optimize_eval.models.model_kinds import (
     without_base,
 )
 from optimize_eval.programs.exchange import split_command
-from optimize_eval.programs.identity import Identity
-from optimize_eval.programs.python_function import PythonFunction
+from optimize_eval.programs.identity import Identity, PythonFunction
 from optimize_eval.run.host import Say
 from optimize_eval.run.inputs import is_utf8
 from optimize_eval.run.plan import Plan

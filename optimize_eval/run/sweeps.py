@@ -13,10 +13,17 @@ from optimize_eval.base.protocol import check_task_model
 from optimize_eval.config.compared import BoardGateOptions, ComparisonOptions
 from optimize_eval.data.candidates import THE_TASK, Candidate, CandidatePath
 from optimize_eval.data.selection import parse_selection
-from optimize_eval.run.begin_or_resume import folder_of, hold_run, look_at, note_changes
+from optimize_eval.run.begin_or_resume import (
+    NO_GATES,
+    Handling,
+    folder_of,
+    gate_settings,
+    hold_run,
+    look_at,
+    note_changes,
+)
 from optimize_eval.run.calls import Finished, call, examine, live_for, off_scale, summarise
-from optimize_eval.run.defining import check_columns, check_definitions
-from optimize_eval.run.enclosing import dated_in, kept_in, level_of, ways_in
+from optimize_eval.run.defining import check_columns, check_definitions, dated_in, kept_in, level_of, ways_in
 from optimize_eval.run.host import Host, Say
 from optimize_eval.run.inputs import (
     Examples,
@@ -31,7 +38,6 @@ from optimize_eval.run.inputs import (
 from optimize_eval.run.plan import Plan, document_of, plan_run
 from optimize_eval.run.prompting import Prompting, with_outputs, with_samples
 from optimize_eval.run.reuse import look_for_reuse
-from optimize_eval.run.settings import NO_GATES, Handling, gate_settings
 from optimize_eval.store.folder import refuse_foreign
 from optimize_eval.store.growth import program_change
 from optimize_eval.store.opened_run import StoredRun

@@ -19,15 +19,14 @@ from optimize_eval.base.outcome import Progress
 from optimize_eval.data.candidates import Candidate
 from optimize_eval.evaluators.kinds import identify
 from optimize_eval.programs.identity import Identity
-from optimize_eval.run.begin_or_resume import hold_run
+from optimize_eval.run.begin_or_resume import Handling, hold_run
 from optimize_eval.run.calls import Finished, call, examine, live_for, summarise
-from optimize_eval.run.enclosing import level_of
+from optimize_eval.run.defining import level_of
 from optimize_eval.run.host import Host, Say
 from optimize_eval.run.inputs import note_leaks_among
 from optimize_eval.run.live import Clock
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.prompting import writing_to
-from optimize_eval.run.settings import Handling
 from optimize_eval.run.sweeps import SweepInputs, prepare
 from optimize_eval.search.candidate_tree import Node, SearchOutcome
 from optimize_eval.search.ending import FAILED, Meter, SearchLimits, Why

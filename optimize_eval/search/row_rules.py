@@ -12,8 +12,8 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.opened import Opened
 from optimize_eval.base.outcome import Outcome, Scored, Skipped
+from optimize_eval.run.code_metrics import Looks, Seen, looks_at_rows
 from optimize_eval.run.plan import Unit
-from optimize_eval.run.samples import Looks, Seen, looks_at_rows
 from optimize_eval.search.goal import Outcomes
 from optimize_eval.tasks.definition import Action
 from optimize_eval.tasks.targets import samples_of, with_task

@@ -19,12 +19,11 @@ from optimize_eval.data.selection import parse_selection
 from optimize_eval.evaluators.endpoint_kind import check_headers
 from optimize_eval.evaluators.kinds import identify, kind_of
 from optimize_eval.models.model_kinds import ModelSpec, program_of
-from optimize_eval.run.defining import check_columns, check_definitions, unranked_among
-from optimize_eval.run.enclosing import rules_of
+from optimize_eval.run.begin_or_resume import Handling, check_prices
+from optimize_eval.run.defining import check_columns, check_definitions, rules_of, unranked_among
 from optimize_eval.run.host import Say
 from optimize_eval.run.inputs import Examples, load_splits
 from optimize_eval.run.prompting import Prompting
-from optimize_eval.run.settings import Handling, check_prices
 from optimize_eval.run.splits import check_labels, hide_from_judges
 from optimize_eval.run.sweeps import SweepInputs
 from optimize_eval.search.components import (

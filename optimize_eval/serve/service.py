@@ -31,7 +31,7 @@ from optimize_eval.base.protocol import (
     decode_answer,
 )
 from optimize_eval.base.retries_and_caps import GivenUp, until_answered
-from optimize_eval.base.version import VERSION
+from optimize_eval.base.shipped import VERSION
 from optimize_eval.run.host import Stop
 from optimize_eval.serve.connections import STOPPING, Hosts, is_of_another_site
 from optimize_eval.serve.http import AGAIN_IN, HttpReply, HttpRequest, error_reply

@@ -31,13 +31,21 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.opened import Opened
 from optimize_eval.base.secrets import is_confidential_variable
-from optimize_eval.programs import exits, leftovers, one_shot, process
+from optimize_eval.programs import leftovers, one_shot, process
 from optimize_eval.programs.exchange import CommandLine
 from optimize_eval.programs.not_started import explain_refusal
 from optimize_eval.programs.one_shot import DeadlinePassed
-from optimize_eval.programs.pool import CLOSED, PATIENCE, Pool, WorkerLike
 from optimize_eval.programs.process import Program
-from optimize_eval.programs.worker import MakeLine, Worker, WorkerBroken, WorkerReply
+from optimize_eval.programs.worker import (
+    CLOSED,
+    PATIENCE,
+    MakeLine,
+    Pool,
+    Worker,
+    WorkerBroken,
+    WorkerLike,
+    WorkerReply,
+)
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -55,7 +63,7 @@ _HINT_NO_SANDBOX = (
 _HINT_EXITED = "the code, or what it calls, ended the process (os._exit)"
 _HINT_CRASHED = "it crashed, maybe in a library that the code uses"
 _HINTS_SIGNAL = {
-    "SIGKILL": exits.HINT_KILLED,
+    "SIGKILL": one_shot.HINT_KILLED,
     "SIGABRT": "a library gave up: it may have run out of memory (code has 4 GiB)",
 }
 _HINT_FOREIGN = "what came from it was no answer: the code may write where its process answers"
@@ -66,7 +74,7 @@ def reported(function: str, fault: str, printed: bytes, *, is_enclosed: bool) ->
     """Explain a call that failed in the code itself."""
     hint = _hint_of(fault) if is_enclosed else ""
     return EvaluationError(
-        FailureKind.REPORTED, f"{function}: {fault}", detail=exits.text_of(printed), hint=hint
+        FailureKind.REPORTED, f"{function}: {fault}", detail=one_shot.text_of(printed), hint=hint
     )
 
 
@@ -75,7 +83,7 @@ def failure_of(function: str, seconds: float, error: Exception, *, is_enclosed: 
     match error:
         case DeadlinePassed():
             hint = "make it faster, or allow more with --timeout"
-            message, printed = f"{function} takes longer than {seconds:.3g} s", exits.text_of(error.stderr)
+            message, printed = f"{function} takes longer than {seconds:.3g} s", one_shot.text_of(error.stderr)
             return EvaluationError(FailureKind.TIMEOUT, message, detail=printed, hint=hint)
         case process.NotStarted():
             return explain_refusal(_SPEC, sys.executable, error.error)
@@ -86,16 +94,16 @@ def failure_of(function: str, seconds: float, error: Exception, *, is_enclosed: 
 
 def _explain_end(function: str, broken: WorkerBroken, *, is_enclosed: bool) -> EvaluationError:
     """Say how a process came to its end, as far as it told."""
-    said = exits.text_of(broken.stderr)
+    said = one_shot.text_of(broken.stderr)
     last = said.strip().rpartition("\n")[2][:_LONGEST_LINE]
-    first = exits.text_of(broken.stdout).partition("\n")[0]
+    first = one_shot.text_of(broken.stdout).partition("\n")[0]
     if is_enclosed and (why := _of_sandbox(first, last, str(broken))):
         message = f"the sandbox of {function} did not start: {why[:_LONGEST_LINE]}"
         return EvaluationError(FailureKind.START_FAILED, message, detail=said, hint=_HINT_NO_SANDBOX)
     if broken.status is None:
         how, hint = str(broken), _HINT_FOREIGN
     else:
-        end, by = exits.ending(broken.status)
+        end, by = one_shot.ending(broken.status)
         how = f"it ended {end}"
         hint = _HINTS_SIGNAL.get(by, _HINT_CRASHED) if by else _HINT_EXITED
     message = f"the process of {function} is gone: {how}{': ' * bool(last)}{last}"

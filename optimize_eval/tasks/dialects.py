@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.strict_json import Line
 from optimize_eval.base.wrong_answers import describe
+from optimize_eval.tasks.targets import OWN, is_own
 
 RULES = (  # in the order of the checks
     "bad_json",
@@ -161,16 +162,8 @@ _METRICS = (
     _Metric("code_exec@io_pairs", "", "code_exec@io_pairs"),
     _Metric("code_exec@stdout", "", "code_exec@stdout"),
 )
-OWN = "evaluator:"  # before the name of an evaluator of one's own, in the examples dialect
 IN_SPEC = {metric.name: metric.in_spec for metric in _METRICS if metric.in_spec}
 IN_EXAMPLES = {metric.name: metric.in_examples for metric in _METRICS}
-
-_OWN = re.compile(rf"{OWN}[A-Za-z0-9_.-]{{1,250}}")
-
-
-def is_own(metric: str) -> bool:
-    """Return True if a metric names an evaluator of one's own."""
-    return _OWN.fullmatch(metric) is not None
 
 
 def evaluator_of(metric: str) -> str:

@@ -31,10 +31,10 @@ from optimize_eval.tasks.definition import (
     JudgeScore,
     Labeler,
     Program,
+    PythonMetric,
     PythonScorer,
     StringEquals,
 )
-from optimize_eval.tasks.metric_parts import PythonMetric
 from optimize_eval.tasks.rag import rag_checker
 from optimize_eval.tasks.scorer_parts import (
     Case,

@@ -10,9 +10,8 @@ import orjson
 
 from optimize_eval.base.evaluator import DEFAULT_TIMEOUT, EvaluatorSpec
 from optimize_eval.base.frozen import frozen
-from optimize_eval.tasks import definition, metric_parts
-from optimize_eval.tasks.definition import Action, Evidence
-from optimize_eval.tasks.metric_parts import Metric
+from optimize_eval.tasks import definition
+from optimize_eval.tasks.definition import Action, Evidence, Metric
 from optimize_eval.tasks.targets import TASKS, SampleTask, samples_of
 
 RULES_SINCE = "rules_since"  # of a task: since when its rules are others than scores were made with
@@ -166,7 +165,7 @@ def _of_scorer(scorer: KeptScorer) -> dict[str, Any]:
         "key": scorer.key,
         **({"display_name": scorer.display_name} if scorer.display_name else {}),
         "purpose": scorer.purpose,
-        "metrics": None if chosen is None else [metric_parts.metric_to_dict(metric) for metric in chosen],
+        "metrics": None if chosen is None else [definition.metric_to_dict(metric) for metric in chosen],
         **({"is_evidence": True} if scorer.is_evidence else {}),
     }
 
@@ -196,6 +195,6 @@ def _read_scorer(written: Mapping[str, Any]) -> KeptScorer:
         key=written["key"],
         display_name=written.get("display_name", ""),
         purpose=written["purpose"],
-        metrics=None if chosen is None else [metric_parts.metric_of(metric) for metric in chosen],
+        metrics=None if chosen is None else [definition.metric_of(metric) for metric in chosen],
         is_evidence=written.get("is_evidence", False),
     )

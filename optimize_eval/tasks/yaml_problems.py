@@ -9,6 +9,7 @@ from typing import Any
 from optimize_eval.base.checks import Keys
 from optimize_eval.base.errors import ROOT, Problem
 from optimize_eval.base.frozen import frozen
+from optimize_eval.tasks.definition import NamedColumn
 
 
 class Kind(StrEnum):
@@ -172,15 +173,6 @@ class NotKnown:
 
 
 NOT_KNOWN = NotKnown()
-
-
-@frozen
-class NamedColumn:
-    """A column that a task names, where it does, and whether each sample fails without it."""
-
-    name: str
-    place: Problem
-    is_needed: bool
 
 
 @dataclass(slots=True)

@@ -74,7 +74,7 @@ def test_what_a_program_cannot_run_without_is_found() -> None:
 def test_what_git_does_not_track_is_packed_nowhere(tmp_path: Path) -> None:
     folder = tmp_path / "dirty"
     ours = ["pyproject.toml", "README.md", "LICENSE", ".ci/packed.py", ".gitignore", "datasets/greeting.txt"]
-    ours += ["optimize_eval/__init__.py", "optimize_eval/base/version.py", "evaluators/exact.py"]
+    ours += ["optimize_eval/__init__.py", "optimize_eval/base/shipped.py", "evaluators/exact.py"]
     for name in ours:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, folder / name)
@@ -94,7 +94,7 @@ def test_what_git_does_not_track_is_packed_nowhere(tmp_path: Path) -> None:
     assert packed == {*ours, "PKG-INFO"}
     assert wheel == {
         "optimize_eval/__init__.py",
-        "optimize_eval/base/version.py",
+        "optimize_eval/base/shipped.py",
         "optimize_eval/_shipped/evaluators/exact.py",
     }
     (unpacked,) = (tmp_path / "built").glob("*/")

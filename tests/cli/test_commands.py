@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from optimize_eval.base.version import VERSION
+from optimize_eval.base.shipped import VERSION
 from optimize_eval.cli.command_table import NAMES
 from tests.cli.made_runs import make
 from tests.front_door import Cli

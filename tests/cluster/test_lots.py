@@ -10,7 +10,7 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.outcome import Scored
 from optimize_eval.base.protocol import Payload
 from optimize_eval.base.retries_and_caps import Caps
-from optimize_eval.base.version import VERSION
+from optimize_eval.base.shipped import VERSION
 from optimize_eval.evaluators.kinds import identify, parse_evaluator
 from optimize_eval.run import node as messages
 from optimize_eval.run.cluster import Event

@@ -10,14 +10,15 @@ import pytest
 
 from optimize_eval import UsageError, bench, optimize, sweep
 from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.config import calling, commands, compared, evaluators, printing, search
+from optimize_eval.config import calling, commands, compared, evaluators, search
 from optimize_eval.config import prompts as of_bench
 from optimize_eval.config.declared import Declared, OptionGroup, declared
 from optimize_eval.config.evaluators import judge_of, manners_of, starting_spec
+from optimize_eval.config.printing import PlanOptions, ShownOptions
 from optimize_eval.config.prompts import Refusals
 from optimize_eval.config.sweep_files import gate_keys, optimize_keys, run_keys
+from optimize_eval.run.begin_or_resume import NO_GATES, Handling, gate_settings, handling_of
 from optimize_eval.run.bench import benchmark_of
-from optimize_eval.run.settings import NO_GATES, Handling, gate_settings, handling_of
 from optimize_eval.search.ending import EarlyStop
 from optimize_eval.search.proposers import TIMEOUT
 from optimize_eval.search.search_plan import TOP
@@ -86,8 +87,8 @@ TOGETHER = {  # a command that takes the one takes one of the others
     calling.SpendingOptions: (calling.PricedServerOptions,),
     calling.PricedServerOptions: (calling.NoteOptions,),
     calling.ResumeOptions: (calling.FolderOptions,),
-    calling.NoteOptions: (printing.ShownOptions,),
-    printing.PlanOptions: (printing.ShownOptions,),
+    calling.NoteOptions: (ShownOptions,),
+    PlanOptions: (ShownOptions,),
 }
 
 

@@ -12,7 +12,7 @@ from optimize_eval.base.documents import from_dict
 from optimize_eval.base.documents import to_dict as as_json
 from optimize_eval.findings.metrics import measure, tabulate
 from optimize_eval.findings.summary_shape import Measured, MetricsTable, Sampled
-from optimize_eval.tasks.metric_parts import (
+from optimize_eval.tasks.definition import (
     Binary,
     Counted,
     Frequency,

@@ -7,8 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from optimize_eval.programs.pool import Pool
-from optimize_eval.programs.worker import MakeLine, WorkerReply
+from optimize_eval.programs.worker import MakeLine, Pool, WorkerReply
 
 REPLY = WorkerReply(answer={}, stderr=b"")
 

@@ -10,8 +10,13 @@ import pytest
 
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.tasks.code import HostedSnippets
-from optimize_eval.tasks.definition import AllSamplesScorer, PythonScorer
-from optimize_eval.tasks.metric_parts import PythonMetric, digest_of, digest_of_code
+from optimize_eval.tasks.definition import (
+    AllSamplesScorer,
+    PythonMetric,
+    PythonScorer,
+    digest_of,
+    digest_of_code,
+)
 from optimize_eval.tasks.scorer_parts import scored_by_code
 from optimize_eval.tasks.scorers import computed, computed_evidence
 from tests.tasks.made_scorers import failure, live, scored, trace

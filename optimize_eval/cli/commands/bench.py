@@ -15,10 +15,10 @@ from optimize_eval.cli.viewing import viewed
 from optimize_eval.config.commands import BenchCommand
 from optimize_eval.config.evaluators import manners_of, refuse_blank, starting_spec
 from optimize_eval.config.prompts import given_of
+from optimize_eval.run.begin_or_resume import handling_of
 from optimize_eval.run.bench import PreparedBench, benchmark_of, carry_out_bench
 from optimize_eval.run.bench_defined import look_at_bench, prepare_any
 from optimize_eval.run.bench_files import find_task
-from optimize_eval.run.settings import handling_of
 from optimize_eval.run.sweeps import Prepared, look
 from optimize_eval.store.folder import LEADERBOARD, OUTPUTS
 from optimize_eval.tasks.targets import definitions_in

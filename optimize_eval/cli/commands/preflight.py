@@ -30,7 +30,7 @@ from optimize_eval.evaluators.kinds import Checks, kind_of
 from optimize_eval.findings.spending import SpendingTotal, total_in_words
 from optimize_eval.reports.inert import inert
 from optimize_eval.reports.text import cut, wrapped
-from optimize_eval.run.begin_or_resume import look_at, reusable
+from optimize_eval.run.begin_or_resume import cluster_of, look_at, reusable
 from optimize_eval.run.defining import check_columns, check_definitions, scorers_among
 from optimize_eval.run.engine import OnCluster
 from optimize_eval.run.inputs import check_stdin, load_splits, note_leaks_among
@@ -49,7 +49,6 @@ from optimize_eval.run.preflight.examined import (
 )
 from optimize_eval.run.preflight.golds import Known, known_of, offer_gold
 from optimize_eval.run.prompting import Prompting, called_in
-from optimize_eval.run.settings import cluster_of
 from optimize_eval.run.splits import SplitSource, check_fields, check_sight, humans_of, output_of
 from optimize_eval.run.sweeps import candidates_of
 from optimize_eval.run.whereabouts import needing_ray

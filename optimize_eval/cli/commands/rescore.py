@@ -23,10 +23,9 @@ from optimize_eval.config.evaluators import ScoringOptions, judge_of, manners_of
 from optimize_eval.config.printing import ShownOptions
 from optimize_eval.config.prompts import DefinedDataOptions, given_of
 from optimize_eval.evaluators.kinds import given_name, parse_evaluator
+from optimize_eval.run.begin_or_resume import handling_of
 from optimize_eval.run.defining import check_sandbox, named_scorers
-from optimize_eval.run.remeasuring import remeasure, scorers_in
-from optimize_eval.run.rescoring import carry_out_rescoring, prepare_rescoring
-from optimize_eval.run.settings import handling_of
+from optimize_eval.run.rescoring import carry_out_rescoring, prepare_rescoring, remeasure, scorers_in
 from optimize_eval.store.folder import LEADERBOARD
 
 EXAMPLES = """\b

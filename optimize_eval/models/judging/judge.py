@@ -30,7 +30,7 @@ from optimize_eval.models.judging.rubric import (
     schema_of,
 )
 from optimize_eval.models.judging.verdicts import parse_reply
-from optimize_eval.models.provider_model import CallerOfModel, live_model, with_options
+from optimize_eval.models.live import CallerOfModel, live_model, with_options
 from optimize_eval.programs.exchange import call_singly
 
 Message = dict[str, str]

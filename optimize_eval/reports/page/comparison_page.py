@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from optimize_eval.base.documents import to_dict
-from optimize_eval.base.version import VERSION
+from optimize_eval.base.shipped import VERSION
 from optimize_eval.findings.cells import ReadCells
 from optimize_eval.findings.diff_shapes import REGRESSIONS, BoardDiff, RunDiff, Standing
 from optimize_eval.findings.diff_verdict import sign

@@ -13,12 +13,11 @@ from dataclasses import replace
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.protocol import NO_CAPABILITIES, Payload
-from optimize_eval.evaluators import reproduce
+from optimize_eval.evaluators import kinds
 from optimize_eval.evaluators.kinds import Checks, kind_of
 from optimize_eval.programs.command import LEAKS
 from optimize_eval.programs.exchange import argv_of
-from optimize_eval.programs.pool import FAREWELL
-from optimize_eval.programs.worker import SILENT
+from optimize_eval.programs.worker import FAREWELL, SILENT
 from optimize_eval.run.preflight import DEFAULT_BUDGET
 from optimize_eval.run.preflight.examined import (
     AT_ONCE,
@@ -135,7 +134,7 @@ def _by_chance(on: Examined, name: str, again: Sequence[CallResult]) -> CheckOut
         (p, a, b) for p, a, b in pairs if shown(a) != shown(b) or p is on.sample[-1]
     )
     message = f"it scored {shown(before)}, then {shown(after)}: such scores need --repeats"
-    return CheckOutcome(name, CheckStatus.WARN, message, reproduce.call_twice(on.spec, payload))
+    return CheckOutcome(name, CheckStatus.WARN, message, kinds.call_twice(on.spec, payload))
 
 
 def _at_once(on: Examined, name: str) -> Iterator[CheckOutcome]:
@@ -151,7 +150,7 @@ def _at_once(on: Examined, name: str) -> Iterator[CheckOutcome]:
         message = f"{what}, for instance {_first_difference(on, results)}: do calls share a file or a port?"
         only_side_info = on.sameness is Sameness.ALL and not _differing_scores(on, results)
         status = CheckStatus.WARN if only_side_info else CheckStatus.FAIL
-        yield CheckOutcome(name, status, message, reproduce.call_at_once(on.spec, on.sample))
+        yield CheckOutcome(name, status, message, kinds.call_at_once(on.spec, on.sample))
     else:
         yield CheckOutcome(
             name, CheckStatus.PASS, f"{AT_ONCE} calls at the same time are answered as one by one"
@@ -167,7 +166,7 @@ def _kept_alive(on: Examined, name: str) -> Iterator[CheckOutcome]:
     if not on.one_by_one:  # these calls would be compared with others that were too dear
         raise BudgetSpent
     patient = min(on.spec.timeout, max(1.0, 20 * on.quantile(1)))
-    line = reproduce.call_one_process(on.spec, on.sample[:3], seconds=2)
+    line = kinds.call_one_process(on.spec, on.sample[:3], seconds=2)
     with live(on.spec, timeout=patient) as evaluator:
         call(evaluator, on.sample[0], patient)  # declares
         pairs = list(zip(on.sample, on.one_by_one, strict=True))
@@ -269,7 +268,7 @@ def _batches(on: Examined, name: str) -> Iterator[CheckOutcome]:
     if unlike := on.first_unlike(singles, results):
         single, other = map(shown, unlike)
         message = f"answers differ in a batch of {AT_ONCE}: {single} became {other}"
-        yield CheckOutcome(name, CheckStatus.WARN, message, reproduce.call_with_batch(on.spec, alike))
+        yield CheckOutcome(name, CheckStatus.WARN, message, kinds.call_with_batch(on.spec, alike))
     else:
         yield CheckOutcome(name, CheckStatus.PASS, "same answers in batches")
 
@@ -283,7 +282,7 @@ def _candidates(on: Examined, name: str) -> Iterator[CheckOutcome]:
             payload = replace(usual, candidate=text)
             result = on.call(evaluator, payload)  # which takes longer than what a run would send
             if isinstance(result, EvaluationError) and is_crash(result):
-                by = reproduce.call_with_long_candidate if len(text) == _LONG else reproduce.call_once
+                by = kinds.call_with_long_candidate if len(text) == _LONG else kinds.call_once
                 yield CheckOutcome(
                     name,
                     CheckStatus.WARN,
@@ -310,7 +309,7 @@ def _speed(on: Examined, name: str) -> Iterator[CheckOutcome]:
         message = f"{typical}; {program} is a shim that costs time at each start: name the program behind it"
         yield CheckOutcome(name, CheckStatus.WARN, message, f"{shim[1]} which {program}")
     elif on.quantile(0.95) > on.spec.timeout / 3:
-        call = reproduce.call_once(on.spec, on.sample[0])
+        call = kinds.call_once(on.spec, on.sample[0])
         line = f"time {call}" if call else ""
         yield CheckOutcome(
             name, CheckStatus.WARN, f"{typical} is near the timeout of {on.spec.timeout:g} s", line

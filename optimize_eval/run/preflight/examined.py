@@ -17,7 +17,7 @@ from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Answer, Answered, Payload, Skip
 from optimize_eval.base.spent import Spending
 from optimize_eval.base.wrong_answers import own_words
-from optimize_eval.evaluators import reproduce
+from optimize_eval.evaluators import kinds
 from optimize_eval.evaluators.kinds import connect
 from optimize_eval.run.preflight.golds import Known
 
@@ -317,7 +317,7 @@ def answers(on: Examined, name: str) -> Iterator[CheckOutcome]:
         yield from first_answers(on, name, put)
         on.is_held = bool(evaluator.note)
         if on.is_held:
-            line = f"{reproduce.call_once(on.spec, on.sample[0])} | timeout 2 cat"
+            line = f"{kinds.call_once(on.spec, on.sample[0])} | timeout 2 cat"
             yield CheckOutcome("background child", CheckStatus.WARN, evaluator.note, line)
 
 
@@ -350,7 +350,7 @@ def more_answers(on: Examined, name: str) -> Iterator[CheckOutcome]:
     is_told = all(result.kind is FailureKind.REPORTED for _, result in failed)
     status = CheckStatus.FAIL if is_real and not is_told else CheckStatus.WARN
     message = f"{len(failed)} of {AT_ONCE} failed, the first by {first.kind}: {first.message}"
-    yield CheckOutcome(name, status, message + _advice(on, payload), reproduce.call_once(on.spec, payload))
+    yield CheckOutcome(name, status, message + _advice(on, payload), kinds.call_once(on.spec, payload))
 
 
 def _scored_or_skipped(on: Examined, name: str, skipped: Sequence[Skip]) -> CheckOutcome:
@@ -359,14 +359,14 @@ def _scored_or_skipped(on: Examined, name: str, skipped: Sequence[Skip]) -> Chec
         message = (
             f"all {AT_ONCE} were skipped, the first: {skipped[0].why}; a run without a score has no mean"
         )
-        return CheckOutcome(name, CheckStatus.WARN, message, reproduce.call_once(on.spec, on.sample[0]))
+        return CheckOutcome(name, CheckStatus.WARN, message, kinds.call_once(on.spec, on.sample[0]))
     beside = f", {len(skipped)} skipped" if skipped else ""
     return CheckOutcome(name, CheckStatus.PASS, f"{AT_ONCE - len(skipped)} of {AT_ONCE} scored{beside}")
 
 
 def _say_failed(on: Examined, title: str, payload: Payload, error: EvaluationError) -> CheckOutcome:
     message = f"{error.kind}: {error.message}; {error.hint}{_advice(on, payload)}"
-    return CheckOutcome(title, CheckStatus.FAIL, message, reproduce.call_once(on.spec, payload))
+    return CheckOutcome(title, CheckStatus.FAIL, message, kinds.call_once(on.spec, payload))
 
 
 def _advice(on: Examined, payload: Payload) -> str:
@@ -382,7 +382,7 @@ def _error_with_score(on: Examined, pairs: Sequence[tuple[Payload, CallResult]])
         message = (
             f"the score counts, though the reply carries error: {words}; without a score it is a failure"
         )
-        yield CheckOutcome(_BOTH, CheckStatus.WARN, message, reproduce.call_once(on.spec, payload))
+        yield CheckOutcome(_BOTH, CheckStatus.WARN, message, kinds.call_once(on.spec, payload))
 
 
 def key_check(name: str, model: "ChatSpec") -> CheckOutcome:

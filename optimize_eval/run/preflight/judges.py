@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from optimize_eval.base.errors import EvaluationError, UsageError
 from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Answer, Payload, Skip
-from optimize_eval.evaluators import reproduce
+from optimize_eval.evaluators import kinds
 from optimize_eval.evaluators.kinds import connect
 from optimize_eval.findings.measures import MOST_OFF_SCALE
 from optimize_eval.models.judging.judge import model_of
@@ -61,7 +61,7 @@ def answered_by(on: Examined, name: str) -> Iterator[CheckOutcome]:
 
 
 def _reproduce(on: Examined) -> str:
-    return reproduce.call_once(on.spec, next(iter(on.material.splits.values()))[0])
+    return kinds.call_once(on.spec, next(iter(on.material.splits.values()))[0])
 
 
 _NEAR = 1 / 3  # of the timeout
@@ -96,7 +96,7 @@ def _answers_json(on: Examined, name: str) -> Iterator[CheckOutcome]:
     if on.first is None:
         return
     calls = on.first.side_info["usage"]["calls"]
-    line = reproduce.call_once(on.spec, _first_payload(on))
+    line = kinds.call_once(on.spec, _first_payload(on))
     if calls > 1:
         message = f"it gave a usable answer only when called again: that is {calls} requests for a call"
         yield CheckOutcome(name, CheckStatus.WARN, message, line)
@@ -113,7 +113,7 @@ def _repeats(on: Examined, name: str) -> Iterator[CheckOutcome]:
         again = on.call(judge, payload, counts=True)
     score = on.first.score if isinstance(on.first, Answer) else None
     if isinstance(again, EvaluationError):
-        line = reproduce.call_twice(on.spec, payload)
+        line = kinds.call_twice(on.spec, payload)
         yield CheckOutcome(name, CheckStatus.WARN, f"{again.kind} the second time: {again.message}", line)
         return
     if isinstance(again, Skip):  # as no judge does
@@ -125,7 +125,7 @@ def _repeats(on: Examined, name: str) -> Iterator[CheckOutcome]:
             "a temperature of 0 may steady it" if judge_of(on.spec).temperature is None else "use --repeats"
         )
         message = f"it scored {score!r}, then {again.score!r}: such scores need --repeats; {advice}"
-        yield CheckOutcome(name, CheckStatus.WARN, message, reproduce.call_twice(on.spec, payload))
+        yield CheckOutcome(name, CheckStatus.WARN, message, kinds.call_twice(on.spec, payload))
     else:
         yield CheckOutcome(name, CheckStatus.PASS, f"score {again.score:g} both times")
 
@@ -150,7 +150,7 @@ def _speed(on: Examined, name: str) -> Iterator[CheckOutcome]:
     if on.quantile(1) > on.spec.timeout * _NEAR:
         message = f"{typical} is near the timeout of {on.spec.timeout:g} s: allow more with --timeout"
         yield CheckOutcome(
-            name, CheckStatus.WARN, message, f"time {reproduce.call_once(on.spec, _first_payload(on))}"
+            name, CheckStatus.WARN, message, f"time {kinds.call_once(on.spec, _first_payload(on))}"
         )
     else:
         yield CheckOutcome(name, CheckStatus.PASS, typical)

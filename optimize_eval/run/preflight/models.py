@@ -71,7 +71,7 @@ def _examine_model(
 def _key(model: ModelSpec) -> Iterator[CheckOutcome]:
     named = parse_model(model.text)
     if not named.kind:
-        from optimize_eval.models.provider_model import chat_spec  # noqa: PLC0415  it loads an HTTP client
+        from optimize_eval.models.live import chat_spec  # noqa: PLC0415  it loads an HTTP client
 
         yield key_check("key", chat_spec(named.rest, model))
 

@@ -19,7 +19,7 @@ from optimize_eval.base.frozen import frozen
 from optimize_eval.base.outcome import Failed, Outcome, Scored
 from optimize_eval.base.protocol import Skip
 from optimize_eval.base.retries_and_caps import Caps
-from optimize_eval.base.version import VERSION
+from optimize_eval.base.shipped import VERSION
 from optimize_eval.evaluators.kinds import Checks, identify, kind_of
 from optimize_eval.run import node as messages
 from optimize_eval.run.cluster import Event, Fleet, Link, Lost, outputs_of

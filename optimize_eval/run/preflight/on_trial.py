@@ -8,7 +8,7 @@ from optimize_eval.base import strict_json
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.protocol import Answer, Payload, Skip
-from optimize_eval.evaluators import reproduce
+from optimize_eval.evaluators import kinds
 from optimize_eval.evaluators.kinds import Checks, kind_of
 from optimize_eval.run.preflight.examined import (
     BudgetSpent,
@@ -100,7 +100,7 @@ class Trial:
             f"{place_of(row)}: {quote(text)} scores {score_text(self.ask(payload))}, "
             f"and the good {quote(row.gold)} {score_text(self.ask(row.payload))}: {why}"
         )
-        return self.finding(name, message, reproduce.call_once(self.spec, payload), is_fault=is_fault)
+        return self.finding(name, message, kinds.call_once(self.spec, payload), is_fault=is_fault)
 
     def finding(self, name: str, message: str, line: str, *, is_fault: bool = True) -> CheckOutcome:
         if is_fault:

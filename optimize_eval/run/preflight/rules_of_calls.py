@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.protocol import Payload
-from optimize_eval.evaluators import reproduce
+from optimize_eval.evaluators import kinds
 from optimize_eval.evaluators.kinds import kind_of
 from optimize_eval.findings.wording import count
 from optimize_eval.programs.leftovers import descendants
@@ -74,7 +74,7 @@ def _rate_of_change(trial: Trial) -> Findings:
     changed = [payload for payload, pair in zip(trial.payloads, pairs, strict=True) if _differ(*pair)]
     if changed:
         message = f"{len(changed)} of {len(pairs)} scores are other ones when it is asked again"
-        line = reproduce.call_twice(trial.spec, changed[0])
+        line = kinds.call_twice(trial.spec, changed[0])
         yield trial.finding("same answer", message, line, is_fault=False)
 
 
@@ -148,7 +148,7 @@ def _say_changed(
     before = score_text(trial.ask(payload))
     message = f"{place_of(row)}: {quote(payload.candidate)} scored {before}, and {score_text(after)} {what}"
     in_one = len(asked) > 1 and _is_kept_alive(trial, spec)
-    line = reproduce.call_in_one(spec, asked) if in_one else reproduce.call_twice(spec, payload)
+    line = kinds.call_in_one(spec, asked) if in_one else kinds.call_twice(spec, payload)
     return trial.finding("same answer", message, line, is_fault=is_fault)
 
 
@@ -169,7 +169,7 @@ def change_ids(trial: Trial) -> Findings:
             if score is not None and _differ(trial.ask(before), trial.ask(other)):
                 words = f"{place_of(row)}: {quote(text)} scores {score_text(trial.ask(before))}"
                 message = f"{words}, and {score:g} when the row has another id"
-                yield trial.finding("id", message, reproduce.call_once(trial.spec, other), is_fault=False)
+                yield trial.finding("id", message, kinds.call_once(trial.spec, other), is_fault=False)
                 return
 
 
@@ -188,7 +188,7 @@ def take_gold_away(trial: Trial) -> Findings:
     else:
         words = f"{place_of(row)}: without {trial.known.field}, {quote(row.gold)} still scores {score:g}"
         rows = f", and {count(lacking, 'row')} {'is' if lacking == 1 else 'are'} so" if lacking else ""
-        line = reproduce.call_once(trial.spec, payload)
+        line = kinds.call_once(trial.spec, payload)
         yield trial.finding(
             "missing gold", f"{words}{rows}: answer an error, or a skip", line, is_fault=False
         )
@@ -210,7 +210,7 @@ def call_at_once(trial: Trial) -> Findings:
             words = f"{quote(payload.candidate)} scores {score_text(alone)} when it is called alone"
             crowd = f"{score_text(beside)} when {AT_ONCE} calls are made at the same time"
             message = f"{words}, and {crowd}: do calls share a file or a port?"
-            yield trial.finding("at once", message, reproduce.call_at_once(trial.spec, asked))
+            yield trial.finding("at once", message, kinds.call_at_once(trial.spec, asked))
             return
 
 
@@ -247,7 +247,7 @@ def long_text(length: int) -> str:
 
 
 def _slow(trial: Trial, length: int, what: str) -> CheckOutcome:
-    line = reproduce.call_once(trial.spec, trial.rows[0].with_candidate(long_text(length)))
+    line = kinds.call_once(trial.spec, trial.rows[0].with_candidate(long_text(length)))
     return trial.finding(
         "slow", f"{what}: does it compare all with all?", line and f"time {line}", is_fault=False
     )
@@ -272,7 +272,7 @@ def watch_memory(trial: Trial) -> Findings:
     growth = (sizes[-1] - sizes[1]) / (KEPT - 2)
     if growth > _GROWTH:
         message = f"kept alive, it grows by {growth / 1e6:.3g} MB a call: does it keep what it was sent?"
-        line = reproduce.call_one_process(trial.spec, payloads, seconds=1)
+        line = kinds.call_one_process(trial.spec, payloads, seconds=1)
         yield trial.finding("memory", message, line, is_fault=False)
 
 
@@ -300,7 +300,7 @@ def look_at_files(trial: Trial) -> Findings:
     now = files_as_they_are(trial.known.files)
     for path, before in trial.files.items():
         if now.get(path) != before:
-            line = reproduce.call_once(trial.spec, trial.rows[0].payload)
+            line = kinds.call_once(trial.spec, trial.rows[0].payload)
             yield trial.finding(
                 "writes", f"{path} was changed while it was called: does it write there?", line
             )
@@ -328,5 +328,5 @@ def watch_network(trial: Trial) -> Findings:
     if hosts:
         message = f"it asks {', '.join(hosts[:3])}: scores then depend on who answers there"
         yield trial.finding(
-            "network", message, reproduce.call_once(trial.spec, trial.rows[0].payload), is_fault=False
+            "network", message, kinds.call_once(trial.spec, trial.rows[0].payload), is_fault=False
         )

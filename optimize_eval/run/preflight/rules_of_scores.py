@@ -7,7 +7,7 @@ are never compared, but by `good` itself.
 from collections.abc import Sequence
 
 from optimize_eval.base.protocol import ScoreRange
-from optimize_eval.evaluators import reproduce
+from optimize_eval.evaluators import kinds
 from optimize_eval.run.preflight.examined import CheckOutcome, CheckStatus, leave_out
 from optimize_eval.run.preflight.golds import (
     GoldRow,
@@ -104,7 +104,7 @@ def _may_be_meant(trial: Trial, lowest: float, best: float) -> bool:
 
 
 def _not_so_good(trial: Trial, row: GoldRow, why: str, *, is_fault: bool = True) -> CheckOutcome:
-    line = reproduce.call_once(trial.spec, row.payload)
+    line = kinds.call_once(trial.spec, row.payload)
     message = f"{place_of(row)}: the good {quote(row.gold)} {why}"
     return trial.finding("good", message, line, is_fault=is_fault)
 
@@ -128,7 +128,7 @@ def _wrong_answers(trial: Trial) -> Findings:
         if len(row.gold) > _LETTERS and row.gold in getattr(result, "stderr", ""):
             while_scored = f"stands on stderr while {quote(row.wrong)} is scored: logs tell it"
             message = f"{place_of(row)}: the gold {quote(row.gold)} {while_scored}"
-            line = reproduce.call_once(trial.spec, row.with_candidate(row.wrong))
+            line = kinds.call_once(trial.spec, row.with_candidate(row.wrong))
             yield trial.finding("stderr", message, line, is_fault=False)
             return
 

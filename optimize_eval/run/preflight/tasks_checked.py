@@ -29,8 +29,7 @@ from optimize_eval.run.preflight.examined import (
 )
 from optimize_eval.tasks.of_samples import Solving
 from optimize_eval.tasks.prompt import fields_of
-from optimize_eval.tasks.targets import SampleTask, samples_of
-from optimize_eval.tasks.task_identity import model_keys
+from optimize_eval.tasks.targets import SampleTask, model_keys, samples_of
 from optimize_eval.tasks.trace import Trace
 
 LEFT_OUT = "kept alive", "batches", "odd candidates"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from optimize_eval.tasks import definition, metric_parts
+from optimize_eval.tasks import definition
 from optimize_eval.tasks.yaml.part_fields import NUMBERS, keys_of
 from optimize_eval.tasks.yaml.task_fields import COMPARISONS, MEMBERSHIPS, SYSTEM
 
@@ -173,26 +173,26 @@ _HOW: Mapping[str, Callable[[Values], Any]] = {
 }
 
 
-def _metric(values: Values) -> metric_parts.Metric:
+def _metric(values: Values) -> definition.Metric:
     key, kind, name = values["key"] or "", values["type"], values.get("name") or ""
     match kind:
         case "python":
-            return metric_parts.PythonMetric(snippet=values["compute_metrics_snippet"], key=key)
+            return definition.PythonMetric(snippet=values["compute_metrics_snippet"], key=key)
         case "binary_classification":
-            return metric_parts.Binary(
+            return definition.Binary(
                 field_gt=values["field_gt"],
                 field_pred=values["field_pred"],
-                positive_answer=metric_parts.text_of(values["positive_answer"]),
-                negative_answer=metric_parts.text_of(values["negative_answer"]),
+                positive_answer=definition.text_of(values["positive_answer"]),
+                negative_answer=definition.text_of(values["negative_answer"]),
                 key=key,
             )
         case "multiclass_classification":
-            return metric_parts.Multiclass(
+            return definition.Multiclass(
                 field_gt=values["field_gt"], field_pred=values["field_pred"], key=key
             )
         case "frequency":
-            return metric_parts.Frequency(field=values["field"], key=key)
+            return definition.Frequency(field=values["field"], key=key)
         case _ if kind in NUMBERS:
-            return metric_parts.Number(type=kind, field=values["field"], name=name, key=key)
+            return definition.Number(type=kind, field=values["field"], name=name, key=key)
     counts = {value: values[value] or "" for value in values if value.startswith("num_")}
-    return metric_parts.Counted(type=kind, **counts, name=name, key=key)
+    return definition.Counted(type=kind, **counts, name=name, key=key)

@@ -14,8 +14,17 @@ from optimize_eval.base.errors import DataError, EvaluationError, FailureKind, P
 from optimize_eval.base.frozen import frozen
 from optimize_eval.data.datasets import load_examples
 from optimize_eval.data.example import Example
-from optimize_eval.tasks.definition import Action, Comparison, Filter, Membership, TaskDefinition, Unary
-from optimize_eval.tasks.metric_parts import are_alike, text_of
+from optimize_eval.tasks.definition import (
+    Action,
+    Comparison,
+    Filter,
+    Membership,
+    NamedColumn,
+    TaskDefinition,
+    Unary,
+    are_alike,
+    text_of,
+)
 from optimize_eval.tasks.scorer_parts import variables
 from optimize_eval.tasks.templates.fault import RULE, TemplateFault
 from optimize_eval.tasks.templates.template import NOT_THERE, native_of
@@ -31,7 +40,7 @@ from optimize_eval.tasks.yaml.yaml_file import (
     decoded,
     read_document,
 )
-from optimize_eval.tasks.yaml_problems import Context, Mark, NamedColumn, NotKnown, Rule, Spot, meant
+from optimize_eval.tasks.yaml_problems import Context, Mark, NotKnown, Rule, Spot, meant
 
 _OF_ANY_ROW = frozenset(dir(dict))  # {{ sample.items }} is no column
 

@@ -24,7 +24,7 @@ from typing import Any
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.outcome import Scored
 from optimize_eval.base.retries_and_caps import Caps
-from optimize_eval.base.version import VERSION
+from optimize_eval.base.shipped import VERSION
 from optimize_eval.cli import main
 from optimize_eval.programs.identity import Identity
 from optimize_eval.run.cluster import Cluster, Event, Lost

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from optimize_eval.tasks import definition, metric_parts
+from optimize_eval.tasks import definition
 from optimize_eval.tasks.definition import Entity, Generic, SingleTurn
 from optimize_eval.tasks.yaml.loading import load_task
 from tests.front_door import Cli
@@ -54,7 +54,7 @@ def test_they_become_plain_data(folder: Path) -> None:
     unique = load_task(str(folder / "uniqueness.yaml"), {"field": "id"})
     (scorer,) = unique.scorers
     assert (unique.entity, unique.dataset, unique.solver) == (Entity.DATASET, "", None)
-    assert scorer.metrics == (metric_parts.Number(type="mean", field="is_unique", name="Uniqueness Rate"),)
+    assert scorer.metrics == (definition.Number(type="mean", field="is_unique", name="Uniqueness Rate"),)
     assert isinstance(scorer.how, definition.AllSamplesScorer)
     assert 'field_name = "id"' in scorer.how.snippet
     assert unique.config == {"field": "id"}
