@@ -22,7 +22,7 @@ from optimize_eval.api import (
     evaluators_of,
     prompting_of,
 )
-from optimize_eval.base import endings
+from optimize_eval.base import errors
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.retries_and_caps import Manners
 from optimize_eval.config.arguments import Keywords, OptimizeArguments
@@ -135,8 +135,8 @@ def _starting(options: OptimizeCommand, evaluators: Sequence[Any], manners: Mann
 
 
 def _exit_code(done: Optimized) -> int:
-    of_search = endings.of_search(done.outcome.why, has_sweep=bool(done.finished))
-    return of_search or (exit_code(done.finished) if done.finished else endings.DONE)
+    of_search = errors.of_search(done.outcome.why, has_sweep=bool(done.finished))
+    return of_search or (exit_code(done.finished) if done.finished else errors.DONE)
 
 
 def _list(given: Any) -> list[Any]:

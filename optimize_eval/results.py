@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.base import endings
+from optimize_eval.base import errors
 from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.demands import recall_board_demands, recall_demands
@@ -74,9 +74,9 @@ class Run:
         if self.ending:
             return self.ending.exit_code
         state = state_of(self.folder)
-        if state not in endings.OF_A_STATE:
+        if state not in errors.OF_A_STATE:
             return None
-        return endings.OF_A_STATE[state] or endings.MISSED * any(not gate.is_met for gate in self.gates)
+        return errors.OF_A_STATE[state] or errors.MISSED * any(not gate.is_met for gate in self.gates)
 
     @cached_property
     def gates(self) -> tuple[Gate, ...]:

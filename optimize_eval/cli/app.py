@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.main import get_command
 
-from optimize_eval.base import endings
+from optimize_eval.base import errors
 from optimize_eval.base.errors import OptimizeEvalError
 from optimize_eval.base.shipped import VERSION
 from optimize_eval.cli import interrupts, output
@@ -74,13 +74,13 @@ def _carried_out() -> int:
         return _say_misuse(error)
     except OptimizeEvalError as error:
         output.say_error(error)
-        return endings.of_error(error)
+        return errors.of_error(error)
     except SystemExit as ending:  # typer's way when the reader of the help went away
         return ending.code if isinstance(ending.code, int) else 0
     except OSError as error:
         output.say(f"error: {f'{error.filename}: ' if error.filename else ''}{error.strerror or error}")
         output.say("  try: make room, or look at the permissions; then run the command again")
-        return endings.COULD_NOT_GO_ON
+        return errors.COULD_NOT_GO_ON
     except Exception as error:  # noqa: BLE001  the last resort: people get a line, not a traceback
         return _say_bug(error)
 
@@ -94,8 +94,8 @@ def _call() -> int:
     try:
         status: int = _command()(prog_name=_PROGRAM, standalone_mode=False) or 0
     except interrupts.Interrupted:
-        return endings.INTERRUPTED
-    if status == endings.INTERRUPTED:  # typer makes this of Ctrl-C
+        return errors.INTERRUPTED
+    if status == errors.INTERRUPTED:  # typer makes this of Ctrl-C
         output.say("interrupted")
     return status
 
@@ -109,7 +109,7 @@ def _say_misuse(error: Any) -> int:
         from optimize_eval.cli.known_elsewhere import advice  # noqa: PLC0415  most command lines are right
 
         output.say(f"  try: {advice(said, context.command_path)}")
-    return endings.USAGE
+    return errors.USAGE
 
 
 def _say_bug(error: Exception) -> int:
@@ -118,4 +118,4 @@ def _say_bug(error: Exception) -> int:
     else:
         output.say(f"error: this is a bug in optimize-eval: {type(error).__name__}: {error}")
         output.say(f"  try: {_TRACEBACK_VARIABLE}=1 shows where it happened; please report it")
-    return endings.COULD_NOT_GO_ON
+    return errors.COULD_NOT_GO_ON

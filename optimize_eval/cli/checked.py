@@ -15,7 +15,7 @@ import orjson
 import typer
 
 from optimize_eval import audit
-from optimize_eval.base import endings, files, strict_json
+from optimize_eval.base import errors, files, strict_json
 from optimize_eval.base.errors import CannotGoOn, UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.cli import gates, output
@@ -104,7 +104,7 @@ def _compared_by_script(
         text=True,
         check=False,
     )
-    if done.returncode not in {0, endings.MISSED} or not done.stdout:  # it says what it found, or broke off
+    if done.returncode not in {0, errors.MISSED} or not done.stdout:  # it says what it found, or broke off
         raise CannotGoOn(
             f"the check broke off: {done.stderr.strip()[-200:]}",
             hint=f"see where: python -I -m {audit.__name__} {shlex.quote(str(folder))}; please report it",
@@ -127,7 +127,7 @@ def _print(
     else:
         output.emit("\n".join(every))
     if not agrees:
-        raise typer.Exit(endings.MISSED)
+        raise typer.Exit(errors.MISSED)
 
 
 _OF_LATER = frozenset({"calls.final"})

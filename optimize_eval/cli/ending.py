@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from optimize_eval.base import endings
+from optimize_eval.base import errors
 from optimize_eval.base.documents import to_dict
 from optimize_eval.base.errors import CannotGoOn
 from optimize_eval.cli import gates, output
@@ -92,7 +92,7 @@ def end(
     ends = [called.ended for called in finished.calls]
     if any(ended.mostly_failed or (ended.broken and not ended.reason) for ended in ends):
         gates.say_missed(finished.gates)
-    bad = next((ended for ended in ends if endings.of_calls(ended)), None)
+    bad = next((ended for ended in ends if errors.of_calls(ended)), None)
     if bad and bad.changed:
         options = " ".join(f"--replace {shlex.quote(name)}" for name in bad.changed)
         raise CannotGoOn(
@@ -101,13 +101,13 @@ def end(
         )
     for words in () if bad else finished.off_scale:
         output.say(f"error: {words}")
-    leave(endings.of_session(ends, is_off_scale=bool(finished.off_scale)))
+    leave(errors.of_session(ends, is_off_scale=bool(finished.off_scale)))
     gates.end_with_gates(finished.gates)
 
 
 def leave(code: int) -> None:
     """End the command with its code, if that is none of a good end; what there is to say was said."""
-    if code == endings.INTERRUPTED:
+    if code == errors.INTERRUPTED:
         raise Interrupted
     if code:
         raise typer.Exit(code)

@@ -11,7 +11,7 @@ from optimize_eval.run.plan import Plan, PlannedExample
 from optimize_eval.store.command_units import JournalRecord, Reader
 from optimize_eval.store.records import LeftOut, unit_of
 from optimize_eval.tasks.of_replies import id_of
-from optimize_eval.tasks.prompt import fields_of
+from optimize_eval.tasks.templates.template import fields_of
 
 Shown = dict[str, Any]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from optimize_eval.base import endings
+from optimize_eval.base import errors
 from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
 
@@ -30,7 +30,7 @@ def _gate_to_dict(gate: "Gate") -> dict[str, Any]:
 def end_with_gates(gates: "Sequence[Gate]") -> None:
     """Say which gates were missed, and end with their exit code; or that all were met."""
     if say_missed(gates):
-        raise typer.Exit(endings.MISSED)
+        raise typer.Exit(errors.MISSED)
     if gates:
         output.say(
             f"gates: {len(gates):,} of {len(gates):,} met"

@@ -8,9 +8,8 @@ from pathlib import Path
 import orjson
 import typer
 
-from optimize_eval.base import endings
-from optimize_eval.base.endings import State
-from optimize_eval.base.errors import UsageError
+from optimize_eval.base import errors
+from optimize_eval.base.errors import State, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.retries_and_caps import Manners
 from optimize_eval.cli import output
@@ -239,20 +238,20 @@ def _write_file(destination: Destination, data: bytes) -> None:
 
 
 def _end(done: Optimized, task: SearchTask, *, require_better: bool) -> None:
-    if code := endings.of_search(done.outcome.why, has_sweep=bool(done.finished)):
+    if code := errors.of_search(done.outcome.why, has_sweep=bool(done.finished)):
         output.say(f"{_why(done.outcome)}\n  {same_command()}")
         leave(code)
     if done.finished:
         end(done.finished, folder=task.folder, out=str(task.folder))
     if require_better and not (done.result and done.result.is_better):
         output.say("no gain is shown (--require-better)")
-        raise typer.Exit(endings.MISSED)
+        raise typer.Exit(errors.MISSED)
 
 
 def _why(outcome: SearchOutcome) -> str:
     """Say why a search did not come to its end, up to the command that goes on."""
     so_far = f"{outcome.counts.calls:,} of at most {outcome.counts.budget:,} calls are done; to resume:"
-    match endings.SEARCH_STATES[outcome.why]:
+    match errors.SEARCH_STATES[outcome.why]:
         case State.INTERRUPTED:
             return f"interrupted: {so_far}"
         case State.OVER_BUDGET:

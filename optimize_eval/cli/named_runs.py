@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from optimize_eval.base.endings import State
-from optimize_eval.base.errors import UsageError
+from optimize_eval.base.errors import State, UsageError
 from optimize_eval.cli import output
 from optimize_eval.store.listing import ListedRun, list_runs
 

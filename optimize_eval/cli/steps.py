@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import typer
 
-from optimize_eval.base import endings, strict_json
+from optimize_eval.base import errors, strict_json
 from optimize_eval.base.errors import EvaluationError, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.opened import Opened
@@ -40,7 +40,6 @@ from optimize_eval.store.records import LeftOut
 from optimize_eval.tasks import Task, TaskFile
 from optimize_eval.tasks.of_replies import extraction_of, id_of, prompt_for
 from optimize_eval.tasks.of_samples import Solving
-from optimize_eval.tasks.prompt import fields_of
 from optimize_eval.tasks.targets import (
     PromptTask,
     SampleTask,
@@ -49,6 +48,7 @@ from optimize_eval.tasks.targets import (
     samples_of,
     with_task,
 )
+from optimize_eval.tasks.templates.template import fields_of
 
 
 def block(head: str, text: str) -> Iterator[str]:
@@ -263,7 +263,7 @@ def show_task(spec: EvaluatorSpec, file: TaskFile, task: Task, outputs: Path, *,
     else:
         output.emit("\n".join(_lines_of_task(shown)))
     if all(isinstance(outcome, Failed) for _, outcome in models):
-        raise typer.Exit(endings.TOO_MANY_FAILURES)
+        raise typer.Exit(errors.TOO_MANY_FAILURES)
 
 
 @contextlib.contextmanager

@@ -20,7 +20,7 @@ from optimize_eval.base.evaluator import Capacity
 from optimize_eval.base.retries_and_caps import LETTERS, PATIENCE, Caps, Manners, Queue, until_answered
 from optimize_eval.base.secrets import Secrets, redact, to_hide
 from optimize_eval.base.spent import Spent, Usage, counts_of
-from optimize_eval.models import anthropic, providers, requests
+from optimize_eval.models import providers, requests
 from optimize_eval.models.chat import ChatSpec, Reply
 from optimize_eval.models.providers import apart, base_of_variable, split
 from optimize_eval.models.refusals import Callee, failed, wrong_scheme
@@ -249,7 +249,7 @@ class _OverHttp:
         self.callee = Callee(
             name=spec.name,
             model=place.model,
-            base=show_url(place.url).removesuffix(providers.PATH).removesuffix(anthropic.PATH),
+            base=show_url(place.url).removesuffix(providers.PATH).removesuffix(requests.PATH),
             key_variable=place.key_variable,
             sent_key=bool(place.key),
             fields=requests.given(spec),
@@ -257,9 +257,9 @@ class _OverHttp:
         )
 
     def post(self, body: dict[str, Any], deadline: float) -> Response:
-        sent = _encoded(anthropic.request_of(body) if self._is_native else body)
+        sent = _encoded(requests.request_of(body) if self._is_native else body)
         response = self._connections.post(sent, deadline, _ANSWER_CAP)
-        return anthropic.response_of(response) if self._is_native else response
+        return requests.response_of(response) if self._is_native else response
 
     def close(self) -> None:
         self._connections.close()
@@ -269,7 +269,7 @@ def _headers_of(place: providers.Address, given: Mapping[str, str]) -> dict[str,
     """Put the headers of all requests together."""
     headers = {"Content-Type": "application/json", **given}
     if place.is_native:
-        return headers | anthropic.headers_with(place.key)
+        return headers | requests.headers_with(place.key)
     return headers | ({"Authorization": f"Bearer {place.key}"} if place.key else {})
 
 

@@ -16,8 +16,8 @@ from urllib.parse import urlsplit, urlunsplit
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
-from optimize_eval.models.anthropic import messages_url
 from optimize_eval.models.chat import ChatSpec
+from optimize_eval.models.requests import messages_url
 from optimize_eval.programs.http_client import check_url, is_loopback, show_url
 
 _PROVIDERS = {  # the start of a model's name → who serves it, or a server of one's own where many do

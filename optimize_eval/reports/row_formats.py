@@ -31,7 +31,7 @@ from optimize_eval.reports.source import PageRun, PageSource, examples_of
 from optimize_eval.store import journal
 from optimize_eval.store.layout import Cell, Layout, Split
 from optimize_eval.store.records import FIELDS, OF_SOME, SIDE_INFO, LeftOut, RunRecord, unit_of
-from optimize_eval.tasks.prompt import sent_of
+from optimize_eval.tasks.templates.template import sent_of
 
 MOST_COLUMNS = 200  # of side information: a hostile run has a new key in each record
 LONGEST_NAME = 200

@@ -38,10 +38,10 @@ from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.tasks.code import HostedSnippets, share_snippets
 from optimize_eval.tasks.definition import Action, PythonMetric, digest_of, digest_of_code
 from optimize_eval.tasks.of_samples import Solving
-from optimize_eval.tasks.prompt import fields_of
 from optimize_eval.tasks.scorers import computed
 from optimize_eval.tasks.stored_tasks import KeptScorer, tasks_in
 from optimize_eval.tasks.targets import samples_of
+from optimize_eval.tasks.templates.template import fields_of
 from optimize_eval.tasks.trace import Trace
 from optimize_eval.tasks.yaml.task_data import Actions, RuleFault
 

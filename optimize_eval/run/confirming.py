@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from optimize_eval.base.endings import State
+from optimize_eval.base.errors import State
 from optimize_eval.base.frozen import frozen
 from optimize_eval.config.compared import BoardGateOptions
 from optimize_eval.findings.demands import Demands, read_demands

@@ -5,10 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from optimize_eval.base import endings
+from optimize_eval.base import errors
 from optimize_eval.base.documents import from_dict
-from optimize_eval.base.endings import State
-from optimize_eval.base.errors import FailureKind
+from optimize_eval.base.errors import FailureKind, State
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.outcome import Failed, Progress
 from optimize_eval.evaluators import kinds
@@ -17,9 +16,8 @@ from optimize_eval.findings.spending import SpendingTotal, total_in_words
 from optimize_eval.findings.wording import evaluator_label
 from optimize_eval.programs.exchange import argv_of
 from optimize_eval.programs.not_started import command_meant
-from optimize_eval.run.calls import CallSpan, Finished
+from optimize_eval.run.calls import CallSpan, Finished, Rechecked
 from optimize_eval.run.plan import Plan
-from optimize_eval.run.recheck import Rechecked
 from optimize_eval.run.runner import SessionEnd
 
 
@@ -36,7 +34,7 @@ _LONG = "with the candidate, -e and --example FILE:LINE"
 
 def exit_code(finished: Finished) -> int:
     """Give what a command exits with that ends so."""
-    return endings.of_session(
+    return errors.of_session(
         (called.ended for called in finished.calls),
         is_off_scale=bool(finished.off_scale),
         misses_gate=not all(gate.is_met for gate in finished.gates),

@@ -35,9 +35,8 @@ from optimize_eval.models.model_kinds import (
 from optimize_eval.programs.exchange import split_command
 from optimize_eval.programs.identity import Identity, PythonFunction
 from optimize_eval.run.host import Say
-from optimize_eval.run.inputs import is_utf8
+from optimize_eval.run.inputs import is_utf8, models_of
 from optimize_eval.run.plan import Plan
-from optimize_eval.run.replan import models_of
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.store.folder import OUTPUTS
 from optimize_eval.store.run_document import RunDocument

@@ -12,8 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from optimize_eval.base.endings import State
-from optimize_eval.base.errors import UsageError
+from optimize_eval.base.errors import State, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import ScoreRange
@@ -30,10 +29,19 @@ from optimize_eval.run.bench_files import defined_files, files_again, readings_o
 from optimize_eval.run.calls import CallSpan, Finished, call, examine, live_for, off_scale, summarise
 from optimize_eval.run.defining import kept_in, level_of, scorers_of, ways_in
 from optimize_eval.run.host import Host, Say
-from optimize_eval.run.inputs import load_candidates_again, read_again
+from optimize_eval.run.inputs import (
+    Settled,
+    WantedEvaluator,
+    add,
+    humans_in,
+    is_owed,
+    load_candidates_again,
+    plan_again,
+    read_again,
+    settle,
+)
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.prompting import of_stored, stored_models
-from optimize_eval.run.replan import Settled, WantedEvaluator, add, humans_in, is_owed, plan_again, settle
 from optimize_eval.run.runner import SessionEnd
 from optimize_eval.run.splits import humans_of
 from optimize_eval.store.folder import LEADERBOARD, hold_lock, refuse_foreign

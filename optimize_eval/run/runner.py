@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from optimize_eval.base.endings import State
+from optimize_eval.base.errors import State
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.outcome import Failed, Outcome, Progress, Scored
 from optimize_eval.base.retries_and_caps import Caps

@@ -12,8 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.base.endings import State
-from optimize_eval.base.errors import OptimizeEvalError
+from optimize_eval.base.errors import OptimizeEvalError, State
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.outcome import Progress
 from optimize_eval.data.candidates import Candidate

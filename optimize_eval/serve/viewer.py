@@ -17,8 +17,7 @@ from typing import Self
 from urllib.parse import parse_qs
 
 from optimize_eval.base import strict_json
-from optimize_eval.base.endings import State
-from optimize_eval.base.errors import OptimizeEvalError
+from optimize_eval.base.errors import OptimizeEvalError, State
 from optimize_eval.findings.wording import RUNNING, how_far
 from optimize_eval.reports.page import document
 from optimize_eval.reports.page.live_page import REST, Live, Snapshot

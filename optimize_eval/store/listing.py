@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from optimize_eval.base import files, strict_json
-from optimize_eval.base.endings import OF_A_STATE, SEARCH_STATES, State
-from optimize_eval.base.errors import OptimizeEvalError, UsageError
+from optimize_eval.base.errors import OF_A_STATE, SEARCH_STATES, OptimizeEvalError, State, UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.store import journal
 from optimize_eval.store.folder import (

@@ -33,11 +33,11 @@ from optimize_eval.models.shared import SharedModel
 from optimize_eval.models.under_test import Output, Prompt, is_plain, joined, reply_facts
 from optimize_eval.tasks.dialects import FENCED, post_process
 from optimize_eval.tasks.of_records import charge
-from optimize_eval.tasks.prompt import fields_of, prompt_of
 from optimize_eval.tasks.targets import PromptTask
 from optimize_eval.tasks.task_evaluator import Connect, Lives, be_the_models
 from optimize_eval.tasks.templates import hosted
 from optimize_eval.tasks.templates.fault import FLAGS, TemplateFault, first_of
+from optimize_eval.tasks.templates.template import fields_of, prompt_of
 
 Extraction = Callable[[str], str]
 

@@ -12,19 +12,19 @@ from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec
 from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Answer, Answered, Payload, Skip
 from optimize_eval.base.spent import NOTHING, Spent
-from optimize_eval.models.judging.asking import Chat
+from optimize_eval.models.judging.judge import Chat
 from optimize_eval.models.model_kinds import connect_model
 from optimize_eval.models.shared import SharedModel
 from optimize_eval.models.under_test import ModelUnderTest
 from optimize_eval.tasks.code import share_snippets
 from optimize_eval.tasks.of_replies import id_of
-from optimize_eval.tasks.prompt import fields_of
 from optimize_eval.tasks.scorer_parts import Keys, Scored, Tools, chat_of
 from optimize_eval.tasks.scorers import LiveScorer
 from optimize_eval.tasks.solvers import SharedModels, digest_of, solve
 from optimize_eval.tasks.targets import Sample, SampleTask
 from optimize_eval.tasks.task_evaluator import Connect, Lives
 from optimize_eval.tasks.templates import hosted
+from optimize_eval.tasks.templates.template import fields_of
 from optimize_eval.tasks.trace import Trace, Traces
 
 _ONE = ""  # the name of the scorer that does for all splits

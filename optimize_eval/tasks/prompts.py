@@ -34,8 +34,8 @@ from optimize_eval.models.under_test import (
     messages_of,
     text_of,
 )
-from optimize_eval.tasks.prompt import PromptTemplate, prompt_of
 from optimize_eval.tasks.templates.fault import RULE, TemplateFault
+from optimize_eval.tasks.templates.template import PromptTemplate, prompt_of
 
 MESSAGES = "messages"
 TOML = ".toml"

@@ -14,7 +14,7 @@ from optimize_eval.base import strict_json
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.retries_and_caps import GivenUp
 from optimize_eval.base.spent import NOTHING, Spent
-from optimize_eval.models.judging.asking import Asked, Chat, Question, ask, usage_of
+from optimize_eval.models.judging.judge import Asked, Chat, Question, ask, usage_of
 from optimize_eval.models.judging.verdicts import Unusable, object_with
 from optimize_eval.tasks.definition import RagChecker
 from optimize_eval.tasks.scorer_parts import Case, Scored, Scoring, Tools, kind, unusable

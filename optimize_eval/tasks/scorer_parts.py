@@ -14,7 +14,7 @@ from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import ScoreRange, Skip
 from optimize_eval.base.spent import NOTHING, Spent
 from optimize_eval.models.chat import Reply
-from optimize_eval.models.judging.asking import Chat, Message
+from optimize_eval.models.judging.judge import Chat, Message
 from optimize_eval.models.under_test import ASSISTANT, ModelUnderTest, Prompt, joined
 from optimize_eval.models.under_test import Message as Said
 from optimize_eval.tasks import definition

@@ -14,7 +14,7 @@ from optimize_eval.base import strict_json
 from optimize_eval.base.errors import EvaluationError, UsageError
 from optimize_eval.base.evaluator import Evaluator
 from optimize_eval.base.protocol import Answer, Payload, Skip
-from optimize_eval.models.judging.asking import THE_OBJECT, Question, ask, usage_of
+from optimize_eval.models.judging.judge import THE_OBJECT, Question, ask, usage_of
 from optimize_eval.models.judging.rubric import AnswerForm, Rubric, schema_of
 from optimize_eval.models.judging.verdicts import Judgement, parse_reply
 from optimize_eval.models.shared import stays

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from optimize_eval.base.protocol import ScoreRange
+from optimize_eval.run.calls import Rechecked, chosen_again
 from optimize_eval.run.ending import render
-from optimize_eval.run.recheck import Rechecked, chosen_again
 from optimize_eval.store.command_units import View
 from optimize_eval.store.layout import Layout, Split
 from optimize_eval.store.ledger import Ledger

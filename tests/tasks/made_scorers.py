@@ -9,7 +9,7 @@ from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.opened import Opened
 from optimize_eval.evaluators.kinds import connect, parse_evaluator
-from optimize_eval.models.judging.asking import Chat
+from optimize_eval.models.judging.judge import Chat
 from optimize_eval.models.model_kinds import ModelSpec, connect_model
 from optimize_eval.tasks.code import Snippets
 from optimize_eval.tasks.definition import How, Scorer

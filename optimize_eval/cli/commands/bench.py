@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from optimize_eval.base.endings import State
-from optimize_eval.base.errors import UsageError
+from optimize_eval.base.errors import State, UsageError
 from optimize_eval.cli import ending, gates, leaderboards, output
 from optimize_eval.cli.command_line import kept_command
 from optimize_eval.cli.host import Terminal

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from optimize_eval.base import endings
+from optimize_eval.base import errors
 from optimize_eval.base.documents import from_dict
 from optimize_eval.base.evaluator import EvaluatorSpec, KnownGood
 from optimize_eval.base.protocol import Payload, Skip, check_task_model
@@ -373,7 +373,7 @@ def preflight(
         data = _data_line(splits, known, len(loaded) if prompts else 0)
         output.emit(render(examined, data, width=output.width(), nodes=nodes))
     if not (all(subject.is_ok for subject in examined) and all(node.is_ok for node in nodes)):
-        raise typer.Exit(endings.MISSED)
+        raise typer.Exit(errors.MISSED)
 
 
 def _put_on_trial(spec: EvaluatorSpec, given: TrialOptions) -> EvaluatorSpec:

@@ -32,8 +32,7 @@ from optimize_eval.findings.stored_boards import (
 )
 from optimize_eval.findings.stored_summary import Findings, SomeExamples
 from optimize_eval.reports.terminal.flaky import render
-from optimize_eval.run.inputs import read_again
-from optimize_eval.run.replan import examples_again
+from optimize_eval.run.inputs import examples_again, read_again
 from optimize_eval.store.folder import LEADERBOARD
 from optimize_eval.store.opened_run import StoredRun, open_stored, say_unnamed, with_everything
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from optimize_eval.base import endings
+from optimize_eval.base import errors
 from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import groups, output
 from optimize_eval.cli.known_elsewhere import complete_run
@@ -102,7 +102,7 @@ def rm(
     planned = plan_removals(runs)
     if not yes and not _is_wanted(planned):
         output.say("nothing was removed")
-        raise typer.Exit(endings.MISSED)
+        raise typer.Exit(errors.MISSED)
     removed = [remove(removal.folder) for removal in planned]
     if as_json:
         output.emit_json(lists.removal_to_dict(removed))

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from optimize_eval.base import endings
+from optimize_eval.base import errors
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.opened import Opened
@@ -81,7 +81,7 @@ def score(
     output.emit_json(outcome.to_dict())
     if isinstance(outcome, Failed):
         _explain(spec.name, outcome)
-        raise typer.Exit(endings.TOO_MANY_FAILURES)
+        raise typer.Exit(errors.TOO_MANY_FAILURES)
 
 
 def _only(specs: tuple[EvaluatorSpec, ...]) -> EvaluatorSpec:

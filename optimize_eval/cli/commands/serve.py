@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from optimize_eval.base import endings
+from optimize_eval.base import errors
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.opened import Opened
@@ -88,7 +88,7 @@ def serve(
             say=output.say,
         )
         if not _serve(listener, spec, service, stop):
-            raise typer.Exit(endings.INTERRUPTED)
+            raise typer.Exit(errors.INTERRUPTED)
 
 
 def _only_command(specs: tuple[EvaluatorSpec, ...]) -> EvaluatorSpec:

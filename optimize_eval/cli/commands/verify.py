@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from optimize_eval.base import endings
+from optimize_eval.base import errors
 from optimize_eval.cli import groups, output
 from optimize_eval.cli.known_elsewhere import complete_run
 from optimize_eval.findings.stored_boards import check_files, load_board
@@ -43,4 +43,4 @@ def verify(
         for file in checked:
             output.emit(f"{file.path}: {_WORDS[file.state]}")
     if not is_ok:
-        raise typer.Exit(endings.MISSED)
+        raise typer.Exit(errors.MISSED)

@@ -37,7 +37,7 @@ from optimize_eval.reports.source import Examples, PageRun, PageSource, PlacedRe
 from optimize_eval.store import journal
 from optimize_eval.store.run_document import BENCH
 from optimize_eval.tasks.of_replies import extraction_of
-from optimize_eval.tasks.prompt import sent_of
+from optimize_eval.tasks.templates.template import sent_of
 
 _KEPT = 300  # of each list
 

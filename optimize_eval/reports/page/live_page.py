@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from optimize_eval.base import strict_json
-from optimize_eval.base.endings import State
+from optimize_eval.base.errors import State
 from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.stored_boards import own_boards, stored_board
 from optimize_eval.reports.page import document

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.base.endings import State
+from optimize_eval.base.errors import State
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.names import told_apart
 from optimize_eval.reports.inert import inert, shortened

@@ -28,8 +28,8 @@ from optimize_eval.run.preflight.examined import (
     start_of,
 )
 from optimize_eval.tasks.of_samples import Solving
-from optimize_eval.tasks.prompt import fields_of
 from optimize_eval.tasks.targets import SampleTask, model_keys, samples_of
+from optimize_eval.tasks.templates.template import fields_of
 from optimize_eval.tasks.trace import Trace
 
 LEFT_OUT = "kept alive", "batches", "odd candidates"

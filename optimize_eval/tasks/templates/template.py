@@ -1,14 +1,21 @@
 """A text with fields in it, parsed once: which it names, and what it is with an example's, in bounds.
 
 A text without {{ or {% if %} is itself, and loads nothing. Names alone are put in as they are;
-what may be computed is computed here where that is bounded, else by the host.
+what may be computed is computed here where that is bounded, else by the host. A prompt is messages, each of
+which is such a text.
 """
 
 import json
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+import orjson
+
+from optimize_eval.base import strict_json
+from optimize_eval.base.errors import OptimizeEvalError
+from optimize_eval.models.under_test import Message, Messages, messages_of
 from optimize_eval.tasks.templates.fault import TemplateFault
 
 _OPENS = "{{"
@@ -125,3 +132,59 @@ def _expression_in(text: str) -> str:
     if not is_one_expression(text):
         return ""
     return text[3 if text[2] in _TRIMMING else 2 : -3 if text[-3] in _TRIMMING else -2]
+
+
+WHOLE = "example"  # all fields as one, unless a field has this name
+
+_MOST = 256  # prompts that are kept parsed
+
+
+class PromptTemplate(NamedTuple):
+    """A prompt, parsed."""
+
+    parts: tuple[tuple[str, Template], ...]  # roles and contents
+    takes_whole: bool
+
+    @property
+    def lines(self) -> Mapping[str, int]:
+        """Give the fields that it names, each with the line where it does first."""
+        return {name: line for _, part in reversed(self.parts) for name, line in part.lines.items()}
+
+    def render(self, fields: Mapping[str, Any]) -> Messages:
+        """Put fields in; raises TemplateFault."""
+        if self.takes_whole and WHOLE not in fields:
+            fields = {**fields, WHOLE: fields}
+        return tuple([Message(role, _fill(role, part, fields)) for role, part in self.parts])
+
+
+@lru_cache(_MOST)
+def prompt_of(text: str) -> PromptTemplate:
+    """Parse the text of a candidate; raises TemplateFault."""
+    parts = tuple((role, template_of(content)) for role, content in messages_of(text))
+    return PromptTemplate(parts, any(WHOLE in part.lines for _, part in parts))
+
+
+def sent_of(text: str | None, fields: Mapping[str, Any]) -> Messages | None:
+    """Render a prompt of a run that is over; None where its text is not kept, or the fields do not fit."""
+    try:
+        return prompt_of(text).render(fields) if text else None
+    except (TemplateFault, OptimizeEvalError):
+        return None
+
+
+def fields_of(example: bytes | None) -> dict[str, Any]:
+    """Decode an example's record; integers of any size stay exact."""
+    if example is None:
+        return {}
+    if strict_json.may_hold_long_integer(example):
+        fields: dict[str, Any] = strict_json.loads(example.decode(), unique_keys=False)
+        return fields
+    decoded: dict[str, Any] = orjson.loads(example)
+    return decoded
+
+
+def _fill(role: str, part: Template, fields: Mapping[str, Any]) -> str:
+    text = part.render(fields)
+    if not text or text.isspace():
+        raise TemplateFault(f"the message of the {role} is empty")
+    return text
