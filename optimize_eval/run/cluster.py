@@ -19,6 +19,7 @@ from optimize_eval.base.evaluator import Capacity, EvaluatorSpec
 from optimize_eval.base.opened import Opened
 from optimize_eval.base.outcome import Failed, Outcome
 from optimize_eval.base.retries_and_caps import Caps
+from optimize_eval.base.shipped import VERSION
 from optimize_eval.base.spent import Usage
 from optimize_eval.models.outputs import Outputs, outputs_at
 from optimize_eval.programs.identity import Identity

@@ -9,7 +9,6 @@ from optimize_eval.base.errors import State, UsageError
 from optimize_eval.cli import ending, gates, leaderboards, output
 from optimize_eval.cli.command_line import kept_command
 from optimize_eval.cli.host import Terminal
-from optimize_eval.cli.steps import show_row, show_task
 from optimize_eval.cli.viewing import viewed
 from optimize_eval.config.commands import BenchCommand
 from optimize_eval.config.evaluators import manners_of, refuse_blank, starting_spec
@@ -111,6 +110,8 @@ def _show_plan(prepared: Prepared | PreparedBench, *, as_json: bool) -> None:
 
 
 def _show_example(prepared: Prepared | PreparedBench, wanted: str, *, as_json: bool) -> None:
+    from optimize_eval.cli.steps import show_row, show_task  # noqa: PLC0415  it makes models live
+
     if isinstance(prepared, Prepared):
         show_row(prepared.plan, look(prepared, output.say), wanted, as_json=as_json)
     elif _is_row(prepared, wanted):

@@ -36,7 +36,6 @@ from optimize_eval.reports.page.columns import FAILED, AxisNames, CellPlaces, Re
 from optimize_eval.reports.source import Examples, PageRun, PageSource, PlacedRecords, examples_of
 from optimize_eval.store import journal
 from optimize_eval.store.run_document import BENCH
-from optimize_eval.tasks.of_replies import extraction_of
 from optimize_eval.tasks.templates.template import sent_of
 
 _KEPT = 300  # of each list
@@ -123,6 +122,8 @@ def excerpt_of(line: bytes, reply: str | None, rule: str = "") -> bytes:
 def _extracted(rule: str, reply: str) -> str | None:
     """Take out of a reply what was scored, once for all who score it; None where the rule gives up on it."""
     try:
+        from optimize_eval.tasks.of_replies import extraction_of  # noqa: PLC0415  few runs extract
+
         return extraction_of(rule)(reply)
     except OptimizeEvalError:
         return None
