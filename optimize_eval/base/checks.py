@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from optimize_eval.base import secrets
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import LONGEST_TIMEOUT
 from optimize_eval.base.protocol import ScoreRange, as_float
@@ -226,8 +227,6 @@ def environment(value: Any) -> dict[str, str]:
 
 def header_pairs(value: Any) -> tuple[tuple[str, str], ...]:
     _demand(_is_table_of_texts(value), 'write headers with texts: {Authorization = "Bearer ${TOKEN}"}')
-    from optimize_eval.base import secrets  # noqa: PLC0415  most evaluators have none
-
     return tuple(secrets.parse(f"{name}: {said}") for name, said in value.items())
 
 

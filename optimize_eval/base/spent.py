@@ -190,3 +190,19 @@ class Spending:
 
 _Share = tuple[str, str | None, str]  # model, evaluator and candidate
 _AXES = ("models", "evaluators", "candidates")  # as the names of a share
+
+
+_A_MILLION = 1_000_000
+_FREE = (0.0, 0.0)
+
+
+def with_cost(usage: Usage, price: tuple[float, float] | None) -> Usage:
+    """Say what a call cost where its server does not, as far as its tokens and their price are known."""
+    if price is None or usage.cost is not None:
+        return usage
+    if price == _FREE:
+        return change(usage, cost=0.0)
+    if usage.prompt_tokens is None or usage.completion_tokens is None:
+        return usage
+    cost = (usage.prompt_tokens * price[0] + usage.completion_tokens * price[1]) / _A_MILLION
+    return change(usage, cost=cost)

@@ -52,8 +52,7 @@ def show(finished: Finished, shown: ShownOptions, *, has_out: bool = True) -> No
 
 def _show_summary(finished: Finished, *, has_out: bool, has_details: bool) -> None:
     """Print the result for people, without what `end` says on stderr: who scored nothing, how to go on."""
-    from optimize_eval.reports.terminal import answer  # noqa: PLC0415  only for people
-    from optimize_eval.reports.terminal import summary as whole  # noqa: PLC0415  the same
+    from optimize_eval.reports.terminal import answer, summary as whole  # noqa: PLC0415, I001  only for people
 
     ends = [called.ended for called in finished.calls]
     broken = {progress.name for ended in ends for progress in ended.broken}

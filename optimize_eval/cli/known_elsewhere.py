@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
+from optimize_eval.base import shipped
 from optimize_eval.base.errors import UsageError
 
 QUOTE = "an option takes one value: quote a pattern, 'prompts/*.txt', or your shell makes many words of it"
@@ -104,8 +105,6 @@ BY_METAVAR: Mapping[str, Callable[[str], list[str]]] = {
 
 
 def _list_shipped() -> Iterable[str]:
-    from optimize_eval.base import shipped  # noqa: PLC0415  see above
-
     return shipped.programs()
 
 

@@ -22,7 +22,7 @@ from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import TASK_MODEL_VARIABLE, Payload
 from optimize_eval.base.secrets import for_shell, mask
-from optimize_eval.evaluators.kinds import Kind, ShellCall, TargetKey, as_name
+from optimize_eval.evaluators.kinds import Kind, ShellCall, TargetKey, as_name, later
 from optimize_eval.programs.exchange import CommandLine, argv_of, evaluating, is_ours, split_command
 from optimize_eval.programs.not_started import (
     INTERPRETERS,
@@ -34,9 +34,6 @@ from optimize_eval.programs.not_started import (
 
 if TYPE_CHECKING:
     from optimize_eval.data.example import Example
-    from optimize_eval.programs.command import Command
-    from optimize_eval.programs.exchange import Contract
-    from optimize_eval.programs.identity import Identity
 
 _LAUNCHER = r"(env|python|pypy|bash|sh|zsh|node|deno|bun|ruby|perl|php|lua|tclsh|Rscript)[\d.]*$"
 _SHIPPED = "@"
@@ -117,16 +114,14 @@ def _targets() -> dict[str, TargetKey]:
     return {"command": TargetKey(checks.command, _of_words), "use": TargetKey(checks.metric, _of_shipped)}
 
 
-def _speak(spec: EvaluatorSpec, contract: "Contract[Any, Any]") -> "Command[Any, Any]":
-    from optimize_eval.programs.command import Command
-
-    return Command(spec, contract)
+_speak = later("programs.command", "Command")
 
 
 def _connect(spec: EvaluatorSpec, _opened: Opened) -> Evaluator:
     if spec.text.startswith(_SHIPPED):
         _check_library(spec.text)
-    return _speak(spec, evaluating(spec.score_range))
+    evaluator: Evaluator = _speak(spec, evaluating(spec.score_range))
+    return evaluator
 
 
 def _check_library(text: str) -> None:
@@ -163,18 +158,6 @@ def _failed_otherwise(answer: object) -> bool:
     return isinstance(answer, EvaluationError) and answer.kind is not FailureKind.REPORTED
 
 
-def _identify(spec: EvaluatorSpec) -> "Identity":
-    from optimize_eval.programs.identity import identify_command
-
-    return identify_command(spec)
-
-
-def _has_changed(spec: EvaluatorSpec, known: "Identity") -> bool:
-    from optimize_eval.programs.identity import has_changed
-
-    return has_changed(spec, known)
-
-
 def _shell(spec: EvaluatorSpec, payload: Payload) -> ShellCall:
     """Write the program with its environment, which reads the payload."""
     model = [] if payload.task_model is None else [(TASK_MODEL_VARIABLE, payload.task_model)]
@@ -206,8 +189,8 @@ KIND = Kind(
     connect=_connect,
     check_examples=_check_examples,
     speak=_speak,
-    identify=_identify,
-    has_changed=_has_changed,
+    identify=later("programs.identity", "identify_command"),
+    has_changed=later("programs.identity", "has_changed"),
     shell=_shell,
     missing=_missing,
 )

@@ -7,7 +7,7 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from optimize_eval.base import checks
@@ -16,14 +16,11 @@ from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Payload
 from optimize_eval.base.secrets import own
-from optimize_eval.evaluators.kinds import Kind, ShellCall, TargetKey, as_name, served_retries
+from optimize_eval.evaluators.kinds import Kind, ShellCall, TargetKey, as_name, later, served_retries
 from optimize_eval.models.model_kinds import HTTP, ModelSpec, endpoint_of, parse_model
-from optimize_eval.programs.exchange import AnswerT, Contract, QuestionT, Url, evaluating, url_of
+from optimize_eval.programs.exchange import Url, evaluating, url_of
 from optimize_eval.programs.identity import identify_url
 from optimize_eval.tasks.targets import task_of
-
-if TYPE_CHECKING:
-    from optimize_eval.programs.served import Endpoint
 
 _ONLY_VARIABLE = re.compile(r"(\w+ )?\$\{\w+\}")
 
@@ -45,10 +42,7 @@ def _of_url(url: str, defaults: EvaluatorSpec, _settings: Mapping[str, Any]) -> 
     return endpoint_spec(url, defaults)
 
 
-def _speak(spec: EvaluatorSpec, contract: Contract[QuestionT, AnswerT]) -> "Endpoint[QuestionT, AnswerT]":
-    from optimize_eval.programs.served import Endpoint
-
-    return Endpoint(spec, contract)
+_speak = later("programs.served", "Endpoint")
 
 
 def _targets() -> dict[str, TargetKey]:
@@ -56,7 +50,8 @@ def _targets() -> dict[str, TargetKey]:
 
 
 def _connect(spec: EvaluatorSpec, _opened: Opened) -> Evaluator:
-    return _speak(spec, evaluating(spec.score_range))
+    evaluator: Evaluator = _speak(spec, evaluating(spec.score_range))
+    return evaluator
 
 
 def _shell(spec: EvaluatorSpec, _payload: Payload) -> ShellCall:

@@ -19,6 +19,7 @@ from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Never
 
+from optimize_eval.base import secrets
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.names import distinct
@@ -113,6 +114,15 @@ class Kind(NamedTuple):
     is_served: Callable[[EvaluatorSpec], bool] = _no  # whoever answers today may be another one tomorrow
     missing: Callable[[EvaluatorSpec], str] = _nothing  # what it names and is not there, without a call
     models: Callable[[EvaluatorSpec, Iterable[str | None]], list[str]] = _no_model  # of providers, called
+
+
+def later(module: str, name: str) -> Callable[..., Any]:
+    """Call what another module has, which the first call loads: a dry run and a report call nothing."""
+
+    def call(*arguments: Any) -> Any:
+        return getattr(import_module(f"optimize_eval.{module}"), name)(*arguments)
+
+    return call
 
 
 def as_name(text: str) -> str:
@@ -231,8 +241,6 @@ def parse_headers(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
     """Read request headers, each `NAME: VALUE`, or `OWNER=NAME: VALUE` for one of several servers."""
     if not (texts := [*texts]):
         return ()
-    from optimize_eval.base import secrets
-
     return tuple(secrets.parse_addressed(text) for text in texts)
 
 

@@ -155,10 +155,12 @@ def _task(spec: EvaluatorSpec) -> TaskTarget:
     )
 
 
-def _connect(spec: EvaluatorSpec, opened: Opened) -> Evaluator:
-    from optimize_eval.tasks.task_evaluator import connect_task
+_connect_task = kinds.later("tasks.task_evaluator", "connect_task")
 
-    return connect_task(spec, _task(spec), kinds.connect, opened)
+
+def _connect(spec: EvaluatorSpec, opened: Opened) -> Evaluator:
+    evaluator: Evaluator = _connect_task(spec, _task(spec), kinds.connect, opened)
+    return evaluator
 
 
 def _identify(spec: EvaluatorSpec) -> Identity:

@@ -19,14 +19,14 @@ from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import Capacity
 from optimize_eval.base.retries_and_caps import LETTERS, PATIENCE, Caps, Manners, Queue, until_answered
 from optimize_eval.base.secrets import Secrets, redact, to_hide
-from optimize_eval.base.spent import Spent, Usage, counts_of
+from optimize_eval.base.spent import Spent, Usage, counts_of, with_cost
 from optimize_eval.models import providers, requests
 from optimize_eval.models.chat import ChatSpec, Reply
 from optimize_eval.models.providers import apart, base_of_variable, split
 from optimize_eval.models.refusals import Callee, failed, wrong_scheme
 from optimize_eval.models.reply import counts_in, parse_reply
 from optimize_eval.models.requests import Fields, ReplyForm
-from optimize_eval.models.turns import NoRoom, Turns, known_prices, priced
+from optimize_eval.models.turns import NoRoom, Turns, known_prices
 from optimize_eval.models.under_test import Output, Prompt
 from optimize_eval.programs.exchange import call_singly
 from optimize_eval.programs.http_client import SUCCESS, Connections, Response, is_loopback, show_url
@@ -195,7 +195,7 @@ class Model:
 
     def _spent(self, usage: Usage, *, is_reply: bool = True) -> Spent:
         price = self._prices.get(self._known_as, self._prices.get(self.spec.name))
-        usage = priced(usage, price)
+        usage = with_cost(usage, price)
         self._caps.take(usage, self.spec.name, is_reply=is_reply)
         return Spent(usages=(usage,))
 

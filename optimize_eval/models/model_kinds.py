@@ -108,18 +108,17 @@ def parse_model(text: str) -> ModelText:
 
 
 def _hint(text: str) -> str:
-    from optimize_eval.models.providers import PROVIDERS, provider_of
-
+    providers = _module("providers")  # with an HTTP client
     if text.startswith((".", "/")) or text.endswith((".py", ".sh")):
         return f"a program is written cmd:{text}"
     if text.endswith(".jsonl"):
         return f"recorded outputs are written replay:{text}"
-    if text not in PROVIDERS and (provider := provider_of(text, PROVIDERS)):
+    if text not in providers.PROVIDERS and (provider := providers.provider_of(text, providers.PROVIDERS)):
         return f"did you mean {provider}/{text}? {WHAT_THERE_IS}"
-    known = [CMD.rstrip(":"), REPLAY.rstrip(":"), TOY, SILENT, *PROVIDERS]
+    known = [CMD.rstrip(":"), REPLAY.rstrip(":"), TOY, SILENT, *providers.PROVIDERS]
     close = get_close_matches(text.partition(":")[0].partition("/")[0].lower(), known, n=1)
     meant = {"cmd": "cmd:COMMAND", "replay": "replay:FILE"}.get(close[0], close[0]) if close else ""
-    meant = f"{meant}/MODEL" if meant in PROVIDERS else meant
+    meant = f"{meant}/MODEL" if meant in providers.PROVIDERS else meant
     return f"did you mean {meant}? {WHAT_THERE_IS}" if meant else WHAT_THERE_IS
 
 
@@ -146,9 +145,8 @@ def endpoint_of(model: ModelSpec, url: str) -> EvaluatorSpec:
 
 def without_base(name: str) -> str:
     """Give a provider's model without its server."""
-    from optimize_eval.models.providers import apart
-
-    return apart(name)[0]
+    bare: str = _module("providers").apart(name)[0]
+    return bare
 
 
 def replayed(rest: str, model: ModelSpec) -> tuple[Path, str]:

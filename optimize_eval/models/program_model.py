@@ -26,7 +26,7 @@ from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import Capacity, EvaluatorSpec
 from optimize_eval.base.protocol import NO_CAPABILITIES, Capabilities, decode_answer
 from optimize_eval.base.retries_and_caps import Caps
-from optimize_eval.base.spent import Spent, Usage, counts_of
+from optimize_eval.base.spent import Spent, Usage, counts_of, with_cost
 from optimize_eval.base.wrong_answers import not_an_object, without_text
 from optimize_eval.models.model_kinds import ModelSpec, endpoint_of, program_of
 from optimize_eval.models.under_test import Output, Prompt, are_calls
@@ -86,9 +86,7 @@ class ProgramModel:
         )
         usage = self._caps.estimated(usage, len(prompt.text), len(output.text))
         if self._price:
-            from optimize_eval.models.turns import priced  # noqa: PLC0415  it loads an HTTP client
-
-            usage = priced(usage, self._price)
+            usage = with_cost(usage, self._price)
         self._caps.take(usage, self._name)
         return replace(output, spent=Spent(usages=(usage,)))
 

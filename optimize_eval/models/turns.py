@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from importlib.util import find_spec
@@ -22,7 +21,7 @@ from weakref import WeakValueDictionary
 
 from optimize_eval.base.errors import EvaluationError, UsageError
 from optimize_eval.base.retries_and_caps import Caps, Gate, GivenUp, Manners, Pacer, Prices, Queue
-from optimize_eval.base.spent import Spent, Usage
+from optimize_eval.base.spent import Spent
 from optimize_eval.models.providers import table_of_prices
 
 _MINUTE = 60.0
@@ -380,19 +379,6 @@ def _http_date(text: str, now: float) -> float:
 
 
 _A_MILLION = 1_000_000
-_FREE = (0.0, 0.0)
-
-
-def priced(usage: Usage, price: tuple[float, float] | None) -> Usage:
-    """Say what a call cost where its server does not, as far as its tokens and their price are known."""
-    if price is None or usage.cost is not None:
-        return usage
-    if price == _FREE:
-        return replace(usage, cost=0.0)
-    if usage.prompt_tokens is None or usage.completion_tokens is None:
-        return usage
-    cost = (usage.prompt_tokens * price[0] + usage.completion_tokens * price[1]) / _A_MILLION
-    return replace(usage, cost=cost)
 
 
 def known_prices(models: Iterable[str], prices: Prices) -> Prices:

@@ -121,13 +121,11 @@ def scorers_of(
 
     Those that are not called need no judge.
     """
-    from optimize_eval.tasks.scorer_parts import ranks, score_range  # noqa: PLC0415
-
     if not task.scorers:
         raise UsageError(f"the task {task.key} has no scorer", hint="give it one: see docs/task-files.md")
     keyed = _keyed(task, spec, given, say, has_judges=are_called)
     sandbox = given.sandbox if has_code((task.solver, task.scorers)) else ""
-    for scorer in sorted(task.scorers, key=lambda scorer: not ranks(scorer)):
+    for scorer in sorted(task.scorers, key=lambda scorer: not scorer.ranks):
         program = _program_of(scorer, task.path, spec, given.sandbox)
         target = SampleTask(
             task=task,
@@ -142,16 +140,14 @@ def scorers_of(
             spec,
             target=target,
             name=f"{spec.name}.{scorer.key}",
-            score_range=score_range(scorer.how),
+            score_range=scorer.score_range,
             retries=retries,
         )
 
 
 def _program_of(scorer: "Scorer", path: str, defaults: EvaluatorSpec, sandbox: str) -> EvaluatorSpec | None:
     """Make the evaluator that a scorer is; programs that a task names are beside it."""
-    from optimize_eval.tasks.scorer_parts import evaluator_keys  # noqa: PLC0415
-
-    keys = evaluator_keys(scorer.how)
+    keys = scorer.evaluator_keys
     if keys is None:
         return None
     start = EvaluatorSpec(timeout=defaults.timeout, cwd=str(Path(path).parent), manners=defaults.manners)
@@ -205,12 +201,7 @@ def _keyed(
 
 def unranked_among(specs: Iterable[EvaluatorSpec]) -> list[str]:
     """Name the scorers of tasks in YAML that rank nobody: quality checks, and those that give labels."""
-    scorers = {spec.name: target.scorer for spec in specs if (target := samples_of(spec))}
-    if not scorers:
-        return []
-    from optimize_eval.tasks.scorer_parts import ranks  # noqa: PLC0415  see read_task
-
-    return [name for name, scorer in scorers.items() if not ranks(scorer)]
+    return [spec.name for spec in specs if (target := samples_of(spec)) and not target.scorer.ranks]
 
 
 def check_definitions(

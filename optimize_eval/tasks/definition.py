@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from optimize_eval.base.errors import Problem
 from optimize_eval.base.frozen import frozen
+from optimize_eval.base.protocol import ScoreRange
 
 
 @frozen
@@ -479,6 +480,25 @@ How = (
 )
 
 
+Keys = Mapping[str, Any]  # as a sweep file's [[evaluator]] has them
+
+
+def evaluator_keys(how: How) -> Keys | None:
+    """Tell which evaluator a scorer calls; None for those that call none."""
+    match how:
+        case Bleu():
+            return {"use": "@bleu"}
+        case StringEquals():
+            return {"use": "@string_equals"}
+        case ChoiceEquals():
+            return {"use": "@string_equals_mcqa"}
+        case FunctionCalls(in_order=in_order):
+            return {"use": f"@function_call_coverage@{'in' if in_order else 'any'}_order"}
+        case Program(keys=keys):
+            return keys
+    return None
+
+
 @frozen
 class Scorer:
     """One scorer of a task."""
@@ -489,6 +509,26 @@ class Scorer:
     purpose: str = "score"  # score, or qa, which never ranks
     display_name: str = ""
     metrics: Sequence[Metric] | None = None  # None: those that its type has by default
+
+    @property
+    def ranks(self) -> bool:
+        """Return True if it says which of two is better: quality checks and labels do not."""
+        return self.purpose == "score" and not isinstance(self.how, Labeler)
+
+    @property
+    def score_range(self) -> ScoreRange:
+        """Tell which numbers its scores may be: any, if code or a program says so; labels are none."""
+        match self.how:
+            case PythonScorer() | AllSamplesScorer() | Evidence() | Labeler():
+                return ScoreRange.ANY
+            case Program(keys=keys):
+                return ScoreRange(keys.get("score_range", ScoreRange.UNIT))
+        return ScoreRange.UNIT
+
+    @property
+    def evaluator_keys(self) -> Keys | None:
+        """Tell which evaluator it calls; None for one that calls none."""
+        return evaluator_keys(self.how)
 
 
 class Entity(StrEnum):

@@ -17,8 +17,9 @@ from optimize_eval.models.model_kinds import connect_model
 from optimize_eval.models.shared import SharedModel
 from optimize_eval.models.under_test import ModelUnderTest
 from optimize_eval.tasks.code import share_snippets
+from optimize_eval.tasks.definition import Keys
 from optimize_eval.tasks.of_replies import id_of
-from optimize_eval.tasks.scorer_parts import Keys, Scored, Tools, chat_of
+from optimize_eval.tasks.scorer_parts import Scored, Tools, chat_of
 from optimize_eval.tasks.scorers import LiveScorer
 from optimize_eval.tasks.solvers import SharedModels, digest_of, solve
 from optimize_eval.tasks.targets import Sample, SampleTask

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import Evaluator
 from optimize_eval.base.frozen import frozen
-from optimize_eval.base.protocol import ScoreRange, Skip
+from optimize_eval.base.protocol import Skip
 from optimize_eval.base.spent import NOTHING, Spent
 from optimize_eval.models.chat import Reply
 from optimize_eval.models.judging.judge import Chat, Message
 from optimize_eval.models.under_test import ASSISTANT, ModelUnderTest, Prompt, joined
 from optimize_eval.models.under_test import Message as Said
-from optimize_eval.tasks import definition
 from optimize_eval.tasks.code import Snippets
+from optimize_eval.tasks.definition import Keys
 from optimize_eval.tasks.templates.fault import RULE, TemplateFault
 from optimize_eval.tasks.templates.hosted import with_conversation
 from optimize_eval.tasks.trace import Trace
@@ -59,9 +59,6 @@ def plain(trace: Trace) -> dict[str, Any]:
     return {"items": list(trace.items), "completion": trace.completion}
 
 
-Keys = Mapping[str, Any]  # as a sweep file's [[evaluator]] has them
-
-
 @frozen
 class Tools:
     """What is handed in."""
@@ -70,22 +67,6 @@ class Tools:
     evaluator: Callable[[Keys], Evaluator]
     snippets: Snippets
     samples: Callable[[], Sequence[Mapping[str, Any]]]  # of the split, in the dataset's order
-
-
-def evaluator_keys(how: definition.How) -> Keys | None:
-    """Tell which evaluator a scorer calls; None for those that call none."""
-    match how:
-        case definition.Bleu():
-            return {"use": "@bleu"}
-        case definition.StringEquals():
-            return {"use": "@string_equals"}
-        case definition.ChoiceEquals():
-            return {"use": "@string_equals_mcqa"}
-        case definition.FunctionCalls(in_order=in_order):
-            return {"use": f"@function_call_coverage@{'in' if in_order else 'any'}_order"}
-        case definition.Program(keys=keys):
-            return keys
-    return None
 
 
 @runtime_checkable
@@ -184,31 +165,6 @@ def number(value: float) -> float:
         return float(value)
     except OverflowError:
         raise unusable("a number is too large to compute with") from None
-
-
-def score_range(how: definition.How) -> ScoreRange:
-    """Tell which numbers a scorer's may be: any, if code or a program says so; labels are none."""
-    match how:
-        case (
-            definition.PythonScorer()
-            | definition.AllSamplesScorer()
-            | definition.Evidence()
-            | definition.Labeler()
-        ):
-            return ScoreRange.ANY
-        case definition.Program(keys=keys):
-            return ScoreRange(keys.get("score_range", ScoreRange.UNIT))
-    return ScoreRange.UNIT
-
-
-def ranks(scorer: definition.Scorer) -> bool:
-    """Return True if a scorer says which of two is better: quality checks and labels do not."""
-    return scorer.purpose == "score" and has_number(scorer.how)
-
-
-def has_number(how: definition.How) -> bool:
-    """Return True if a scorer is to give a number: a labeler gives a label, and code whatever it likes."""
-    return not isinstance(how, definition.Labeler)
 
 
 def unusable(message: str, hint: str = "") -> EvaluationError:

@@ -34,6 +34,7 @@ from optimize_eval.tasks.definition import (
     PythonMetric,
     PythonScorer,
     StringEquals,
+    evaluator_keys,
 )
 from optimize_eval.tasks.rag import rag_checker
 from optimize_eval.tasks.scorer_parts import (
@@ -42,7 +43,6 @@ from optimize_eval.tasks.scorer_parts import (
     Scoring,
     Tools,
     case_of,
-    evaluator_keys,
     failing,
     kind,
     number,

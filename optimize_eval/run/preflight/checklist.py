@@ -6,7 +6,7 @@ Judges are looked at otherwise, in judges.
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -25,6 +25,7 @@ from optimize_eval.run.preflight.examined import (
     CallResult,
     CheckOutcome,
     CheckStatus,
+    CheckTable,
     Examined,
     Material,
     Sameness,
@@ -74,6 +75,9 @@ def examine(spec: EvaluatorSpec, material: Material, budget: float = DEFAULT_BUD
     return examined
 
 
+_examine_replies = kinds.later("run.preflight.tasks_checked", "examine_replies")
+
+
 def examine_all(
     specs: Sequence[EvaluatorSpec], material: Material, budget: float = DEFAULT_BUDGET
 ) -> list[Examined]:
@@ -83,9 +87,7 @@ def examine_all(
     for spec in specs:
         target = samples_of(spec)
         if target and id(target.task) not in replied:
-            from optimize_eval.run.preflight.tasks_checked import examine_replies  # noqa: PLC0415  a command needs no task
-
-            models = [examine_replies(target, model, material, budget) for model in target.models]
+            models = [_examine_replies(target, model, material, budget) for model in target.models]
             replied[id(target.task)] = all(model.is_ok for model in models)
             examined += models
         if target is None or replied[id(target.task)]:
@@ -93,7 +95,7 @@ def examine_all(
     return examined
 
 
-def _with_trial(table: "CheckTable", known: Known | None) -> "CheckTable":
+def _with_trial(table: CheckTable, known: Known | None) -> CheckTable:
     """Put an evaluator on trial as soon as it answers."""
     if known is None:
         return table
@@ -102,19 +104,15 @@ def _with_trial(table: "CheckTable", known: Known | None) -> "CheckTable":
     return [*table[:after], ("trial", 1, lambda on, _: stand_trial(on, known)), *rest]
 
 
-def _table_of(spec: EvaluatorSpec) -> "CheckTable":
-    match kind_of(spec).checks:
-        case Checks.MODELS:
-            from optimize_eval.run.preflight.judges import JUDGE_CHECKS  # noqa: PLC0415  a command needs no model
+_TABLES = {
+    Checks.MODELS: kinds.later("run.preflight.judges", "checks_of"),
+    Checks.TASKS: kinds.later("run.preflight.tasks_checked", "checks_of"),
+}
 
-            return JUDGE_CHECKS
-        case Checks.TASKS:
-            from optimize_eval.run.preflight.tasks_checked import COSTLY_CHECKS, LEFT_OUT, calls_models  # noqa: PLC0415  see above
 
-            if calls_models(spec):
-                return COSTLY_CHECKS
-            return [check for check in CHECKS if check[0] not in LEFT_OUT]
-    return CHECKS
+def _table_of(spec: EvaluatorSpec) -> CheckTable:
+    choose = _TABLES.get(kind_of(spec).checks)
+    return choose(spec, CHECKS) if choose else CHECKS
 
 
 def _repeats(on: Examined, name: str) -> Iterator[CheckOutcome]:
@@ -329,8 +327,6 @@ def _advice(on: Examined) -> str:
         f'"_capabilities": {{"persistent": true}} could save up to {in_words(on.estimate)} of the run'
     )
 
-
-CheckTable = Sequence[tuple[str, int, Callable[[Examined, str], Iterator[CheckOutcome]]]]
 
 CHECKS: CheckTable = (
     ("answers", 1, answers),  # name, calls that it takes, how it is looked at

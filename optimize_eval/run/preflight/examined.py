@@ -411,3 +411,8 @@ def start_of(reply: str) -> str:
     """Give the start of a reply on one line."""
     text = " ".join(reply.split())
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+CheckTable = Sequence[
+    tuple[str, int, Callable[[Examined, str], Iterator[CheckOutcome]]]
+]  # names, calls that each takes, how it is looked at

@@ -1,8 +1,9 @@
 """The checks of a judge: few calls, for each costs money; and what its first replies say of it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from optimize_eval.base.errors import EvaluationError, UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Answer, Payload, Skip
 from optimize_eval.evaluators import kinds
@@ -15,6 +16,7 @@ from optimize_eval.run.preflight.examined import (
     CallResult,
     CheckOutcome,
     CheckStatus,
+    CheckTable,
     Examined,
     first_answers,
     in_words,
@@ -156,7 +158,7 @@ def _speed(on: Examined, name: str) -> Iterator[CheckOutcome]:
         yield CheckOutcome(name, CheckStatus.PASS, typical)
 
 
-JUDGE_CHECKS: tuple[tuple[str, int, Callable[[Examined, str], Iterator[CheckOutcome]]], ...] = (
+JUDGE_CHECKS: CheckTable = (
     ("key", 0, _key),  # name, calls that it takes, how it is looked at
     ("answers", 1, _answers),
     ("answers JSON", 0, _answers_json),
@@ -167,6 +169,11 @@ JUDGE_CHECKS: tuple[tuple[str, int, Callable[[Examined, str], Iterator[CheckOutc
     ("tokens", 0, _cost),
     ("speed", 0, _speed),
 )
+
+
+def checks_of(_spec: EvaluatorSpec, _usual: CheckTable) -> CheckTable:
+    """Give the checks of a judge, each call of which costs money."""
+    return JUDGE_CHECKS
 
 
 def _first_payload(on: Examined) -> Payload:

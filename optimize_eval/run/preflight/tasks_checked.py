@@ -5,7 +5,7 @@ What a scorer is sent is made of a sample and a reply: so there are no odd candi
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -19,6 +19,7 @@ from optimize_eval.run.preflight.examined import (
     AT_ONCE,
     CheckOutcome,
     CheckStatus,
+    CheckTable,
     Examined,
     Material,
     answers,
@@ -111,11 +112,16 @@ def _speed_of_scorer(on: Examined, name: str) -> Iterator[CheckOutcome]:
     yield speed_check(on, name)
 
 
-COSTLY_CHECKS: Sequence[tuple[str, int, Callable[[Examined, str], Iterator[CheckOutcome]]]] = (
+COSTLY_CHECKS: CheckTable = (
     ("answers", 1, answers),  # name, calls that it takes, how it is looked at
     ("same score twice", 1, _again),
     ("speed", 0, _speed_of_scorer),
 )
+
+
+def checks_of(spec: EvaluatorSpec, usual: CheckTable) -> CheckTable:
+    """Choose the checks of a scorer: few, where each call costs money."""
+    return COSTLY_CHECKS if calls_models(spec) else [check for check in usual if check[0] not in LEFT_OUT]
 
 
 def calls_models(spec: EvaluatorSpec) -> bool:
