@@ -32,7 +32,11 @@ _STEP = re.compile(  # what readers do not see, such as a server, stands in a co
 )
 _SET_UP = re.compile(r"^## (?:Set up|Run the tests)\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 _WITHOUT_COMMANDS = {"docs/glossary.md", "docs/index.md", "docs/sentences.md"}
-_RUNNING = [page for page in PAGES if page not in _WITHOUT_COMMANDS and "/reference/" not in page]
+_WORKED = ["tests/tasks/worked/examples.md", "tests/tasks/worked/parts.md"]  # all parts of tasks, by hand
+_RUNNING = [
+    *(page for page in PAGES if page not in _WITHOUT_COMMANDS and "/reference/" not in page),
+    *_WORKED,
+]
 _NEEDS = {"docs/cluster.md": need_module("ray")}
 _SCRATCH = ("datasets", "evaluators")
 _MISTAKE = re.compile(r"^\|[^|`]*\| `(-e [^`]*)` \| `(\w+)`: `([^`]*)` \|$", re.MULTILINE)
@@ -116,7 +120,7 @@ def test_a_page_that_runs_a_metric_of_an_extra_says_how_to_install_it() -> None:
     assert "bleu" in metrics
     used = re.compile(rf"@({'|'.join(metrics)})\b|type: bleu\b")
     running = [page for page in _RUNNING if any(used.search(step.code) for step in steps_of(page))]
-    assert "docs/task-parts.md" in running
+    assert "tests/tasks/worked/parts.md" in running
     assert not [page for page in running if "pip install '.[metrics]'" not in _read(page)]
 
 
@@ -237,7 +241,7 @@ def test_what_readers_do_not_see_stands_right_above_what_it_is_for() -> None:
         assert len(hidden) == _read(page).count("<!-- set-up"), page
 
 
-@pytest.mark.parametrize("page", [*PAGES, "CONTRIBUTING.md"])
+@pytest.mark.parametrize("page", [*PAGES, *_WORKED, "CONTRIBUTING.md"])
 def test_every_link_of_a_page_leads_to_a_file_and_a_heading(page: str) -> None:
     links = _LINK.findall(without_code(page))
     missing = [

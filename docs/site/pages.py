@@ -13,6 +13,7 @@ _SHOWN = (
     "docs/pictures/*.*",
     "evaluators/README.md",
     "datasets/README.md",
+    "tests/tasks/worked/*.md",
 )
 
 

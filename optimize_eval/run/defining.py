@@ -122,7 +122,7 @@ def scorers_of(
     Those that are not called need no judge.
     """
     if not task.scorers:
-        raise UsageError(f"the task {task.key} has no scorer", hint="give it one: see docs/task-files.md")
+        raise UsageError(f"the task {task.key} has no scorer", hint="give it one: see docs/tasks.md")
     keyed = _keyed(task, spec, given, say, has_judges=are_called)
     sandbox = given.sandbox if has_code((task.solver, task.scorers)) else ""
     for scorer in sorted(task.scorers, key=lambda scorer: not scorer.ranks):

@@ -87,8 +87,8 @@ def bench_of_yaml(stage: Stage) -> None:
 
 
 def parts_of_tasks(stage: Stage) -> None:
-    """Play the tasks of docs/task-parts.md, which have every solver, scorer and metric."""
-    page = (ROOT / "docs" / "task-parts.md").read_text("utf-8")
+    """Play the tasks of tests/tasks/worked/parts.md, which have every solver, scorer and metric."""
+    page = (ROOT / "tests/tasks/worked/parts.md").read_text("utf-8")
     for name, _, text in re.findall(r"^cat > (\S+) <<'(\w+)'\n(.*?\n)\2$", page, re.DOTALL | re.MULTILINE):
         (stage.folder / name).write_text(text)
     keys = (

@@ -1,4 +1,4 @@
-"""The files of YAML that the pages on tasks in YAML write."""
+"""The files of YAML that pages on tasks in YAML write: the guide, and those worked by hand."""
 
 import re
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ import yaml
 
 from tests.paths import ROOT
 
-PAGES = sorted((ROOT / "docs").glob("task*.md"))
+PAGES = [ROOT / "docs" / "tasks.md", *sorted((ROOT / "tests/tasks/worked").glob("*.md"))]
 _COMMANDS = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"^cat > (\S+\.yaml) <<'EOF'\n(.*?)^EOF$", re.MULTILINE | re.DOTALL)
 

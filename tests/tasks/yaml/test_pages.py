@@ -74,8 +74,9 @@ def test_every_kind_of_task_and_what_ends_a_conversation_are_used_in_the_pages()
 
 
 def test_every_rule_and_type_has_its_row() -> None:
-    page = (ROOT / "docs" / "task-files.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "tasks.md").read_text(encoding="utf-8")
+    fields = (ROOT / "docs" / "reference" / "task-files.md").read_text(encoding="utf-8")
     tables = (SOLVER_OF_TASK, INPUT_BUILDER, MESSAGE_BUILDER, SCORER_OF_TASK, METRIC, PARAMETER)
     assert all(f"| `{rule}` |" in page for rule in Rule)
-    assert all(f"`{name}`" in page for table in tables for name in table.entities)
-    assert all(f"`{op}`" in page for op in OPERATORS)
+    assert all(f"`{name}`" in fields for table in tables for name in table.entities)
+    assert all(f"`{op}`" in fields for op in OPERATORS)
