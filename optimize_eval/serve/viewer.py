@@ -10,7 +10,8 @@ with a time to end its request, so that who begins many and ends none takes no d
 import re
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
 from typing import Self
@@ -20,9 +21,10 @@ from optimize_eval.base import strict_json
 from optimize_eval.base.errors import OptimizeEvalError, State
 from optimize_eval.findings.wording import RUNNING, how_far
 from optimize_eval.reports.page import document
-from optimize_eval.reports.page.live_page import REST, Live, Snapshot
+from optimize_eval.reports.page.live_page import REST, Live, LivePair, Snapshot
 from optimize_eval.serve.connections import Acceptor, listen
 from optimize_eval.serve.http import HttpReply, HttpRequest, Limits
+from optimize_eval.store.folder import JOURNAL
 from optimize_eval.store.listing import ListedRun, StoredSearch, list_runs
 
 
@@ -34,7 +36,9 @@ class Shelf:
         self._rest = rest
         self._lock = threading.Lock()
         self._numbers: dict[Path, str] = {}
+        self._runs: dict[str, Path] = {}
         self._live: dict[str, Live] = {}
+        self._lines: dict[Path, JournalLines] = {}
 
     def to_dict(self) -> dict[str, object]:
         """List the runs, the newest first."""
@@ -42,9 +46,21 @@ class Shelf:
         is_one = [run.folder for run in runs] == [self._folder]
         return {"isOne": is_one, "runs": [self._entry(run) for run in runs]}
 
-    def live(self, number: str) -> Live | None:
-        """Give a run that was listed before."""
-        return self._live.get(number)
+    def live(self, name: str) -> Live | None:
+        """Give a run that was listed before, run/N, or two of them, diff/A/B."""
+        _, *numbers = name.removesuffix(_FORCE).split("/")
+        with self._lock:
+            folders = [self._runs[number] for number in numbers if number in self._runs]
+            if name not in self._live and len(folders) == len(numbers):
+                self._live[name] = self._open(folders, force=name.endswith(_FORCE))
+                pairs = [known for known in self._live if known.startswith("diff/")]
+                for former in pairs[:-_MOST_PAIRS]:
+                    del self._live[former]
+            return self._live.get(name)
+
+    def _open(self, folders: Sequence[Path], *, force: bool) -> Live:
+        *before, last = folders
+        return LivePair(before[0], last, self._rest, force=force) if before else Live(last, self._rest)
 
     def _may_be_seen(self, folder: Path) -> bool:
         """Return False for what a symlink leads out of the folder to."""
@@ -53,7 +69,8 @@ class Shelf:
     def _entry(self, run: ListedRun) -> dict[str, object]:
         with self._lock:
             number = self._numbers.setdefault(run.folder, str(len(self._numbers)))
-            self._live.setdefault(number, Live(run.folder, self._rest))
+            self._runs.setdefault(number, run.folder)
+        axes = run.axes
         return {
             "id": number,
             "name": run.folder.resolve().name,
@@ -61,7 +78,39 @@ class Shelf:
             "verdict": run.verdict or (run.search and _progress_of(run.search, run.state)),
             "reason": run.reason,
             "created_at": run.created_at,
+            "note": run.note,
+            "compared": axes and len(axes.task_models if axes.is_bench else axes.candidates),
+            "is_bench": bool(axes and axes.is_bench),
+            "examples": axes and sum(axes.splits.values()),
+            "calls": run.units.get("total"),
+            "done": self._done(run),
         }
+
+    def _done(self, run: ListedRun) -> int | None:
+        """Count the calls that are done; of a run that goes on, about so many."""
+        total, owed = run.units.get("total"), run.units.get("owed")
+        if total is None or owed is not None:
+            return None if total is None or owed is None else total - owed
+        if run.state is not State.RUNNING:
+            return None
+        return min(total, self._lines.setdefault(run.folder, JournalLines(run.folder / JOURNAL)).count())
+
+
+class JournalLines:
+    """How many lines a journal has; what was counted is not read again."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._size = self._lines = 0
+
+    def count(self) -> int:
+        """Count its records: a line more is its header."""
+        with suppress(OSError), self._path.open("rb") as journal:
+            journal.seek(self._size)
+            while piece := journal.read(_PIECE):
+                self._size += len(piece)
+                self._lines += piece.count(b"\n")
+        return max(0, self._lines - 1)
 
 
 def _progress_of(search: StoredSearch, state: State) -> str:
@@ -73,7 +122,12 @@ HOST = "127.0.0.1"
 HEADER = "X-Token"
 LIMITS = Limits(connections=32, idle=10.0, request=10.0, reply=10.0)
 
-_RUN = re.compile(r"/run/(\d{1,6})/(head|columns|examples|block/(\d{1,4})/(\d{1,7}))")
+_FORCE = "/force"
+_MOST_PAIRS = 8
+_PIECE = 1 << 20
+_RUN = re.compile(
+    r"/(run/\d{1,6}|diff/\d{1,6}/\d{1,6}(?:/force)?)/(head|columns|examples|block/(\d{1,4})/(\d{1,7}))"
+)
 _HTML, _JSON, _BYTES = "text/html; charset=utf-8", "application/json", "application/octet-stream"
 _TEXT = "text/plain; charset=utf-8"
 _UNKNOWN = "the token is missing or wrong: open the address that `optimize-eval view` printed"

@@ -1,12 +1,14 @@
 """`view` in Chromium: a run that goes on, its end, a folder of runs, a server that is gone."""
 
+import fcntl
 import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.page.browser import Browser
-from tests.page.made import make_run
+from tests.page.looks import cells, errors
+from tests.page.made import make_compared
 from tests.serve.shelves import served
 
 
@@ -59,17 +61,70 @@ def test_there_is_no_verdict_and_no_comparison_before_the_end(
         assert "No comparison before the end" in browser.text("main")
 
 
-def test_a_folder_lists_its_runs_and_opens_one(browser: Browser, tmp_path: Path) -> None:
-    make_run(tmp_path / "runs", train=4, val=3, candidates=["baseline", "v3-structured"])
-    make_run(tmp_path / "b", train=4, val=3, candidates=["baseline"]).rename(tmp_path / "runs" / "second")
-    with served(tmp_path / "runs", rest=0) as server:
+@pytest.fixture
+def two(tmp_path: Path) -> Path:
+    """Make two runs, the second with another text and one more rule."""
+    make_compared(tmp_path / "runs", train=4, val=3, candidates=["baseline", "v3-structured"])
+    return tmp_path / "runs"
+
+
+def test_a_folder_lists_its_runs_with_links_and_leads_back_to_them(browser: Browser, two: Path) -> None:
+    with served(two, rest=0) as server:
         browser.open(server.url)
         browser.wait("document.querySelectorAll('.runs tbody tr').length == 2")
-        browser.click(".runs button")
-        browser.ready()
+        (_, name, state, size, _, verdict), _ = cells(browser, ".runs tbody tr")
+        assert (name.strip(), state.strip(), size) == (
+            "after",
+            "done",
+            "2 candidates · 7 examples · 56 calls",
+        )
+        assert verdict.startswith(("No winner", "Too few"))
+        browser.click(".runs a")
         browser.wait("document.querySelector('.board')")
         browser.run("location.reload()")
         browser.wait("document.querySelector('.board')")
+        assert "run=" in browser.run("return location.search")
+        browser.click(".title a")
+        browser.wait("document.querySelectorAll('.runs tbody tr').length == 2")
+        assert errors(browser) == []
+
+
+def test_two_runs_of_a_folder_are_compared_and_begin_with_their_texts(browser: Browser, two: Path) -> None:
+    with served(two, rest=0) as server:
+        browser.open(server.url)
+        browser.wait("document.querySelectorAll('.runs tbody tr').length == 2")
+        assert browser.run("return document.querySelector('.compare').disabled")
+        for place in (1, 2):
+            browser.click(f".runs tr:nth-child({place}) input")
+        browser.click(".compare")
+        browser.wait("document.querySelector('[role=alert]')")
+        assert "val" in browser.text("[role=alert]")  # is in another order
+        browser.click("[role=alert] a")
+        browser.wait("document.querySelector('.changed')")
+        assert browser.text(".title h1") == "before → after"
+        changed = browser.run(
+            "return [...document.querySelectorAll('.changed .line')].map(one => one.innerText)"
+        )
+        assert [line[2:].strip() for line in changed[:2]] == ["# v3-structured", "# v3-structured again"]
+        browser.open(f"http://127.0.0.1:{server.server_port}/{browser.run('return location.search')}")
+        browser.wait("document.querySelector('.changed')")
+        assert browser.text(".tab .headline")
+
+
+def test_a_run_that_goes_on_says_in_the_list_how_far_it_is(
+    browser: Browser, half: tuple[Path, list[bytes]], tmp_path: Path
+) -> None:
+    folder, lines = half
+    shutil.copytree(folder, tmp_path / "other")
+    with (folder / "lock").open("a") as lock, served(tmp_path, rest=0) as server:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        browser.open(server.url)
+        browser.wait("document.querySelector('.runs')?.textContent.includes('999 of 2,000 calls')")
+        with (folder / "journal.jsonl").open("ab") as journal:
+            journal.write(b"".join(lines[1000:1500]))
+        browser.wait(
+            "/1,499 of 2,000 calls · about .* left/.test(document.querySelector('.runs').textContent)"
+        )
 
 
 def test_a_server_that_is_gone_is_said_and_what_was_there_stays(browser: Browser, run: Path) -> None:

@@ -180,7 +180,7 @@ PROGRAM = (
         "tabs/drawer",
     ),
     *("tabs/sides", "tabs/failures", "tabs/reproduce", "tabs/bench", "tabs/diff", "tabs/boards"),
-    *("header", "main", "served", "start"),
+    *("header", "main", "served", "shelf", "start"),
 )
 STYLE = ("colours", "page", "parts")
 

@@ -1,4 +1,4 @@
-"""A run as a page sees it while it goes on: the same parts as in the file, made again when the journal grew.
+"""A run, or two, as a page sees it while it goes on: the parts of the file, made again when a journal grew.
 
 A run that is large is not read at each question: never more often than a tenth of the time goes into reading.
 """
@@ -6,16 +6,19 @@ A run that is large is not read at each question: never more often than a tenth 
 import hashlib
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from optimize_eval.base import strict_json
 from optimize_eval.base.errors import State
 from optimize_eval.base.frozen import frozen
-from optimize_eval.findings.stored_boards import own_boards, stored_board
+from optimize_eval.findings.diff_boards import compare_boards, with_metrics
+from optimize_eval.findings.diff_runs import compare_runs
+from optimize_eval.findings.stored_boards import is_board, load_with_examples, own_boards, stored_board
 from optimize_eval.reports.page import document
 from optimize_eval.reports.page.columns import AxisNames
+from optimize_eval.reports.page.comparison_page import boards_source, runs_source
 from optimize_eval.reports.page.details import block_of
 from optimize_eval.reports.searched import unfinished_on_a_page
 from optimize_eval.reports.source import (
@@ -26,6 +29,7 @@ from optimize_eval.reports.source import (
     search_source,
     source_of,
 )
+from optimize_eval.store.beside import pair_runs
 from optimize_eval.store.folder import EVALUATIONS, JOURNAL, MANIFEST, PROPOSALS, SUMMARY
 from optimize_eval.store.listing import ListedRun, list_runs, read_search
 from optimize_eval.store.opened_run import open_stored
@@ -76,18 +80,53 @@ class Live:
             return self._snapshot
 
     def _look(self) -> Snapshot:
-        listed = listed_run(self.folder)
-        stamp = self._stamp_of(listed)
+        listed = [listed_run(folder) for folder in self.folders]
+        stamp = tuple(_stamp_of(run) for run in listed)
         if stamp == self._stamp and self._snapshot:
             return self._snapshot
         begun = time.monotonic()
-        snapshot = _snapshot(self.folder, listed)
+        snapshot = self.read(listed)
         self._stamp, end = stamp, time.monotonic()
         self._not_before = end + self._rest * (end - begun)
         return snapshot
 
-    def _stamp_of(self, listed: ListedRun) -> Stamp:
-        return listed.state, *(_look_of(self.folder / name) for name in _WRITTEN)
+    @property
+    def folders(self) -> Sequence[Path]:
+        return [self.folder]
+
+    def read(self, listed: Sequence[ListedRun]) -> Snapshot:
+        (run,) = listed
+        source = _source(run.folder, is_running=run.state is State.RUNNING)
+        return _snapshot(source, run, title=run.folder.resolve().name)
+
+
+class LivePair(Live):
+    """Two runs, or benches, against each other."""
+
+    def __init__(self, a: Path, b: Path, rest: float = REST, *, force: bool = False) -> None:
+        super().__init__(b, rest)
+        self._a = a
+        self._force = force
+
+    @property
+    def folders(self) -> Sequence[Path]:
+        return [self._a, self.folder]
+
+    def read(self, listed: Sequence[ListedRun]) -> Snapshot:
+        a, b = listed
+        title = f"{a.folder.resolve().name} → {b.folder.resolve().name}"
+        return _snapshot(compared_source(a.folder, b.folder, force=self._force), b, title=title)
+
+
+def compared_source(a: Path, b: Path, *, force: bool) -> PageSource:
+    """Read two runs or two benches as `diff` does; raises UsageError where they are not comparable."""
+    options = " --force" if force else ""
+    if is_board(str(a)) or is_board(str(b)):
+        boards = compare_boards(load_with_examples(str(a)), load_with_examples(str(b)), force=force)
+        return boards_source(str(a), str(b), with_metrics(boards, str(a), str(b)), options)
+    before, after = open_stored(a), open_stored(b)
+    paired = pair_runs(before, after, force=force)
+    return runs_source(before, after, paired, compare_runs(before, after, force=force), options)
 
 
 def listed_run(folder: Path) -> ListedRun:
@@ -96,10 +135,13 @@ def listed_run(folder: Path) -> ListedRun:
     return runs[0] if runs else ListedRun(folder=folder, state=State.UNFINISHED, changed_at=0, bytes=0)
 
 
-def _snapshot(folder: Path, listed: ListedRun) -> Snapshot:
-    source = _source(folder, is_running=listed.state is State.RUNNING)
+def _stamp_of(listed: ListedRun) -> Stamp:
+    return listed.state, *(_look_of(listed.folder / name) for name in _WRITTEN)
+
+
+def _snapshot(source: PageSource, listed: ListedRun, *, title: str) -> Snapshot:
     axes = AxisNames(source.run)
-    columns, content = document.read(source, axes, title=folder.resolve().name, place=str(folder))
+    columns, content = document.read(source, axes, title=title, place=str(listed.folder))
     state = {"state": str(listed.state), "changed_at": listed.changed_at}
     text = strict_json.dumps_own({**content, "live": state})
     return Snapshot(

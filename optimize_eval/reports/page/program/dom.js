@@ -4,7 +4,7 @@
 /** @typedef {Node | string | number | null | undefined | false | Array<any>} Child */
 
 const SVG = "http://www.w3.org/2000/svg";
-const SAFE_HREF = /^#/;
+const SAFE_HREF = /^(#|\?[\w=&]*$)/; // in this page, or another run of its server
 // Controls but for tab and line feed, what turns text around, what hides, other separators of lines.
 const INVISIBLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028\u2029\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\uffff]/g;
 

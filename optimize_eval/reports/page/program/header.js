@@ -14,7 +14,7 @@ function drawHeader(app) {
   ];
   replace(
     app.header,
-    h("div", { class: "title" }, h("h1", null, said(data.head.title)), h("span", { class: "quiet" }, told.filter(Boolean).join(" · "))),
+    h("div", { class: "title" }, app.isListed && h("a", { href: "?" }, "← All runs"), h("h1", null, said(data.head.title)), h("span", { class: "quiet" }, told.filter(Boolean).join(" · "))),
     h("div", { class: "tabs", role: "tablist", "aria-label": "Parts of the report", on: { keydown: (event) => tabKey(app, event) } }, app.tabs.map((tab) => tabButton(app, tab, units.failed))),
     h("button", { type: "button", class: "icon theme", "aria-label": "Light or dark", title: "Light or dark", on: { click: () => app.set({ theme: nextTheme(state.theme) }) } }, "◐"),
     progressOf(app),

@@ -31,9 +31,12 @@ function tabsOf(data) {
 }
 
 class App {
-  /** @param {Data} data */
-  constructor(data) {
+  /** @param {Data} data @param {boolean} [isListed] whether its server has other runs */
+  constructor(data, isListed = false) {
     this.data = data;
+    this.isListed = isListed;
+    /** @type {Pace | null} */
+    this.pace = null;
     this.finder = new Finder(data, () => this.state.tab === "examples" && this.draw(true));
     this.isFiltering = false; // whether conditions are chosen
     this.isChoosing = false; // whether the list of columns is open

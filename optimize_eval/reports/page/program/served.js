@@ -3,18 +3,7 @@
 // the cursor. A file asks for nothing: this is not begun there, and its policy would forbid it.
 
 const EVERY = 2000; // ms
-let seen = ""; // which run the address is of
 const TOKEN = "optimize-eval-token";
-
-/** Keep the token of the address, and take it out of there. */
-function tokenOf() {
-  const told = new URLSearchParams(location.search).get("token");
-  if (told) {
-    sessionStorage.setItem(TOKEN, told);
-    history.replaceState(null, "", location.pathname + location.hash);
-  }
-  return sessionStorage.getItem(TOKEN) || "";
-}
 
 class Server {
   /** @param {string} token */
@@ -44,7 +33,7 @@ class Server {
   }
 }
 
-/** What the server holds of one run, by the names of its parts. */
+/** What the server holds of one run, or of two, by the names of its parts. */
 class Served {
   /** @param {Server} server @param {string} run */
   constructor(server, run) {
@@ -54,20 +43,46 @@ class Served {
 
   /** @param {string} name */
   async bytes(name) {
-    return name === "index" ? null : this.server.ask(`/run/${this.run}/${name}`);
+    return name === "index" ? null : this.server.ask(`/${this.run}/${name}`);
   }
+}
+
+/** How fast calls are done, since they were looked at first. */
+class Pace {
+  constructor() {
+    this.begun = 0;
+    this.first = -1;
+    this.rate = 0; // calls a second
+  }
+
+  /** @param {number} done */
+  note(done) {
+    const now = Date.now() / 1000;
+    if (this.first < 0) [this.begun, this.first] = [now, done];
+    else if (done > this.first && now > this.begun) this.rate = (done - this.first) / (now - this.begun);
+  }
+}
+
+/** How long it takes about until all is done; nothing before that is known. @param {Pace | null} pace @param {number} owed */
+function leftOf(pace, owed) {
+  if (!pace?.rate || !owed) return "";
+  const seconds = owed / pace.rate;
+  const minutes = Math.round(seconds / 60);
+  return ` · about ${seconds < 60 ? `${Math.max(1, Math.round(seconds))} s` : minutes < 120 ? `${minutes} min` : `${Math.round(minutes / 60)} h`} left`;
 }
 
 /** Follow one run as long as the page is open. */
 class Follower {
-  /** @param {Server} server @param {string} run @param {any} head */
-  constructor(server, run, head) {
+  /** @param {Server} server @param {string} run @param {any} head @param {boolean} isListed whether there are others */
+  constructor(server, run, head, isListed) {
     this.server = server;
     this.run = run;
     this.data = new Data(head);
     this.data.source = new Served(server, run);
-    this.app = new App(this.data);
+    this.app = new App(this.data, isListed);
     this.news = 0;
+    this.pace = new Pace();
+    this.app.pace = this.pace;
     this.pill = h("button", { type: "button", class: "pill-news", hidden: true, on: { click: () => this.show() } });
     document.body.append(this.pill);
     this.app.read().catch((error) => this.lost(error));
@@ -76,7 +91,7 @@ class Follower {
 
   async look() {
     try {
-      const head = await this.server.json(`/run/${this.run}/head`, true);
+      const head = await this.server.json(`/${this.run}/head`, true);
       if (head) await this.take(head);
       this.app.lost = "";
     } catch (error) {
@@ -94,6 +109,7 @@ class Follower {
     const columns = await data.source.bytes("columns");
     const examples = head.axes.sizes.join() === sizes ? null : await data.source.bytes("examples");
     data.take(head);
+    this.pace.note(data.summary.units.total - data.summary.units.owed);
     if (columns) data.takeColumns(columns);
     if (examples) data.takeExamples(JSON.parse(new TextDecoder().decode(examples)));
     data.open.clear();
@@ -124,54 +140,6 @@ class Follower {
   }
 }
 
-/** @param {Server} server */
-async function served(server) {
-  const main = h("main", { id: "main", class: "tab" });
-  document.body.append(main);
-  window.addEventListener("popstate", () => {
-    if (location.search !== seen) location.reload(); // else it is a look at the same run
-  });
-  seen = location.search;
-  await listed(server, main);
-}
-
-/**
- * List the runs, or open the one that there is; where there is none yet, look again.
- * @param {Server} server
- * @param {HTMLElement} main
- */
-async function listed(server, main) {
-  const { runs, isOne } = await server.json("/runs");
-  const chosen = isOne ? runs[0] : runs.find((run) => run.id === new URLSearchParams(location.search).get("run"));
-  if (chosen && (await opened(server, main, chosen))) return;
-  replace(main, chosen ? h("p", { class: "note" }, "The run begins …") : runsCard(server, main, runs));
-  if (!chosen) document.documentElement.dataset.ready = "yes";
-  if (chosen || !runs.length) setTimeout(() => listed(server, main).catch(failing(main)), EVERY);
-}
-
-/** Follow a run; false where it cannot be read yet. */
-async function opened(server, main, run) {
-  const head = await server.json(`/run/${run.id}/head`, true).catch((error) => (run.state === "running" ? null : Promise.reject(error)));
-  if (!head) return false;
-  main.remove();
-  new Follower(server, run.id, head);
-  return true;
-}
-
-function runsCard(server, main, runs) {
-  const go = (run) => {
-    history.pushState(null, "", `?run=${run.id}`);
-    seen = location.search;
-    opened(server, main, run).catch(failing(main));
-  };
-  const line = (run) => h("tr", null,
-    h("th", { scope: "row" }, run.state === "damaged" ? said(run.name) : h("button", { type: "button", class: "as-link", on: { click: () => go(run) } }, said(run.name))),
-    h("td", null, run.state.replaceAll("_", " ")), h("td", { class: "w3" }, run.created_at ? moment(run.created_at) : ""), h("td", null, said(run.reason || run.verdict || "")));
-  const heads = ["Run", "State", "Begun", "Verdict"].map((name) => h("th", { scope: "col", class: name === "Begun" ? "w3" : null }, name));
-  return h("section", { class: "card" }, h("h1", null, "Runs"),
-    runs.length ? h("table", { class: "runs" }, h("thead", null, h("tr", null, heads)), h("tbody", null, runs.map(line))) : h("p", { class: "note" }, "No run is here yet: `optimize-eval run` makes them."));
-}
-
 const STANDS = {
   running: "Running:", unfinished: "Killed after", interrupted: "Interrupted after", too_many_failures: "Too many failures: stopped after",
   out_of_time: "Time was over (--max-time): stopped after", over_budget: "Money was spent (--max-cost): stopped after",
@@ -189,6 +157,6 @@ function progressOf(app) {
   if (!text && !app.lost) return null;
   const bar = h("span", { class: "progress", role: "progressbar", "aria-valuenow": Math.round(share * 100), "aria-valuemin": 0, "aria-valuemax": 100, "aria-label": "calls done" }, h("span", { class: "progress-done" }));
   /** @type {HTMLElement} */ (bar.firstElementChild).style.setProperty("width", `${round(share * 100)}%`);
-  const next = live.state === "running" ? " · no verdict before the end" : live.state === "done" || !units.owed ? "" : " · the same command again goes on with it";
+  const next = live.state === "running" ? `${leftOf(app.pace, units.owed)} · no verdict before the end` : live.state === "done" || !units.owed ? "" : " · the same command again goes on with it";
   return h("div", { class: "live", role: "status" }, text && [h("b", null, text), ` ${whole(done)} of ${count(units.total, "call")} (${percent(share)})${next}`, bar], app.lost && h("span", { class: "failure" }, app.lost));
 }

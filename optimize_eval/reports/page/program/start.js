@@ -7,7 +7,7 @@ const embedded = JSON.parse(/** @type {HTMLElement} */ (document.getElementById(
 const failing = (place) => (error) => append(place, [h("p", { class: "card failure", role: "alert" }, `The records cannot be read: ${error.message}`)]);
 
 if (embedded.live === true) {
-  served(new Server(tokenOf())).catch(failing(document.body));
+  served().catch(failing(document.body));
 } else {
   const app = new App(new Data(embedded));
   const read = () => app.read().catch(failing(app.main));

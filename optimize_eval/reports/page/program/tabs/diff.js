@@ -2,6 +2,7 @@
 // Two runs against each other: the verdict, what is compared, each row, the largest losses with both reasons.
 
 const MOST_DIFF_ROWS = 60;
+const MOST_TEXTS = 3;
 const MOST_LOSSES = 3; // rows whose examples are listed
 
 /** @param {App} app */
@@ -14,11 +15,23 @@ function diffOverview(app) {
   })));
   return [
     verdictOf(app.data.summary.verdict, app),
+    changedTexts(app.data),
     tables.map(({ name, rows }) => rowsOfDiff(app, name, rows)),
     metricsOfDiff(diff),
     lossesOf(app, diff),
     sidesOf(diff),
   ];
+}
+
+/** What changed in the texts of candidates from A to B, the most prominent first. @param {Data} data */
+function changedTexts(data) {
+  const pairs = data.run.candidates.flatMap((one, at) => (at % 2 ? [[data.run.candidates[at - 1], one, at]] : []));
+  const known = pairs.filter(([before, after]) => before.text !== undefined && after.text !== undefined);
+  const changed = known.filter(([before, after]) => before.text !== after.text);
+  if (!changed.length) return known.length > 0 && section("", "What changed in the text", h("p", { class: "note" }, `Nothing: ${known.length === pairs.length ? "the candidates have" : "those whose texts are known have"} the same text in A and B.`));
+  const shown = changed.slice(0, MOST_TEXTS).map(([before, after, at]) => [pairs.length > 1 && h("h3", null, said(data.axes.candidates[at].slice(4))), shownDiff(before.text, after.text, true)]);
+  const more = changed.length - MOST_TEXTS;
+  return h("section", { class: "card changed" }, h("h2", null, "What changed in the text"), shown, more > 0 && h("p", { class: "note" }, `… and ${count(more, "more candidate")}: Reproduce has them.`));
 }
 
 /** Where a row's candidate stands among those of the page: that of B, one after that of A. */
