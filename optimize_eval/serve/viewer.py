@@ -83,10 +83,10 @@ class Shelf:
             "is_bench": bool(axes and axes.is_bench),
             "examples": axes and sum(axes.splits.values()),
             "calls": run.units.get("total"),
-            "done": self._done(run),
+            "done": self._count_done(run),
         }
 
-    def _done(self, run: ListedRun) -> int | None:
+    def _count_done(self, run: ListedRun) -> int | None:
         """Count the calls that are done; of a run that goes on, about so many."""
         total, owed = run.units.get("total"), run.units.get("owed")
         if total is None or owed is not None:

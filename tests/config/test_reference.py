@@ -13,6 +13,6 @@ def test_the_reference_is_that_of_the_code() -> None:
 
 def test_every_exit_code_is_documented() -> None:
     page = (ROOT / "docs" / "runs.md").read_text(encoding="utf-8")
-    codes = [value for name, value in vars(errors).items() if name.isupper() and isinstance(value, int)]
+    codes = {*errors.OF_A_STATE.values(), errors.MISSED, errors.USAGE}
     assert len(codes) > 5
     assert all(f"\n| {code} | " in page for code in codes)
