@@ -6,8 +6,9 @@ records of a run say, those that newer ones have taken the place of included.
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
+from optimize_eval.base.documents import IF_ANY, to_dict
 from optimize_eval.base.frozen import change, frozen
 
 
@@ -100,8 +101,32 @@ def is_of_reply(usage: Mapping[str, Any]) -> bool:
     return usage.get("of") == _REPLY
 
 
+@frozen
+class SpendingTotal:
+    """What calls of models took."""
+
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    without_tokens: int
+    cost: float
+    without_cost: int
+    seconds: float
+    estimated: Annotated[int, IF_ANY] = 0  # calls whose tokens are estimates
+
+
+@frozen
+class SpendingTotals:
+    """The same in all, and by who took it."""
+
+    run: SpendingTotal
+    models: Mapping[str, SpendingTotal]
+    evaluators: Mapping[str, SpendingTotal]
+    candidates: Mapping[str, SpendingTotal]
+
+
 class SpentTotal:
-    """What some calls took."""
+    """What calls took that are being counted."""
 
     __slots__ = (
         "calls",
@@ -134,17 +159,10 @@ class SpentTotal:
         for key in SpentTotal.__slots__:
             setattr(self, key, getattr(self, key) + getattr(other, key))
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "calls": self.calls,
-            "prompt_tokens": self.prompt_tokens,
-            "completion_tokens": self.completion_tokens,
-            "without_tokens": self.without_tokens,
-            "cost": round(self.cost, 9),
-            "without_cost": self.without_cost,
-            "seconds": round(self.seconds, 9),
-            **({"estimated": self.estimated} if self.estimated else {}),
-        }
+    @property
+    def total(self) -> SpendingTotal:
+        counts = {key: getattr(self, key) for key in SpentTotal.__slots__}
+        return SpendingTotal(**counts | {"cost": round(self.cost, 9), "seconds": round(self.seconds, 9)})
 
 
 class Spending:
@@ -167,29 +185,34 @@ class Spending:
             self._shares[share].take(usage)
             self._run.take(usage)
 
-    def to_dict(self) -> dict[str, Any] | None:
-        """Give the totals; None where no model was called."""
+    @property
+    def totals(self) -> SpendingTotals | None:
+        """Give what they took; None where no model was called."""
         if not self._run.calls:
             return None
-        axes = {axis: self._by(index) for index, axis in enumerate(_AXES)}
-        return {"run": self._run.to_dict(), **axes}
+        models, evaluators, candidates = map(self._by, range(3))  # the names of a share
+        return SpendingTotals(
+            run=self._run.total, models=models, evaluators=evaluators, candidates=candidates
+        )
+
+    def to_dict(self) -> dict[str, Any] | None:
+        return to_dict(totals) if (totals := self.totals) else None
 
     @property
-    def of_run(self) -> dict[str, Any] | None:
+    def of_run(self) -> SpendingTotal | None:
         """Give the total alone."""
-        return self._run.to_dict() if self._run.calls else None
+        return self._run.total if self._run.calls else None
 
-    def _by(self, axis: int) -> dict[str, Any]:
+    def _by(self, axis: int) -> dict[str, SpendingTotal]:
         """Add up the shares by one of their names."""
         totals: dict[str, SpentTotal] = {}
         for names, share in self._shares.items():
             if (name := names[axis]) is not None:
                 totals.setdefault(name, SpentTotal()).add(share)
-        return {name: total.to_dict() for name, total in totals.items()}
+        return {name: total.total for name, total in totals.items()}
 
 
 _Share = tuple[str, str | None, str]  # model, evaluator and candidate
-_AXES = ("models", "evaluators", "candidates")  # as the names of a share
 
 
 _A_MILLION = 1_000_000

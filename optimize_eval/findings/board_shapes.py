@@ -13,7 +13,7 @@ from optimize_eval.base import documents
 from optimize_eval.base.documents import FLAT, IF_ANY, from_dict
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.names import distinct
-from optimize_eval.findings.spending import SpendingTotals
+from optimize_eval.base.spent import SpendingTotals
 from optimize_eval.findings.summary_parts import CorpusBleu, PassRates
 from optimize_eval.findings.summary_shape import Conclusion
 from optimize_eval.statistics.differences import ScoreDifference

@@ -12,7 +12,6 @@ from functools import partial
 from itertools import combinations
 from typing import Any, TypeVar
 
-from optimize_eval.base.documents import from_dict
 from optimize_eval.findings import comparison
 from optimize_eval.findings.board_models import (
     NONE_KNOWN,
@@ -39,7 +38,6 @@ from optimize_eval.findings.comparison import (
 )
 from optimize_eval.findings.difference_words import AMONG_BOTH, about_rules, too_few, why_no_lead
 from optimize_eval.findings.measures import doubts_of_models
-from optimize_eval.findings.spending import SpendingTotals
 from optimize_eval.findings.stored_summary import Findings, doubts_about_code, doubts_about_rules
 from optimize_eval.findings.summary_shape import Conclusion, Point
 from optimize_eval.findings.wording import count, interval, number, percent, signed
@@ -237,7 +235,7 @@ def board_of(
         *_unlike_skips(every),
         *code,
     ]
-    first, spent = every[0].scores, run.ledger.ledger.spending.to_dict()
+    first = every[0].scores
     return Board(
         schema=SCHEMA,
         timestamp=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -252,7 +250,7 @@ def board_of(
         left_out=tuple(left_out.values()),
         task_errors=tuple({"path": file.path, **error.to_dict()} for file in files for error in file.errors),
         settings=dict(settings),
-        spent=None if spent is None else from_dict(SpendingTotals, spent),
+        spent=run.ledger.ledger.spending.totals,
     )
 
 

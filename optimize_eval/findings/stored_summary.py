@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from optimize_eval.base import files
-from optimize_eval.base.documents import from_dict
 from optimize_eval.base.frozen import Remembers, frozen
 from optimize_eval.findings.cells import Keep, ReadCell, ReadCells
 from optimize_eval.findings.measures import judges_of
 from optimize_eval.findings.metric_rows import TaskReading, counts_as, has_tasks, metrics_of, records_of
-from optimize_eval.findings.spending import SpendingTotals
 from optimize_eval.findings.stability import measure
 from optimize_eval.findings.stability_gates import bounds_of
 from optimize_eval.findings.summary import additions_left_out, summarise, without
@@ -89,23 +87,26 @@ def _read(run: StoredRun, keep: Keep | None) -> tuple[Summary, ReadCells]:
         judges, tried = judges_of(run.document), corrections_in(run, layout)
         summary, cells = summarise(layout, records, changed, left_out, judges, tried, keep=keep)
         metrics = tasks.metrics() if tasks else ()
-    spent = run.ledger.ledger.spending.to_dict()
-    totals = from_dict(SpendingTotals, spent) if spent else None
+    bounds = bounds_of(run.document)
+    summary = replace(
+        summary,
+        spent=run.ledger.ledger.spending.totals,
+        metrics=metrics,
+        journal=_end(run),
+        stability=measure(run, bounds) if bounds else (),
+    )
+    return replace(summary, verdict=_verdict(run, summary, layout)), cells
+
+
+def _verdict(run: StoredRun, summary: Summary, layout: Layout) -> Verdict:
+    """Say what the run's settings and its search leave of a verdict."""
     settings = run.document.settings
     doubts = (*doubts_about_code(settings), *doubts_about_rules(settings))
     points = (*summary.verdict.points, *(Point(mark="!", text=text) for text in doubts))
-    verdict = replace(summary.verdict, points=points)
-    bounds = bounds_of(run.document)
-    stability = measure(run, bounds) if bounds else ()
-    whole = replace(
-        summary, verdict=verdict, spent=totals, metrics=metrics, journal=_end(run), stability=stability
-    )
-    whole = replace(
-        whole, verdict=without_rules(whole) or _chosen_by_results(whole, run.document.settings) or verdict
-    )
-    if searched := search_of(run):
-        whole = replace(whole, verdict=after_search(whole, searched, layout))
-    return whole, cells
+    verdict = without_rules(summary) or _chosen_by_results(summary, settings)
+    verdict = verdict or replace(summary.verdict, points=points)
+    searched = search_of(run)
+    return after_search(replace(summary, verdict=verdict), searched, layout) if searched else verdict
 
 
 def _end(run: StoredRun) -> JournalEnd | None:

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from optimize_eval.base import documents
 from optimize_eval.base.documents import FLAT, IF_ANY, Key, from_dict
 from optimize_eval.base.frozen import frozen
+from optimize_eval.base.spent import SpendingTotals
 from optimize_eval.findings.leakage import Leakages
-from optimize_eval.findings.spending import SpendingTotals
 from optimize_eval.findings.summary_parts import (
     BleuEntry,
     CalibrationEntry,

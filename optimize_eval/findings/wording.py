@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from optimize_eval.base.spent import SpendingTotal
     from optimize_eval.findings.summary_parts import Row
     from optimize_eval.statistics.differences import Margin, ScoreDifference
 
@@ -12,6 +13,7 @@ MINUS = "\N{MINUS SIGN}"
 _FEW_DIGITS = 1000.0
 _TINY = 0.0005
 _MOST_NAMED = 3
+_SMALL = 0.995  # dollars below which cents are too coarse
 ROUNDING = 1e-12  # what is smaller is what sums leave
 
 
@@ -157,3 +159,29 @@ def failures_in_short(failed: Mapping[str, int], calls: int) -> str:
     whose = [f"{name} {failed[name]:,}" if len(most) > 1 else name for name in most[:_MOST_NAMED]]
     whose += [f"{len(most) - _MOST_NAMED:,} more"] if len(most) > _MOST_NAMED else []
     return f"; {many:,} of {count(calls, 'call')} failed ({', '.join(whose)})"
+
+
+def total_in_words(total: "SpendingTotal") -> str:
+    """Say what calls of models took."""
+    tokens = f"{total.prompt_tokens:,} + {total.completion_tokens:,} tokens"
+    untold = total.without_tokens
+    parts = [
+        count(total.calls, "call"),
+        tokens + (f" ({count(untold, 'call')} told none)" if untold else "") + _estimated(total),
+        *_money(total),
+        f"{total.seconds:,.1f} s",
+    ]
+    return ", ".join(parts)
+
+
+def _estimated(total: "SpendingTotal") -> str:
+    return f" (an estimate for {count(total.estimated, 'call')}: characters ÷ 4)" if total.estimated else ""
+
+
+def _money(total: "SpendingTotal") -> Sequence[str]:
+    unknown = total.without_cost
+    if unknown == total.calls:
+        return ()
+    cost = total.cost
+    money = f"${cost:,.2f}" if cost >= _SMALL else f"${cost:.4f}"
+    return (money + (f" (the cost of {count(unknown, 'call')} is unknown)" if unknown else ""),)

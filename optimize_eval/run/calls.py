@@ -7,15 +7,16 @@ is noted in a line of its own that only informs. Side information may differ.
 
 import contextlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, field, replace
+from dataclasses import field, replace
 from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from optimize_eval.base.documents import IF_ANY, to_dict
 from optimize_eval.base.errors import State
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.outcome import Failed, Outcome, Progress, Skipped
-from optimize_eval.base.spent import Spending
+from optimize_eval.base.spent import Spending, SpendingTotal
 from optimize_eval.run.engine import Lane
 from optimize_eval.run.host import Host, Say, Stop
 from optimize_eval.run.live import BrokenOff, Work, usages_of
@@ -53,10 +54,10 @@ class Rechecked:
     same: int
     changed: tuple[dict[str, Any], ...]
     failed: tuple[dict[str, Any], ...]
-    spent: dict[str, Any] | None = None  # on models, which the run's totals have, too
+    spent: Annotated[SpendingTotal | None, IF_ANY] = None  # on models, which the run's totals have, too
 
     def to_dict(self) -> dict[str, Any]:
-        return {key: value for key, value in asdict(self).items() if key != "spent" or value}
+        return to_dict(self)
 
 
 def recheck(

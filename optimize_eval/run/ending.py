@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from optimize_eval.base import errors
-from optimize_eval.base.documents import from_dict
 from optimize_eval.base.errors import FailureKind, State
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.outcome import Failed, Progress
 from optimize_eval.evaluators import kinds
 from optimize_eval.evaluators.command_kind import name_of_command
-from optimize_eval.findings.spending import SpendingTotal, total_in_words
-from optimize_eval.findings.wording import evaluator_label
+from optimize_eval.findings.wording import evaluator_label, total_in_words
 from optimize_eval.programs.exchange import argv_of
 from optimize_eval.programs.not_started import command_meant
 from optimize_eval.run.calls import CallSpan, Finished, Rechecked
@@ -222,9 +220,7 @@ def render(result: Rechecked) -> str:
     lines += _some([f"{_place(unit)}: {_change(unit)}" for unit in result.changed])
     lines += _some([f"{_place(unit)}: {_failure(unit)}" for unit in result.failed])
     if result.spent:
-        lines.append(
-            f"  it took {total_in_words(from_dict(SpendingTotal, result.spent))}, which the totals include"
-        )
+        lines.append(f"  it took {total_in_words(result.spent)}, which the totals include")
     if result.changed:
         lines.append(f"  try: {_HINT}")
     return "\n".join(lines)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from optimize_eval.base import errors
-from optimize_eval.base.documents import from_dict
+from optimize_eval.base import documents, errors
 from optimize_eval.base.evaluator import EvaluatorSpec, KnownGood
 from optimize_eval.base.protocol import Payload, Skip, check_task_model
 from optimize_eval.cli import output
@@ -27,7 +26,7 @@ from optimize_eval.data.example import Example
 from optimize_eval.data.selection import parse_selection
 from optimize_eval.evaluators.endpoint_kind import check_headers
 from optimize_eval.evaluators.kinds import Checks, kind_of
-from optimize_eval.findings.spending import SpendingTotal, total_in_words
+from optimize_eval.findings.wording import total_in_words
 from optimize_eval.reports.inert import inert
 from optimize_eval.reports.text import cut, wrapped
 from optimize_eval.run.begin_or_resume import cluster_of, look_at, reusable
@@ -177,7 +176,7 @@ def _speed(subject: Examined) -> list[str]:
 def _spending_lines(examined: Sequence[Examined]) -> list[str]:
     """Say what the checks themselves took of models."""
     totals = [(subject.spec.name, total) for subject in examined if (total := subject.spending.of_run)]
-    return [f" spent    {name}: {total_in_words(from_dict(SpendingTotal, total))}" for name, total in totals]
+    return [f" spent    {name}: {total_in_words(total)}" for name, total in totals]
 
 
 def _plans(examined: Sequence[Examined], nodes: int = 0) -> list[str]:
@@ -217,7 +216,7 @@ def _to_dict(subject: Examined) -> dict[str, Any]:
             "p50": round(subject.typical(0.5), 6) if subject.seconds else None,
             "p95": round(subject.typical(0.95), 6) if subject.seconds else None,
         },
-        **({"spent": spent} if (spent := subject.spending.of_run) else {}),
+        **({"spent": documents.to_dict(spent)} if (spent := subject.spending.of_run) else {}),
         "estimate": {
             "calls": subject.material.calls,
             "slots": subject.material.slots,

@@ -9,6 +9,7 @@ from array import array
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from optimize_eval.base.documents import to_dict
 from optimize_eval.base.spent import SpentTotal, is_of_reply
 from optimize_eval.findings.side_info import quantile
 from optimize_eval.reports.source import PageRun, PlacedRecords, evaluators_of
@@ -74,7 +75,7 @@ class Taken:
         seconds = sorted(self.replies or self.records)
         return {
             "of": of,
-            **self.spent.to_dict(),
+            **to_dict(self.spent.total),
             "p50": quantile(seconds, 0.5),
             "p95": quantile(seconds, 0.95),
         }

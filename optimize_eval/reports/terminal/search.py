@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from optimize_eval.base.documents import from_dict
-from optimize_eval.findings.spending import SpendingTotals
+from optimize_eval.base.spent import SpendingTotals
 from optimize_eval.findings.summary_shape import Point, Verdict, summary_from
 from optimize_eval.findings.wording import count, number
 from optimize_eval.reports.cells_of_tables import MOST_ROWS, difference, ends, short_interval

@@ -11,13 +11,22 @@ from functools import partial
 from statistics import fmean
 from typing import NamedTuple
 
+from optimize_eval.base.spent import SpendingTotals
 from optimize_eval.data.candidates import THE_PROMPT
 from optimize_eval.findings.board_shapes import ModelScores
 from optimize_eval.findings.comparison import OVERFITS
-from optimize_eval.findings.spending import SpendingTotals, total_in_words
 from optimize_eval.findings.summary_parts import LatencyEntry, MeasuredCell, PassRates, Row, ValuesAtPath
 from optimize_eval.findings.summary_shape import FailureGroup, Point, SkipGroup, Summary, Verdict
-from optimize_eval.findings.wording import MINUS, count, evaluator_label, interval, number, percent, signed
+from optimize_eval.findings.wording import (
+    MINUS,
+    count,
+    evaluator_label,
+    interval,
+    number,
+    percent,
+    signed,
+    total_in_words,
+)
 from optimize_eval.reports import metric_tables
 from optimize_eval.reports.cells_of_tables import (
     MOST_FAILURES,
