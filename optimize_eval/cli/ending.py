@@ -63,11 +63,10 @@ def _show_summary(finished: Finished, *, has_out: bool, has_details: bool) -> No
     failures = tuple(entry for entry in summary.failures if entry.evaluator not in broken)
     render = whole.render if has_details else answer.render
     text = render(
-        output.fitted(replace(summary, failures=failures)),
-        width=output.width(),
-        run=output.fitted(shlex.quote(str(finished.stored.folder))),
+        replace(summary, failures=failures),
+        screen=output.screen(),
+        run=shlex.quote(str(finished.stored.folder)),
         own=finished.stored.document.own_evaluators if has_out else [],
-        paint=output.paint(),
         says_how_to_go_on=not broken and not summary.units.owed,
     )
     output.emit(text)

@@ -15,7 +15,6 @@ from optimize_eval.config.foreign_options import (
     OtherResultsOptions,
     ReadResultsOptions,
 )
-from optimize_eval.reports.text import wrapped
 from optimize_eval.run.calls import summarise
 from optimize_eval.store.folder import JOURNAL, MANIFEST, PROPOSALS
 from optimize_eval.store.opened_run import open_stored
@@ -112,9 +111,9 @@ def say_origin(document: RunDocument, *, is_result: bool) -> None:
     """Say whose numbers these are, and what has to be known of them."""
     says = document.origin.get("says", ())
     if is_result:
-        head, *points = map(output.fitted, says or [""])
-        lines = wrapped(" ", head, output.width()) if head else []
-        lines += [line for point in points for line in wrapped("  · ", point, output.width())]
+        (head, *points), screen = says or [""], output.screen()
+        lines = screen.wrap(" ", head) if head else []
+        lines += [line for point in points for line in screen.wrap("  · ", point)]
         output.emit("\n".join(lines)) if lines else None
     else:
         for line in says:

@@ -183,27 +183,25 @@ class ReportFormat(NamedTuple):
 def print_run(run: RunReport) -> None:
     """For people, as wide as the terminal: the answer, or with --details all that there is."""
     if run.is_by_cell and run.needs_no_numbers:
-        output.emit(whole.render_every_cell(run.stored, fit=output.fitted, width=output.width()))
+        output.emit(whole.render_every_cell(run.stored, output.screen()))
         return
     if run.search and searches.show({**run.search, **_as_of_now(run)}, has_details=run.has_details):
         return
-    summary, note = output.fitted(run.summary), output.fitted(run.note)
+    screen = output.screen()
     render = whole.render if run.has_details else answer.render
     text = render(
-        summary,
-        note=note,
-        width=output.width(),
-        run=output.fitted(run.name),
-        command=output.fitted(run.command),
+        run.summary,
+        note=run.note,
+        screen=screen,
+        run=run.name,
+        command=run.command,
         own=run.stored.document.own_evaluators,
-        paint=output.paint(),
         says_how_to_go_on=not run.origin,
     )
     output.emit(text)
-    if run.some and "tasks" in run.stored.document.settings:
-        chosen = map(output.fitted, run.some.records(run.stored))
-        if lines := [*lines_of_rows(chosen, output.width())]:
-            output.emit("\n".join(lines))
+    is_of_tasks = "tasks" in run.stored.document.settings
+    if run.some and is_of_tasks and (lines := [*lines_of_rows(run.some.records(run.stored), screen)]):
+        output.emit("\n".join(lines))
 
 
 def _as_of_now(run: RunReport) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from optimize_eval.reports import metric_tables
 from optimize_eval.reports.terminal import leaderboard
 from optimize_eval.reports.terminal.answer import DETAILS, MOST_LINES
 from optimize_eval.reports.terminal.summary import failures_of, head
-from optimize_eval.reports.text import wrapped
+from optimize_eval.reports.text import Screen
 
 
 def tell(
@@ -71,36 +71,38 @@ def emit(
     summary: Summary | None = None,
 ) -> None:
     """Write boards for people, the bench's own last, all below the run's note."""
-    above = head(output.fitted(note), output.width()) if note else []
-    own = [*_of_tasks(output.fitted(summary), scorers_on(boards))]
+    screen = output.screen()
+    above = head(note, screen)
+    own = [*_of_tasks(summary, scorers_on(boards), screen)]
     others = {name: board for name, board in boards.items() if name}
     if has_details:
         for name, board in others.items():
-            above += [f" by {name}", leaderboard.render(output.fitted(board), width=output.width()), ""]
-        last = [leaderboard.render(output.fitted(boards[""]), width=output.width())] if "" in boards else []
+            above += [f" by {screen.fit(name)}", leaderboard.render(board, screen=screen), ""]
+        last = [leaderboard.render(boards[""], screen=screen)] if "" in boards else []
         output.emit("\n".join([*above, *own, *([""] if own else []), *last]))
         return
     for name, board in others.items():
-        above += wrapped(" ", f"by {name}: {output.fitted(board).verdict.text}.", output.width())
-    output.emit("\n".join(above + _answer(boards, own, folder, MOST_LINES - len(above))))
+        above += screen.wrap(" ", f"by {name}: {board.verdict.text}.")
+    output.emit("\n".join(above + _answer(boards, own, folder, MOST_LINES - len(above), screen)))
 
 
-def _answer(boards: Mapping[str, Board], own: Sequence[str], folder: Path, most: int) -> list[str]:
+def _answer(
+    boards: Mapping[str, Board], own: Sequence[str], folder: Path, most: int, screen: Screen
+) -> list[str]:
     """Lay out the bench's own board below what its tasks have of their own, where there is room for that."""
-    how = f"optimize-eval report {output.fitted(shlex.quote(str(folder)))} {DETAILS}"
+    how = screen.fit(f"optimize-eval report {shlex.quote(str(folder))} {DETAILS}")
     if "" not in boards:
         return [*own, how]
-    own = own if len(own) <= most // 2 else wrapped(" ", f"metrics of tasks: see {DETAILS}", output.width())
-    board, most = output.fitted(boards[""]), most - len(own)
-    text = leaderboard.render_answer(board, width=output.width(), most=most, next_step=how)
-    return [*own, text]
+    own = own if len(own) <= most // 2 else screen.wrap(" ", f"metrics of tasks: see {DETAILS}")
+    most -= len(own)
+    return [*own, leaderboard.render_answer(boards[""], screen=screen, most=most, next_step=how)]
 
 
-def _of_tasks(summary: Summary | None, on_board: Collection[str]) -> Iterator[str]:
+def _of_tasks(summary: Summary | None, on_board: Collection[str], screen: Screen) -> Iterator[str]:
     """Lay out what boards do not say of tasks in YAML: metrics, and what failed at which stage."""
     if summary and summary.metrics:
-        yield from metric_tables.lines_of_summary(summary, output.width(), output.paint(), on_board=on_board)
-        yield from failures_of(summary, output.width(), output.paint())
+        yield from metric_tables.lines_of_summary(summary, screen, on_board=on_board)
+        yield from failures_of(summary, screen)
 
 
 def to_dict(boards: Mapping[str, Board]) -> dict[str, Any]:

@@ -9,15 +9,13 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import fields, is_dataclass, replace
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any
 
 from optimize_eval.base.errors import DataError, OptimizeEvalError
 from optimize_eval.reports.inert import inert, inert_json
 from optimize_eval.reports.paint import Paint, marked, painted, plain, unmarked
-
-_T = TypeVar("_T")
+from optimize_eval.reports.text import Screen
 
 _WIDEST = 120
 _RUNNERS = ("CI", "TF_BUILD", "TEAMCITY_VERSION")  # set by GitHub, GitLab and most; by Azure; by TeamCity
@@ -88,14 +86,13 @@ def emit_json(value: Any) -> None:
     _write(inert_json(value).encode())
 
 
-def fitted(value: _T) -> _T:
-    """Make all texts of a document what they will be on stdout, so that tables can be laid out."""
-    made: _T = _fitted(value, _shown())
-    return made
+def screen() -> Screen:
+    """Say what texts are laid out for."""
+    return Screen(width(), _fits(), paint())
 
 
-def _shown() -> Callable[[str], str]:
-    """Give what makes a text fit; most texts of a document are keys that come again and again."""
+def _fits() -> Callable[[str], str]:
+    """Give what makes a text what it will be on stdout; most come again and again."""
     ci, encoding, has_marks = under_ci(), sys.stdout.encoding, has_colour()
 
     @cache
@@ -105,22 +102,6 @@ def _shown() -> Callable[[str], str]:
         return safe.encode(encoding, "backslashreplace").decode(encoding)
 
     return shown
-
-
-def _fitted(value: Any, shown: Callable[[str], str]) -> Any:
-    match value:
-        case str():
-            return shown(value)
-        case dict():
-            return {_fitted(key, shown): _fitted(item, shown) for key, item in value.items()}
-        case list():
-            return [_fitted(item, shown) for item in value]
-        case tuple():
-            return tuple(_fitted(item, shown) for item in value)
-    if is_dataclass(value) and not isinstance(value, type):
-        made = {field.name: _fitted(getattr(value, field.name), shown) for field in fields(value)}
-        return replace(value, **made)
-    return value
 
 
 def width() -> int:

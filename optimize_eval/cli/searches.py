@@ -17,8 +17,7 @@ def render(document: Mapping[str, Any], *, has_details: bool) -> str:
     """Lay out the result of a search for stdout."""
     from optimize_eval.reports.terminal import search  # noqa: PLC0415  few runs are of a search
 
-    shown, width = output.fitted(document), output.width()
-    return search.render(shown, width=width, has_details=has_details, paint=output.paint())
+    return search.render(document, screen=output.screen(), has_details=has_details)
 
 
 def show(document: Mapping[str, Any], *, has_details: bool) -> bool:

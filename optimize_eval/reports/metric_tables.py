@@ -13,8 +13,7 @@ from optimize_eval.findings.summary_parts import Row
 from optimize_eval.findings.summary_shape import Measured, MetricsTable, ScorerMetrics, Summary
 from optimize_eval.findings.wording import count, evaluator_label, number, signed
 from optimize_eval.reports.inert import shortened
-from optimize_eval.reports.paint import Paint
-from optimize_eval.reports.text import Column, layout_table, wrapped
+from optimize_eval.reports.text import Column, Screen, layout_table
 from optimize_eval.store.records import RunRecord
 
 NOT_DEFINED = "not defined"
@@ -216,7 +215,7 @@ _MOST = 30  # numbers of a scorer
 _NONE = "\N{EN DASH}"
 
 
-def lines_of_diff(diffs: Sequence[ScorerMetricsDiff], width: int) -> Iterator[str]:
+def lines_of_diff(diffs: Sequence[ScorerMetricsDiff], screen: Screen) -> Iterator[str]:
     """Lay out the metrics of scorers that have changed, and name the others; nothing for most runs."""
     same = []
     above = Above()
@@ -226,24 +225,26 @@ def lines_of_diff(diffs: Sequence[ScorerMetricsDiff], width: int) -> Iterator[st
             shared = above.new(
                 place[1], remarks_of(entries, _of_rows_of_both), remarks_of(entries, _of_rules_of_both)
             )
-            yield from _block_of_diff(entries, shared, width)
+            yield from _block_of_diff(entries, shared, screen)
         else:
             same.append(place[0])
     if same:
-        yield from wrapped(" ", f"no metric of {', '.join(dict.fromkeys(same))} has changed", width)
+        yield from screen.wrap(" ", f"no metric of {', '.join(dict.fromkeys(same))} has changed")
 
 
-def _block_of_diff(entries: Sequence[ScorerMetricsDiff], shared: Sequence[str], width: int) -> Iterator[str]:
+def _block_of_diff(
+    entries: Sequence[ScorerMetricsDiff], shared: Sequence[str], screen: Screen
+) -> Iterator[str]:
     first = entries[0]
     title = f"{first.display_name} ({first.evaluator}): metrics on {first.split}, B against A"
-    yield from wrapped(" ", title, width)
+    yield from screen.wrap(" ", title)
     lines = [(label_of(entry, entries), metric) for entry in entries for metric in entry.metrics]
     if lines:
-        yield from layout_table(_columns_of_diff(lines[:_MOST]), width)
+        yield from layout_table(_columns_of_diff(lines[:_MOST]), screen)
     if more := len(lines[_MOST:]):
-        yield from wrapped(" ", f"… and {count(more, 'more number')}: see --json", width)
+        yield from screen.wrap(" ", f"… and {count(more, 'more number')}: see --json")
     for remark in [*shared, *remarks_of(entries, _of_metrics)]:
-        yield from wrapped("  · ", remark, width)
+        yield from screen.wrap("  · ", remark)
 
 
 def _columns_of_diff(lines: Sequence[tuple[str, MetricDiff]]) -> list[Column]:
@@ -307,15 +308,15 @@ _LONGEST = 300
 _HEAD = 12
 
 
-def lines_of_rows(records: Iterable[RunRecord], width: int) -> Iterator[str]:
+def lines_of_rows(records: Iterable[RunRecord], screen: Screen) -> Iterator[str]:
     """Show the first rows that were scored; csv and jsonl have all of them."""
     scored = (record for record in records if record.outcome == "scored" and "scores" in record.side_info)
     head = "rows"
     for row in islice(scored, _MOST_ROWS):
-        yield from wrapped(f" {head:<{_HEAD - 1}}", _row(row), width)
+        yield from screen.wrap(f" {head:<{_HEAD - 1}}", _row(row))
         head = ""
     if next(scored, None):
-        yield from wrapped(" " * _HEAD, "… and more: see --format csv or jsonl", width)
+        yield from screen.wrap(" " * _HEAD, "… and more: see --format csv or jsonl")
 
 
 def _row(one: RunRecord) -> str:
@@ -326,23 +327,23 @@ def _row(one: RunRecord) -> str:
 
 
 def lines_of_summary(
-    summary: Summary, width: int, paint: Paint, *, on_board: Collection[str] | None = None
+    summary: Summary, screen: Screen, *, on_board: Collection[str] | None = None
 ) -> Iterator[str]:
     """Lay out the metrics of a run's tasks; nothing for most runs."""
     for block in blocks_of(summary, on_board=on_board):
-        yield from _table(block, width, paint)
+        yield from _table(block, screen)
 
 
-def _table(block: MetricsBlock, width: int, paint: Paint) -> Iterator[str]:
-    yield from wrapped(" ", block.title, width)
+def _table(block: MetricsBlock, screen: Screen) -> Iterator[str]:
+    yield from screen.wrap(" ", block.title)
     if block.lines:
-        yield from layout_table(_columns(block), width, paint)
+        yield from layout_table(_columns(block), screen)
     if len(block.lines) > _MOST:
-        yield from wrapped(
-            " ", f"… and {count(len(block.lines) - _MOST, 'more number')}: see summary.json", width
+        yield from screen.wrap(
+            " ", f"… and {count(len(block.lines) - _MOST, 'more number')}: see summary.json"
         )
     for remark in block.remarks:
-        yield from wrapped("  · ", remark, width)
+        yield from screen.wrap("  · ", remark)
 
 
 def _columns(block: MetricsBlock) -> list[Column]:

@@ -1,9 +1,9 @@
 """Texts in a terminal of a given width: columns and tables."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from typing import NamedTuple
 from unicodedata import combining, east_asian_width
 
 from optimize_eval.reports.inert import inert
@@ -128,8 +128,7 @@ _NARROWEST_NAME = 8
 _BETWEEN = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     """One column; only names are cut."""
 
     title: str
@@ -139,27 +138,49 @@ class Column:
     is_kept: bool = False  # while others can be left out
     styles: Sequence[Style | None] = ()  # of the texts, where they are painted
 
-    @property
-    def cells(self) -> list[str]:
-        return [" ".join(inert(text, ci=False).split()) if self.is_name else text for text in self.texts]
+    def in_letters_of(self, fit: Callable[[str], str]) -> "Column":
+        """Give the same in letters that a terminal has; names stand on one line."""
+        texts = [" ".join(fit(text).split()) if self.is_name else fit(text) for text in self.texts]
+        return self._replace(title=fit(self.title), texts=texts)
 
     @property
     def width(self) -> int:
-        return max(columns(text) for text in (self.title, *self.cells))
+        return max(columns(text) for text in (self.title, *self.texts))
 
 
-def layout_table(given: Sequence[Column], width: int, paint: Paint = plain) -> list[str]:
+def _safe(text: str) -> str:
+    return inert(text, ci=False)
+
+
+class Screen(NamedTuple):
+    """What texts are laid out for: so wide, with so many letters and colours."""
+
+    width: int
+    fit: Callable[[str], str] = _safe  # makes foreign text what it will be there
+    paint: Paint = plain
+
+    def wrap(self, head: str, text: str) -> list[str]:
+        """Break a text at blanks so that it stands beside its heading, or below one that leaves no room."""
+        return wrapped(self.fit(head), self.fit(text), self.width)
+
+    def has_room(self, shown: Sequence[Column], *, uncut: bool = False) -> bool:
+        """Return True if there is room for all columns, names cut or not."""
+        fitting = [column.in_letters_of(self.fit) for column in shown]
+        return (_whole_width(fitting) if uncut else _least_width(fitting)) <= self.width
+
+
+def layout_table(given: Sequence[Column], screen: Screen) -> list[str]:
     """Lay out; columns that do not fit, last before the end first, are left out rather than cut."""
-    shown = list(given)
-    while len(shown) > 2 and least_width(shown) > width:  # noqa: PLR2004  a name and a number
+    shown, width, paint = [column.in_letters_of(screen.fit) for column in given], screen.width, screen.paint
+    while len(shown) > 2 and _least_width(shown) > width:  # noqa: PLR2004  a name and a number
         shown.remove(next((column for column in shown[-2:1:-1] if not column.is_kept), shown[-2]))
     spare = width - 1 - sum(column.width + _BETWEEN for column in shown if not column.is_name)
     widths = [
         max(_NARROWEST_NAME, min(spare, column.width)) if column.is_name else column.width for column in shown
     ]
     cells = [
-        cut_apart(column.cells, width) if column.is_name else column.cells
-        for column, width in zip(shown, widths, strict=True)
+        cut_apart(column.texts, size) if column.is_name else column.texts
+        for column, size in zip(shown, widths, strict=True)
     ]
     titles = [_padded(column.title, column, size) for column, size in zip(shown, widths, strict=True)]
     painted = [
@@ -171,12 +192,12 @@ def layout_table(given: Sequence[Column], width: int, paint: Paint = plain) -> l
     return [lines[0], rule, *lines[1:]]
 
 
-def least_width(shown: Sequence[Column]) -> int:
+def _least_width(shown: Sequence[Column]) -> int:
     """Tell how wide a terminal has to be for all columns."""
     return 1 + sum(_NARROWEST_NAME if column.is_name else column.width + _BETWEEN for column in shown)
 
 
-def whole_width(shown: Sequence[Column]) -> int:
+def _whole_width(shown: Sequence[Column]) -> int:
     """Tell how wide a terminal has to be for all columns with no name cut."""
     return 1 + sum(column.width for column in shown) + _BETWEEN * (len(shown) - 1)
 

@@ -10,6 +10,7 @@ from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.boards import board_of
 from optimize_eval.findings.stored_summary import Findings
 from optimize_eval.reports.terminal.leaderboard import render
+from optimize_eval.reports.text import Screen
 from optimize_eval.store.opened_run import open_stored
 from optimize_eval.tasks import Task, TaskFile
 from tests.findings.made import Example, made
@@ -45,7 +46,7 @@ def board_and_folder(
 
 
 def rendered(found: Mapping[str, Any], *, width: int) -> str:
-    return render(Board.from_dict(found), width=width)
+    return render(Board.from_dict(found), screen=Screen(width))
 
 
 def _file(name: str, size: int, categories: Sequence[str] | None) -> TaskFile:

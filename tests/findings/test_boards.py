@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from optimize_eval.base.errors import UsageError
-from optimize_eval.cli import output
 from optimize_eval.findings.board_shapes import differences
 from optimize_eval.findings.diff_boards import compare_boards
 from optimize_eval.findings.diff_shapes import BoardDiff
 from optimize_eval.findings.stored_boards import check_files, load_board
 from optimize_eval.reports.terminal.leaderboard import render_comparison
+from optimize_eval.reports.text import Screen
 
 Board = dict[str, Any]
 
@@ -222,4 +222,4 @@ def test_an_edited_board_is_refused_in_words_or_read(
         except UsageError:
             continue
         assert orjson.dumps(found.to_dict())
-        assert render_comparison(output.fitted(found), width=80)
+        assert render_comparison(found, screen=Screen(80))

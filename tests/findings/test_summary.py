@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings.summary_shape import summary_from
 from optimize_eval.reports.terminal import summary as terminal
+from optimize_eval.reports.text import Screen
 from tests.findings.made import (
     LEAD,
     Entry,
@@ -404,7 +405,7 @@ def _check_all_finite(run: Made) -> None:
     assert orjson.loads(orjson.dumps(summary)) == _as_json(summary)
     for word in ("nan", "inf "):
         assert word not in summary["verdict"]["text"]
-    assert terminal.render(summary_from(summary), width=80, run="r")
+    assert terminal.render(summary_from(summary), screen=Screen(80), run="r")
 
 
 def _check_finite(value: Any) -> None:

@@ -8,6 +8,7 @@ import pytest
 from optimize_eval.findings.diff_runs import compare_runs
 from optimize_eval.findings.diff_shapes import RunDiff
 from optimize_eval.reports.terminal import diff
+from optimize_eval.reports.text import Screen
 from optimize_eval.store.opened_run import open_stored
 from tests.findings.made import Example, Fails, Made, Says, made, moved
 from tests.front_door import Cli
@@ -37,7 +38,7 @@ def hostile(text: str, *, fails: bool = False) -> Made:
 
 
 def lines_of(a: Made, b: Made, folder: Path, width: int) -> list[str]:
-    return diff.render(comparison(a, b, folder), width=width).split("\n")
+    return diff.render(comparison(a, b, folder), screen=Screen(width)).split("\n")
 
 
 def comparison(a: Made, b: Made, folder: Path) -> RunDiff:
@@ -58,7 +59,7 @@ def test_no_line_is_wider_than_the_terminal(tmp_path: Path, width: int) -> None:
 def test_foreign_text_is_inert_and_fits(tmp_path: Path, text: str) -> None:
     found = comparison(hostile(text), hostile(text, fails=True), tmp_path)
     for width in (40, 80):
-        lines = diff.render(found, width=width).split("\n")
+        lines = diff.render(found, screen=Screen(width)).split("\n")
         assert not {letter for letter in set("".join(lines)) if category(letter) in {"Cc", "Zl", "Zp"}}
         assert all(measured(line) <= width for line in lines)
 

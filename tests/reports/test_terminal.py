@@ -13,6 +13,7 @@ from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings.summary_shape import summary_from
 from optimize_eval.findings.wording import number
 from optimize_eval.reports.terminal import summary as terminal
+from optimize_eval.reports.text import Screen
 from tests.findings.made import (
     LEAD,
     Example,
@@ -75,7 +76,7 @@ SUMMARIES = _Summaries()
 
 
 def shown(summary: Summary, width: int = 80, run: str = "runs/run-1f3a9c02") -> list[str]:
-    return terminal.render(summary_from(summary), width=width, run=run).split("\n")
+    return terminal.render(summary_from(summary), screen=Screen(width), run=run).split("\n")
 
 
 def table(lines: Sequence[str], most: int = 100) -> tuple[str, str, list[str]]:

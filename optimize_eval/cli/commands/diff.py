@@ -30,6 +30,7 @@ from optimize_eval.findings.stored_summary import Findings, summarise_stored
 from optimize_eval.reports.terminal.answer import DETAILS, MOST_LINES
 from optimize_eval.reports.terminal.diff import render, render_answer
 from optimize_eval.reports.terminal.leaderboard import render_change, render_comparison
+from optimize_eval.reports.text import Screen
 from optimize_eval.store.opened_run import open_stored
 
 EXAMPLES = """\b
@@ -58,7 +59,7 @@ class _Compared(NamedTuple):
     diff: RunDiff | BoardDiff
     judged: Sequence[Gate]
     write_page: Callable[[], None]
-    text: Callable[[int], str]  # as wide as the terminal
+    text: Callable[[Screen], str]
 
 
 def diff(
@@ -106,7 +107,7 @@ def diff(
         case DiffFormat.HTML:
             compared.write_page()
         case DiffFormat.TERMINAL:
-            output.emit(compared.text(output.width()))
+            output.emit(compared.text(output.screen()))
     gates.end_with_gates(compared.judged)
 
 
@@ -119,9 +120,10 @@ def _compare_runs(
     wanted = read_demands(after.document, after.folder, *given)
     comparison = compare_runs(before, after, force=force)
 
-    def text(width: int) -> str:
-        shown = output.fitted(comparison)
-        return render_answer(shown, width=width, next_step=again) if again else render(shown, width=width)
+    def text(screen: Screen) -> str:
+        if not again:
+            return render(comparison, screen=screen)
+        return render_answer(comparison, screen=screen, next_step=again)
 
     return _Compared(
         diff=comparison,
@@ -134,7 +136,7 @@ def _compare_runs(
 def _details_of(a: str, b: str, *, force: bool) -> str:
     """Write the command that shows everything."""
     words = ["optimize-eval", "diff", a, b, *(["--force"] if force else []), DETAILS]
-    return str(output.fitted(shlex.join(words)))
+    return shlex.join(words)
 
 
 def _compare_boards(
@@ -144,11 +146,10 @@ def _compare_boards(
     judged = _judge_board(after, b, demanded)
     comparison = with_metrics(compare_boards(before, after, force=force), a, b)
 
-    def text(width: int) -> str:
-        shown = output.fitted(comparison)
+    def text(screen: Screen) -> str:
         if not again:
-            return render_comparison(shown, width=width)
-        return render_change(shown, width=width, most=MOST_LINES, next_step=again)
+            return render_comparison(comparison, screen=screen)
+        return render_change(comparison, screen=screen, most=MOST_LINES, next_step=again)
 
     return _Compared(
         diff=comparison,

@@ -52,7 +52,7 @@ def list_(as_json: groups.Json = False) -> None:
     if as_json:
         output.emit_json(lists.evaluators_to_dict(listed))
     else:
-        output.emit(lists.render_evaluators(listed, width=output.width()))
+        output.emit(lists.render_evaluators(listed, screen=output.screen()))
 
 
 @app.command(epilog=EXAMPLES)

@@ -161,7 +161,7 @@ def _report_flaky(stored: StoredRun, asked: Asked, chosen: ChoiceOptions) -> Non
     if asked.is_json:
         output.emit_json(to_dict(listed))
     else:
-        output.emit(render(output.fitted(listed), output.width()))
+        output.emit(render(listed, output.screen()))
 
 
 def _report_search(folder: Path, asked: Asked) -> None:

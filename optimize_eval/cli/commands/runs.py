@@ -78,7 +78,7 @@ def list_(
         output.emit_json(lists.runs_to_dict(runs))
     else:
         render = lists.render_long if long else lists.render_runs
-        output.emit(render(runs, fit=output.fitted, folder=shelf, now=time.time(), width=output.width()))
+        output.emit(render(runs, screen=output.screen(), folder=shelf, now=time.time()))
 
 
 @app.command(epilog=EXAMPLES)

@@ -158,8 +158,8 @@ def _show(file: CheckedFile) -> None:
 
 
 def _show_errors(file: CheckedFile) -> None:
-    shown = output.fitted([error.to_dict() for error in file.errors[:SHOWN_PROBLEMS]])
-    output.emit(render_data_errors(shown, width=output.width()))
+    shown = [error.to_dict() for error in file.errors[:SHOWN_PROBLEMS]]
+    output.emit(render_data_errors(shown, screen=output.screen()))
     if (more := len(file.errors) - SHOWN_PROBLEMS) > 0:
         output.emit(f"{file.path}: and {more:,} more problems; --json lists all")
     wrong, every = len(file.errors), len(file.errors) + file.count

@@ -11,7 +11,6 @@ from optimize_eval.findings.summary_shape import Summary
 from optimize_eval.findings.wording import count, evaluator_label, number
 from optimize_eval.reports import metric_tables
 from optimize_eval.reports.cells_of_tables import ends, failed, tables_of
-from optimize_eval.reports.paint import Paint, plain
 from optimize_eval.reports.terminal.summary import (
     HEAD,
     failures_of,
@@ -24,7 +23,7 @@ from optimize_eval.reports.terminal.summary import (
     table_of,
     to_go_on,
 )
-from optimize_eval.reports.text import Column, cut, layout_table, wrapped
+from optimize_eval.reports.text import Column, Screen, cut, layout_table
 
 MOST_LINES = 24  # of a screen
 
@@ -39,46 +38,45 @@ _LONGEST_FAILURE = 120
 def render(
     summary: Summary,
     *,
-    width: int,
+    screen: Screen,
     run: str,
     note: str | None = None,
     command: str = "",
     own: Collection[str] | None = None,
-    paint: Paint = plain,
     says_how_to_go_on: bool = True,
 ) -> str:
     """Lay out the answer; arguments are those of `summary.render`, which says the rest."""
     steps = to_go_on(summary, run, command, own) if says_how_to_go_on else []
-    above = [*head(note, width), *_board(summary, width, paint)]
-    sentence = [*([""] if above else []), *sentence_lines(summary.verdict, width, paint)]
+    above = [*head(note, screen), *_board(summary, screen)]
+    sentence = [*([""] if above else []), *sentence_lines(summary.verdict, screen)]
     again = f"optimize-eval report {run}"
     last = ("all of it", f"{again} {DETAILS}") if tables_of(summary) else ("see it again", again)
-    below = next_lines([*steps, last], width) if steps else pasted(f" {'next':<{HEAD - 1}}", last[1], width)
+    below = next_lines([*steps, last], screen) if steps else pasted(f" {'next':<{HEAD - 1}}", last[1], screen)
     room = MOST_LINES - len(above) - len(sentence) - len(below)
-    points = _points(summary, width, paint, room)
+    points = _points(summary, screen, room)
     room -= len(points)
-    spent = spending_in_short(summary.spent, width)
+    spent = spending_in_short(summary.spent, screen)
     return "\n".join(
-        [*above, *_metrics(summary, width, paint, room - len(spent)), *spent, *sentence, *points, *below]
+        [*above, *_metrics(summary, screen, room - len(spent)), *spent, *sentence, *points, *below]
     )
 
 
-def _board(summary: Summary, width: int, paint: Paint) -> list[str]:
+def _board(summary: Summary, screen: Screen) -> list[str]:
     """Lay out one table: of candidates, of candidates by models, or of evaluators of one candidate."""
     tables = tables_of(summary)
     if not tables:
         return []
     if len(tables) == 1:
-        return table_of(tables[0], summary, width, paint, most=_MOST_ROWS, rest=DETAILS)
+        return table_of(tables[0], summary, screen, most=_MOST_ROWS, rest=DETAILS)
     if all(len(rows) == 1 for rows in tables):
-        return _of_one_candidate([row for (row,) in tables], summary, width, paint)
+        return _of_one_candidate([row for (row,) in tables], summary, screen)
     if len({rows[0].task_model for rows in tables}) > 1:
-        return _by_model(tables, summary, width, paint)
+        return _by_model(tables, summary, screen)
 
     def others(shown: Sequence[Row]) -> list[Column]:
         return [_means_of(rows, shown, summary) for rows in tables[1:]]
 
-    return table_of(tables[0], summary, width, paint, most=_MOST_ROWS, rest=DETAILS, beside=others)
+    return table_of(tables[0], summary, screen, most=_MOST_ROWS, rest=DETAILS, beside=others)
 
 
 def _means_of(rows: Sequence[Row], shown: Sequence[Row], summary: Summary) -> Column:
@@ -91,7 +89,7 @@ def _mean(row: Row, summary: Summary) -> str:
     return "" if mean is None else number(mean)
 
 
-def _of_one_candidate(rows: Sequence[Row], summary: Summary, width: int, paint: Paint) -> list[str]:
+def _of_one_candidate(rows: Sequence[Row], summary: Summary, screen: Screen) -> list[str]:
     """Lay out a row for each evaluator and model."""
     split, shown = summary.decided_on, rows[:_MOST_ROWS]
     columns = [
@@ -100,10 +98,10 @@ def _of_one_candidate(rows: Sequence[Row], summary: Summary, width: int, paint: 
         Column("95 % CI", [ends(row.splits[split].ci) for row in shown]),
         Column("failed", [f"{failed(row):,}" for row in shown]),
     ]
-    return [*layout_table(columns, width, paint), *_more(len(rows) - len(shown), "more evaluator", width)]
+    return [*layout_table(columns, screen), *_more(len(rows) - len(shown), "more evaluator", screen)]
 
 
-def _by_model(tables: Sequence[Sequence[Row]], summary: Summary, width: int, paint: Paint) -> list[str]:
+def _by_model(tables: Sequence[Sequence[Row]], summary: Summary, screen: Screen) -> list[str]:
     """Lay out a row for each evaluator's candidates, a column for each model."""
     models = list(dict.fromkeys(rows[0].task_model for rows in tables))
     evaluators = list(dict.fromkeys(rows[0].evaluator for rows in tables))
@@ -120,23 +118,21 @@ def _by_model(tables: Sequence[Sequence[Row]], summary: Summary, width: int, pai
         ),
     ]
     title = f"{' and '.join(evaluators[:2])}: {summary.decided_on}, means of candidates by models"
-    table = layout_table(columns, width, paint)
-    return [*wrapped(" ", title, width), *table, *_more(len(keys) - len(shown), "more row", width)]
+    table = layout_table(columns, screen)
+    return [*screen.wrap(" ", title), *table, *_more(len(keys) - len(shown), "more row", screen)]
 
 
-def _more(left: int, noun: str, width: int) -> list[str]:
-    return wrapped(" ", f"… and {count(left, noun)}: see {DETAILS}", width) if left else []
+def _more(left: int, noun: str, screen: Screen) -> list[str]:
+    return screen.wrap(" ", f"… and {count(left, noun)}: see {DETAILS}") if left else []
 
 
-def _points(summary: Summary, width: int, paint: Paint, room: int) -> list[str]:
+def _points(summary: Summary, screen: Screen, room: int) -> list[str]:
     """Lay out the points that could change the decision and have room, and why calls failed."""
-    failures = (
-        failures_of(summary, width, paint, most=1, longest=_LONGEST_FAILURE) if _fails_often(summary) else []
-    )
+    failures = failures_of(summary, screen, most=1, longest=_LONGEST_FAILURE) if _fails_often(summary) else []
     decisive = [point for point in summary.verdict.points if point.mark in DECISIVE]
     lines: list[str] = []
     for point in decisive[: MOST_POINTS - bool(failures)]:
-        made = point_lines(point, width, paint)
+        made = point_lines(point, screen)
         if lines and len(lines) + len(made) + len(failures) > room:
             break
         lines += made
@@ -148,9 +144,9 @@ def _fails_often(summary: Summary) -> bool:
     return units.failed > NOTABLE_FAILURES * (units.scored + units.failed)
 
 
-def _metrics(summary: Summary, width: int, paint: Paint, room: int) -> list[str]:
+def _metrics(summary: Summary, screen: Screen, room: int) -> list[str]:
     """Lay out the metrics of tasks in YAML, where there is room for all of them."""
     if not summary.metrics:
         return []
-    lines = [*metric_tables.lines_of_summary(summary, width, paint)]
-    return lines if len(lines) <= room else wrapped(" ", f"metrics of tasks: see {DETAILS}", width)
+    lines = [*metric_tables.lines_of_summary(summary, screen)]
+    return lines if len(lines) <= room else screen.wrap(" ", f"metrics of tasks: see {DETAILS}")

@@ -1,6 +1,6 @@
 """Two runs compared, as people read it in a terminal: the verdict, what to know, a table, the worst examples.
 
-Pure: the comparison → text, the same text for the same width at any time. Numbers are never cut.
+Pure: the comparison → text, the same text for the same screen at any time. Numbers are never cut.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from optimize_eval.reports.cells_of_tables import p_value, short_interval
 from optimize_eval.reports.inert import shortened
 from optimize_eval.reports.terminal.answer import DECISIVE, DETAILS, MOST_LINES, MOST_POINTS
 from optimize_eval.reports.terminal.summary import pasted
-from optimize_eval.reports.text import Column, columns, layout_table, wrapped
+from optimize_eval.reports.text import Column, Screen, columns, layout_table
 from optimize_eval.store.beside import OnlyIn
 
 _MOST_ROWS = 30
@@ -25,44 +25,44 @@ _MOST_NAMED = 5
 _HEAD = 12
 
 
-def render(diff: RunDiff, *, width: int) -> str:
+def render(diff: RunDiff, *, screen: Screen) -> str:
     """Lay out everything, the verdict last."""
     diff = diff.with_names_apart()
-    lines = _runs(diff, width)
+    lines = _runs(diff, screen)
     for rows in _tables(diff):
-        lines += _table(rows, width)
-    lines += metric_tables.lines_of_diff(diff.metrics, width)
-    lines += [*_worst(diff, width), *_only(diff, width)]
-    return "\n".join([*lines, "", *_verdict(diff, width)])
+        lines += _table(rows, screen)
+    lines += metric_tables.lines_of_diff(diff.metrics, screen)
+    lines += [*_worst(diff, screen), *_only(diff, screen)]
+    return "\n".join([*lines, "", *_verdict(diff, screen)])
 
 
-def render_answer(diff: RunDiff, *, width: int, next_step: str) -> str:
+def render_answer(diff: RunDiff, *, screen: Screen, next_step: str) -> str:
     """Lay out the rows that changed most, the verdict, what could change it, and what to run next."""
     diff = diff.with_names_apart()
     first, *others = _tables(diff)
-    above = [*_runs(diff, width), *_table(first, width, most=_MOST_IN_ANSWER, rest=DETAILS)]
+    above = [*_runs(diff, screen), *_table(first, screen, most=_MOST_IN_ANSWER, rest=DETAILS)]
     if others:
         more = count(sum(map(len, others)), "row")
-        above += wrapped(" ", f"{more} of {count(len(others), 'other evaluator')}: see {DETAILS}", width)
-    below = ["", *_verdict(diff, width, most=MOST_POINTS), *pasted(_head("next"), next_step, width)]
-    only = _only(diff, width)
+        above += screen.wrap(" ", f"{more} of {count(len(others), 'other evaluator')}: see {DETAILS}")
+    below = ["", *_verdict(diff, screen, most=MOST_POINTS), *pasted(_head("next"), next_step, screen)]
+    only = _only(diff, screen)
     has_room = len(above) + len(only) + len(below) <= MOST_LINES
     return "\n".join([*above, *(only if has_room else []), *below])
 
 
-def _runs(diff: RunDiff, width: int) -> list[str]:
-    return [*wrapped(_head("A, before"), diff.a.run, width), *wrapped(_head("B, after"), diff.b.run, width)]
+def _runs(diff: RunDiff, screen: Screen) -> list[str]:
+    return [*screen.wrap(_head("A, before"), diff.a.run), *screen.wrap(_head("B, after"), diff.b.run)]
 
 
-def _verdict(diff: RunDiff, width: int, *, most: int | None = None) -> list[str]:
+def _verdict(diff: RunDiff, screen: Screen, *, most: int | None = None) -> list[str]:
     """Lay out the sentence, its points and what else to know; of some, so many that could change it."""
     points = [(point.mark, point.text) for point in diff.verdict.points]
     caveats = [("!", caveat) for caveat in diff.caveats]
     remarks = [*points, *caveats]
     if most is not None:
         remarks = [*caveats, *(point for point in points if point[0] in DECISIVE)][:most]
-    lines = wrapped(" ", f"{diff.verdict.text}.", width)
-    return lines + [line for mark, text in remarks for line in wrapped(f"  {mark} ", text, width)]
+    lines = screen.wrap(" ", f"{diff.verdict.text}.")
+    return lines + [line for mark, text in remarks for line in screen.wrap(f"  {mark} ", text)]
 
 
 def _tables(diff: RunDiff) -> Iterator[list[RowDiff]]:
@@ -86,7 +86,9 @@ def _most_severe_first(rows: Sequence[RowDiff], diff: RunDiff) -> list[RowDiff]:
     )
 
 
-def _table(rows: Sequence[RowDiff], width: int, *, most: int = _MOST_ROWS, rest: str = "--json") -> list[str]:
+def _table(
+    rows: Sequence[RowDiff], screen: Screen, *, most: int = _MOST_ROWS, rest: str = "--json"
+) -> list[str]:
     shown = rows[:most]
     table = [
         Column("candidate", [row.candidate for row in shown], is_name=True),
@@ -98,9 +100,9 @@ def _table(rows: Sequence[RowDiff], width: int, *, most: int = _MOST_ROWS, rest:
         Column(f"+ = {MINUS}", [f"{row.improved} {row.unchanged} {row.regressed}" for row in shown]),
         Column("failing", [_failing(row) for row in shown]),
     ]
-    lines = [*wrapped(" ", f"{_evaluator(rows[0])}: B against A", width), *layout_table(table, width)]
+    lines = [*screen.wrap(" ", f"{_evaluator(rows[0])}: B against A"), *layout_table(table, screen)]
     if more := len(rows) - len(shown):
-        lines += wrapped(" ", f"… and {count(more, 'more row')}: see {rest}", width)
+        lines += screen.wrap(" ", f"… and {count(more, 'more row')}: see {rest}")
     return lines
 
 
@@ -124,14 +126,14 @@ def _failing(row: RowDiff) -> str:
     return f"{row.not_compared.fixed + both:,} → {row.not_compared.newly_failing + both:,}"
 
 
-def _worst(diff: RunDiff, width: int) -> list[str]:
+def _worst(diff: RunDiff, screen: Screen) -> list[str]:
     """Show the worst examples of the most severe row, some of other regressions, and the reasons given."""
     rows = [row for row in _most_severe_first(diff.rows, diff) if row.worst]
     lines: list[str] = []
     for row in [*rows[:1], *(row for row in rows[1:] if row.is_regression)][:_MOST_WORST]:
-        lines += wrapped(_head("" if lines else "worst"), _whose(row), width)
+        lines += screen.wrap(_head("" if lines else "worst"), _whose(row))
         for example in row.worst[: _FEW_WORST if row is not rows[0] else None]:
-            lines += _example(example, width)
+            lines += _example(example, screen)
     return lines
 
 
@@ -140,21 +142,21 @@ def _whose(row: RowDiff) -> str:
     return f"{after if before == after else f'{before} → {after}'} on {_evaluator(row)} (A → B)"
 
 
-def _example(example: WorseExample, width: int) -> list[str]:
+def _example(example: WorseExample, screen: Screen) -> list[str]:
     before, after = example.a, example.b
     scores = f"{number(before.score)} → {after.kind or number(after.score)}"
     reason = (after.reason if after.kind is None else after.message) or ""
-    lines = _beside(f"   {_place(example)}{scores}  ", shortened(reason, _SHOWN_TEXT), width)
+    lines = _beside(f"   {_place(example)}{scores}  ", shortened(reason, _SHOWN_TEXT), screen)
     if before.reason:
-        lines += wrapped("      A said: ", shortened(before.reason, _SHOWN_TEXT), width)
+        lines += screen.wrap("      A said: ", shortened(before.reason, _SHOWN_TEXT))
     return lines
 
 
-def _beside(head: str, text: str, width: int) -> list[str]:
+def _beside(head: str, text: str, screen: Screen) -> list[str]:
     """Put a text beside its heading, or below it where the terminal is too narrow."""
-    if columns(head) <= width // 2:
-        return wrapped(head, text, width)
-    return [*wrapped("   ", head, width), *(wrapped("      ", text, width) if text else [])]
+    if columns(screen.fit(head)) <= screen.width // 2:
+        return screen.wrap(head, text)
+    return [*screen.wrap("   ", head), *(screen.wrap("      ", text) if text else [])]
 
 
 def _place(example: WorseExample) -> str:
@@ -164,11 +166,11 @@ def _place(example: WorseExample) -> str:
     return f"{example.split} {after}{'' if before == after else f' (A: {before})'}  "
 
 
-def _only(diff: RunDiff, width: int) -> list[str]:
+def _only(diff: RunDiff, screen: Screen) -> list[str]:
     lines: list[str] = []
     for name, only in (("A", diff.only_in_a), ("B", diff.only_in_b)):
         if texts := list(_left(only)):
-            lines += wrapped(_head(f"only in {name}"), "; ".join(texts), width)
+            lines += screen.wrap(_head(f"only in {name}"), "; ".join(texts))
     return lines
 
 

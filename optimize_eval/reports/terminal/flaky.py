@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 from optimize_eval.findings.flaky import FlakyExample, FlakyExamples
 from optimize_eval.findings.wording import count, place_of_scores
-from optimize_eval.reports.text import wrapped
+from optimize_eval.reports.text import Screen
 
 _MOST = 40
 
 
-def render(listed: FlakyExamples, width: int) -> str:
-    """Write a line for each, those nearest to one half first; `listed` is fitted to the terminal."""
-    return "\n".join(line for text in _texts(listed) for line in wrapped(" ", text, width))
+def render(listed: FlakyExamples, screen: Screen) -> str:
+    """Write a line for each, those nearest to one half first."""
+    return "\n".join(line for text in _texts(listed) for line in screen.wrap(" ", text))
 
 
 def _texts(listed: FlakyExamples) -> Iterator[str]:

@@ -19,46 +19,46 @@ from optimize_eval.reports.terminal.summary import (
     spending_in_short,
     spending_of_models,
 )
-from optimize_eval.reports.text import Column, cut_apart, layout_table, least_width, whole_width, wrapped
+from optimize_eval.reports.text import Column, Screen, cut_apart, layout_table
 
 _MOST_MODELS = 8  # beside each other
 _MOST_ROWS = 30
 _LONGEST_TITLE = 14
 
 
-def render(board: Board, *, width: int) -> str:
+def render(board: Board, *, screen: Screen) -> str:
     """Lay out everything, the verdict last."""
     models = board.models
-    lines = [*layout_table(_models(board, models), width), *_on_tasks_like_these(models, width)]
-    lines += [*of_models(models, width), *spending_of_models(board.spent, width)]
-    lines += [*_categories(models, width), *_tasks(models, width)]
-    return "\n".join([*lines, "", *verdict_of(board, width)])
+    lines = [*layout_table(_models(board, models), screen), *_on_tasks_like_these(models, screen)]
+    lines += [*of_models(models, screen), *spending_of_models(board.spent, screen)]
+    lines += [*_categories(models, screen), *_tasks(models, screen)]
+    return "\n".join([*lines, "", *verdict_of(board, screen)])
 
 
-def render_answer(board: Board, *, width: int, most: int, next_step: str) -> str:
+def render_answer(board: Board, *, screen: Screen, most: int, next_step: str) -> str:
     """Lay out the models, their tasks where there is room in so many lines, the verdict, what to run next."""
-    table = layout_table(_models(board, board.models[:_MOST_MODELS]), width)
+    table = layout_table(_models(board, board.models[:_MOST_MODELS]), screen)
     if more := len(board.models) - _MOST_MODELS:
-        table += wrapped(" ", f"… and {count(more, 'more model')}: see {DETAILS}", width) if more > 0 else []
-    below = ["", *verdict_of(board, width, most=MOST_POINTS)]
-    below += pasted(f" {'next':<{HEAD - 1}}", next_step, width) if next_step else []
-    spent = spending_in_short(board.spent, width)
-    tasks = _tasks(board.models, width)
+        table += screen.wrap(" ", f"… and {count(more, 'more model')}: see {DETAILS}") if more > 0 else []
+    below = ["", *verdict_of(board, screen, most=MOST_POINTS)]
+    below += pasted(f" {'next':<{HEAD - 1}}", next_step, screen) if next_step else []
+    spent = spending_in_short(board.spent, screen)
+    tasks = _tasks(board.models, screen)
     if len(table) + len(tasks) + len(spent) + len(below) > most:
         tasks = []
     return "\n".join([*table, *tasks, *spent, *below])
 
 
-def verdict_of(board: Board, width: int, *, most: int | None = None) -> list[str]:
+def verdict_of(board: Board, screen: Screen, *, most: int | None = None) -> list[str]:
     """Lay out the sentence and its points; of some only those that could change a decision."""
-    lines = wrapped(" ", f"{board.verdict.text}.", width)
+    lines = screen.wrap(" ", f"{board.verdict.text}.")
     points = board.verdict.points
     if most is not None:
         points = tuple(point for point in points if point.mark in DECISIVE)[:most]
     for point in points:
-        lines += wrapped(f"  {point.mark} ", point.text, width)
+        lines += screen.wrap(f"  {point.mark} ", point.text)
     if wrong := len(board.task_errors):
-        lines += wrapped("  ! ", f"{count(wrong, 'bad line')} left out (--allow-bad-tasks)", width)
+        lines += screen.wrap("  ! ", f"{count(wrong, 'bad line')} left out (--allow-bad-tasks)")
     return lines
 
 
@@ -85,14 +85,14 @@ def _models(board: Board, models: Sequence[ModelScores]) -> list[Column]:
     ]
 
 
-def _on_tasks_like_these(models: Sequence[ModelScores], width: int) -> list[str]:
+def _on_tasks_like_these(models: Sequence[ModelScores], screen: Screen) -> list[str]:
     """Say what other tasks could make of the overall scores, where there are tasks enough to tell."""
     estimates = [(model.adapter, other) for model in models if (other := model.on_tasks_like_these)]
     texts = [f"{name} {interval(other.ci, number)}" for name, other in estimates[:_MOST_MODELS] if other.ci]
     if not texts:
         return []
     tasks = count(estimates[0][1].tasks, "task")
-    return wrapped(" ", f"on tasks like these (95 % CI, {tasks} as a sample): {' · '.join(texts)}", width)
+    return screen.wrap(" ", f"on tasks like these (95 % CI, {tasks} as a sample): {' · '.join(texts)}")
 
 
 def _differences(board: Board, models: Sequence[ModelScores]) -> list[Column]:
@@ -110,15 +110,15 @@ def _interval(pair: ModelPair) -> str:
     return short_interval(d.ci) if d.se and d.ci else ""
 
 
-def _categories(models: Sequence[ModelScores], width: int) -> list[str]:
+def _categories(models: Sequence[ModelScores], screen: Screen) -> list[str]:
     """Lay out a row for each category with each model's score."""
     categories = models[0].categories
     names = Column("category", [category.category for category in categories[:_MOST_ROWS]], is_name=True)
     scores = [[category.score for category in model.categories] for model in models]
-    return ["", *_beside_each_other([names], scores, models, width)] if categories else []
+    return ["", *_beside_each_other([names], scores, models, screen)] if categories else []
 
 
-def _tasks(models: Sequence[ModelScores], width: int) -> list[str]:
+def _tasks(models: Sequence[ModelScores], screen: Screen) -> list[str]:
     """Lay out a row for each task with each model's score; its metric and its key in gates where they fit."""
     tasks = models[0].tasks
     shown = tasks[:_MOST_ROWS]
@@ -128,7 +128,7 @@ def _tasks(models: Sequence[ModelScores], width: int) -> list[str]:
         *_keys_of(shown),
     ]
     scores = [[task.score for task in model.tasks] for model in models]
-    return ["", *_beside_each_other(names, scores, models, width)] if tasks else []
+    return ["", *_beside_each_other(names, scores, models, screen)] if tasks else []
 
 
 def _keys_of(tasks: Sequence[TaskScores]) -> list[Column]:
@@ -141,24 +141,24 @@ def _beside_each_other(
     names: Sequence[Column],
     scores: Sequence[Sequence[float | None]],
     models: Sequence[ModelScores],
-    width: int,
+    screen: Screen,
 ) -> list[str]:
     titles = cut_apart([model.adapter for model in models], _LONGEST_TITLE)
     columns = [
         Column(title, [_score(score) for score in of_model[:_MOST_ROWS]])
         for title, of_model in zip(titles[:_MOST_MODELS], scores, strict=False)
     ]
-    while len(columns) > 1 and least_width([names[0], *columns]) > width:
+    while len(columns) > 1 and not screen.has_room([names[0], *columns]):
         del columns[-1]  # models come as they are ranked
     parts = [names, [names[0], *names[2:]], names[:1]]  # a key rather than a metric
     has_keys = bool(names[2:])
-    if has_keys and whole_width([*names, *columns]) > width:
+    if has_keys and not screen.has_room([*names, *columns], uncut=True):
         del parts[0]  # and a name rather than a metric
-    fitting = next((part for part in parts if least_width([*part, *columns]) <= width), names[:1])
-    lines = layout_table([*fitting, *columns], width)
+    fitting = next((part for part in parts if screen.has_room([*part, *columns])), names[:1])
+    lines = layout_table([*fitting, *columns], screen)
     left_out = {"more task": len(scores[0]) - _MOST_ROWS, "more model": len(models) - len(columns)}
     for noun, more in left_out.items():
-        lines += wrapped(" ", f"… and {count(more, noun)}: see --json", width) if more > 0 else []
+        lines += screen.wrap(" ", f"… and {count(more, noun)}: see --json") if more > 0 else []
     return lines
 
 
@@ -175,28 +175,28 @@ _FEW_ROWS = 8  # of an answer
 _SHOWN_TEXT = 200
 
 
-def render_comparison(diff: BoardDiff, *, width: int) -> str:
+def render_comparison(diff: BoardDiff, *, screen: Screen) -> str:
     """Lay out everything, the verdict last."""
     diff = diff.with_names_apart()
-    lines = [line for model in diff.models for line in _model(model, width)]
-    measured = [*metric_tables.lines_of_diff(diff.metrics, width)]
+    lines = [line for model in diff.models for line in _model(model, screen)]
+    measured = [*metric_tables.lines_of_diff(diff.metrics, screen)]
     lines += [*([""] if lines and measured else []), *measured]
-    return "\n".join([*lines, *([""] if lines else []), *_compared(diff, width)]).removeprefix("\n")
+    return "\n".join([*lines, *([""] if lines else []), *_compared(diff, screen)]).removeprefix("\n")
 
 
-def render_change(diff: BoardDiff, *, width: int, most: int, next_step: str) -> str:
+def render_change(diff: BoardDiff, *, screen: Screen, most: int, next_step: str) -> str:
     """Lay out the tasks that moved, as many as there is room for in so many lines, and the verdict."""
     diff = diff.with_names_apart()
-    below = [*_compared(diff, width, most=MOST_POINTS), *pasted(f" {'next':<{HEAD - 1}}", next_step, width)]
+    below = [*_compared(diff, screen, most=MOST_POINTS), *pasted(f" {'next':<{HEAD - 1}}", next_step, screen)]
     lines: list[str] = []
     for model in diff.models:
-        made = _moved(model, width, _FEW_ROWS)
+        made = _moved(model, screen, _FEW_ROWS)
         if len(lines) + len(made) + len(below) < most:
             lines += made
     return "\n".join([*lines, *([""] if lines else []), *below]).removeprefix("\n")
 
 
-def _compared(diff: BoardDiff, width: int, *, most: int | None = None) -> list[str]:
+def _compared(diff: BoardDiff, screen: Screen, *, most: int | None = None) -> list[str]:
     """Lay out the sentence, its points and what else there is to know; of some, so many in all."""
     points = [(point.mark, point.text) for point in diff.verdict.points]
     rest = [("!", caveat) for caveat in diff.caveats]
@@ -205,16 +205,16 @@ def _compared(diff: BoardDiff, width: int, *, most: int | None = None) -> list[s
             if names:
                 rest.append(("!", f"{what} only in {side}: {', '.join(names)}"))
     remarks = [*points, *rest] if most is None else [*rest, *points][:most]
-    lines = wrapped(" ", f"{diff.verdict.text}.", width)
-    return lines + [line for mark, text in remarks for line in wrapped(f"  {mark} ", text, width)]
+    lines = screen.wrap(" ", f"{diff.verdict.text}.")
+    return lines + [line for mark, text in remarks for line in screen.wrap(f"  {mark} ", text)]
 
 
-def _model(model: ModelDiff, width: int) -> list[str]:
-    lines = _moved(model, width, _MOST_ROWS)
-    return lines + _changed(model, width) if lines else []
+def _model(model: ModelDiff, screen: Screen) -> list[str]:
+    lines = _moved(model, screen, _MOST_ROWS)
+    return lines + _changed(model, screen) if lines else []
 
 
-def _moved(model: ModelDiff, width: int, most: int) -> list[str]:
+def _moved(model: ModelDiff, screen: Screen, most: int) -> list[str]:
     """Lay out the tasks whose score is another, those that lost most first."""
     moved = sorted((task for task in model.tasks if task.has_moved or task.predictions_changed), key=_gain)
     if not moved:
@@ -229,10 +229,10 @@ def _moved(model: ModelDiff, width: int, most: int) -> list[str]:
     ]
     if any(task.predictions_changed is not None for task in rows):
         table.append(Column("changed", [_count(task.predictions_changed) for task in rows]))
-    lines = ["", *wrapped(" ", f"{_who(model)}: tasks that moved", width), *layout_table(table, width)]
+    lines = ["", *screen.wrap(" ", f"{_who(model)}: tasks that moved"), *layout_table(table, screen)]
     if more := len(moved) - len(rows):
         rest = "--json" if most == _MOST_ROWS else DETAILS
-        lines += wrapped(" ", f"… and {count(more, 'more task')}: see {rest}", width)
+        lines += screen.wrap(" ", f"… and {count(more, 'more task')}: see {rest}")
     return lines
 
 
@@ -260,14 +260,14 @@ def _who(model: ModelDiff) -> str:
     return after if before == after else f"{after} (in A {before})"
 
 
-def _changed(model: ModelDiff, width: int) -> list[str]:
+def _changed(model: ModelDiff, screen: Screen) -> list[str]:
     lines: list[str] = []
     for one in model.changed[:_MOST_CHANGED]:
         head = "predictions  " if not lines else " " * len("predictions  ")
         text = f"{one.task} {one.id}: {_prediction(one.a)} → {_prediction(one.b)}"
-        lines += wrapped(f" {head}", text, width)
+        lines += screen.wrap(f" {head}", text)
     if (more := (model.predictions_changed or 0) - _MOST_CHANGED) > 0:
-        lines += wrapped(" ", f"… and {count(more, 'more changed prediction')}: see --json", width)
+        lines += screen.wrap(" ", f"… and {count(more, 'more changed prediction')}: see --json")
     return lines
 
 

@@ -1,7 +1,7 @@
 """Runs, runs to be removed, evaluators that ship, errors of data files: lists for people and programs."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -10,8 +10,8 @@ from typing import Any
 from optimize_eval.base.errors import State
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.names import told_apart
-from optimize_eval.reports.inert import inert, shortened
-from optimize_eval.reports.text import Column, columns, cut, layout_table, padded, wrapped
+from optimize_eval.reports.inert import shortened
+from optimize_eval.reports.text import Column, Screen, columns, cut, layout_table, padded
 from optimize_eval.store.folder import Removal
 from optimize_eval.store.layout import SINGLE
 from optimize_eval.store.listing import ComparedAxes, ListedRun, StoredSearch
@@ -29,64 +29,57 @@ _KILO = 1000
 _SIZES = ("bytes", "kB", "MB", "GB", "TB")
 
 
-def render_runs(
-    runs: Sequence[ListedRun], *, fit: Callable[[str], str], folder: Path, now: float, width: int
-) -> str:
+def render_runs(runs: Sequence[ListedRun], *, screen: Screen, folder: Path, now: float) -> str:
     """Lay out a line for each run, the newest last; `now` is the time of day in seconds."""
     if not runs:
-        return _no_runs(fit(str(folder)), width)
+        return _no_runs(str(folder), screen)
     names = dict(
         zip([run.folder for run in runs], told_apart([run.folder.name for run in runs]), strict=True)
     )
     oldest_first = list(reversed(runs))
     table = [
-        Column("run", [fit(names[run.folder]) for run in oldest_first], is_name=True),
+        Column("run", [names[run.folder] for run in oldest_first], is_name=True),
         Column("state", [_state(run) for run in oldest_first], is_text=True),
         Column("worked on", [_ago(now, run.changed_at) for run in oldest_first]),
     ]
-    head, rule, *rows = layout_table(table, width)
-    room = width - max(map(columns, rows)) - len(_BESIDE)
+    head, rule, *rows = layout_table(table, screen)
+    room = screen.width - max(map(columns, rows)) - len(_BESIDE)
     if room >= _LEAST_WORDS:
-        results = [cut(_in_short(run, fit), room) for run in oldest_first]
+        results = [cut(_in_short(run, screen), room) for run in oldest_first]
         rows = [f"{row}{_BESIDE}{words}".rstrip() for row, words in zip(rows, results, strict=True)]
         head, rule = f"{head}{_BESIDE}result", f"{rule}{_BESIDE}{'─' * min(room, max(map(columns, results)))}"
-    is_open = any(_to_resume(run, fit) for run in runs)
-    return "\n".join([head, rule, *rows, *(wrapped(" ", _RESUME, width) if is_open else [])])
+    is_open = any(_to_resume(run, screen) for run in runs)
+    return "\n".join([head, rule, *rows, *(screen.wrap(" ", _RESUME) if is_open else [])])
 
 
-def _in_short(run: ListedRun, fit: Callable[[str], str]) -> str:
+def _in_short(run: ListedRun, screen: Screen) -> str:
     """Say what was noted of a run, and what came out."""
-    words = fit(shortened(run.reason, _LONGEST) if run.reason is not None else _came_out(run))
-    noted = f"{fit(shortened(run.note, _LONGEST))}: " if run.note else ""
+    words = screen.fit(shortened(run.reason, _LONGEST) if run.reason is not None else _came_out(run))
+    noted = f"{screen.fit(shortened(run.note, _LONGEST))}: " if run.note else ""
     return " ".join(f"{noted}{words}".split())
 
 
-def _no_runs(place: str, width: int) -> str:
+def _no_runs(place: str, screen: Screen) -> str:
     text = f"no runs in {place}: `optimize-eval run` makes them, in runs/ unless --out names a folder"
-    return "\n".join(wrapped(" ", text, width))
+    return "\n".join(screen.wrap(" ", text))
 
 
-def render_long(
-    runs: Sequence[ListedRun], *, fit: Callable[[str], str], folder: Path, now: float, width: int
-) -> str:
-    """Lay out a table with what is known of each run below its row; `now` is the time of day in seconds.
-
-    `fit` makes a text what it will be in the terminal, which may be longer.
-    """
+def render_long(runs: Sequence[ListedRun], *, screen: Screen, folder: Path, now: float) -> str:
+    """Lay out a table with what is known of each run below its row; `now` is the time of day in seconds."""
     if not runs:
-        return _no_runs(fit(str(folder)), width)
+        return _no_runs(str(folder), screen)
     columns = [
-        Column("run", [fit(name) for name in told_apart([run.folder.name for run in runs])], is_name=True),
+        Column("run", told_apart([run.folder.name for run in runs]), is_name=True),
         Column("state", [_state(run) for run in runs], is_text=True),
         Column("calls", [_calls(run.units) for run in runs]),
         Column("size", [size_words(run.bytes) for run in runs]),
         Column("made", [_ago(now, _seconds(run.created_at)) for run in runs]),
         Column("worked on", [_ago(now, run.changed_at) for run in runs]),
     ]
-    head, rule, *rows = layout_table(columns, width)
+    head, rule, *rows = layout_table(columns, screen)
     lines = [head, rule]
     for one, row in zip(runs, rows, strict=True):
-        lines += [row, *_below(one, fit, width)]
+        lines += [row, *_below(one, screen)]
     return "\n".join(lines)
 
 
@@ -145,13 +138,13 @@ def _seconds(at: str | None) -> float | None:
         return None
 
 
-def _below(one: ListedRun, fit: Callable[[str], str], width: int) -> list[str]:
+def _below(one: ListedRun, screen: Screen) -> list[str]:
     """Say below a run's row what came out, what it compares, and what was noted of it."""
-    texts = [fit(shortened(one.reason, _LONGEST))] if one.reason is not None else [fit(_came_out(one))]
-    texts += [fit(_search(one.search))] if one.search else []
-    texts += [fit(_compares(one.axes))] if one.axes else []
-    texts += [f"note: {fit(shortened(one.note, _LONGEST))}"] if one.note else []
-    return [line for text in texts for line in wrapped("   ", text, width)] + _to_resume(one, fit)
+    texts = [shortened(one.reason, _LONGEST)] if one.reason is not None else [_came_out(one)]
+    texts += [_search(one.search)] if one.search else []
+    texts += [_compares(one.axes)] if one.axes else []
+    texts += [f"note: {shortened(one.note, _LONGEST)}"] if one.note else []
+    return [line for text in texts for line in screen.wrap("   ", text)] + _to_resume(one, screen)
 
 
 def _came_out(one: ListedRun) -> str:
@@ -171,12 +164,12 @@ def _by_whom(one: ListedRun) -> str:
     return "" if one.command else "; the command that started it resumes it"
 
 
-def _to_resume(one: ListedRun, fit: Callable[[str], str]) -> list[str]:
+def _to_resume(one: ListedRun, screen: Screen) -> list[str]:
     """Give the command that goes on with what was not finished, in a line of its own, to be pasted."""
     is_open = one.state is not State.RUNNING and (
         one.units.get("owed") or one.state is State.UNFINISHED or one.search
     )
-    return ["   to resume:", f"     {fit(one.command)}"] if is_open and one.command else []
+    return ["   to resume:", f"     {screen.fit(one.command)}"] if is_open and one.command else []
 
 
 def _so_far(search: StoredSearch) -> str:
@@ -303,14 +296,14 @@ class ShippedEvaluator:
     command: Sequence[str]
 
 
-def render_evaluators(evaluators: Sequence[ShippedEvaluator], *, width: int) -> str:
+def render_evaluators(evaluators: Sequence[ShippedEvaluator], *, screen: Screen) -> str:
     """Write what each does beside its name, or below it where there is no room."""
     name_width = max(len(evaluator.name) for evaluator in evaluators)
     language_width = max(len(evaluator.language) for evaluator in evaluators)
     lines: list[str] = []
     for evaluator in evaluators:
         head = f" @{evaluator.name:<{name_width}}  {evaluator.language:<{language_width}}  "
-        lines += wrapped(head, evaluator.summary, width)
+        lines += screen.wrap(head, evaluator.summary)
     return "\n".join(lines)
 
 
@@ -336,22 +329,25 @@ _BESIDE = "  "
 _BELOW = " " * 6
 
 
-def render_data_errors(errors: Sequence[Mapping[str, Any]], *, width: int) -> str:
+def render_data_errors(errors: Sequence[Mapping[str, Any]], *, screen: Screen) -> str:
     """Lay out errors; where there is no room beside the rest, the detail stands below it."""
-    rows = [_TITLES, *((f"{one['line_number']}", one["rule"], _field_shown(one["field"])) for one in errors)]
+    rows = [
+        _TITLES,
+        *((f"{one['line_number']}", one["rule"], _in_line(one["field"], screen)) for one in errors),
+    ]
     number, rule, field = (max(columns(row[index]) for row in rows) for index in range(3))
-    field = min(field, _WIDEST_FIELD, width - number - rule - 2 * len(_BESIDE) - 1)
+    field = min(field, _WIDEST_FIELD, screen.width - number - rule - 2 * len(_BESIDE) - 1)
     heads = [f" {row[0]:>{number}}{_BESIDE}{row[1]:<{rule}}{_BESIDE}{padded(row[2], field)}" for row in rows]
-    has_room = columns(heads[0]) + len(_BESIDE) + _NARROWEST_DETAIL <= width
+    has_room = columns(heads[0]) + len(_BESIDE) + _NARROWEST_DETAIL <= screen.width
     title = f"{heads[0]}{_BESIDE}detail" if has_room else heads[0].rstrip()
-    lines = [title, " " + "─" * (width - 2)]
+    lines = [title, " " + "─" * (screen.width - 2)]
     for head, error in zip(heads[1:], errors, strict=True):
         if has_room:
-            lines += wrapped(head + _BESIDE, error["detail"], width)
+            lines += screen.wrap(head + _BESIDE, error["detail"])
         else:
-            lines += [head.rstrip(), *wrapped(_BELOW, error["detail"], width)]
+            lines += [head.rstrip(), *screen.wrap(_BELOW, error["detail"])]
     return "\n".join(lines)
 
 
-def _field_shown(field: str) -> str:
-    return " ".join(inert(field, ci=False).split())
+def _in_line(field: str, screen: Screen) -> str:
+    return " ".join(screen.fit(field).split())

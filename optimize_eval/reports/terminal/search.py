@@ -1,6 +1,6 @@
 """An optimization as people read it in a terminal: verdict, points, candidates, the curve, what changed.
 
-Pure: the document → text, the same text for the same width at any time. Numbers are never cut.
+Pure: the document → text, the same text for the same screen at any time. Numbers are never cut.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,11 +12,9 @@ from optimize_eval.base.spent import SpendingTotals
 from optimize_eval.findings.summary_shape import Point, Verdict, summary_from
 from optimize_eval.findings.wording import count, number
 from optimize_eval.reports.cells_of_tables import MOST_ROWS, difference, ends, short_interval
-from optimize_eval.reports.inert import inert
-from optimize_eval.reports.paint import Paint, plain
 from optimize_eval.reports.terminal.answer import DECISIVE, DETAILS, MOST_LINES, MOST_POINTS
 from optimize_eval.reports.terminal.summary import spending_of_models, verdict_lines
-from optimize_eval.reports.text import Column, layout_table, wrapped
+from optimize_eval.reports.text import Column, Screen, layout_table
 
 Document = Mapping[str, Any]
 
@@ -28,26 +26,28 @@ _MOST_DIFF = 40  # lines
 _SHADES = " ▁▂▃▄▅▆▇█"
 
 
-def render(document: Document, *, width: int, has_details: bool, paint: Paint = plain) -> str:
+def render(document: Document, *, screen: Screen, has_details: bool) -> str:
     """Lay out the answer, or everything; the verdict stands last."""
     stored = document["verdict"]
     points = [Point(mark=point["mark"], text=point["text"]) for point in stored["points"]]
     verdict = Verdict(text=stored["text"], points=tuple(points), state=stored.get("state"))
     is_done = document["summary"] and stored.get("state") != "unfinished"
-    lines = _finalists(document, width, MOST_ROWS if has_details else _MOST_FINALISTS) if is_done else []
-    lines += _curve(document["curve"], width)
-    calls = [*_calls(document, width), *_spending(document, width)]
+    lines = _finalists(document, screen, MOST_ROWS if has_details else _MOST_FINALISTS) if is_done else []
+    lines += _curve(document["curve"], screen)
+    calls = [*_calls(document, screen), *_spending(document, screen)]
     if has_details:
-        below = [*verdict_lines(verdict, width, paint), *_next(document, width)]
-        return "\n".join([*lines, *_lineage(document, width), *_diff(document["diff"]), *calls, "", *below])
+        below = [*verdict_lines(verdict, screen), *_next(document, screen)]
+        return "\n".join(
+            [*lines, *_lineage(document, screen), *_diff(document["diff"], screen), *calls, "", *below]
+        )
     points = [point for point in verdict.points if point.mark in _TOLD or not is_done][:MOST_POINTS]
-    below = verdict_lines(replace(verdict, points=tuple(points)), width, paint) + _next(document, width)
-    text = _diff(document["diff"])
+    below = verdict_lines(replace(verdict, points=tuple(points)), screen) + _next(document, screen)
+    text = _diff(document["diff"], screen)
     has_room = len(lines) + len(text) + len(calls) + 1 + len(below) <= MOST_LINES
     return "\n".join([*lines, *(text if has_room else []), *calls, "", *below])
 
 
-def _finalists(document: Document, width: int, most: int) -> list[str]:
+def _finalists(document: Document, screen: Screen, most: int) -> list[str]:
     summary = summary_from(document["summary"])
     split = "test" if "test" in summary.rows[0].splits else summary.decided_on
     primary = next(iter(document["goal"]))
@@ -71,14 +71,14 @@ def _finalists(document: Document, width: int, most: int) -> list[str]:
         Column("found at", [f"{by_name[row.candidate]['calls']:,}" for row in rows]),
     ]
     chosen = f"{primary}: {split}, the seed {summary.baseline} and the best of the search"
-    return [*wrapped(" ", chosen, width), *layout_table(columns, width)]
+    return [*screen.wrap(" ", chosen), *layout_table(columns, screen)]
 
 
-def _curve(steps: Sequence[Mapping[str, Any]], width: int) -> list[str]:
+def _curve(steps: Sequence[Mapping[str, Any]], screen: Screen) -> list[str]:
     """Draw the best mean of the search against its calls, as a line of blocks."""
     if len(steps) < 2:  # noqa: PLR2004  a point is no curve
         return []
-    room = min(_WIDEST, width - _HEAD - 10)
+    room = min(_WIDEST, screen.width - _HEAD - 10)
     last = steps[-1]["calls"] or 1
     bests = [_best_at(steps, last * (index + 1) / room) for index in range(room)]
     low, high = min(bests), max(bests)
@@ -97,23 +97,23 @@ def _best_at(steps: Sequence[Mapping[str, Any]], calls: float) -> float:
     return float(known[-1] if known else steps[0]["best"])
 
 
-def _lineage(document: Document, width: int) -> list[str]:
+def _lineage(document: Document, screen: Screen) -> list[str]:
     if len(document["lineage"]) < 2:  # noqa: PLR2004  the seed alone
         return []
     by_name = {candidate["name"]: candidate for candidate in document["candidates"]}
     path = " → ".join(f"{name} {number(by_name[name]['search_mean'])}" for name in document["lineage"])
-    return wrapped(f" {'lineage':<{_HEAD - 1}}", path, width)
+    return screen.wrap(f" {'lineage':<{_HEAD - 1}}", path)
 
 
-def _diff(text: str) -> list[str]:
-    lines = [f"   {inert(line, ci=False)}" for line in text.splitlines()]
+def _diff(text: str, screen: Screen) -> list[str]:
+    lines = [f"   {screen.fit(line)}" for line in text.splitlines()]
     more = (
         [f"   … {len(lines) - _MOST_DIFF:,} more lines: see search.json"] if len(lines) > _MOST_DIFF else []
     )
     return [" changed", *lines[:_MOST_DIFF], *more] if lines else []
 
 
-def _calls(document: Document, width: int) -> list[str]:
+def _calls(document: Document, screen: Screen) -> list[str]:
     calls, made = document["calls"], document.get("proposals")
     words = (
         f"{calls['search']:,} of {document['budget']:,} in the search, {calls['final']:,} in the final sweep"
@@ -124,25 +124,30 @@ def _calls(document: Document, width: int) -> list[str]:
             f"; {count(made['proposed'], 'proposal')}: {made['accepted']:,} accepted, "
             f"{made['rejected']:,} no better, {refused:,} refused"
         )
-    return wrapped(f" {'calls':<{_HEAD - 1}}", words, width)
+    return screen.wrap(f" {'calls':<{_HEAD - 1}}", words)
 
 
-def _spending(document: Document, width: int) -> list[str]:
+def _spending(document: Document, screen: Screen) -> list[str]:
     """Say what models took in the search: those that propose, and those that evaluators call."""
     if not document.get("spent"):
         return []
-    lines = [line.strip() for line in spending_of_models(from_dict(SpendingTotals, document["spent"]), 10**6)]
-    return wrapped(f" {'models':<{_HEAD - 1}}", f"in the search: {'; '.join(lines)}", width)
+    lines = [
+        line.strip()
+        for line in spending_of_models(
+            from_dict(SpendingTotals, document["spent"]), screen._replace(width=10**6)
+        )
+    ]
+    return screen.wrap(f" {'models':<{_HEAD - 1}}", f"in the search: {'; '.join(lines)}")
 
 
-def _next(document: Document, width: int) -> list[str]:
+def _next(document: Document, screen: Screen) -> list[str]:
     run, command = document["run"], document.get("resume")
     steps = [f"optimize-eval report {run} {DETAILS}"] if document["summary"] else []
     steps += [] if command else _further(document)
     if command is None and document["verdict"]["state"] == "unfinished" and document["status"] != "running":
         steps.append("the command that started it resumes it")  # not kept: a path of this machine is in it
-    lines = [line for step in steps for line in wrapped(" " * _HEAD, step, width)]
-    lines += [f"{' ' * _HEAD}to resume: {inert(command, ci=False)}"] if command else []
+    lines = [line for step in steps for line in screen.wrap(" " * _HEAD, step)]
+    lines += [f"{' ' * _HEAD}to resume: {screen.fit(command)}"] if command else []
     return [f" {'next':<{_HEAD - 1}}{lines[0].lstrip()}", *lines[1:]] if lines else []
 
 

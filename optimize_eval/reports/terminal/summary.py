@@ -1,6 +1,6 @@
 """A run's summary as people read it in a terminal: the verdict first, then a table per evaluator.
 
-Pure: summary → text, the same text for the same width at any time. Numbers are never cut.
+Pure: summary → text, the same text for the same screen at any time. Numbers are never cut.
 
 Nothing is compared here: a mean over some examples says nothing beside one over others.
 """
@@ -56,8 +56,8 @@ from optimize_eval.reports.cells_of_tables import (
     worst_of,
 )
 from optimize_eval.reports.inert import shortened
-from optimize_eval.reports.paint import Paint, Style, body, of_sign, part, plain
-from optimize_eval.reports.text import Column, cut, layout_table, wrapped
+from optimize_eval.reports.paint import Style, body, of_sign, part
+from optimize_eval.reports.text import Column, Screen, cut, layout_table
 from optimize_eval.statistics.differences import ScoreDifference
 from optimize_eval.statistics.estimates import Estimate
 from optimize_eval.statistics.rates import Calibration
@@ -81,12 +81,11 @@ _OF_STATES = {
 def render(
     summary: Summary,
     *,
-    width: int,
+    screen: Screen,
     run: str,
     note: str | None = None,
     command: str = "",
     own: Collection[str] | None = None,
-    paint: Paint = plain,
     says_how_to_go_on: bool = True,
 ) -> str:
     """Lay out everything, the note first, the verdict last; `run` is the folder as people name it.
@@ -94,53 +93,52 @@ def render(
     `command` resumes it, where that is known; its `own` evaluators are those that --out goes on with, all
     where it is None. Who says elsewhere how to go on leaves that out here.
     """
-    lines = head(note, width)
+    lines = head(note, screen)
     tables = tables_of(summary)
     for rows in tables:
-        lines += [*table_of(rows, summary, width, paint), *_p_values(rows, summary, width)]
+        lines += [*table_of(rows, summary, screen), *_p_values(rows, summary, screen)]
     for matrix in matrices_of(summary):
-        lines += _matrix(matrix, summary.decided_on, width, paint)
+        lines += _matrix(matrix, summary.decided_on, screen)
     if summary.metrics:
-        lines += metric_tables.lines_of_summary(summary, width, paint)
+        lines += metric_tables.lines_of_summary(summary, screen)
     if tables:
-        lines += _groups(tables[0][0], summary, width)
-    lines += [*failures_of(summary, width, paint), *_skips(summary, width)]
+        lines += _groups(tables[0][0], summary, screen)
+    lines += [*failures_of(summary, screen), *_skips(summary, screen)]
     if tables:
-        lines += _worst(tables[0], summary, width)
-        lines += side_info_of(tables[0][0], summary, width)
-        lines += of_row(tables[0][0], summary, width)
-    lines += [*spending_of_models(summary.spent, width), *of_times(summary, width)]
-    lines += verdict_lines(summary.verdict, width, paint)
+        lines += _worst(tables[0], summary, screen)
+        lines += side_info_of(tables[0][0], summary, screen)
+        lines += of_row(tables[0][0], summary, screen)
+    lines += [*spending_of_models(summary.spent, screen), *of_times(summary, screen)]
+    lines += verdict_lines(summary.verdict, screen)
     steps = to_go_on(summary, run, command, own) if says_how_to_go_on else []
-    return "\n".join([*lines, *next_lines([*steps, ("see it again", f"optimize-eval report {run}")], width)])
+    return "\n".join([*lines, *next_lines([*steps, ("see it again", f"optimize-eval report {run}")], screen)])
 
 
-def head(note: str | None, width: int) -> list[str]:
+def head(note: str | None, screen: Screen) -> list[str]:
     """Show what people noted of a run."""
-    return wrapped(" note: ", note, width) if note else []
+    return screen.wrap(" note: ", note) if note else []
 
 
-def verdict_lines(verdict: Verdict, width: int, paint: Paint) -> list[str]:
+def verdict_lines(verdict: Verdict, screen: Screen) -> list[str]:
     """Lay out the sentence and its points, each beside its mark."""
-    points = (line for point in verdict.points for line in point_lines(point, width, paint))
-    return [*sentence_lines(verdict, width, paint), *points]
+    points = (line for point in verdict.points for line in point_lines(point, screen))
+    return [*sentence_lines(verdict, screen), *points]
 
 
-def sentence_lines(verdict: Verdict, width: int, paint: Paint) -> list[str]:
+def sentence_lines(verdict: Verdict, screen: Screen) -> list[str]:
     style = _OF_STATES.get(verdict.state or "", Style.STRONG)
-    return [body(line, style, paint) for line in wrapped(" ", f"{verdict.text}.", width)]
+    return [body(line, style, screen.paint) for line in screen.wrap(" ", f"{verdict.text}.")]
 
 
-def point_lines(point: Point, width: int, paint: Paint) -> list[str]:
-    first, *rest = wrapped(f"  {point.mark} ", point.text, width)
-    return [part(first, 2, len(point.mark), of_sign(point.mark), paint), *rest]
+def point_lines(point: Point, screen: Screen) -> list[str]:
+    first, *rest = screen.wrap(f"  {point.mark} ", point.text)
+    return [part(first, 2, len(point.mark), of_sign(point.mark), screen.paint), *rest]
 
 
 def table_of(
     rows: Sequence[Row],
     summary: Summary,
-    width: int,
-    paint: Paint,
+    screen: Screen,
     *,
     most: int = MOST_ROWS,
     rest: str = "summary.json",
@@ -159,28 +157,28 @@ def table_of(
         *([gain] if gain else []),
         *others,
         *(reversed(compared) if others else compared),  # what has no room is left out from the end
-        *(_wide(shown, split) if has_others and width >= WIDE else []),
+        *(_wide(shown, split) if has_others and screen.width >= WIDE else []),
         _failed_column(shown),
         *_skipped_columns(shown),
     ]
     title = f"{title_of(rows[0], summary)}: {split}"
     how = ", sorted by mean; Δ against baseline" if has_others else ""
     how += "; intervals by cluster" * (split in summary.clusters)
-    lines = [*wrapped(" ", title + how, width), *layout_table(columns, width, paint)]
+    lines = [*screen.wrap(" ", title + how), *layout_table(columns, screen)]
     if len(rows) > len(shown):
         more = count(len(rows) - len(shown), "more candidate")
-        lines += wrapped(" ", f"… and {more}: see {rest}", width)
+        lines += screen.wrap(" ", f"… and {more}: see {rest}")
     return lines
 
 
-def _p_values(rows: Sequence[Row], summary: Summary, width: int) -> list[str]:
+def _p_values(rows: Sequence[Row], summary: Summary, screen: Screen) -> list[str]:
     """Write the p values that a narrow table has no column for."""
     against = ((row.candidate, row.against_baseline(summary.decided_on)) for row in rows[:MOST_ROWS])
     told = [f"{name} {p_value(d.p_holm)}" for name, d in against if d and d.p_holm is not None]
-    return wrapped(" ", f"p (Holm): {', '.join(told)}", width) if told and width < WIDE else []
+    return screen.wrap(" ", f"p (Holm): {', '.join(told)}") if told and screen.width < WIDE else []
 
 
-def _matrix(matrix: Matrix, split: str, width: int, paint: Paint) -> list[str]:
+def _matrix(matrix: Matrix, split: str, screen: Screen) -> list[str]:
     """Lay out means of candidates by models, as many models as there is room for."""
     columns = [
         Column("candidate", [*matrix.means], is_name=True),
@@ -190,7 +188,7 @@ def _matrix(matrix: Matrix, split: str, width: int, paint: Paint) -> list[str]:
         ),
     ]
     title = f"{matrix.evaluator}: {split}, means of candidates by models"
-    return [*wrapped(" ", title, width), *layout_table(columns, width, paint)]
+    return [*screen.wrap(" ", title), *layout_table(columns, screen)]
 
 
 def _or_none(mean: float | None) -> str:
@@ -247,7 +245,7 @@ def _wide(rows: Sequence[Row], split: str) -> list[Column]:
     return columns
 
 
-def _groups(best: Row, summary: Summary, width: int) -> list[str]:
+def _groups(best: Row, summary: Summary, screen: Screen) -> list[str]:
     """Show the groups of the best candidate, each against the baseline."""
     split = summary.decided_on
     if not best.groups:
@@ -269,40 +267,40 @@ def _groups(best: Row, summary: Summary, width: int) -> list[str]:
         ),
     ]
     return [
-        *wrapped(" ", f"{best.candidate} by group, {best.evaluator}: {split}", width),
-        *layout_table(columns, width),
+        *screen.wrap(" ", f"{best.candidate} by group, {best.evaluator}: {split}"),
+        *layout_table(columns, screen),
     ]
 
 
 def failures_of(
-    summary: Summary, width: int, paint: Paint, *, most: int = MOST_FAILURES, longest: int = SHOWN_TEXT
+    summary: Summary, screen: Screen, *, most: int = MOST_FAILURES, longest: int = SHOWN_TEXT
 ) -> list[str]:
     """Show the most frequent failures: how many, whose calls, and what the first said at which stage."""
     alike = [
         (f"{entry.count:,} × {entry.first.kind}", entry, words_of(entry.first))
         for entry in most_frequent(summary)
     ]
-    doubtful = partial(part, style=Style.DOUBTFUL, paint=paint)
-    lines = _ended_alike("failures", alike[:most], longest, width, doubtful)
-    return lines + _left_out(lines, len(alike) - most if most > 1 else 0, "more kind", width)
+    doubtful = partial(part, style=Style.DOUBTFUL, paint=screen.paint)
+    lines = _ended_alike("failures", alike[:most], longest, screen, doubtful)
+    return lines + _left_out(lines, len(alike) - most if most > 1 else 0, "more kind", screen)
 
 
-def _skips(summary: Summary, width: int) -> list[str]:
+def _skips(summary: Summary, screen: Screen) -> list[str]:
     alike = [(f"{entry.count:,} ×", entry, why_skipped(entry)) for entry in most_skipped(summary)]
-    lines = _ended_alike("skipped", alike[:MOST_FAILURES], SHOWN_TEXT, width, lambda line, *_: line)
-    return lines + _left_out(lines, len(alike) - MOST_FAILURES, "more reason", width)
+    lines = _ended_alike("skipped", alike[:MOST_FAILURES], SHOWN_TEXT, screen, lambda line, *_: line)
+    return lines + _left_out(lines, len(alike) - MOST_FAILURES, "more reason", screen)
 
 
-def _left_out(lines: Sequence[str], more: int, noun: str, width: int) -> list[str]:
+def _left_out(lines: Sequence[str], more: int, noun: str, screen: Screen) -> list[str]:
     text = f"… and {count(more, noun)}: see summary.json"
-    return wrapped(_head("", lines), text, width) if more > 0 else []
+    return screen.wrap(_head("", lines), text) if more > 0 else []
 
 
 def _ended_alike(
     name: str,
     alike: Sequence[tuple[str, Alike[FailureGroup] | Alike[SkipGroup], str]],
     longest: int,
-    width: int,
+    screen: Screen,
     painted: Callable[[str, int, int], str],
 ) -> list[str]:
     """Show the most frequent: how often and what, whose calls these were, and what the first one said."""
@@ -313,42 +311,40 @@ def _ended_alike(
         named = [] if entry.candidates == (THE_PROMPT.name,) else [candidates_of(entry)]
         who = " · ".join([label, *named, *at])
         text = f"{who}: {shortened(words, longest)}"
-        first, *rest = wrapped(f"{_head(name, lines)}{what}  ", text, width)
-        lines += [painted(first, HEAD, len(what)), *rest]
+        first, *rest = screen.wrap(f"{_head(name, lines)}{what}  ", text)
+        lines += [painted(first, HEAD, len(screen.fit(what))), *rest]
     return lines
 
 
-def _worst(rows: Sequence[Row], summary: Summary, width: int) -> list[str]:
+def _worst(rows: Sequence[Row], summary: Summary, screen: Screen) -> list[str]:
     """Show where the best candidate, and those that are worse than the baseline, got worse; and why.
 
     Of the baseline it shows where it is low.
     """
     if none := got_worse_nowhere(rows[0], summary):
-        lines = wrapped(_head("worst"), none, width)
+        lines = screen.wrap(_head("worst"), none)
     else:
-        lines = _worst_of_row(rows[0], summary, width)
+        lines = _worst_of_row(rows[0], summary, screen)
     for row in worse_rows(rows, summary):
-        lines += _worst_of_row(row, summary, width)
+        lines += _worst_of_row(row, summary, screen)
     return lines
 
 
-def _worst_of_row(best: Row, summary: Summary, width: int) -> list[str]:
+def _worst_of_row(best: Row, summary: Summary, screen: Screen) -> list[str]:
     lines: list[str] = []
     low = worst_of(best, summary)
     if low:
         what = "" if is_baseline(best, summary) else f" ({summary.baseline} → {best.candidate})"
-        lines += wrapped(
-            _head("worst"),
-            f"{best.candidate} on {evaluator_label(best.evaluator, best.task_model)}{what}",
-            width,
+        lines += screen.wrap(
+            _head("worst"), f"{best.candidate} on {evaluator_label(best.evaluator, best.task_model)}{what}"
         )
     for example in low[:_SHOWN_WORST]:
         before = "" if is_baseline(best, summary) else f"{number(example.baseline)} → "
         where = f"{example.split} {' '.join(filter(None, [str(example.line), example.name]))}"
         head = f"{_head('worst', lines)}{where}  {before}{number(example.score)}  "
-        lines += wrapped(head, shortened(example.text or "", SHOWN_TEXT), width)
+        lines += screen.wrap(head, shortened(example.text or "", SHOWN_TEXT))
         if example.input:
-            lines += wrapped(f"{_head('', lines)}  input: ", example.input, width)
+            lines += screen.wrap(f"{_head('', lines)}  input: ", example.input)
     return lines
 
 
@@ -362,18 +358,19 @@ def to_go_on(summary: Summary, run: str, command: str, own: Collection[str] | No
     return [("retry what failed", again)] if may_pass else []
 
 
-def next_lines(steps: Sequence[tuple[str, str]], width: int) -> list[str]:
+def next_lines(steps: Sequence[tuple[str, str]], screen: Screen) -> list[str]:
     room = max(len(what) for what, _ in steps) + 2
     lines: list[str] = []
     for what, how in steps:
         head = f"{_head('next', lines)}{what:<{room}}"
-        lines += pasted(head, how, width) if how.startswith("optimize-eval") else wrapped(head, how, width)
+        lines += pasted(head, how, screen) if how.startswith("optimize-eval") else screen.wrap(head, how)
     return lines
 
 
-def pasted(head: str, command: str, width: int) -> list[str]:
+def pasted(head: str, command: str, screen: Screen) -> list[str]:
     """Show a command on one line, as it is to be pasted: below a heading that leaves no room."""
-    return [head + command] if len(head + command) <= width else [head.rstrip(), f"    {command}"]
+    command = screen.fit(command)
+    return [head + command] if len(head + command) <= screen.width else [head.rstrip(), f"    {command}"]
 
 
 def _may_be_fixed(summary: Summary, own: Collection[str] | None) -> bool:
@@ -400,20 +397,20 @@ class _Row(NamedTuple):
     mean: float | None
 
 
-def render_every_cell(run: StoredRun, *, fit: Callable[[str], str], width: int) -> str:
-    """Lay out a row for each cell that has a record; `fit` makes a text what it will be in the terminal."""
+def render_every_cell(run: StoredRun, screen: Screen) -> str:
+    """Lay out a row for each cell that has a record."""
     with run.reader() as reader:
         rows = [row for cell in run.layout.cells if (row := _row(reader, cell, run.layout.repeats)).examples]
-    return "\n".join([*wrapped(" ", _NOTE, width), *layout_table(_columns(rows, fit), width)])
+    return "\n".join([*screen.wrap(" ", _NOTE), *layout_table(_columns(rows), screen)])
 
 
-def _columns(rows: Sequence[_Row], fit: Callable[[str], str]) -> list[Column]:
-    models = [fit(row.cell.task_model or _NOTHING) for row in rows]
+def _columns(rows: Sequence[_Row]) -> list[Column]:
+    models = [row.cell.task_model or _NOTHING for row in rows]
     return [
-        Column("evaluator", [fit(row.cell.evaluator) for row in rows], is_name=True),
-        Column("candidate", [fit(row.cell.candidate) for row in rows], is_name=True),
+        Column("evaluator", [row.cell.evaluator for row in rows], is_name=True),
+        Column("candidate", [row.cell.candidate for row in rows], is_name=True),
         *([Column("task model", models, is_name=True)] if any(row.cell.task_model for row in rows) else []),
-        Column("split", [fit(row.cell.split) for row in rows], is_text=True),
+        Column("split", [row.cell.split for row in rows], is_text=True),
         Column("mean", [_NOTHING if row.mean is None else f"{row.mean:.3f}" for row in rows]),
         Column("examples", [f"{row.examples:,}" for row in rows]),
         Column("scored", [f"{row.scored:,}" for row in rows]),
@@ -441,7 +438,7 @@ _MOST_MODELS = 8
 _FEW = 100  # answers, of which an ECE is told to be too high by chance
 
 
-def side_info_of(best: Row, summary: Summary, width: int) -> list[str]:
+def side_info_of(best: Row, summary: Summary, screen: Screen) -> list[str]:
     """Write in a line what was said beside the scores of one candidate, on the deciding split."""
     by_split = {
         entry.where.split: entry.keys
@@ -456,7 +453,7 @@ def side_info_of(best: Row, summary: Summary, width: int) -> list[str]:
         return []
     more = [f"{len(said) - _MOST_KEYS} more"] if len(said) > _MOST_KEYS else []
     who = f"{best.candidate} on {evaluator_label(best.evaluator, best.task_model)}: "
-    return wrapped(_head("side info"), who + " · ".join([*said[:_MOST_KEYS], *more]), width)
+    return screen.wrap(_head("side info"), who + " · ".join([*said[:_MOST_KEYS], *more]))
 
 
 def _key_words(key: str, values: ValuesAtPath, train: ValuesAtPath | None) -> str:
@@ -474,7 +471,7 @@ def _key_words(key: str, values: ValuesAtPath, train: ValuesAtPath | None) -> st
     return ""
 
 
-def of_row(row: Row, summary: Summary, width: int) -> list[str]:
+def of_row(row: Row, summary: Summary, screen: Screen) -> list[str]:
     """Write what there is about one candidate on the deciding split."""
     who = f"{row.candidate} on {evaluator_label(row.evaluator, row.task_model)}: "
     cell = MeasuredCell(
@@ -485,24 +482,24 @@ def of_row(row: Row, summary: Summary, width: int) -> list[str]:
     )
     lines: list[str] = []
     for passed in (entry for entry in summary.passes if entry.where == cell):
-        lines += wrapped(_head("repeats"), who + passes(passed.by_k[-1]), width)
+        lines += screen.wrap(_head("repeats"), who + passes(passed.by_k[-1]))
     for stated in (entry.stated.calibration for entry in summary.calibration if entry.where == cell):
-        lines += wrapped(_head("confidence"), f"{who}{_calibration(stated)}", width)
-        lines += [line for text in _bins(stated) for line in wrapped(_head(""), text, width)]
+        lines += screen.wrap(_head("confidence"), f"{who}{_calibration(stated)}")
+        lines += [line for text in _bins(stated) for line in screen.wrap(_head(""), text)]
     for bleu in (entry.bleu for entry in summary.corpus_bleu if entry.where == cell):
         text = f"{who}BLEU {number(bleu.score)} over {count(bleu.outputs, 'output')}"
-        lines += wrapped(_head("corpus"), text, width)
+        lines += screen.wrap(_head("corpus"), text)
     return lines
 
 
-def of_models(models: Sequence[ModelScores], width: int) -> list[str]:
+def of_models(models: Sequence[ModelScores], screen: Screen) -> list[str]:
     """Write what there is about the models of a board."""
     shown = models[:_MOST_MODELS]
     lines = []
     if texts := [f"{model.adapter} {passes(model.passes[-1])}" for model in shown if model.passes]:
-        lines += wrapped(_head("repeats"), "; ".join(texts), width)
+        lines += screen.wrap(_head("repeats"), "; ".join(texts))
     if texts := [f"{model.adapter} BLEU {by_task}" for model in shown if (by_task := _bleu_by_task(model))]:
-        lines += wrapped(_head("corpus"), "; ".join(texts), width)
+        lines += screen.wrap(_head("corpus"), "; ".join(texts))
     return lines
 
 
@@ -539,36 +536,34 @@ def _bleu_by_task(model: ModelScores) -> str:
 _MOST_SPENDERS = 6
 
 
-def spending_of_models(spent: SpendingTotals | None, width: int) -> list[str]:
+def spending_of_models(spent: SpendingTotals | None, screen: Screen) -> list[str]:
     """Tell the totals of each model; failed calls and former attempts included."""
     models = spent.models if spent else {}
     lines = [
         line
         for name, total in list(models.items())[:_MOST_SPENDERS]
-        for line in wrapped(" ", f"{name}: {total_in_words(total)}", width)
+        for line in screen.wrap(" ", f"{name}: {total_in_words(total)}")
     ]
     if len(models) > _MOST_SPENDERS:
-        lines += wrapped(" ", f"… and {count(len(models) - _MOST_SPENDERS, 'more model')}", width)
+        lines += screen.wrap(" ", f"… and {count(len(models) - _MOST_SPENDERS, 'more model')}")
     if spent and len(models) > 1:
-        lines += wrapped(" ", f"all models: {total_in_words(spent.run)}", width)
+        lines += screen.wrap(" ", f"all models: {total_in_words(spent.run)}")
     return lines
 
 
-def spending_in_short(spent: SpendingTotals | None, width: int) -> list[str]:
+def spending_in_short(spent: SpendingTotals | None, screen: Screen) -> list[str]:
     """Tell what all models took, or the one that there is."""
     totals = list((spent.models if spent else {}).items())
     if spent and len(totals) > 1:
         totals = [("all models", spent.run)]
-    return [
-        line for name, total in totals for line in wrapped(" ", f"{name}: {total_in_words(total)}", width)
-    ]
+    return [line for name, total in totals for line in screen.wrap(" ", f"{name}: {total_in_words(total)}")]
 
 
-def of_times(summary: Summary, width: int) -> list[str]:
+def of_times(summary: Summary, screen: Screen) -> list[str]:
     """Tell how long a call of each evaluator that called models took."""
     names = summary.spent.evaluators if summary.spent else ()
     entries = [entry for entry in summary.latency if entry.evaluator in names]
-    return [line for entry in entries[:_MOST_SPENDERS] for line in wrapped(" ", _time(entry), width)]
+    return [line for entry in entries[:_MOST_SPENDERS] for line in screen.wrap(" ", _time(entry))]
 
 
 def _time(entry: LatencyEntry) -> str:
