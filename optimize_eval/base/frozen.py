@@ -79,7 +79,7 @@ def change(one: Made, **values: Any) -> Made:
     return extend(type(one), one, **values)
 
 
-def extend(kind: type[Made], one: Any, **values: Any) -> Made:
+def extend(kind: type[Made], one: Any, /, **values: Any) -> Made:
     """Make one of a class that extends another, of one of these and what it has not."""
     made: Any = type(one)
     names, read = _parts(made)

@@ -28,6 +28,7 @@ from optimize_eval.findings.comparison import (
     corrected_by,
     corrected_failing,
     corrected_held,
+    corrected_together,
     family_of,
     held_difference,
     highest_difference,
@@ -190,7 +191,7 @@ class Against(Remembers):
         others = [name for name in self.layout.candidates if name not in {winner, self.layout.baseline}]
         held = {name: self._held((where, name), (where, winner)) for name in others}
         also = replace(self._alone_in(where), others=self.tried.others.get(where, 0))
-        done = corrected_held(held, lambda kind: corrected_by(kind, lambda _: None, lambda _: also))
+        done = corrected_held(held, partial(corrected_together, also=also))
         return {name: held.mark for name, held in done.items()}
 
     def group_places(self, split: str) -> Iterator[tuple[str, str, list[int]]]:
@@ -212,7 +213,7 @@ class Against(Remembers):
             (a, b): self._held((where, a), (where, b), self._plain(where, b) if a == first else None)
             for a, b in combinations(self.layout.candidates, 2)
         }
-        done = corrected_held(compared, lambda kind: corrected_by(kind, lambda _: None, lambda _: also))
+        done = corrected_held(compared, partial(corrected_together, also=also))
         return [(a, b, held) for (a, b), held in done.items()]
 
     def _plain(self, where: CellFamily, name: str) -> ScoreDifference:

@@ -263,8 +263,9 @@ class CellReading:
 
     def _failure_groups(self) -> Iterator[FailureGroup]:
         for (kind, stage), (message, side_info, lines) in self._failures.items():
-            yield FailureGroup(
-                **self._where,
+            yield extend(
+                FailureGroup,
+                measured_in(self._cell),
                 kind=kind,
                 count=len(lines),
                 first_message=message,
@@ -275,23 +276,14 @@ class CellReading:
 
     def _skip_groups(self) -> Iterator[SkipGroup]:
         for is_by_rules, (message, lines) in self._skips.items():
-            yield SkipGroup(
-                **self._where,
+            yield extend(
+                SkipGroup,
+                measured_in(self._cell),
                 count=len(lines),
                 first_message=message,
                 lines=_first_of(lines),
                 excluded_by=dict(self._excluded_by) if is_by_rules else {},
             )
-
-    @property
-    def _where(self) -> dict[str, Any]:
-        cell = self._cell
-        return {
-            "candidate": cell.candidate,
-            "evaluator": cell.evaluator,
-            "task_model": cell.task_model,
-            "split": cell.split,
-        }
 
     def _mean(self, failure_as: float | None = None) -> Values:
         """Average each example's repeats; failed ones are left out, or count as a number for a bound."""

@@ -298,8 +298,15 @@ def corrected_by(
         families.setdefault(family(key), []).append(key)
     done: dict[_Key, ScoreDifference] = {}
     for keys in families.values():
-        done.update(zip(keys, corrected([compared[key] for key in keys], also(keys)), strict=True))
+        done |= corrected_together({key: compared[key] for key in keys}, also(keys))
     return {key: done[key] for key in compared}
+
+
+def corrected_together(
+    compared: Mapping[_Key, ScoreDifference], also: AlsoTried = NO_OTHERS
+) -> dict[_Key, ScoreDifference]:
+    """Correct all comparisons as one family."""
+    return dict(zip(compared, corrected([*compared.values()], also), strict=True))
 
 
 SURELY, IF_ALIKE, NOT, UNBOUNDED = "surely", "if_both_count_as_zero", "no", "unbounded"

@@ -33,6 +33,7 @@ from optimize_eval.findings.comparison import (
     compare_by_task,
     corrected,
     corrected_held,
+    corrected_together,
     held_difference,
     with_mark,
 )
@@ -271,11 +272,7 @@ def _together(tasks: Sequence[TaskPair]) -> ScoreDifference:
 
 def _correct(held: Sequence[Held]) -> list[Held]:
     """Correct what is compared together."""
-
-    def correct(kind: Mapping[int, ScoreDifference]) -> dict[int, ScoreDifference]:
-        return dict(zip(kind, corrected(list(kind.values())), strict=True))
-
-    return list(corrected_held(dict(enumerate(held)), correct).values())
+    return list(corrected_held(dict(enumerate(held)), corrected_together).values())
 
 
 def _compare_tasks(tasks: Sequence[TaskPair], comparisons: int = 1) -> Held:

@@ -26,8 +26,8 @@ from optimize_eval.findings.comparison import (
     AlsoTried,
     Held,
     compare,
-    corrected,
     corrected_held,
+    corrected_together,
     held_difference,
     lower_bounds,
     tolerance_of,
@@ -470,10 +470,7 @@ def _rows_of(cells: Sequence[ComparedCells], also: AlsoTried) -> Iterator[RowDif
 
 def _correct(cells: Sequence[ComparedCells], also: AlsoTried) -> list[ComparedCells]:
     """Correct each kind of comparison by itself."""
-
-    def correct(found: Mapping[int, ScoreDifference]) -> dict[int, ScoreDifference]:
-        return dict(zip(found, corrected(list(found.values()), also), strict=True))
-
+    correct = partial(corrected_together, also=also)
     held = corrected_held(dict(enumerate(cell.held for cell in cells)), correct)
     lows = correct({n: cell.low for n, cell in enumerate(cells) if cell.low})
     return [replace(cell, held=held[n], low=lows.get(n)) for n, cell in enumerate(cells)]

@@ -14,6 +14,7 @@ from optimize_eval.findings.summary_parts import (
     CalibrationEntry,
     CandidatePair,
     LatencyEntry,
+    MeasuredCell,
     ModelPair,
     PassesEntry,
     RepliesEntry,
@@ -193,13 +194,9 @@ class LeftOut:
 
 
 @frozen
-class FailureGroup:
+class FailureGroup(MeasuredCell):
     """The calls of one cell that failed alike."""
 
-    candidate: str
-    evaluator: str
-    task_model: str | None
-    split: str
     kind: str
     count: int
     first_message: str
@@ -209,13 +206,9 @@ class FailureGroup:
 
 
 @frozen
-class SkipGroup:
+class SkipGroup(MeasuredCell):
     """The calls of one cell that were skipped: by their evaluator, or because rules leave the rows out."""
 
-    candidate: str
-    evaluator: str
-    task_model: str | None
-    split: str
     count: int
     first_message: str
     lines: tuple[int | None, ...]
