@@ -18,7 +18,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -55,10 +55,12 @@ class Actor:
     def __init__(self) -> None:
         self._outbox = Outbox()
         self._node: Node | None = None
+        self._guard = ExitStack()
 
     def open(self, welcome: bytes, copy: bytes, here: str, root: str) -> None:
         """Begin a session `here`, as the driver is, or where a copy of its folder `root` is made so."""
         try:
+            self._guard.enter_context(watchdog())  # Ray ends us by kill -9; before anything is started
             home = unpack_folder(copy, here, root) if copy else _share(here)
             sys.path.insert(0, str(Path.cwd()))  # as the driver's script finds modules beside it
             self._node = Node(unpack(welcome, home), self._outbox.put, self._outbox.hurry)
@@ -67,7 +69,7 @@ class Actor:
             ready = Refused(f"{type(error).__name__}: {error}", "is the same optimize-eval installed there?")
         self._outbox.put(ready)
         if isinstance(ready, Refused):
-            self._outbox.close()
+            self._close()
         else:
             threading.Thread(target=self._run, args=(self._node,), name="node", daemon=True).start()
             threading.Thread(target=_end_with, args=(os.getppid(),), name="parent", daemon=True).start()
@@ -82,10 +84,13 @@ class Actor:
 
     def _run(self, node: Node) -> None:
         try:
-            with watchdog():  # Ray ends us by kill -9
-                node.run()
+            node.run()
         finally:
-            self._outbox.close()
+            self._close()
+
+    def _close(self) -> None:
+        self._guard.close()
+        self._outbox.close()
 
 
 def _end_with(raylet: int) -> None:

@@ -70,14 +70,16 @@ def summary_of(run: Path) -> Any:
 
 
 def keys_of(run: Path) -> list[str]:
-    lines = map(json.loads, (run / "journal.jsonl").read_text().splitlines())
+    journal = run / "journal.jsonl"
+    lines = map(json.loads, journal.read_text().splitlines() if journal.exists() else ())
     return [line["key"] for line in lines if line.get("outcome") in {"scored", "skipped"}]
 
 
 @contextmanager
 def started(folder: Path, cluster: Raylets, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
-    """Start a run whose evaluator takes its time, and wait until some of it is done."""
+    """Start a run whose evaluator takes its time, or go on with it, and wait until some of it is done."""
     (folder / "slow").touch()
+    before = len(keys_of(folder / "r"))
     with subprocess.Popen(
         [PROGRAM, "run", *arguments, "--out", "r", *cluster.options],
         cwd=folder,
@@ -87,7 +89,7 @@ def started(folder: Path, cluster: Raylets, *arguments: str) -> Iterator["subpro
         stderr=subprocess.PIPE,
         text=True,
     ) as running:
-        wait_until(lambda: (folder / "r" / "journal.jsonl").exists() and len(keys_of(folder / "r")) > 10)
+        wait_until(lambda: len(keys_of(folder / "r")) > before + 10)
         yield running
         (folder / "slow").unlink()
 
@@ -99,18 +101,15 @@ def wait_until(is_so: Callable[[], bool], seconds: float = 30) -> None:
         time.sleep(0.01)
 
 
-def at_work_in(folder: Path) -> dict[int, str]:
-    """List the processes that a folder is the current one of, by their pids."""
-    return {
-        int(path.name): (path / "cmdline").read_bytes().decode(errors="replace")
-        for path in Path("/proc").glob("[0-9]*")
-        if is_in(path, folder)
-    }
+def at_work_in(folder: Path, words: str = "") -> set[int]:
+    """List the processes that a folder is the current one of, whose command lines begin so."""
+    return {int(path.name) for path in Path("/proc").glob("[0-9]*") if is_in(path, folder, words)}
 
 
-def is_in(process: Path, folder: Path) -> bool:
+def is_in(process: Path, folder: Path, words: str) -> bool:
     try:
-        return (process / "cwd").readlink() == folder
+        line = (process / "cmdline").read_bytes().replace(b"\0", b" ")
+        return (process / "cwd").readlink() == folder and line.startswith(words.encode())
     except OSError:
         return False
 
