@@ -67,7 +67,7 @@ def test_on_paper_there_are_black_words_on_white_nothing_to_press_and_nothing_cu
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1440, 800])
+@pytest.mark.parametrize("width", [1440, 390])
 def test_axe_finds_no_violation(browser: Browser, page: Path, axe: str, width: int, scheme: str) -> None:
     browser.resize(width, 900)
     browser.colours(scheme)

@@ -150,7 +150,7 @@ def test_a_condition_is_chosen_and_taken_away(browser: Browser, run: Path) -> No
     opened(browser, run, "sort=line&row=-1")
     browser.click(".filter summary")
     assert browser.run("return document.documentElement.scrollWidth") <= 390
-    browser.run("document.querySelector('.filter .value').value = '-1'")
+    browser.run("document.querySelector('.filter .wished').value = '-1'")
     browser.click(".filter .copy")
     assert browser.text(".status").startswith("0 of 6 examples")
     assert "q=score%3C-1" in browser.run("return location.hash")

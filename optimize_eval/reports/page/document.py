@@ -167,6 +167,8 @@ PROGRAM = (
         "parts/diff",
         "parts/spending",
         "parts/query",
+        "parts/glossary",
+        "parts/labels",
         "parts/export",
     ),
     *(

@@ -57,6 +57,7 @@ class App {
     window.addEventListener("popstate", () => this.goTo(this.address.read()));
     window.addEventListener("hashchange", () => this.goTo(this.address.read()));
     document.addEventListener("keydown", (event) => this.key(event));
+    showGlossary();
     this.draw();
   }
 

@@ -111,7 +111,7 @@ function filterControls(app) {
   const { state } = app;
   const known = knownConditions(app);
   const at = { name: 0, sign: 2 };
-  const value = /** @type {HTMLInputElement} */ (h("input", { type: "text", class: "value", "aria-label": "Value", placeholder: "value", on: { keydown: (event) => event.key === "Enter" && add() } }));
+  const value = /** @type {HTMLInputElement} */ (h("input", { type: "text", class: "wished", "aria-label": "Value", placeholder: "value", on: { keydown: (event) => event.key === "Enter" && add() } }));
   const add = () => {
     const quoted = (text) => (/\s/.test(text) ? `"${text}"` : text);
     app.set({ q: `${state.q} ${quoted(known[at.name][0])}${OPERATORS[at.sign]}${quoted(value.value.trim().replaceAll('"', ""))}`.trim(), row: -1 });

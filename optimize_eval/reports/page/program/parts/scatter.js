@@ -2,6 +2,7 @@
 // A against B, example by example: equal places are one bubble, so 100,000 examples draw as fast as 50.
 
 const BINS = 40;
+const LARGEST = 14; // px, the radius of the bubble with the most examples
 const LEFT = 56; // of it, where the names of the ticks stand
 
 /**
@@ -19,11 +20,31 @@ function scatter(pairs, nameA, nameB) {
   return svg("svg", { class: "chart square", viewBox: `0 0 ${size} ${size}`, role: "img", "aria-label": `${nameB} against ${nameA}, example by example` },
     gridLines(domain, x, y, size),
     svg("line", { class: "dashed", x1: x(domain[0]), y1: y(domain[0]), x2: x(domain[1]), y2: y(domain[1]) }),
-    svg("text", { class: "italic", x: LEFT + 8, y: 24 }, "B better"),
-    svg("text", { class: "italic", x: size - 12, y: size - 54, "text-anchor": "end" }, "B worse"),
     bubbles.map((one) => bubble(one, top, x, y)),
     svg("text", { class: "bold", x: size / 2 + 20, y: size - 6, "text-anchor": "middle" }, cut(nameA, 44)),
     svg("text", { class: "bold", transform: `translate(12 ${size / 2 - 20}) rotate(-90)`, "text-anchor": "middle" }, cut(nameB, 44)));
+}
+
+/**
+ * Scores of 0 and 1 have four places, which are numbers and no drawing.
+ * @param {[number, number][]} pairs
+ * @param {string} nameA
+ * @param {string} nameB
+ */
+function twoByTwo(pairs, nameA, nameB) {
+  const cell = (a, b) => {
+    const many = pairs.filter((pair) => pair[0] === a && pair[1] === b).length;
+    const kind = b > a ? "gain" : b < a ? "loss" : "";
+    return h("td", { class: `num ${kind}` }, h("b", { class: "big" }, whole(many)), below(percent(many / pairs.length)), below(b > a ? "B better" : b < a ? "B worse" : "the same"));
+  };
+  const head = (name, value) => h("th", { scope: "col", class: "num" }, cut(name, 30), ` = ${value}`);
+  const row = (a) => h("tr", null, h("th", { scope: "row" }, cut(nameA, 30), ` = ${a}`), cell(a, 1), cell(a, 0));
+  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "How often which score" }, h("table", { class: "four" }, h("thead", null, h("tr", null, h("td", null, ""), head(nameB, 1), head(nameB, 0))), h("tbody", null, row(1), row(0))));
+}
+
+/** @param {[number, number][]} pairs */
+function isOfTwo(pairs) {
+  return pairs.every(([a, b]) => (a === 0 || a === 1) && (b === 0 || b === 1));
 }
 
 /**
@@ -47,7 +68,7 @@ function binned(pairs, [low, high]) {
 }
 
 function bubble(one, top, x, y) {
-  const r = one.many === 1 || top === 1 ? 4.5 : 4 + 9 * Math.sqrt((one.many - 1) / Math.max(1, top - 1));
+  const r = top === 1 ? 4.5 : Math.max(1.5, LARGEST * Math.sqrt(one.many / top)); // its area is how many there are
   const kind = one.better > one.worse ? "fill-better" : one.worse > one.better ? "fill-worse" : "fill-even";
   const title = `A ${short(one.a)}, B ${short(one.b)}: ${count(one.many, "example")}`;
   return svg("circle", { class: `bubble ${kind}`, cx: x(one.a), cy: y(one.b), r: round(r) }, svg("title", null, title));

@@ -26,7 +26,7 @@ function changed(d) {
 
 function modelsOfDiff(diff) {
   const domain = extent([0, ...diff.models.flatMap(({ overall }) => [overall.diff ?? 0, ...(overall.ci || [])])], 0.03);
-  const heads = [["who", "Model"], ["num", "Δ B − A", "95 % CI"], ["w1", "Interval"], ["num w3", "A → B"], ["num w3", "Failed calls", "A → B"], ["num w2", "Other predictions"]];
+  const heads = [["who", "Model"], ["num", "Δ B − A", term("ci", "95 % CI")], ["w1", term("interval", "Interval")], ["num w3", "A → B"], ["num w3", "Failed calls", "A → B"], ["num w2", "Other predictions"]];
   const models = [...diff.models].sort((one, other) => (one.overall.diff ?? 0) - (other.overall.diff ?? 0));
   const lines = models.map((model) => h("tr", null,
     h("th", { scope: "row", class: "who" }, modelOf(model)),
@@ -35,7 +35,7 @@ function modelsOfDiff(diff) {
     h("td", { class: "num w3" }, fromTo(model.overall.a, model.overall.b)),
     h("td", { class: "num w3" }, `${whole(model.failed_calls.a)} → ${whole(model.failed_calls.b)}`),
     h("td", { class: "num w2" }, model.predictions_changed === null ? DASH : whole(model.predictions_changed))));
-  return h("section", { class: "card" }, h("div", { class: "card-head" }, h("h2", null, "Models: B against A"), h("span", { class: "legend" }, "▲▼ shown after correction · △▽ hint only")), wideTable("Models", heads, lines));
+  return h("section", { class: "card" }, h("div", { class: "card-head" }, h("h2", null, "Models: B against A"), h("span", { class: "legend" }, term("marks", "▲▼ shown after correction · △▽ hint only"))), wideTable("Models", heads, lines));
 }
 
 /** The tasks of a model that moved, the largest losses first. */

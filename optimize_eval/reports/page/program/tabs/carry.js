@@ -43,7 +43,7 @@ function carryChart(data, crosses, split, train) {
     svg("line", { class: "dashed", x1: x(domain[0]), y1: y(domain[0]), x2: x(domain[1]), y2: y(domain[1]) }),
     svg("text", { class: "italic", x: right - 28, y: 26, "text-anchor": "end" }, "on this line the gain carries over fully"),
     crosses.map((one) => cross(data, one, x, y)),
-    labels(data, crosses.slice(0, MOST_NAMED), x, y, right),
+    labels(data, crosses, x, y, right),
     svg("text", { class: "bold", x: (right + 64) / 2, y: 376, "text-anchor": "middle" }, `Δ ${train} against baseline`),
     svg("text", { class: "bold", transform: "translate(12 172) rotate(-90)", "text-anchor": "middle" }, `Δ ${split} against baseline`));
 }
@@ -60,21 +60,18 @@ function cross(data, { row, x: dx, y: dy }, x, y) {
   ];
 }
 
-/** Names beside their crosses; those that would cover each other move down. */
+/** Names beside their crosses. */
 function labels(data, crosses, x, y, right) {
-  /** @type {{left: number, right: number, y: number}[]} */
-  const taken = [];
-  return crosses.map(({ row, x: dx, y: dy }) => {
+  const marks = crosses.map(({ row, x: dx, y: dy }, at) => {
     const lost = row.overfit?.state === "overfits" ? ` ✕ overfits, ${number(row.overfit.value)} lost` : "";
-    const text = cut(row.candidate, 26) + lost;
-    const width = text.length * 7.2;
-    const isRight = x(dx.diff) + 12 + width < right;
-    const left = isRight ? x(dx.diff) + 12 : x(dx.diff) - 12 - width;
-    let top = y(dy.diff) - 11;
-    while (taken.some((one) => Math.abs(one.y - top) < 14 && one.left < left + width && left < one.right)) top += 14;
-    taken.push({ left, right: left + width, y: top });
+    const name = cut(row.candidate, 26);
+    return { x: x(dx.diff), y: y(dy.diff), texts: at < MOST_NAMED ? [name + lost, name] : [] };
+  });
+  const places = placesOfNames(marks, [64, right]);
+  return crosses.map(({ row }, at) => {
+    const place = places[at];
     const { colour } = lookOf(data, data.axes.candidates.indexOf(row.candidate));
-    return svg("text", { class: `label ${colour}`, x: isRight ? left : left + width, y: top, "text-anchor": isRight ? "start" : "end" }, text);
+    return place && svg("text", { class: `label ${colour}`, x: place.x, y: place.y }, place.text);
   });
 }
 

@@ -20,10 +20,15 @@ function compareTab(app) {
     h("div", { class: "versus" },
       h("section", { class: "card" }, h("h2", null, said(names[state.b]), " against ", said(names[state.a])),
         differenceText(app, rows),
-        pairs.length > 0 && [scatter(pairs, axisName(data, state.a, "A"), axisName(data, state.b, "B")), histogram(pairs.map(([a, b]) => b - a), 8)],
+        pairs.length > 0 && drawnPairs(pairs, axisName(data, state.a, "A"), axisName(data, state.b, "B")),
         byField(app)),
       h("section", { class: "card fills" }, h("h2", null, "Largest losses and gains"), comparedGrid(app, rows, names))),
   ];
+}
+
+function drawnPairs(pairs, a, b) {
+  if (isOfTwo(pairs)) return twoByTwo(pairs, a, b);
+  return [scatter(pairs, a, b), h("p", { class: "small quiet" }, "Above the dashed line B is better, below it worse. The area of a bubble is how many examples it stands for."), histogram(pairs.map((pair) => pair[1] - pair[0]), 8)];
 }
 
 /** A name with its side; in a diff it has that already. */

@@ -74,10 +74,10 @@ function rowsOfDiff(app, name, rows) {
     h("td", { class: "num w3" }, fromTo(row.means.a, row.means.b)),
     h("td", { class: "w2" }, pairsBar(row)),
     h("td", { class: "num w3" }, failingOf(row)));
-  const heads = [["who", "Candidate"], ...(isOne ? [] : [["", "Split"]]), ["num", "Δ B − A", ["95 % CI", h("span", { class: "w1" }, " · p (Holm)")]], ["w1", "Interval"], ["num w3", "A → B"], ["w2", "better · same · worse"], ["num w3", "Failing", "A → B"]];
+  const heads = [["who", "Candidate"], ...(isOne ? [] : [["", "Split"]]), ["num", "Δ B − A", [term("ci", "95 % CI"), h("span", { class: "w1" }, " · ", term("p", "p (Holm)"))]], ["w1", term("interval", "Interval")], ["num w3", "A → B"], ["w2", "better · same · worse"], ["num w3", "Failing", "A → B"]];
   const more = rows.length - shown.length;
   return h("section", { class: "card" },
-    h("div", { class: "card-head" }, h("h2", null, said(name), ": B against A"), h("span", { class: "legend" }, "▲▼ shown after correction · △▽ hint only")),
+    h("div", { class: "card-head" }, h("h2", null, said(name), ": B against A"), h("span", { class: "legend" }, term("marks", "▲▼ shown after correction · △▽ hint only"))),
     h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `${name}: B against A` }, h("table", { class: "board" },
       h("thead", null, h("tr", null, heads.map(([kind, head, under]) => h("th", { scope: "col", class: kind }, head, under && below(under))))),
       h("tbody", null, shown.map(line)))),

@@ -94,7 +94,7 @@ function leaderboard(app, rows) {
       rest.map((column) => h("td", { class: column.kind }, column.cell(row))));
   });
   const leftOut = `failed ${data.summary.units.skipped ? "and skipped " : ""}calls are in no mean`;
-  const legend = rows.length > 1 && data.isWhole && !confirmsNothing(data) ? `▲▼ shown after correction · △▽ hint only · dashed: baseline · ${leftOut}` : leftOut;
+  const legend = rows.length > 1 && data.isWhole && !confirmsNothing(data) ? [term("marks", "▲▼ shown after correction · △▽ hint only"), " · ", term("baseline", "dashed: baseline"), ` · ${leftOut}`] : leftOut;
   const chosen = data.head.search ? "Δ and p are not corrected for the search's choice · " : "";
   return h(
     "section",
@@ -155,13 +155,13 @@ function columnsOf(app, rows, split) {
   const baseline = compared ? rows.find((row) => row.candidate === data.summary.baseline)?.splits[split].mean ?? null : null;
   const shown = (row) => [{ s: row.splits[split], isHollow: false }, ...(train ? [{ s: row.splits[train], isHollow: true }] : [])];
   return [
-    { kind: "who", head: "Candidate", cell: (row) => named(data, at(row)) },
-    { kind: "num mean", head: meanOf(split), below: "95 % CI", cell: (row) => [h("b", { class: "big" }, number(row.splits[split].mean)), below(ends(row.splits[split].ci))] },
+    { kind: "who", head: "Candidate", cell: (row) => [named(data, at(row)), compared && train && row.overfit && h("span", { class: "in-narrow small" }, overfitWord(row.overfit))] },
+    { kind: "num mean", head: term("mean", meanOf(split)), below: term("ci", "95 % CI"), cell: (row) => [h("b", { class: "big" }, number(row.splits[split].mean)), below(ends(row.splits[split].ci))] },
     { kind: "plot", head: h("span", { class: "key" }, train ? `● ${split} ○ ${train}` : `● ${meanOf(split)}`, axisOf(domain)), cell: (row) => intervals(data, at(row), shown(row), domain, baseline) },
     ...(compared ? comparedColumns(data, split, train, d) : []),
-    { kind: "num", head: "Failed", below: "all splits", cell: (row) => failedCell(app, row) },
-    ...(data.summary.units.skipped ? [{ kind: "num", head: "Skipped", below: "all splits", cell: skippedCell }] : []),
-    ...(data.run.models?.length ? [{ kind: "num w2", head: "Cost of a reply", below: "time: p50, p95", cell: (row) => tookCell(data, state.ev, at(row), state.tm) }] : []),
+    { kind: "num", head: term("failed", "Failed"), below: "all splits", cell: (row) => failedCell(app, row) },
+    ...(data.summary.units.skipped ? [{ kind: "num", head: term("skipped", "Skipped"), below: "all splits", cell: skippedCell }] : []),
+    ...(data.run.models?.length ? [{ kind: "num w2", head: term("cost", "Cost of a reply"), below: "time: p50, p95", cell: (row) => tookCell(data, state.ev, at(row), state.tm) }] : []),
     ...otherColumns(app, split, compared),
   ];
 }
@@ -171,20 +171,24 @@ function comparedColumns(data, split, train, d) {
   const p = (one) => pValue(one.p_holm ?? one.p);
   const evidence = (one) => (one.ci ? [interval(one.ci), h("span", { class: "w1" }, ` · ${p(one)}`)] : p(one));
   const columns = [
-    { kind: "num", head: `Δ ${split} against baseline`, below: ["95 % CI", h("span", { class: "w1" }, " · p (Holm)")], cell: (row) => (d(row) ? [h("b", { class: "big" }, againstBaseline(data, row, split)), below(evidence(d(row)))] : dash()) },
-    { kind: "w2", head: "better · same · worse", below: `${split} pairs`, cell: (row) => (d(row) ? pairsBar(d(row)) : dash()) },
+    { kind: "num", head: term("delta", `Δ ${split} against baseline`), below: [term("ci", "95 % CI"), h("span", { class: "w1" }, " · ", term("p", "p (Holm)"))], cell: (row) => (d(row) ? [h("b", { class: "big" }, againstBaseline(data, row, split)), below(evidence(d(row)))] : dash()) },
+    { kind: "w2", head: term("pairs", "better · same · worse"), below: `${split} pairs`, cell: (row) => (d(row) ? pairsBar(d(row)) : dash()) },
   ];
   if (!train) return columns;
   return [
     ...columns,
     { kind: "num w2", head: `Δ ${train}`, below: "mean", cell: (row) => (row.vs_baseline ? [againstBaseline(data, row, train), below(`mean ${number(row.splits[train].mean)}`)] : [dash(), below(`mean ${number(row.splits[train].mean)}`)]) },
-    { kind: "w3", head: "Overfit?", below: "lost gain: Δ train − Δ val", cell: (row) => (row.overfit ? overfitCell(row.overfit) : dash()) },
+    { kind: "w3", head: term("overfit", "Overfit?"), below: "lost gain: Δ train − Δ val", cell: (row) => (row.overfit ? overfitCell(row.overfit) : dash()) },
   ];
 }
 
-function overfitCell(lost) {
+function overfitWord(lost) {
   const [sign, text, kind] = OVERFIT[lost.state] || ["·", "too few", "quiet"];
-  return [h("b", { class: kind }, `${sign} ${text}`), below(lost.ci ? `${signed(lost.value)} (${interval(lost.ci)})` : signed(lost.value))];
+  return h("b", { class: kind }, `${sign} ${text}`);
+}
+
+function overfitCell(lost) {
+  return [overfitWord(lost), below(lost.ci ? `${signed(lost.value)} (${interval(lost.ci)})` : signed(lost.value))];
 }
 
 /** @param {...Child} text */

@@ -49,7 +49,7 @@ function seenOf(search) {
 }
 
 function keyOfChart() {
-  return h("p", { class: "small note" }, "● on the way to the best ○ others · a line leads to what a candidate was made from · shaded: the best so far · a click shows the text");
+  return h("p", { class: "small note" }, "● on the way to the best ○ others · a line leads to what a candidate was made from · ", term("best", "steps: the best so far"), " · a click shows the text");
 }
 
 /**
@@ -71,7 +71,7 @@ function foundChart(app, width, height) {
   const edges = found.flatMap((one) => one.parents.map((name) => edge(one, found[place.get(name) ?? 0], way, x, y)));
   const label = `Candidates of the search by calls and mean, from ${number(found[0].search_mean)} to ${number(Math.max(...found.map((one) => one.search_mean)))}`;
   return svg("svg", { class: "chart wide", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label },
-    bestArea(search, x, y, bottom),
+    bestSoFar(search, x, y),
     axesOf(domain, search.calls, x, y, [64, right, bottom]),
     edges,
     found.map((one, at) => dot(app, one, at, way.has(one.name), x, y)),
@@ -79,11 +79,11 @@ function foundChart(app, width, height) {
 }
 
 /** The best mean so far, as steps over the calls. */
-function bestArea(search, x, y, bottom) {
+function bestSoFar(search, x, y) {
   const { curve } = search;
   if (!curve.length) return null;
   const steps = curve.map(([calls, best]) => `H${x(calls)}V${y(best)}`).join("");
-  return svg("path", { class: "best-area", d: `M${x(curve[0][0])} ${bottom}${steps}H${x(Math.max(search.calls, curve[curve.length - 1][0]))}V${bottom}Z` });
+  return svg("path", { class: "best-line", d: `M${x(curve[0][0])} ${y(curve[0][1])}${steps}H${x(Math.max(search.calls, curve[curve.length - 1][0]))}` });
 }
 
 function axesOf(domain, calls, x, y, [left, right, bottom]) {
@@ -116,20 +116,11 @@ function dot(app, one, at, isWay, x, y) {
     svg("circle", { class: "dot", cx, cy, r: 4.5 }));
 }
 
-/** Names above their dots, where they cover no other name. */
+/** Names beside their dots. */
 function namesOf(app, found, way, x, y, right) {
-  /** @type {{left: number, right: number, y: number}[]} */
-  const taken = [];
   const isNamed = (one, at) => found.length <= MOST_NAMED_FOUND || way.has(one.name) || at === app.state.node;
-  return found.map((one, at) => {
-    if (!isNamed(one, at)) return null;
-    const text = cut(one.name, 18);
-    const [middle, top, half] = [x(one.calls), y(one.search_mean) - 11, text.length * 3.6];
-    const isCovered = taken.some((other) => Math.abs(other.y - top) < 12 && middle - half < other.right && other.left < middle + half);
-    if (isCovered) return null;
-    taken.push({ left: middle - half, right: middle + half, y: top });
-    return svg("text", { class: `label ${way.has(one.name) ? "k1" : "k-plain"}`, x: Math.min(middle, right - half), y: top, "text-anchor": "middle" }, text);
-  });
+  const marks = found.map((one, at) => ({ x: x(one.calls), y: y(one.search_mean), texts: isNamed(one, at) ? [cut(one.name, 18)] : [] }));
+  return placesOfNames(marks, [64, right]).map((place, at) => place && svg("text", { class: `label ${way.has(found[at].name) ? "k1" : "k-plain"}`, x: place.x, y: place.y }, place.text));
 }
 
 /** List the candidates that the deciding examples saw, each with that which it was made of. */

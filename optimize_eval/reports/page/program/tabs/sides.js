@@ -42,7 +42,7 @@ function sidesTable(app, keys, columns, split) {
       columns.map(({ here, there, place }) => h("td", null, keyCell(here[key], there[key], domain, lookOf(data, data.isBench ? app.state.ev : place).colour, countsOf(place)))));
   });
   return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Side info" },
-    h("table", { class: "sides" }, h("thead", null, h("tr", null, h("th", { scope: "col" }, "Key"), hasDrift && h("th", { scope: "col", class: "w3" }, "Drift"), heads)), h("tbody", null, rows)));
+    h("table", { class: "sides" }, h("thead", null, h("tr", null, h("th", { scope: "col" }, "Key"), hasDrift && h("th", { scope: "col", class: "w3" }, term("drift", "Drift")), heads)), h("tbody", null, rows)));
 }
 
 function kindOf(value) {
