@@ -37,7 +37,7 @@ from optimize_eval.findings.comparison import (
     may_be_favoured,
 )
 from optimize_eval.findings.difference_words import AMONG_BOTH, about_rules, too_few, why_no_lead
-from optimize_eval.findings.measures import doubts_of_models
+from optimize_eval.findings.replies import doubts_of_models
 from optimize_eval.findings.stored_summary import Findings, doubts_about_code, doubts_about_rules
 from optimize_eval.findings.summary_shape import Conclusion, Point
 from optimize_eval.findings.wording import count, interval, number, percent, signed

@@ -69,20 +69,19 @@ class Outcomes:
         """Take some of the examples; all of them without a copy."""
         if isinstance(places, range) and len(places) == len(self.means):
             return self
-        failed, skipped = _at(self.failed_calls, places), _at(self.skipped_calls, places)
+        every: dict[str, Any] = {name: getattr(self, name) for name in _BY_EXAMPLE}
+        some = {name: values and [values[place] for place in places] for name, values in every.items()}
         return Outcomes(
-            means=_at(self.means, places),
-            lows=self.lows and _at(self.lows, places),
-            highs=self.highs and _at(self.highs, places),
-            failed=sum(failed),
-            skipped=sum(skipped),
-            numbers=_at(self.numbers, places),
-            failed_calls=failed,
-            skipped_calls=skipped,
-            ruled_calls=_at(self.ruled_calls, places),
-            whole=self.whole and _at(self.whole, places),
+            **some,
+            failed=sum(some["failed_calls"]),
+            skipped=sum(some["skipped_calls"]),
             is_ruled_by_outcome=self.is_ruled_by_outcome,
         )
+
+
+_BY_EXAMPLE = (
+    *("means", "lows", "highs", "numbers", "failed_calls", "skipped_calls", "ruled_calls", "whole"),
+)
 
 
 def joined_outcomes(parts: Sequence[Outcomes]) -> Outcomes:
@@ -104,10 +103,6 @@ def joined_outcomes(parts: Sequence[Outcomes]) -> Outcomes:
 
 def _joined(parts: Iterable[Iterable[_Number]]) -> list[_Number]:
     return [value for part in parts for value in part]
-
-
-def _at(values: Sequence[_Number], places: Iterable[int]) -> list[_Number]:
-    return [values[place] for place in places]
 
 
 _MOST_IN_A_BYTE = 255

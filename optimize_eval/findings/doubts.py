@@ -8,7 +8,7 @@ from optimize_eval.findings import comparison
 from optimize_eval.findings.cells import CellFamily, Scores
 from optimize_eval.findings.difference_words import about_rules, is_primary
 from optimize_eval.findings.leakage import FEWEST_COPIES, RECORDED
-from optimize_eval.findings.measures import doubts
+from optimize_eval.findings.replies import doubts
 from optimize_eval.findings.summary_parts import MeasuredCell, Row, SideInfoEntry, SplitScores
 from optimize_eval.findings.summary_shape import Point, Summary
 from optimize_eval.findings.wording import count, evaluator_label, number, percent

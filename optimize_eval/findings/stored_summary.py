@@ -16,8 +16,8 @@ import orjson
 from optimize_eval.base import files
 from optimize_eval.base.frozen import Remembers, frozen
 from optimize_eval.findings.cells import Keep, ReadCell, ReadCells
-from optimize_eval.findings.measures import judges_of
 from optimize_eval.findings.metric_rows import TaskReading, counts_as, has_tasks, metrics_of, records_of
+from optimize_eval.findings.replies import judges_of
 from optimize_eval.findings.stability import measure
 from optimize_eval.findings.stability_gates import bounds_of
 from optimize_eval.findings.summary import additions_left_out, summarise, without

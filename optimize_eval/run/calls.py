@@ -293,7 +293,7 @@ def off_scale(
     summary: "Summary", evaluators: Collection[str], layout: Layout | None = None
 ) -> tuple[str, ...]:
     """Say of these evaluators which of them scored on another scale too often; of a bench's by model."""
-    from optimize_eval.findings.measures import beyond_scale  # noqa: PLC0415  see summarise
+    from optimize_eval.findings.replies import beyond_scale  # noqa: PLC0415  see summarise
 
     if layout is None:
         return beyond_scale(summary, evaluators)

@@ -8,7 +8,7 @@ from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Answer, Payload, Skip
 from optimize_eval.evaluators import kinds
 from optimize_eval.evaluators.kinds import connect
-from optimize_eval.findings.measures import MOST_OFF_SCALE
+from optimize_eval.findings.replies import MOST_OFF_SCALE
 from optimize_eval.models.judging.judge import model_of
 from optimize_eval.models.judging.rubric import judge_of
 from optimize_eval.models.judging.verdicts import off_scale
