@@ -62,14 +62,12 @@ def _show_summary(finished: Finished, *, has_out: bool, has_details: bool) -> No
         return
     failures = tuple(entry for entry in summary.failures if entry.evaluator not in broken)
     render = whole.render if has_details else answer.render
-    text = render(
-        replace(summary, failures=failures),
-        screen=output.screen(),
-        run=shlex.quote(str(finished.stored.folder)),
+    run = whole.ShownRun(
+        name=shlex.quote(str(finished.stored.folder)),
         own=finished.stored.document.own_evaluators if has_out else [],
-        says_how_to_go_on=not broken and not summary.units.owed,
+        goes_on=not broken and not summary.units.owed,
     )
-    output.emit(text)
+    output.emit(render(replace(summary, failures=failures), run, output.screen()))
 
 
 def end(

@@ -189,16 +189,14 @@ def print_run(run: RunReport) -> None:
         return
     screen = output.screen()
     render = whole.render if run.has_details else answer.render
-    text = render(
-        run.summary,
+    shown = whole.ShownRun(
+        name=run.name,
         note=run.note,
-        screen=screen,
-        run=run.name,
         command=run.command,
         own=run.stored.document.own_evaluators,
-        says_how_to_go_on=not run.origin,
+        goes_on=not run.origin,
     )
-    output.emit(text)
+    output.emit(render(run.summary, shown, screen))
     is_of_tasks = "tasks" in run.stored.document.settings
     if run.some and is_of_tasks and (lines := [*lines_of_rows(run.some.records(run.stored), screen)]):
         output.emit("\n".join(lines))

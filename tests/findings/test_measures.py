@@ -10,7 +10,7 @@ import pytest
 
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings.summary_shape import summary_from
-from optimize_eval.reports.terminal.summary import render
+from optimize_eval.reports.terminal.summary import ShownRun, render
 from optimize_eval.reports.text import Screen
 from tests.findings.boards import board, rendered
 from tests.findings.made import LEAD, Example, Fails, Says, made, on_val, saying
@@ -34,9 +34,9 @@ def test_repeats_of_zeros_and_ones_have_pass_rates() -> None:
     assert (third["any"]["mean"], third["all"]["mean"], third["all"]["n"]) == (0.75, 0.25, 4)
     assert third["all"]["ci"] is not None
     assert "repeats a on judge: pass@3 0.750 (" in words(
-        render(summary_from(summary), screen=Screen(100), run="r")
+        render(summary_from(summary), ShownRun(name="r"), Screen(100))
     )
-    assert "pass^3 0.250 (" in words(render(summary_from(summary), screen=Screen(100), run="r"))
+    assert "pass^3 0.250 (" in words(render(summary_from(summary), ShownRun(name="r"), Screen(100)))
 
 
 def test_an_example_with_too_few_scored_repeats_takes_no_part() -> None:
@@ -87,7 +87,7 @@ def test_a_confidence_beside_scores_is_calibrated_or_not() -> None:
     assert told["brier"] == pytest.approx((0.05**2 + 0.95**2) / 2)
     assert told["ece"] == pytest.approx(0.45)
     assert [(one["low"], one["n"]) for one in told["bins"]] == [(0.9, 10)]
-    text = words(render(summary_from(summary), screen=Screen(100), run="r"))
+    text = words(render(summary_from(summary), ShownRun(name="r"), Screen(100)))
     assert "confidence a on judge: states 0.950 on average and scores 0.500; Brier 0.452, ECE 0.450" in text
     assert "0.9 to 1.0: 10 answers, stated 0.950, scored 0.500" in text
     assert on_val(a=[1.0, 0.0]).summary()["calibration"] == []
@@ -105,7 +105,7 @@ def test_bleu_of_the_corpus_is_told_beside_the_mean_of_sentences() -> None:
     (told,) = summary["corpus_bleu"]
     expected = math.exp(1 - 12 / 9) * (7 / 9 * 5 / 7 * 4 / 5 * 3 / 3) ** 0.25
     assert (told["score"], told["outputs"]) == (pytest.approx(expected), 2)
-    text = words(render(summary_from(summary), screen=Screen(100), run="r"))
+    text = words(render(summary_from(summary), ShownRun(name="r"), Screen(100)))
     assert f"corpus a on judge: BLEU {expected:.3f} over 2 outputs" in text
     found = board({"m": {"t": says}})
     assert found["models"][0]["tasks"][0]["corpus_bleu"]["score"] == pytest.approx(expected)

@@ -405,7 +405,7 @@ def _check_all_finite(run: Made) -> None:
     assert orjson.loads(orjson.dumps(summary)) == _as_json(summary)
     for word in ("nan", "inf "):
         assert word not in summary["verdict"]["text"]
-    assert terminal.render(summary_from(summary), screen=Screen(80), run="r")
+    assert terminal.render(summary_from(summary), terminal.ShownRun(name="r"), Screen(80))
 
 
 def _check_finite(value: Any) -> None:

@@ -76,7 +76,7 @@ SUMMARIES = _Summaries()
 
 
 def shown(summary: Summary, width: int = 80, run: str = "runs/run-1f3a9c02") -> list[str]:
-    return terminal.render(summary_from(summary), screen=Screen(width), run=run).split("\n")
+    return terminal.render(summary_from(summary), terminal.ShownRun(name=run), Screen(width)).split("\n")
 
 
 def table(lines: Sequence[str], most: int = 100) -> tuple[str, str, list[str]]:

@@ -3,7 +3,7 @@
 Pure, as `summary.py`, which lays out all that there is. The answer stands last, where a terminal's eye is.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from optimize_eval.findings.doubts import NOTABLE_FAILURES
 from optimize_eval.findings.summary_parts import Row
@@ -13,6 +13,7 @@ from optimize_eval.reports import metric_tables
 from optimize_eval.reports.cells_of_tables import ends, failed, tables_of
 from optimize_eval.reports.terminal.summary import (
     HEAD,
+    ShownRun,
     failures_of,
     head,
     next_lines,
@@ -21,7 +22,6 @@ from optimize_eval.reports.terminal.summary import (
     sentence_lines,
     spending_in_short,
     table_of,
-    to_go_on,
 )
 from optimize_eval.reports.text import Column, Screen, cut, layout_table
 
@@ -35,21 +35,12 @@ _LONGEST_MODEL = 24
 _LONGEST_FAILURE = 120
 
 
-def render(
-    summary: Summary,
-    *,
-    screen: Screen,
-    run: str,
-    note: str | None = None,
-    command: str = "",
-    own: Collection[str] | None = None,
-    says_how_to_go_on: bool = True,
-) -> str:
-    """Lay out the answer; arguments are those of `summary.render`, which says the rest."""
-    steps = to_go_on(summary, run, command, own) if says_how_to_go_on else []
-    above = [*head(note, screen), *_board(summary, screen)]
+def render(summary: Summary, run: ShownRun, screen: Screen) -> str:
+    """Lay out the answer; `summary.render` says the rest."""
+    steps = run.steps(summary)
+    above = [*head(run.note, screen), *_board(summary, screen)]
     sentence = [*([""] if above else []), *sentence_lines(summary.verdict, screen)]
-    again = f"optimize-eval report {run}"
+    again = f"optimize-eval report {run.name}"
     last = ("all of it", f"{again} {DETAILS}") if tables_of(summary) else ("see it again", again)
     below = next_lines([*steps, last], screen) if steps else pasted(f" {'next':<{HEAD - 1}}", last[1], screen)
     room = MOST_LINES - len(above) - len(sentence) - len(below)

@@ -11,6 +11,7 @@ from functools import partial
 from statistics import fmean
 from typing import NamedTuple
 
+from optimize_eval.base.frozen import frozen
 from optimize_eval.base.spent import SpendingTotals
 from optimize_eval.data.candidates import THE_PROMPT
 from optimize_eval.findings.board_shapes import ModelScores
@@ -78,22 +79,37 @@ _OF_STATES = {
 }
 
 
-def render(
-    summary: Summary,
-    *,
-    screen: Screen,
-    run: str,
-    note: str | None = None,
-    command: str = "",
-    own: Collection[str] | None = None,
-    says_how_to_go_on: bool = True,
-) -> str:
-    """Lay out everything, the note first, the verdict last; `run` is the folder as people name it.
+@frozen
+class ShownRun:
+    """A run as people name it, and how it goes on."""
 
-    `command` resumes it, where that is known; its `own` evaluators are those that --out goes on with, all
-    where it is None. Who says elsewhere how to go on leaves that out here.
-    """
-    lines = head(note, screen)
+    name: str  # of its folder, as a shell takes it
+    note: str | None = None
+    command: str = ""  # that resumes it, where that is known
+    own: Collection[str] | None = None  # evaluators that --out goes on with; None: all
+    goes_on: bool = True  # or how to go on is said elsewhere
+
+    def steps(self, summary: Summary) -> list[tuple[str, str]]:
+        """Say how to call what is owed, or failed."""
+        may_pass = any(entry.kind != "reported" for entry in summary.failures)
+        fixed = f"; after a fix, with --out {self.name}" if self._may_be_fixed(summary) else ""
+        again = f"the same command again{fixed}"
+        if not self.goes_on:
+            return []
+        if summary.units.owed:
+            return [("resume", self.command or again)]
+        return [("retry what failed", again)] if may_pass else []
+
+    def _may_be_fixed(self, summary: Summary) -> bool:
+        """Return True if an evaluator failed and scored nothing: fixed, it goes on in this folder alone."""
+        scored = {row.evaluator for row in summary.rows if any(s.scored for s in row.splits.values())}
+        failed = {entry.evaluator for entry in summary.failures}
+        return bool(failed.intersection(failed if self.own is None else self.own) - scored)
+
+
+def render(summary: Summary, run: ShownRun, screen: Screen) -> str:
+    """Lay out everything, the note first, the verdict last."""
+    lines = head(run.note, screen)
     tables = tables_of(summary)
     for rows in tables:
         lines += [*table_of(rows, summary, screen), *_p_values(rows, summary, screen)]
@@ -110,8 +126,8 @@ def render(
         lines += of_row(tables[0][0], summary, screen)
     lines += [*spending_of_models(summary.spent, screen), *of_times(summary, screen)]
     lines += verdict_lines(summary.verdict, screen)
-    steps = to_go_on(summary, run, command, own) if says_how_to_go_on else []
-    return "\n".join([*lines, *next_lines([*steps, ("see it again", f"optimize-eval report {run}")], screen)])
+    steps = [*run.steps(summary), ("see it again", f"optimize-eval report {run.name}")]
+    return "\n".join([*lines, *next_lines(steps, screen)])
 
 
 def head(note: str | None, screen: Screen) -> list[str]:
@@ -348,16 +364,6 @@ def _worst_of_row(best: Row, summary: Summary, screen: Screen) -> list[str]:
     return lines
 
 
-def to_go_on(summary: Summary, run: str, command: str, own: Collection[str] | None) -> list[tuple[str, str]]:
-    """Say how to call what is owed, or failed."""
-    may_pass = any(entry.kind != "reported" for entry in summary.failures)
-    fixed = f"; after a fix, with --out {run}" if _may_be_fixed(summary, own) else ""
-    again = f"the same command again{fixed}"
-    if summary.units.owed:
-        return [("resume", command or again)]
-    return [("retry what failed", again)] if may_pass else []
-
-
 def next_lines(steps: Sequence[tuple[str, str]], screen: Screen) -> list[str]:
     room = max(len(what) for what, _ in steps) + 2
     lines: list[str] = []
@@ -371,13 +377,6 @@ def pasted(head: str, command: str, screen: Screen) -> list[str]:
     """Show a command on one line, as it is to be pasted: below a heading that leaves no room."""
     command = screen.fit(command)
     return [head + command] if len(head + command) <= screen.width else [head.rstrip(), f"    {command}"]
-
-
-def _may_be_fixed(summary: Summary, own: Collection[str] | None) -> bool:
-    """Return True if an evaluator failed and scored nothing: fixed, it goes on in this run's folder alone."""
-    scored = {row.evaluator for row in summary.rows if any(s.scored for s in row.splits.values())}
-    failed = {entry.evaluator for entry in summary.failures if own is None or entry.evaluator in own}
-    return bool(failed - scored)
 
 
 def _head(name: str, lines: Sequence[str] = ()) -> str:
