@@ -3,8 +3,8 @@
 What a gate is, and whether one is met, is decided in gates and regression_gates.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -17,7 +17,6 @@ from optimize_eval.findings.diff_runs import compare_runs
 from optimize_eval.findings.gates import (
     Bound,
     Gate,
-    TaskBound,
     check_gap,
     completeness,
     gates_of,
@@ -39,37 +38,72 @@ from optimize_eval.store.run_document import CHOSEN_AFTER, RunDocument
 
 
 @frozen
+class RunBounds:
+    """The bounds of a command that are about metrics and calls: of a run, or of the run that a bench is."""
+
+    of_tasks: tuple[Bound, ...] = ()  # of metrics and scorers in YAML
+    of_calls: tuple[StabilityBound, ...] = ()
+    others: tuple[str, ...] = ()  # about something else, as they were written
+
+    def judge(self, run: StoredRun, summary: Callable[[], Summary]) -> Iterator[Gate]:
+        """Hold a run against them; its summary is computed where that is needed."""
+        yield from task_gates(summary(), self.of_tasks) if self.of_tasks else ()
+        yield from stability_gates(run, self.of_calls)
+
+
+def read_run_bounds(
+    texts: Sequence[str] | None, settings: Mapping[str, Any], layout: Layout, *, of_bench: bool = True
+) -> RunBounds:
+    """Find those among the bounds of a command."""
+    of_calls = stability_bounds(texts or (), layout, of_bench=of_bench)
+    others = [text for text in texts or () if text not in of_calls]
+    of_tasks = task_bounds(others, settings, layout, of_bench=of_bench)
+    return RunBounds(
+        of_calls=tuple(of_calls.values()),
+        of_tasks=tuple(of_tasks.values()),
+        others=tuple(text for text in others if text not in of_tasks),
+    )
+
+
+_OF_A_BOARD = RunBounds()
+
+
+@frozen
 class Demands:
     """What a run has to reach."""
 
     bounds: tuple[Bound, ...] = ()
-    of_tasks: tuple[TaskBound, ...] = ()
-    of_calls: tuple[StabilityBound, ...] = ()
+    of_run: RunBounds = _OF_A_BOARD
     max_gap: float | None = None
     before: StoredRun | None = None
 
+    @property
+    def of_calls(self) -> tuple[StabilityBound, ...]:
+        return self.of_run.of_calls
+
     def judge(self, run: StoredRun, summary: Summary) -> tuple[Gate, ...]:
         """Hold a run against the demands; one that is not complete meets none of them."""
-        found = [*task_gates(summary, self.of_tasks), *stability_gates(run, self.of_calls)]
-        if self.before:
-            added = {*self.before.document.added}
-            same = of_same_bytes(self.before.document, run.document)
-            leakage = summary.leakage.get(summary.decided_on)
-            if leakage and leakage.state == LEAKED:
-                found.append(
-                    regression_gates.nothing_to_compare(self.before.folder, summary.decided_on, leakage)
-                )
-            else:
-                found += regression_gates.regression_gates(
-                    compare_runs(self.before, run, force=False), added, same
-                )
-        gates = (*completeness(summary), *gates_of(summary, self.bounds, self.max_gap), *found)
+        gates = (
+            *completeness(summary),
+            *gates_of(summary, self.bounds, self.max_gap),
+            *self.of_run.judge(run, lambda: summary),
+            *(self._against(self.before, run, summary) if self.before else ()),
+        )
         steps = summary.tried.steps if summary.tried else 0
         if not steps:
             return gates
         versions = count(steps, "version")
         after = f"{versions} {'was' if steps == 1 else 'were'} made after results of these examples were seen"
         return tuple(replace(gate, text=f"{gate.text}; {after}") for gate in gates)
+
+    @staticmethod
+    def _against(before: StoredRun, run: StoredRun, summary: Summary) -> Iterable[Gate]:
+        leakage = summary.leakage.get(summary.decided_on)
+        if leakage and leakage.state == LEAKED:
+            return [regression_gates.nothing_to_compare(before.folder, summary.decided_on, leakage)]
+        same = of_same_bytes(before.document, run.document)
+        diff = compare_runs(before, run, force=False)
+        return regression_gates.regression_gates(diff, {*before.document.added}, same)
 
 
 def read_demands(
@@ -97,16 +131,9 @@ def read_demands(
     if before and is_before_calls:
         wanted = layout if margins is None else replace(layout, margins=margins)
         regression_gates.check_can_decide(before.layout, wanted, of_same_bytes(before.document, document))
-    of_calls = stability_bounds(fail_under or (), layout)
-    others = [text for text in fail_under or () if text not in of_calls]
-    of_tasks = task_bounds(others, document.settings, layout)
-    return Demands(
-        bounds=tuple(_plain_bound(text, layout) for text in others if text not in of_tasks),
-        of_tasks=tuple(of_tasks.values()),
-        of_calls=tuple(of_calls.values()),
-        max_gap=max_gap,
-        before=before,
-    )
+    of_run = read_run_bounds(fail_under, document.settings, layout, of_bench=False)
+    bounds = tuple(_plain_bound(text, layout) for text in of_run.others)
+    return Demands(bounds=bounds, of_run=of_run, max_gap=max_gap, before=before)
 
 
 def _plain_bound(text: str, layout: Layout) -> Bound:
@@ -156,39 +183,20 @@ _NONE: Mapping[str, Board] = MappingProxyType({})
 
 
 @frozen
-class RunBounds:
-    """The bounds of a bench that are about the run that it is, by their texts."""
-
-    of_tasks: Mapping[str, TaskBound] = field(default_factory=dict)  # in YAML
-    of_calls: Mapping[str, StabilityBound] = field(default_factory=dict)
-
-    @property
-    def texts(self) -> set[str]:
-        return {*self.of_tasks, *self.of_calls}
-
-
-def read_run_bounds(texts: Sequence[str] | None, settings: Mapping[str, Any], layout: Layout) -> RunBounds:
-    """Find those among the bounds of a bench."""
-    of_calls = stability_bounds(texts or (), layout, of_bench=True)
-    others = [text for text in texts or () if text not in of_calls]
-    return RunBounds(of_calls=of_calls, of_tasks=task_bounds(others, settings, layout, of_bench=True))
-
-
-_OF_A_BOARD = RunBounds()
-
-
-@frozen
 class BoardDemands:
-    """What a leaderboard has to reach."""
+    """What a leaderboard has to reach, and the run behind it."""
 
     bounds: tuple[regression_gates.BoardBound, ...] = ()
-    of_tasks: tuple[TaskBound, ...] = ()  # in YAML
-    of_calls: tuple[StabilityBound, ...] = ()
+    of_run: RunBounds = _OF_A_BOARD
     before: Board | None = None
     against: str = ""
 
+    @property
+    def of_calls(self) -> tuple[StabilityBound, ...]:
+        return self.of_run.of_calls
+
     def judge(self, board: Board, others: Mapping[str, Board] = _NONE) -> tuple[Gate, ...]:
-        """Hold a board, with its examples where they are known, against the demands.
+        """Hold a board, with its examples where they are known, against what is about boards.
 
         `others` are the boards of own metrics by their names.
         """
@@ -202,27 +210,40 @@ class BoardDemands:
         bounded = regression_gates.bound_gates(_models(board, others), self.bounds)
         return (*regression_gates.unchanged(board, ""), *bounded, *regressions)
 
+    def judge_bench(
+        self, findings: Findings, board: Board | None, others: Mapping[str, Board] = _NONE
+    ) -> tuple[Gate, ...]:
+        """Hold a bench against all of it; one that has no board yet meets none."""
+        run = findings.run
+        if self == BoardDemands():
+            return ()
+        if board is None and (run.owed or self.bounds or self.before):
+            return _incomplete(run)
+        of_run = self.of_run.judge(run, lambda: findings.summary)
+        if board is None:
+            return tuple(of_run)
+        return (*self.judge(with_examples(board, findings) if self.before else board, others), *of_run)
+
 
 def read_board_demands(
     expected: Board,
     fail_under: Sequence[str] | None,
     against: str | None,
     metrics: Sequence[str] = (),
-    known: RunBounds = _OF_A_BOARD,
+    of_run: RunBounds | None = None,
 ) -> BoardDemands:
     """Read the demands, which must fit a board, of which no more has to be known than its names.
 
-    `known` are those that are not about the board.
+    `of_run` are those that are not about the board.
     """
     if not fail_under and against is None:
         return BoardDemands()
     models = [*_models(expected, dict.fromkeys(metrics, expected))]
     ranked, left = by_name(expected.models[0].tasks), [task.task for task in expected.left_out]
     scorers = [task.evaluator for task in ranked.values() if task.evaluator]
-    own = [text for text in fail_under or () if text not in known.texts]
+    own = of_run.others if of_run else fail_under or ()
     bounds = tuple(regression_gates.parse_bound(text, models, [*ranked, *left], scorers) for text in own)
-    of_tasks, of_calls = tuple(known.of_tasks.values()), tuple(known.of_calls.values())
-    demands = BoardDemands(bounds=bounds, of_tasks=of_tasks, of_calls=of_calls)
+    demands = BoardDemands(bounds=bounds, of_run=of_run or _OF_A_BOARD)
     if against is None:
         return demands
     before = load_with_examples(folder_if_bench(against))
@@ -235,28 +256,13 @@ def read_before_calls(
     fail_under: Sequence[str],
     against: str | None,
     metrics: Sequence[str],
-    known: RunBounds,
+    of_run: RunBounds,
 ) -> BoardDemands:
     """Read the demands, and refuse those that cannot be decided."""
-    wanted = read_board_demands(expected, fail_under, against, metrics, known)
+    wanted = read_board_demands(expected, fail_under, against, metrics, of_run)
     if wanted.before:
         regression_gates.check_boards_can_decide(wanted.before, expected)
     return wanted
-
-
-def judged(
-    wanted: BoardDemands, findings: Findings, board: Board | None, others: Mapping[str, Board] = _NONE
-) -> tuple[Gate, ...]:
-    """Hold a bench against demands; one that has no board yet meets none of them."""
-    if wanted == BoardDemands():
-        return ()
-    if board is None and (findings.run.owed or wanted.bounds or wanted.before):
-        return _incomplete(findings.run)
-    of_tasks = task_gates(findings.summary, wanted.of_tasks) if wanted.of_tasks else ()
-    of_run = (*of_tasks, *stability_gates(findings.run, wanted.of_calls))
-    if board is None:
-        return of_run
-    return (*wanted.judge(with_examples(board, findings) if wanted.before else board, others), *of_run)
 
 
 def judged_by_options(
@@ -268,14 +274,15 @@ def judged_by_options(
 ) -> tuple[Gate, ...]:
     """Hold a bench on disk against the gates of a command."""
     stored = findings.run
-    settings = stored.document.settings
-    known = read_run_bounds(fail_under, settings, stored.layout)
-    if board is None and not stored.owed and known.texts == {*(fail_under or ())} and against is None:
-        of_tasks, of_calls = tuple(known.of_tasks.values()), tuple(known.of_calls.values())
-        return judged(BoardDemands(of_tasks=of_tasks, of_calls=of_calls), findings, None)
-    if board is None:
-        return _incomplete(stored) if fail_under or against is not None else ()
-    return judged(read_board_demands(board, fail_under, against, [*others], known), findings, board, others)
+    if not fail_under and against is None:
+        return ()
+    of_run = read_run_bounds(fail_under, stored.document.settings, stored.layout)
+    if board:
+        wanted = read_board_demands(board, fail_under, against, [*others], of_run)
+        return wanted.judge_bench(findings, board, others)
+    if stored.owed or of_run.others or against is not None:
+        return _incomplete(stored)
+    return BoardDemands(of_run=of_run).judge_bench(findings, None)
 
 
 def _incomplete(stored: StoredRun) -> tuple[Gate, ...]:

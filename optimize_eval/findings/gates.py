@@ -64,15 +64,16 @@ class Gate:
 
 @frozen
 class Bound:
-    """The lowest mean that an evaluator may give a candidate, or any of them."""
+    """The lowest mean that an evaluator may give a candidate, or any; or the lowest value of a metric."""
 
     evaluator: str
-    candidate: str | None
+    candidate: str | None = None
     least: float
     model: str | None = None
+    metric: str = ""
     note: str = ""
 
-    def concerns(self, row: Row) -> bool:
+    def concerns(self, row: Row | ScorerMetrics) -> bool:
         is_of = self.candidate in {None, row.candidate} and self.model in {None, row.task_model}
         return is_of and row.evaluator == self.evaluator
 
@@ -151,14 +152,19 @@ def read_bound(
 def _read_least(text: str, axes: BoundAxes) -> tuple[str, float]:
     """Take a bound apart into what it names and its number."""
     name, _, said = text.rpartition("=")
-    try:
-        least = float(said)
-    except ValueError:
-        least = float("nan")
-    if not name or not abs(least) < float("inf"):
+    least = _number(said)
+    if not name or not math.isfinite(least):
         hint = f"write --fail-under {axes.first.upper()}=0.8, or {axes.form}=0.8"
         raise UsageError(f"--fail-under needs {axes.first.upper()}=NUMBER, not {text!r}", hint=hint)
     return name, least
+
+
+def _number(said: str) -> float:
+    """Read a number; what is none is NaN."""
+    try:
+        return float(said)
+    except ValueError:
+        return math.nan
 
 
 def _say_unknown(name: str, axes: BoundAxes, firsts: Sequence[str], seconds: Sequence[str]) -> UsageError:
@@ -233,13 +239,15 @@ def _fail_under(summary: Summary, bound: Bound) -> Iterator[Gate]:
 def bound_gate(where: str, told: Bounded, least: float) -> Gate:
     """Hold a mean against the lowest that it may be; `told` is as a summary tells of a split."""
     value, what = _value(told, least)
+    return _gate(where, value, what if value is not None else f"{what} cannot be known", least)
+
+
+def _gate(where: str, value: float | None, what: str, least: float) -> Gate:
     is_met = value is not None and reaches(value, least)
-    bound = plain(least)
+    verdict = f" is {'at least' if is_met else 'below'} {plain(least)}"
     if value is None:
-        verdict = f"cannot be known: {bound} is not shown to be met"
-    else:
-        verdict = f"is at least {bound}" if is_met else f"is below {bound}"
-    return Gate(name=f"fail-under {where}", is_met=is_met, text=f"{where}: {what} {verdict}")
+        verdict = f": {plain(least)} is not shown to be met"
+    return Gate(name=f"fail-under {where}", is_met=is_met, text=f"{where}: {what}{verdict}")
 
 
 def _value(told: Bounded, least: float) -> tuple[float | None, str]:
@@ -313,48 +321,25 @@ def plain(bound: float) -> str:
 _NAMED_LATER = (Frequency, Multiclass, PythonMetric)  # data or code decides what their results are called
 
 
-@frozen
-class MetricBound:
-    """The lowest value that a scorer's metric may have."""
-
-    evaluator: str
-    metric: str
-    candidate: str | None
-    model: str | None
-    least: float
-
-
-@frozen
-class ScorerBound:
-    """The lowest mean that a bench's scorer may have, with a model or with each."""
-
-    evaluator: str
-    model: str | None
-    least: float
-
-
-TaskBound = MetricBound | ScorerBound
-
-
 def task_bound(
     text: str, settings: Mapping[str, Any], layout: Layout, *, of_bench: bool = False
-) -> TaskBound | None:
+) -> Bound | None:
     """Read EVALUATOR.METRIC[@CANDIDATE][@MODEL]=LEAST, of a bench also EVALUATOR[@MODEL]; else None."""
     name, _, said = text.rpartition("=")
     scorers = {scorer.evaluator: scorer for task in tasks_in(settings) for scorer in task.scorers}
-    if not scorers or not _is_number(said):
+    if not scorers or not math.isfinite(_number(said)):
         return None
     whole, model = _apart(name, [*filter(None, layout.task_models)])
     if whole in layout.evaluators:
         if of_bench and layout.score_range(whole) is ScoreRange.UNIT:
             check_reachable(text, float(said))
-        return ScorerBound(evaluator=whole, model=model, least=float(said)) if of_bench else None
+        return Bound(evaluator=whole, model=model, least=float(said)) if of_bench else None
     for evaluator in sorted(scorers, key=len, reverse=True):
         if name.startswith(f"{evaluator}."):
             rest, model = _apart(name[len(evaluator) + 1 :], [*filter(None, layout.task_models)])
             metric, candidate = _apart(rest, layout.candidates)
             _check(scorers[evaluator], metric)
-            return MetricBound(
+            return Bound(
                 evaluator=evaluator, metric=metric, candidate=candidate, model=model, least=float(said)
             )
     if of_bench:
@@ -364,7 +349,7 @@ def task_bound(
 
 def task_bounds(
     texts: Sequence[str], settings: Mapping[str, Any], layout: Layout, *, of_bench: bool = False
-) -> dict[str, TaskBound]:
+) -> dict[str, Bound]:
     """Find the bounds that are of metrics, and of a bench's scorers; only tasks in YAML have these."""
     if "tasks" not in settings:
         return {}
@@ -372,26 +357,21 @@ def task_bounds(
     return {text: bound for text, bound in found.items() if bound}
 
 
-def task_gates(summary: Summary, bounds: Sequence[TaskBound]) -> Iterator[Gate]:
-    """Hold metrics and scorers against bounds."""
+def task_gates(summary: Summary, bounds: Sequence[Bound]) -> Iterator[Gate]:
+    """Hold metrics, and the means of a bench's scorers, against bounds."""
     for bound in bounds:
-        if isinstance(bound, ScorerBound):
-            yield from _of_scorer(summary.rows, bound)
-        else:
+        if bound.metric:
             yield from _of_metric(summary.metrics, summary.decided_on, bound)
-
-
-def _of_scorer(rows: Sequence[Row], bound: ScorerBound) -> Iterator[Gate]:
-    for row in rows:
-        if row.evaluator == bound.evaluator and bound.model in {None, row.task_model}:
+            continue
+        for row in filter(bound.concerns, summary.rows):
             of = row.task_model or row.candidate
             for split, told in row.splits.items():
                 yield bound_gate(f"{row.evaluator} on {of}, {split}", told, bound.least)
 
 
-def _of_metric(metrics: Sequence[ScorerMetrics], decided_on: str, bound: MetricBound) -> Iterator[Gate]:
+def _of_metric(metrics: Sequence[ScorerMetrics], decided_on: str, bound: Bound) -> Iterator[Gate]:
     """Hold a metric against its bound on the split that decides; of a scorer that is for others, on these."""
-    rows = [metric for metric in metrics if _concerns(bound, metric)]
+    rows = list(filter(bound.concerns, metrics))
     rows = [row for row in rows if row.split == decided_on] or rows
     if not rows:
         where = f"{bound.evaluator}.{bound.metric}, {decided_on}"
@@ -399,15 +379,6 @@ def _of_metric(metrics: Sequence[ScorerMetrics], decided_on: str, bound: MetricB
     for row in rows:
         value, what = _metric_value(row, bound.metric)
         yield _gate(_metric_place(row, bound.metric), value, what, bound.least)
-
-
-def _gate(where: str, value: float | None, what: str, least: float) -> Gate:
-    is_met = value is not None and (value >= least or math.isclose(value, least, rel_tol=1e-12))
-    verdict = f"is {'at least' if is_met else 'below'} {least:g}"
-    if value is None:
-        verdict = f": {least:g} is not shown to be met"
-    text = f"{where}: {what}{' ' * (value is not None)}{verdict}"
-    return Gate(name=f"fail-under {where}", is_met=is_met, text=text)
 
 
 def _metric_value(one: ScorerMetrics, metric: str) -> tuple[float | None, str]:
@@ -452,11 +423,6 @@ def _metric_place(one: ScorerMetrics, metric: str) -> str:
     return f"{one.evaluator}.{metric} on {one.candidate}{model}, {one.split}"
 
 
-def _concerns(bound: MetricBound, one: ScorerMetrics) -> bool:
-    is_of = bound.candidate in {None, one.candidate} and bound.model in {None, one.task_model}
-    return is_of and one.evaluator == bound.evaluator
-
-
 def _apart(name: str, known: Sequence[str]) -> tuple[str, str | None]:
     """Take the candidate or model off that may stand behind a metric's name."""
     end = next((one for one in known if name.endswith(f"@{one}")), None)
@@ -495,10 +461,3 @@ def _alike(one: ScorerMetrics, metric: str) -> Iterator[str]:
     """List the results that are called so behind the key of their metric."""
     names = (name for measured in one.table.metrics for name in measured.values)
     return (name for name in names if name.endswith(f".{metric}"))
-
-
-def _is_number(text: str) -> bool:
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False

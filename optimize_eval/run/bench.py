@@ -25,7 +25,7 @@ from optimize_eval.evaluators.kinds import connect, identify, kind_of, named_apa
 from optimize_eval.evaluators.task_kind import NO_OWN, of_records
 from optimize_eval.findings.board_models import benched_models, said_in
 from optimize_eval.findings.boards import expected_board
-from optimize_eval.findings.demands import BoardDemands, judged, read_before_calls, read_run_bounds
+from optimize_eval.findings.demands import BoardDemands, read_before_calls, read_run_bounds
 from optimize_eval.models.model_kinds import ModelSpec
 from optimize_eval.run.begin_or_resume import (
     NO_GATES,
@@ -384,7 +384,7 @@ def carry_out_bench(prepared: PreparedBench, host: Host, *, include_per_example:
     others = {name: own.board for name, own in scored.items() if own.board}
     boards = {"": board, **others} if board else {}
     calls = called, *fresh, *(metric.called for metric in scored.values())
-    gates = judged(prepared.demands, findings, board, others)
+    gates = prepared.demands.judge_bench(findings, board, others)
     off = tuple(words for metric in scored.values() for words in metric.off_scale)
     return Finished(
         stored=stored, summary=findings.summary, calls=calls, boards=boards, gates=gates, off_scale=off
