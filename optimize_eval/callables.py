@@ -18,8 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from optimize_eval.base.errors import EvaluationError, Skipped, UsageError
-from optimize_eval.base.evaluator import DEFAULT_TIMEOUT, EvaluatorSpec
-from optimize_eval.base.opened import Opened
+from optimize_eval.base.evaluator import DEFAULT_TIMEOUT, EvaluatorSpec, Opened
 from optimize_eval.base.protocol import Payload, ScoreRange, Skip, check_task_model, parse_score_range
 from optimize_eval.base.retries_and_caps import until_answered
 from optimize_eval.data.datasets import make_example

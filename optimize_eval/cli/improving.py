@@ -21,10 +21,10 @@ from optimize_eval.cli.command_line import (
     same_command,
     sweep_of,
 )
+from optimize_eval.cli.comparing import improved_of
 from optimize_eval.cli.destination import Destination
 from optimize_eval.cli.ending import end, leave
 from optimize_eval.cli.host import Terminal
-from optimize_eval.cli.named_prompts import improved_of
 from optimize_eval.cli.searches import render
 from optimize_eval.cli.viewing import viewed
 from optimize_eval.config.evaluators import (

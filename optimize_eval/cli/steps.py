@@ -16,8 +16,7 @@ import typer
 
 from optimize_eval.base import errors, strict_json
 from optimize_eval.base.errors import EvaluationError, UsageError
-from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.base.opened import Opened
+from optimize_eval.base.evaluator import EvaluatorSpec, Opened
 from optimize_eval.base.outcome import Failed, Outcome
 from optimize_eval.base.protocol import Payload
 from optimize_eval.cli import output

@@ -1,15 +1,13 @@
 """All that a command takes, as one group of options: what reads some of them is given all."""
 
-from optimize_eval.config.calling import (
+from optimize_eval.config.compared import (
+    BoardGateOptions,
+    ComparisonOptions,
     EngineOptions,
     FolderOptions,
     HandlingOptions,
     PricedServerOptions,
     RecheckOptions,
-)
-from optimize_eval.config.compared import (
-    BoardGateOptions,
-    ComparisonOptions,
     RunGateOptions,
 )
 from optimize_eval.config.evaluators import ScoringOptions

@@ -10,8 +10,7 @@ from optimize_eval.base.evaluator import DEFAULT_TIMEOUT, EvaluatorSpec, KnownGo
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.base.retries_and_caps import Manners
 from optimize_eval.config import values
-from optimize_eval.config.calling import PATIENCE, PatienceOptions
-from optimize_eval.config.compared import RUN
+from optimize_eval.config.compared import PATIENCE, RUN, PatienceOptions
 from optimize_eval.config.declared import Heading, Option, OptionGroup
 from optimize_eval.evaluators.kinds import parse_headers
 

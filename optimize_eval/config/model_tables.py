@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field, fields, replace
 from typing import Any
 
-from optimize_eval.base import checks, files, strict_toml
+from optimize_eval.base import checks, files, strict_json
 from optimize_eval.base.checks import Keys
 from optimize_eval.base.errors import DataError, Problem, UsageError
 from optimize_eval.base.frozen import frozen
@@ -83,7 +83,7 @@ def named_model(checked: Mapping[str, Any]) -> NamedModel:
 def load_models(path: str) -> list[NamedModel]:
     """Read the models of a file; raises DataError with what is wrong first."""
     try:
-        tables = strict_toml.loads(files.read(path, files.SETTINGS).decode())
+        tables = strict_json.loads_toml(files.read(path, files.SETTINGS).decode())
         keys, prices = model_keys(), prices_of(tables.get("prices", {}))
         listed = tables.get("model")
         if not isinstance(listed, list) or not listed:
@@ -93,7 +93,7 @@ def load_models(path: str) -> list[NamedModel]:
         raise  # it names the file already
     except UnicodeDecodeError:
         raise _wrong(path, "not UTF-8") from None
-    except strict_toml.TomlFault as fault:
+    except strict_json.TomlFault as fault:
         raise _wrong(path, f"not TOML: {fault.reason}", fault.line) from None
     except ValueError as error:
         raise _wrong(path, str(error)) from None

@@ -4,15 +4,19 @@ from enum import StrEnum
 from typing import Annotated, ClassVar
 
 from optimize_eval.config import values
-from optimize_eval.config.calling import (
+from optimize_eval.config.compared import (
+    RUN,
+    ChoiceOptions,
     EngineOptions,
+    LeakOptions,
     NoteOptions,
     PricedServerOptions,
     SlotOptions,
     SpendingOptions,
+    SplitOptions,
+    TaskModelOption,
     TimeOptions,
 )
-from optimize_eval.config.compared import RUN, ChoiceOptions, LeakOptions, SplitOptions, TaskModelOption
 from optimize_eval.config.declared import Heading, Option, OptionGroup
 from optimize_eval.config.evaluators import NamedEvaluatorOptions, ReachOptions
 from optimize_eval.config.printing import RunPlanOptions, ShownOptions, ViewOptions

@@ -13,12 +13,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from optimize_eval.base import checks, files, strict_toml
+from optimize_eval.base import checks, files, strict_json
 from optimize_eval.base.checks import Check, Keys
 from optimize_eval.base.errors import DataError, Problem, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
-from optimize_eval.config import calling, compared, evaluators, prompts, search
+from optimize_eval.config import compared, evaluators, prompts, search
 from optimize_eval.config.declared import declared
 from optimize_eval.config.evaluators import ReachOptions, trial_keys
 from optimize_eval.config.values import prices_of
@@ -96,15 +96,15 @@ GROUPS = (
         compared.LeakOptions,
     ),
     *(
-        calling.EngineOptions,
-        calling.SlotOptions,
-        calling.StopOptions,
-        calling.SpendingOptions,
-        calling.ServerOptions,
-        calling.ResumeOptions,
+        compared.EngineOptions,
+        compared.SlotOptions,
+        compared.StopOptions,
+        compared.SpendingOptions,
+        compared.ServerOptions,
+        compared.ResumeOptions,
     ),
     *(prompts.PromptingOptions, prompts.SandboxOptions, prompts.TurnOptions),
-    *(calling.FolderOptions, evaluators.ReachOptions, compared.RunGateOptions),
+    *(compared.FolderOptions, evaluators.ReachOptions, compared.RunGateOptions),
     *(
         search.ProposerOptions,
         search.GoalOptions,
@@ -179,11 +179,11 @@ def read_sweep(path: str) -> tuple[Sweep, list[Problem]]:
     """Read what can be used of a sweep file, and list what is wrong with the rest."""
     try:
         text = files.read(path, files.SETTINGS).decode()
-        tables = strict_toml.loads(text)
+        tables = strict_json.loads_toml(text)
     except UnicodeDecodeError as error:
         reason = f"not UTF-8: byte 0x{error.object[error.start]:02X} at offset {error.start}"
         return Sweep(path=path), [Problem(path=path, rule="bad_utf8", reason=reason)]
-    except strict_toml.TomlFault as fault:
+    except strict_json.TomlFault as fault:
         reason = f"not TOML: {fault.reason}"
         problem = Problem(path=path, rule="bad_toml", reason=reason, line=fault.line, column=fault.column)
         return Sweep(path=path), [problem]

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from optimize_eval.base import checks, files, strict_json, strict_toml
+from optimize_eval.base import checks, files, strict_json
 from optimize_eval.base.checks import Check
 from optimize_eval.base.errors import DataError, Problem
 from optimize_eval.data.datasets import rows_of
@@ -166,13 +166,13 @@ HINT = 'write what a million tokens cost: "PROVIDER/MODEL" = {input = 0.15, outp
 def load_prices(path: str) -> "Prices":
     """Read the prices of a file, a sweep file or one of its own; raises DataError."""
     try:
-        table = strict_toml.loads(files.read(path, files.SETTINGS).decode()).get("prices", {})
+        table = strict_json.loads_toml(files.read(path, files.SETTINGS).decode()).get("prices", {})
         return prices_of(table)
     except DataError:
         raise  # it names the file already
     except UnicodeDecodeError:
         raise _wrong(path, "not UTF-8") from None
-    except strict_toml.TomlFault as fault:
+    except strict_json.TomlFault as fault:
         raise _wrong(path, f"not TOML: {fault.reason}", fault.line) from None
     except ValueError as error:
         raise _wrong(path, f"prices: {error}") from None

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from optimize_eval.base import checks, shipped
 from optimize_eval.base.errors import DataError, EvaluationError, FailureKind, Problem, UsageError
-from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
-from optimize_eval.base.opened import Opened
+from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec, Opened
 from optimize_eval.base.protocol import TASK_MODEL_VARIABLE, Payload
 from optimize_eval.base.secrets import for_shell, mask
 from optimize_eval.evaluators.kinds import Kind, ShellCall, TargetKey, as_name, later

@@ -12,8 +12,7 @@ from urllib.parse import urlsplit
 
 from optimize_eval.base import checks
 from optimize_eval.base.errors import UsageError
-from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
-from optimize_eval.base.opened import Opened
+from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec, Opened
 from optimize_eval.base.protocol import Payload
 from optimize_eval.base.secrets import own
 from optimize_eval.evaluators.kinds import Kind, ShellCall, TargetKey, as_name, later, served_retries

@@ -18,9 +18,8 @@ import orjson
 
 from optimize_eval.base import checks
 from optimize_eval.base.errors import EvaluationError, FailureKind, Skipped, UsageError
-from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec
+from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec, Opened
 from optimize_eval.base.frozen import frozen
-from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Answered, Payload, ScoreRange, judge_answer
 from optimize_eval.evaluators.command_kind import KIND as COMMAND
 from optimize_eval.evaluators.kinds import Kind, TargetKey, unwritten

@@ -10,8 +10,7 @@ import orjson
 
 from optimize_eval.base import checks
 from optimize_eval.base.errors import UsageError
-from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
-from optimize_eval.base.opened import Opened
+from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec, Opened
 from optimize_eval.base.protocol import Payload
 from optimize_eval.base.retries_and_caps import Manners
 from optimize_eval.base.secrets import mask

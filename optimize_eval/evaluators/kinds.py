@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Never
 
 from optimize_eval.base import secrets
 from optimize_eval.base.errors import UsageError
-from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec, Opened
 from optimize_eval.base.names import distinct
-from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Payload, encode, encode_batch
 
 if TYPE_CHECKING:  # only sweep files have values to check, only runs identities

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from optimize_eval.base import checks
 from optimize_eval.base.errors import UsageError
-from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
-from optimize_eval.base.opened import Opened
+from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec, Opened
 from optimize_eval.evaluators import kinds
 from optimize_eval.evaluators.command_kind import at_level
 from optimize_eval.evaluators.kinds import Checks, Kind, TargetKey, as_name, unwritten

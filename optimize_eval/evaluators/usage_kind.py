@@ -4,8 +4,7 @@ from dataclasses import replace
 from typing import Never
 
 from optimize_eval.base.errors import UsageError
-from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.base.opened import Opened
+from optimize_eval.base.evaluator import EvaluatorSpec, Opened
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.evaluators.kinds import Kind
 from optimize_eval.programs.identity import Identity, digest_words

@@ -20,7 +20,7 @@ from typing import Any
 import orjson
 
 from optimize_eval.base.errors import CannotGoOn, EvaluationError, FailureKind
-from optimize_eval.base.opened import Opened
+from optimize_eval.base.evaluator import Opened
 from optimize_eval.base.spent import is_of_reply
 from optimize_eval.models.under_test import Output, Prompt
 from optimize_eval.store import journal

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Generic, Protocol, TypeGuard, TypeVar
 
 from optimize_eval.base.errors import EvaluationError, FailureKind
-from optimize_eval.base.evaluator import Capacity
-from optimize_eval.base.opened import Opened
+from optimize_eval.base.evaluator import Capacity, Opened
 from optimize_eval.base.retries_and_caps import FIRST_PAUSE, Caps, GivenUp, until_answered
 from optimize_eval.base.spent import NOTHING, Spent, Usage
 from optimize_eval.models.model_kinds import ModelSpec, connect_model, identify_model

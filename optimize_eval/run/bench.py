@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from optimize_eval.base.errors import UsageError
-from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.evaluator import EvaluatorSpec, Opened
 from optimize_eval.base.frozen import frozen
-from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import ScoreRange, check_task_model
 from optimize_eval.config.compared import BoardGateOptions
 from optimize_eval.config.evaluators import judge_of

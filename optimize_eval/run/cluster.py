@@ -15,8 +15,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self
 
 from optimize_eval.base.errors import CannotGoOn, FailureKind, UsageError
-from optimize_eval.base.evaluator import Capacity, EvaluatorSpec
-from optimize_eval.base.opened import Opened
+from optimize_eval.base.evaluator import Capacity, EvaluatorSpec, Opened
 from optimize_eval.base.outcome import Failed, Outcome
 from optimize_eval.base.retries_and_caps import Caps
 from optimize_eval.base.shipped import VERSION

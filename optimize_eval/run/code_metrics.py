@@ -13,8 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from optimize_eval.base.errors import EvaluationError, FailureKind
-from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.base.opened import Opened
+from optimize_eval.base.evaluator import EvaluatorSpec, Opened
 from optimize_eval.base.protocol import Payload
 from optimize_eval.findings.metric_rows import (
     Excluded,

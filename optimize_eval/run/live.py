@@ -20,9 +20,9 @@ from optimize_eval.base.evaluator import (
     Capacity,
     Evaluator,
     EvaluatorSpec,
+    Opened,
     ScoresReplies,
 )
-from optimize_eval.base.opened import Opened
 from optimize_eval.base.outcome import Failed, Outcome
 from optimize_eval.base.retries_and_caps import Caps, GivenUp
 from optimize_eval.base.spent import Spent

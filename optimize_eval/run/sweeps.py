@@ -20,6 +20,7 @@ from optimize_eval.run.begin_or_resume import (
     gate_settings,
     hold_run,
     look_at,
+    look_for_reuse,
     note_changes,
 )
 from optimize_eval.run.calls import Finished, call, examine, live_for, off_scale, summarise
@@ -37,7 +38,6 @@ from optimize_eval.run.inputs import (
 )
 from optimize_eval.run.plan import Plan, document_of, plan_run
 from optimize_eval.run.prompting import Prompting, with_outputs, with_samples
-from optimize_eval.run.reuse import look_for_reuse
 from optimize_eval.store.folder import refuse_foreign
 from optimize_eval.store.growth import program_change
 from optimize_eval.store.opened_run import StoredRun

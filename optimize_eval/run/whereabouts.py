@@ -8,8 +8,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from optimize_eval.base.errors import UsageError
-from optimize_eval.base.evaluator import Capacity, EvaluatorSpec
-from optimize_eval.base.opened import Opened
+from optimize_eval.base.evaluator import Capacity, EvaluatorSpec, Opened
 from optimize_eval.base.retries_and_caps import Caps
 from optimize_eval.programs.identity import Identity
 from optimize_eval.run.engine import OnCluster

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from optimize_eval.base.errors import EvaluationError
-from optimize_eval.base.opened import Metered
+from optimize_eval.base.evaluator import Metered
 from optimize_eval.base.retries_and_caps import GivenUp
 from optimize_eval.base.spent import Spent
 from optimize_eval.run.host import Stop

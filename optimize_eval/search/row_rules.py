@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from optimize_eval.base.errors import EvaluationError
-from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.evaluator import EvaluatorSpec, Opened
 from optimize_eval.base.frozen import frozen
-from optimize_eval.base.opened import Opened
 from optimize_eval.base.outcome import Outcome, Scored, Skipped
 from optimize_eval.run.code_metrics import Looks, Seen, looks_at_rows
 from optimize_eval.run.plan import Unit

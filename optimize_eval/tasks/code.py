@@ -27,9 +27,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from optimize_eval.base import shipped, strict_json
 from optimize_eval.base.errors import EvaluationError, FailureKind, UsageError
-from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.evaluator import EvaluatorSpec, Opened
 from optimize_eval.base.frozen import frozen
-from optimize_eval.base.opened import Opened
 from optimize_eval.base.secrets import is_confidential_variable
 from optimize_eval.programs import leftovers, one_shot, process
 from optimize_eval.programs.exchange import CommandLine

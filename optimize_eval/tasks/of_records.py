@@ -14,9 +14,8 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from optimize_eval.base.errors import EvaluationError, FailureKind
-from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec
+from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec, Opened
 from optimize_eval.base.frozen import change
-from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Answer, Answered, Payload
 from optimize_eval.base.retries_and_caps import GivenUp
 from optimize_eval.base.spent import NOTHING, Spent

@@ -22,9 +22,8 @@ from typing import Any, ClassVar, NamedTuple
 
 from optimize_eval.base import strict_json
 from optimize_eval.base.errors import EvaluationError, FailureKind, UsageError
-from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec
+from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec, Opened
 from optimize_eval.base.frozen import change
-from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Answer, Answered, Payload
 from optimize_eval.base.retries_and_caps import GivenUp
 from optimize_eval.base.spent import Spent

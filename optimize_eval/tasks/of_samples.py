@@ -8,8 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from optimize_eval.base.errors import EvaluationError, FailureKind
-from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec
-from optimize_eval.base.opened import Opened
+from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec, Opened
 from optimize_eval.base.protocol import Answer, Answered, Payload, Skip
 from optimize_eval.base.spent import NOTHING, Spent
 from optimize_eval.models.judging.judge import Chat

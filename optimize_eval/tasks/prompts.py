@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from optimize_eval.base import strict_json, strict_toml
+from optimize_eval.base import strict_json
 from optimize_eval.base.errors import DataError, Problem, UsageError
 from optimize_eval.base.files import STDIN
 from optimize_eval.data.candidates import (
@@ -171,7 +171,7 @@ def _decoded(path: str, text: str) -> Any:
     suffix = Path(path).suffix.lower()
     try:
         if suffix == ".toml":
-            return strict_toml.loads(text)
+            return strict_json.loads_toml(text)
         if suffix == ".json":
             return strict_json.loads(text, unique_keys=True)
         from optimize_eval.base import strict_yaml  # noqa: PLC0415  few prompts are YAML
@@ -179,7 +179,7 @@ def _decoded(path: str, text: str) -> Any:
         return strict_yaml.loads(text)
     except strict_json.JsonFault as fault:
         raise _wrong(path, f"not JSON: {fault.reason}", text.count("\n", 0, fault.offset) + 1) from None
-    except strict_toml.TomlFault as fault:
+    except strict_json.TomlFault as fault:
         raise _wrong(path, f"not TOML: {fault.reason}", fault.line) from None
     except ValueError as fault:  # of YAML, which is not loaded for others
         raise _wrong(path, f"not YAML: {fault}") from None

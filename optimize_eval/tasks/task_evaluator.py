@@ -12,9 +12,8 @@ from importlib import import_module
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from optimize_eval.base.errors import EvaluationError, FailureKind
-from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec
+from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec, Opened
 from optimize_eval.base.frozen import change
-from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Answered, Payload, Skip
 from optimize_eval.base.retries_and_caps import GivenUp
 from optimize_eval.base.spent import NOTHING, Spent

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from optimize_eval.base.errors import EvaluationError
-from optimize_eval.base.opened import Opened
+from optimize_eval.base.evaluator import Opened
 
 
 class Thing:

@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.request import urlopen
 
-from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
-from optimize_eval.base.opened import Opened
+from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec, Opened
 from optimize_eval.evaluators.kinds import connect, parse_evaluator
 from optimize_eval.models.judging.rubric import JudgeSpec
 from tests.benchmarks.calls import ask

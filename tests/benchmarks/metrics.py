@@ -9,8 +9,7 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
-from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.base.opened import Opened
+from optimize_eval.base.evaluator import EvaluatorSpec, Opened
 from optimize_eval.base.protocol import Payload
 from optimize_eval.evaluators.kinds import connect, parse_evaluator
 from tests.benchmarks.measure import Row, children_cpu, median_of, wall

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from optimize_eval.base.outcome import Progress
-from optimize_eval.cli.progress import Lines
+from optimize_eval.cli.host import Lines
 from optimize_eval.run.host import Stop
 from tests.front_door import Cli, Result
 

@@ -9,7 +9,7 @@ import orjson
 import pytest
 import yaml
 
-from optimize_eval.base import strict_toml
+from optimize_eval.base import strict_json
 from optimize_eval.cli.commands.schema import Document, schema_text
 from tests.front_door import Cli
 from tests.paths import ROOT
@@ -89,14 +89,14 @@ model = "openai/gpt-4o-mini"
 
 
 def test_sweep_files_fit_and_wrong_keys_do_not() -> None:
-    check("sweep", strict_toml.loads(SWEEP))
+    check("sweep", strict_json.loads_toml(SWEEP))
     for wrong in (
         "[run]\ndatset = 'd'",
         "[run]\nrepeats = 0",
         "[[evaluator]]\ntimeout = 9",
         "[gates]\nmax_gap = 'a'",
     ):
-        assert not validator("sweep").is_valid(strict_toml.loads(wrong)), wrong
+        assert not validator("sweep").is_valid(strict_json.loads_toml(wrong)), wrong
 
 
 def test_every_key_of_a_sweep_file_has_a_form() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from optimize_eval import UsageError, bench, optimize, sweep
 from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.config import calling, commands, compared, evaluators, search
+from optimize_eval.config import commands, compared, evaluators, search
 from optimize_eval.config import prompts as of_bench
 from optimize_eval.config.declared import Declared, OptionGroup, declared
 from optimize_eval.config.evaluators import judge_of, manners_of, starting_spec
@@ -82,12 +82,12 @@ TOGETHER = {  # a command that takes the one takes one of the others
     compared.CandidateFileOptions: (compared.TrainAndValOptions,),
     evaluators.EvaluatorOptions: (evaluators.ProgramOptions,),
     evaluators.JudgeModelOptions: (evaluators.JudgeOptions, search.SearchJudgeOptions),
-    calling.CallOptions: (calling.StopOptions,),
-    calling.StopOptions: (calling.SpendingOptions,),
-    calling.SpendingOptions: (calling.PricedServerOptions,),
-    calling.PricedServerOptions: (calling.NoteOptions,),
-    calling.ResumeOptions: (calling.FolderOptions,),
-    calling.NoteOptions: (ShownOptions,),
+    compared.CallOptions: (compared.StopOptions,),
+    compared.StopOptions: (compared.SpendingOptions,),
+    compared.SpendingOptions: (compared.PricedServerOptions,),
+    compared.PricedServerOptions: (compared.NoteOptions,),
+    compared.ResumeOptions: (compared.FolderOptions,),
+    compared.NoteOptions: (ShownOptions,),
     PlanOptions: (ShownOptions,),
 }
 
@@ -207,9 +207,9 @@ def test_a_board_keeps_each_option_that_its_numbers_depend_on() -> None:
 
 
 def test_what_no_option_changes_is_as_programs_have_it() -> None:
-    assert handling_of(calling.HandlingOptions()) == Handling()
+    assert handling_of(compared.HandlingOptions()) == Handling()
     assert gate_settings(compared.RunGateOptions()) == gate_settings(NO_GATES) == {}
-    judge, manners = judge_of(evaluators.JudgeOptions()), manners_of(calling.PricedServerOptions())
+    judge, manners = judge_of(evaluators.JudgeOptions()), manners_of(compared.PricedServerOptions())
     assert starting_spec(evaluators.ReachOptions(), judge, manners) == EvaluatorSpec()
     budget = search.BudgetOptions()
     window = EarlyStop(window=budget.early_stop_window, threshold=budget.early_stop_threshold)

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from optimize_eval import EvaluationError, UsageError, http_evaluator
-from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.base.opened import Opened
+from optimize_eval.base.evaluator import EvaluatorSpec, Opened
 from optimize_eval.base.protocol import Answer, Payload
 from optimize_eval.evaluators.kinds import connect, parse_evaluator
 from tests.faults.servers import ENCODINGS, Server, served

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from optimize_eval.base.errors import EvaluationError
-from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
-from optimize_eval.base.opened import Opened
+from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec, Opened
 from optimize_eval.base.protocol import Answer, Answered, Payload
 from optimize_eval.evaluators.kinds import connect, parse_evaluator
 from optimize_eval.programs.command import MOST_BREAKS
@@ -257,7 +256,7 @@ def test_batches_after_a_fork_are_not_asked_of_the_parents_worker() -> None:
     code = (
         "import os, time\n"
         "from optimize_eval.evaluators.kinds import connect\n"
-        "from optimize_eval.base.opened import Opened\n"
+        "from optimize_eval.base.evaluator import Opened\n"
         "from optimize_eval.base.protocol import Payload\n"
         "from optimize_eval.base.evaluator import EvaluatorSpec\n"
         "from optimize_eval.programs.exchange import CommandLine\n"

@@ -543,7 +543,7 @@ def test_other_providers_are_asked_through_litellm(fake_model: StartModel) -> No
     code = (
         "import sys\n"
         "from optimize_eval import EvaluationError, UsageError\n"
-        "from optimize_eval.models.live import chat\nfrom optimize_eval.models.chat import ChatSpec\n"
+        "from optimize_eval.models.live import chat\nfrom optimize_eval.models.requests import ChatSpec\n"
         "for name in ('good', '401', '429', 'null', 'untold'):\n"
         "    name = 'sambanova/' + name\n"
         "    asked = [{'role': 'user', 'content': 'x'}]\n"

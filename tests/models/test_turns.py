@@ -16,7 +16,7 @@ import pytest
 from optimize_eval import EvaluationError
 from optimize_eval.base.outcome import Progress
 from optimize_eval.base.retries_and_caps import GivenUp, Manners, Queue
-from optimize_eval.cli.progress import Lines
+from optimize_eval.cli.host import Lines
 from optimize_eval.models.live import chat
 from optimize_eval.models.turns import Rate, Room, wait_in
 from optimize_eval.run.host import Stop

@@ -11,8 +11,7 @@ import pytest
 
 from optimize_eval import sweep
 from optimize_eval.base.errors import UsageError
-from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.base.opened import Opened
+from optimize_eval.base.evaluator import EvaluatorSpec, Opened
 from optimize_eval.base.protocol import Payload
 from optimize_eval.evaluators.kinds import connect, parse_evaluators
 from optimize_eval.programs import leftovers

@@ -6,8 +6,7 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 from optimize_eval.base.errors import EvaluationError
-from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
-from optimize_eval.base.opened import Opened
+from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec, Opened
 from optimize_eval.evaluators.kinds import connect, parse_evaluator
 from optimize_eval.models.judging.judge import Chat
 from optimize_eval.models.model_kinds import ModelSpec, connect_model

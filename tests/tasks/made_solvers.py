@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.base.opened import Opened
+from optimize_eval.base.evaluator import EvaluatorSpec, Opened
 from optimize_eval.models.model_kinds import ModelSpec
 from optimize_eval.models.shared import shared_model
 from optimize_eval.models.under_test import Output, Prompt

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from optimize_eval.base.errors import EvaluationError, FailureKind, UsageError
-from optimize_eval.base.opened import Opened
+from optimize_eval.base.evaluator import Opened
 from optimize_eval.programs.leftovers import is_readable
 from optimize_eval.tasks.code import HostedSnippets, Starter, enclosed, share_snippets
 from tests.shipped.escapes import FILES, KERNEL, NETWORK, SIGNALS

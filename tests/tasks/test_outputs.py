@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from optimize_eval.base.errors import CannotGoOn, EvaluationError, UsageError
-from optimize_eval.base.opened import Opened
+from optimize_eval.base.evaluator import Opened
 from optimize_eval.models.model_kinds import ModelSpec, connect_model
 from optimize_eval.models.outputs import Outputs, key_of, outputs_at
 from optimize_eval.models.under_test import Output, Prompt

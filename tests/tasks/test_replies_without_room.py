@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from optimize_eval.base.errors import EvaluationError, FailureKind
-from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec
-from optimize_eval.base.opened import Opened
+from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec, Opened
 from optimize_eval.base.protocol import Answer, Answered, Payload
 from optimize_eval.models.model_kinds import ModelSpec
 from optimize_eval.programs.exchange import call_singly

@@ -13,8 +13,7 @@ import orjson
 import pytest
 
 from optimize_eval.base.errors import EvaluationError
-from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
-from optimize_eval.base.opened import Opened
+from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec, Opened
 from optimize_eval.base.protocol import Answer, Answered, Payload
 from optimize_eval.evaluators.kinds import connect, identify, parse_evaluator
 from optimize_eval.evaluators.task_kind import of_records, of_stored

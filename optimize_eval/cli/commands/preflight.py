@@ -13,10 +13,10 @@ from optimize_eval.base.evaluator import EvaluatorSpec, KnownGood
 from optimize_eval.base.protocol import Payload, Skip, check_task_model
 from optimize_eval.cli import output
 from optimize_eval.cli.command_line import SweepFile, SweepOption, evaluators_of, keys_of
+from optimize_eval.cli.comparing import compared_of
 from optimize_eval.cli.host import owned_processes
-from optimize_eval.cli.named_prompts import compared_of
 from optimize_eval.config import compared
-from optimize_eval.config.calling import SLOTS, EngineOptions, ServerOptions
+from optimize_eval.config.compared import SLOTS, EngineOptions, ServerOptions
 from optimize_eval.config.declared import Heading, as_dict
 from optimize_eval.config.evaluators import ScoringOptions, TrialOptions, judge_of, manners_of, starting_spec
 from optimize_eval.config.printing import PrintOptions

@@ -10,14 +10,15 @@ from optimize_eval.cli import ending, leaderboards, output
 from optimize_eval.cli.command_line import check_meant, is_flag, kept_command, texts_of
 from optimize_eval.cli.host import Terminal
 from optimize_eval.cli.known_elsewhere import complete_run
-from optimize_eval.config.calling import (
+from optimize_eval.config.compared import (
     CallOptions,
+    MovedCandidateOptions,
+    MovedSplitOptions,
     NoteOptions,
     PricedServerOptions,
     SpendingOptions,
     StopOptions,
 )
-from optimize_eval.config.compared import MovedCandidateOptions, MovedSplitOptions
 from optimize_eval.config.declared import Heading
 from optimize_eval.config.evaluators import ScoringOptions, judge_of, manners_of, starting_spec
 from optimize_eval.config.printing import ShownOptions

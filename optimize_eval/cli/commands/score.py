@@ -11,16 +11,13 @@ import typer
 
 from optimize_eval.base import errors
 from optimize_eval.base.errors import UsageError
-from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.base.opened import Opened
+from optimize_eval.base.evaluator import EvaluatorSpec, Opened
 from optimize_eval.base.outcome import Failed, Outcome
 from optimize_eval.base.protocol import Payload, check_task_model
 from optimize_eval.cli import output
 from optimize_eval.cli.command_line import named_evaluators
-from optimize_eval.cli.host import owned_processes
-from optimize_eval.cli.progress import WaitingLine
-from optimize_eval.config.calling import PatienceOptions
-from optimize_eval.config.compared import TaskModelOption
+from optimize_eval.cli.host import WaitingLine, owned_processes
+from optimize_eval.config.compared import PatienceOptions, TaskModelOption
 from optimize_eval.config.declared import Heading
 from optimize_eval.config.evaluators import ScoringOptions, judge_of, manners_of, starting_spec
 from optimize_eval.data.candidates import load_only_candidate

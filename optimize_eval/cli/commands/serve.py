@@ -10,16 +10,14 @@ import typer
 
 from optimize_eval.base import errors
 from optimize_eval.base.errors import UsageError
-from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
-from optimize_eval.base.opened import Opened
+from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec, Opened
 from optimize_eval.base.protocol import ScoreRange, check_task_model
 from optimize_eval.base.retries_and_caps import GivenUp
 from optimize_eval.cli import output
 from optimize_eval.cli.command_line import named_evaluators
 from optimize_eval.cli.host import Reaper, owned_processes
 from optimize_eval.cli.interrupts import stoppable
-from optimize_eval.config.calling import SlotOptions
-from optimize_eval.config.compared import TaskModelOption
+from optimize_eval.config.compared import SlotOptions, TaskModelOption
 from optimize_eval.config.declared import Heading
 from optimize_eval.config.evaluators import ScoringOptions, judge_of, starting_spec
 from optimize_eval.evaluators.kinds import connect, kind_of

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from optimize_eval.base import files, strict_json, strict_toml
+from optimize_eval.base import files, strict_json
 from optimize_eval.base.errors import DataError, Problem, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
@@ -355,8 +355,8 @@ def _decode(path: str, raw: bytes) -> dict[str, Any]:
     match Path(path).suffix:
         case ".toml":
             try:
-                return strict_toml.loads(text)
-            except strict_toml.TomlFault as fault:
+                return strict_json.loads_toml(text)
+            except strict_json.TomlFault as fault:
                 raise ValueError(f"not TOML: {fault}") from None
         case ".json":
             return _json_object(text)

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from optimize_eval.base import strict_json
 from optimize_eval.base.errors import EvaluationError, FailureKind
-from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec, Opened
 from optimize_eval.base.frozen import frozen
-from optimize_eval.base.opened import Opened
 from optimize_eval.base.protocol import Answer, Answered, Payload, Skip
 from optimize_eval.base.spent import Spending
 from optimize_eval.base.wrong_answers import own_words

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 from optimize_eval.base.errors import EvaluationError, UsageError
-from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.base.opened import Opened
+from optimize_eval.base.evaluator import EvaluatorSpec, Opened
 from optimize_eval.base.protocol import Answer, Payload, Skip
 from optimize_eval.evaluators import kinds
 from optimize_eval.evaluators.kinds import connect

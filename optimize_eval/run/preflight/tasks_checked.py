@@ -10,8 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from optimize_eval.base.errors import EvaluationError, UsageError
-from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.base.opened import Opened
+from optimize_eval.base.evaluator import EvaluatorSpec, Opened
 from optimize_eval.base.protocol import Payload
 from optimize_eval.evaluators.kinds import Checks, kind_of
 from optimize_eval.models.model_kinds import ModelSpec

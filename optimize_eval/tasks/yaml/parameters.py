@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.base import files, strict_json, strict_toml, strict_yaml
+from optimize_eval.base import files, strict_json, strict_yaml
 from optimize_eval.base.errors import DataError, Problem
 from optimize_eval.base.frozen import frozen
 from optimize_eval.tasks.yaml.fields import (
@@ -367,7 +367,7 @@ def _of_file(path: str) -> dict[str, Any]:
 
 def _decoded(suffix: str, text: str) -> Any:
     if suffix == ".toml":
-        return strict_toml.loads(text)
+        return strict_json.loads_toml(text)
     if suffix == ".json":
         return strict_json.loads(text, unique_keys=True)
     return strict_yaml.loads(text)
