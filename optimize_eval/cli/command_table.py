@@ -83,7 +83,7 @@ def load_command(name: str) -> Any:
     module = import_module(f"optimize_eval.cli.commands.{name}")
     if name in _OF_SEVERAL:
         return get_command(module.app)
-    from optimize_eval.cli.command_line import InOrder, bound  # noqa: PLC0415  the list of commands has no options
+    from optimize_eval.cli.groups import InOrder, bound  # noqa: PLC0415  the list of commands has no options
 
     alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     alone.command(name, cls=InOrder, epilog=module.EXAMPLES)(bound(getattr(module, name)))

@@ -168,10 +168,8 @@ def _turns(plan: Plan, split: str) -> int:
     targets = [*filter(None, map(samples_of, specs))]
     if not targets:
         return 1
-    from optimize_eval.tasks.definition import most_calls  # noqa: PLC0415  most runs have no task
-
-    solvers = [(target.task.solver, target.max_turns) for target in targets]
-    return max((most_calls(solver, most) for solver, most in solvers if solver), default=1)
+    calls = [target.task.most_calls(target.max_turns) for target in targets if target.task.solver]
+    return max(calls, default=1)
 
 
 def _compares(plan: Plan) -> bool:

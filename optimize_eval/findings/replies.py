@@ -83,12 +83,12 @@ def _off_scale(clamped: object) -> list[float]:
     ]
 
 
-def _evaluator(evaluator: str, _task_model: str | None) -> str:
+def name_evaluator(evaluator: str, _task_model: str | None) -> str:
     return evaluator
 
 
 def of_evaluators(
-    summary: Summary, name: Callable[[str, str | None], str] = _evaluator
+    summary: Summary, name: Callable[[str, str | None], str] = name_evaluator
 ) -> dict[str, ReplyCounts]:
     """Add up what `replies` says by cell, by evaluator or by what `name` makes of it and a task model."""
     parts: dict[str, list[ReplyCounts]] = {}
@@ -130,7 +130,7 @@ def _pair(evaluator: str, task_model: str | None) -> str:
 
 
 def beyond_scale(
-    summary: Summary, evaluators: Collection[str], name: Callable[[str, str | None], str] = _evaluator
+    summary: Summary, evaluators: Collection[str], name: Callable[[str, str | None], str] = name_evaluator
 ) -> tuple[str, ...]:
     """Say which of some evaluators have replies on another scale too often; `name` as above."""
     rows = [row for row in summary.rows if row.evaluator in evaluators]

@@ -6,7 +6,7 @@ code ran in, where that leaves a doubt: no whole sandbox, or not the same for al
 Which examples these are is decided elsewhere; nothing of this is ever written to the run.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,12 +17,12 @@ from optimize_eval.base import files
 from optimize_eval.base.frozen import Remembers, frozen
 from optimize_eval.findings.cells import Keep, ReadCell, ReadCells
 from optimize_eval.findings.metric_rows import TaskReading, counts_as, has_tasks, metrics_of, records_of
-from optimize_eval.findings.replies import judges_of
+from optimize_eval.findings.replies import beyond_scale, judges_of, name_evaluator
 from optimize_eval.findings.stability import measure
 from optimize_eval.findings.stability_gates import bounds_of
 from optimize_eval.findings.summary import additions_left_out, summarise, without
 from optimize_eval.findings.summary_shape import SCHEMA, Point, Selected, Summary, Verdict
-from optimize_eval.findings.tried import Corrections, corrections_in
+from optimize_eval.findings.tried import Corrections, corrections_in, shown_by
 from optimize_eval.findings.verdict import after_search
 from optimize_eval.store.folder import JOURNAL, SUMMARY
 from optimize_eval.store.journal_end import JournalEnd, fits, journal_end
@@ -62,6 +62,17 @@ class Findings(Remembers):
     @cached_property
     def _read(self) -> tuple[Summary, ReadCells]:
         return _read(self.run, self.keep)
+
+    @property
+    def shown(self) -> Iterator[Mapping[str, Any]]:
+        """Give what a session is about to show, for the journal."""
+        return shown_by(self.run, self.summary)
+
+    def off_scale(
+        self, evaluators: Collection[str], name: Callable[[str, str | None], str] = name_evaluator
+    ) -> tuple[str, ...]:
+        """Say of these evaluators which of them scored on another scale too often; `name` says of whom."""
+        return beyond_scale(self.summary, evaluators, name)
 
     def cell(self, cell: Cell) -> ReadCell:
         """Give what a cell comes to, be it one of an addition that the summary leaves out."""

@@ -26,7 +26,7 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import validate_evaluator_payload
-from optimize_eval.base.retries_and_caps import Caps
+from optimize_eval.base.retries_and_caps import Caps, Manners
 from optimize_eval.config.compared import SLOTS, BoardGateOptions, EngineName
 from optimize_eval.config.declared import OptionGroup, as_dict
 from optimize_eval.evaluators.kinds import is_served, models_called
@@ -151,11 +151,15 @@ def check_prices(most: float, specs: Sequence[EvaluatorSpec], task_models: Seque
     """Refuse a budget of money that cannot be kept, as the price of a model is not known."""
     if not 0 < most < math.inf:
         raise UsageError(f"--max-cost {most:g} is not a budget", hint="give dollars above 0, such as 2.50")
+    for spec in specs:
+        find_prices(models_called(spec, task_models), spec.manners)
+
+
+def find_prices(models: Sequence[str], manners: Manners | None) -> None:
+    """Refuse models whose price is not known."""
     from optimize_eval.models.turns import known_prices  # noqa: PLC0415  most runs have no such budget
 
-    for spec in specs:
-        prices = spec.manners.prices if spec.manners else {}
-        known_prices(models_called(spec, task_models), prices)
+    known_prices(models, manners.prices if manners else {})
 
 
 def most_failures(text: str | None, calls: int) -> int | None:

@@ -20,7 +20,7 @@ from optimize_eval.run.splits import SplitSource, choose
 from optimize_eval.store.run_document import RunDocument
 from optimize_eval.tasks import Task, TaskFile, load_tasks
 from optimize_eval.tasks.targets import DIALECT, SUFFIXES
-from optimize_eval.tasks.task_files import shows_tasks
+from optimize_eval.tasks.task_files import describes_dataset, is_task, shows_tasks
 
 _SUFFIX = ".jsonl"
 
@@ -208,8 +208,6 @@ def _defined_in(folder: str) -> tuple[list[Path], list[Path]]:
     there = _yaml_in(folder)
     if not there:
         return [], []
-    from optimize_eval.tasks.yaml.task_data import describes_dataset, is_task  # noqa: PLC0415  it reads YAML
-
     tasks = [one for one in there if is_task(one)]
     return tasks, [one for one in there if one not in tasks and not describes_dataset(one)]
 

@@ -23,7 +23,6 @@ from optimize_eval.run.inputs import check_size, note_copies
 from optimize_eval.run.prompting import with_samples
 from optimize_eval.run.splits import SplitSource, choose
 from optimize_eval.tasks.definition import Entity, TaskDefinition
-from optimize_eval.tasks.solvers import names_candidate
 from optimize_eval.tasks.targets import DIALECT, Given, samples_of
 from optimize_eval.tasks.task_files import BoardFile, BoardItem
 from optimize_eval.tasks.yaml.loading import Checked, check_task
@@ -152,7 +151,7 @@ def _check_data(tasks: Sequence[TaskDefinition], given: Given) -> None:
 
 
 def _check_benched(task: TaskDefinition) -> None:
-    if task.solver is not None and names_candidate(task.solver):
+    if task.names_candidate:
         raise UsageError(
             f"the task {task.key} holds {{{{ candidate }}}}: it compares candidates, not models",
             hint=f"optimize-eval run -e task:{task.path} --candidate FILE --model MODEL --dataset FILE",

@@ -6,7 +6,7 @@ is noted in a line of its own that only informs. Side information may differ.
 """
 
 import contextlib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 from threading import Lock
@@ -270,13 +270,12 @@ def call(
 def summarise(run: StoredRun, keep: "Keep | None" = None) -> "Findings":
     """Compute the summary from the journal, and write it beside it; what it shows is noted there."""
     from optimize_eval.findings.stored_summary import Findings  # noqa: PLC0415  a plain --help needs no statistics
-    from optimize_eval.findings.tried import shown_by  # noqa: PLC0415  see above
 
     run.note_counts()
     note_beside(run)
     findings = Findings(run=run, keep=keep)
     summary = findings.summary
-    note_shown(run, shown_by(run, summary))  # before it is shown: what a kill leaves counts one too many
+    note_shown(run, findings.shown)  # before it is shown: what a kill leaves counts one too many
     write_json(run.folder / SUMMARY, summary.to_dict())
     return findings
 
@@ -287,16 +286,3 @@ def examine(stored: StoredRun, planned: Callable[[], Plan], say: Say, *, sandbox
         from optimize_eval.run.code_metrics import compute_code_metrics  # noqa: PLC0415  most runs have none
 
         compute_code_metrics(stored, planned, say, sandbox)
-
-
-def off_scale(
-    summary: "Summary", evaluators: Collection[str], layout: Layout | None = None
-) -> tuple[str, ...]:
-    """Say of these evaluators which of them scored on another scale too often; of a bench's by model."""
-    from optimize_eval.findings.replies import beyond_scale  # noqa: PLC0415  see summarise
-
-    if layout is None:
-        return beyond_scale(summary, evaluators)
-    from optimize_eval.findings.board_models import name_of  # noqa: PLC0415  most runs are none
-
-    return beyond_scale(summary, evaluators, partial(name_of, layout=layout))

@@ -42,6 +42,7 @@ from optimize_eval.tasks.targets import (
 if TYPE_CHECKING:
     from optimize_eval.base.checks import Keys
     from optimize_eval.run.prompting import Prompting
+    from optimize_eval.tasks.code import Hosting
     from optimize_eval.tasks.definition import Scorer, TaskDefinition
 
 
@@ -226,27 +227,23 @@ def _check_models(task: "TaskDefinition", prompting: "Prompting | None") -> None
         raise UsageError(f"the task {task.key} is about no samples", hint=f"optimize-eval bench {task.path}")
     if prompting and prompting.prompts:
         raise UsageError(f"the task {task.key} says itself what models are sent", hint="omit --prompt")
-    calls_model = task.solver is not None and task.solver.calls_model
-    if calls_model and not prompting:
+    if task.calls_model and not prompting:
         raise UsageError(
             f"the task {task.key} is about a model, and none is named",
             hint="name one with --model: cmd:./model, openai/gpt-4o-mini",
         )
-    if prompting and not calls_model:
+    if prompting and not task.calls_model:
         raise UsageError(f"the task {task.key} calls no model", hint="omit --model, or run it apart")
 
 
 def _check_candidates(task: "TaskDefinition", named: Sequence[object]) -> None:
     """Refuse candidates that a task never looks at, and a task that is given none."""
-    from optimize_eval.tasks.solvers import names_candidate  # noqa: PLC0415  see read_task
-
-    is_named = task.solver is not None and names_candidate(task.solver)
-    if is_named and not named:
+    if task.names_candidate and not named:
         raise UsageError(
             f"the task {task.key} holds {_CANDIDATE}, and no candidate is named",
             hint="name what is put there: --candidate 'prompts/*.txt'",
         )
-    if named and not is_named:
+    if named and not task.names_candidate:
         raise UsageError(
             f"no text of the task {task.key} holds {_CANDIDATE}: each candidate would be the same",
             hint=f"write {_CANDIDATE} where the candidate belongs, or rank models: optimize-eval bench",
@@ -304,9 +301,14 @@ def level_of(specs: Iterable[EvaluatorSpec]) -> str:
 def check_level(specs: Iterable[EvaluatorSpec]) -> None:
     """Refuse a level that this machine cannot keep."""
     if level := level_of(specs):
-        from optimize_eval.tasks.code import hosting  # noqa: PLC0415  see ways_in
+        _host(level)
 
-        hosting(level)
+
+def _host(level: str) -> "Hosting":
+    """Find out how code runs at a level; raises UsageError where this machine cannot keep it."""
+    from optimize_eval.tasks.code import hosting  # noqa: PLC0415  most runs enclose nothing
+
+    return hosting(level)
 
 
 def with_ways_of(
@@ -354,12 +356,10 @@ def ways_in(specs: Iterable[EvaluatorSpec], before: Mapping[str, Any], say: Say)
     known = ways_kept(before)
     if not level and not known:
         return {}
-    from optimize_eval.tasks.code import NONE, hosting  # noqa: PLC0415  most runs enclose nothing
-
-    way = hosting(level or NONE).to_dict()
+    way = _host(level or _RIGHTS["sandbox"]).to_dict()
     for missing in way.get("missing", ()):
         say(f"note: the sandbox of the tasks' code is not whole: {missing}")
-    known = known or ([{"sandbox": NONE}] if TASKS in before else [])
+    known = known or ([_RIGHTS] if TASKS in before else [])
     return {CODE: [*known, way] if way not in known else [*known]}
 
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
@@ -46,6 +46,10 @@ from optimize_eval.store.run_document import (
     current,
     with_overlaps,
 )
+
+if TYPE_CHECKING:
+    from optimize_eval.tasks.prompts import PromptFile
+
 
 _STDIN = "stdin"  # how run.json names what came there
 _IN_NO_FILE = {_STDIN: "came on stdin", Rows.NAME: "were handed over by a program"}
@@ -224,13 +228,18 @@ def load_candidates_again(
 
 def _prompts_again(paths: Sequence[str], stored: Mapping[str, Any]) -> tuple[Candidate, ...]:
     """Load prompts that options name, then those that are still where they were."""
-    from optimize_eval.tasks.prompts import load_prompts  # noqa: PLC0415  most runs have none
-
-    here = [prompt.candidate for prompt in load_prompts(paths, None)]
+    here = [prompt.candidate for prompt in read_prompts(paths, None)]
     for path in stored.get("prompts") or ():
         with suppress(UsageError):
-            here += [prompt.candidate for prompt in load_prompts([path], stored.get("system"))]
+            here += [prompt.candidate for prompt in read_prompts([path], stored.get("system"))]
     return tuple(here)
+
+
+def read_prompts(paths: "Sequence[str | Candidate]", system: str | None) -> "tuple[PromptFile, ...]":
+    """Read prompts as they were written."""
+    from optimize_eval.tasks.prompts import load_prompts  # noqa: PLC0415  most runs have none
+
+    return tuple(load_prompts(paths, system))
 
 
 def _candidate_paths(paths: Iterable[str], lists: Iterable[str]) -> list[CandidatePath]:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from operator import attrgetter
 from types import TracebackType
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
@@ -142,7 +142,8 @@ class Slots:
         units = [work.unit(number) for number in numbers]
         started_at = self._clock.now()
         groups = [units] if len(units) == 1 else [list(group) for _, group in groupby(units, _evaluator_of)]
-        records = [work.record(*pair, started_at) for group in groups for pair in self._live.answers(group)]
+        pairs = [*chain.from_iterable(map(self._live.answers, groups))]  # a comprehension would be a frame
+        records = [work.record(*pair, started_at) for pair in pairs]
         if len(records) < len(units):
             work.leave([*{*numbers}.difference(record[0].number for record in records)])
         return records

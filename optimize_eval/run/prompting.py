@@ -4,7 +4,6 @@ The models of tasks in YAML are called in the same way; such tasks say themselve
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -35,7 +34,7 @@ from optimize_eval.models.model_kinds import (
 from optimize_eval.programs.exchange import split_command
 from optimize_eval.programs.identity import Identity, PythonFunction
 from optimize_eval.run.host import Say
-from optimize_eval.run.inputs import is_utf8, models_of
+from optimize_eval.run.inputs import is_utf8, models_of, read_prompts
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.store.folder import OUTPUTS
@@ -95,13 +94,11 @@ class Prompting:
 
     def check(self, sources: Iterable[SplitSource], say: Say) -> None:
         """Render all prompts over all examples; raises DataError with all that is wrong."""
-        from optimize_eval.tasks.prompts import Where, check_prompts  # noqa: PLC0415  see around
-        from optimize_eval.tasks.templates import hosted  # noqa: PLC0415  see around
+        from optimize_eval.tasks.prompts import Where, check_prompts_alone  # noqa: PLC0415  see around
 
         examples = [Where(source.file, example) for source in sources for example in source.examples]
-        with closing(hosted.Holder()):
-            for name in check_prompts(self.prompts, examples):
-                say(f"note: the prompt {name} names no field: each example is sent the same text")
+        for name in check_prompts_alone(self.prompts, examples):
+            say(f"note: the prompt {name} names no field: each example is sent the same text")
 
 
 def _same_models(models: Sequence[ModelSpec]) -> Mapping[str, str]:
@@ -124,7 +121,6 @@ def load_prompting(
     if not models:
         return None
     from optimize_eval.tasks.of_replies import extraction_of  # noqa: PLC0415
-    from optimize_eval.tasks.prompts import load_prompts  # noqa: PLC0415  most runs have none
 
     extraction_of(options.extract or "")
     usual = ModelSpec(
@@ -137,7 +133,7 @@ def load_prompting(
     )
     specs = model_specs(models, usual, tables=tables)
     return Prompting(
-        prompts=tuple(load_prompts(prompts, options.system)) if prompts else (),
+        prompts=read_prompts(prompts, options.system) if prompts else (),
         models=tuple(map(identified, specs)),
         extract=options.extract or "",
         system=options.system,

@@ -19,14 +19,14 @@ from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.data.candidates import Candidate
 from optimize_eval.evaluators.kinds import identify, named_apart
 from optimize_eval.evaluators.task_kind import of_stored as of_stored_replies
-from optimize_eval.findings.board_models import models_scored_by, ranks_none, said_in
+from optimize_eval.findings.board_models import models_scored_by, name_of, ranks_none, said_in
 from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.stored_boards import has_some_examples, stored_board
 from optimize_eval.findings.stored_summary import Findings
 from optimize_eval.run.begin_or_resume import Handling
 from optimize_eval.run.bench_boards import make_board, note_unranked, path_of, remake_board
 from optimize_eval.run.bench_files import defined_files, files_again, readings_of
-from optimize_eval.run.calls import CallSpan, Finished, call, examine, live_for, off_scale, summarise
+from optimize_eval.run.calls import CallSpan, Finished, call, examine, live_for, summarise
 from optimize_eval.run.defining import kept_in, level_of, scorers_of, ways_in
 from optimize_eval.run.host import Host, Say
 from optimize_eval.run.inputs import (
@@ -173,13 +173,14 @@ def carry_out_rescoring(prepared: Rescoring, handling: Handling, host: Host) -> 
         stored = with_tasks_of(stored, settled.specs, planned, host.say, has_timeout=prepared.has_timeout)
         findings = summarise(stored)
         summary = findings.summary
-        board = bench.board(findings, settled.specs[0].name) if bench else None
+        names = [spec.name for spec in settled.specs]
+        board = bench.board(findings, names[0]) if bench else None
     return Finished(
         stored=stored,
         summary=summary,
         calls=(called,),
         boards={"": board} if board else {},
-        off_scale=off_scale(summary, [spec.name for spec in settled.specs], stored.layout if bench else None),
+        off_scale=findings.off_scale(names, *([partial(name_of, layout=stored.layout)] if bench else [])),
     )
 
 
@@ -216,7 +217,8 @@ def _score_by(
     planned = partial(bench.plan, run, settled.specs)
     run, called = _called(run, settled, planned, handling, host)
     findings, names = summarise(run), [spec.name for spec in settled.specs]
-    return Own(bench.board(findings, names[0]), called, off_scale(findings.summary, names, run.layout))
+    off = findings.off_scale(names, partial(name_of, layout=run.layout))
+    return Own(bench.board(findings, names[0]), called, off)
 
 
 def _called(

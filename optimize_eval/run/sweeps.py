@@ -23,7 +23,7 @@ from optimize_eval.run.begin_or_resume import (
     look_for_reuse,
     note_changes,
 )
-from optimize_eval.run.calls import Finished, call, examine, live_for, off_scale, summarise
+from optimize_eval.run.calls import Finished, call, examine, live_for, summarise
 from optimize_eval.run.defining import check_columns, check_definitions, dated_in, kept_in, level_of, ways_in
 from optimize_eval.run.host import Host, Say
 from optimize_eval.run.inputs import (
@@ -295,9 +295,10 @@ def carry_out(prepared: Prepared, host: Host, *, recheck: int | None = None) -> 
         called = call(plan, stored, settings, host, live, again=recheck)
         examine(stored, lambda: plan, host.say, sandbox=level_of(plan.specs))
         fresh = prepared.demands.confirm(called, stored, settings, host) if prepared.demands else ()
-        summary = summarise(stored).summary
+        findings = summarise(stored)
+    summary = findings.summary
     gates = prepared.demands.judge(stored, summary) if prepared.demands else ()
-    off = off_scale(summary, plan.layout.evaluators)
+    off = findings.off_scale(plan.layout.evaluators)
     return Finished(stored=stored, summary=summary, calls=(called, *fresh), gates=gates, off_scale=off)
 
 

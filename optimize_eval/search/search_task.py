@@ -19,7 +19,7 @@ from optimize_eval.data.selection import parse_selection
 from optimize_eval.evaluators.endpoint_kind import check_headers
 from optimize_eval.evaluators.kinds import identify, kind_of
 from optimize_eval.models.model_kinds import ModelSpec, program_of
-from optimize_eval.run.begin_or_resume import Handling, check_prices
+from optimize_eval.run.begin_or_resume import Handling, check_prices, find_prices
 from optimize_eval.run.defining import check_columns, check_definitions, rules_of, unranked_among
 from optimize_eval.run.host import Say
 from optimize_eval.run.inputs import Examples, load_splits
@@ -196,10 +196,8 @@ def _refuse_unpriced(proposers: Sequence[ProposerSpec]) -> None:
     """Refuse a model that proposes whose price is not known."""
     models = [(proposer.model.name, proposer.manners) for proposer in proposers if proposer.model]
     if models:
-        from optimize_eval.models.turns import known_prices  # noqa: PLC0415  most searches have no such budget
-
         manners = next((manners for _, manners in models if manners), None)
-        known_prices([name for name, _ in models], manners.prices if manners else {})
+        find_prices([name for name, _ in models], manners)
 
 
 def _seed_name(seeds: Sequence[Candidate]) -> str:

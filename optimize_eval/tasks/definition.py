@@ -1,7 +1,7 @@
 """A task in YAML once it was read: its rules, solvers, scorers and metrics as plain data."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, fields
 from enum import StrEnum
 from hashlib import sha256
@@ -324,14 +324,6 @@ MOST_TURNS = 200  # calls of models for one sample, of code that says no number
 Solver = SingleTurn | MultiTurn | PassThrough | PythonSolver
 
 
-def most_calls(solver: Solver, most: int | None = None) -> int:
-    """Say how many calls of models a sample takes at most, of which `most` may bound the number."""
-    if isinstance(solver, PythonSolver):
-        return MOST_TURNS if most is None else most
-    calls = _calls_of(solver.builders) if isinstance(solver, MultiTurn) else int(solver.calls_model)
-    return calls if most is None else min(calls, most)
-
-
 def _calls_of(builders: Sequence[Builder]) -> int:
     return sum(
         builder.most * _calls_of(builder.builders)
@@ -339,6 +331,35 @@ def _calls_of(builders: Sequence[Builder]) -> int:
         else not isinstance(builder, ChatMessage)
         for builder in builders
     )
+
+
+CANDIDATE = "candidate"  # as texts of a task name it
+
+
+def texts_of(solver: Solver) -> Iterator[str]:
+    """List the templates of a solver."""
+    match solver:
+        case SingleTurn(builder=Generic(template=template)):
+            yield template
+        case SingleTurn(builder=ChatCompletion(messages=messages)):
+            yield from (message.content for message in messages)
+        case MultiTurn(builders=builders):
+            yield from _texts_in(builders)
+        case PassThrough() | PythonSolver():
+            pass
+
+
+def _texts_in(builders: Sequence[Builder]) -> Iterator[str]:
+    for builder in builders:
+        match builder:
+            case ChatMessage(said=said):
+                yield said.content
+            case GenerateMessage(messages=messages):
+                yield from (message.content for message in messages)
+            case Loop(builders=inner):
+                yield from _texts_in(inner)
+            case Generate():
+                pass
 
 
 JUDGE_SAYS = "You are a helpful assistant and will be used to judge the output of another model."
@@ -568,3 +589,19 @@ class TaskDefinition:
         default_factory=dict
     )  # the parameters' values, which are in all texts already
     columns: Sequence[NamedColumn] = ()  # those that its texts name
+    names_candidate: bool = False  # in any text of its solver
+
+    @property
+    def calls_model(self) -> bool:
+        """Return True if a model under test is called."""
+        return self.solver is not None and self.solver.calls_model
+
+    def most_calls(self, most: int | None = None) -> int:
+        """Say how many calls of models a sample takes at most, of which `most` may bound the number."""
+        if isinstance(self.solver, PythonSolver):
+            return MOST_TURNS if most is None else most
+        if isinstance(self.solver, MultiTurn):
+            calls = _calls_of(self.solver.builders)
+        else:
+            calls = int(self.calls_model)
+        return calls if most is None else min(calls, most)

@@ -6,6 +6,7 @@ Messages are a list of role and content, or texts by their roles: {"system": "â€
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -34,6 +35,7 @@ from optimize_eval.models.under_test import (
     messages_of,
     text_of,
 )
+from optimize_eval.tasks.templates import hosted
 from optimize_eval.tasks.templates.fault import RULE, TemplateFault
 from optimize_eval.tasks.templates.template import PromptTemplate, prompt_of
 
@@ -229,6 +231,12 @@ class _Found:
     fault: TemplateFault
     where: Where
     many: int = field(default=1)
+
+
+def check_prompts_alone(prompts: Iterable[PromptFile], examples: Sequence[Where]) -> list[str]:
+    """Do the same, with a host that ends with it."""
+    with closing(hosted.Holder()):
+        return check_prompts(prompts, examples)
 
 
 def check_prompts(prompts: Iterable[PromptFile], examples: Sequence[Where]) -> list[str]:

@@ -20,6 +20,7 @@ from optimize_eval.models.shared import SharedModel
 from optimize_eval.models.under_test import Output, Prompt, prompt_of_messages, reply_facts
 from optimize_eval.tasks.code import Snippets
 from optimize_eval.tasks.definition import (
+    CANDIDATE,
     MOST_TURNS,
     Builder,
     ChatCompletion,
@@ -194,9 +195,6 @@ def _completion(output: Output) -> Mapping[str, Any]:
     return completion_of(output.text, output.tool_calls)
 
 
-CANDIDATE = "candidate"
-
-
 def rendered(text: str, fields: Mapping[str, Any]) -> str:
     """Render a text of a task; raises EvaluationError."""
     try:
@@ -213,37 +211,6 @@ def parsed(text: str) -> Template:
 
 def rendered_all(messages: Sequence[Said], fields: Mapping[str, Any]) -> list[dict[str, str]]:
     return [{"role": message.role, "content": rendered(message.content, fields)} for message in messages]
-
-
-def names_candidate(solver: Solver) -> bool:
-    """Return True if any of a solver's templates names the candidate."""
-    return any(CANDIDATE in parsed(text).lines for text in texts_of(solver))
-
-
-def texts_of(solver: Solver) -> Iterator[str]:
-    """List the templates of a solver."""
-    match solver:
-        case SingleTurn(builder=Generic(template=template)):
-            yield template
-        case SingleTurn(builder=ChatCompletion(messages=messages)):
-            yield from (message.content for message in messages)
-        case MultiTurn(builders=builders):
-            yield from _texts_in(builders)
-        case PassThrough() | PythonSolver():
-            pass
-
-
-def _texts_in(builders: Sequence[Builder]) -> Iterator[str]:
-    for builder in builders:
-        match builder:
-            case ChatMessage(said=said):
-                yield said.content
-            case GenerateMessage(messages=messages):
-                yield from (message.content for message in messages)
-            case Loop(builders=inner):
-                yield from _texts_in(inner)
-            case Generate():
-                pass
 
 
 _MOST_STEPS = 10_000

@@ -1,5 +1,6 @@
 """Task files: which dialect one is in, its tasks and what is wrong with it. Both dialects become Tasks."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from hashlib import sha256
@@ -30,6 +31,7 @@ from optimize_eval.tasks.dialects import (
     render,
     unreadable,
 )
+from optimize_eval.tasks.targets import SUFFIXES
 
 SPEC, EXAMPLES, DATASET = "spec", "examples", "dataset"
 FIXTURES = "datasets/tasks.jsonl"
@@ -224,3 +226,27 @@ def _of_example(line: Line, example: TaskExample) -> Task:
         category=None,
         raw=line.raw,
     )
+
+
+_DESCRIPTION = files.Cap("the description of a dataset", 1 << 20, "rows belong into a file of their own")
+_IN_BRACES = re.compile(rb"(\xef\xbb\xbf)?(\s|#.*\n|---)*\{")  # as JSON is
+
+
+def is_task(path: Path) -> bool:
+    """Return True if a file of YAML has a definition; datasets' descriptions and parts of tasks have none."""
+    if path.suffix not in SUFFIXES:
+        return False
+    return _has_key("definition", path)
+
+
+def describes_dataset(path: Path) -> bool:
+    """Return True if a file of YAML says where rows are."""
+    return _has_key("source", path)
+
+
+def _has_key(name: str, path: Path) -> bool:
+    """Return True if a file seems to have a key; it may be wrong otherwise, and still is what it is."""
+    data = files.read(path, _DESCRIPTION)
+    before = r"[{,\s]" if _IN_BRACES.match(data) else r"^(\xef\xbb\xbf)?"
+    pattern = f"{before}(?P<quote>['\"]?){name}(?P=quote)\\s*:"
+    return re.search(pattern.encode(), data, re.MULTILINE) is not None

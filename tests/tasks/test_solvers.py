@@ -23,7 +23,7 @@ from optimize_eval.tasks.definition import (
     Said,
     SingleTurn,
 )
-from optimize_eval.tasks.solvers import names_candidate
+from optimize_eval.tasks.yaml.making import names_candidate
 from tests.fake_model import StartModel
 from tests.tasks.made_solvers import Spoken, says, shared_models, solved, texts
 

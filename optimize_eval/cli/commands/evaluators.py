@@ -10,7 +10,7 @@ import typer
 from optimize_eval.base import shipped
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.cli import command_line, output
+from optimize_eval.cli import groups, output
 from optimize_eval.cli.known_elsewhere import complete_shipped
 from optimize_eval.evaluators.kinds import parse_evaluator
 from optimize_eval.programs.exchange import argv_of
@@ -37,7 +37,7 @@ EvaluatorName = Annotated[
 
 
 @app.callback(invoke_without_command=True, epilog=EXAMPLES)
-def evaluators(context: typer.Context, as_json: command_line.Json = False) -> None:
+def evaluators(context: typer.Context, as_json: groups.Json = False) -> None:
     """List the evaluators that ship, show one, copy one, or print the command that runs it."""
     if context.invoked_subcommand is None:
         list_(as_json=as_json)
@@ -46,7 +46,7 @@ def evaluators(context: typer.Context, as_json: command_line.Json = False) -> No
 
 
 @app.command("list", epilog=EXAMPLES)
-def list_(as_json: command_line.Json = False) -> None:
+def list_(as_json: groups.Json = False) -> None:
     """List the evaluators that ship and what each scores."""
     listed = [_describe(name, program) for name, program in sorted(shipped.programs().items())]
     if as_json:

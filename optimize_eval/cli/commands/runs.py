@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 
 from optimize_eval.base import errors
 from optimize_eval.base.errors import UsageError
-from optimize_eval.cli import command_line, output
+from optimize_eval.cli import groups, output
 from optimize_eval.cli.known_elsewhere import complete_run
 from optimize_eval.reports.terminal import lists
 from optimize_eval.store.folder import Removal, plan_removals, remove
@@ -67,7 +67,7 @@ def list_(
     long: Annotated[
         bool, typer.Option("--long", help="Sizes, what each compares, and what resumes it.")
     ] = False,
-    as_json: command_line.Json = False,
+    as_json: groups.Json = False,
 ) -> None:
     """List the runs in a folder, a line for each, the newest last."""
     shelf = Path(_USUAL if folder is None else folder)
@@ -96,7 +96,7 @@ def rm(
         list[str], typer.Argument(metavar="RUN…", help="The folders of runs.", autocompletion=complete_run)
     ],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
-    as_json: command_line.Json = False,
+    as_json: groups.Json = False,
 ) -> None:
     """Remove runs; what is not theirs stays in their folders."""
     planned = plan_removals(runs)

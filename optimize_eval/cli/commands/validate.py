@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from optimize_eval.base.errors import SHOWN_PROBLEMS, Problem, UsageError
-from optimize_eval.cli import command_line, output
+from optimize_eval.cli import groups, output
 from optimize_eval.cli.foreign_folders import check_results
 from optimize_eval.config.values import SUFFIX
 from optimize_eval.data.foreign_files import OTHER_TOOL
@@ -60,7 +60,7 @@ def validate(
         DataFormat | None,
         typer.Option("--format", metavar="FORMAT", help=f"One of {', '.join(DataFormat)}."),
     ] = None,
-    as_json: command_line.Json = False,
+    as_json: groups.Json = False,
 ) -> None:
     """Check data and task files line by line, and sweep files with what they name; all problems at once."""
     checked = [file for path, folder in _each(files) for file in _check_file(path, folder, kind)]

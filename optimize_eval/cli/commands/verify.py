@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from optimize_eval.base import errors
-from optimize_eval.cli import command_line, output
+from optimize_eval.cli import groups, output
 from optimize_eval.cli.known_elsewhere import complete_run
 from optimize_eval.findings.stored_boards import check_files, load_board
 
@@ -32,7 +32,7 @@ def verify(
             metavar="BOARD", help="A leaderboard.json, or its folder.", autocompletion=complete_run
         ),
     ],
-    as_json: command_line.Json = False,
+    as_json: groups.Json = False,
 ) -> None:
     """Compare the task files of a leaderboard with the sha256 that it has of them."""
     checked = check_files(load_board(board), board)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from optimize_eval.base import strict_json
 from optimize_eval.base.errors import EvaluationError, FailureKind
@@ -19,9 +19,6 @@ from optimize_eval.base.wrong_answers import own_words
 from optimize_eval.evaluators import kinds
 from optimize_eval.evaluators.kinds import connect
 from optimize_eval.run.preflight.golds import Known
-
-if TYPE_CHECKING:
-    from optimize_eval.models.chat import ChatSpec
 
 SENTINEL = "__optimize_anything_preflight__"
 AT_ONCE = 2 * (os.cpu_count() or 1)
@@ -382,19 +379,6 @@ def _error_with_score(on: Examined, pairs: Sequence[tuple[Payload, CallResult]])
             f"the score counts, though the reply carries error: {words}; without a score it is a failure"
         )
         yield CheckOutcome(_BOTH, CheckStatus.WARN, message, kinds.call_once(on.spec, payload))
-
-
-def key_check(name: str, model: "ChatSpec") -> CheckOutcome:
-    """Look for a model's key, which may be missing where its provider needs none."""
-    from optimize_eval.models import providers  # noqa: PLC0415  most evaluators call no model
-
-    provider = providers.find(model)
-    variable = provider.key_variable if provider else model.key_variable
-    if os.environ.get(variable):
-        return CheckOutcome(name, CheckStatus.PASS, f"{variable} is set")
-    if provider is None:
-        return CheckOutcome(name, CheckStatus.PASS, "through litellm, which looks for it itself")
-    return CheckOutcome(name, CheckStatus.PASS, f"none is needed; {provider.key_variable} is not set")
 
 
 def speed_check(on: Examined, name: str) -> CheckOutcome:

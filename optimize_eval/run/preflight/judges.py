@@ -19,9 +19,9 @@ from optimize_eval.run.preflight.examined import (
     Examined,
     first_answers,
     in_words,
-    key_check,
     live,
 )
+from optimize_eval.run.preflight.models import key_check
 
 
 def scale(on: Examined, name: str) -> Iterator[CheckOutcome]:

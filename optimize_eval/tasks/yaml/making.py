@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from optimize_eval.tasks import definition
+from optimize_eval.tasks.definition import CANDIDATE
+from optimize_eval.tasks.templates.template import task_template_of
 from optimize_eval.tasks.yaml.part_fields import NUMBERS, keys_of
 from optimize_eval.tasks.yaml.task_fields import COMPARISONS, MEMBERSHIPS, SYSTEM
 
@@ -22,7 +24,14 @@ def task_of(values: Values, path: str, config: Values) -> definition.TaskDefinit
         long_description=values["long_description"] or "",
         tags=tuple(values["tags"]),
         config=dict(config),
+        names_candidate=names_candidate(more.get("solver")),
     )
+
+
+def names_candidate(solver: definition.Solver | None) -> bool:
+    """Return True if any of a solver's templates names the candidate."""
+    texts = definition.texts_of(solver) if solver else ()
+    return any(CANDIDATE in task_template_of(text).lines for text in texts)
 
 
 def _of_system(body: Values) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 import operator
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
@@ -26,6 +25,7 @@ from optimize_eval.tasks.definition import (
     text_of,
 )
 from optimize_eval.tasks.scorer_parts import variables
+from optimize_eval.tasks.task_files import is_task
 from optimize_eval.tasks.templates.fault import RULE, TemplateFault
 from optimize_eval.tasks.templates.template import NOT_THERE, native_of
 from optimize_eval.tasks.trace import Trace
@@ -172,7 +172,6 @@ ANY_KEY = "dataset"  # names the rows of a task that names no dataset
 _DESCRIBED = (".yaml", ".yml")
 _ROWS = (".jsonl", ".json", ".csv")
 _FOLDERS = ("", "datasets")
-_IN_BRACES = re.compile(rb"(\xef\xbb\xbf)?(\s|#.*\n|---)*\{")  # as JSON is
 _MOST_READ = 16 << 20  # bytes of a dataset that is looked at before it is run
 _CAP = files.Cap("the description of a dataset", MOST, "rows belong into a file of their own")
 
@@ -266,26 +265,6 @@ def _folders(task: str, named: str) -> list[Path]:
     """List the folders of datasets: beside the task, then in the folder that was named."""
     parents = dict.fromkeys([Path(task).parent, *([Path(named)] if named else [])])
     return [parent / folder for parent in parents for folder in _FOLDERS]
-
-
-def is_task(path: Path) -> bool:
-    """Return True if a file of YAML has a definition; datasets' descriptions and parts of tasks have none."""
-    if path.suffix not in _DESCRIBED:
-        return False
-    return _has_key("definition", path)
-
-
-def describes_dataset(path: Path) -> bool:
-    """Return True if a file of YAML says where rows are."""
-    return _has_key("source", path)
-
-
-def _has_key(name: str, path: Path) -> bool:
-    """Return True if a file seems to have a key; it may be wrong otherwise, and still is what it is."""
-    data = files.read(path, _CAP)
-    before = r"[{,\s]" if _IN_BRACES.match(data) else r"^(\xef\xbb\xbf)?"
-    pattern = f"{before}(?P<quote>['\"]?){name}(?P=quote)\\s*:"
-    return re.search(pattern.encode(), data, re.MULTILINE) is not None
 
 
 def _read_described(path: str, folder: Folder, key: str | None) -> Dataset:
