@@ -12,7 +12,7 @@ from optimize_eval.base.retries_and_caps import Manners
 from optimize_eval.config import values
 from optimize_eval.config.compared import PATIENCE, RUN, PatienceOptions
 from optimize_eval.config.declared import Heading, Option, OptionGroup
-from optimize_eval.evaluators.kinds import parse_headers
+from optimize_eval.evaluators.kinds import later, parse_headers
 
 if TYPE_CHECKING:
     from optimize_eval.models.judging.rubric import JudgeSpec
@@ -130,6 +130,9 @@ def starting_spec(
     )
 
 
+_plan_judge = later("evaluators.judge_kind", "plan_judge")  # a plain --help calls no judge
+
+
 def judge_of(judging: JudgedByOptions) -> "JudgeSpec | None":
     """Make what judges start from; None where nothing is said of them."""
     named = {"objective": judging.objective, "rubric": judging.rubric}
@@ -139,9 +142,8 @@ def judge_of(judging: JudgedByOptions) -> "JudgeSpec | None":
         refuse_blank(f"--{name.replace('_', '-')}", text)
     if not given:
         return None
-    from optimize_eval.evaluators.judge_kind import plan_judge  # noqa: PLC0415  a plain --help calls no judge
-
-    return plan_judge(given)
+    judge: JudgeSpec = _plan_judge(given)
+    return judge
 
 
 def refuse_blank(option: str, text: str | None) -> None:
