@@ -5,7 +5,8 @@ The example's field `checks` is a list; each check of it says one thing, such as
 {"json": true} or {"max_length": 280}, or with not_ before it the opposite. Beside that stand "weight" (1),
 "name" and "ignore_case". {"of": […], "all": true} is 1 where all pass, else 0; so is `--variant all` for
 every example. "threshold" beside "of" is the score from which the side info says `pass`; without one all
-have to. `--checks FILE` holds checks for all examples, in which {{field}} is what the example has there.
+have to. `--variant pass` scores that, 1 or 0. `--checks FILE` holds checks for all examples, in which
+{{field}} is what the example has there.
 """
 
 from __future__ import annotations
@@ -326,6 +327,8 @@ def checks(asked: Asked) -> Answer:
     has_all = settings.get("all") or asked.options["variant"] == "all"
     score = float(is_all) if has_all else share
     is_passed = score >= settings["threshold"] if "threshold" in settings else is_all
+    if asked.options["variant"] == "pass":
+        score = float(is_passed)
     failed = [result["check"] for result in results if not result["pass"]]
     return {
         "score": score,
@@ -350,6 +353,6 @@ if __name__ == "__main__":
     run(
         checks,
         fields=("checks",),
-        variants=("share", "all"),
+        variants=("share", "all", "pass"),
         options={"--checks": {"metavar": "FILE", "help": "JSON: checks for all examples, before their own"}},
     )

@@ -46,9 +46,10 @@ def code_exec(asked: Asked) -> Answer:
         has_pairs = any(isinstance(look_up(asked.example, field), list) for field in PAIRS)
         variant = "io_pairs" if has_pairs else "assertions"
     try:
-        return {"variant": variant, **_VARIANTS[variant](sources, asked)}
+        answer = {"variant": variant, **_VARIANTS[variant](sources, asked)}
     except Refused as refused:
         raise Fault(str(refused)) from refused
+    return answer | {"score": float(answer["score"] == 1)} if asked.options["all"] else answer
 
 
 def code_in(candidate: str) -> list[str]:
@@ -185,6 +186,7 @@ def _layers(text: str) -> str:
 
 _VARIANTS = {"io_pairs": io_pairs, "assertions": assertions, "stdout": stdout}
 _OPTIONS: dict[str, dict[str, Any]] = {
+    "--all": {"action": "store_true", "help": "1 where all checks are passed, else 0"},
     "--sandbox": {"choices": LEVELS, "default": LEVELS[0], "help": "what to do where it is not whole"},
     "--time": {"type": _positive, "default": 5.0, "metavar": "SECONDS", "help": "for an example (5)"},
     "--memory": {"type": _memory, "default": 512, "metavar": "MIB", "help": "address space (512)"},

@@ -13,6 +13,7 @@ import pytest
 from optimize_eval.base import secrets
 from optimize_eval.data import foreign_files
 from optimize_eval.evaluators.kinds import KINDS
+from optimize_eval.foreign import promptfoo_checks
 from optimize_eval.models import providers
 from tests.backtracking import MOST, Pattern
 from tests.patterns import Use, hard_texts, uses
@@ -42,6 +43,10 @@ _MADE: dict[str, tuple[str, list[str | bytes]]] = {
     "optimize_eval/data/foreign_files.py:mark": (
         "a table",
         [f"(?m){mark}" for _, _, marks in vars(foreign_files)["_TOOLS"] for mark in marks],
+    ),
+    "optimize_eval/foreign/promptfoo_checks.py:pattern": (
+        "a table, and what others write, which is compiled and never searched with",
+        [pattern for pattern, *_ in vars(promptfoo_checks)["_SCRIPTS"]],
     ),
     f"optimize_eval/base/secrets.py:{_JOINED}": (_ESCAPED, [vars(secrets)["_pattern_of"]("&").pattern]),
     "optimize_eval/base/secrets.py:pattern": (

@@ -10,7 +10,7 @@ check more than a value; keys that are given twice are theirs to find.
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import yaml
 
@@ -185,6 +185,46 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # it has no types
         return super().construct_mapping(node, deep)
 
 
+class OtherTools(_Loader):
+    """Reads plain values as YAML 1.2 does, which most tools take: `yes`, 12:30 and 2024-05-01 are texts."""
+
+    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
+
+    def construct_yaml_int(self, node: Any) -> int:
+        text = node.value.lower()
+        return int(text, 0) if text.lstrip("+-").startswith(("0x", "0o")) else int(text)
+
+
+_PLAIN_VALUES = (  # what a plain value is, by its pattern and its first letters
+    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    ("null", r"~|null|Null|NULL|", ("~", "n", "N", "")),
+    ("int", r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", "-+0123456789"),
+    ("float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", "-+.0123456789"),
+    ("merge", r"<<", "<"),
+)
+for _name, _pattern, _first in _PLAIN_VALUES:
+    OtherTools.add_implicit_resolver(
+        f"tag:yaml.org,2002:{_name}", re.compile(f"(?:{_pattern})\\Z"), [*_first]
+    )
+OtherTools.add_constructor("tag:yaml.org,2002:int", OtherTools.construct_yaml_int)
+
+
+class Code(str):
+    """What a tag names that stands for code; nobody runs it."""
+
+    __slots__ = ()
+
+
+class WithCode(_Loader):
+    """Takes lm-eval's tag of a function, as its name."""
+
+    def construct_code(self, node: Any) -> Code:
+        return Code(self.construct_scalar(node))
+
+
+WithCode.add_constructor("!function", WithCode.construct_code)
+
+
 class _Composer(_Loader):
     """Takes some aliases, and not too many nodes."""
 
@@ -207,9 +247,9 @@ class _Composer(_Loader):
         raise yaml.MarkedYAMLError(problem=problem, problem_mark=self.peek_event().start_mark)
 
 
-def loads(text: str) -> Any:
+def loads(text: str, loader: type[_Loader] = _Loader) -> Any:
     """Decode one document or raise YamlFault."""
-    return _load_or_explain(text, _Loader, "get_single_data")
+    return _load_or_explain(text, loader, "get_single_data")
 
 
 def compose(text: str) -> Any:

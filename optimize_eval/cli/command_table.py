@@ -28,6 +28,7 @@ _LINES = {  # name → what the list of commands says of it
     "schema": "Print the contract as JSON Schema.",
     "evaluators": "List, show and copy what ships.",
     "new": "Write files to start from.",
+    "import": "Take over a configuration of another tool.",
     "demo": "Compare two prompts with what ships: a verdict without a key.",
 }
 NAMES = tuple(_LINES)
@@ -36,9 +37,10 @@ _GROUPS = {  # heading of the list of commands → those below it
     "Compare": ("demo", "run", "bench", "optimize", "score", "rescore"),
     "Look": ("report", "diff", "runs", "view"),
     "Check": ("preflight", "validate", "verify"),
-    "Write and serve": ("new", "evaluators", "schema", "serve"),
+    "Write and serve": ("new", "import", "evaluators", "schema", "serve"),
 }
 
+_PYTHON_NAMES = {"import": "import_"}  # where a name is a word of Python
 _OF_SEVERAL = ("runs", "evaluators", "new")
 
 
@@ -80,11 +82,12 @@ class Commands(TyperGroup):
 @cache  # for whoever calls several commands in one process, as tests do
 def load_command(name: str) -> Any:
     """Make a command of its module; whoever wants to carry out another one does so, too."""
-    module = import_module(f"optimize_eval.cli.commands.{name}")
+    python_name = _PYTHON_NAMES.get(name, name)
+    module = import_module(f"optimize_eval.cli.commands.{python_name}")
     if name in _OF_SEVERAL:
         return get_command(module.app)
     from optimize_eval.cli.groups import InOrder, bound  # noqa: PLC0415  the list of commands has no options
 
     alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    alone.command(name, cls=InOrder, epilog=module.EXAMPLES)(bound(getattr(module, name)))
+    alone.command(name, cls=InOrder, epilog=module.EXAMPLES)(bound(getattr(module, python_name)))
     return get_command(alone)

@@ -128,14 +128,24 @@ OTHER_TOOL = "other_tool"
 
 _HEAD = 1 << 16  # bytes, in which all of these say what they are
 _GUIDE = "docs/from-promptfoo-and-inspect.md"
-_CONFIG = f"{_GUIDE} says what its parts are here"
+_CONFIG = "`optimize-eval import FILE --out DIR` makes a folder of it that runs here"
+_CODE = f"it is code, which nobody runs here; {_GUIDE} says what its parts are"
 _EXPORT = "`promptfoo export eval EVAL_ID -o results.json` writes what `optimize-eval report` reads"
 _TOOLS = (  # what it is, what to do, what stands in it
     ("a configuration of promptfoo", _CONFIG, (r"^prompts:", r"^(providers|targets|tests|defaultTest):")),
+    (
+        "a configuration of promptfoo",
+        _CONFIG,
+        (r"^(providers|targets):", r"^(tests|defaultTest|scenarios|redteam):"),
+    ),
     ("a configuration of promptfoo", _CONFIG, (r"\A\s*\{", r'"prompts":', r'"(providers|targets|tests)":')),
     ("results of promptfoo as YAML", _EXPORT, (r"\A(---\s*)?evalId:",)),
-    ("a task of Inspect", _CONFIG, (r"^(from|import) inspect_ai\b", r"^@task\b")),
-    ("a task of lm-eval", _CONFIG, (r"^task:", r"^(doc_to_text|doc_to_target|output_type):")),
+    ("a task of Inspect", _CODE, (r"^(from|import) inspect_ai\b", r"^@task\b")),
+    ("a task of lm-eval", _CONFIG, (r"^task:", r"^(include|doc_to_text|doc_to_target|output_type):")),
+    ("a task of lm-eval", _CONFIG, (r"^include:", r"^(doc_to_text|doc_to_target|output_type):")),
+    ("an entry of OpenAI Evals", _CONFIG, (r"^[ \t]+class: *evals\.", r"^[ \t]+args:")),
+    ("problems of HumanEval", _CONFIG, (r"\A\s*\{", r'"entry_point":', r'"test":')),
+    ("problems of MBPP", _CONFIG, (r"\A\s*\{", r'"test_list":', r'"task_id":')),
 )
 
 
@@ -159,5 +169,9 @@ def whose(path: str) -> Problem | None:
     head = re.sub(r'"\s+:', '":', head)
     for what, advice, marks in _TOOLS:
         if all(re.search(mark, head, re.MULTILINE) for mark in marks):
-            return Problem(path=path, rule=OTHER_TOOL, reason=f"it holds {what}: {advice}")
+            return Problem(
+                path=path,
+                rule=OTHER_TOOL,
+                reason=f"it holds {what}: {advice.replace('FILE', shlex.quote(path))}",
+            )
     return None

@@ -47,6 +47,7 @@ COMMANDS = {  # command → what is done before, and its arguments
     "schema": ([], ["schema", "answer"]),
     "evaluators": ([], ["evaluators", "list"]),
     "new": ([], ["new", "evaluator", "bash"]),
+    "import": ([], ["import", "--help"]),  # to look at what it wrote is dear
     "demo": ([], ["demo", "shown"]),
 }
 SPARED = {  # command → modules of ours that are none of its business
@@ -112,7 +113,7 @@ def test_a_command_loads_nothing_dear(cli: Cli, tmp_path: Path, commands: Sequen
         assert cli(*before).status == 0
     each = loaded(tmp_path, *(COMMANDS[command][1] for command in commands))
     for command, found in zip(commands, each, strict=True):
-        assert f"optimize_eval.cli.commands.{command}" in found
+        assert f"optimize_eval.cli.commands.{'import_' if command == 'import' else command}" in found
         assert packages(found) & DEAR == ({"jinja2"} if command == "demo" else set()), (
             command
         )  # for its prompts

@@ -152,7 +152,7 @@ def test_a_task_file_of_another_tool_is_called_by_its_name_where_it_is_to_be_use
     assert done.status == 2
     assert done.stderr == (
         "pf.yaml: it holds a configuration of promptfoo: "
-        "docs/from-promptfoo-and-inspect.md says what its parts are here\n"
+        "`optimize-eval import pf.yaml --out DIR` makes a folder of it that runs here\n"
         "error: 1 problem found. Nothing was run.\n"
     )
 

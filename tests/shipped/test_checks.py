@@ -142,6 +142,12 @@ def test_the_score_is_the_weighted_share_or_all(checks: Any, score: float, passe
     assert (said["score"], said["pass"]) == (pytest.approx(score), passes == "yes")
 
 
+def test_the_variant_pass_scores_what_the_side_info_says() -> None:
+    wanted = {"of": LIST, "threshold": 0.5}, {"of": LIST, "threshold": 0.7}, LIST[:1], LIST
+    payloads = [{"candidate": "Paris", "example": {"checks": checks}} for checks in wanted]
+    assert [said["score"] for said in ask("checks", payloads, "--variant", "pass")] == [1, 0, 1, 0]
+
+
 def test_a_run_says_of_each_example_which_checks_failed_and_why(cli: Cli, tmp_path: Path) -> None:
     rows = [
         {"id": 1, "city": "Paris", "checks": [{"regex": "[.]$", "name": "a sentence"}]},
