@@ -228,10 +228,11 @@ def test_the_scratch_copy_that_the_readme_names_is_the_one_in_which_pages_are_ru
     assert f"cp -r {' '.join(_SCRATCH)} ../try && cd ../try" in _read("README.md")
 
 
-def test_the_readme_is_a_tour_of_at_most_200_lines_and_the_index_names_every_page() -> None:
+def test_the_readme_is_a_tour_of_at_most_200_lines_and_the_index_and_the_site_name_every_page() -> None:
     assert _read("README.md").count("\n") <= 200
     named = {os.path.normpath(f"docs/{path}") for path, _ in _LINK.findall(_read("docs/index.md"))}
     assert {*PAGES[1:]} - named == {"docs/index.md"}
+    assert {*PAGES} == {*re.findall(r"[\w/-]+\.md$", _read("docs/site/mkdocs.yml"), re.MULTILINE)}
 
 
 def test_what_readers_do_not_see_stands_right_above_what_it_is_for() -> None:
