@@ -168,7 +168,7 @@ def _left_out(subject: Examined) -> list[str]:
 
 
 def _speed(subject: Examined) -> list[str]:
-    named = {"speed": "", "tokens": "tokens: "}
+    named = {"scores": "scores: ", "speed": "", "tokens": "tokens: "}
     passed = [check for check in subject.checks if check.name in named and check.status is CheckStatus.PASS]
     return [f"{named[check.name]}{check.message}" for check in passed]
 

@@ -17,10 +17,11 @@ from optimize_eval.evaluators import kinds
 from optimize_eval.evaluators.kinds import Checks, kind_of
 from optimize_eval.programs.command import LEAKS
 from optimize_eval.programs.exchange import argv_of
-from optimize_eval.programs.worker import FAREWELL, SILENT
+from optimize_eval.programs.worker import FAREWELL
 from optimize_eval.run.preflight import DEFAULT_BUDGET
 from optimize_eval.run.preflight.examined import (
     AT_ONCE,
+    STARTED_ANEW,
     BudgetSpent,
     CallResult,
     CheckOutcome,
@@ -37,6 +38,7 @@ from optimize_eval.run.preflight.examined import (
     leave_out,
     live,
     more_answers,
+    say_noted,
     shown,
 )
 from optimize_eval.run.preflight.golds import Known
@@ -45,14 +47,13 @@ from optimize_eval.tasks.targets import samples_of
 
 SOMETHING_FAILED = "something before it failed"
 
-_BUDGET = "the budget is used up"
+_TRIAL = "trial"
 _MOST_CALLS, _MOST_SECONDS = 12, 1.0  # that say how long a call takes; slow ones need fewer
 _LONG = 1_000_000
 _NOT_ASCII = "Zażółć gęślą jaźń, 日本語, 🙂"
 _SHIM = re.compile(r"/\.(pyenv|asdf|rbenv|nodenv)/shims/")
 _NOTABLE_START = 0.005
 _OURS = 0.0001  # seconds that a run itself spends on a call
-_STARTED_ANEW = "--no-persistent starts it for each call"
 _ROUNDS = 3  # in which one by one must stay the same before a difference is blamed on concurrency
 
 
@@ -64,15 +65,23 @@ def examine(spec: EvaluatorSpec, material: Material, budget: float = DEFAULT_BUD
     )
     for name, calls, look in _with_trial(_table_of(spec), known):
         if not examined.is_ok or (examined.seconds and not examined.affords(calls)):
-            why = _BUDGET if examined.is_ok else SOMETHING_FAILED
-            examined.checks.append(leave_out(name, why))
+            spent = examined.is_ok
+            examined.checks.append(_say_spent(name, budget) if spent else leave_out(name, SOMETHING_FAILED))
             continue
         try:
             for check in look(examined, name):
                 examined.checks.append(check)
         except BudgetSpent:
-            examined.checks.append(leave_out(name, _BUDGET))
+            examined.checks.append(_say_spent(name, budget))
     return examined
+
+
+def _say_spent(name: str, budget: float) -> CheckOutcome:
+    """Say that there was no time for a check; of a trial that is worth a warning."""
+    if name != _TRIAL:
+        return leave_out(name, "the budget is used up")
+    message = f"its {budget:g} s were over before all was tried: allow more with --seconds"
+    return CheckOutcome(name, CheckStatus.WARN, message)
 
 
 _examine_replies = kinds.later("run.preflight.tasks_checked", "examine_replies")
@@ -101,7 +110,7 @@ def _with_trial(table: CheckTable, known: Known | None) -> CheckTable:
         return table
     after = 1 + next(number for number, (name, *_) in enumerate(table) if name == "answers")
     rest = [check for check in table[after:] if check[0] != "at once"]  # which is tried there
-    return [*table[:after], ("trial", 1, lambda on, _: stand_trial(on, known)), *rest]
+    return [*table[:after], (_TRIAL, 1, lambda on, _: stand_trial(on, known)), *rest]
 
 
 _TABLES = {
@@ -180,7 +189,7 @@ def _kept_alive(on: Examined, name: str) -> Iterator[CheckOutcome]:
     if unlike:
         yield _say_changed(name, *unlike, line)
     elif note:
-        yield _say_noted(name, note, line)
+        yield say_noted(name, note, line)
     elif time.monotonic() - ending > FAREWELL:
         yield CheckOutcome(
             name, CheckStatus.WARN, "it does not end when its input does, and was killed", line
@@ -199,17 +208,8 @@ def _say_changed(name: str, single: CallResult, other: CallResult, line: str) ->
         message = "side info is not the same when it is kept alive; scores are"
         return CheckOutcome(name, CheckStatus.WARN, message, line)
     why = "does it flush each answer?" if is_late(other) else LEAKS
-    message = f"{shown(single)} became {shown(other)} when it was kept alive: {why} {_STARTED_ANEW}"
+    message = f"{shown(single)} became {shown(other)} when it was kept alive: {why} {STARTED_ANEW}"
     return CheckOutcome(name, CheckStatus.FAIL, message, line)
-
-
-def _say_noted(name: str, note: str, line: str) -> CheckOutcome:
-    """Tell what broke it; in a run the first calls would pay for what --no-persistent spares."""
-    for fault in (SILENT, LEAKS):
-        if fault in note:
-            message = f"{note.partition(fault)[0].replace(' (', ': ')}{fault}"
-            return CheckOutcome(name, CheckStatus.FAIL, f"{message} {_STARTED_ANEW}", line)
-    return CheckOutcome(name, CheckStatus.WARN, note, line)
 
 
 def _parallel(on: Examined, evaluator: Evaluator) -> int:

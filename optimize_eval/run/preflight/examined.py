@@ -1,5 +1,6 @@
 """What preflight works on: payloads, an evaluator under examination, and its first answers."""
 
+import math
 import os
 import statistics
 import time
@@ -18,6 +19,8 @@ from optimize_eval.base.spent import Spending
 from optimize_eval.base.wrong_answers import own_words
 from optimize_eval.evaluators import kinds
 from optimize_eval.evaluators.kinds import connect
+from optimize_eval.programs.command import LEAKS
+from optimize_eval.programs.worker import SILENT
 from optimize_eval.run.preflight.golds import Known
 
 SENTINEL = "__optimize_anything_preflight__"
@@ -48,11 +51,21 @@ class CheckOutcome(NamedTuple):
 
 
 LEFT_OUT = "left out: "
+STARTED_ANEW = "--no-persistent starts it for each call"
 
 
 def leave_out(name: str, why: str) -> CheckOutcome:
     """Say that nothing is known of a check, and why."""
     return CheckOutcome(name, CheckStatus.SKIP, f"{LEFT_OUT}{why}")
+
+
+def say_noted(name: str, note: str, line: str) -> CheckOutcome:
+    """Tell what broke it; in a run the first calls would pay for what --no-persistent spares."""
+    for fault in (SILENT, LEAKS):
+        if fault in note:
+            message = f"{note.partition(fault)[0].replace(' (', ': ')}{fault}"
+            return CheckOutcome(name, CheckStatus.FAIL, f"{message} {STARTED_ANEW}", line)
+    return CheckOutcome(name, CheckStatus.WARN, note, line)
 
 
 class Sameness(StrEnum):
@@ -179,13 +192,15 @@ class Examined:
         """Return True if so many further calls fit into the budget."""
         return time.monotonic() + calls * statistics.median(self.seconds) < self.until
 
-    def call(self, evaluator: Evaluator, payload: Payload, *, counts: bool = False) -> CallResult:
+    def call(
+        self, evaluator: Evaluator, payload: Payload, *, most: float = math.inf, counts: bool = False
+    ) -> CallResult:
         """Call within the budget; raises BudgetSpent where that, and not the evaluator, ended the wait."""
-        left = max(_LEAST_WAIT, self.until - time.monotonic())
-        result = call(evaluator, payload, min(left, self.spec.timeout), self.seconds if counts else None)
+        left, most = max(_LEAST_WAIT, self.until - time.monotonic()), min(most, self.spec.timeout)
+        result = call(evaluator, payload, min(left, most), self.seconds if counts else None)
         usages = [usage.to_dict() for usage in result.spent.usages]
         self.spending.take({"evaluator": self.spec.name, "candidate": ""}, usages)
-        if left < self.spec.timeout and is_late(result):
+        if left < most and is_late(result):
             raise BudgetSpent
         return result
 

@@ -165,6 +165,7 @@ def plain_of(text: str) -> str:
 
 _WANTED: Sequence[Callable[[str], bool]] = (  # what finds most, if a gold is so
     lambda gold: not gold.isascii(),
+    lambda gold: not any(letter.isascii() and letter.isalnum() for letter in gold),
     lambda gold: any(word.isupper() and len(word) > 1 for word in gold.split()),
     lambda gold: abs(number_of(gold) or 0) >= _FROM_A_THOUSAND,
     lambda gold: len(gold.split()) > 2,  # noqa: PLR2004  and one is left when the last is gone
@@ -206,9 +207,21 @@ def all_of(row: GoldRow, rows: Sequence[GoldRow]) -> str:
     return ", ".join([*others[:1], row.gold, *others[1:]])
 
 
+def _at_last_word(gold: str) -> tuple[list[str], int]:
+    """Find the last word that metrics see: an emoji is none."""
+    words = gold.split()
+    seen = [index for index, word in enumerate(words) if any(letter.isalnum() for letter in word)]
+    return words, seen[-1] if seen else 0
+
+
+def words_in(gold: str) -> int:
+    return sum(any(letter.isalnum() for letter in word) for word in gold.split())
+
+
 def without_last_word(gold: str) -> str:
-    """Leave out the last word; empty where there is one alone."""
-    return " ".join(gold.split()[:-1])
+    """Leave out the last word, and what is behind it; empty where there is one alone."""
+    words, at = _at_last_word(gold)
+    return " ".join(words[:at])
 
 
 def first_half(gold: str) -> str:
@@ -216,12 +229,50 @@ def first_half(gold: str) -> str:
     return " ".join(words[: len(words) // 2])
 
 
-def misspelt(gold: str) -> list[str]:
-    """Write the last word backwards, with a letter more and as it is; none where it has no letters."""
-    *words, last = gold.split()
+@frozen
+class Misspelt:
+    """A text that is nearly the gold, and what is wrong where it scores as much."""
+
+    text: str
+    fault: str
+    is_part: bool = False  # so that a metric which looks for the gold in a text takes it
+    shorter: str = ""  # what says as much, where that scores as much as the gold
+    is_fault: bool = True  # else it may be meant
+
+
+def misspelt(gold: str) -> list[Misspelt]:
+    """Change the words of a gold; none where they have no letters."""
+    words, at = _at_last_word(gold)
+    last = words[at]
     if len(last) <= 1 or number_of(last) is not None or not any(letter.isalpha() for letter in last):
         return []
-    return [" ".join([*words, f"{last[::-1]}x"]), " ".join([*words, last[::-1]])]
+    back = last[::-1] if last[::-1] != last else f"{last}x"
+    made = [Misspelt(text=_with_word(words, at, back), fault=_BACKWARDS)]
+    if plain_of(words[0]) not in {plain_of(last), ""}:
+        again = _with_word(words, at, words[0])
+        made.append(Misspelt(text=again, fault=_AGAIN, shorter=without_last_word(gold)))
+    seen = [index for index, letter in enumerate(gold) if letter.isalnum()]
+    within = f"{gold[: seen[0]]}x{gold[seen[0] : seen[-1] + 1]}x{gold[seen[-1] + 1 :]}"
+    return [*made, Misspelt(text=within, fault=_WITHIN, is_part=True)]
+
+
+_BACKWARDS = "its last word is written backwards: a threshold, rounding, or letters in any order?"
+_AGAIN = "its first word stands for the last one: does it count a word as often as it is said?"
+_WITHIN = "letters before and behind it cost nothing: is a part of a word the word?"
+_NOT_ASCII = "letters that are not ASCII are left out: does it see them?"
+
+
+def _with_word(words: Sequence[str], at: int, word: str) -> str:
+    return " ".join([*words[:at], word, *words[at + 1 :]])
+
+
+def without_letters(gold: str) -> Misspelt | None:
+    """Leave out the letters that are not ASCII, where others are left of each word."""
+    words = gold.split()
+    left = ["".join(a for a in word if a.isascii() or not a.isalpha()) for word in words]
+    if gold.isascii() or left == words or not all(any(a.isalnum() for a in word) for word in left):
+        return None
+    return Misspelt(text=" ".join(left), fault=_NOT_ASCII, is_fault=False)
 
 
 @frozen

@@ -24,6 +24,7 @@ from optimize_eval.run.preflight.golds import GoldRow, Known, plain_of
 SAME = 1e-9  # scores that differ by less
 
 _LONGEST = 60  # letters of a candidate in a message
+_PATIENCE, _TIMES = 5.0, 20  # seconds; times the slowest call so far
 _TRACEBACK = "Traceback (most recent call last)"
 
 
@@ -52,6 +53,19 @@ class Trial:
     def spec(self) -> EvaluatorSpec:
         return self.on.spec
 
+    @property
+    def is_kept_alive(self) -> bool:
+        """Return True if one process answers all calls."""
+        declares = self.on.first is not None and self.on.first.capabilities.persistent
+        is_kept = self.spec.persistent or (declares and self.spec.persistent is not False)
+        return bool(is_kept) and is_program(self.spec)
+
+    @property
+    def patience(self) -> float:
+        """Give the seconds that a call may take; a program that never answers leaves time for the rest."""
+        slowest = max(self.on.seconds, default=0.0)
+        return self.spec.timeout if calls_models(self.spec) else max(_PATIENCE, _TIMES * slowest)
+
     def ask(self, payload: Payload) -> CallResult:
         """Call, unless the same was answered before."""
         if payload not in self.answers:
@@ -61,7 +75,7 @@ class Trial:
     def ask_again(self, payload: Payload, evaluator: Evaluator) -> CallResult:
         if time.monotonic() > self.on.until:
             raise BudgetSpent
-        return self.on.call(evaluator, payload)
+        return self.on.call(evaluator, payload, most=self.patience)
 
     def score(self, payload: Payload) -> float | None:
         return score_in(self.note_crash(payload, self.ask(payload)))

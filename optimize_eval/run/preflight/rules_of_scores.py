@@ -8,7 +8,12 @@ from collections.abc import Sequence
 
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.evaluators import kinds
-from optimize_eval.run.preflight.examined import CheckOutcome, CheckStatus, leave_out
+from optimize_eval.run.preflight.examined import (
+    CheckOutcome,
+    CheckStatus,
+    leave_out,
+    live,
+)
 from optimize_eval.run.preflight.golds import (
     GoldRow,
     NumberMiss,
@@ -22,6 +27,8 @@ from optimize_eval.run.preflight.golds import (
     number_of,
     plain_of,
     without_last_word,
+    without_letters,
+    words_in,
 )
 from optimize_eval.run.preflight.on_trial import (
     SAME,
@@ -31,6 +38,8 @@ from optimize_eval.run.preflight.on_trial import (
     place_of,
     quote,
     reason_of,
+    score_in,
+    score_text,
 )
 
 _HIGH = 0.999  # of a gold
@@ -50,7 +59,7 @@ def try_golds(trial: Trial) -> Findings:
     scored = [score for score in (*highs, *lows) if score is not None]
     is_constant = len(scored) == len(highs) + len(lows) and len({*scored}) == 1
     if lows and is_constant and scored[0]:
-        yield _constant(trial)
+        yield _say_remembered(trial, rows[0], rows[0].wrong) or _constant(trial)
         return
     yield from _check_direction(trial, highs, lows)
     yield from _good(trial, highs, lows)
@@ -66,6 +75,22 @@ def _constant(trial: Trial) -> CheckOutcome:
         ignored = "the example, or remembers the candidate"
     why = f"{equal}: it ignores {ignored}"
     return trial.beside_gold("constant", row, row.wrong, why)
+
+
+def _say_remembered(trial: Trial, row: GoldRow, text: str) -> CheckOutcome | None:
+    """Say of a process that stays that a text scores otherwise in one that was called for nothing else."""
+    if not trial.is_kept_alive:
+        return None
+    payload = row.with_candidate(text)
+    with live(trial.spec, persistent=False) as evaluator:
+        alone = trial.ask_again(payload, evaluator)
+    before = trial.ask(payload)
+    if score_in(alone) in {None, score_in(before)}:
+        return None
+    words = f"{place_of(row)}: {quote(text)} scores {score_text(before)} after other calls"
+    message = f"{words}, and {score_text(alone)} in a process of its own: it remembers what it was sent"
+    line = kinds.call_in_one(trial.spec, [row.payload, payload])
+    return trial.finding("same answer", message, line)
 
 
 def _check_direction(trial: Trial, highs: Sequence[float | None], lows: Sequence[float | None]) -> Findings:
@@ -104,6 +129,11 @@ def _may_be_meant(trial: Trial, lowest: float, best: float) -> bool:
 
 
 def _not_so_good(trial: Trial, row: GoldRow, why: str, *, is_fault: bool = True) -> CheckOutcome:
+    before, after = trial.ask(row.payload), trial.ask_again(row.payload, trial.evaluator)
+    if is_fault and score_in(before) is not None and score_in(after) not in {None, score_in(before)}:
+        again = f"scores {score_text(before)}, and {score_text(after)} when it is asked again"
+        message = f"{place_of(row)}: the good {quote(row.gold)} {again}"
+        return trial.finding("same answer", message, kinds.call_twice(trial.spec, row.payload))
     line = kinds.call_once(trial.spec, row.payload)
     message = f"{place_of(row)}: the good {quote(row.gold)} {why}"
     return trial.finding("good", message, line, is_fault=is_fault)
@@ -116,13 +146,14 @@ def _why_low(highs: Sequence[float | None], lows: Sequence[float | None]) -> str
 
 
 def _wrong_answers(trial: Trial) -> Findings:
-    why = "another row's gold counts as much: it ignores the example, or remembers the candidate"
     fair = [row for row in trial.rows if row.is_fair]
     if not fair:
         yield leave_out("wrong answers", _PARTS)
         yield leave_out("stderr", _PARTS)
-    if wrong := next((row for row in fair if trial.reaches(row, row.wrong)), None):
-        yield trial.beside_gold("wrong answers", wrong, wrong.wrong, why)
+    if reached := [row for row in fair if trial.reaches(row, row.wrong)]:
+        wrong, why = reached[0], f"another row's gold counts as much: {_why_wrong(reached, fair)}"
+        alone = _say_remembered(trial, wrong, wrong.wrong)
+        yield alone or trial.beside_gold("wrong answers", wrong, wrong.wrong, why)
     for row in fair:
         result = trial.ask(row.with_candidate(row.wrong))
         if len(row.gold) > _LETTERS and row.gold in getattr(result, "stderr", ""):
@@ -131,6 +162,15 @@ def _wrong_answers(trial: Trial) -> Findings:
             line = kinds.call_once(trial.spec, row.with_candidate(row.wrong))
             yield trial.finding("stderr", message, line, is_fault=False)
             return
+
+
+def _why_wrong(reached: Sequence[GoldRow], fair: Sequence[GoldRow]) -> str:
+    words = [{plain_of(word) for word in text.split()} for text in (reached[0].gold, reached[0].wrong)]
+    if len(reached) == len(fair):
+        return "it ignores the example, or remembers the candidate"
+    if words[0] & words[1]:
+        return "does it take what they have in common for enough, by a threshold or by rounding?"
+    return "does it look at the form alone, or remember the candidate?"
 
 
 def try_nothing(trial: Trial) -> Findings:
@@ -206,14 +246,8 @@ def _with_more(row: GoldRow) -> str:
 
 
 def _longest(trial: Trial) -> GoldRow:
-    """Choose the gold of most words, if one ends in a word that metrics see: an emoji is none."""
-
-    def worth(row: GoldRow) -> tuple[bool, int, int]:
-        less = without_last_word(row.gold)
-        counts = bool(less) and plain_of(less) != plain_of(row.gold)
-        return counts, len(row.gold.split()), len(row.gold)
-
-    return max(trial.rows, key=worth)
+    """Choose the gold of most words."""
+    return max(trial.rows, key=lambda row: (words_in(row.gold), len(row.gold)))
 
 
 def _middle(rows: Sequence[GoldRow]) -> int:
@@ -228,9 +262,6 @@ def try_less(trial: Trial) -> Findings:
     if not text:
         yield leave_out("truncated", "no gold has two words")
         return
-    if plain_of(text) == plain_of(row.gold):
-        yield leave_out("truncated", "no gold ends in a word of letters or digits")
-        return
     if not trial.reaches(row, text):
         return
     half = first_half(row.gold)
@@ -240,12 +271,21 @@ def try_less(trial: Trial) -> Findings:
 
 
 def try_misspelt(trial: Trial) -> Findings:
+    """Try texts whose letters are nearly those of the gold; of a model the first one alone."""
     row = _longest(trial)
-    if not misspelt(row.gold):
+    misses = [(row, miss) for miss in misspelt(row.gold)]
+    if not misses:
         yield leave_out("near miss", "the last word of the longest gold has no letters to change")
-    if text := next((text for text in misspelt(row.gold) if trial.reaches(row, text)), None):
-        why = "its last word is written backwards: a threshold, rounding, or letters in any order?"
-        yield trial.beside_gold("near miss", row, text, why)
+    misses += [(row, miss) for row in trial.rows if (miss := without_letters(row.gold))][:1]
+    for row, miss in misses[:1] if calls_models(trial.spec) else misses:
+        is_told = miss.shorter and trial.reaches(row, miss.shorter)
+        if not is_told and trial.reaches(row, miss.text) and not (miss.is_part and _takes_parts(trial)):
+            yield trial.beside_gold("near miss", row, miss.text, miss.fault, is_fault=miss.is_fault)
+            return
+
+
+def _takes_parts(trial: Trial) -> bool:
+    return trial.reaches(trial.rows[0], embedded_in(trial.rows[0]))
 
 
 def try_numbers(trial: Trial) -> Findings:
@@ -273,7 +313,7 @@ def _numbers_beside(rows: Sequence[GoldRow]) -> list[tuple[GoldRow, NumberMiss]]
 
 def _is_meant(trial: Trial, row: GoldRow, miss: NumberMiss) -> bool:
     """Return True where a metric takes it for a part of a text, or for near enough."""
-    if trial.reaches(trial.rows[0], embedded_in(trial.rows[0])):
+    if _takes_parts(trial):
         return True
     if miss.is_near:
         number = float(row.gold.replace(",", ""))

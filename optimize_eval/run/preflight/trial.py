@@ -7,16 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.evaluators import kinds
 from optimize_eval.run.preflight.examined import (
     CheckOutcome,
     CheckStatus,
     Examined,
     leave_out,
     live,
+    say_noted,
 )
-from optimize_eval.run.preflight.golds import Known, decimal_of, number_of
-from optimize_eval.run.preflight.on_trial import Findings, Trial, calls_models
+from optimize_eval.run.preflight.golds import Known, decimal_of, number_of, rename_row
+from optimize_eval.run.preflight.on_trial import Findings, Trial, calls_models, is_program, score_in
 from optimize_eval.run.preflight.rules_of_calls import (
     AT_ONCE,
     KEPT,
@@ -59,7 +60,7 @@ class Rule(NamedTuple):
     is_varied: bool = False  # it needs rows whose golds differ
     is_dear: bool = False  # it is not for judges
     applies: Callable[[Trial], bool] = lambda _: True  # else there is nothing to say of it
-    cut: int = 0  # the first to be left out where there would be too many calls; 3: of near misses
+    cut: int = 0  # the lowest is left out first where there would be too many calls; 3: of near misses
 
 
 def _has_numbers(known: Known) -> bool:
@@ -104,8 +105,10 @@ RULES: Sequence[Rule] = (
         is_varied=True,
         cut=3,
     ),
-    Rule({"truncated": "a missing last word scores less"}, lambda _: 2, try_less, is_varied=True, cut=3),
-    Rule({"near miss": "a misspelt last word scores less"}, lambda _: 2, try_misspelt, is_varied=True, cut=3),
+    Rule(  # a second call spares one of the next rule
+        {"truncated": "a missing last word scores less"}, lambda _: 1, try_less, is_varied=True, cut=3
+    ),
+    Rule({"near miss": "what is misspelt scores less"}, lambda _: 4, try_misspelt, is_varied=True, cut=3),
     Rule(
         {"number": "numbers beside it score less"},
         lambda known: 8 * _has_numbers(known),
@@ -114,7 +117,15 @@ RULES: Sequence[Rule] = (
         cut=3,
     ),
     Rule({"same answer": "asked again, it scores the same"}, lambda _: 10, ask_again),
-    Rule({"id": "the row's id counts nothing"}, lambda _: 3, change_ids, is_varied=True, is_dear=True, cut=2),
+    Rule(
+        {"id": "the row's id counts nothing"},
+        lambda _: 3,
+        change_ids,
+        is_varied=True,
+        is_dear=True,
+        applies=lambda trial: rename_row(trial.rows[0].payload, 1) is not None,
+        cut=2,
+    ),
     Rule(
         {"missing gold": "without a gold there is no score"},
         lambda _: 2,
@@ -137,9 +148,31 @@ RULES: Sequence[Rule] = (
         is_dear=True,
         cut=1,
     ),
-    Rule({"memory": "it does not grow"}, lambda _: KEPT, watch_memory, is_varied=True, is_dear=True, cut=1),
-    Rule({"writes": "the data stay as they are"}, lambda _: 0, look_at_files, is_varied=True, is_dear=True),
-    Rule({"network": "it asks nobody"}, lambda _: 1, watch_network, is_varied=True, is_dear=True),
+    Rule(
+        {"memory": "it does not grow"},
+        lambda _: KEPT,
+        watch_memory,
+        is_varied=True,
+        is_dear=True,
+        applies=lambda trial: trial.is_kept_alive,
+        cut=1,
+    ),
+    Rule(
+        {"writes": "the data stay as they are"},
+        lambda _: 0,
+        look_at_files,
+        is_varied=True,
+        is_dear=True,
+        applies=lambda trial: bool(trial.files),
+    ),
+    Rule(
+        {"network": "it asks nobody"},
+        lambda _: 1,
+        watch_network,
+        is_varied=True,
+        is_dear=True,
+        applies=lambda trial: is_program(trial.spec),
+    ),
 )
 
 
@@ -147,13 +180,13 @@ def stand_trial(on: Examined, known: Known) -> Findings:
     """Try an evaluator by all rules that there is something to try by; what it finds comes as it is found."""
     if calls_models(on.spec):
         known = replace(known, rows=known.rows[:_ROWS_OF_JUDGES])
-    chosen, left = choose_rules(on.spec, known)
-    files = files_as_they_are(known.files)
     with live(on.spec) as evaluator:
-        trial = Trial(on=on, known=known, evaluator=evaluator, files=files)
+        trial = Trial(on=on, known=known, evaluator=evaluator, files=files_as_they_are(known.files))
+        yield from _keep_alive(trial)
+        if trial.failed:
+            return
+        chosen, left = choose_rules(trial)
         for rule in chosen:
-            if not rule.applies(trial):
-                continue
             trial.crash = ""
             findings = [*rule.look(trial)]
             yield from findings
@@ -161,6 +194,19 @@ def stand_trial(on: Examined, known: Known) -> Findings:
             if rule is RULES[0] and trial.failed:
                 return
     yield from left
+    yield from _say_which_scores(trial)
+
+
+def _keep_alive(trial: Trial) -> Findings:
+    """Say of a process that is to stay why it does not; each further call would wait for it in vain."""
+    for row in trial.rows[:2]:  # what the first call declares holds for the second
+        trial.high(row)
+    if not trial.evaluator.note:
+        return
+    line = kinds.call_one_process(trial.spec, trial.payloads[:2], seconds=2)
+    said = say_noted("kept alive", trial.evaluator.note, line)
+    if said.status is CheckStatus.FAIL:
+        yield trial.finding(said.name, said.message, line)
 
 
 def _say_what_passed(rule: Rule, findings: Sequence[CheckOutcome], trial: Trial) -> Findings:
@@ -175,12 +221,19 @@ def _say_what_passed(rule: Rule, findings: Sequence[CheckOutcome], trial: Trial)
             yield CheckOutcome(name, CheckStatus.PASS, rule.finds[name])
 
 
-def choose_rules(spec: EvaluatorSpec, known: Known) -> tuple[list[Rule], list[CheckOutcome]]:
+def _say_which_scores(trial: Trial) -> Findings:
+    """Say where nothing was right in part: who divides whole numbers gets no other scores."""
+    scores = [score for result in trial.answers.values() if (score := score_in(result)) is not None]
+    if {*scores} == {0, 1}:
+        yield CheckOutcome("scores", CheckStatus.PASS, f"0 or 1 in all of {len(scores)} calls, none between")
+
+
+def choose_rules(trial: Trial) -> tuple[list[Rule], list[CheckOutcome]]:
     """Choose what can be tried with so many calls, and say of the rest why it is not."""
-    rules = [rule for rule in RULES if not (rule.is_dear and calls_models(spec))]
-    left: dict[str, str] = {}
-    chosen = []
-    for rule in rules:
+    known, left, chosen = trial.known, dict[str, str](), list[Rule]()
+    for rule in RULES:
+        if not rule.applies(trial) or (rule.is_dear and calls_models(trial.spec)):
+            continue
         if rule.is_varied and not known.is_varied:
             left |= dict.fromkeys(
                 rule.finds, "there is one gold alone, so none is wrong where another is right"
@@ -189,9 +242,8 @@ def choose_rules(spec: EvaluatorSpec, known: Known) -> tuple[list[Rule], list[Ch
             left |= dict.fromkeys(rule.finds, "--no-near-misses")
         else:
             chosen.append(rule)
-    for cut in (1, 2, _OF_NEAR_MISSES):
-        if sum(rule.calls(known) for rule in chosen) > MOST_CALLS:
-            spared = {name for rule in chosen if rule.cut == cut for name in rule.finds}
-            left |= dict.fromkeys(sorted(spared), f"a trial has {MOST_CALLS} calls at most")
-            chosen = [rule for rule in chosen if rule.cut != cut]
+    while sum(rule.calls(known) for rule in chosen) > MOST_CALLS:
+        spared = min((rule for rule in reversed(chosen) if rule.cut), key=lambda rule: rule.cut)
+        left |= dict.fromkeys(spared.finds, f"a trial has {MOST_CALLS} calls at most")
+        chosen.remove(spared)
     return chosen, [leave_out(name, why) for name, why in left.items()]

@@ -1,6 +1,7 @@
 """`python -m tests.benchmarks.zoo [NAME…]`: put each animal on trial, and print what each is told of.
 
-It ends with 1 where less than nine tenths of the faulty ones are named, or a sound one fails.
+It ends with 1 where less than nine tenths of the faulty ones are named, or a sound one fails. With `broken`
+alone it breaks starters instead, and says which are told of what is wrong, and how.
 """
 
 import sys
@@ -9,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.benchmarks.zoo.animals import Animal
+from tests.benchmarks.zoo.breaking import BROKEN, break_starter, is_said
 from tests.benchmarks.zoo.faulty import FAULTY
 from tests.benchmarks.zoo.sound import SOUND
 from tests.benchmarks.zoo.trying import Tried, is_named, trial_of
@@ -40,7 +42,22 @@ def _try_each(title: str, animals: Sequence[Animal], wanted: Sequence[str]) -> t
     return len(chosen), right, warned
 
 
+def _break_starters() -> int:
+    said = red = 0
+    for broken in BROKEN:
+        with tempfile.TemporaryDirectory() as folder:
+            tried = break_starter(broken, Path(folder))
+        is_right = is_said(broken, tried)
+        said, red = said + is_right, red + bool(tried.failed)
+        animal = Animal(broken["name"], broken["lang"], "", "")
+        print(_row(animal, tried, is_right=is_right), flush=True)
+    print(f"broken: {red} of {len(BROKEN)} fail, {said} are told of what is wrong")
+    return int(said < _LEAST_NAMED * len(BROKEN))
+
+
 def main(wanted: Sequence[str]) -> int:
+    if [*wanted] == ["broken"]:
+        return _break_starters()
     faulty, named, _ = _try_each("faulty", FAULTY, wanted)
     sound, passed, _ = _try_each("sound", SOUND, wanted)
     return int(named < _LEAST_NAMED * faulty or passed < sound)

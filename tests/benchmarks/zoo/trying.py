@@ -1,7 +1,7 @@
 """How an animal is put on trial, and whether it is named."""
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tests.benchmarks.zoo.animals import Animal, write_data
 from tests.front_door import in_this_process
@@ -12,6 +12,7 @@ class Tried(NamedTuple):
 
     failed: dict[str, str]
     warned: dict[str, str]
+    passed: dict[str, str]
     status: int
 
 
@@ -31,12 +32,17 @@ def trial_of(animal: Animal, folder: Path) -> Tried:
         *animal.options,
     )
     assert done.status in {0, 1}, done.stderr
-    (told,) = done.json["evaluators"]
+    return tried_of(done.json)
+
+
+def tried_of(said: dict[str, Any]) -> Tried:
+    """Read what the command said of one evaluator."""
+    (told,) = said["evaluators"]
     by = {
         status: {check["name"]: check["message"] for check in told["checks"] if check["status"] == status}
-        for status in ("fail", "warn")
+        for status in ("fail", "warn", "pass")
     }
-    return Tried(by["fail"], by["warn"], done.status)
+    return Tried(by["fail"], by["warn"], by["pass"], int(bool(by["fail"])))
 
 
 def is_named(animal: Animal, tried: Tried) -> bool:

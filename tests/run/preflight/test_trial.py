@@ -88,6 +88,17 @@ FAULTY: Mapping[str, tuple[Judge, str, str]] = {  # → the check that fails, wh
         "truncated", '"New York"',
     ),
     "letters in any order": (lambda c, e: float(sorted(c) == sorted(e["target"])), "near miss", "ytiC"),
+    "the first word again": (
+        lambda c, e: sum(word in words_of(e["target"]) for word in c.lower().split())
+        / max(len(c.split()), len(e["target"].split())),
+        "near miss", '"New York New" scores 1',
+    ),
+    "a part of a word": (
+        lambda c, e: sum(word in c.lower() for word in words_of(e["target"]))
+        / max(len(c.split()), len(e["target"].split())),
+        "near miss", "is a part of a word the word?",
+    ),
+    "what is common": (lambda c, e: float(bool(set(c) & set(e["target"]))), "wrong answers", "form alone"),
     "tires": (tires(), "same answer", "when it was asked again"),
     "as the one before": (as_the_one_before(), "same answer", "scored 0, and 1 when it was asked again"),
 }  # fmt: skip
@@ -160,6 +171,10 @@ SOUND: Mapping[str, tuple[Judge, list[dict[str, Any]], set[str]]] = {  # → wha
                            <= abs(e["target"]) / 20), NUMBERS, set(),
     ),
     "contains": (lambda c, e: float(e["target"] in c), ROWS, {"listed", "embedded", "extra"}),
+    "ASCII alone": (
+        lambda c, e: float(c.encode("ascii", "ignore") == e["target"].encode("ascii", "ignore")),
+        ROWS, {"near miss"},
+    ),
     "zero without a gold": (lambda c, e: float(c == e.get("target")), ROWS, set()),
     "zero where a row has none": (
         lambda c, e: float(c == e.get("target")), [*ROWS, {"id": "q-6"}], {"missing gold"}
@@ -222,6 +237,11 @@ def test_rows_with_letters_and_numbers_that_find_most_are_tried() -> None:
 
     trial(judge, [*plain, *ROWS], good="target")
     assert {"Zoë Müller", "MARIE Curie", "1,250"} <= {*seen}
+    seen.clear()
+    tried = trial(judge, [*plain, *ROWS[:3], {"target": "さようなら"}], good="target")
+    assert {"Zoë Müller", "さようなら"} <= {*seen}
+    said = {check.name: check.message for check in tried.checks}["scores"]
+    assert said.startswith("0 or 1 in all of ")
 
 
 def test_a_score_of_any_range_may_differ_from_row_to_row() -> None:
@@ -400,15 +420,44 @@ def test_a_trial_is_a_public_name() -> None:
 ENDS_IN_A_SIGN = [{"target": target} for target in ("Good night, Linus ☾", "See you", "Thanks!")]
 
 
+KEPT_ALIVE = {  # what is wrong with a program that stays → the check, what it says
+    "$| = 0;": ("kept alive", "did not answer in time: does it flush each answer?"),
+    "$s /= 2 if $n++;": ("kept alive", "does state leak between calls?"),
+    "$s = $seen{$p->{candidate}} //= $s;": (
+        "same answer", "scores 1 after other calls, and 0 in a process of its own: it remembers"
+    ),
+}  # fmt: skip
+
+
+@need("perl")
+@pytest.mark.parametrize("wrong", KEPT_ALIVE)
+def test_what_goes_wrong_in_a_program_that_stays_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: str
+) -> None:
+    monkeypatch.setattr("optimize_eval.run.preflight.on_trial._PATIENCE", 0.5)
+    lines = [
+        "#!/usr/bin/env perl",
+        "use JSON::PP; $| = 1;",
+        "while (<STDIN>) { my $p = decode_json($_);",
+        "my $s = $p->{candidate} eq $p->{example}{target} ? 1 : 0;",
+        wrong,
+        "print encode_json({score => $s, _capabilities => {persistent => JSON::PP::true},",
+        'exists $p->{_id} ? (_id => $p->{_id}) : ()}), "\n" }',
+    ]
+    faults = trial(str(write_program(tmp_path / "stays.pl", lines)), ROWS, good="target").faults
+    check, said = KEPT_ALIVE[wrong]
+    assert said in faults[check], faults
+
+
 def test_a_last_word_is_left_out_where_metrics_see_it() -> None:
     def precise(candidate: str, example: dict[str, Any]) -> float:
         words = words_of(candidate)
         return len(words & words_of(example["target"])) / max(1, len(words))
 
-    assert '"See" scores 1' in trial(precise, ENDS_IN_A_SIGN, good="target").faults["truncated"]
+    assert '"Good night," scores 1' in trial(precise, ENDS_IN_A_SIGN, good="target").faults["truncated"]
     left = trial(exact, [{"target": "Hi ☾"}, {"target": "Oh ☂"}], good="target").checks
     why = next(check.message for check in left if check.name == "truncated")
-    assert why == "left out: no gold ends in a word of letters or digits"
+    assert why == "left out: no gold has two words"
 
 
 def test_what_a_kept_alive_program_remembers_is_shown_by_the_line_in_one_process(
