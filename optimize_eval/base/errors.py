@@ -27,28 +27,30 @@ SHOWN_PROBLEMS = 20
 
 
 class FailureKind(StrEnum):
-    """Why an evaluation has no score."""
+    """Why an evaluation has no score; what stands beside a kind is what docs/reference/endings.md says."""
 
-    NOT_FOUND = "not_found"
-    START_FAILED = "start_failed"
-    TIMEOUT = "timeout"
-    EXIT_CODE = "exit_code"
-    KILLED = "killed"
-    NO_OUTPUT = "no_output"
-    INVALID_UTF8 = "invalid_utf8"
-    INVALID_JSON = "invalid_json"
-    NOT_AN_OBJECT = "not_an_object"
-    MISSING_SCORE = "missing_score"
-    SCORE_TYPE = "score_type"
-    SCORE_NOT_FINITE = "score_not_finite"
-    SCORE_OUT_OF_RANGE = "score_out_of_range"
-    OUTPUT_TOO_LARGE = "output_too_large"
-    HTTP_CONNECT = "http_connect"
-    HTTP_STATUS = "http_status"
-    HTTP_PROTOCOL = "http_protocol"
-    REPORTED = "reported"
-    MODEL_ERROR = "model_error"
-    INTERNAL = "internal"
+    NOT_FOUND = "not_found"  # there is no such program
+    START_FAILED = (
+        "start_failed"  # it cannot be started: not executable, no #! line, no interpreter, no such folder
+    )
+    TIMEOUT = "timeout"  # no answer before the deadline (--timeout, 30 s)
+    EXIT_CODE = "exit_code"  # it ended with a status other than 0
+    KILLED = "killed"  # a signal ended it
+    NO_OUTPUT = "no_output"  # stdout was empty
+    INVALID_UTF8 = "invalid_utf8"  # the answer is not UTF-8
+    INVALID_JSON = "invalid_json"  # not one JSON value: noise, two answers, NaN, nesting beyond 200 levels
+    NOT_AN_OBJECT = "not_an_object"  # the answer is JSON, but not an object
+    MISSING_SCORE = "missing_score"  # the object has no score, and no skip that says why
+    SCORE_TYPE = "score_type"  # score is a text, a boolean, null, a list or an object
+    SCORE_NOT_FINITE = "score_not_finite"  # score is NaN, infinite, or too large for 64 bits
+    SCORE_OUT_OF_RANGE = "score_out_of_range"  # score is below 0 or above 1
+    OUTPUT_TOO_LARGE = "output_too_large"  # more than 8 MiB on stdout
+    HTTP_CONNECT = "http_connect"  # an evaluator behind HTTP could not be reached
+    HTTP_STATUS = "http_status"  # it refused, with its status
+    HTTP_PROTOCOL = "http_protocol"  # it broke off, or spoke no HTTP
+    REPORTED = "reported"  # the evaluator answered {"error": "why"}
+    MODEL_ERROR = "model_error"  # a model could not be reached, or answered nonsense
+    INTERNAL = "internal"  # a bug of ours
 
 
 class OptimizeEvalError(Exception):
@@ -159,12 +161,14 @@ class EvaluationError(OptimizeEvalError):
         return type(self), (self.kind, self.message), vars(self).copy()
 
 
-DONE = 0
-MISSED = 1  # a gate, or a check: of numbers, of files, of evaluators
-USAGE = 2  # an option, a file or an argument is wrong; nothing was called
-COULD_NOT_GO_ON = 3  # a full disk, a damaged journal, a budget, a bug of ours
-TOO_MANY_FAILURES = 4  # or the time is up
-INTERRUPTED = 130
+DONE = 0  # done, also where nothing was shown to be better
+MISSED = 1  # a gate was missed, or a check failed (`preflight`, `report --check`, `verify`)
+USAGE = 2  # an option, a file or a dataset is wrong; nothing was called
+COULD_NOT_GO_ON = (
+    3  # it could not go on: a full disk, a damaged journal, a budget (--max-cost), a bug of ours
+)
+TOO_MANY_FAILURES = 4  # too many failures (more than half of calls, or --max-failures), or out of time
+INTERRUPTED = 130  # interrupted: all that was started was ended, and the command that resumes is printed
 
 
 class State(StrEnum):

@@ -1,7 +1,8 @@
 """The pages of the reference are what the code says."""
 
+import re
+
 from optimize_eval.base import errors
-from tests.paths import ROOT
 from tests.tools import reference
 
 
@@ -11,8 +12,8 @@ def test_the_reference_is_that_of_the_code() -> None:
     assert written == reference.write()
 
 
-def test_every_exit_code_is_documented() -> None:
-    page = (ROOT / "docs" / "runs.md").read_text(encoding="utf-8")
+def test_every_exit_code_and_every_kind_of_failure_is_said() -> None:
+    page = (reference.FOLDER / "endings.md").read_text(encoding="utf-8")
     codes = {*errors.OF_A_STATE.values(), errors.MISSED, errors.USAGE}
-    assert len(codes) > 5
-    assert all(f"\n| {code} | " in page for code in codes)
+    assert re.findall(r"^\| (\d+) \| ", page, re.MULTILINE) == [str(code) for code in sorted(codes)]
+    assert re.findall(r"^\| `(\w+)` \| ", page, re.MULTILINE) == [*errors.FailureKind]

@@ -6,11 +6,13 @@ tests/config/test_reference.py holds the pages to the code.
 """
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
+from optimize_eval.base.errors import FailureKind
 from optimize_eval.cli.command_table import NAMES, load_command
 from optimize_eval.cli.commands.schema import Document, schema_text
 from optimize_eval.models.providers import PROVIDERS
@@ -22,8 +24,8 @@ _HOW = "The code writes this page: `python -m tests.tools.reference`."
 _HEADS = {
     "commands": f"""# Commands and options
 
-{_HOW} `optimize-eval COMMAND --help-all` says the same. Exit codes are in
-[runs](../runs.md#when-it-goes-wrong), kinds of failure in [protocol](../protocol.md#failures).
+{_HOW} `optimize-eval COMMAND --help-all` says the same.
+[How a command ends](endings.md) has the exit codes.
 """,
     "sweep-files": f"""# Keys of a sweep file
 
@@ -34,6 +36,10 @@ _HEADS = {
 {_HOW} [tasks](../tasks.md) is the guide; `optimize-eval schema task` lets editors check a file.
 A field in **bold** has to be there. A text with `<< config.K >>` may stand for any value, and a mapping with
 `$ref: FILE` for any mapping.
+""",
+    "endings": f"""# Exit codes and kinds of failure
+
+{_HOW} [runs](../runs.md#when-it-goes-wrong) says what a run does with a failure.
 """,
     "providers": f"""# Providers
 
@@ -60,6 +66,7 @@ def write() -> dict[str, str]:
         "commands": _commands(),
         "sweep-files": _sweep(json.loads(schema_text(Document.SWEEP))),
         "task-files": _task(json.loads(schema_text(Document.TASK))),
+        "endings": _endings(),
         "providers": _providers(),
     }
     return {f"{name}.md": "\n".join([_HEADS[name], *body, ""]) for name, body in bodies.items()}
@@ -215,6 +222,17 @@ def _providers() -> Iterator[str]:
         for need in ["" if provider.needs_key else "needs none"]
     ]
     yield from _table(("provider", "server", "key", ""), rows)
+
+
+def _endings() -> Iterator[str]:
+    """Take what the code says beside each code and each kind."""
+    code = (ROOT / "optimize_eval" / "base" / "errors.py").read_text(encoding="utf-8")
+    said = dict(re.findall(r'^    [A-Z\d_]+ = "(\w+)"  # (.*)$', code, re.MULTILINE))
+    codes = re.findall(r"^[A-Z_]+ = (\d+)  # (.*)$", code, re.MULTILINE)
+    yield from _table(("exit code", "means"), codes)
+    yield from _table(
+        ("kind of failure", "what happened"), [(f"`{kind}`", said[kind]) for kind in FailureKind]
+    )
 
 
 def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
