@@ -6,7 +6,7 @@ const SCORED = 1;
 const FAILED = 2;
 const SKIPPED = 3;
 const NO_BLOCK = 0xffffffff;
-const MOST_OPEN = 64; // blocks that are kept
+const MOST_OPEN = 80; // blocks that are kept
 
 /** @typedef {{name: string, evaluator: number, candidate: number}} System one column: a candidate, or a model */
 /** @typedef {{split: number, place: number, line: number | null, name: string, text: string, search: string}} Example */

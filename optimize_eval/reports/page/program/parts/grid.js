@@ -3,6 +3,7 @@
 
 const ROW = 26; // px
 const FILL_AFTER = 50; // ms without a scroll
+const FILL_FOR = 6; // ms of a frame
 const MOST_PRINTED = 5000; // rows
 const SPARE = 220; // px of rows above and below
 
@@ -16,6 +17,7 @@ class Grid {
    * @param {{label: string, columns: Column[], items: any[], at: number, sort?: string,
    *   sortBy?: (key: string) => void, walk: (at: number) => void, open: (at: number) => void,
    *   fill?: (item: any, row: HTMLElement) => Promise<void>, empty: string, height?: number, width?: number,
+   *   isFull?: (item: any, row: HTMLElement) => boolean,
    *   across?: {at: number, go: (at: number) => void}}} given
    */
   constructor(given) {
@@ -26,6 +28,7 @@ class Grid {
     /** @type {Map<number, HTMLElement>} that exist */
     this.rows = new Map();
     this.full = new WeakSet();
+    this.seen = 0; // how far it was scrolled when it was drawn last
     this.body = h("div", { class: "grid-body", role: "rowgroup" });
     this.head = h("div", { class: "grid-row grid-head", role: "row" }, given.columns.map((column) => this.header(column)));
     this.element = h(
@@ -93,6 +96,8 @@ class Grid {
       return;
     }
     const { scrollTop, clientHeight } = this.element;
+    const isFar = Math.abs(scrollTop - this.seen) > 0.4 * clientHeight; // then what there is to read comes when it rests
+    this.seen = scrollTop;
     const from = Math.max(0, Math.floor((scrollTop - SPARE) / this.height));
     const to = Math.min(this.items.length, Math.ceil((scrollTop + clientHeight + SPARE) / this.height));
     for (const [at, row] of this.rows) {
@@ -104,9 +109,10 @@ class Grid {
     const start = this.rows.size ? Math.min(...this.rows.keys()) : to;
     for (let at = from; at < to; at += 1) {
       if (this.rows.has(at)) continue;
-      const row = this.row(at);
+      const row = this.row(at, isFar);
       this.body.insertBefore(row, at < start ? first : null);
       this.rows.set(at, row);
+      if (!isFar && this.given.isFull?.(this.items[at], row)) this.full.add(row);
     }
     this.tell();
     if (this.given.fill) this.fillSoon();
@@ -121,8 +127,13 @@ class Grid {
   async fill() {
     const inSight = Math.floor(this.element.scrollTop / this.height);
     const empty = [...this.rows].filter(([, row]) => !this.full.has(row));
+    let begun = performance.now();
     for (const [at, row] of empty.sort(([one], [other]) => Number(one < inSight) - Number(other < inSight) || one - other)) {
-      if (!row.isConnected) continue;
+      if (performance.now() - begun > FILL_FOR) {
+        await new Promise((resolve) => requestAnimationFrame(resolve));
+        begun = performance.now();
+      }
+      if (!row.isConnected || this.full.has(row)) continue;
       await this.given.fill?.(this.items[at], row);
       this.full.add(row);
     }
@@ -137,10 +148,13 @@ class Grid {
     else this.element.removeAttribute("aria-activedescendant");
   }
 
-  /** @param {number} at */
-  row(at) {
+  /**
+   * @param {number} at
+   * @param {boolean} [isBare] whether its columns that can be gone to stay empty for now
+   */
+  row(at, isBare) {
     const item = this.items[at];
-    const cells = this.given.columns.map((column) => h("div", { class: `cell ${column.kind}${column.across !== undefined && column.across === this.given.across?.at ? " across" : ""}`, role: "gridcell", "data-across": column.across }, column.cell(item)));
+    const cells = this.given.columns.map((column) => h("div", { class: `cell ${column.kind}${column.across !== undefined && column.across === this.given.across?.at ? " across" : ""}`, role: "gridcell", "data-across": column.across }, isBare && column.across !== undefined ? null : column.cell(item)));
     const row = h("div", { class: "grid-row", role: "row", id: `row-${at}`, "aria-rowindex": at + 2, "aria-selected": "false", "data-at": at }, cells);
     row.style.setProperty("top", `${at * this.height}px`);
     return row;

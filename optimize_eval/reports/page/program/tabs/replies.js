@@ -98,9 +98,14 @@ function repliesGrid(app, rows) {
     if (row.isConnected) shown.forEach((at) => replace(row.querySelector(`[data-across="${at}"]`), cell({ example }, columns[at])));
     showTarget(row, told?.example);
   };
+  const isFull = ({ example }, row) => {
+    const told = data.known(example);
+    if (told) showTarget(row, told.example);
+    return Boolean(told);
+  };
   setTimeout(() => data.warm(rows.map((row) => row.example)), 300);
   return app.gridOf({
-    label: "Replies", sort: state.sort, sortBy: (key) => app.set({ sort: state.sort === key ? `-${key}` : key }), items: rows, fill, across,
+    label: "Replies", sort: state.sort, sortBy: (key) => app.set({ sort: state.sort === key ? `-${key}` : key }), items: rows, fill, isFull, across,
     height: REPLY_HEIGHT, width: 350 + shown.length * (REPLY_WIDTH + 14), empty: "No example is like that.",
     columns: [
       { name: "example", head: "example", kind: "asked", sort: "line", cell: ({ example }) => askedCell(data, example, hasText) },
