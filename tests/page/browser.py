@@ -9,7 +9,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -106,7 +106,7 @@ class Browser:
 
 
 @contextmanager
-def chromium() -> Iterator[Browser]:
+def chromium(*options: str) -> Iterator[Browser]:
     """Start a browser with a folder of its own; both end with the block."""
     port = _free_port()
     driver = subprocess.Popen(
@@ -116,7 +116,7 @@ def chromium() -> Iterator[Browser]:
     )
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         try:
-            session = _begin(f"http://127.0.0.1:{port}", Path(folder))
+            session = _begin(f"http://127.0.0.1:{port}", Path(folder), options)
             browser = Browser(f"http://127.0.0.1:{port}", session)
             try:
                 yield browser
@@ -127,9 +127,9 @@ def chromium() -> Iterator[Browser]:
             driver.wait()
 
 
-def _begin(driver: str, folder: Path) -> str:
+def _begin(driver: str, folder: Path, more: Sequence[str]) -> str:
     binary = next(path for name in _CHROMIUM if (path := shutil.which(name)))
-    options = {"binary": binary, "args": [*_OPTIONS, f"--user-data-dir={folder}"]}
+    options = {"binary": binary, "args": [*_OPTIONS, *more, f"--user-data-dir={folder}"]}
     wanted = {"browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": _LOGS}
     end = time.monotonic() + _PATIENCE
     while True:
