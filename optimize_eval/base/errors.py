@@ -30,9 +30,7 @@ class FailureKind(StrEnum):
     """Why an evaluation has no score; what stands beside a kind is what docs/reference/endings.md says."""
 
     NOT_FOUND = "not_found"  # there is no such program
-    START_FAILED = (
-        "start_failed"  # it cannot be started: not executable, no #! line, no interpreter, no such folder
-    )
+    START_FAILED = "start_failed"  # it is there, and cannot be started: not executable, no #! line
     TIMEOUT = "timeout"  # no answer before the deadline (--timeout, 30 s)
     EXIT_CODE = "exit_code"  # it ended with a status other than 0
     KILLED = "killed"  # a signal ended it
@@ -164,9 +162,7 @@ class EvaluationError(OptimizeEvalError):
 DONE = 0  # done, also where nothing was shown to be better
 MISSED = 1  # a gate was missed, or a check failed (`preflight`, `report --check`, `verify`)
 USAGE = 2  # an option, a file or a dataset is wrong; nothing was called
-COULD_NOT_GO_ON = (
-    3  # it could not go on: a full disk, a damaged journal, a budget (--max-cost), a bug of ours
-)
+COULD_NOT_GO_ON = 3  # it could not go on: a full disk, a damaged journal, a spent budget, a bug of ours
 TOO_MANY_FAILURES = 4  # too many failures (more than half of calls, or --max-failures), or out of time
 INTERRUPTED = 130  # interrupted: all that was started was ended, and the command that resumes is printed
 
