@@ -18,9 +18,9 @@ from optimize_eval.findings.comparison import (
     MOST_PAIRS,
     AlsoTried,
     Between,
+    Compared,
     Held,
     Lost,
-    Sides,
     WithFailures,
     are_held_against,
     compare,
@@ -57,7 +57,7 @@ from optimize_eval.statistics.differences import ScoreDifference
 from optimize_eval.statistics.power import holm
 from optimize_eval.store.layout import Layout, Split
 
-Key = tuple[CellFamily, str]  # a family of cells and a candidate
+CellKey = tuple[CellFamily, str]  # a family of cells and a candidate
 GroupKey = tuple[CellFamily, str, str, str]  # and the path and label of a group
 
 
@@ -67,7 +67,7 @@ class Against(Remembers):
 
     layout: Layout
     splits: Mapping[str, Split]
-    scores: Mapping[Key, Scores]
+    scores: Mapping[CellKey, Scores]
     tried: Corrections = NOTHING
     is_held_out: bool = True  # else nothing is confirmed, as in the verdict
 
@@ -77,7 +77,7 @@ class Against(Remembers):
         return count * (count - 1) // 2
 
     @cached_property
-    def baseline(self) -> dict[Key, ScoreDifference]:
+    def baseline(self) -> dict[CellKey, ScoreDifference]:
         """Compare every candidate with the baseline."""
         compared = {
             key: self._between(
@@ -91,26 +91,26 @@ class Against(Remembers):
         return self._corrected(compared)
 
     @cached_property
-    def _sizes(self) -> dict[Key, int]:
+    def _sizes(self) -> dict[CellKey, int]:
         """Count for each comparison how many it is corrected for."""
-        families: dict[tuple[str, bool], list[Key]] = {}
+        families: dict[tuple[str, bool], list[CellKey]] = {}
         for key in self._keys():
             families.setdefault(family_of(key[0], self.layout), []).append(key)
         return {key: len(keys) + self._others(keys) for keys in families.values() for key in keys}
 
     @cached_property
-    def failing(self) -> dict[Key, WithFailures]:
+    def failing(self) -> dict[CellKey, WithFailures]:
         """Compare once more where either failed or was skipped alone, with these as scores."""
         compared = {key: self._with_failures(key) for key in self.baseline if self._are_held_against(key)}
         return corrected_failing(self.baseline, compared, self._corrected)
 
     @cached_property
-    def over_all_rows(self) -> dict[Key, ScoreDifference]:
+    def over_all_rows(self) -> dict[CellKey, ScoreDifference]:
         """Compare once more with what rules left out, where they may favour one of the two."""
         compared = {key: self._over_all(key) for key in self.baseline if may_be_favoured(*self._pair(key))}
         return corrected_beside(self.baseline, compared, self._corrected)
 
-    def _corrected(self, compared: Mapping[Key, ScoreDifference]) -> dict[Key, ScoreDifference]:
+    def _corrected(self, compared: Mapping[CellKey, ScoreDifference]) -> dict[CellKey, ScoreDifference]:
         return corrected_by(compared, lambda key: family_of(key[0], self.layout), self._also)
 
     @cached_property
@@ -133,7 +133,7 @@ class Against(Remembers):
         return corrected_by(compared, family, self._alone)
 
     @cached_property
-    def lost(self) -> dict[Key, tuple[Lost, float | None, str | None]]:
+    def lost(self) -> dict[CellKey, tuple[Lost, float | None, str | None]]:
         """Compute what of each gain is lost from train to val, its corrected p and what it may be called."""
         if not {"train", "val"} <= self.splits.keys():
             return {}
@@ -156,12 +156,12 @@ class Against(Remembers):
         return {where: self._pairs(where) if self.pairs_in_all <= MOST_PAIRS else [] for where in wheres}
 
     @cached_property
-    def models(self) -> dict[Key, Held]:
+    def models(self) -> dict[CellKey, Held]:
         """Compare every model with the first one, prompt by prompt; keys name the other model."""
         first, *others = self.layout.task_models if self.layout.compares_models else (None,)
         keys = [key for key in self.scores if key[0].task_model in others]
 
-        def family(key: Key) -> tuple[str, bool]:
+        def family(key: CellKey) -> tuple[str, bool]:
             return model_family_of(key[0], self.layout)
 
         many = sizes_by(keys, family)
@@ -220,9 +220,11 @@ class Against(Remembers):
         """Give a comparison with the baseline as one of all pairs, which no margin is about."""
         return replace(self.baseline[where, name], margin=None)
 
-    def _held(self, a: Key, b: Key, plain: ScoreDifference | None = None, *, comparisons: int = 1) -> Held:
+    def _held(
+        self, a: CellKey, b: CellKey, plain: ScoreDifference | None = None, *, comparisons: int = 1
+    ) -> Held:
         """Compare, and once more where skips of one side or rules may have made it."""
-        sides = Sides(
+        sides = Compared(
             a=self.scores[a],
             b=self.scores[b],
             between=self._values_between(b[0], comparisons),
@@ -241,15 +243,15 @@ class Against(Remembers):
         where = CellFamily(self.layout.evaluators[0], self.layout.task_models[0], self.layout.deciding)
         return len(self.layout.candidates) - 1 + self.tried.others.get(where, 0)
 
-    def _others(self, keys: Sequence[Key]) -> int:
+    def _others(self, keys: Sequence[CellKey]) -> int:
         return sum(self.tried.others.get(where, 0) for where in dict.fromkeys(where for where, _ in keys))
 
-    def _also(self, keys: Sequence[Key]) -> AlsoTried:
+    def _also(self, keys: Sequence[CellKey]) -> AlsoTried:
         """Say what was tried besides a family of comparisons."""
         decides = family_of(keys[0][0], self.layout) == (self.layout.deciding, True)
         return AlsoTried(others=self._others(keys), can_confirm=self._can_confirm(decides=decides))
 
-    def _also_of_models(self, keys: Sequence[Key]) -> AlsoTried:
+    def _also_of_models(self, keys: Sequence[CellKey]) -> AlsoTried:
         decides = model_family_of(keys[0][0], self.layout)[1]
         return AlsoTried(others=self._others(keys), can_confirm=self._can_confirm(decides=decides))
 
@@ -265,29 +267,29 @@ class Against(Remembers):
         may = self.tried.can_confirm and self.is_held_out
         return may and not (decides and self.tried.is_steered)
 
-    def _keys(self) -> list[Key]:
+    def _keys(self) -> list[CellKey]:
         return [key for key in self.scores if key[1] != self.layout.baseline]
 
-    def _state(self, key: Key, lost: Lost, p_holm: Mapping[Key, float]) -> str | None:
+    def _state(self, key: CellKey, lost: Lost, p_holm: Mapping[CellKey, float]) -> str | None:
         """Call nothing kept that failures or leaks may have hidden; a winner's state is looked at again."""
         state = state_of(lost, p_holm.get(key))
         splits = (key[0]._replace(split=split) for split in ("train", "val"))
         is_open = not self.is_held_out or any(self._are_held_against((where, key[1])) for where in splits)
         return "undecided" if state == "kept" and is_open else state
 
-    def _are_held_against(self, key: Key) -> bool:
+    def _are_held_against(self, key: CellKey) -> bool:
         return are_held_against(*self._pair(key))
 
-    def _over_all(self, key: Key) -> ScoreDifference:
+    def _over_all(self, key: CellKey) -> ScoreDifference:
         return self._values_between(key[0], self._sizes[key])(
             *(scores.over_all_rows for scores in self._pair(key))
         )
 
-    def _pair(self, key: Key) -> tuple[Scores, Scores]:
+    def _pair(self, key: CellKey) -> tuple[Scores, Scores]:
         where, name = key
         return self.scores[where, self.layout.baseline], self.scores[where, name]
 
-    def _with_failures(self, key: Key) -> WithFailures:
+    def _with_failures(self, key: CellKey) -> WithFailures:
         is_unit = self.layout.score_range(key[0].evaluator) is ScoreRange.UNIT
         return with_failures(
             *self._pair(key), self._values_between(key[0], self._sizes[key]), is_unit=is_unit
@@ -309,8 +311,8 @@ class Against(Remembers):
 
     def _between(
         self,
-        a: Key,
-        b: Key,
+        a: CellKey,
+        b: CellKey,
         places: Sequence[int] | None = None,
         *,
         tolerance: Tolerance | None = None,

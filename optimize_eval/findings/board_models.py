@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from optimize_eval.base.errors import FailureKind
 from optimize_eval.base.frozen import Remembers, frozen
@@ -32,7 +32,7 @@ from optimize_eval.findings.cells import Outcomes, ReadCell, Scores, joined_outc
 from optimize_eval.findings.measures import EVERY, passes_of, passes_over
 from optimize_eval.findings.stored_summary import Findings
 from optimize_eval.findings.summary_parts import PassRates
-from optimize_eval.statistics.estimates import mean_of, mean_over, on_tasks_like_these
+from optimize_eval.statistics.estimates import Estimate, mean_of, mean_over, on_tasks_like_these
 from optimize_eval.store.command_units import JournalRecord
 from optimize_eval.store.layout import Cell, Layout
 from optimize_eval.store.ledger import OWED
@@ -319,10 +319,7 @@ def _scores_of(
     return ModelScores(
         adapter=name,
         overall_score=overall.mean,
-        se=overall.se,
-        ci=overall.ci,
-        method=overall.method,
-        n=overall.n,
+        **_spread(overall),
         df=overall.df,
         on_tasks_like_these=_elsewhere(means),
         lower_bound=mean_over(lows).mean,
@@ -369,10 +366,7 @@ def _task(task: CountedTask, file: ReadCell, metric: str, *, with_examples: bool
         category=task.items[0].category,
         path=task.file.path,
         sha256=task.file.sha256,
-        se=mean.se,
-        ci=mean.ci,
-        method=mean.method,
-        n=mean.n,
+        **_spread(mean),
         lower_bound=mean_of([low for low in task.of(_lows(file.scores)) if not math.isnan(low)]).mean,
         perfect=scores.count(1.0),
         scored=len(seconds),
@@ -441,10 +435,7 @@ def _categories(values: ByExample, tasks: Sequence[CountedTask]) -> Iterator[Cat
         yield CategoryScores(
             category=category,
             score=mean.mean,
-            se=mean.se,
-            ci=mean.ci,
-            method=mean.method,
-            n=mean.n,
+            **_spread(mean),
             on_tasks_like_these=_elsewhere(own),
             tasks=len(own),
         )
@@ -456,6 +447,11 @@ def _elsewhere(tasks: Sequence[Sequence[float]]) -> TasksLikeThese | None:
     if mean is None:
         return None
     return TasksLikeThese(se=mean.se, ci=mean.ci, method=mean.method, tasks=mean.n)
+
+
+def _spread(mean: Estimate) -> dict[str, Any]:
+    """Give what a board tells of an estimate besides the mean."""
+    return {"se": mean.se, "ci": mean.ci, "method": mean.method, "n": mean.n}
 
 
 def _milliseconds(seconds: Sequence[float]) -> float | None:

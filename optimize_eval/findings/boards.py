@@ -227,13 +227,12 @@ def board_of(
         for model in sorted(every, key=_rank)
     ]
     written = {model.name: model.text for model in models}
-    stored = run.document.settings
-    code = (*doubts_about_code(stored), *doubts_about_rules(stored))
     doubts = [
         *map(_why_left_out, left_out.values()),
         *doubts_of_models(ranked, written),
         *_unlike_skips(every),
-        *code,
+        *doubts_about_code(run.document.settings),
+        *doubts_about_rules(run.document.settings),
     ]
     first = every[0].scores
     return Board(

@@ -410,7 +410,7 @@ Corrects = Callable[[Mapping[_Key, ScoreDifference]], Mapping[_Key, ScoreDiffere
 
 
 @frozen
-class Sides:
+class Compared:
     """Two that are compared, and what compares other scores of theirs."""
 
     a: Outcomes
@@ -437,7 +437,7 @@ class Held:
         return _HINTS.get(mark, mark)
 
     @classmethod
-    def of(cls, comparison: ScoreDifference, sides: Sides) -> "Held":
+    def of(cls, comparison: ScoreDifference, sides: Compared) -> "Held":
         a, b, between = sides.a, sides.b, sides.between
         return cls(
             comparison=comparison,

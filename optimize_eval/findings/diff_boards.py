@@ -29,6 +29,7 @@ from optimize_eval.findings.board_shapes import (
 )
 from optimize_eval.findings.cells import Outcomes, joined_outcomes
 from optimize_eval.findings.comparison import (
+    Compared,
     Held,
     compare_by_task,
     corrected,
@@ -37,7 +38,6 @@ from optimize_eval.findings.comparison import (
     held_difference,
     with_mark,
 )
-from optimize_eval.findings.comparison import Sides as ComparedSides
 from optimize_eval.findings.diff_shapes import (
     BOARDS_SCHEMA,
     BoardDiff,
@@ -280,7 +280,7 @@ def _compare_tasks(tasks: Sequence[TaskPair], comparisons: int = 1) -> Held:
     sizes = [len(task.examples) for task in tasks]
     between = partial(compare_by_task, sizes=sizes, comparisons=comparisons)
     a, b = map(joined_outcomes, zip(*(task.outcomes for task in tasks), strict=True))
-    return Held.of(between(a.means, b.means), ComparedSides(a=a, b=b, between=between, is_unit=True))
+    return Held.of(between(a.means, b.means), Compared(a=a, b=b, between=between, is_unit=True))
 
 
 def _at_zero(tasks: Sequence[TaskPair]) -> ScoreDifference:

@@ -24,6 +24,8 @@ from optimize_eval.findings.comparison import (
     MOST_FLIPPED_PAIRS,
     NO_OTHERS,
     AlsoTried,
+    Between,
+    Compared,
     Held,
     compare,
     corrected_held,
@@ -33,7 +35,6 @@ from optimize_eval.findings.comparison import (
     tolerance_of,
     with_mark,
 )
-from optimize_eval.findings.comparison import Sides as ComparedSides
 from optimize_eval.findings.diff_boards import Names, metrics_between
 from optimize_eval.findings.diff_shapes import (
     REGRESSIONS,
@@ -119,36 +120,25 @@ def compare_cells(
     scores, examples = (a.scores(cells.a), b.scores(cells.b)), cells.examples
     means = _at(scores[0].means, examples.a), _at(scores[1].means, examples.b)
     ranges = a.layout.score_range(cells.a.evaluator), b.layout.score_range(cells.b.evaluator)
-    tolerance = tolerance_of(b.layout.margins.get(cells.b.evaluator), *ranges)
-
     between = partial(
-        compare,
-        clusters=examples.clusters,
-        seed=b.layout.seed,
-        may_flip=may_flip,
-        comparisons=comparisons,
+        compare, clusters=examples.clusters, seed=b.layout.seed, may_flip=may_flip, comparisons=comparisons
     )
-
-    def against(before: Values, after: Values) -> ScoreDifference:
-        return _settle(between(before, after, tolerance=tolerance))
-
+    tolerance = tolerance_of(b.layout.margins.get(cells.b.evaluator), *ranges)
+    against = partial(_compare_settled, partial(between, tolerance=tolerance))
     comparison, lows = against(*means), _lows(scores, *ranges)
     low = comparison if lows else None
     if lows and any(score.failed for score in scores):
         low = against(_at(lows[0], examples.a), _at(lows[1], examples.b))
     is_unit = all(score_range is ScoreRange.UNIT for score_range in ranges)
-    both = ComparedSides(
-        a=scores[0].at(examples.a), b=scores[1].at(examples.b), between=between, is_unit=is_unit
-    )
+    both = Compared(a=scores[0].at(examples.a), b=scores[1].at(examples.b), between=between, is_unit=is_unit)
+    failed = (sum(_at(scores[0].failed_calls, examples.a)), sum(_at(scores[1].failed_calls, examples.b)))
     return ComparedCells(
         cells=cells,
         held=Held.of(comparison, both),
         low=low,
         means=Sides(a=_mean(means[0], means), b=_mean(means[1], means)),
         counts=_counts(scores, examples),
-        failed_calls=Sides(
-            a=sum(_at(scores[0].failed_calls, examples.a)), b=sum(_at(scores[1].failed_calls, examples.b))
-        ),
+        failed_calls=Sides(a=failed[0], b=failed[1]),
         worst=tuple(
             WorseExample(
                 split=examples.name,
@@ -165,15 +155,16 @@ def _at(values: MutableSequence[_Number], places: Sequence[int]) -> MutableSeque
     return values if len(values) == len(places) and isinstance(places, range) else [values[p] for p in places]
 
 
-def _settle(comparison: ScoreDifference) -> ScoreDifference:
+def _compare_settled(between: Between, before: Values, after: Values) -> ScoreDifference:
     """Give pairs that all tie the p that every test has for them, which is 1.
 
     Fewer than two examples, or clusters, have no spread, so the statistics leave p open for them; but
     flipping the signs of nothing but zeros changes nothing, however few they are.
     """
-    if comparison.p is not None or not comparison.n_pairs or comparison.ties < comparison.n_pairs:
-        return comparison
-    return with_mark(replace(comparison, p=1.0, test="flip_exact"), comparison.dropped)
+    d = between(before, after)
+    if d.p is not None or not d.n_pairs or d.ties < d.n_pairs:
+        return d
+    return with_mark(replace(d, p=1.0, test="flip_exact"), d.dropped)
 
 
 def _lows(scores: tuple[Scores, Scores], *ranges: ScoreRange) -> tuple[Values, Values] | None:

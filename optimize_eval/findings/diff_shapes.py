@@ -100,7 +100,7 @@ _HINTS = {comparison.HINT_WORSE: Standing.MAY_BE_WORSE, comparison.HINT_BETTER: 
 
 
 @frozen
-class Evidence:
+class Change:
     """What a standing, and a gate, hang on; `low` has failures as the lowest score, if there is one."""
 
     difference: ScoreDifference
@@ -117,38 +117,38 @@ class Evidence:
         return bool(self.newly_failing or self.more_failed)
 
 
-def is_shown_lower(evidence: Evidence) -> bool:
+def is_shown_lower(change: Change) -> bool:
     """Return True if a one-sided test at 5 % shows a loss: what a gate on regressions demands."""
-    low = evidence.low
-    is_failing = low is not None and evidence.fails_more and _is_lower(low)
-    return standing(evidence) in REGRESSIONS or _is_lower(evidence.difference) or is_failing
+    low = change.low
+    is_failing = low is not None and change.fails_more and _is_lower(low)
+    return standing(change) in REGRESSIONS or _is_lower(change.difference) or is_failing
 
 
-def standing(evidence: Evidence) -> Standing:
+def standing(change: Change) -> Standing:
     """Say what it amounts to.
 
     Where more fails, what fails counts as the lowest score; where there is no lowest, it could be any.
     """
-    d, low = evidence.difference, evidence.low
-    newly_failing = evidence.newly_failing + evidence.newly_failing_in_part
+    d, low = change.difference, change.low
+    newly_failing = change.newly_failing + change.newly_failing_in_part
     if d.mark == comparison.WORSE:
         return Standing.WORSE
     if low is None and newly_failing:
         return Standing.FAILS_UNBOUNDED
-    if low is not None and evidence.fails_more and low.mark == comparison.WORSE:
+    if low is not None and change.fails_more and low.mark == comparison.WORSE:
         return Standing.WORSE_AS_ZEROS
     if d.mark == comparison.BETTER:
-        return _standing_of_lead(evidence)
-    if d.n_pairs and d.ties == d.n_pairs and not newly_failing + evidence.fixed:
+        return _standing_of_lead(change)
+    if d.n_pairs and d.ties == d.n_pairs and not newly_failing + change.fixed:
         return Standing.SAME
     return _HINTS.get(d.mark, Standing.OPEN)
 
 
-def _standing_of_lead(evidence: Evidence) -> Standing:
-    if not lead_holds(evidence.difference):
+def _standing_of_lead(change: Change) -> Standing:
+    if not lead_holds(change.difference):
         return Standing.AHEAD_AMONG_SOME
-    low = evidence.low
-    is_sure = low is None or not evidence.fails_more or low.mark == comparison.BETTER
+    low = change.low
+    is_sure = low is None or not change.fails_more or low.mark == comparison.BETTER
     return Standing.BETTER if is_sure else Standing.NOT_BETTER_AS_ZEROS
 
 
@@ -260,9 +260,9 @@ class RowDiff:
         return replace(self, difference=d, at_lower_bound=low, for_gates=None)
 
     @property
-    def evidence(self) -> Evidence:
+    def change(self) -> Change:
         low = self.at_lower_bound
-        return Evidence(
+        return Change(
             difference=self.difference,
             margin=self.margin,
             low=low.difference if low else None,
@@ -275,7 +275,7 @@ class RowDiff:
 
     @property
     def standing(self) -> Standing:
-        return standing(self.evidence)
+        return standing(self.change)
 
 
 @frozen
@@ -433,12 +433,12 @@ class ModelDiff:
         return any(task.has_moved for task in self.tasks)
 
     @property
-    def evidence(self) -> Evidence | None:
+    def change(self) -> Change | None:
         """Give what a gate hangs on; None where nothing is paired."""
         overall, low = self.overall.difference, self.at_lower_bound
         if isinstance(overall, UnpairedDifference) or isinstance(low, UnpairedDifference):
             return None
-        return Evidence(
+        return Change(
             difference=overall,
             margin=None,
             low=low,

@@ -18,7 +18,7 @@ from optimize_eval.findings.board_shapes import Board, ModelScores, TaskScores, 
 from optimize_eval.findings.comparison import HINT_WORSE, TOO_FEW, WORSE
 from optimize_eval.findings.diff_shapes import (
     BoardDiff,
-    Evidence,
+    Change,
     ModelDiff,
     RowDiff,
     RunDiff,
@@ -67,7 +67,7 @@ def regression_gates(
         if (row.candidate, row.task_model) in same and _is_unchanged(plain):
             is_met, why = True, ", of the same bytes"
         else:
-            is_met, why = judged(plain.evidence)
+            is_met, why = judged(plain.change)
             why = why or ("" if is_met or row.standing is plain.standing else _AS_BEFORE)
         yield Gate(
             name=f"no-regression {place_of_scores(row)}, {row.split}",
@@ -98,9 +98,7 @@ def _measured_before(diff: RunDiff, added: Collection[str]) -> Iterator[tuple[st
 
 def _is_unchanged(row: RowDiff) -> bool:
     """Return True if each example that had a score has that again, and nothing else became of any."""
-    return (
-        row.standing is Standing.SAME and not row.evidence.fails_more and not row.not_compared.newly_skipped
-    )
+    return row.standing is Standing.SAME and not row.change.fails_more and not row.not_compared.newly_skipped
 
 
 def check_can_decide(before: Layout, layout: Layout, same: Collection[TextOfModel] = ()) -> None:
@@ -137,14 +135,14 @@ def _in_common(a: Layout, b: Layout) -> int:
     return max(1, evaluators * models * max(1, len(set(a.candidates) & set(b.candidates))))
 
 
-def judged(evidence: Evidence) -> tuple[bool, str]:
+def judged(change: Change) -> tuple[bool, str]:
     """Return whether the gate is met, and what has to be said besides the comparison."""
-    d = evidence.difference
+    d = change.difference
     if not d.n_pairs:
         return False, ""
-    if evidence.margin is not None:
-        return _judged_by_margin(evidence, evidence.margin)
-    if is_shown_lower(evidence):
+    if change.margin is not None:
+        return _judged_by_margin(change, change.margin)
+    if is_shown_lower(change):
         return False, "" if d.mark == WORSE else " (lower by a one-sided test at 5 %)"
     if not can_decide(d.units, d.comparisons, ONE_SIDED):
         fewest = fewest_units(d.comparisons, ONE_SIDED)
@@ -152,14 +150,14 @@ def judged(evidence: Evidence) -> tuple[bool, str]:
     return True, ""
 
 
-def _judged_by_margin(evidence: Evidence, margin: Margin) -> tuple[bool, str]:
-    low = evidence.low_margin
-    amount = f"{signed(evidence.difference.diff)}, {interval90(margin)}"
+def _judged_by_margin(change: Change, margin: Margin) -> tuple[bool, str]:
+    low = change.low_margin
+    amount = f"{signed(change.difference.diff)}, {interval90(margin)}"
     bound = f"{number(margin.margin)} ({amount})"
-    if standing(evidence) is Standing.FAILS_UNBOUNDED:
+    if standing(change) is Standing.FAILS_UNBOUNDED:
         return False, ""
     if not margin.no_worse:
-        return False, f"; not shown to be no worse than {bound}{_units_it_takes(evidence.difference, margin)}"
+        return False, f"; not shown to be no worse than {bound}{_units_it_takes(change.difference, margin)}"
     if low is not None and not low.no_worse:
         return False, f"; no worse than {bound}, but not when failures count as 0"
     return True, f"; no worse than {bound}"
@@ -269,8 +267,8 @@ def check_boards_can_decide(before: Board, expected: Board) -> None:
 
 
 def _judged(model: ModelDiff) -> tuple[bool, str]:
-    evidence = model.evidence
-    return (_holds_apart(model), "") if evidence is None else judged(evidence)
+    change = model.change
+    return (_holds_apart(model), "") if change is None else judged(change)
 
 
 def _holds_apart(model: ModelDiff) -> bool:

@@ -133,18 +133,18 @@ _TOGETHER = 200  # examples that are read at once
 _NAMES = ("split", "line", "repeat", "id")
 _LEAKED = "in"  # where an earlier split holds the example, too
 
-Row = dict[str, Any]
+WideRow = dict[str, Any]
 Examples = Mapping[str, Mapping[int, Mapping[str, Any]]]
 
 
-def wide_csv_pieces(rows: Iterable[Row], columns: Sequence[str], *, ci: bool) -> Iterator[str]:
+def wide_csv_pieces(rows: Iterable[WideRow], columns: Sequence[str], *, ci: bool) -> Iterator[str]:
     """Write the table for spreadsheets; `ci` as for inert."""
     write = Cells(ci)
     lines = (write.line([row.get(name) for name in columns]) for row in rows)
     return gathered(chain([write.line(columns)], lines))
 
 
-def wide_jsonl_pieces(rows: Iterable[Row]) -> Iterator[str]:
+def wide_jsonl_pieces(rows: Iterable[WideRow]) -> Iterator[str]:
     """Write one object per line."""
     return gathered(f"{inert_json(row)}\n" for row in rows)
 
@@ -161,7 +161,7 @@ def columns_of(layout: Layout, fields: Sequence[str]) -> list[str]:
 
 def rows_of(
     source: PageSource, layout: Layout, fields: Sequence[str], left_out: LeftOut = MappingProxyType({})
-) -> Iterator[Row]:
+) -> Iterator[WideRow]:
     """Give the rows in the order of the data; raises UsageError where a field cannot be had."""
     if fields:
         examples = _examples_with(source, layout, fields)
@@ -172,7 +172,7 @@ def rows_of(
 
 def _wide_rows(
     source: PageSource, layout: Layout, fields: Sequence[str], examples: Examples, left_out: LeftOut
-) -> Iterator[Row]:
+) -> Iterator[WideRow]:
     for split in layout.splits:
         leaks = {row.line: {_LEAKED: f"{row.split}:{row.like} ({row.how})"} for row in split.leaks or ()}
         for start in range(0, len(split.lines), _TOGETHER):
@@ -204,7 +204,7 @@ def _fields_at(split: Split, place: int, examples: Examples) -> Mapping[str, Any
     return {} if split.lines == (None,) else examples[split.name].get(place)
 
 
-def _prompts(run: PageRun, fields: Mapping[str, Any] | None) -> Row:
+def _prompts(run: PageRun, fields: Mapping[str, Any] | None) -> WideRow:
     """Write the prompts as models were sent them; several messages as JSON."""
     if fields is None or not run.get("models"):
         return {}
@@ -212,7 +212,7 @@ def _prompts(run: PageRun, fields: Mapping[str, Any] | None) -> Row:
     return {_prompt(name): text_of(messages) for name, messages in sent.items() if messages}
 
 
-def _told(name: str, record: Mapping[str, Any], rules: Sequence[str]) -> Row:
+def _told(name: str, record: Mapping[str, Any], rules: Sequence[str]) -> WideRow:
     match record["outcome"]:
         case "scored":
             left = f"left out by {', '.join(rules)}" if rules else None

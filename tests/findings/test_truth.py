@@ -7,7 +7,7 @@ import pytest
 
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings.comparison import compare, corrected, tolerance_of
-from optimize_eval.findings.diff_shapes import Evidence
+from optimize_eval.findings.diff_shapes import Change
 from optimize_eval.findings.regression_gates import judged
 from optimize_eval.statistics.differences import ScoreDifference
 from tests.benchmarks.truth import boards, gates
@@ -123,7 +123,7 @@ def _is_no_worse(differences: Sequence[float], clusters: Sequence[int] | None, m
     after = [0.6 + one for one in differences]
     tolerance = tolerance_of(margin, ScoreRange.UNIT)
     (one,) = corrected([compare(before, after, clusters, seed=0, may_flip=False, tolerance=tolerance)])
-    return judged(_evidence(one))[0]
+    return judged(_change(one))[0]
 
 
 def _shares(draw: random.Random, n: int) -> tuple[Sequence[float], Sequence[float]]:
@@ -133,11 +133,11 @@ def _shares(draw: random.Random, n: int) -> tuple[Sequence[float], Sequence[floa
 
 def _is_met(a: Sequence[float], b: Sequence[float]) -> bool:
     (one,) = corrected([compare(list(a), list(b), None, seed=0, may_flip=True)])
-    return judged(_evidence(one))[0]
+    return judged(_change(one))[0]
 
 
-def _evidence(one: ScoreDifference) -> Evidence:
-    return Evidence(
+def _change(one: ScoreDifference) -> Change:
+    return Change(
         difference=one,
         margin=one.margin,
         low=one,
