@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from optimize_eval.cli import app
 from optimize_eval.cli import command_table as commands
 from tests.front_door import Cli
-from tests.fuzz.cases import commands_once, faults_of
+from tests.fuzz.cases import faults_of, load_once
 from tests.fuzz.targets import prepare
 from tests.paths import PROGRAMS
 
@@ -22,9 +21,7 @@ DIGITS = "1" * 5000
 def test_what_is_made_wrong_at_random_ends_with_a_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    load, program = commands_once()
-    monkeypatch.setattr(commands, "_load", load)
-    monkeypatch.setattr(app, "app", program)
+    monkeypatch.setattr(commands, "load_command", load_once())
     cli, targets = prepare(tmp_path)
     for name, target in targets.items():
         assert [*faults_of(cli, tmp_path, target, CASES, random.Random(name))] == []

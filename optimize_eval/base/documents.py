@@ -86,6 +86,11 @@ def from_foreign_dict(kind: type[_Document], value: Any) -> _Document:
     return kind(**{slot.name: _checked_reader(slot.hint)(entry[slot.key]) for slot in given})
 
 
+def check_type(hint: Any, value: Any) -> None:
+    """Raise as from_foreign_dict does where a value is of another type."""
+    _checked_reader(hint)(value)
+
+
 @cache
 def _checked_reader(hint: Any) -> _Read:
     """Choose how a value is read that may be of another type."""

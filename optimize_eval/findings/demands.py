@@ -34,7 +34,7 @@ from optimize_eval.findings.wording import count
 from optimize_eval.store.beside import check_comparable, of_same_bytes
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.opened_run import StoredRun, open_stored
-from optimize_eval.store.run_document import CHOSEN_AFTER, RunDocument
+from optimize_eval.store.run_document import RunDocument
 
 
 @frozen
@@ -142,7 +142,7 @@ def _plain_bound(text: str, layout: Layout) -> Bound:
 
 def _refuse_results_as_inputs(document: RunDocument, folder: Path) -> None:
     """Refuse a gate on what --lf called, whose examples were taken by their results."""
-    if after := document.settings.get(CHOSEN_AFTER):
+    if after := document.chosen_after:
         raise UsageError(
             f"no gate can be about {folder}: its examples are those that failed or got worse in {after}",
             hint="run the command of this run without --lf and with the gates",

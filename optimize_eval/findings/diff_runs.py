@@ -53,7 +53,7 @@ from optimize_eval.findings.diff_verdict import judge_runs
 from optimize_eval.findings.leakage import joined, leakage_of, left_out_of, sentence_of
 from optimize_eval.findings.metric_rows import counts_as
 from optimize_eval.findings.side_info import reason_of_lowest
-from optimize_eval.findings.stored_summary import at_places, search_of
+from optimize_eval.findings.stored_summary import at_places
 from optimize_eval.findings.summary import additions_left_out, without
 from optimize_eval.findings.summary_shape import TriedCandidates
 from optimize_eval.findings.tried import Corrections, corrections_in, is_steered
@@ -63,7 +63,6 @@ from optimize_eval.store.beside import Paired, PairedCells, PairedSplit, pair_ru
 from optimize_eval.store.command_units import Reader
 from optimize_eval.store.layout import SINGLE, Cell, Layout
 from optimize_eval.store.opened_run import StoredRun
-from optimize_eval.store.run_document import CHOSEN_AFTER
 
 _WORST_SHOWN = 5
 _Number = TypeVar("_Number", int, float)
@@ -310,11 +309,12 @@ class SideTried:
                 f"{where} steered {self.side}: {count(tried.steps, 'version')} were made after its results "
                 "were seen, so nothing there is called better or worse"
             )
-        if (search_of(self.run) or {}).get("steered_by") == split:
+        searched = self.run.document.searched
+        if searched and searched.steered_by == split:
             yield f"{where} steered the search of {self.side}, so nothing there is called better or worse"
         if leaked := sentence_of(leakage_of(self.run.layout), split):
             yield f"{leaked} (in {self.side})"
-        if after := self.run.document.settings.get(CHOSEN_AFTER):
+        if after := self.run.document.chosen_after:
             yield f"the examples of {self.side} failed or got worse in {after}, and were taken for that"
 
     def corrected(self, split: str, rows: Mapping[CellFamily, int]) -> Iterator[str]:

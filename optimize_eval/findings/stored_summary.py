@@ -29,7 +29,6 @@ from optimize_eval.store.journal_end import JournalEnd, fits, journal_end
 from optimize_eval.store.layout import Cell, Layout
 from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.records import Records, RunRecord
-from optimize_eval.store.run_document import CHOSEN_AFTER, SEARCHED, SearchedRun
 from optimize_eval.tasks.stored_tasks import METRICS_SINCE, RULES_SINCE
 from optimize_eval.tasks.targets import TASKS, ways_kept
 
@@ -114,9 +113,9 @@ def _verdict(run: StoredRun, summary: Summary, layout: Layout) -> Verdict:
     settings = run.document.settings
     doubts = (*doubts_about_code(settings), *doubts_about_rules(settings))
     points = (*summary.verdict.points, *(Point(mark="!", text=text) for text in doubts))
-    verdict = without_rules(summary) or _chosen_by_results(summary, settings)
+    verdict = without_rules(summary) or _chosen_by_results(summary, run.document.chosen_after)
     verdict = verdict or replace(summary.verdict, points=points)
-    searched = search_of(run)
+    searched = run.document.searched
     return after_search(replace(summary, verdict=verdict), searched, layout) if searched else verdict
 
 
@@ -155,8 +154,7 @@ def without_rules(summary: Summary) -> Verdict | None:
     return Verdict(text=f"{text}; run the same command again, which calls nothing", state=None)
 
 
-def _chosen_by_results(summary: Summary, settings: Mapping[str, Any]) -> Verdict | None:
-    after = settings.get(CHOSEN_AFTER)
+def _chosen_by_results(summary: Summary, after: str | None) -> Verdict | None:
     if after is None:
         return None
     why = f"these examples failed or got worse in {after}, and were taken for that"
@@ -168,12 +166,6 @@ def numbers_only(summary: Summary, why: str, advice: str) -> Verdict | None:
     if summary.units.owed or summary.changed:
         return None
     return Verdict(text=f"no verdict: {why}; {advice}", state=None)
-
-
-def search_of(run: StoredRun) -> SearchedRun | None:
-    """Give what is known of the search that a run ended."""
-    searched: SearchedRun | None = run.document.settings.get(SEARCHED)
-    return searched
 
 
 def doubts_about_rules(settings: Mapping[str, Any]) -> Iterator[str]:
@@ -258,7 +250,7 @@ class SomeExamples:
     def part(self, run: StoredRun) -> StoredRun:
         """Give the run as if it had been about these examples only."""
         part = at_places(run, self.places)
-        paths = part.document.paths
+        paths = part.document.settings.get("paths") or {}
         splits = {**(paths.get("splits") or {}), **self.moved}
         settings = {**part.document.settings, "paths": {**paths, "splits": splits}}
         return replace(part, document=replace(part.document, settings=settings))

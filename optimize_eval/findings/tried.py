@@ -14,7 +14,6 @@ from optimize_eval.findings.summary_shape import Beside, Point, SettingBefore, S
 from optimize_eval.findings.wording import count
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.opened_run import StoredRun
-from optimize_eval.store.run_document import SEARCHED
 from optimize_eval.store.tried import SEVERAL, Examples, Family, History, Tried, rows_of
 
 MOST_STEPS = 5  # edits that inherit from what was seen, which counting still makes up for
@@ -85,9 +84,9 @@ def corrections_in(run: StoredRun, layout: Layout) -> Corrections:
 
 def _found(run: StoredRun, layout: Layout) -> str | None:
     """Name whom a search held against test."""
-    searched = run.document.settings.get(SEARCHED) or {}
+    searched = run.document.searched
     others = (name for name in layout.candidates if name != layout.baseline)
-    return next(others, None) if searched.get("decides") == "test" else None
+    return next(others, None) if searched and searched.decides == "test" else None
 
 
 def _families(layout: Layout) -> Iterator[CellFamily]:

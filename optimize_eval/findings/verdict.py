@@ -11,7 +11,6 @@ not complete. Who won is decided in winner.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from optimize_eval.findings import comparison
 from optimize_eval.findings.against import points_about_models
@@ -48,6 +47,7 @@ from optimize_eval.statistics.differences import ScoreDifference
 from optimize_eval.statistics.estimates import Interval, around_the_best
 from optimize_eval.statistics.power import ALPHA, can_decide
 from optimize_eval.store.layout import SINGLE, Layout
+from optimize_eval.store.run_document import SearchedRun
 
 BETTER, NOT_SHOWN = "better", "not_shown"
 
@@ -360,18 +360,17 @@ def _left_out(verdict: Verdict, summary: Summary) -> str:
     return f" {leakage.in_short()}" if leakage and leakage.left_out else ""
 
 
-def after_search(summary: Summary, searched: Mapping[str, Any], layout: Layout) -> Verdict:
+def after_search(summary: Summary, searched: SearchedRun, layout: Layout) -> Verdict:
     """Say what came out of a search: what steered it proves nothing, and a test set has the word alone."""
     verdict = summary.verdict
     if verdict.state in {None, FAILED}:
         return verdict
-    if searched.get("decides") == "test" and "test" in summary.rows[0].splits:
+    if searched.decides == "test" and "test" in summary.rows[0].splits:
         others = (row for row in summary.rows if is_primary(row, layout) and row.vs_baseline)
         verdict = replace(won(next(others), summary, layout), points=verdict.points)
-    if verdict.winner is None and (alone := searched.get("alone")):
-        return replace(verdict, text=str(alone.get("text")), state=alone.get("state"), by=None)
-    split = searched.get("steered_by")
-    return _steered(verdict, split) if split else verdict
+    if verdict.winner is None and (alone := searched.alone):
+        return replace(verdict, text=alone.text, state=alone.state, by=None)
+    return _steered(verdict, searched.steered_by) if searched.steered_by else verdict
 
 
 def _steered(verdict: Verdict, split: str) -> Verdict:

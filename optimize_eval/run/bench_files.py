@@ -89,7 +89,7 @@ def _selected(files: Sequence[TaskFile], selection: Selection, say: Say) -> set[
 
 def files_again(document: RunDocument) -> list[TaskFile]:
     """Load the task files of a bench from where they were, with the tasks that it had."""
-    paths = document.paths.get("splits") or {}
+    paths = document.paths.splits or {}
     files = []
     for split in document.selection.splits:
         path = paths.get(split.name)

@@ -42,6 +42,7 @@ from optimize_eval.store.run_document import (
     OVERLAPS,
     RunDocument,
     StoredCandidate,
+    StoredPaths,
     StoredProgram,
     current,
     with_overlaps,
@@ -196,7 +197,7 @@ def refuse_results(document: RunDocument) -> None:
 def read_again(document: RunDocument, named: Mapping[str, str | None]) -> dict[str, ParsedFile | None]:
     """Read the files of a run's splits, where an option names them or where they were."""
     refuse_results(document)
-    paths = document.paths.get("splits") or {}
+    paths = document.paths.splits or {}
     splits = [split.name for split in document.selection.splits]
     for split, path in named.items():
         if path is not None and split not in splits:
@@ -219,19 +220,19 @@ def load_candidates_again(
     if (paths or lists) and any(candidate.field for candidate in document.selected_candidates):
         raise UsageError("the run's candidates are fields of its examples", hint="omit the options")
     stored = document.paths
-    if document.models and "prompts" in stored:
+    if document.models and stored.prompts is not None:
         return _prompts_again([*paths, *lists], stored)
-    were = [path for path in stored.get("candidate") or () if path != STDIN]
+    were = [path for path in stored.candidate or () if path != STDIN]
     here = load_candidates(_candidate_paths(paths, lists))
-    return (*here, *_still_there(_candidate_paths(were, stored.get("candidates") or ())))
+    return (*here, *_still_there(_candidate_paths(were, stored.candidates or ())))
 
 
-def _prompts_again(paths: Sequence[str], stored: Mapping[str, Any]) -> tuple[Candidate, ...]:
+def _prompts_again(paths: Sequence[str], stored: StoredPaths) -> tuple[Candidate, ...]:
     """Load prompts that options name, then those that are still where they were."""
     here = [prompt.candidate for prompt in read_prompts(paths, None)]
-    for path in stored.get("prompts") or ():
+    for path in stored.prompts or ():
         with suppress(UsageError):
-            here += [prompt.candidate for prompt in read_prompts([path], stored.get("system"))]
+            here += [prompt.candidate for prompt in read_prompts([path], stored.system)]
     return tuple(here)
 
 

@@ -48,7 +48,6 @@ from optimize_eval.store.run_document import (
     OVERLAPS,
     SEARCHED,
     RunDocument,
-    SearchedRun,
     StoredProgram,
     current,
     layout_of,
@@ -202,7 +201,7 @@ def prepare(
     stem: str = "run",
     gates: BoardGateOptions = NO_GATES,
     chosen_after: str | None = None,
-    searched: SearchedRun | None = None,
+    searched: Mapping[str, Any] | None = None,
 ) -> Prepared:
     """Plan a run, find its folder, and read what it has to reach.
 

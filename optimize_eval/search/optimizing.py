@@ -52,7 +52,7 @@ from optimize_eval.store.folder import (
 from optimize_eval.store.layout import SINGLE, Split
 from optimize_eval.store.opened_run import StoredRun, open_stored
 from optimize_eval.store.reusable import AUTO, folders_of
-from optimize_eval.store.run_document import KEEP, SearchedRun
+from optimize_eval.store.run_document import KEEP
 from optimize_eval.store.run_json import settings_in
 from optimize_eval.store.tried import keep_tried, keep_tried_elsewhere, note_finalists
 
@@ -73,7 +73,7 @@ def _sweep(
     handling: Handling,
     host: Host,
     *,
-    searched: SearchedRun,
+    searched: Mapping[str, Any],
 ) -> Finished:
     """Compare them with the first, the seed, on all examples; records of an earlier sweep stay."""
     what = comparison.what.with_options(baseline=candidates[0].name)
@@ -291,7 +291,7 @@ def _final(task: SearchTask, outcome: SearchOutcome, host: Host) -> Finished | N
     return _sweep(task.comparison, candidates, task.folder, handling, host, searched=searched)
 
 
-def _words_of_search(plan: SearchPlan, outcome: SearchOutcome, seed: str) -> SearchedRun:
+def _words_of_search(plan: SearchPlan, outcome: SearchOutcome, seed: str) -> Mapping[str, Any]:
     """Say what a summary of the final sweep has to know of the search."""
     alone = of_seed(outcome, plan.goal, seed)
     words = {"state": alone.state, "text": alone.text} if alone else None

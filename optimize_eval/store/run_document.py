@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Annotated, Any, TypeVar
 
-from optimize_eval.base.documents import IF_ANY, IF_KNOWN
+from optimize_eval.base.documents import IF_ANY, IF_KNOWN, from_dict
 from optimize_eval.base.files import counted_unit
 from optimize_eval.base.frozen import Remembers, frozen
 from optimize_eval.base.protocol import ScoreRange
@@ -23,13 +23,68 @@ RUN, BENCH = "run", "bench"  # kinds of runs
 OVERLAPS = "overlaps"  # in settings: what splits have in common, by data.leaks
 LEAKS, KEEP = "leaks", "keep"  # in settings, where examples that leaked are to count
 CHOSEN_AFTER = "chosen_after"  # in settings: the run by whose results its examples were taken
-ORIGIN = "origin"  # in settings, where another tool made the numbers: its files, and what to know of them
+ORIGIN = "origin"  # in settings, where another tool made the numbers
 SEARCHED = "searched"  # in settings: what a verdict has to know of the search that a run ended
 ENDED, NOTE, COMMAND = "ended_at", "note", "command"  # words of a run
 
-SearchedRun = Mapping[
-    str, Any
-]  # `steered_by` and `decides`: a split or None; `alone`: words, if only the seed is left
+
+@frozen
+class StoredPaths:
+    """Where the inputs were; in settings."""
+
+    splits: Annotated[Mapping[str, str | None] | None, IF_ANY] = None
+    candidate: Annotated[tuple[str, ...] | None, IF_ANY] = None
+    candidates: Annotated[tuple[str, ...] | None, IF_ANY] = None  # lists of them
+    prompts: Annotated[tuple[str, ...] | None, IF_ANY] = None
+    system: Annotated[str | None, IF_ANY] = None
+
+
+@frozen
+class SeedAlone:
+    """What is said where a search found nothing better than its seed."""
+
+    state: Annotated[str | None, IF_ANY] = None
+    text: Annotated[str, IF_ANY] = ""
+
+
+@frozen
+class SearchedRun:
+    """What a verdict has to know of the search that a run ended; in settings."""
+
+    steered_by: Annotated[str | None, IF_ANY] = None  # a split
+    decides: Annotated[str | None, IF_ANY] = None  # a split
+    alone: Annotated[SeedAlone | None, IF_ANY] = None
+
+
+@frozen
+class Origin:
+    """Where another tool made the numbers: its files, and what to know of them; in settings."""
+
+    tool: Annotated[str, IF_ANY] = ""
+    shown_as: Annotated[str, IF_ANY] = ""
+    says: Annotated[tuple[str, ...], IF_ANY] = ()
+    files: Annotated[tuple[Mapping[str, Any], ...], IF_ANY] = ()
+
+
+@frozen
+class SplitOverlap:
+    """What a split has in common with those before it, and its lines with each other; in settings."""
+
+    of: Annotated[str, IF_ANY] = ""
+    leaks: Annotated[tuple[tuple[int, str, int, str, int | float], ...], IF_ANY] = ()
+    copies: Annotated[tuple[tuple[int, int], ...], IF_ANY] = ()
+    values: Annotated[tuple[tuple[int, str], ...], IF_ANY] = ()
+
+
+SETTINGS: Mapping[str, Any] = {  # what is read of the options that a run kept: its types
+    "gates": Mapping[str, Any],
+    "margins": Mapping[str, Any],
+    "format": str | None,
+    "paths": StoredPaths | None,
+    ORIGIN: Origin,
+    OVERLAPS: Mapping[str, SplitOverlap],
+    SEARCHED: SearchedRun,
+}
 
 _OF_A_CELL = ("evaluator", "candidate", "task_model", "split", "scored", "failed", "skipped", "owed")
 _SHOWN = 8  # of a digest
@@ -222,13 +277,23 @@ class RunDocument(Remembers):
         return sorted({name for overlap in self.overlaps.values() for name in overlap.get("left_out", ())})
 
     @property
-    def paths(self) -> Mapping[str, Any]:
-        """Give where the inputs were."""
-        return self.settings.get("paths") or {}
+    def paths(self) -> StoredPaths:
+        return from_dict(StoredPaths, self.settings.get("paths") or {})
+
+    @property
+    def searched(self) -> SearchedRun | None:
+        """Give what is known of the search that the run ended."""
+        return from_dict(SearchedRun, self.settings[SEARCHED]) if self.settings.get(SEARCHED) else None
+
+    @property
+    def chosen_after(self) -> str | None:
+        """Name the run by whose results the examples were taken."""
+        after: str | None = self.settings.get(CHOSEN_AFTER)
+        return after
 
     def place_word(self, split: str) -> str:
         """Say what the numbers of a split's examples count: lines of JSONL, records of a table."""
-        return counted_unit((self.paths.get("splits") or {}).get(split) or "")
+        return counted_unit((self.paths.splits or {}).get(split) or "")
 
     def whole_split(self, split: StoredSplit) -> Split:
         """Give all examples that the run ever had of a split, as they were last."""

@@ -5,13 +5,13 @@ Who reads a run refuses a selection that does not fit its axes; a command that g
 
 import os
 import re
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from optimize_eval.base import files, strict_json
-from optimize_eval.base.documents import from_foreign_dict, to_dict
+from optimize_eval.base.documents import check_type, from_foreign_dict, to_dict
 from optimize_eval.store.folder import MANIFEST, NotARun, indent, put
 from optimize_eval.store.layout import MOST_UNITS, Layout, Split
 from optimize_eval.store.run_document import (
@@ -20,8 +20,7 @@ from optimize_eval.store.run_document import (
     KEEP,
     LEAKS,
     NOTE,
-    ORIGIN,
-    OVERLAPS,
+    SETTINGS,
     CountedCell,
     RunDocument,
     StoredCandidate,
@@ -52,7 +51,6 @@ _NOTHING = Layout(
 
 _Value = TypeVar("_Value")
 _Entry = TypeVar("_Entry", StoredProgram, StoredCandidate, StoredSplit, CountedCell)
-_Check = Callable[[Any], bool]
 
 
 class BeforeRelease(NotARun):
@@ -358,73 +356,10 @@ def _is_sound(split: Split) -> bool:
 def _settings(settings: Any) -> Mapping[str, Any]:
     """Check what is read of the options that a run kept; the others are for who wrote them."""
     kept: Mapping[str, Any] = _is(dict, settings)
-    for key, check in _SETTINGS.items():
-        if key in kept and not check(kept[key]):
-            raise TypeError(f"in its {key!r}")
+    for key, hint in SETTINGS.items():
+        try:
+            if key in kept:
+                check_type(hint, kept[key])
+        except (LookupError, TypeError, ValueError):
+            raise TypeError(f"in its {key!r}") from None
     return kept
-
-
-def _null_or(check: _Check) -> _Check:
-    return lambda value: value is None or check(value)
-
-
-def _of(kind: type) -> _Check:
-    return lambda value: type(value) is kind
-
-
-def _list_of(check: _Check) -> _Check:
-    return lambda value: isinstance(value, list) and all(map(check, value))
-
-
-def _table_of(check: _Check) -> _Check:
-    return lambda value: isinstance(value, dict) and all(map(check, value.values()))
-
-
-def _with(checks: Mapping[str, _Check]) -> _Check:
-    return lambda value: (
-        isinstance(value, dict) and all(check(value[key]) for key, check in checks.items() if key in value)
-    )
-
-
-def _row_of(*kinds: Any) -> _Check:
-    """Return True for a list of values of these types, one each."""
-    return lambda value: (
-        isinstance(value, list) and len(value) == len(kinds) and all(map(isinstance, value, kinds))
-    )
-
-
-_TEXT = _of(str)
-_SETTINGS: Mapping[str, _Check] = {
-    "gates": _of(dict),
-    "margins": _of(dict),
-    "format": _null_or(_TEXT),
-    "paths": _null_or(
-        _with(
-            {
-                "splits": _null_or(_table_of(_null_or(_TEXT))),
-                "candidate": _null_or(_list_of(_TEXT)),
-                "candidates": _null_or(_list_of(_TEXT)),
-                "prompts": _list_of(_TEXT),
-                "system": _TEXT,
-            }
-        )
-    ),
-    ORIGIN: _with({"tool": _TEXT, "shown_as": _TEXT, "says": _list_of(_TEXT), "files": _list_of(_of(dict))}),
-    OVERLAPS: _table_of(
-        _with(
-            {
-                "of": _TEXT,
-                "leaks": _list_of(_row_of(int, str, int, str, int | float)),
-                "copies": _list_of(_row_of(int, int)),
-                "values": _list_of(_row_of(int, str)),
-            }
-        )
-    ),
-    "searched": _with(
-        {
-            "steered_by": _null_or(_TEXT),
-            "decides": _null_or(_TEXT),
-            "alone": _null_or(_with({"state": _TEXT, "text": _TEXT})),
-        }
-    ),
-}

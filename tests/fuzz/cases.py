@@ -6,9 +6,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import typer
-
-from optimize_eval.cli import app
 from optimize_eval.cli import command_table as commands
 from tests.front_door import Cli, Result
 from tests.fuzz.targets import Target
@@ -16,9 +13,9 @@ from tests.fuzz.targets import Target
 _WITH_REASON = {2, 3}
 
 
-def commands_once() -> tuple[Any, Any]:
-    """Make the program's commands, and how one is loaded, as they are made once in a process."""
-    return cache(vars(commands)["load_command"]), typer.main.get_command(app.app)
+def load_once() -> Any:
+    """Give what loads a command, each of them once in a process."""
+    return cache(vars(commands)["load_command"])
 
 
 def faults_of(cli: Cli, folder: Path, target: Target, count: int, dice: random.Random) -> Iterator[str]:

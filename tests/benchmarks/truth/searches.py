@@ -18,6 +18,7 @@ from optimize_eval.run.splits import SplitSource
 from optimize_eval.search.candidate_tree import SearchOutcome
 from optimize_eval.search.optimizing import choose_finalists
 from optimize_eval.search.search_plan import Selection, roles_of
+from optimize_eval.store.run_document import SearchedRun
 from tests.benchmarks.truth.scenes import Draw, Once, Scene
 from tests.findings.made import LEAD, made
 from tests.search.searches import CountingScorer, make_plan, run, scored
@@ -146,7 +147,7 @@ def _verdict(texts: Mapping[str, str], score: Score, steered_by: str | None) -> 
         for name, text in texts.items()
     }
     one = made({LEAD: cells})
-    return after_search(one.findings(), {"steered_by": steered_by}, one.layout)
+    return after_search(one.findings(), SearchedRun(steered_by=steered_by), one.layout)
 
 
 def _mean(text: str, score: Score) -> float:
