@@ -64,6 +64,20 @@ def until_answered(
             raise
 
 
+def wait_after_batch(
+    error: EvaluationError, timeout: float, seconds: float, retries: int, pause: Pause
+) -> float | None:
+    """Wait until what failed in a batch, as one of calls that took so many seconds, may be called alone.
+
+    Gives the time that this call has, as if the first had been made singly, too; None where none is made.
+    """
+    wait = error.retry_after if retries else None
+    if wait is None or wait >= timeout:
+        return None
+    pause(max(FIRST_PAUSE, wait))
+    return max(FIRST_PAUSE, timeout - seconds - wait)
+
+
 class Pacer(Protocol):
     """Who gives turns at a server: so many requests and tokens a minute."""
 

@@ -15,11 +15,11 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Generic, Protocol, TypeGuard, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import Capacity, Opened
-from optimize_eval.base.retries_and_caps import FIRST_PAUSE, Caps, GivenUp, until_answered
+from optimize_eval.base.retries_and_caps import Caps, GivenUp, until_answered, wait_after_batch
 from optimize_eval.base.spent import NOTHING, Spent, Usage
 from optimize_eval.models.model_kinds import ModelSpec, connect_model, identify_model
 from optimize_eval.models.outputs import Outputs, key_of, outputs_at
@@ -189,7 +189,9 @@ class SharedModel:
         """Make the call that others wait for, and let them go on whatever comes of it."""
         try:
             # looked for once more: another may have been faster than this call was made
-            output = self._outputs.find(key) or self._call(key, prompt)
+            output = self._outputs.find(key) or self._call(
+                key, prompt, self._spec.how.timeout, self._spec.retries
+            )
         except BaseException as error:
             self._land(key, flight, error)
             raise
@@ -201,10 +203,15 @@ class SharedModel:
     ) -> dict[bytes, Output | EvaluationError]:
         """Make the calls that others wait for in one, then those again, one by one, that may be retried."""
         made: dict[bytes, Output | EvaluationError] = {}
+        started = time.monotonic()
         try:
-            for key, reply in self._called_together(mine, timeout).items():
+            replies = self._called_together(mine, timeout)
+            seconds = (time.monotonic() - started) / max(1, len(mine))
+            for key, reply in replies.items():
                 flight, prompt = mine[key]
-                made[key] = self._retry(key, prompt, reply) if _may_be_retried(reply) else reply
+                made[key] = (
+                    self._retry(key, prompt, reply, seconds) if isinstance(reply, EvaluationError) else reply
+                )
                 self._land(key, flight, made[key])
         finally:
             for key in mine.keys() - made.keys():  # the session ended
@@ -234,13 +241,16 @@ class SharedModel:
         }
         return {**known, **made}
 
-    def _retry(self, key: bytes, prompt: Prompt, error: EvaluationError) -> Output | EvaluationError:
+    def _retry(
+        self, key: bytes, prompt: Prompt, error: EvaluationError, seconds: float
+    ) -> Output | EvaluationError:
         """Call once more about what failed in a batch, as if it had been called alone."""
-        if not self._spec.retries or error.retry_after is None or error.retry_after >= self._spec.how.timeout:
-            return error
+        timeout, retries = self._spec.how.timeout, self._spec.retries
         try:
-            self._pause(max(FIRST_PAUSE, error.retry_after))
-            return self._call(key, prompt, self._spec.retries - 1, error.spent)
+            left = wait_after_batch(error, timeout, seconds, retries, self._pause)
+            if left is None:
+                return error
+            return self._call(key, prompt, left, retries - 1, error.spent)
         except EvaluationError as again:
             again.spent = error.spent + again.spent
             return again
@@ -249,14 +259,14 @@ class SharedModel:
             raise
 
     def _call(
-        self, key: bytes, prompt: Prompt, retries: int | None = None, earlier: Spent = NOTHING
+        self, key: bytes, prompt: Prompt, timeout: float, retries: int, earlier: Spent = NOTHING
     ) -> Output:
         live = self._live
         if live is None:
             raise _not_stored(self._spec.name)
-        started, again = time.monotonic(), self._spec.retries if retries is None else retries
+        started = time.monotonic()
         output, in_vain, _ = until_answered(
-            partial(live.generate, prompt), started + self._spec.how.timeout, again, self._pause
+            partial(live.generate, prompt), started + timeout, retries, self._pause
         )
         seconds = time.monotonic() - started - in_vain.waited - output.spent.waited
         return self._keep(key, prompt, output, seconds, earlier + in_vain)
@@ -297,10 +307,6 @@ def shared_model(spec: ModelSpec, opened: Opened, *, is_stored: bool = False) ->
         return SharedModel(spec, identity, outputs, live)
 
     return opened.share((SharedModel, outputs, identity.sha256, is_stored), make)
-
-
-def _may_be_retried(reply: Output | EvaluationError) -> TypeGuard[EvaluationError]:
-    return isinstance(reply, EvaluationError) and reply.retry_after is not None
 
 
 def _not_stored(name: str) -> EvaluationError:

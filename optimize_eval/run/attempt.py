@@ -4,7 +4,7 @@ The one place that catches EvaluationError. A failure is a type of its own, neve
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -12,7 +12,7 @@ from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import Evaluator
 from optimize_eval.base.outcome import Failed, Outcome, Scored, Skipped
 from optimize_eval.base.protocol import Answered, Payload, Skip
-from optimize_eval.base.retries_and_caps import FIRST_PAUSE, GivenUp, Pause, until_answered
+from optimize_eval.base.retries_and_caps import GivenUp, Pause, until_answered, wait_after_batch
 from optimize_eval.base.spent import NOTHING
 
 STDERR_SHOWN = 2048
@@ -53,20 +53,32 @@ def attempt_many(
     seconds = (time.monotonic() - started) / len(payloads)
     outcomes: list[Outcome | GivenUp] = [_outcome(answer, seconds, 1) for answer in answers]
     for index, answer in enumerate(answers):
-        wait = answer.retry_after if isinstance(answer, EvaluationError) and retries else None
-        if wait is not None and wait < timeout:
-            try:
-                pause(max(FIRST_PAUSE, wait))
-                left = max(FIRST_PAUSE, timeout - seconds - wait)  # as if it had been called singly
-                again = attempt(evaluator, payloads[index], left, retries - 1, pause)
-            except GivenUp as given_up:
-                given_up.spent = answer.spent + given_up.spent
-                outcomes[index] = given_up
-            else:
-                spent = seconds + wait + again.seconds
-                whole = answer.spent + again.spent
-                outcomes[index] = replace(again, attempts=again.attempts + 1, seconds=spent, spent=whole)
+        if isinstance(answer, EvaluationError):
+            once_more = partial(attempt, evaluator, payloads[index], retries=retries - 1, pause=pause)
+            with_again = _with_retry(answer, once_more, timeout, seconds, retries, pause)
+            outcomes[index] = with_again or outcomes[index]
     return outcomes
+
+
+def _with_retry(
+    error: EvaluationError,
+    once_more: Callable[..., Outcome],
+    timeout: float,
+    seconds: float,
+    retries: int,
+    pause: Pause,
+) -> Outcome | GivenUp | None:
+    """Call once more about what failed in a batch, where that may help; what was spent counts for it, too."""
+    try:
+        left = wait_after_batch(error, timeout, seconds, retries, pause)
+        if left is None:
+            return None
+        again = once_more(timeout=left)
+    except GivenUp as given_up:
+        given_up.spent = error.spent + given_up.spent
+        return given_up
+    spent = seconds + (error.retry_after or 0.0) + again.seconds
+    return replace(again, attempts=again.attempts + 1, seconds=spent, spent=error.spent + again.spent)
 
 
 def _outcome(answer: Answered | EvaluationError, seconds: float, attempts: int) -> Outcome:

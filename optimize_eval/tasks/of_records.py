@@ -230,6 +230,7 @@ def charge(error: EvaluationError, output: Output, model: ModelUnderTest, key: b
 
 def _of_model(error: EvaluationError, about: _Question) -> EvaluationError:
     """Let a failure say that it is a model's, and which reply is missing."""
+    error.stage = "model"
     error.message, error.output = f"model: {error.message}", about.key.hex()
     return error
 

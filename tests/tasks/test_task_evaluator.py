@@ -139,6 +139,11 @@ def test_a_failure_says_at_which_stage() -> None:
         assert (kind, message[:8]) == ("timeout", "metric: ")
     with live(spec_of(MODEL)) as evaluator:
         assert failure(evaluator, record("refuse", "x")) == ("reported", "model: no comment")
+        with pytest.raises(EvaluationError) as caught:
+            evaluator.call(
+                Payload(candidate="", example=record("refuse", "x"), task_model="m"), time.monotonic() + 5
+            )
+        assert caught.value.stage == "model"
         kind, message = failure(evaluator, record("x", "x", targets=[]))
         assert (kind, message.startswith("the example is not a task: bad_type targets: ")) == (
             "model_error",
