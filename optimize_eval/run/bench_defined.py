@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from optimize_eval.base.errors import UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.config.compared import BoardGateOptions, ComparisonOptions
 from optimize_eval.data.candidates import THE_TASK
 from optimize_eval.findings.board_models import KnownTasks
 from optimize_eval.findings.boards import expected_board
 from optimize_eval.findings.demands import read_before_calls, read_run_bounds
+from optimize_eval.models.model_kinds import ModelSpec
 from optimize_eval.run.begin_or_resume import (
     NO_GATES,
     Handling,
@@ -165,13 +167,7 @@ def _prepare_models(
     models = benchmark.model_specs()
     files = (*(task.file for task in tasks), *beside.files)
     _check_names(files)
-    scorers = {
-        task.definition.key: [with_task(spec, models=models) for spec in task.scorers] for task in tasks
-    }
-    there = [file for file in beside.files if file.tasks]
-    scorers |= {
-        file.name: [spec] for file, spec in zip(there, beside.scorers(benchmark, models), strict=True)
-    }
+    scorers = _scorers_by_file(benchmark, tasks, beside, models)
     sources = [*_sources(tasks), *beside.sources]
     plan = bench_plan(scorers, models, sources, repeats=benchmark.repeats, seed=benchmark.seed)
     handling.check(plan)
@@ -181,18 +177,13 @@ def _prepare_models(
     settings = {**benchmark.settings, "format": DIALECT}
     refuse_foreign(folder)
     before = settings_in(folder, fresh=handling.fresh)
-    ways = ways_in(plan.specs, before, say)
-    kept = {
-        **settings,
-        "paths": stored_paths(paths, ()),
-        **kept_in(plan.specs),
-        **ways,
-        **gate_settings(gates),
-    }
+    kept = {**settings, "paths": stored_paths(paths, ()), **kept_in(plan.specs)}
+    kept |= {**ways_in(plan.specs, before, say), **gate_settings(gates)}
     kept |= dated_in(folder, kept, before)
     names = {name: Path(path).name.encode(errors="replace").decode() for name, path in paths.items()}
     document = document_of(plan, names, kept, kind=BENCH)
     expected = expected_board(files, plan.layout, KnownTasks(document=document))
+    bounds = read_run_bounds(gates.fail_under, kept, plan.layout)
     return PreparedBench(
         plan=plan,
         own=(),
@@ -201,14 +192,19 @@ def _prepare_models(
         document=document,
         handling=handling,
         settings=settings,
-        demands=read_before_calls(
-            expected,
-            gates.fail_under,
-            gates.no_regression_against,
-            [],
-            read_run_bounds(gates.fail_under, kept, plan.layout),
-        ),
+        demands=read_before_calls(expected, gates.fail_under, gates.no_regression_against, [], bounds),
     )
+
+
+def _scorers_by_file(
+    benchmark: Benchmark, tasks: "Sequence[BenchedTask]", beside: ScoredFiles, models: Sequence[ModelSpec]
+) -> dict[str, Sequence[EvaluatorSpec]]:
+    scorers: dict[str, Sequence[EvaluatorSpec]] = {
+        task.definition.key: [with_task(spec, models=models) for spec in task.scorers] for task in tasks
+    }
+    there = [file for file in beside.files if file.tasks]
+    of_records = zip(there, beside.scorers(benchmark, models), strict=True)
+    return scorers | {file.name: [spec] for file, spec in of_records}
 
 
 def _check_names(files: Sequence[BoardFile]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -21,7 +21,7 @@ from optimize_eval.config.declared import Heading, as_dict
 from optimize_eval.config.evaluators import ScoringOptions, TrialOptions, judge_of, manners_of, starting_spec
 from optimize_eval.config.printing import PrintOptions
 from optimize_eval.config.prompts import DefinitionOptions, PromptingOptions, given_of
-from optimize_eval.data.candidates import Candidate
+from optimize_eval.data.candidates import Candidate, CandidatePath
 from optimize_eval.data.example import Example
 from optimize_eval.data.selection import parse_selection
 from optimize_eval.evaluators.endpoint_kind import check_headers
@@ -32,7 +32,7 @@ from optimize_eval.reports.text import cut, wrapped
 from optimize_eval.run.begin_or_resume import cluster_of, look_at, reusable
 from optimize_eval.run.defining import check_columns, check_definitions, scorers_among
 from optimize_eval.run.engine import OnCluster
-from optimize_eval.run.inputs import check_stdin, load_splits, note_leaks_among
+from optimize_eval.run.inputs import Examples, check_stdin, load_splits, note_leaks_among
 from optimize_eval.run.plan import document_of, plan_run
 from optimize_eval.run.preflight import BUDGET_OF_TRIAL, DEFAULT_BUDGET
 from optimize_eval.run.preflight.checklist import SOMETHING_FAILED, examine_all
@@ -313,9 +313,7 @@ def preflight(
 ) -> None:
     """Check evaluators before a long run: their answers, calls at once, and speed."""
     defaults = starting_spec(scoring, judge_of(scoring), manners_of(servers))
-    named_specs, has_tasks = scorers_among(
-        evaluators_of(context, scoring, defaults), given_of(defined), output.say
-    )
+    named, has_tasks = scorers_among(evaluators_of(context, scoring, defaults), given_of(defined), output.say)
     places, fields, prompting = compared_of(
         context,
         candidates,
@@ -325,54 +323,100 @@ def preflight(
         task_models=axis.task_models,
         has_tasks=has_tasks,
     )
-    specs = [_put_on_trial(spec, trial).hiding([*fields, *humans_of(named_specs)]) for spec in named_specs]
+    specs = [_put_on_trial(spec, trial).hiding([*fields, *humans_of(named)]) for spec in named]
     keys = keys_of(context)
     cluster = cluster_of({**as_dict(engine), "concurrency": keys.get("concurrency", SLOTS)})
-    part = {key: keys[key] for key in ("limit", "sample", "seed") if key in keys}
-    selection = parse_selection(chosen.filters, chosen.ids)
-    paths = {"train": files.dataset, "val": files.valset}
-    check_stdin(paths.values(), places)
-    loaded_splits = load_splits(paths, output.say, selection=selection, **part)
-    sources = loaded_splits.sources
-    known = note_leaks_among(loaded_splits, output.say, keeps_leaks=keys.get(LEAKS) == KEEP)
-    for source in sources:
-        check_fields(source, fields)
-    check_sight(sources, named_specs)
-    splits = {source.name: source.examples for source in sources}
+    examples = _load_examples(files, chosen, keys, places)
+    known = note_leaks_among(examples, output.say, keeps_leaks=keys.get(LEAKS) == KEEP)
+    _check_together(named, specs, places, fields, examples.sources, prompting)
     prompts = prompting if prompting and prompting.prompts else None
-    if prompts:
-        prompts.check(sources, output.say)
-        prompts.note_twice(output.say)
-    check_headers(named_specs, prompting.models if prompting else ())
-    check_definitions(specs, [*places, *fields], prompting, sources)
-    check_columns(specs, sources, output.say)
     loaded = prompts.candidates if prompts else candidates_of(specs, places, fields)
     names = [model.name for model in prompting.models] if prompting else axis.task_models
     models = [check_task_model(name) for name in names] or [None]
+    subject = _Subject(specs, examples.sources, loaded, models, prompting, keys)
     first = _FIRST_ROWS if has_tasks else _FIRST_EXAMPLES
-    on_trial = _rows_by_evaluator(specs, sources, models[0], has_near_misses=not trial.no_near_misses)
-    material = replace(_material(loaded, splits, models, keys, cluster, first=first), known=on_trial)
+    on_trial = _rows_by_evaluator(
+        specs, examples.sources, models[0], has_near_misses=not trial.no_near_misses
+    )
+    material = replace(_material(loaded, subject.splits, models, keys, cluster, first=first), known=on_trial)
     if has_tasks:
         output.say(_OF_TASKS)
-    with owned_processes(), TemporaryDirectory() as folder:
-        scorers = called_in(Path(folder), specs, sources, prompting)
-        if loaded and sources:
-            _note_reusable(scorers, loaded, sources, models, keys, prompting)
-        usual = BUDGET_OF_TRIAL if material.known else DEFAULT_BUDGET
-        patience = next((given for given in (budget, seconds) if given is not None), usual)
-        examined = (
-            _examine_prompted(specs, prompts, material, patience)
-            if prompts
-            else examine_all(scorers, material, patience)
-        )
-        nodes = _examine_nodes(cluster, examined, patience) if cluster else []
+    usual = BUDGET_OF_TRIAL if material.known else DEFAULT_BUDGET
+    patience = next((given for given in (budget, seconds) if given is not None), usual)
+    examined, nodes = _examine(subject, material, cluster, patience)
     if printed.as_json:
         output.emit_json(to_dict(examined, nodes))
     else:
-        data = _data_line(splits, known, len(loaded) if prompts else 0)
+        data = _data_line(subject.splits, known, len(loaded) if prompts else 0)
         output.emit(render(examined, data, width=output.width(), nodes=nodes))
-    if not (all(subject.is_ok for subject in examined) and all(node.is_ok for node in nodes)):
+    if not (all(each.is_ok for each in examined) and all(node.is_ok for node in nodes)):
         raise typer.Exit(errors.MISSED)
+
+
+def _load_examples(
+    files: compared.TrainAndValOptions,
+    chosen: compared.ChoiceOptions,
+    keys: Mapping[str, Any],
+    places: Sequence[CandidatePath],
+) -> Examples:
+    part = {key: keys[key] for key in ("limit", "sample", "seed") if key in keys}
+    paths = {"train": files.dataset, "val": files.valset}
+    check_stdin(paths.values(), places)
+    return load_splits(paths, output.say, selection=parse_selection(chosen.filters, chosen.ids), **part)
+
+
+class _Subject(NamedTuple):
+    """What is looked at: what a session would call."""
+
+    specs: Sequence[EvaluatorSpec]
+    sources: Sequence[SplitSource]
+    candidates: Sequence[Candidate]
+    models: Sequence[str | None]
+    prompting: Prompting | None
+    keys: Mapping[str, Any]
+
+    @property
+    def splits(self) -> dict[str, tuple[Example, ...]]:
+        return {source.name: source.examples for source in self.sources}
+
+
+def _check_together(
+    named: Sequence[EvaluatorSpec],
+    specs: Sequence[EvaluatorSpec],
+    places: Sequence[CandidatePath],
+    fields: Sequence[str],
+    sources: Sequence[SplitSource],
+    prompting: Prompting | None,
+) -> None:
+    """Refuse evaluators, candidates, rows and models that do not fit each other."""
+    for source in sources:
+        check_fields(source, fields)
+    check_sight(sources, named)
+    if prompting and prompting.prompts:
+        prompting.check(sources, output.say)
+        prompting.note_twice(output.say)
+    check_headers(named, prompting.models if prompting else ())
+    check_definitions(specs, [*places, *fields], prompting, sources)
+    check_columns(specs, sources, output.say)
+
+
+def _examine(
+    subject: _Subject,
+    material: Material,
+    cluster: OnCluster | None,
+    patience: float,
+) -> "tuple[list[Examined], list[NodeExamined]]":
+    """Look at all, in a folder that goes with them; nothing that is started is left."""
+    with owned_processes(), TemporaryDirectory() as folder:
+        scorers = called_in(Path(folder), subject.specs, subject.sources, subject.prompting)
+        if subject.candidates and subject.sources:
+            _note_reusable(scorers, subject)
+        examined = (
+            _examine_prompted(subject.specs, subject.prompting, material, patience)
+            if subject.prompting and subject.prompting.prompts
+            else examine_all(scorers, material, patience)
+        )
+        return examined, _examine_nodes(cluster, examined, patience) if cluster else []
 
 
 def _put_on_trial(spec: EvaluatorSpec, given: TrialOptions) -> EvaluatorSpec:
@@ -417,18 +461,18 @@ def _examine_nodes(cluster: OnCluster, examined: Sequence[Examined], seconds: fl
     return examine_nodes(fleet, str(Path(cluster.working_dir).resolve()), examined, seconds)
 
 
-def _note_reusable(
-    specs: Sequence[EvaluatorSpec],
-    candidates: Sequence[Candidate],
-    sources: Sequence[SplitSource],
-    task_models: Sequence[str | None],
-    keys: Mapping[str, Any],
-    prompting: Prompting | None,
-) -> None:
+def _note_reusable(specs: Sequence[EvaluatorSpec], subject: _Subject) -> None:
     """Note which run in runs/ has scored some of what a run would call."""
-    repeats = keys.get("repeats", 1)
-    known = prompting.identities if prompting else ()
-    plan = plan_run(specs, candidates, sources, task_models=task_models, models=known, repeats=repeats)
+    repeats = subject.keys.get("repeats", 1)
+    known = subject.prompting.identities if subject.prompting else ()
+    plan = plan_run(
+        specs,
+        subject.candidates,
+        subject.sources,
+        task_models=subject.models,
+        models=known,
+        repeats=repeats,
+    )
     if line := reusable(look_at(Path("runs", "new"), plan, document_of(plan, {}, {}), fresh=True)):
         output.say(f"note: of a run like this, {line}")
 

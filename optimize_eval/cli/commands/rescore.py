@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from optimize_eval.base.errors import UsageError
+from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.cli import ending, leaderboards, output
 from optimize_eval.cli.command_line import check_meant, is_flag, kept_command, texts_of
 from optimize_eval.cli.host import Terminal
@@ -28,6 +29,7 @@ from optimize_eval.run.begin_or_resume import handling_of
 from optimize_eval.run.defining import check_sandbox, named_scorers
 from optimize_eval.run.rescoring import carry_out_rescoring, prepare_rescoring, remeasure, scorers_in
 from optimize_eval.store.folder import LEADERBOARD
+from optimize_eval.tasks.targets import Given
 
 EXAMPLES = """\b
 Examples:
@@ -80,11 +82,7 @@ def rescore(
     handling = replace(handling_of(calls, stopping, spending, noted), command=kept_command())
     manners = manners_of(servers, seeks_prices=spending.max_cost is not None)
     defaults = starting_spec(scoring, judge_of(scoring), manners)
-    texts, tasks = texts_of(scoring), given_of(defined)
-    specs = check_meant([parse_evaluator(text, defaults) for text in texts], defaults)
-    named = [*zip(specs, map(given_name, texts), strict=True)]
-    check_sandbox(specs, tasks)
-    wanted = [scorer for spec, name in named for scorer in named_scorers(spec, name, tasks, output.say)]
+    wanted = _scorers_wanted(scoring, given_of(defined), defaults)
     prepared = prepare_rescoring(
         run,
         [spec for spec, _ in wanted],
@@ -101,6 +99,17 @@ def rescore(
     else:
         ending.show(finished, shown, has_out=False)
     ending.end(finished, again=_AGAIN)
+
+
+def _scorers_wanted(
+    scoring: ScoringOptions, tasks: Given, defaults: EvaluatorSpec
+) -> list[tuple[EvaluatorSpec, str | None]]:
+    """Read the evaluators that score now, each with the name that it was given."""
+    texts = texts_of(scoring)
+    specs = check_meant([parse_evaluator(text, defaults) for text in texts], defaults)
+    check_sandbox(specs, tasks)
+    named = zip(specs, map(given_name, texts), strict=True)
+    return [scorer for spec, name in named for scorer in named_scorers(spec, name, tasks, output.say)]
 
 
 def _remeasure(
