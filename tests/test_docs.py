@@ -264,6 +264,17 @@ def headings_of(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title).replace(" ", "-") for title in titles}
 
 
+def test_every_symptom_is_something_that_is_said() -> None:
+    code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "optimize_eval").rglob("*.py"))
+    code = re.sub(r'"\s*\n\s*f?"', "", code)  # of a text that goes over two lines
+    symptoms = re.findall(r"^\*\*(`[^*]*)\*\*", _read("docs/troubleshooting.md"), re.MULTILINE)
+    parts = [
+        part.strip() for line in symptoms for text in re.findall("`(.*?)`", line) for part in text.split("…")
+    ]
+    assert len(parts) > 15
+    assert not [part for part in parts if part not in code]
+
+
 def test_every_shipped_file_has_its_row() -> None:
     for folder, names in (("evaluators", evaluator_names()), ("datasets", names_in(ROOT / "datasets"))):
         page = (ROOT / folder / "README.md").read_text(encoding="utf-8")
