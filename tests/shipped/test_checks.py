@@ -178,6 +178,23 @@ def test_checks_that_are_wrong_are_told_with_their_lines_before_anything_is_call
     assert (odd.status, "unrecognized arguments: --odd" in odd.stderr) == (4, True)
 
 
+def test_validate_reads_checks_too_and_refuses_them_where_a_sweep_is_of_them(
+    cli: Cli, tmp_path: Path
+) -> None:
+    write(tmp_path, [{"checks": [{"contains": "a"}]}, {"checks": [{"contains": "B", "wieght": 2}]}])
+    done = cli("validate", "d.jsonl")
+    why = 'check 1: no key of a check is called "wieght"; did you mean "weight"?'
+    assert (done.status, done.stdout.splitlines()) == (
+        0,
+        ["d.jsonl: ok, 2 records", f"note: d.jsonl:2:1 checks: @checks cannot make this: {why}"],
+    )
+    (tmp_path / "s.toml").write_text(
+        '[run]\ncandidates = ["c.txt"]\ndataset = "d.jsonl"\n[[evaluator]]\nuse = "@checks"\n'
+    )
+    sweep = cli("validate", "s.toml")
+    assert (sweep.status, f"d.jsonl:2:1: {why}" in sweep.stdout) == (2, True)
+
+
 RUN = ("run", "--candidate", "c.txt", "--dataset", "d.jsonl", "--no-preflight")
 
 

@@ -15,7 +15,13 @@ from optimize_eval.config.values import SUFFIX
 from optimize_eval.data.foreign_files import OTHER_TOOL
 from optimize_eval.foreign.tools import whose
 from optimize_eval.reports.terminal.lists import render_data_errors
-from optimize_eval.run.preflight.data_files import CheckedFile, check_data, other_tool_of, with_leaks
+from optimize_eval.run.preflight.data_files import (
+    CheckedFile,
+    check_data,
+    has_checks,
+    other_tool_of,
+    with_leaks,
+)
 from optimize_eval.store.layout import LeakedRow
 
 EXAMPLES = """\b
@@ -106,10 +112,13 @@ def _check_file(path: str, folder: str, kind: DataFormat | None) -> list[Checked
 def _check_as_data(path: str, folder: str, kind: DataFormat | None) -> list[CheckedFile]:
     is_sweep = kind is DataFormat.SWEEP or (kind is None and path.endswith(SUFFIX))
     is_task = kind is DataFormat.TASK_YAML or (kind is None and path.endswith(_YAML))
-    if not (is_sweep or is_task):
-        return [_say_whose(check_data(path, kind), kind)]
+    data = None if is_sweep or is_task else _say_whose(check_data(path, kind), kind)
+    if data and not any(map(has_checks, data.rows)):
+        return [data]
     from optimize_eval.run.preflight import files_checked  # noqa: PLC0415  it loads YAML, and evaluators
 
+    if data:
+        return [files_checked.with_checks(data)]
     if is_sweep:
         return files_checked.check_sweep(path)
     return [_say_whose(files_checked.check_definition(path, folder), kind)]
@@ -151,8 +160,10 @@ def _show(file: CheckedFile) -> None:
         output.emit(str(problem))
     if (more := len(file.problems) - SHOWN_PROBLEMS) > 0:
         output.emit(f"{file.path}: and {more:,} more problems; --json lists all")
-    for note in file.notes:
+    for note in file.notes[:SHOWN_PROBLEMS]:
         output.emit(f"note: {note}")
+    if (more := len(file.notes) - SHOWN_PROBLEMS) > 0:
+        output.emit(f"{file.path}: and {more:,} more notes; --json lists all")
     if file.errors:
         _show_errors(file)
 

@@ -102,6 +102,13 @@ def of_reading(one: ParsedFile) -> CheckedFile:
     )
 
 
+def has_checks(row: Example) -> bool:
+    """Return True if a row may have checks as the shipped @checks makes them: a list of tables."""
+    said = row.value.get("checks")
+    listed = said.get("of") if isinstance(said, dict) else said
+    return isinstance(listed, list) and bool(listed) and all(isinstance(check, dict) for check in listed)
+
+
 def _of_tasks(file: TaskFile) -> CheckedFile:
     is_empty = not (file.tasks or file.errors)
     return CheckedFile(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from optimize_eval.base.checks import demand_behind
-from optimize_eval.base.errors import DataError, Problem, UsageError
+from optimize_eval.base.errors import DataError, EvaluationError, Problem, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import ScoreRange
@@ -18,11 +18,12 @@ from optimize_eval.config.sweep_files import KeyPlace, Sweep, evaluator_keys, re
 from optimize_eval.config.values import SUFFIX
 from optimize_eval.data.candidates import Candidate, CandidatePath, field_candidates, load_candidates
 from optimize_eval.data.datasets import MAX_RECORDS, ParsedFile, read_dataset
+from optimize_eval.data.example import Example
 from optimize_eval.data.selection import parse_selection
-from optimize_eval.evaluators.kinds import kind_of
+from optimize_eval.evaluators.kinds import check_examples, kind_of, parse_evaluator
 from optimize_eval.findings.gates import check_gap_reachable, check_reachable
 from optimize_eval.models.model_kinds import ModelSpec, program_of
-from optimize_eval.run.preflight.data_files import CheckedFile, of_reading, with_leaks
+from optimize_eval.run.preflight.data_files import CheckedFile, has_checks, of_reading, with_leaks
 from optimize_eval.run.prompting import model_of
 from optimize_eval.run.splits import SplitSource, check_fields, check_labels, choose
 from optimize_eval.store.run_document import KEEP, LEAKS
@@ -31,6 +32,7 @@ from optimize_eval.tasks.prompts import Where, check_prompts, load_prompts
 from optimize_eval.tasks.templates import hosted
 from optimize_eval.tasks.yaml.loading import check_task
 
+_CHECKS = "@checks"
 SUFFIXES = (".yaml", ".yml")
 TASK_YAML = "task_yaml"
 
@@ -47,6 +49,27 @@ def check_definition(path: str, folder: str = "") -> CheckedFile:
         notes=tuple(checked.notes),
         ids=() if checked.problems else (checked.key,),
     )
+
+
+def with_checks(checked: CheckedFile) -> CheckedFile:
+    """Note what the shipped @checks cannot make of the rows' checks; another evaluator may read them."""
+    rows = [(checked.path, row) for row in checked.rows if has_checks(row)]
+    wrong = _wrong_examples(parse_evaluator(_CHECKS, EvaluatorSpec()), rows)
+    notes = tuple(
+        replace(problem, field="checks", reason=f"{_CHECKS} cannot make this: {problem.reason}")
+        for problem in wrong
+    )
+    return replace(checked, notes=(*checked.notes, *notes))
+
+
+def _wrong_examples(spec: EvaluatorSpec, examples: Sequence[tuple[str, Example]]) -> Sequence[Problem]:
+    try:
+        check_examples(spec, examples)
+    except DataError as error:
+        return error.problems
+    except EvaluationError:  # what may be wrong with the evaluator is said elsewhere
+        return ()
+    return ()
 
 
 @frozen
@@ -177,7 +200,7 @@ def check_sweep(path: str) -> list[CheckedFile]:
     return [
         CheckedFile(path=path, kind="sweep", count=len(sweep.entries), problems=_in_order(problems)),
         *with_leaks(
-            [replace(of_reading(reading), split=SPLITS[key]) for key, reading in readings.items()],
+            [_of_sweep(sweep, key, reading) for key, reading in readings.items()],
             keeps_leaks=sweep.options.get(LEAKS) == KEEP,
         ),
         *(
@@ -186,6 +209,15 @@ def check_sweep(path: str) -> list[CheckedFile]:
         ),
         *prompted.files,
     ]
+
+
+def _of_sweep(sweep: Sweep, key: str, reading: ParsedFile) -> CheckedFile:
+    """Check a dataset as what the sweep's evaluators can score on, too."""
+    checked = replace(of_reading(reading), split=SPLITS[key])
+    examples = [(reading.path, row) for row in checked.rows]
+    specs = [spec for spec in sweep.specs(EvaluatorSpec(), {}) if not kind_of(spec).missing(spec)]
+    wrong = [problem for spec in specs for problem in _wrong_examples(spec, examples)]
+    return replace(checked, problems=(*checked.problems, *wrong))
 
 
 def _in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
