@@ -3,10 +3,13 @@
 import gc
 import re
 import shlex
+import shutil
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from secrets import token_hex
+from tempfile import gettempdir
 
 import typer
 
@@ -164,9 +167,11 @@ def _propose_map(*systems: Sequence[str]) -> None:
 
 
 def folder_for_now(context: typer.Context) -> Path:
-    """Make a folder that goes when the command ends."""
-    made = TemporaryDirectory(prefix="optimize-eval-")
-    return Path(context.with_resource(made)) / _ROOM
+    """Make a folder that goes when the command ends; its end is seen to before it is there."""
+    folder = Path(gettempdir(), f"optimize-eval-{token_hex(8)}")
+    context.call_on_close(partial(shutil.rmtree, folder, ignore_errors=True))
+    folder.mkdir(mode=0o700)
+    return folder / _ROOM
 
 
 def _read(

@@ -2,6 +2,7 @@
 
 import contextlib
 import http.client
+import os
 import signal
 import socket
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 from optimize_eval.serve.viewer import HEADER, PageServer
 from optimize_eval.store.journal import seal
 from tests.cli.made_runs import ENDED, make
+from tests.foreign.results import JSON
 from tests.front_door import Cli
 from tests.page.made import make_run
 from tests.paths import PROGRAM
@@ -176,6 +178,22 @@ def test_it_runs_until_ctrl_c_and_prints_its_address(run: Path) -> None:
         assert "/?token=" in url
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 0
+
+
+def test_of_another_tools_results_nothing_stays_when_it_is_ended(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [PROGRAM, "view", JSON],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        text=True,
+    ) as process:
+        assert process.stdout
+        assert process.stdout.readline().startswith("http://127.0.0.1:")
+        assert [*tmp_path.iterdir()]
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+    assert not [*tmp_path.iterdir()]
 
 
 def test_without_a_run_it_shows_the_one_that_ended_last(tmp_path: Path) -> None:
