@@ -1,6 +1,5 @@
 """Folders of runs that are made of what another tool wrote: for a report, and two of them to be compared."""
 
-import gc
 import re
 import shlex
 import shutil
@@ -179,8 +178,6 @@ def _read(
 ) -> sheets.Sheet:
     read = sheets.Sheet(id_column=options.id_column, skips_empty=options.empty is Empty.SKIP)
     context.call_on_close(read.close)
-    gc.disable()  # it would look through all rows again and again, and there are no circles among them
-    context.call_on_close(gc.enable)
     tools.read_files(named, read, task)
     return read
 

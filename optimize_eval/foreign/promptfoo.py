@@ -1,12 +1,14 @@
-"""What promptfoo writes: `-o results.json` and `-o results.jsonl`, of results version 3.
+"""What promptfoo writes: `-o results.json`, `-o results.jsonl` (results version 3) and `-o results.csv`.
 
 Its errors are tests that did not pass there, and graders that gave no verdict and assertions that threw make
 failed ones: here they are failures, unless another assertion fails the test whatever they would have said.
-`pass` is the number that its users know; `score` stands beside it where they differ.
+`pass` is the number that its users know; `score` stands beside it where they differ. The CSV has a test a
+row, and several columns of equal names for each system; its scores have two digits after the point, and why
+a result is an error is in the column of the grader's reason, or nowhere.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from optimize_eval.foreign.reading import Fields, ForeignFile
 from optimize_eval.foreign.rows import (
@@ -25,6 +27,7 @@ from optimize_eval.foreign.rows import (
     refusal,
     shorten,
 )
+from optimize_eval.foreign.score_tables import split_cells
 from optimize_eval.foreign.sheet import Sheet
 
 TOOL = "promptfoo"
@@ -32,13 +35,17 @@ PASS, SCORE = "pass", "score"
 _VERSION = 3
 _MOST_PROMPTS, _MOST_TESTS = 9_999, 9_999_999
 _ERROR = 2  # of failureReason
-ERRORS, _GRADERS, THREW_ITSELF, _MISSING, _SURE = "errors", "graders", "threw", "missing", "sure"
-THREW = (  # how reasons begin where an assertion's own code threw
+_ERRORS, _GRADERS, _THREW_ITSELF, _MISSING, _SURE = "errors", "graders", "threw", "missing", "sure"
+_THREW = (  # how reasons begin where an assertion's own code threw
     "Custom function threw error:",
     "Error running Python script:",
     "Python code execution failed:",
     "Ruby code execution failed:",
 )
+_STATUS, _SCORE, _REASON, _METRIC = "Status", "Score", "Grader Reason", "Metric: "  # of its CSV
+_DESCRIPTION = "Description"
+_STATES = frozenset({"PASS", "FAIL", "ERROR"})
+_QUOTED = "'"  # before what a spreadsheet would take for a formula
 _TRACE = "\nStack Trace:"  # which is of promptfoo's own code
 _OVER_SYSTEMS = frozenset({"max-score", "select-best"})
 _STREAM = "promptfoo export logs nothing else: write -o results.jsonl, which is read line by line"
@@ -46,7 +53,7 @@ _STREAM = "promptfoo export logs nothing else: write -o results.jsonl, which is 
 
 def end(sheet: Sheet) -> None:
     """Say what was noticed in all files."""
-    errors, graders, threw = (sheet.counts[name] for name in (ERRORS, _GRADERS, THREW_ITSELF))
+    errors, graders, threw = (sheet.counts[name] for name in (_ERRORS, _GRADERS, _THREW_ITSELF))
     tests = f"{count_of(graders + threw, 'failed test')} without a verdict" if graders + threw else ""
     sheet.says_errors = " and ".join(filter(None, [count_of(errors, "error") if errors else "", tests]))
     if graders:
@@ -161,7 +168,7 @@ def _results(row: Fields, test: Fields, sheet: Sheet) -> Mapping[str, Result]:
     failure, kind = missing
     metrics = {name: failure for name in _metrics_of(test) if name not in named}
     as_score = failure._replace(counted_as=score or 0.0)
-    if not success and kind != ERRORS and _fails_anyway(test, components):
+    if not success and kind != _ERRORS and _fails_anyway(test, components):
         sheet.counts[_SURE] += 1
         return {PASS: Score(0.0), SCORE: as_score, **named, **metrics}
     sheet.counts[kind] += 1
@@ -174,15 +181,15 @@ def _missing_verdict(
     """Say why there is no verdict on a reply, and what is counted of it; None where there is one."""
     if reason == _ERROR:
         text = row.value.get("error") or row.table("response").get("error") or "an error without a text"
-        return Failure(PROVIDER, shorten(text, LONGEST_MESSAGE), 0.0), ERRORS
+        return Failure(PROVIDER, shorten(text, LONGEST_MESSAGE), 0.0), _ERRORS
     broken = next(filter(_is_broken, components), None)
     if broken is None:
         return None
-    return _failure_of(broken), _GRADERS if _is_of_grader(broken) else THREW_ITSELF
+    return _failure_of(broken), _GRADERS if _is_of_grader(broken) else _THREW_ITSELF
 
 
 def _failure_of(component: Mapping[str, Any]) -> Failure:
-    return Failure(SCORER, message_of(component.get("reason")), 0.0)
+    return Failure(SCORER, _message_of(component.get("reason")), 0.0)
 
 
 def _fails_anyway(test: Fields, components: Sequence[Mapping[str, Any]]) -> bool:
@@ -212,14 +219,14 @@ def _metrics_in(
     return named
 
 
-def message_of(reason: object) -> str:
+def _message_of(reason: object) -> str:
     text = reason if isinstance(reason, str) and reason else "the assertion gave no verdict"
     return shorten(text.partition(_TRACE)[0], LONGEST_MESSAGE)
 
 
 def _is_broken(component: Mapping[str, Any]) -> bool:
     text = component.get("reason")
-    return _is_of_grader(component) or (isinstance(text, str) and text.startswith(THREW))
+    return _is_of_grader(component) or (isinstance(text, str) and text.startswith(_THREW))
 
 
 def _is_of_grader(component: Mapping[str, Any]) -> bool:
@@ -272,3 +279,94 @@ def _usage(row: Fields, system: System) -> dict[str, Any] | None:
     if cost:
         known["cost"] = cost
     return {"model": system.model or "model", **known, "seconds": _seconds(row) or 0.0} if known else None
+
+
+class Group(NamedTuple):
+    """The columns of one prompt and provider."""
+
+    system: System
+    output: int
+    columns: Mapping[str, int]
+
+
+def read_csv(file: ForeignFile, sheet: Sheet) -> None:
+    """Read a table of tests."""
+    sheet.first = PASS, SCORE
+    table = split_cells(file)
+    groups = _groups(table.header)
+    asked = range(groups[0].output)
+    for position, (line, cells) in enumerate(table.rows):
+        example = _example_in(table.header, cells, asked)
+        for column, group in enumerate(groups):
+            results = _results_in(file, line, cells, group, sheet)
+            said = {"output": cells[group.output], "reason": _cell(cells, group, _REASON)}
+            sheet.add(
+                Row(
+                    system=group.system,
+                    column=column,
+                    example=example,
+                    position=position,
+                    repeat=None,
+                    results=results,
+                    side_info={key: shorten(text) for key, text in said.items() if text},
+                )
+            )
+    if SCORE in sheet.evaluators:
+        sheet.note("score is rounded to 0.01 in promptfoo's CSV; -o results.json has all digits")
+
+
+def _groups(header: Sequence[Any]) -> list[Group]:
+    """Find the columns before each Status: the output's, which names provider and prompt."""
+    starts = [index - 1 for index, name in enumerate(header) if name == _STATUS and index]
+    groups = []
+    for start, following in zip(starts, [*starts[1:], len(header)], strict=True):
+        provider, _, label = str(header[start]).removeprefix("[").partition("] ")
+        columns = {str(header[index]): index for index in range(start + 1, following)}
+        groups.append(Group(System(label, provider, label), start, columns))
+    return groups
+
+
+def _example_in(header: Sequence[Any], cells: Sequence[Any], asked: Sequence[int]) -> Example:
+    values = {str(header[index]): cells[index].removeprefix(_QUOTED) for index in asked}
+    description = values.pop(_DESCRIPTION, None) or None
+    only = next(iter(values.values())) if len(values) == 1 else values
+    return example_of({"description": description, "vars": values}, description, only)
+
+
+def _results_in(
+    file: ForeignFile, line: int, cells: Sequence[Any], group: Group, sheet: Sheet
+) -> Mapping[str, Result]:
+    status, written = _cell(cells, group, _STATUS), _cell(cells, group, _SCORE)
+    if status not in _STATES:
+        raise refusal(file.path, f"Status is {shorten(status, 40)!r}, and neither PASS, FAIL nor ERROR", line)
+    score, reason = _number(written), _cell(cells, group, _REASON)
+    if status == "ERROR":
+        sheet.counts[_ERRORS] += 1
+        failure = Failure(PROVIDER, shorten(reason or "an error, which the CSV does not name"), 0.0)
+        return {PASS: failure, SCORE: failure}
+    if reason.startswith(_THREW):
+        sheet.counts[_THREW_ITSELF] += 1
+        failure = Failure(SCORER, _message_of(reason), 0.0)
+        return {PASS: failure, SCORE: failure._replace(counted_as=score or 0.0)}
+    if score is None:
+        raise refusal(file.path, f"Score is {shorten(written, 40)!r}, and no number", line)
+    passed, number = Score(float(status == "PASS")), number_or_failure(score)
+    sheet.shadows[SCORE] = sheet.shadows.get(SCORE, True) and number == passed
+    named = {
+        name.removeprefix(_METRIC): number_or_failure(value)
+        for name, index in group.columns.items()
+        if name.startswith(_METRIC) and (value := _number(cells[index])) is not None
+    }
+    return {PASS: passed, SCORE: number, **named}
+
+
+def _cell(cells: Sequence[Any], group: Group, name: str) -> str:
+    index = group.columns.get(name)
+    return "" if index is None else str(cells[index])
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text.removeprefix(_QUOTED))
+    except ValueError:
+        return None

@@ -142,12 +142,12 @@ class Fields:
 
     def __init__(self, value: Mapping[str, Any], path: str, line: int | None = None, where: str = "") -> None:
         self.value = value
-        self._path = path
+        self.path = path
         self._line = line
-        self._where = where
+        self.where = where
 
     def refuse(self, key: str, reason: str) -> DataError:
-        return refusal(self._path, f"{self._where}{key} {reason}", self._line)
+        return refusal(self.path, f"{self.where}{key} {reason}", self._line)
 
     def integer(self, key: str, most: int) -> int:
         value = self.value.get(key)
@@ -184,7 +184,7 @@ class Fields:
         return value or {}
 
     def fields(self, key: str) -> "Fields":
-        return Fields(self.table(key), self._path, self._line, f"{self._where}{key}.")
+        return Fields(self.table(key), self.path, self._line, f"{self.where}{key}.")
 
     def items(self, key: str) -> list[Any]:
         """Read a list; null is an empty one."""

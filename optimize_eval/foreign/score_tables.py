@@ -40,7 +40,7 @@ _METRICS = ("metric", "evaluator", "scorer")
 _VALUES = ("score", "value")
 _REPEATS = frozenset({"epoch", "repeat", "run", "trial", "seed"})
 _IDS = ("id", "example_id", "sample_id", "question_id", "task_id", "test_id", "example", "index", "")
-_ASKED, _ANSWERED = frozenset({"user_input", "question"}), frozenset({"response", "answer"})
+_ASKED, _ANSWERED = ("user_input", "question"), ("response", "answer")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _PERCENT = re.compile(r"[+-]?\d+([.,]\d+)?\s?%")
 _COMMA = re.compile(r"[+-]?\d+,\d+")
@@ -130,6 +130,9 @@ def _read(file: ForeignFile, sheet: Sheet, table: Table) -> None:
     is_long = shape.system is not None or shape.metric is not None or _is_conversation(table.header)
     numbers: dict[System, int] = {}
     repeats = _Repeats(file, shape)
+    if is_long and shape.metric is None:
+        names = (str(table.header[index]) for index in shape.scores)
+        sheet.first = tuple(dict.fromkeys([*sheet.first, *names]))
     results_of = _long(table, shape, file.stem) if is_long else _wide(table, shape)
     for number, (line, row) in enumerate(table.rows):
         example = _example(row, shape, number + 1)
@@ -177,7 +180,8 @@ def _shape(file: ForeignFile, sheet: Sheet, table: Table) -> Shape:
     repeat = next((index for index, name in enumerate(names) if name in _REPEATS), None)
     rest = [index for index in texts if index not in {system, metric, repeat}]
     identity = _identity(file, sheet, table, names, rest)
-    scores = {index: each for index, each in numbers.items() if index not in {identity, repeat}}
+    no_scores = {identity, repeat, *(index for index, name in enumerate(names) if name in _IDS)}
+    scores = {index: each for index, each in numbers.items() if index not in no_scores}
     if metric is not None and (value := next((i for i in scores if names[i] in _VALUES), None)) is not None:
         scores = {value: scores[value]}
     if not scores:
@@ -209,13 +213,13 @@ def _identity(
                 file.path, f"--id-column: there is no column {sheet.id_column!r}; there are {known}"
             )
         return [*table.header].index(sheet.id_column)
-    usual = (names.index(name) for name in _IDS if name in names)
-    return next(usual, next(iter(texts), None))
+    usual = _ASKED if _is_conversation(names) else _IDS  # of a conversation, numbers of rows say nothing
+    return next((names.index(name) for name in usual if name in names), next(iter(texts), None))
 
 
 def _is_conversation(header: Sequence[Any]) -> bool:
     names = {str(name).strip().lower() for name in header}
-    return bool(names & _ASKED and names & _ANSWERED)
+    return not (names.isdisjoint(_ASKED) or names.isdisjoint(_ANSWERED))
 
 
 def _scores(file: ForeignFile, table: Table, index: int) -> Sequence[Result | None] | None:

@@ -7,7 +7,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from optimize_eval.base.errors import DataError, UsageError
-from optimize_eval.foreign import inspect_logs, lm_eval_samples, promptfoo, promptfoo_table, score_tables
+from optimize_eval.foreign import (
+    deepeval,
+    inspect_logs,
+    lm_eval_samples,
+    openai_evals,
+    promptfoo,
+    score_tables,
+)
 from optimize_eval.foreign.reading import ForeignFile
 from optimize_eval.foreign.rows import refusal
 from optimize_eval.foreign.sheet import OriginFile, Sheet
@@ -16,6 +23,8 @@ _WHAT = {
     promptfoo.TOOL: "results of promptfoo",
     inspect_logs.TOOL: "a log of Inspect",
     lm_eval_samples.TOOL: "results of lm-eval",
+    openai_evals.TOOL: "results of OpenAI Evals",
+    deepeval.TOOL: "results of DeepEval",
 }
 _EXPORT = "promptfoo export eval EVAL_ID -o results.json writes what can be read"
 
@@ -126,9 +135,22 @@ READERS = (
         choose=inspect_logs.choose_logs,
     ),
     Reader(
+        openai_evals.TOOL,
+        (re.compile(r'\A[^\n]*"spec":\s*\{'), re.compile(r'"(completion_fns|eval_name)":')),
+        openai_evals.read,
+        end=openai_evals.end,
+        task_of=openai_evals.task_of,
+    ),
+    Reader(
+        deepeval.TOOL,
+        (re.compile(r'\A\s*\{\s*"testCases":'), re.compile(r'"metrics(Data|Scores)":')),
+        deepeval.read,
+        end=deepeval.end,
+    ),
+    Reader(
         promptfoo.TOOL,
         (re.compile(r"\A[^\n\[]*\["), re.compile(",Status,Score,")),
-        promptfoo_table.read_csv,
+        promptfoo.read_csv,
         end=promptfoo.end,
     ),
     Reader(
