@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import Field, dataclass, fields, is_dataclass
 from enum import Enum
 from functools import cache, partial
+from operator import contains
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args, get_origin
 
@@ -100,7 +101,7 @@ def _checked_reader(hint: Any) -> _Read:
     if isinstance(kind, type) and is_dataclass(kind):
         read = partial(from_foreign_dict, kind)
     elif get_origin(kind) is tuple and arguments[1] is not Ellipsis:
-        read = partial(_read_row, [*map(_checked_reader, arguments)])
+        read = partial(_read_row, [*map(_scalars_of, arguments)], [*map(_checked_reader, arguments)])
     elif get_origin(kind) is tuple:
         read = partial(_read_list, _checked_reader(arguments[0]), _scalars_of(arguments[0]))
     elif get_origin(kind) is Mapping and arguments[1] is not Any:
@@ -131,7 +132,13 @@ def _read_list(read: _Read, scalars: frozenset[Any], values: Any) -> tuple[Any, 
     return tuple(map(read, _check({list}, values)))
 
 
-def _read_row(reads: Sequence[_Read], values: Any) -> tuple[Any, ...]:
+def _read_row(scalars: Sequence[frozenset[Any]], reads: Sequence[_Read], values: Any) -> tuple[Any, ...]:
+    if (
+        type(values) is list
+        and len(values) == len(scalars)
+        and all(map(contains, scalars, map(type, values)))
+    ):
+        return tuple(values)
     return tuple(read(value) for read, value in zip(reads, _check({list}, values), strict=True))
 
 

@@ -240,11 +240,11 @@ class Reader:
         if places is not None:
             yield from self.records(cell, places)
             return
-        counts_as = self._counts_as
+        counts_as, read, glance = self._counts_as, self._read, journal.glance
         for index, line in self._lines(self._view.offsets(cell, None), is_checked=self._is_checked):
-            record = self._read(line, journal.glance)
+            record = read(line, glance)
             if record["outcome"] != "scored" or not _SHOWN_EXACTLY.isdisjoint(record["side_info"]):
-                record = self._read(line, journal.decode)
+                record = read(line, journal.decode)
             yield index, counts_as(record) if counts_as else record
 
     def lines(self, cell: Cell, places: Iterable[int] | None = None) -> Iterator[tuple[int, bytes]]:
@@ -258,12 +258,13 @@ class Reader:
 
     def _lines(self, offsets: Iterator[tuple[int, int]], *, is_checked: bool) -> Iterator[tuple[int, bytes]]:
         while together := list(islice(offsets, _TOGETHER)):
-            for index, line in self._lines_of(together):
-                yield index, line if is_checked else self._check(line)
+            lines = self._lines_of(together)
+            yield from lines if is_checked else ((index, self._check(line)) for index, line in lines)
 
     def _lines_of(self, offsets: Sequence[tuple[int, int]]) -> Iterator[tuple[int, bytes]]:
         """Read some lines, at once where they stand near each other, as they do in most runs."""
-        start, last = (which(offset for _, offset in offsets) for which in (min, max))
+        every = [offset for _, offset in offsets]
+        start, last = min(every), max(every)
         lines = os.pread(self._descriptor, last - start + _AHEAD, start) if last - start <= _NEAR else b""
         for index, offset in offsets:
             begin = offset - start

@@ -296,10 +296,10 @@ class History(Remembers):
         cell = where.evaluator, name, where.task_model, where.split
         if not ledger.has(cell):
             return
-        start, repeats = ledger.start(cell), ledger.repeats
-        for index, number in enumerate(ledger.places(where.split, examples.lines, repeats)):
-            offset = ledger.offset(start + number)
-            if offset is not None and ledger.states[start + number] == SCORED:
+        start, repeats, states = ledger.start(cell), ledger.repeats, ledger.states
+        numbers = [start + unit for unit in ledger.places(where.split, examples.lines, repeats)]
+        for index, offset in ledger.offsets(numbers):
+            if states[numbers[index]] == SCORED:
                 yield index // repeats, offset
 
 
