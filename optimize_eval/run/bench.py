@@ -6,7 +6,8 @@ A bench is a run: its models are the task models, its task files the splits, and
 which scores what models reply to the file's tasks and is for that split alone.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,7 +37,7 @@ from optimize_eval.run.begin_or_resume import (
 )
 from optimize_eval.run.bench_boards import drop_outdated, make_board, note_unranked, path_of
 from optimize_eval.run.bench_files import chosen, load_task_files, split_of
-from optimize_eval.run.calls import CallSpan, Finished, call, examine, live_for, summarise
+from optimize_eval.run.calls import Finished, call, examine, live_for, summarise
 from optimize_eval.run.confirming import confirm
 from optimize_eval.run.defining import level_of
 from optimize_eval.run.host import Host, Say
@@ -44,7 +45,9 @@ from optimize_eval.run.inputs import stored_paths
 from optimize_eval.run.plan import Plan, document_of, plan_run
 from optimize_eval.run.prompting import WrittenModel, identified, identity_of, model_specs, with_outputs
 from optimize_eval.run.rescoring import score_by
+from optimize_eval.run.runner import Settings
 from optimize_eval.run.splits import SplitSource
+from optimize_eval.run.whereabouts import Evaluators
 from optimize_eval.store.folder import LEADERBOARD, refuse_foreign
 from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.run_document import BENCH, RunDocument
@@ -353,19 +356,15 @@ def bench_plan(
 
 def carry_out_bench(prepared: PreparedBench, host: Host, *, include_per_example: bool = False) -> Finished:
     """Call the models, make their board, then score their outputs by the bench's own evaluators."""
-    with Opened() as trial:  # what is called has the tasks and the folder, too
-        for spec in (*prepared.plan.specs, *prepared.own):
-            connect(spec, trial)
-    _note_twice(prepared.plan.model_specs, host.say)
     plan, handling = prepared.plan, prepared.handling
-    own = [spec.name for spec in prepared.own]
-    with hold_run(prepared.folder, plan, prepared.document, handling, host.say, metrics=own) as stored:
-        if not own:
+    settings = handling.settings(plan)
+    with _hold_bench(prepared, settings, host) as (stored, live):
+        if not prepared.own:
             note_done(stored, host.say)
         _drop_boards(prepared)
-        called = _call(prepared, stored, host)
+        called = call(plan, stored, settings, host, live)
+        drop_outdated(prepared.folder)
         examine(stored, lambda: plan, host.say, sandbox=level_of(plan.specs))
-        settings = handling.settings(plan)
         fresh = confirm(called, stored, prepared.demands.of_calls, settings, host)
         keeps_examples = include_per_example or prepared.demands.before is not None
         findings = summarise(stored, said_in if keeps_examples else None)
@@ -390,19 +389,27 @@ def carry_out_bench(prepared: PreparedBench, host: Host, *, include_per_example:
     )
 
 
+@contextmanager
+def _hold_bench(
+    prepared: PreparedBench, settings: Settings, host: Host
+) -> Iterator[tuple[StoredRun, Evaluators]]:
+    """Make live what is called, so that what is wrong with it ends all before there is a run; hold that."""
+    plan, own = prepared.plan, [spec.name for spec in prepared.own]
+    with live_for(plan, settings, host) as live:
+        with Opened() as trial:
+            for spec in prepared.own:
+                connect(spec, trial)
+        _note_twice(plan.model_specs, host.say)
+        holding = hold_run(prepared.folder, plan, prepared.document, prepared.handling, host.say, metrics=own)
+        with holding as stored:
+            yield stored, live
+
+
 def _drop_boards(prepared: PreparedBench) -> None:
     """Remove the boards that will be made: while calls are made they would be out of date."""
     folder = prepared.folder
     for path in (folder / LEADERBOARD, *(path_of(folder, spec.name) for spec in prepared.own)):
         path.unlink(missing_ok=True)
-
-
-def _call(prepared: PreparedBench, stored: StoredRun, host: Host) -> CallSpan:
-    plan, settings = prepared.plan, prepared.handling.settings(prepared.plan)
-    with live_for(plan, settings, host) as live:
-        called = call(plan, stored, settings, host, live)
-    drop_outdated(prepared.folder)
-    return called
 
 
 def _note_twice(models: Sequence[ModelSpec], say: Say) -> None:

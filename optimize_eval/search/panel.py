@@ -12,12 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from hashlib import sha256
 from types import TracebackType
 from typing import Any, Self
 
 from optimize_eval.base.errors import EvaluationError
-from optimize_eval.base.evaluator import Metered
+from optimize_eval.base.evaluator import Opened
 from optimize_eval.base.retries_and_caps import GivenUp
 from optimize_eval.base.spent import Spent
 from optimize_eval.run.host import Stop
@@ -52,6 +53,7 @@ class Panel:
         self._state = state
         self._stop = stop
         self._meter = meter
+        self._opened = Opened(meter.caps)
         self._live: list[Proposer] = []
         self._turns = 0
         self.calls = 0
@@ -61,19 +63,16 @@ class Panel:
 
     def __enter__(self) -> Self:
         try:
-            for spec in self._specs:
-                self._live.append(proposer := connect_proposer(spec))
-                if isinstance(proposer, Metered):
-                    proposer.meter(self._meter.caps)
+            self._live = [self._opened.keep(partial(connect_proposer, spec)) for spec in self._specs]
         except BaseException:
-            self._close()
+            self._opened.close()
             raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._close()
+        self._opened.close()
 
     def propose(self, requests: Sequence[ProposalRequest]) -> list[ProposerReply]:
         """Get a reply to each request; raises Over after three failures in a row, or where money is spent."""
@@ -95,10 +94,10 @@ class Panel:
             while wait(futures, _LOOK).not_done and not self._stop.is_over:
                 pass
         except BaseException:
-            self._close()
+            self._opened.close()
             raise
         if self._stop.is_over:
-            self._close()
+            self._opened.close()
             raise cut_off(self._stop, " while a proposer was called", self._meter)
         return [future.result() for future in futures]
 
@@ -125,10 +124,6 @@ class Panel:
                 Why.PROPOSER,
                 f"the proposer {reply.proposer} failed {MOST_FAILURES} times in a row: {reply.failure}",
             )
-
-    def _close(self) -> None:
-        for proposer in self._live:
-            proposer.close()
 
 
 def _answer(turn: _Assignment) -> ProposerReply | GivenUp:

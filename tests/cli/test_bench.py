@@ -132,7 +132,7 @@ def test_a_model_that_answers_nothing_has_no_score_and_says_why(cli: Cli, tmp_pa
         None,
         12,
     )
-    assert "broken failed on every call (12), exit_code: model: " in done.stderr
+    assert "model broken failed on every call (12), exit_code: " in done.stderr
     assert "out of cheese" in done.stderr
     assert "Traceback" not in done.stderr
 

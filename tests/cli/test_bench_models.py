@@ -57,7 +57,7 @@ def test_urls_that_differ_in_their_query_only_are_two_models(cli: Cli, tmp_path:
 @pytest.mark.parametrize(
     ("token", "told"),
     [
-        ("wrong", "http_status: model: HTTP status 401: who is ***?"),
+        ("wrong", "model 127.0.0.1 failed on every call (3), http_status: HTTP status 401: who is ***?"),
         (None, "needs the environment variable MODEL_TOKEN"),
     ],
     ids=["refused", "missing"],
