@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.page.browser import Browser
-from tests.page.looks import cells, errors
+from tests.page.looks import axe_violations, cells, errors
 from tests.page.made import make_compared
 from tests.serve.shelves import served
 
@@ -68,10 +68,18 @@ def two(tmp_path: Path) -> Path:
     return tmp_path / "runs"
 
 
-def test_a_folder_lists_its_runs_with_links_and_leads_back_to_them(browser: Browser, two: Path) -> None:
+def test_a_folder_lists_its_runs_with_links_and_leads_back_to_them(
+    browser: Browser, two: Path, axe: str
+) -> None:
     with served(two, rest=0) as server:
         browser.open(server.url)
         browser.wait("document.querySelectorAll('.runs tbody tr').length == 2")
+        for width, scheme in ((1440, "light"), (390, "dark")):
+            browser.resize(width, 844)
+            browser.colours(scheme)
+            assert axe_violations(browser, axe) == []
+            assert browser.run("return document.documentElement.scrollWidth") <= width
+        browser.resize(1440, 900)
         (_, name, state, size, _, verdict), _ = cells(browser, ".runs tbody tr")
         assert (name.strip(), state.strip(), size) == (
             "after",

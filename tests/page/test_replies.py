@@ -25,6 +25,7 @@ _PRESS = """
 window.kept = null;
 URL.createObjectURL = blob => (blob.text().then(text => window.kept = text), "data:,");
 [...document.querySelectorAll(".saves button")].find(one => one.textContent === arguments[0]).click()"""
+_ENDS = "return [...document.querySelectorAll('.cell')].map(one => one.getBoundingClientRect().right)"
 _WORDS = "return [...document.querySelectorAll('.of-replies .word')].map(one => one.textContent)"
 
 
@@ -190,3 +191,7 @@ def test_replies_are_sound(browser: Browser, run: Path, axe: str, width: int, sc
     opened(browser, run)
     assert axe_violations(browser, axe) == []
     assert browser.run("return document.documentElement.scrollWidth") <= width
+    browser.resize(1123, 794)  # A4, across
+    browser.paper()
+    ends = browser.run(_ENDS)
+    assert max(ends) <= 1123

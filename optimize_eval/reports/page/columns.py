@@ -6,12 +6,12 @@ A unit's place is that of its cell, then its example's, then its repeat's. Which
 import math
 import sys
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from optimize_eval.base.documents import to_dict
 from optimize_eval.base.spent import SpentTotal, is_of_reply
-from optimize_eval.findings.side_info import quantile
+from optimize_eval.findings.side_info import Durations, latency_of
 from optimize_eval.reports.source import PageRun, PlacedRecords, evaluators_of
 from optimize_eval.store.layout import Cell
 
@@ -61,24 +61,18 @@ class Taken:
 
     def __init__(self) -> None:
         self.spent = SpentTotal()
-        self.replies = array("d")  # the seconds of each
-        self.records = array("d")
+        self.seconds = array("d")
 
-    def take(self, seconds: float, usages: Iterable[Mapping[str, Any]]) -> None:
-        self.records.append(seconds)
+    def take(self, usages: Iterable[Mapping[str, Any]]) -> None:
         for usage in filter(is_of_reply, usages):
             self.spent.take(usage)
-            self.replies.append(usage.get("seconds") or 0.0)
+            self.seconds.append(usage.get("seconds") or 0.0)
 
-    def to_dict(self, of: tuple[int, int, int]) -> dict[str, object]:
+    def to_dict(self, of: tuple[int, int, int], calls: Sequence[float]) -> dict[str, object]:
         """Give the totals, and the median and the 95th percentile of a reply, else of a call."""
-        seconds = sorted(self.replies or self.records)
-        return {
-            "of": of,
-            **to_dict(self.spent.total),
-            "p50": quantile(seconds, 0.5),
-            "p95": quantile(seconds, 0.95),
-        }
+        latency = latency_of("", "", [Durations(self.seconds or calls)], 0)
+        known = {"p50": latency.p50, "p95": latency.p95} if latency else {}
+        return {"of": of, **to_dict(self.spent.total), **known}
 
 
 class RecordColumns:
@@ -99,11 +93,21 @@ class RecordColumns:
             seconds[at] = record.get("seconds") or 0.0
             if (score := record.get("score")) is not None:
                 scores[at] = score
-            taken.take(seconds[at], record.get("usage", ()))
+            if "usage" in record:
+                taken.take(record["usage"])
 
     @property
     def taken(self) -> list[dict[str, object]]:
-        return [taken.to_dict(of) for of, taken in self._taken.items() if taken.records]
+        return [taken.to_dict(of, self._seconds_of(of)) for of, taken in self._taken.items()]
+
+    def _seconds_of(self, of: tuple[int, int, int]) -> list[float]:
+        return [
+            taken
+            for key, (_, seconds, outcomes) in self._cells.items()
+            if key[:3] == of
+            for taken, outcome in zip(seconds, outcomes, strict=True)
+            if outcome in {SCORED, FAILED}
+        ]
 
     def _begin(self, key: CellPlaces) -> tuple["array[float]", "array[float]", bytearray]:
         size = len(self.axes.lines[key[3]]) * self.axes.repeats

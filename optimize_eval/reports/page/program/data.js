@@ -7,6 +7,7 @@ const FAILED = 2;
 const SKIPPED = 3;
 const NO_BLOCK = 0xffffffff;
 const MOST_OPEN = 80; // blocks that are kept
+const SPARE_OPEN = 8; // of them, for what is opened otherwise
 
 /** @typedef {{name: string, evaluator: number, candidate: number}} System one column: a candidate, or a model */
 /** @typedef {{split: number, place: number, line: number | null, name: string, text: string, search: string}} Example */
@@ -34,6 +35,7 @@ class Data {
     this.reasons = new Map();
     this.isRead = false;
     this.keeps = MOST_OPEN;
+    this.warming = {};
     /** @type {Set<string>} names of fields of examples, of those that were opened */
     this.fields = new Set(head.run.group_by || []);
     /** @type {Example[]} */
@@ -221,11 +223,13 @@ class Data {
     this.open.delete(name);
     this.open.set(name, known); // the newest is the last
     known.then((block) => this.open.has(name) && this.keep(name, block), () => this.open.delete(name));
-    while (this.open.size > this.keeps) this.forget(/** @type {string} */ (this.open.keys().next().value));
+    for (const oldest of [...this.open.keys()].slice(0, Math.max(0, this.open.size - this.keeps))) {
+      this.open.delete(oldest);
+      this.opened.delete(oldest);
+    }
     return known;
   }
 
-  /** @param {string} name */
   keep(name, block) {
     this.opened.set(name, block);
     for (const { example } of Object.values(block || {}).slice(0, 3)) {
@@ -233,16 +237,12 @@ class Data {
     }
   }
 
-  /** @param {string} name */
-  forget(name) {
-    this.open.delete(name);
-    this.opened.delete(name);
-  }
-
-  /** Open what is told of examples, as far as it is kept, a part at a time: for who scrolls later. */
+  /** Open what is told of examples, as far as it is kept, a part at a time, for who scrolls later; a server is not asked. */
   async warm(examples) {
-    const names = [...new Set(examples.map((example) => this.blockOf(example)))].filter((name) => name && !this.open.has(name));
-    for (const name of names.slice(0, MOST_OPEN - 8 - this.open.size)) {
+    const names = this.head.live ? [] : [...new Set(examples.map((example) => this.blockOf(example)))].filter((name) => name && !this.open.has(name));
+    const turn = (this.warming = {}); // the newest list alone is read ahead
+    for (const name of names.slice(0, Math.max(0, MOST_OPEN - SPARE_OPEN - this.open.size))) {
+      if (this.warming !== turn) return;
       await this.block(name).catch(() => null);
       await new Promise((resolve) => setTimeout(resolve, 8));
     }

@@ -143,8 +143,8 @@ class Grid {
     for (const [at, row] of this.rows) {
       if (row.classList.toggle("here", at === this.at) !== (row.getAttribute("aria-selected") === "true")) row.setAttribute("aria-selected", String(at === this.at));
     }
-    const isThere = this.rows.has(this.at);
-    if (isThere) this.element.setAttribute("aria-activedescendant", `row-${this.at}`);
+    const { across } = this.given;
+    if (this.rows.has(this.at)) this.element.setAttribute("aria-activedescendant", across ? `cell-${this.at}-${across.at}` : `row-${this.at}`);
     else this.element.removeAttribute("aria-activedescendant");
   }
 
@@ -154,7 +154,7 @@ class Grid {
    */
   row(at, isBare) {
     const item = this.items[at];
-    const cells = this.given.columns.map((column) => h("div", { class: `cell ${column.kind}${column.across !== undefined && column.across === this.given.across?.at ? " across" : ""}`, role: "gridcell", "data-across": column.across }, isBare && column.across !== undefined ? null : column.cell(item)));
+    const cells = this.given.columns.map((column) => h("div", { class: `cell ${column.kind}${column.across !== undefined && column.across === this.given.across?.at ? " across" : ""}`, role: "gridcell", id: column.across === undefined ? null : `cell-${at}-${column.across}`, "data-across": column.across }, isBare && column.across !== undefined ? null : column.cell(item)));
     const row = h("div", { class: "grid-row", role: "row", id: `row-${at}`, "aria-rowindex": at + 2, "aria-selected": "false", "data-at": at }, cells);
     row.style.setProperty("top", `${at * this.height}px`);
     return row;
@@ -210,7 +210,7 @@ class Grid {
     if (!to || !across) return;
     across.at = Number(to.getAttribute("data-across"));
     across.go(across.at);
-    this.element.dataset.across = String(across.at);
+    this.tell();
     for (const cell of this.element.querySelectorAll("[data-across]")) cell.classList.toggle("across", cell.getAttribute("data-across") === String(across.at));
     to.scrollIntoView({ inline: "nearest", block: "nearest" });
   }

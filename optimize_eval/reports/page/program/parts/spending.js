@@ -40,7 +40,7 @@ function costOf(taken) {
 
 /** How long a reply took: the median, and what 19 of 20 stay below. */
 function paceOf(taken) {
-  return taken ? `${duration(taken.p50)}, p95 ${duration(taken.p95)}` : DASH;
+  return taken?.p50 !== undefined ? `${duration(taken.p50)}, p95 ${duration(taken.p95)}` : DASH;
 }
 
 /** @param {number} dollars */

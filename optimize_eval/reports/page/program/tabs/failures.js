@@ -2,6 +2,7 @@
 // What failed: how often by evaluator, kind and candidate, and for each group its message and one stderr; then what was skipped.
 
 const MOST_LINES_SHOWN = 12;
+const MOST_FAILING = 12; // candidates with a column
 const SKIP_KIND = "skipped";
 
 /** @param {App} app */
@@ -25,7 +26,9 @@ function matrix(app, failures) {
   const { data } = app;
   const names = data.isBench ? [] : data.axes.candidates;
   const kinds = [...new Map(failures.map((one) => [`${one.evaluator}\n${one.kind}`, one])).values()];
-  const shown = names.map((name, at) => ({ name, at })).filter(({ name }) => names.length <= 8 || failures.some((one) => one.candidate === name)).slice(0, 12);
+  const failing = names.map((name, at) => ({ name, at })).filter(({ name }) => names.length <= 8 || failures.some((one) => one.candidate === name));
+  const shown = failing.slice(0, MOST_FAILING);
+  const more = failing.length - shown.length;
   const calls = (evaluator, candidate) => data.summary.rows.filter((row) => row.evaluator === evaluator && (!candidate || row.candidate === candidate)).flatMap((row) => Object.values(row.splits)).reduce((sum, s) => sum + s.scored + s.failed, 0);
   const cell = (kind, name) => {
     const many = failures.filter((one) => one.evaluator === kind.evaluator && one.kind === kind.kind && (!name || one.candidate === name)).reduce((sum, one) => sum + one.count, 0);
@@ -34,11 +37,12 @@ function matrix(app, failures) {
     return [h("b", { class: share > 0.01 ? "failure" : null }, whole(many)), below(percent(share))];
   };
   const heads = shown.length ? shown.map(({ at }) => h("th", { scope: "col", class: "num" }, named(data, at))) : h("th", { scope: "col", class: "num" }, "Calls");
-  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Failures" },
+  return [h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Failures" },
     h("table", { class: "matrix" },
       h("thead", null, h("tr", null, h("th", { scope: "col" }, data.isBench ? "Model" : "Evaluator"), h("th", { scope: "col" }, "Kind"), heads)),
       h("tbody", null, kinds.map((kind) => h("tr", null, h("th", { scope: "row" }, said(kind.evaluator)), h("td", null, kind.kind.replaceAll("_", " ")),
-        shown.length ? shown.map(({ name }) => h("td", { class: "num" }, cell(kind, name))) : h("td", { class: "num" }, cell(kind, "")))))));
+        shown.length ? shown.map(({ name }) => h("td", { class: "num" }, cell(kind, name))) : h("td", { class: "num" }, cell(kind, ""))))))),
+    more > 0 && h("p", { class: "note" }, `… and calls of ${count(more, "more candidate")} failed: the groups below name them`)];
 }
 
 /** Put together what failed alike, the most frequent first. */

@@ -184,7 +184,7 @@ function comparedColumns(data, split, train, d) {
 
 function overfitWord(lost) {
   const [sign, text, kind] = OVERFIT[lost.state] || ["·", "too few", "quiet"];
-  return h("b", { class: kind }, `${sign} ${text}`);
+  return h("b", { class: kind }, `${sign} `, term(lost.state in GLOSSARY ? lost.state : "few", text));
 }
 
 function overfitCell(lost) {
@@ -239,5 +239,5 @@ function latencyOf(app) {
   const parts = data.summary.latency.filter((one) => one.evaluator === name && one.n);
   if (!parts.length) return null;
   const told = parts.map((one) => `${one.split === "single" ? "" : `${one.split} `}p50 ${duration(one.p50)}, p95 ${duration(one.p95)}, max ${duration(one.max)}`);
-  return h("p", { class: "small note" }, `Time of a call to ${name}: ${told.join(" · ")}`);
+  return h("p", { class: "small note" }, term("pace", "Time of a call"), ` to ${name}: ${told.join(" · ")}`);
 }
