@@ -14,6 +14,7 @@ import pytest
 
 from optimize_eval.reports.page import document
 from optimize_eval.reports.page.document import commands_of, with_texts_that_fit
+from tests.cli.benches import model
 from tests.cli.prompted import command, two_prompts
 from tests.findings.made import made
 from tests.front_door import Cli, in_this_process
@@ -130,20 +131,28 @@ def test_a_failure_is_told_with_its_stderr(cli: Cli, tmp_path: Path) -> None:
 
 def test_what_a_model_replied_to_a_prompt_is_told_with_each_record(cli: Cli, tmp_path: Path) -> None:
     two_prompts(tmp_path)
-    assert cli(*command("-e", "@exact_match", "-e", "@f1")).status == 0
+    used = "{'text': str(len(asked['prompt'])) + ' or so', 'usage': {'prompt_tokens': 9, 'cost': 0.5}}"
+    model(tmp_path / "m", used)
+    extracted = ("--extract", "last-number", "--limit", "3")
+    assert cli(*command("-e", "@exact_match", "-e", "@f1", *extracted, "--no-preflight")).status == 0
     rows = [json.loads(line) for line in cli("report", "r", "--format", "jsonl").stdout.splitlines()]
     replies = {(row["candidate"], row["split"], row["line"]): row["reply"] for row in rows}
     assert report(tmp_path / "r").status == 0
     page = (tmp_path / "r" / "report.html").read_bytes()
-    axes = json.loads(parts(page)["head"])["axes"]
+    head = json.loads(parts(page)["head"])
     told = details(page)
-    assert len(told) == sum(axes["sizes"])
+    assert len(told) == sum(head["axes"]["sizes"])
     for example, one in told.items():
         split, place = map(int, example.split(":"))
         assert len(one["records"]) == 2 * 2  # evaluators and prompts
         for _, candidate, _, _, record in one["records"]:
-            key = axes["candidates"][candidate], axes["splits"][split], place + 1
+            key = head["axes"]["candidates"][candidate], head["axes"]["splits"][split], place + 1
             assert record["reply"] == replies[key]
+            assert record["extracted"] == replies[key].removesuffix(" or so")
+    taken = [one for one in head["taken"] if one["calls"]]
+    assert sum(one["calls"] for one in taken) == len(replies)
+    assert {(one["cost"] / one["calls"], one["prompt_tokens"] / one["calls"]) for one in taken} == {(0.5, 9)}
+    assert all(0 < one["p50"] <= one["p95"] for one in head["taken"])
 
 
 def test_hostile_text_is_no_markup(page: bytes) -> None:

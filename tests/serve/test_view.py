@@ -17,7 +17,7 @@ from optimize_eval.store.journal import seal
 from tests.cli.made_runs import ENDED, make
 from tests.foreign.results import JSON
 from tests.front_door import Cli
-from tests.page.made import make_run
+from tests.page.made import make_compared, make_run
 from tests.paths import PROGRAM
 from tests.serve.shelves import served
 
@@ -61,6 +61,23 @@ def test_a_run_is_served_part_by_part(run: Path, monkeypatch: pytest.MonkeyPatch
         (example,) = orjson.loads(read(server, f"/run/{one['id']}/block/1/2").body).values()
         assert example["example"]["id"] == "v-00003"
         assert len(example["records"]) == 4
+
+
+def test_two_runs_are_served_against_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_compared(tmp_path, train=3, val=2, candidates=["baseline"])
+    monkeypatch.chdir(tmp_path)
+    with served(tmp_path) as server:
+        listed = {one["name"]: one for one in orjson.loads(read(server, "/runs").body)["runs"]}
+        after = listed["after"]
+        assert (after["compared"], after["examples"], after["calls"], after["done"]) == (1, 5, 20, 20)
+        name = f"/diff/{listed['before']['id']}/{after['id']}"
+        refused = read(server, f"{name}/head")
+        assert (refused.status, b"val" in refused.body) == (409, True), "val is in another order"
+        head = orjson.loads(read(server, f"{name}/force/head").body)
+        assert (head["run"]["kind"], head["title"]) == ("diff", "before → after")
+        (example,) = orjson.loads(read(server, f"{name}/force/block/1/1").body).values()
+        assert {(one[1], one[3]) for one in example["records"]} == {(0, 1), (1, 1), (1, 2)}
+        assert read(server, "/diff/0/9/head").status == 404
 
 
 def test_what_has_not_changed_is_not_sent_again(run: Path) -> None:
