@@ -16,7 +16,7 @@ import typer
 
 from optimize_eval import audit
 from optimize_eval.base import errors, files, strict_json
-from optimize_eval.base.errors import CannotGoOn, UsageError
+from optimize_eval.base.errors import CannotGoOn
 from optimize_eval.base.frozen import frozen
 from optimize_eval.cli import gates, output
 from optimize_eval.findings.board_models import ranks_none
@@ -30,7 +30,6 @@ from optimize_eval.store.listing import sessions
 from optimize_eval.store.opened_run import StoredRun
 
 CHECK_SCHEMA = "optimize-eval.check.v1"
-_OLDER = "optimize-eval.summary.v1"
 
 NOT_CHECKED = (
     *("names and times of models", "timestamp", "settings", "started_at", "ended_at", "command", "note"),
@@ -74,8 +73,6 @@ def emit(findings: Findings, judged: Sequence[Gate], *, as_json: bool, board: Bo
         raise CannotGoOn(f"{there_is_none}{unfinished and f': {unfinished}'}", hint=_AGAIN) from None
     except (OSError, ValueError, TypeError, RecursionError) as error:
         raise CannotGoOn(f"{folder / SUMMARY} cannot be read: {error}", hint=_AGAIN) from None
-    if stored.get("schema") == _OLDER:
-        raise UsageError(f"{folder / SUMMARY} was written by a version before 0.1.0", hint=_AGAIN)
     if unfinished:
         output.say(f"note: {unfinished}; what it has is checked")
     unlike = unlike_keys(stored, summary)

@@ -9,6 +9,7 @@ of it. Boards alone are stored's.
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import file_digest
 from pathlib import Path
@@ -26,7 +27,7 @@ from optimize_eval.store.folder import BOARDS, LEADERBOARD, MANIFEST, NotARun
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.opened_run import StoredRun, open_stored
 from optimize_eval.store.run_document import RunDocument
-from optimize_eval.store.run_json import BeforeRelease, read_document
+from optimize_eval.store.run_json import read_document
 from optimize_eval.tasks.task_files import SPEC
 
 ANEW = "run the bench's command again: it writes the board again, and repeats no call"
@@ -112,12 +113,9 @@ def is_bench_folder(path: str) -> bool:
 
 
 def _document_in(path: str) -> RunDocument | None:
-    try:
+    with suppress(NotARun):
         return read_document(Path(path))
-    except BeforeRelease:
-        raise
-    except NotARun:
-        return None
+    return None
 
 
 def _no_board(path: str, file: Path) -> UsageError:

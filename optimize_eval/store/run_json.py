@@ -35,7 +35,6 @@ SCHEMA = "optimize-eval.run.v2"
 MISSHAPEN = (AttributeError, IndexError, KeyError, MemoryError, OverflowError, TypeError, ValueError)
 
 _OURS = "optimize-eval."
-_OLDER = "optimize-eval.run.v1"
 _LONG = 20  # items of a list that stand on a line each
 _PLAIN = frozenset({str, int, type(None)})
 _NOTHING = Layout(
@@ -51,10 +50,6 @@ _NOTHING = Layout(
 
 _Value = TypeVar("_Value")
 _Entry = TypeVar("_Entry", StoredProgram, StoredCandidate, StoredSplit, CountedCell)
-
-
-class BeforeRelease(NotARun):
-    """A folder in a format that no release wrote."""
 
 
 def read_document(folder: Path, *, is_to_grow: bool = False) -> RunDocument | None:
@@ -73,38 +68,18 @@ def read_document(folder: Path, *, is_to_grow: bool = False) -> RunDocument | No
             hint="put back the run.json that it had, or name another folder",
         ) from None
     schema = document.get("schema") if isinstance(document, dict) else None
-    if schema == _OLDER:
-        raise _before_release(folder)
     if schema != SCHEMA:
         is_ours = str(schema).startswith(_OURS)
         what = f"of another version ({schema})" if is_ours else "not a run of optimize-eval"
         raise NotARun(f"{folder / MANIFEST} is {what}", hint="name another folder")
     try:
-        read = document_from(document, is_to_grow=is_to_grow)
+        return document_from(document, is_to_grow=is_to_grow)
     except MISSHAPEN as error:
         raise NotARun(
             f"{folder / MANIFEST} is not a run of optimize-eval, or was edited: "
             f"{type(error).__name__} {error}",
             hint="name a folder that `optimize-eval run` made",
         ) from None
-    if read.is_bench and not read.models:
-        raise _before_release(folder)
-    return read
-
-
-def _before_release(folder: Path) -> BeforeRelease:
-    text = f"{folder / MANIFEST} was written by a version before 0.1.0"
-    return BeforeRelease(text, hint="run it again, with --fresh or in another folder")
-
-
-def refuse_older(folder: Path) -> None:
-    """Raise BeforeRelease for a run in a format that no release wrote; what else is wrong, a page says."""
-    try:
-        read_document(folder)
-    except BeforeRelease:
-        raise
-    except NotARun:
-        return
 
 
 def settings_in(folder: Path, *, fresh: bool) -> Mapping[str, Any]:
@@ -280,6 +255,7 @@ def _check_axes(document: RunDocument) -> None:
     sizes = {split.name: len(split.lines) for split in document.splits}
     units = sum(sizes[cell.split] for cell in document.cells) * document.repeats
     fits = all(len(split.sha256) == len(split.lines) for split in document.splits)
+    fits = fits and bool(document.models or not document.is_bench)
     if not fits or len(sizes) < len(document.splits) or not 0 < units <= MOST_UNITS:
         raise ValueError("its parts do not fit each other")
 

@@ -376,15 +376,6 @@ def test_every_falsified_number_of_a_leaderboard_is_named(scene: str, tmp_path: 
     assert all_falsified(stored, expected_boards(folder, read(folder))[LEADERBOARD]) > 20
 
 
-def test_a_summary_of_before_the_first_release_is_refused(cli: Cli, tmp_path: Path) -> None:
-    folder = on_val(a=[0.5, 0.4], b=[0.6, 0.6]).write(tmp_path / "r")
-    write_json(folder / SUMMARY, {"schema": "optimize-eval.summary.v1", "rows": [], "pairs": []})
-    checked = cli("report", "r", "--check")
-    assert checked.status == 2
-    assert checked.stderr.startswith("error: r/summary.json was written by a version before 0.1.0\n")
-    assert cli("report", "r").status == 0, "it is made of the journal"
-
-
 def test_report_check_names_what_was_edited_in_both_documents(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "t.jsonl").write_text(
         "".join(

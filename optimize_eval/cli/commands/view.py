@@ -12,7 +12,6 @@ from optimize_eval.cli.named_runs import choose_shown
 from optimize_eval.cli.viewing import in_browser, serving, until_interrupted
 from optimize_eval.config.foreign_options import ReadResultsOptions
 from optimize_eval.store.listing import list_runs
-from optimize_eval.store.run_json import refuse_older
 
 EXAMPLES = """\b
 Examples:
@@ -51,7 +50,6 @@ def view(
     shelf = shelf.parent if len(folders) > 1 else shelf
     if not shelf.is_dir() or folder == "":
         raise UsageError(f"there is no folder {str(shelf)!r}", hint="name a run, or a folder that holds runs")
-    refuse_older(shelf)
     if not list_runs(shelf):
         output.say(f"note: there is no run in {shelf} yet")
     with serving(shelf, port) as url, in_browser(url, is_wanted=open_), until_interrupted():
