@@ -32,14 +32,16 @@ def stability_bounds(
     texts: Sequence[str], layout: Layout, *, of_bench: bool = False
 ) -> dict[str, StabilityBound]:
     """Find the bounds that are about repeated calls; raises UsageError where there are too few of these."""
-    bounds = {text: _stability_bound(text, layout, of_bench=of_bench) for text in texts}
+    names = _names_of_bench(layout) if of_bench else _names(layout)
+    bounds = {text: _stability_bound(text, layout, *names) for text in texts}
     return {text: bound for text, bound in bounds.items() if bound}
 
 
-def _stability_bound(text: str, layout: Layout, *, of_bench: bool) -> StabilityBound | None:
+def _stability_bound(
+    text: str, layout: Layout, subjects: "Mapping[str, Where]", ends: "Mapping[str, Ends]"
+) -> StabilityBound | None:
     """Read NAME.pass^5[@CANDIDATE][@MODEL]=LEAST and the like; None where it is about something else."""
     name, _, said = text.rpartition("=")
-    subjects, ends = _names(layout, of_bench=of_bench)
     if name in _plain_names(subjects, ends):
         return None
     for subject in sorted(subjects, key=len, reverse=True):
@@ -69,16 +71,28 @@ Ends = dict[str | None, Where]  # what may stand behind a demand, and what that 
 _NOTHING: Ends = {"": {}}
 
 
-def _names(layout: Layout, *, of_bench: bool) -> tuple[Mapping[str, Where], Mapping[str, Ends]]:
+def _names(layout: Layout) -> tuple[Mapping[str, Where], Mapping[str, Ends]]:
     """Say what a demand may be about, and for each of these what may stand behind it."""
     models: Ends = {f"@{name}": {"model": name} for name in layout.task_models if name}
+    candidates: Ends = {f"@{name}": {"candidate": name} for name in layout.candidates}
+    both: Ends = {
+        f"{first}{last}": candidates[first] | models[last] for first in candidates for last in models
+    }
     about: dict[str, Where] = {name: {"evaluator": name} for name in layout.evaluators}
-    if not of_bench:
-        candidates: Ends = {f"@{name}": {"candidate": name} for name in layout.candidates}
-        both: Ends = {
-            f"{first}{last}": candidates[first] | models[last] for first in candidates for last in models
-        }
-        return about, dict.fromkeys(about, _NOTHING | both | models | candidates)
+    return about, dict.fromkeys(about, _NOTHING | both | models | candidates)
+
+
+def _names_of_bench(layout: Layout) -> tuple[Mapping[str, Where], Mapping[str, Ends]]:
+    """Say the same of a bench, where MODEL.METRIC is a model by an evaluator of one's own."""
+    models: Ends = {f"@{name}": {"model": name} for name in layout.task_models if name}
+    added = [name for name in layout.evaluators if name not in layout.splits_of]
+    about: dict[str, Where] = {name: {"evaluator": name} for name in layout.evaluators}
+    about |= {
+        f"{model}.{name}": {"model": model, "evaluator": name}
+        for model in layout.task_models
+        for name in added
+        if model
+    }
     splits = {_task_of(own_scorer(split.name, layout), split.name): split.name for split in layout.splits}
     tasks: Ends = {f"@{task}": {"split": split} for task, split in splits.items()}
     about |= {task: {"split": split} for task, split in splits.items()}
@@ -167,8 +181,17 @@ def _is_of(entry: Stability, bound: StabilityBound, names: set[CellName]) -> boo
 
 def _gates(bound: StabilityBound, every: Sequence[Stability], layout: Layout) -> Iterator[tuple[Gate, str]]:
     """Judge cell by cell; the pass rates of a model of a bench over its tasks."""
-    if not bound.is_of_each and bound.evaluator is None and bound.split is None:
-        yield _pass_gate(bound, f"{bound.model}, overall", _overall(every, bound)), ""
+    is_own = bool(layout.splits_of) and bound.evaluator not in {None, *layout.splits_of}
+    over_tasks = bound.split is None and (bound.evaluator is None or (is_own and bound.model is not None))
+    if over_tasks and not bound.is_of_each:
+        yield (
+            _pass_gate(
+                bound,
+                f"{bound.model}{f'.{bound.evaluator}' if is_own else ''}, overall",
+                _overall(every, bound),
+            ),
+            "",
+        )
         return
     for entry in every:
         where = _label(entry, bound)

@@ -26,6 +26,7 @@ from optimize_eval.evaluators.task_kind import NO_OWN, of_records
 from optimize_eval.findings.board_models import benched_models, said_in
 from optimize_eval.findings.boards import expected_board
 from optimize_eval.findings.demands import BoardDemands, read_before_calls, read_run_bounds
+from optimize_eval.findings.stored_summary import Findings
 from optimize_eval.models.model_kinds import ModelSpec
 from optimize_eval.run.begin_or_resume import (
     NO_GATES,
@@ -49,7 +50,7 @@ from optimize_eval.run.runner import Settings
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.run.whereabouts import Evaluators
 from optimize_eval.store.folder import LEADERBOARD, refuse_foreign
-from optimize_eval.store.opened_run import StoredRun
+from optimize_eval.store.opened_run import StoredRun, open_stored
 from optimize_eval.store.run_document import BENCH, RunDocument
 from optimize_eval.tasks.targets import NOTHING_GIVEN, OWN, Given, RecordTask, with_task
 from optimize_eval.tasks.task_files import BoardFile, TaskFile
@@ -294,7 +295,8 @@ def prepare_bench(
     paths = {source.name: source.file for source in scored.sources}
     kept = {**benchmark.settings, "paths": stored_paths(paths, ()), **gate_settings(gates)}
     refuse_foreign(folder)
-    expected = expected_board(scored.files, plan.layout)
+    expected, own = expected_board(scored.files, plan.layout), [spec.name for spec in scored.others]
+    with_metrics = replace(plan.layout, evaluators=(*plan.layout.evaluators, *own))
     return PreparedBench(
         plan=plan,
         own=scored.others,
@@ -312,8 +314,8 @@ def prepare_bench(
             expected,
             gates.fail_under,
             gates.no_regression_against,
-            [spec.name for spec in scored.others],
-            read_run_bounds(gates.fail_under, kept, plan.layout),
+            own,
+            read_run_bounds(gates.fail_under, kept, with_metrics),
         ),
     )
 
@@ -382,7 +384,9 @@ def carry_out_bench(prepared: PreparedBench, host: Host, *, include_per_example:
     others = {name: own.board for name, own in scored.items() if own.board}
     boards = {"": board, **others} if board else {}
     calls = called, *fresh, *(metric.called for metric in scored.values())
-    gates = prepared.demands.judge_bench(findings, board, others)
+    is_since = any(bound.evaluator in scored for bound in prepared.demands.of_calls)
+    known = Findings(run=open_stored(prepared.folder)) if is_since else findings
+    gates = prepared.demands.judge_bench(known, board, others)
     off = tuple(words for metric in scored.values() for words in metric.off_scale)
     return Finished(
         stored=stored, summary=findings.summary, calls=calls, boards=boards, gates=gates, off_scale=off

@@ -59,8 +59,11 @@ def confirm(
     host: Host,
 ) -> tuple[CallSpan, ...]:
     """Make the fresh calls that are owed, if all others were made."""
-    is_through = called.ended.status is State.DONE and not stored.owed
-    return tuple(_confirm(called.plan, stored, bounds, settings, host)) if called.plan and is_through else ()
+    if called.plan is None or called.ended.status is not State.DONE or stored.owed:
+        return ()
+    known = {None, *called.plan.layout.evaluators}  # others read what models have replied
+    own = [bound for bound in bounds if bound.evaluator in known]
+    return tuple(_confirm(called.plan, stored, own, settings, host))
 
 
 def _confirm(

@@ -16,8 +16,9 @@ from optimize_eval.audit.__main__ import differences
 from optimize_eval.audit.journaled import read
 from optimize_eval.audit.summary import expected
 from tests.cli import defined
+from tests.cluster.folders import FolderFleet
 from tests.front_door import Cli, Result
-from tests.tools import need
+from tests.tools import need, need_module
 
 pytestmark = need("perl")
 
@@ -119,6 +120,21 @@ def test_fresh_calls_enter_no_mean_and_no_record_and_are_made_once(project: Proj
         0,
         52 + 8,
     )  # 48 fresh calls belong to 12, of which 40 are there
+
+
+@need_module("ray")
+def test_fresh_calls_are_made_on_nodes_where_the_others_are(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "optimize_eval.run.ray_engine.RayFleet",
+        lambda *_: FolderFleet(dict.fromkeys(("one", "other"), project.folder)),
+    )
+    project.write(GOOD, "0")
+    done = project.run("--fail-under=ev.each=0.8", "--engine=ray", "--address=here:1", repeats=5)
+    assert (done.status, project.calls(1), project.calls(2)) == (1, 5, 45), done.stderr
+    assert "train 2 passes 0 of 5 calls, then 0 of 40 fresh ones" in done.stderr
+    assert project.cli("report", "out", "--check").status == 0
 
 
 def test_fresh_calls_that_were_broken_off_are_resumed(project: Project) -> None:
@@ -291,6 +307,16 @@ def test_a_bench_holds_a_model_to_it(project: Project, cli: Cli) -> None:
     assert checked.status == 0, checked.stdout
     assert cli("diff", "b", "b", "--fail-under=m.pass@2=0.9").status == 1
     assert "m.each@x" in cli(*bench, "--fail-under=m.each@x=0.8").stderr
+    own = cli(
+        *(*bench, "-e", "mine=@exact_match"),
+        *("--fail-under=m.mine.each@t=0.8", "--fail-under=m.mine.pass^2=0.7"),
+    )
+    each, pairs = (line for line in own.stderr.splitlines() if line.startswith("gate missed"))
+    counted = "mine on m, t.jsonl: 1 example of 1 below 0.8: t.jsonl 1 passes 3 of 6 calls (by count, without"
+    assert each.startswith(f"gate missed: {counted}")
+    assert pairs == "gate missed: m.mine, overall: pass^2 0.200 (1 task) is below 0.7"
+    assert (project.folder / "calls").stat().st_size == 46, "no model is called for it"
+    assert cli("report", "b", "--check").status == 0
 
 
 def test_flaky_examples_are_listed_from_call_to_call_and_from_run_to_run(project: Project) -> None:
