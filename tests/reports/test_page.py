@@ -183,18 +183,18 @@ def test_forty_records_are_a_small_file(tmp_path: Path) -> None:
 
 
 def test_what_has_no_room_is_left_out_but_no_number_and_failures_come_first(tmp_path: Path) -> None:
-    run = make_run(tmp_path, train=300, val=60, words=3000)
+    run = make_run(tmp_path, train=150, val=30, words=3000)
     assert report(run, "--max-mb", "1", "-o", "small.html").status == 0
     small = (tmp_path / "small.html").read_bytes()
     assert len(small) <= 1_000_000
     told = details(small)
-    index = struct.unpack("<360I", opened(parts(small)["index"]))
-    assert 0 < len(told) < 360
+    index = struct.unpack("<180I", opened(parts(small)["index"]))
+    assert 0 < len(told) < 180
     assert sum(place != 0xFFFFFFFF for place in index) == len(told)
     assert {f"0:{line - 1}" for line in (7, 42, 48, 89, 130, 139)} <= told.keys()  # which failed
-    assert len(opened(parts(small)["columns"])) == 13 * 2 * 4 * 360
+    assert len(opened(parts(small)["columns"])) == 13 * 2 * 4 * 180
     report(run, "--full", "-o", "full.html")
-    assert len(details((tmp_path / "full.html").read_bytes())) == 360
+    assert len(details((tmp_path / "full.html").read_bytes())) == 180
 
 
 def test_examples_that_have_changed_are_not_shown_as_what_was_scored(tmp_path: Path) -> None:

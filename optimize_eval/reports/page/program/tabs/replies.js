@@ -165,7 +165,7 @@ function replyCell(app, example, column, other, domains) {
   const { data, state } = app;
   const told = data.known(example);
   const many = column.evaluators.length > 1;
-  const chips = column.evaluators.map((evaluator) => chip(data.value({ name: "", evaluator, candidate: column.candidate }, column.tm, example), domains[evaluator], many && data.axes.evaluators[evaluator]));
+  const chips = column.evaluators.map((evaluator) => chip(data.value({ name: "", evaluator, candidate: column.candidate }, column.tm, example), domains[evaluator], many && (data.isBench ? data.scorerOf(evaluator) || "score" : data.axes.evaluators[evaluator])));
   const { reply, reason, usage } = saidIn(told, column, data.isBench ? column.at : state.ev);
   const before = other && saidIn(told, other, data.isBench ? other.at : state.ev).reply;
   const text = told === undefined ? "…" : reply === undefined ? null : changedWords(before, reply);
