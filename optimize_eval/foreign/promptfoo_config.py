@@ -130,10 +130,12 @@ class _Reader:
         return {**target, **{key: item for key, item in value.items() if key != "$ref"}}
 
 
-def _local(name: str) -> str:
+def _local(name: Any) -> str:
     """Give the path of a file that can be read as data."""
+    if not isinstance(name, str):
+        raise NotTaken("it is no name of a file")
     path = name.removeprefix(_FILE)
-    if path.split(":")[0].endswith(CODE_SUFFIXES):
+    if path.partition(":")[0].endswith(CODE_SUFFIXES):
         raise NotTaken(IS_CODE)
     if path.startswith(_OF_FILES):
         raise NotTaken("it is elsewhere, and nothing is fetched")
@@ -658,8 +660,10 @@ def _add_evaluators(reader: _Reader) -> None:
         lists = [row[_CHECKS]["of"] if isinstance(row[_CHECKS], dict) else row[_CHECKS] for row in rows]
         if any(len(checks) > 1 for checks in lists):
             project.evaluators.append({"use": "@checks", "name": "score"})
-    if not checked and not judged:
-        project.change("tests without an assertion", "promptfoo passes each reply; here nothing is scored")
+    for number, row in enumerate(rows, 1):
+        if not row[_CHECKS] and _DEMANDS not in row:
+            why = "promptfoo passes each reply; here the row is skipped, as nothing can be wrong"
+            project.change("test without an assertion", why, f"row {number}")
     if judged:
         judge, objective = _judge(reader), _objective(is_of_all=judged == len(rows))
         project.evaluators.append({**judge, "objective": objective, "shows": [_DEMANDS]})

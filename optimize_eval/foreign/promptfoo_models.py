@@ -3,7 +3,7 @@
 import json
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from optimize_eval.base import shipped
@@ -31,14 +31,56 @@ _OTHER_FORMS = re.compile(
     r"tts|voice|text-generation|completion|chatkit|background|interactions)(?::|\Z)"
     r"|.*(?:imagen|veo-|dall-e|sora|tts)"
 )
-_MODEL_KEYS = {
-    **{key: key for key in ("temperature", "max_tokens", "top_p", "seed", "stop", "reasoning_effort")},
-    "max_output_tokens": "max_tokens",
-    "maxOutputTokens": "max_tokens",
-    "topP": "top_p",
-    "apiBaseUrl": "base",
-    "apiKeyEnvar": "key_variable",
-    "instructions": "system",
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 < value < 1 << 31
+
+
+def _is_share(value: Any) -> bool:
+    return _is_number(value) and 0 <= value <= 1
+
+
+def _is_seed(value: Any) -> bool:
+    return type(value) is int and abs(value) < 1 << 53
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value) and not BRACES.search(value) and not value.startswith(_FILE)
+
+
+def _is_address(value: Any) -> bool:
+    """Return True of an address without a name and a password in it."""
+    return _is_text(value) and bool(re.fullmatch(r"https?://[^\s@?#]+", value))
+
+
+def _is_stop(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(text, str) and text for text in value)
+
+
+def _is_extra(value: Any) -> bool:
+    """Return True of what can be sent as it is: TOML has no null, and secrets are not copied."""
+    text = json.dumps(value)
+    return not re.search(r"null|Infinity|NaN|file://|\{\{|(?i:authorization|api_?key|token\")", text)
+
+
+_SETTINGS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {  # theirs → ours, and what fits
+    "temperature": ("temperature", _is_number),
+    "max_tokens": ("max_tokens", _is_count),
+    "max_output_tokens": ("max_tokens", _is_count),
+    "maxOutputTokens": ("max_tokens", _is_count),
+    "top_p": ("top_p", _is_share),
+    "topP": ("top_p", _is_share),
+    "seed": ("seed", _is_seed),
+    "stop": ("stop", _is_stop),
+    "reasoning_effort": ("reasoning_effort", _is_text),
+    "apiBaseUrl": ("base", _is_address),
+    "apiKeyEnvar": ("key_variable", _is_text),
+    "instructions": ("system", _is_text),
 }
 _EXTRA_KEYS = {
     *("response_format", "tools", "tool_choice", "presence_penalty", "frequency_penalty", "logit_bias"),
@@ -96,6 +138,7 @@ def model_table(entry: Any, project: Project, *, runs_programs: bool = False) ->
 
 def _plain_name(name: str) -> str:
     plain = re.sub(r"[^\w.-]+", "-", name, flags=re.ASCII).strip("-.") or "model"
+    plain = plain[:60]
     return plain if plain[0].isalpha() else f"m-{plain}"
 
 
@@ -133,25 +176,31 @@ def _program(kind: str, rest: str, project: Project) -> str:
 def _settings_of(config: Table, said: str, project: Project) -> Table:
     """Take over how a model is called; keys and headers are secrets, and never copied."""
     made: Table = {}
-    for key, value in {**config, **table_in(config, "generationConfig")}.items():
-        if key == "generationConfig":
-            continue
-        if isinstance(value, str) and (BRACES.search(value) or value.startswith(_FILE)) and key != "apiKey":
-            project.leave(f"{key} of a provider", "its value is not in the file", said)
-        elif key in _MODEL_KEYS and value is not None:
-            made[_MODEL_KEYS[key]] = value
-        elif key in _EXTRA_KEYS and _FILE not in json.dumps(value):
+    for key, value in _flat(config, said).items():
+        ours, fits = _SETTINGS.get(key, ("", _is_extra))
+        if ours and fits(value):
+            made[ours] = value
+        elif key in _EXTRA_KEYS and fits(value):
             made["extra"] = {**made.get("extra", {}), key: value}
-        elif key == "apiHost" and isinstance(value, str) and said.startswith("openai:"):
-            made["base"] = f"https://{value}/v1"
-        elif key == "reasoning" and isinstance(value, dict) and value.keys() == {"effort"}:
-            made["reasoning_effort"] = value["effort"]
         else:
             project.leave(f"{key} of a provider", _why_left(key), said)
     return made
 
 
+def _flat(config: Table, said: str) -> Table:
+    """Give settings that are nested, or named in another way, under usual names."""
+    flat = {**config, **table_in(config, "generationConfig")}
+    flat.pop("generationConfig", None)
+    if isinstance(flat.get("apiHost"), str) and said.startswith("openai:"):
+        flat["apiBaseUrl"] = f"https://{flat.pop('apiHost')}/v1"
+    if table_in(flat, "reasoning").keys() == {"effort"}:
+        flat["reasoning_effort"] = flat.pop("reasoning")["effort"]
+    return flat
+
+
 def _why_left(key: str) -> str:
     if key in {"apiKey", "headers"}:
         return "secrets are not copied: the key comes from the environment"
+    if key in _SETTINGS or key in _EXTRA_KEYS:
+        return "its value is not in the file, or is none that a model takes"
     return "there is nothing like it here"

@@ -261,14 +261,16 @@ def _exact_match(task: Table, metric: Table, columns: set[str], path: str) -> Ta
 
 def _lm_eval_settings(task: Table, project: Project) -> None:
     said = table_in(task, "generation_kwargs")
-    until = said.get("until")
-    settings = {
-        "stop": [until] if isinstance(until, str) else until,
-        "max_tokens": said.get("max_gen_toks"),
-        "temperature": 0 if said.get("do_sample") is False else said.get("temperature"),
-    }
-    table = {key: value for key, value in settings.items() if value is not None and value != []}
-    project.models.append({"name": "model", "model": ANY_MODEL, **table})
+    stops = [text for text in as_list(said.get("until")) if isinstance(text, str) and text]
+    most, temperature = said.get("max_gen_toks"), said.get("temperature")
+    table: Table = {"name": "model", "model": ANY_MODEL}
+    table |= {"stop": stops} if stops else {}
+    table |= {"max_tokens": most} if type(most) is int and most > 0 else {}
+    if said.get("do_sample") is False:
+        table["temperature"] = 0
+    elif isinstance(temperature, int | float) and 0 <= temperature <= _HOTTEST:
+        table["temperature"] = temperature
+    project.models.append(table)
     project.change("model", f"the file names none, so {ANY_MODEL} replies, by messages: name yours")
     if type(repeats := task.get("repeats")) is int and repeats > 1:
         project.run["repeats"] = repeats
@@ -289,11 +291,17 @@ def _lm_eval_filter(filters: Any, project: Project) -> None:
                 project.leave(f"filter {entry.get('name')}", _WHICH_FILTER)
 
 
+_HOTTEST = 2
 _WHICH_FILTER = "--extract takes the first match of one pattern"
 
 
 def _take_filter(pattern: str, step: Table, project: Project) -> None:
-    if step.get("group_select", 0) != 0:
+    try:
+        re.compile(pattern)
+        is_one = bool(pattern) and step.get("group_select", 0) == 0
+    except (re.error, OverflowError, RecursionError):
+        is_one = False
+    if not is_one:
         project.leave(f"filter {pattern}", _WHICH_FILTER)
         return
     project.run["extract"] = f"regex:{pattern}"
