@@ -68,6 +68,7 @@ def read(path: str) -> Project:
     for key in sorted(config.keys() - _OVERLOOKED):
         project.leave(f"key {key}", "there is nothing like it here")
     _PromptReader(reader).read_all(config.get("prompts", "{{prompt}}"))
+    reader.used = {name for text in project.prompts.values() for name in _names_in(text)}
     _read_tests(reader)
     read_models(config.get("providers") or config.get("targets"), project, reader.data_of)
     _read_settings(config, project)
@@ -94,6 +95,7 @@ class _Reader:
         self.folder = folder
         self.project = project
         self.default = self._default_test()
+        self.used: set[str] = set()  # variables that prompts name
         self.models: dict[str, str] = {}  # of judges: what was named → its table
 
     def _default_test(self) -> Table:
@@ -264,7 +266,7 @@ def _read_tests(reader: _Reader) -> None:
         except NotTaken as reason:
             project.leave("test", reason, where)
     _add_evaluators(reader)
-    _fill_up(project)
+    _fill_up(project, reader.used)
 
 
 def _listed_tests(reader: _Reader, said: Any) -> Iterator[tuple[str, Table]]:
@@ -394,14 +396,10 @@ def _add_rows(reader: _Reader, test: Table, where: str) -> None:
         fields = _resolve({key: _value(reader, value) for key, value in chosen.items()})
         wanted = _wanted_of(reader, [*asserted], options, fields, where)
         row = {key: _as_written_there(value) for key, value in fields.items()}
-        row |= (
-            {"description": test["description"]}
-            if test.get("description") and "description" not in row
-            else {}
-        )
-        row |= {"metadata": metadata} if metadata and "metadata" not in row else {}
+        about = {"description": test.get("description"), "metadata": metadata}
+        row = {**{key: value for key, value in about.items() if value and key not in reader.used}, **row}
         threshold = test.get("threshold", default.get("threshold"))
-        reader.project.rows.append(row | wanted.fields(row, threshold))
+        reader.project.rows.append(row | wanted.fields(row, reader.used, threshold))
         reader.project.take("tests")
         if len(reader.project.rows) > MOST_ROWS:
             raise refuse(reader.project.source, f"its tests make more than {MOST_ROWS:,} rows")
@@ -479,25 +477,25 @@ def _as_written_there(value: Any) -> Any:
     return value
 
 
-def _fill_up(project: Project) -> None:
-    """Give every row what any has, empty, as a variable that is not there is empty in promptfoo's prompts."""
-    used = {name for text in project.prompts.values() for name in _names_in(text)}
+def _fill_up(project: Project, used: set[str]) -> None:
+    """Give every row what prompts name, empty where it is not there, as it is in promptfoo's prompts."""
     missing: set[str] = set()
     for row in project.rows:
-        for name in sorted(used - row.keys()):
-            row[name] = ""
-            missing.add(name)
+        missing |= (gaps := used - row.keys())
+        row.update(dict.fromkeys(sorted(gaps), ""))
     for name in sorted(missing):
         project.change(f"{{{{{name}}}}}", "not every test has it: it is empty there, as in promptfoo")
 
 
 _OWN_NAMES = re.compile(r"\{%-?\s*(?:for|set)\s([^%}=]{1,200}?)(?:\bin\b|=)")
+_ASKED_NAMES = re.compile(r"\{%-?\s*(?:el)?if\s+(?:not\s+)?([A-Za-z_]\w*)\s*(?:==|!=|%|-%)")
 
 
 def _names_in(text: str) -> set[str]:
     """Find the variables that a template needs."""
     own = {name for names in _OWN_NAMES.findall(text) for name in re.split(r"[\s,]+", names)}
-    return {name.split(".")[0] for name in NAME.findall(text)} - own - {"loop"}
+    names = {name.split(".")[0] for name in NAME.findall(text)}
+    return (names | {*_ASKED_NAMES.findall(text)}) - own - {"loop"}
 
 
 # Assertions
@@ -509,15 +507,21 @@ class _Wanted(NamedTuple):
     checks: list[Table]
     demands: list[str]
 
-    def fields(self, row: Table, threshold: Any) -> Table:
+    def fields(self, row: Table, used: set[str], threshold: Any) -> Table:
         """Give the fields of a row that say what is wanted."""
         checks: Any = self.checks
-        if isinstance(threshold, int | float) and not isinstance(threshold, bool) and self.checks:
+        if threshold is not None and self.checks:
+            if (
+                isinstance(threshold, bool)
+                or not isinstance(threshold, int | float)
+                or not 0 <= threshold <= 1
+            ):
+                raise NotTaken("its threshold is no number from 0 to 1")
             checks = {"of": self.checks, "threshold": threshold}
         are_several = len(self.demands) > 1
         demands = [f"{n}. {text}" if are_several else text for n, text in enumerate(self.demands, 1)]
         made = {_CHECKS: checks, **({_DEMANDS: "\n".join(demands)} if demands else {})}
-        if clash := made.keys() & row.keys():
+        if clash := made.keys() & (row.keys() | used):
             raise NotTaken(f"it has a variable {min(clash)}, which is a name of its own here")
         return made
 

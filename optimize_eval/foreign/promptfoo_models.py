@@ -24,12 +24,19 @@ _PROVIDERS = {  # theirs → ours
     "azureopenai": "azure",
     "litellm": "litellm_proxy",
 }
+_BY_LITELLM = {  # theirs → LiteLLM's
+    **{
+        name: name
+        for name in ("bedrock", "replicate", "databricks", "watsonx", "hyperbolic", "github", "nscale")
+    },
+    "vertex": "vertex_ai",
+}
 _PROGRAMS = {"file", "python", "exec", "package", "golang", "ruby", "javascript"}
 _FORMS = {"chat", "messages", "responses"}
 _OTHER_FORMS = re.compile(
     r"(?:embeddings?|image|video|realtime|live|moderation|speech|transcription|agents?|codex\S*|assistant|"
-    r"tts|voice|text-generation|completion|chatkit|background|interactions)(?::|\Z)"
-    r"|.*(?:imagen|veo-|dall-e|sora|tts)"
+    r"tts|voice|text-generation|completion|chatkit|background|interactions|kb|luma|nova-\w+)(?::|\Z)"
+    r"|.*(?:imagen|veo-|dall-e|sora|tts|luma|stable-)"
 )
 
 
@@ -146,9 +153,11 @@ def _model_name(kind: str, rest: str, project: Project) -> str:
     """Name a provider's model as it is named here."""
     if kind in _PROGRAMS:
         raise NotTaken(f"{IS_CODE}: a program is a model here, too (docs/models.md)")
+    if kind in _BY_LITELLM and rest and not _OTHER_FORMS.match(rest):
+        project.change(f"provider {kind}", "LiteLLM's proxy calls it (docs/models.md)")
+        return f"litellm_proxy/{_BY_LITELLM[kind]}/{rest.replace('converse:', 'converse/', 1)}"
     if kind not in _PROVIDERS:
-        proxy = f": LiteLLM's proxy may know it, litellm_proxy/{rest}" if rest else ""
-        raise NotTaken(f"no such provider is known{proxy}")
+        raise NotTaken("no such provider is known; LiteLLM's proxy may know it: litellm_proxy/NAME")
     form, _, name = rest.partition(":")
     if form not in _FORMS:
         name = rest

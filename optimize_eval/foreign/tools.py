@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from optimize_eval.base.errors import DataError, UsageError
+from optimize_eval.data import foreign_files
 from optimize_eval.foreign import (
     deepeval,
     inspect_logs,
@@ -254,6 +255,8 @@ def _read(reader: Reader, file: ForeignFile, sheet: Sheet) -> None:
 def _reader(file: ForeignFile) -> Reader:
     reader = reader_of(file)
     if reader is None:
+        if about := foreign_files.whose(file.path):
+            raise DataError([about])
         raise UsageError(
             f"there is no run in {file.path!r}, and nobody knows whose results it holds",
             hint="known are promptfoo's, Inspect's logs, lm-eval's samples and tables of scores",

@@ -42,7 +42,8 @@ providers:
     config: {temperature: 0, apiKey: sk-secret, maxOutputTokens: 9, headers: {X: sk-secret}}
   - anthropic:messages:claude-sonnet-4-6
   - exec:sh shout.sh
-  - bedrock:nova
+  - bedrock:converse:nova
+  - elevenlabs:x
 defaultTest:
   assert: [{type: icontains, value: '{{word}}', metric: has word}]
   options: {provider: openai:gpt-4.1}
@@ -75,10 +76,11 @@ def test_a_configuration_becomes_a_folder_that_runs_and_says_what_it_lacks(cli: 
     assert sums["prompt"] == "it is code, which nobody runs here"
     assert sums["tests file://../outside.yaml"] == "the file lies outside of the configuration's folder"
     assert sums["tests huggingface://datasets/x"] == "it is elsewhere, and nothing is fetched"
-    assert {"provider bedrock:nova", "assertion similar", "key redteam", "apiKey of a provider"} <= {*sums}
+    assert {"provider elevenlabs:x", "assertion similar", "key redteam", "apiKey of a provider"} <= {*sums}
     every = "".join(file.read_text() for file in folder.rglob("*") if file.is_file())
     assert "secret" not in every.replace("secrets are not copied", "")
     assert "max_tokens = 9" in every
+    assert 'model = "litellm_proxy/bedrock/converse/nova"' in every
     assert cli("validate", "new/folder/sweep.toml").status == 0
     only = ("--model", "exec=cmd:python3 new/folder/models/exec.py mine sh shout.sh", "-e", "@checks@pass")
     assert cli("run", "new/folder/sweep.toml", *only, "--out", "r", "--quiet").status == 0
@@ -269,7 +271,26 @@ def test_samples_of_inspect_are_matched_as_inspect_does(cli: Cli, tmp_path: Path
 
 def test_validate_and_report_name_the_command_that_takes_a_configuration(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "c.json").write_text(config_of())
+    (tmp_path / "c.yaml").write_text("prompts: [a]\nproviders: [echo]\n")
+    for command in ("validate", "report"):
+        done = cli(command, "c.yaml")
+        assert "`optimize-eval import c.yaml --out DIR`" in done.stdout + done.stderr
     assert "`optimize-eval import c.json --out DIR`" in cli("validate", "c.json").stdout
+
+
+def test_what_a_prompt_names_is_filled_in_as_promptfoo_does(cli: Cli, tmp_path: Path) -> None:
+    prompts = ["{{text}}|{{description}}|{{b}}|{% if c %}{{c}}{% endif %}"]
+    tests = [
+        {"vars": {"text": "see {{b}}", "b": True}, "description": "first"},
+        {"vars": {"text": "{{d}}", "c": 1.0}},
+    ]
+    (tmp_path / "c.json").write_text(config_of(prompts=prompts, tests=tests))
+    assert "all of it was taken over" in cli("import", "c.json", "--out", "new").stderr
+    rows = rows_in(tmp_path / "new")
+    assert rows[0] == {"text": "see true", "b": "true", "checks": [], "c": "", "description": ""}
+    assert rows[1] == {"text": "{{d}}", "c": "1", "checks": [], "b": "", "description": ""}
+    notes = (tmp_path / "new" / "NOTES.md").read_text()
+    assert "here the row is skipped, as nothing can be wrong (row 1, row 2)" in notes
 
 
 def write(folder: Path, texts: dict[str, str]) -> None:
