@@ -1,7 +1,7 @@
 """The recording of a terminal that the README shows: `python -m tests.tools.recording` makes it anew.
 
 What a command of ours prints, in its colours, as an SVG whose lines appear one after the other. It holds text
-and styles alone; tests/cli/test_demo.py compares the text with what the command prints now.
+and styles alone; tests/cli/test_demo.py compares the text with what the tutorial shows, which is run.
 """
 
 import re
