@@ -132,7 +132,7 @@ def _is_renamed(spec: EvaluatorSpec, text: str) -> bool:
 def _mostly_failed(progress: Progress) -> str:
     """Say that more than half of an evaluator's calls failed, and why the last one did."""
     calls = f"{progress.total - progress.skipped:,} calls{_not_skipped(progress)}"
-    calls += f" of {progress.name}" * bool(progress.models_at_fault)
+    calls += f" of {progress.name}" * (progress.models_at_fault not in {(), (progress.name,)})
     what = f"error: {progress.at_fault} failed on {progress.own_failures:,} of {calls}, more than half"
     failed, which = progress.last_failure, "the last of its own" if progress.beside else "the last one"
     return f"{what}{_say_shared(progress)}; {which}, {failed.kind}: {_message_of(failed)}" if failed else what

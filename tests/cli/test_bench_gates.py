@@ -110,7 +110,7 @@ def test_a_failure_is_a_lower_score_and_a_regression(here: Cli, benches: Path) -
     bench = [*BENCH, f"m={model(benches / 'f', failing)}", "--out", "failing", "--no-preflight"]
     done = here(*bench, "--fail-under=m=0.5", "--fail-under=m@sums=0.5", "--no-regression-against=before")
     assert done.status == 4, done.stderr
-    assert "error: m failed on 23 of 27 calls, more than half; the last one, reported: " in done.stderr
+    assert "error: model m failed on 23 of 27 calls, more than half; the last one, reported: " in done.stderr
     scores = {one["adapter"]: one["overall_score"] for one in board_in(benches / "failing")["models"]}
     assert scores == {"m": 1.0, "silent": 0.0}
     low = "gate missed: m, overall: the lower bound 0.150 (23 of 27 calls failed) is below 0.5"
