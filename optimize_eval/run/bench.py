@@ -50,7 +50,7 @@ from optimize_eval.run.runner import Settings
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.run.whereabouts import Evaluators
 from optimize_eval.store.folder import LEADERBOARD, refuse_foreign
-from optimize_eval.store.opened_run import StoredRun, open_stored
+from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.run_document import BENCH, RunDocument
 from optimize_eval.tasks.targets import NOTHING_GIVEN, OWN, Given, RecordTask, with_task
 from optimize_eval.tasks.task_files import BoardFile, TaskFile
@@ -380,12 +380,12 @@ def carry_out_bench(prepared: PreparedBench, host: Host, *, include_per_example:
         )
         note_unranked(findings, host.say)
         metrics = prepared.own if board else ()
-        scored = score_by(metrics, prepared.folder, prepared.in_jsonl, prepared.handling, host)
+        scored = score_by(metrics, stored, prepared.in_jsonl, prepared.handling, host)
     others = {name: own.board for name, own in scored.items() if own.board}
     boards = {"": board, **others} if board else {}
     calls = called, *fresh, *(metric.called for metric in scored.values())
     is_since = any(bound.evaluator in scored for bound in prepared.demands.of_calls)
-    known = Findings(run=open_stored(prepared.folder)) if is_since else findings
+    known = Findings(run=[*scored.values()][-1].run) if is_since else findings
     gates = prepared.demands.judge_bench(known, board, others)
     off = tuple(words for metric in scored.values() for words in metric.off_scale)
     return Finished(

@@ -185,16 +185,17 @@ def carry_out_rescoring(prepared: Rescoring, handling: Handling, host: Host) -> 
 
 
 class Own(NamedTuple):
-    """What became of a bench's own metric: its board, and how the calls went."""
+    """What became of a bench's own metric: its board, how the calls went, and the bench with its scores."""
 
     board: Board | None
     called: CallSpan
+    run: StoredRun
     off_scale: tuple[str, ...]  # see Finished
 
 
 def score_by(
     metrics: Sequence[EvaluatorSpec],
-    folder: Path,
+    run: StoredRun,
     files: Sequence[TaskFile],
     handling: Handling,
     host: Host,
@@ -202,23 +203,23 @@ def score_by(
     """Score by further evaluators what the models of a bench said, up to a stop; its folder is locked."""
     scored: dict[str, Own] = {}
     for metric in metrics:
-        own = scored[metric.name] = _score_by(metric, folder, files, handling, host)
+        own = scored[metric.name] = _score_by(metric, run, files, handling, host)
+        run = own.run
         if own.called.ended.status in {State.INTERRUPTED, State.OUT_OF_TIME}:
             break
     return scored
 
 
 def _score_by(
-    metric: EvaluatorSpec, folder: Path, files: Sequence[TaskFile], handling: Handling, host: Host
+    metric: EvaluatorSpec, run: StoredRun, files: Sequence[TaskFile], handling: Handling, host: Host
 ) -> Own:
-    run = open_stored(folder)
     bench = Bench(run, [WantedEvaluator(spec=metric, given=None)], host.say, files)
     settled = settle(run, bench.wanted)
     planned = partial(bench.plan, run, settled.specs)
     run, called = _called(run, settled, planned, handling, host)
     findings, names = summarise(run), [spec.name for spec in settled.specs]
     off = findings.off_scale(names, partial(name_of, layout=run.layout))
-    return Own(bench.board(findings, names[0]), called, off)
+    return Own(bench.board(findings, names[0]), called, run, off)
 
 
 def _called(
