@@ -27,6 +27,7 @@ class Trial:
 
     evaluator: str
     checks: tuple[CheckOutcome, ...]
+    calls: int = 0
 
     @property
     def ok(self) -> bool:
@@ -73,7 +74,7 @@ def trial(
     known = known_of(spec, _sources(dataset, host.say), has_near_misses=near_misses)
     assert known is not None, "good is named"  # noqa: S101  for the checker
     examined = beside(lambda: examine(spec, _material(spec, known), seconds), host)
-    return Trial(evaluator=spec.name, checks=tuple(examined.checks))
+    return Trial(evaluator=spec.name, checks=tuple(examined.checks), calls=examined.calls_on_trial)
 
 
 def _sources(

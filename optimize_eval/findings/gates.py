@@ -169,10 +169,10 @@ def _number(said: str) -> float:
 
 def _say_unknown(name: str, axes: BoundAxes, firsts: Sequence[str], seconds: Sequence[str]) -> UsageError:
     there = [", ".join(names[:_SHOWN]) for names in (firsts, seconds)]
-    return UsageError(
-        f"{name!r} is no {axes.first} of the {axes.whole}, nor {axes.form}",
-        hint=f"its {axes.first}s are {there[0]}; its {axes.second}s {there[1]}{axes.also}",
-    )
+    known = f"its {axes.first}s are {there[0]}; its {axes.second}s {there[1]}{axes.also}"
+    begun = next((first for first in firsts if name.startswith(f"{first}.")), "")
+    calls = f"; of repeated calls write {begun}.each, {begun}.pass^5 or {begun}.pass@5" if begun else ""
+    return UsageError(f"{name!r} is no {axes.first} of the {axes.whole}, nor {axes.form}", hint=known + calls)
 
 
 def check_gap(layout: Layout, most: float) -> None:

@@ -216,6 +216,7 @@ def _to_dict(subject: Examined) -> dict[str, Any]:
             "p50": round(subject.typical(0.5), 6) if subject.seconds else None,
             "p95": round(subject.typical(0.95), 6) if subject.seconds else None,
         },
+        **({"calls_on_trial": subject.calls_on_trial} if subject.calls_on_trial else {}),
         **({"spent": documents.to_dict(spent)} if (spent := subject.spending.of_run) else {}),
         "estimate": {
             "calls": subject.material.calls,

@@ -70,10 +70,16 @@ def examine(spec: EvaluatorSpec, material: Material, budget: float = DEFAULT_BUD
             continue
         try:
             for check in look(examined, name):
+                _forget_pass(examined.checks, check)
                 examined.checks.append(check)
         except BudgetSpent:
             examined.checks.append(_say_spent(name, budget))
     return examined
+
+
+def _forget_pass(checks: list[CheckOutcome], said: CheckOutcome) -> None:
+    """Take back that a check has passed, of which more is known now."""
+    checks[:] = [check for check in checks if (check.name, check.status) != (said.name, CheckStatus.PASS)]
 
 
 def _say_spent(name: str, budget: float) -> CheckOutcome:

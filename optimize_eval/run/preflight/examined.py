@@ -150,6 +150,7 @@ class Examined:
     is_held: bool = False  # what it leaves behind holds its stdout, and each call waits for that
     kept: list[float] = field(default_factory=list)  # seconds of calls of a process that stays
     each: float | None = None  # seconds that a run takes for a call more, where a process stays
+    calls_on_trial: int = 0
 
     @property
     def is_ok(self) -> bool:

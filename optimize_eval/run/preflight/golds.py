@@ -166,6 +166,7 @@ def plain_of(text: str) -> str:
 _WANTED: Sequence[Callable[[str], bool]] = (  # what finds most, if a gold is so
     lambda gold: not gold.isascii(),
     lambda gold: not any(letter.isascii() and letter.isalnum() for letter in gold),
+    lambda gold: gold != gold.strip(),
     lambda gold: any(word.isupper() and len(word) > 1 for word in gold.split()),
     lambda gold: abs(number_of(gold) or 0) >= _FROM_A_THOUSAND,
     lambda gold: len(gold.split()) > 2,  # noqa: PLR2004  and one is left when the last is gone
@@ -355,12 +356,56 @@ def _other_id(value: int | str, times: int) -> int | str:
 
 def without_field(payload: Payload, path: str) -> Payload:
     """Take a field out of the row."""
-    example = orjson.loads(payload.example or b"{}")
-    return replace(payload, example=orjson.dumps(_without(example, path)))
+    return replace(payload, example=orjson.dumps(_change_at(_example_of(payload), path)))
 
 
-def _without(value: dict[str, Any], path: str) -> dict[str, Any]:
+def with_gold(payload: Payload, path: str, text: str) -> Payload:
+    """Let a row have another gold, which is the candidate."""
+    example = _example_of(payload)
+    gold = [text] if isinstance(value_at(example, path), list) else text
+    return replace(payload, candidate=text, example=orjson.dumps(_change_at(example, path, gold)))
+
+
+def _example_of(payload: Payload) -> dict[str, Any]:
+    return dict(orjson.loads(payload.example or b"{}"))
+
+
+def _change_at(value: dict[str, Any], path: str, item: Any = None) -> dict[str, Any]:
+    """Put something else at a dotted path; None takes away what stands there."""
     if path in value:
-        return {key: item for key, item in value.items() if key != path}
+        return {**_without(value, path), **({} if item is None else {path: item})}
     head, _, rest = path.partition(".")
-    return {**value, head: _without(value[head], rest)} if isinstance(value.get(head), dict) else value
+    below = value.get(head)
+    return {**value, head: _change_at(below, rest, item)} if isinstance(below, dict) else value
+
+
+def _without(value: dict[str, Any], key: str) -> dict[str, Any]:
+    return {name: item for name, item in value.items() if name != key}
+
+
+_ALIKE: Mapping[str, Callable[[str], str]] = {
+    "stripped": str.strip,
+    "in small letters": str.lower,
+    "in capitals": str.upper,
+    "composed letters": lambda text: unicodedata.normalize("NFKC", text),
+    "without punctuation": lambda text: re.sub(r"[^\w\s]", "", text),
+    "without letters that are not ASCII": lambda text: text.encode("ascii", "ignore").decode(),
+}
+
+
+def alike(gold: str) -> list[tuple[str, str]]:
+    """Write a gold as evaluators make texts before they compare them, on both sides if they are right."""
+    made: dict[str, str] = {}
+    for what, make in _ALIKE.items():
+        made.setdefault(make(gold), what)
+    return [(what, text) for text, what in made.items() if text.strip() and text != gold]
+
+
+_MOST_FIELDS = 4
+
+
+def other_fields(payload: Payload, field: str) -> list[tuple[str, str]]:
+    """List what stands in the row's other fields."""
+    others = {name: golds_of({"": value}, "")[:1] for name, value in _example_of(payload).items()}
+    texts = [(name, text) for name, own in others.items() for text in own if name != field.partition(".")[0]]
+    return [(name, text) for name, text in texts if text != payload.candidate][:_MOST_FIELDS]

@@ -75,6 +75,7 @@ class Trial:
     def ask_again(self, payload: Payload, evaluator: Evaluator) -> CallResult:
         if time.monotonic() > self.on.until:
             raise BudgetSpent
+        self.on.calls_on_trial += 1
         return self.on.call(evaluator, payload, most=self.patience)
 
     def score(self, payload: Payload) -> float | None:

@@ -50,6 +50,8 @@ _SLOW = 0.3  # seconds
 _TIMES_AS_SLOW = 3.0  # for four times the length
 _PATIENCE = 5.0  # seconds for a long candidate
 _GROWTH = 2_000_000  # bytes a call
+_MORE = 3  # calls about a score that may be another one by itself
+_ANYWAY = "answers change anyway"
 
 
 def ask_again(trial: Trial) -> Findings:
@@ -146,9 +148,20 @@ def _say_changed(
     return trial.finding("same answer", message, line, is_fault=is_fault)
 
 
+def _change_alone(trial: Trial, row: GoldRow, payload: Payload) -> CheckOutcome | None:
+    """Say of a score that it is another one by itself, when it is asked for again by processes of its own."""
+    for _ in range(_MORE):
+        with as_a_run_calls(trial, trial.spec) as evaluator:
+            again = trial.ask_again(payload, evaluator)
+        if _differ(trial.ask(payload), again):
+            what = "when another process was asked: does it draw, or is a hash or an order in it?"
+            return _say_changed(trial, trial.spec, row, [payload], again, what, is_fault=True)
+    return None
+
+
 def change_ids(trial: Trial) -> Findings:
     if "same answer" in trial.failed:
-        yield CheckOutcome("id", CheckStatus.SKIP, "answers change anyway")
+        yield CheckOutcome("id", CheckStatus.SKIP, _ANYWAY)
         return
     for times, row in zip((1, 2), trial.rows, strict=False):
         for text in (row.wrong, row.gold)[: 3 - times]:
@@ -158,6 +171,10 @@ def change_ids(trial: Trial) -> Findings:
                 continue
             score = trial.score(other)
             if score is not None and _differ(trial.ask(before), trial.ask(other)):
+                if changed := _change_alone(trial, row, before):
+                    yield changed
+                    yield CheckOutcome("id", CheckStatus.SKIP, _ANYWAY)
+                    return
                 words = f"{place_of(row)}: {quote(text)} scores {score_text(trial.ask(before))}"
                 message = f"{words}, and {score:g} when the row has another id"
                 yield trial.finding("id", message, kinds.call_once(trial.spec, other), is_fault=False)
@@ -187,7 +204,7 @@ def take_gold_away(trial: Trial) -> Findings:
 
 def call_at_once(trial: Trial) -> Findings:
     if "same answer" in trial.failed:
-        yield CheckOutcome("at once", CheckStatus.SKIP, "answers change anyway")
+        yield CheckOutcome("at once", CheckStatus.SKIP, _ANYWAY)
         return
     payloads = trial.payloads
     asked = [payloads[number % len(payloads)] for number in range(AT_ONCE)]
@@ -198,6 +215,11 @@ def call_at_once(trial: Trial) -> Findings:
         trial.on.take_time_at_once(AT_ONCE, time.monotonic() - started)
     for payload, alone, beside in zip(asked, before, after, strict=True):
         if _differ(alone, beside):
+            row = next(row for row in trial.rows if payload in row.payloads)
+            if changed := _change_alone(trial, row, payload):
+                yield changed
+                yield CheckOutcome("at once", CheckStatus.SKIP, _ANYWAY)
+                return
             words = f"{quote(payload.candidate)} scores {score_text(alone)} when it is called alone"
             crowd = f"{score_text(beside)} when {AT_ONCE} calls are made at the same time"
             message = f"{words}, and {crowd}: do calls share a file or a port?"
@@ -228,6 +250,7 @@ def _seconds_of(trial: Trial, length: int) -> float | None:
     """Time a call with a candidate of some length; None where it is late."""
     seconds: list[float] = []
     payload = trial.rows[0].with_candidate(long_text(length))
+    trial.on.calls_on_trial += 1
     result = call(trial.evaluator, payload, min(_PATIENCE, trial.spec.timeout), seconds)
     trial.note_crash(payload, result)
     return None if is_late(result) else seconds[0]
@@ -306,6 +329,7 @@ def watch_network(trial: Trial) -> Findings:
             NO_PROXY="",
         )
         with as_a_run_calls(trial, spec) as evaluator:
+            trial.on.calls_on_trial += 1
             call(evaluator, trial.rows[0].payload, min(_PATIENCE, spec.timeout))
         hosts = [*dict.fromkeys(proxy.hosts)]
     if hosts:

@@ -17,6 +17,7 @@ from optimize_eval.run.preflight.examined import (
 from optimize_eval.run.preflight.golds import (
     GoldRow,
     NumberMiss,
+    alike,
     all_of,
     decimal_of,
     first_half,
@@ -25,7 +26,9 @@ from optimize_eval.run.preflight.golds import (
     near_numbers,
     next_to,
     number_of,
+    other_fields,
     plain_of,
+    with_gold,
     without_last_word,
     without_letters,
     words_in,
@@ -102,8 +105,15 @@ def _check_direction(trial: Trial, highs: Sequence[float | None], lows: Sequence
         row = next(
             (row for row in trial.rows if (trial.low(row) or 0) > (trial.high(row) or 0)), trial.rows[0]
         )
-        why = f"wrong ones score more in the mean ({low:.3g} against {high:.3g}): is it a distance?"
+        asked = "is it a distance?" if _is_all_high(trial, row) else "does it look at another row?"
+        why = f"wrong ones score more in the mean ({low:.3g} against {high:.3g}): {asked}"
         yield trial.beside_gold("inverted", row, row.wrong, why)
+
+
+def _is_all_high(trial: Trial, row: GoldRow) -> bool:
+    """Return True if a text that is nobody's gold scores more than the gold."""
+    score = None if calls_models(trial.spec) else trial.score(row.with_candidate(_OTHER))
+    return score is None or score > (trial.high(row) or 0) + SAME
 
 
 def _good(trial: Trial, highs: Sequence[float | None], lows: Sequence[float | None]) -> Findings:
@@ -117,7 +127,7 @@ def _good(trial: Trial, highs: Sequence[float | None], lows: Sequence[float | No
     if trial.spec.score_range is ScoreRange.ANY and lowest < best - SAME:
         yield _not_so_good(trial, rows[lowest], f"scores {lowest:g}, another {best:g}", is_fault=False)
     elif trial.spec.score_range is ScoreRange.UNIT and lowest < _HIGH:
-        why = f"scores {lowest:g} {_why_low(highs, lows)}"
+        why = f"scores {lowest:g} {_why_low(trial, rows[lowest], [*highs, *lows])}"
         yield _not_so_good(trial, rows[lowest], why, is_fault=not _may_be_meant(trial, lowest, best))
     else:
         yield CheckOutcome("good", CheckStatus.PASS, f"{len(highs)} good ones score {lowest:g} or more")
@@ -139,10 +149,27 @@ def _not_so_good(trial: Trial, row: GoldRow, why: str, *, is_fault: bool = True)
     return trial.finding("good", message, line, is_fault=is_fault)
 
 
-def _why_low(highs: Sequence[float | None], lows: Sequence[float | None]) -> str:
-    if lows and not any([*highs, *lows]):
-        return "as wrong ones do: does it look at the right field?"
+def _why_low(trial: Trial, row: GoldRow, scores: Sequence[float | None]) -> str:
+    is_looked_for = not (calls_models(trial.spec) or "inverted" in trial.failed)
+    if is_looked_for and (better := _say_what_scores_more(trial, row)):
+        return better
+    if len(scores) > len(trial.rows) and not any(scores):
+        return "as wrong ones do: does it look at the right field, or compare what is never equal?"
     return "only: what is right should score 1"
+
+
+def _say_what_scores_more(trial: Trial, row: GoldRow) -> str:
+    """Try what would be right if one side alone were changed, or another field were the gold."""
+    high, field = trial.high(row) or 0.0, trial.known.field
+    for what, text in alike(row.gold) if field else ():
+        score = trial.score(with_gold(row.payload, field, text))
+        if score is not None and score > high + SAME:
+            return f"only, and {score:g} where row and candidate are {what}: is one side alone made so?"
+    for name, text in other_fields(row.payload, field):
+        score = trial.score(row.with_candidate(text))
+        if score is not None and score > high + SAME:
+            return f"only, and what stands in {quote(name)} {score:g}: does it look at the wrong field?"
+    return ""
 
 
 def _wrong_answers(trial: Trial) -> Findings:
@@ -178,9 +205,16 @@ def try_nothing(trial: Trial) -> Findings:
     for text in _EMPTY:
         if trial.reaches(row, text):
             is_of_form = not trial.known.field and trial.reaches(row, _OTHER)
-            why = "nothing at all scores as what is right"
+            why = f"nothing at all scores as what is right{_why_nothing(trial, row)}"
             yield trial.beside_gold("empty", row, text, why, is_fault=not is_of_form)
             return
+
+
+def _why_nothing(trial: Trial, row: GoldRow) -> str:
+    part = row.gold[: len(row.gold) // 2]
+    if not trial.known.field or trial.reaches(row, _OTHER) or not trial.reaches(row, part):
+        return ""
+    return f", and so does {quote(part)}: is the candidate looked for in the gold, not the gold in it?"
 
 
 def try_bad(trial: Trial) -> Findings:
@@ -201,25 +235,40 @@ def try_echoes(trial: Trial) -> Findings:
     for text, control in _ECHOES.items():
         is_any = trial.reaches(row, text) and trial.reaches(row, control)
         if trial.reaches(row, text) and (trial.known.field or not is_any):
-            why = "any text does" if is_any else "it obeys the candidate, or reads its score there"
+            of_form = (
+                "any text does" if trial.reaches(row, _OTHER) else "does its length or its form count alone?"
+            )
+            why = of_form if is_any else "it obeys the candidate, or reads its score there"
             yield trial.beside_gold("echo", row, text, why)
             return
 
 
 def try_newline(trial: Trial) -> Findings:
-    """Let the gold end as files do, where candidates of files are to be scored."""
-    row = trial.best_row
-    high, score = trial.high(row), trial.score(row.with_candidate(text := f"{row.gold}\n"))
+    """Let the gold end as files do, where candidates of files are to be scored, or as replies do."""
+    row = next(filter(_ends_in_newline, trial.rows), trial.best_row)
+    text, why = (
+        f"{row.gold}\n",
+        "candidates here end in a newline: strip it in the files, or in the evaluator",
+    )
+    if _ends_in_newline(row):
+        text, why = (
+            row.gold.rstrip("\r\n"),
+            "replies end in no newline: strip it in the data, or the evaluator",
+        )
+    high, score = trial.high(row), trial.score(row.with_candidate(text))
     if high is not None and score is not None and score < high - SAME:
-        why = "candidates here end in a newline: strip it in the files, or in the evaluator"
         yield trial.beside_gold("newline", row, text, why, is_fault=False)
 
 
 def has_newline(trial: Trial) -> bool:
-    """Return True if a candidate ends in a newline, and no gold does."""
+    """Return True if a candidate ends in a newline, or a gold does."""
     payloads = (payload for payloads in trial.on.material.splits.values() for payload in payloads)
     ends = any(payload.candidate.endswith("\n") for payload in payloads)
-    return ends and not any(row.gold.endswith("\n") for row in trial.rows)
+    return ends or any(map(_ends_in_newline, trial.rows))
+
+
+def _ends_in_newline(row: GoldRow) -> bool:
+    return row.gold.endswith("\n")
 
 
 def try_more(trial: Trial) -> Findings:
@@ -233,8 +282,16 @@ def try_more(trial: Trial) -> Findings:
             "embedded", rows[0], text, "what is denied counts, as the gold stands in it", is_fault=False
         )
     if trial.reaches(longest, text := _with_more(longest)):
-        why = "a wrong line more costs nothing: does it count what is missing alone, or the first line?"
+        why = f"a wrong line more costs nothing: does it {_why_more(trial, longest)}?"
         yield trial.beside_gold("extra", longest, text, why, is_fault=False)
+
+
+def _why_more(trial: Trial, row: GoldRow) -> str:
+    if trial.reaches(row, without_last_word(row.gold)):
+        return _START
+    if trial.reaches(row, f"{row.gold} {row.wrong}"):
+        return "count what is missing alone (recall), or look for the gold in it"
+    return "read the first line alone"
 
 
 def embedded_in(row: GoldRow) -> str:
@@ -266,8 +323,14 @@ def try_less(trial: Trial) -> Findings:
         return
     half = first_half(row.gold)
     is_by_keywords = half != text and trial.reaches(row, half) and trial.reaches(row, _with_more(row))
-    why = "what is left out costs nothing: does it count what is there alone, the start, or a threshold?"
+    last = row.gold.removeprefix(text).strip()
+    asked = _PRECISION if trial.reaches(row, last) else _START
+    why = f"what is left out costs nothing: does it {asked}?"
     yield trial.beside_gold("truncated", row, text, why, is_fault=not is_by_keywords)
+
+
+_START = "mind the start alone, a threshold, or rounding"
+_PRECISION = "count what is there alone (precision), or look for the candidate in the gold"
 
 
 def try_misspelt(trial: Trial) -> Findings:

@@ -72,20 +72,27 @@ def score_in(candidate: str, example: dict[str, Any]) -> float:
 
 FAULTY: Mapping[str, tuple[Judge, str, str]] = {  # → the check that fails, what it says
     "a constant": (lambda _c, _e: 0.7, "constant", "ignores the candidate, or is constant"),
-    "another field": (lambda c, e: float(c == e["id"]), "good", "as wrong ones do: does it look at"),
+    "another field": (lambda c, e: float(c == e["id"]), "good", 'what stands in "id" 1: does it look at'),
+    "what is never equal": (lambda c, e: float(id(c) == id(e)), "good", "as wrong ones do: does it look at"),
+    "one side in small letters": (
+        lambda c, e: float(c.lower() == e["target"]), "good", "1 where row and candidate are in small letters"
+    ),
     "a gold made ASCII": (
         lambda c, e: float(c == e["target"].encode("ascii", "ignore").decode()),
-        "good", '"Zoë Müller" scores 0 only',
+        "good", "1 where row and candidate are without letters that are not ASCII: is one side alone",
     ),
     "breaks": (lambda c, e: exact(c, e) if c.isascii() else 1 / 0, "answers train", "ZeroDivisionError"),
     "a distance": (lambda c, e: 1 - exact(c, e), "inverted", "is it a distance?"),
+    "the next row": (
+        lambda c, e: float(c == ROWS[int(e["id"][2:]) % len(ROWS)]["target"]), "inverted", "at another row?"
+    ),
     "no example": (lambda c, _e: len(c) / 100 if len(c) < 2 else 1.0, "constant", "all 8 scores are equal"),
     "remembers": (remembers(), "constant", "or remembers the candidate"),
-    "empty is in all": (lambda c, e: float(c.strip() in e["target"]), "empty", "nothing at all scores"),
+    "empty is in all": (lambda c, e: float(c.strip() in e["target"]), "empty", "looked for in the gold"),
     "reads its score": (score_in, "echo", "or reads its score there"),
     "precision alone": (
         lambda c, e: len(words_of(c) & words_of(e["target"])) / (len(words_of(c)) or 1),
-        "truncated", '"New York"',
+        "truncated", 'the good "New York City" 1: what is left out costs nothing: does',
     ),
     "letters in any order": (lambda c, e: float(sorted(c) == sorted(e["target"])), "near miss", "ytiC"),
     "the first word again": (
@@ -225,6 +232,34 @@ def test_what_was_not_tried_is_told_in_one_line_and_a_newline_that_costs_the_sco
     assert " empty," not in said.partition("passed:")[2].partition("not tried")[0]
     newline = '! newline: train row 1: "Rome\\n" scores 0, and the good "Rome" 1: candidates here end in a'
     assert newline in said
+
+
+def test_a_gold_that_ends_in_a_newline_is_said_to_do_so() -> None:
+    rows = [{"target": "Paris"}, {"target": "Rome\n"}, {"target": "New York"}]
+    strict = trial(exact, rows, good="target")
+    assert strict.ok
+    assert strict.warnings["newline"].endswith(
+        'the good "Rome\\n" 1: replies end in no newline: strip it in the data, or the evaluator'
+    )
+    on_one_side = trial(lambda c, e: exact(c.strip(), e), rows, good="target")
+    assert "1 where row and candidate are stripped: is one side alone made so?" in on_one_side.faults["good"]
+    assert on_one_side.calls < strict.calls <= 60
+    assert trial(lambda c, e: exact(c.strip(), {"target": e["target"].strip()}), rows, good="target").ok
+
+
+def test_an_answer_that_changes_by_itself_is_no_matter_of_calls_at_once() -> None:
+    calls: list[str] = []
+
+    def judge(candidate: str, example: dict[str, Any]) -> float:
+        calls.append(candidate)
+        return exact(candidate, example) or float(len(calls) > 35) / 2
+
+    tried = trial(judge, ROWS, good="target")
+    assert "when another process was asked: does it draw" in tried.faults["same answer"]
+    said = {
+        check.name: str(check.status) for check in tried.checks if check.name in {"same answer", "at once"}
+    }
+    assert said == {"same answer": "fail", "at once": "skip"}
 
 
 def test_rows_with_letters_and_numbers_that_find_most_are_tried() -> None:
