@@ -248,7 +248,7 @@ def sweep_schema() -> Schema:
     evaluator = {**evaluator_table(), "oneOf": [{"required": [target]} for target in target_keys()]}
     model = {**_table(model_keys(), {}), "required": ["name", "model"]}
     model["properties"] |= _OF_MODELS
-    helps = _helps(GROUPS)
+    helps = _helps(reversed(GROUPS))  # what a search says of an option that `run` has, too, stands last
     return {
         "title": "A sweep file of optimize-eval",
         "type": "object",
@@ -257,7 +257,7 @@ def sweep_schema() -> Schema:
             "run": _table(run_keys(_HERE), helps),
             "evaluator": {"type": "array", "items": evaluator},
             "gates": _table(gate_keys(_HERE), helps),
-            "optimize": _table(optimize_keys(_HERE), helps),
+            "optimize": _table(optimize_keys(_HERE), _helps(GROUPS)),
             "prices": {**OBJECT, "description": "Dollars for a million tokens, in and out, by model."},
             "model": {"type": "array", "items": model},
         },

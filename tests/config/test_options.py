@@ -1,6 +1,5 @@
 """Options are declared once: what a command, a sweep file, a call and a page say of one is the same."""
 
-import re
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from inspect import signature
@@ -23,7 +22,6 @@ from optimize_eval.search.ending import EarlyStop
 from optimize_eval.search.proposers import TIMEOUT
 from optimize_eval.search.search_plan import TOP
 from tests.front_door import Cli
-from tests.paths import ROOT
 
 COMMANDS = ("score", "run", "bench", "optimize", "rescore", "report", "diff", "preflight", "serve")
 CALLS: dict[str, Callable[..., Any]] = {"run": sweep, "bench": bench, "optimize": optimize}
@@ -182,15 +180,6 @@ def test_every_option_that_is_declared_to_be_a_key_is_one() -> None:
             assert not one.option.table or one.key in known[one.option.table]
     of_commands = {one.key for one in (options("run") | options("optimize")).values()}
     assert {*known["run"], *known["gates"], *known["optimize"]} <= of_commands
-
-
-@pytest.mark.parametrize(
-    ("name", "keys"), [("run", run_keys(".")), ("gates", gate_keys(".")), ("optimize", optimize_keys("."))]
-)
-def test_the_page_lists_the_keys_of_a_table_and_no_others(name: str, keys: dict[str, Any]) -> None:
-    page = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
-    (row,) = re.findall(rf"^\| `\[{name}\]`.*?\| (.*) \|$", page, re.MULTILINE)
-    assert sorted(re.findall(r"`([a-z_]+)`", row)) == sorted(keys)
 
 
 def test_a_board_keeps_each_option_that_its_numbers_depend_on() -> None:
