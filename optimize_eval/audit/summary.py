@@ -24,6 +24,7 @@ from optimize_eval.audit.compared import (
     split_numbers,
 )
 from optimize_eval.audit.journaled import JournaledRun, Series, Values, Where, by_axis
+from optimize_eval.audit.judged import people_of, verdict_by_people
 from optimize_eval.audit.rows_left_out import is_doubted
 from optimize_eval.audit.said import (
     calibration_of,
@@ -62,6 +63,7 @@ def expected(run: JournaledRun) -> Record:
     if run.searched.get("decides") == "test":
         winner = next(row for row in primary if row["vs_baseline"])
     tries = run.count_tries(winner and winner["candidate"])
+    people = people_of(run, rows)
     return {
         "baseline": run.axes.baseline,
         "decided_on": run.deciding,
@@ -83,12 +85,15 @@ def expected(run: JournaledRun) -> Record:
         "pairs_left_out": _pairs_left_out(run),
         "additions_left_out": run.left_out,
         **_by_cell(run),
-        "verdict": verdict_of(primary, claims | {"winner": winner}, run, tries),
+        "verdict": verdict_by_people(
+            verdict_of(primary, claims | {"winner": winner}, run, tries), people, primary, run
+        ),
         **({"tried": tries} if tries else {}),
         "journal": run.end,
         **_models_compared(run, means),
         "spent": spent_of(run.calls) if run.calls else None,
         **({"stability": stability} if (stability := stability_of(run)) else {}),
+        **({"people": people} if people else {}),
     }
 
 

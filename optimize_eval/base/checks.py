@@ -97,6 +97,15 @@ def fields(value: Any) -> tuple[str, ...]:
     return (text(value),) if isinstance(value, str) else tuple(texts(value))
 
 
+def span(value: Any) -> tuple[float, float]:
+    """Read the two ends of a scale."""
+    hint = "write the lowest and the highest number: [1, 5]"
+    _demand(isinstance(value, list) and len(value) == len(("low", "high")), hint)
+    low, high = map(number, value)
+    _demand(low < high, hint)
+    return low, high
+
+
 def integer(value: Any, least: int | None = None) -> int:
     what = "a whole number" if least is None else f"a whole number from {least}"
     _demand(isinstance(value, int) and not isinstance(value, bool), f"write {what}")

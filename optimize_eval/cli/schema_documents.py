@@ -128,6 +128,7 @@ _FORMS: Mapping[Callable[[Any], Any], Schema] = {
     checks.acceptance: {"enum": ["strict", "equal"]},
     checks.boolean: {"type": "boolean"},
     checks.bounds: BY_NAME,
+    checks.span: {"type": "array", "items": NUMBER, "minItems": 2, "maxItems": 2},
     checks.command: {"anyOf": [TEXT, {"type": "array", "items": {"type": "string"}, "minItems": 1}]},
     checks.count: {"type": "integer", "minimum": 1},
     checks.duration: {"type": ["string", "number"]},
@@ -217,6 +218,7 @@ _RUBRIC_FORMS: dict[str, Schema] = {
     "shows": _FIELDS,
     "hides": _FIELDS,
     "human": _FIELDS,
+    "human_range": {"type": "array", "items": NUMBER, "minItems": 2, "maxItems": 2},
     "shows_prompt": _BOOLEAN,
     "shows_model": _BOOLEAN,
 }

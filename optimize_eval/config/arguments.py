@@ -106,6 +106,7 @@ class SweepArguments(
     group_by: Sequence[str]
     leaks: Literal["drop", "keep"]
     max_gap: float | None
+    min_agreement: Mapping[str, float] | Sequence[str] | None
     margin: float | Mapping[str, float] | None
     score_range: ScoreRange | str | None
     objective: str | None

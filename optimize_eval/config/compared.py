@@ -180,6 +180,7 @@ class BoardGateOptions(OptionGroup):
 
     heading: ClassVar = Heading.GATES
     max_gap: float | None = None  # runs alone have the option: a board has no train and val
+    min_agreement: tuple[str, ...] = ()  # of runs, too
 
     fail_under: Annotated[
         tuple[str, ...], Option("Fail if the score is below this.", "MODEL[@TASK]=X", values.LOWEST)
@@ -201,6 +202,10 @@ class RunGateOptions(BoardGateOptions):
     no_regression_against: Annotated[
         str | None, Option("Fail if worse than this run or bench.", "RUN", values.PATH, GATES)
     ] = None
+    min_agreement: Annotated[
+        tuple[str, ...],
+        Option("Fail if a judge agrees with people less.", "NAME=X", values.LOWEST, GATES),
+    ] = ()
     margin: Annotated[
         tuple[str, ...], Option("A loss too small to matter, in score units.", "[NAME=]X", values.MARGIN, RUN)
     ] = ()

@@ -245,8 +245,9 @@ class _Reading:
             entries=tuple(entries),
             models={name: model for name, model in self._models.items() if name not in self._judging},
         )
-        if bounds := gates.get("fail_under"):
-            self._check_bounds(bounds, [spec.name for spec in sweep.specs(EvaluatorSpec(), {})])
+        for key in ("fail_under", "min_agreement"):
+            if bounds := gates.get(key):
+                self._check_bounds(key, bounds, [spec.name for spec in sweep.specs(EvaluatorSpec(), {})])
         return sweep
 
     def _has_prices(self, tables: Mapping[str, Any]) -> bool:
@@ -256,8 +257,8 @@ class _Reading:
             self._complain(KeyPlace("prices"), f"prices: {error}")
             return False
 
-    def _check_bounds(self, bounds: Iterable[str], evaluators: Sequence[str]) -> None:
-        where = KeyPlace("gates", 0, "fail_under")
+    def _check_bounds(self, key: str, bounds: Iterable[str], evaluators: Sequence[str]) -> None:
+        where = KeyPlace("gates", 0, key)
         for bound in bounds:
             if evaluators and not any(
                 f"{bound}@".startswith(f"{name}@") or checks.demand_behind(name, bound) for name in evaluators
@@ -364,7 +365,7 @@ class _Reading:
 def _options(run: Mapping[str, Any], gates: Mapping[str, Any]) -> dict[str, Any]:
     """Write what the file says as flags do, by its keys."""
     options = {**run, **gates}
-    for key in ("fail_under", "goal"):
+    for key in ("fail_under", "min_agreement", "goal"):
         if by_name := options.pop(key, None):
             options[key] = [f"{name}={value!r}" for name, value in by_name.items()]
     if "score_range" in options:

@@ -89,6 +89,7 @@ def _settings(folder: str) -> checks.Keys:
         "shows": checks.fields,
         "hides": checks.fields,
         "human": checks.fields,
+        "human_range": checks.span,
         "shows_prompt": checks.boolean,
         "shows_model": checks.boolean,
     }
@@ -164,7 +165,7 @@ def identify(name: str, judge: JudgeSpec) -> Identity:
     known = asdict(replace(judge, table=None))
     del known["table"]
     del known["rubric_file"]  # a rubric may move
-    del known["human"]  # which it is not shown, as others
+    del known["human"], known["human_range"]  # which it is not shown, as others
     known["hides"] = judge.blind_to
     for key in ("shows", "hides", "shows_prompt", "shows_model", "hides_model"):
         if not known[key]:

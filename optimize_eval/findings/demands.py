@@ -25,6 +25,7 @@ from optimize_eval.findings.gates import (
     task_gates,
 )
 from optimize_eval.findings.leakage import LEAKED
+from optimize_eval.findings.people import LeastAgreement, agreement_gate, parse_agreement
 from optimize_eval.findings.stability import StabilityBound
 from optimize_eval.findings.stability_gates import note_of_name, stability_bounds, stability_gates
 from optimize_eval.findings.stored_boards import folder_if_bench, load_with_examples, with_examples
@@ -75,6 +76,7 @@ class Demands:
     bounds: tuple[Bound, ...] = ()
     of_run: RunBounds = _OF_A_BOARD
     max_gap: float | None = None
+    agreeing: tuple[LeastAgreement, ...] = ()
     before: StoredRun | None = None
 
     @property
@@ -87,6 +89,7 @@ class Demands:
             *completeness(summary),
             *gates_of(summary, self.bounds, self.max_gap),
             *self.of_run.judge(run, lambda: summary),
+            *(agreement_gate(summary, bound) for bound in self.agreeing),
             *(self._against(self.before, run, summary) if self.before else ()),
         )
         steps = summary.tried.steps if summary.tried else 0
@@ -113,11 +116,12 @@ def read_demands(
     max_gap: float | None,
     against: str | None,
     *,
+    min_agreement: Sequence[str] | None = None,
     margins: Mapping[str, float] | None = None,
     is_before_calls: bool = False,
 ) -> Demands | None:
     """Read the demands, which must fit the run of a document; before calls, those that cannot be decided."""
-    if not fail_under and max_gap is None and against is None:
+    if not fail_under and max_gap is None and against is None and not min_agreement:
         return None
     _refuse_results_as_inputs(document, folder)
     layout = document.selection
@@ -133,7 +137,8 @@ def read_demands(
         regression_gates.check_can_decide(before.layout, wanted, of_same_bytes(before.document, document))
     of_run = read_run_bounds(fail_under, document.settings, layout, of_bench=False)
     bounds = tuple(_plain_bound(text, layout) for text in of_run.others)
-    return Demands(bounds=bounds, of_run=of_run, max_gap=max_gap, before=before)
+    agreeing = tuple(parse_agreement(text, document) for text in min_agreement or ())
+    return Demands(bounds=bounds, of_run=of_run, max_gap=max_gap, agreeing=agreeing, before=before)
 
 
 def _plain_bound(text: str, layout: Layout) -> Bound:
@@ -154,7 +159,7 @@ def recall_demands(run: StoredRun, summary: Summary) -> tuple[Gate, ...]:
 
     def judge(said: Mapping[str, Any]) -> tuple[Gate, ...]:
         given = said.get("fail_under"), said.get("max_gap"), said.get("no_regression_against")
-        demands = read_demands(run.document, run.folder, *given)
+        demands = read_demands(run.document, run.folder, *given, min_agreement=said.get("min_agreement"))
         return demands.judge(run, summary) if demands else ()
 
     return _recall(run, judge)

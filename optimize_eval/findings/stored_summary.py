@@ -17,6 +17,7 @@ from optimize_eval.base import files
 from optimize_eval.base.frozen import Remembers, frozen
 from optimize_eval.findings.cells import Keep, ReadCell, ReadCells
 from optimize_eval.findings.metric_rows import TaskReading, counts_as, has_tasks, metrics_of, records_of
+from optimize_eval.findings.people import agreements, held_against_people
 from optimize_eval.findings.replies import beyond_scale, judges_of, name_evaluator
 from optimize_eval.findings.stability import measure
 from optimize_eval.findings.stability_gates import bounds_of
@@ -26,6 +27,7 @@ from optimize_eval.findings.tried import Corrections, corrections_in, shown_by
 from optimize_eval.findings.verdict import after_search
 from optimize_eval.store.folder import JOURNAL, SUMMARY
 from optimize_eval.store.journal_end import JournalEnd, fits, journal_end
+from optimize_eval.store.labels import PEOPLE
 from optimize_eval.store.layout import Cell, Layout
 from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.records import Records, RunRecord
@@ -105,6 +107,8 @@ def _read(run: StoredRun, keep: Keep | None) -> tuple[Summary, ReadCells]:
         journal=_end(run),
         stability=measure(run, bounds) if bounds else (),
     )
+    if PEOPLE in run.document.settings:
+        summary = replace(summary, people=agreements(run.document, cells, summary))
     return replace(summary, verdict=_verdict(run, summary, layout)), cells
 
 
@@ -116,7 +120,8 @@ def _verdict(run: StoredRun, summary: Summary, layout: Layout) -> Verdict:
     verdict = without_rules(summary) or _chosen_by_results(summary, run.document.chosen_after)
     verdict = verdict or replace(summary.verdict, points=points)
     searched = run.document.searched
-    return after_search(replace(summary, verdict=verdict), searched, layout) if searched else verdict
+    verdict = after_search(replace(summary, verdict=verdict), searched, layout) if searched else verdict
+    return held_against_people(replace(summary, verdict=verdict), layout) if summary.people else verdict
 
 
 def _end(run: StoredRun) -> JournalEnd | None:

@@ -6,7 +6,7 @@ from typing import Annotated
 from optimize_eval.base.documents import FLAT, IF_ANY, UNSAID, Key
 from optimize_eval.base.frozen import frozen
 from optimize_eval.statistics.differences import CarriedShare, ScoreDifference, ScoreGap
-from optimize_eval.statistics.estimates import Estimate
+from optimize_eval.statistics.estimates import Estimate, Interval
 from optimize_eval.statistics.rates import Calibration
 
 
@@ -131,6 +131,66 @@ class Stability:
     is_graded: Annotated[bool, Key("graded")]
     value: Annotated[Estimate | None, IF_ANY] = None
     suspects: Annotated[tuple[Suspect, ...], IF_ANY] = ()
+
+
+@frozen
+class Coefficient:
+    """How far several agree, from chance, 0, to always, 1."""
+
+    value: float
+    ci: Interval | None
+
+
+@frozen
+class JudgesBias:
+    """By how much a judge scores higher than people."""
+
+    mean: float
+    ci: Interval
+
+
+@frozen
+class CorrectedDifference:
+    """A candidate against the baseline, by what people would say; the interval holds for all comparisons."""
+
+    diff: float
+    se: float
+    ci: Interval
+    comparisons: int
+
+
+@frozen
+class CorrectedScores:
+    """What people would say of a cell on average: a judge's mean without its error on what they labelled."""
+
+    candidate: str
+    task_model: str | None
+    split: str
+    labels: int
+    mean: float
+    se: float
+    ci: Interval
+    vs_baseline: Annotated[CorrectedDifference | None, IF_ANY] = None
+
+
+@frozen
+class Agreement:
+    """How far a judge agrees with people; `ceiling` is how far they agree with each other.
+
+    Labels are `chosen` where all have a known chance of having been given.
+    """
+
+    evaluator: str
+    kind: str  # kappa, quadratic_kappa, alpha
+    value: float | None
+    ci: Interval | None
+    labels: int
+    raters: tuple[str, ...]
+    ceiling: Annotated[Coefficient | None, IF_ANY] = None
+    bias: JudgesBias | None
+    chosen: Annotated[bool, IF_ANY] = False
+    looks: Annotated[int, IF_ANY] = 0
+    corrected: tuple[CorrectedScores, ...]
 
 
 @frozen

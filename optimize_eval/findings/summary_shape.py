@@ -10,6 +10,7 @@ from optimize_eval.base.frozen import frozen
 from optimize_eval.base.spent import SpendingTotals
 from optimize_eval.findings.leakage import Leakages
 from optimize_eval.findings.summary_parts import (
+    Agreement,
     BleuEntry,
     CalibrationEntry,
     CandidatePair,
@@ -318,6 +319,7 @@ class Summary:
     rules_waiting: Annotated[tuple[str, ...], IF_ANY] = ()  # of some examples: as waits_for_rules of all
     models: Annotated[tuple[ModelPair, ...], IF_ANY] = ()  # those that replied to prompts, with the first
     stability: Annotated[tuple[Stability, ...], IF_ANY] = ()  # where the run's own gates ask for it
+    people: Annotated[tuple[Agreement, ...], IF_ANY] = ()  # of judges beside whom people gave labels
 
     @property
     def waits_for_rules(self) -> tuple[str, ...]:

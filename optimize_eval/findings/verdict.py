@@ -55,7 +55,7 @@ BETTER, NOT_SHOWN = "better", "not_shown"
 _WHERE = {"val": " on held-out data", "test": " on test data", "train": " on the train data", SINGLE: ""}
 
 
-def _on_split(split: str) -> str:
+def on_split(split: str) -> str:
     """Say on which examples; the splits of a bench are called after their files."""
     return _WHERE.get(split, f" on {split}")
 
@@ -68,7 +68,7 @@ def won(winner: Row, summary: Summary, layout: Layout) -> Verdict:
     if summary.selection:
         d = replace(d, ci=summary.selection.ci)
     among = f" {AMONG_BOTH}" if d.skipped_for_one else ""
-    beats = f"{winner.candidate} beats {layout.baseline}{_on_split(layout.deciding)}{among}"
+    beats = f"{winner.candidate} beats {layout.baseline}{on_split(layout.deciding)}{among}"
     by = WonBy(diff=d.diff, ci=d.ci, p=_p(d), from_=layout.deciding)
     if d.ci is None:
         exactly = f"better by exactly {number(d.diff)} {primary_name(layout)}"
@@ -387,7 +387,7 @@ def _steered(verdict: Verdict, split: str) -> Verdict:
 
 
 def _not_held_out(text: str) -> str:
-    return text.replace(_on_split("val"), " on val").replace(f"{_KINDS['val']} example", "val example")
+    return text.replace(on_split("val"), " on val").replace(f"{_KINDS['val']} example", "val example")
 
 
 def _steered_by_steps(verdict: Verdict, summary: Summary) -> Verdict | None:
@@ -455,7 +455,7 @@ def _no_winner(rows: Sequence[Row], summary: Summary, layout: Layout) -> Verdict
     if len(rows) == 1:
         return Verdict(text=_alone(rows[0], layout), state=ALONE)
     if better := marked(rows, split, comparison.BETTER):
-        ahead = f"No winner: {better[0].candidate} is ahead of {layout.baseline}{_on_split(split)}"
+        ahead = f"No winner: {better[0].candidate} is ahead of {layout.baseline}{on_split(split)}"
         picked = summary.selection
         if picked and picked.ci and survives_failures(better[0], split):
             why = f"but as the best of {picked.k:,} its interval includes 0 ({interval(picked.ci)})"
@@ -474,7 +474,7 @@ def _no_winner(rows: Sequence[Row], summary: Summary, layout: Layout) -> Verdict
 def _not_better(told: Mapping[str, ScoreDifference], most: float | None, layout: Layout) -> Verdict:
     """Name the candidate that comes nearest, and what none of them exceeds."""
     name = max(told, key=lambda one: told[one].diff or 0.0)
-    d, where = told[name], _on_split(layout.deciding)
+    d, where = told[name], on_split(layout.deciding)
     is_same = _has_no_difference(d)
     if all(one.mark == comparison.WORSE for one in told.values()):
         among = next(filter(None, map(where_scored, told.values())), "")
@@ -513,7 +513,7 @@ def _is_the_same(d: ScoreDifference) -> bool:
 
 
 def _the_same(told: Mapping[str, ScoreDifference], layout: Layout) -> str:
-    where = _on_split(layout.deciding)
+    where = on_split(layout.deciding)
     name, d = max(told.items(), key=lambda item: abs(item[1].diff or 0.0))
     margin = d.margin
     if _has_no_difference(d) or margin is None:
@@ -547,7 +547,7 @@ def _without_examples(rows: Sequence[Row], layout: Layout) -> str:
 
 def _alone(row: Row, layout: Layout) -> str:
     s = row.splits[layout.deciding]
-    told = f"{row.candidate} scores {number(s.mean)} on {primary_name(layout)}{_on_split(layout.deciding)}"
+    told = f"{row.candidate} scores {number(s.mean)} on {primary_name(layout)}{on_split(layout.deciding)}"
     if s.ci is None and s.se == 0:
         return f"{told}, the same on all {count(s.n, 'example')}"
     if s.ci is None:

@@ -138,7 +138,7 @@ _OF_CLUSTERS = ("address", "slots_per_node", "working_dir")
 
 
 NO_GATES = BoardGateOptions()
-_GATES = ("fail_under", "max_gap", "no_regression_against")
+_GATES = ("fail_under", "max_gap", "min_agreement", "no_regression_against")
 
 
 def gate_settings(gates: BoardGateOptions) -> dict[str, Any]:

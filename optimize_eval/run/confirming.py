@@ -47,7 +47,7 @@ class RunDemands:
 def read_before_calls(document: RunDocument, folder: Path, gates: BoardGateOptions) -> RunDemands | None:
     """Read what a run that is planned has to reach, if that is anything."""
     given = gates.fail_under, gates.max_gap, gates.no_regression_against
-    demands = read_demands(document, folder, *given, is_before_calls=True)
+    demands = read_demands(document, folder, *given, min_agreement=gates.min_agreement, is_before_calls=True)
     return RunDemands(demands=demands) if demands else None
 
 

@@ -36,6 +36,7 @@ from optimize_eval.run.inputs import (
     overlaps_in,
     stored_paths,
 )
+from optimize_eval.run.labelling import with_people
 from optimize_eval.run.plan import Plan, document_of, plan_run
 from optimize_eval.run.prompting import Prompting, with_outputs, with_samples
 from optimize_eval.store.folder import refuse_foreign
@@ -225,6 +226,7 @@ def prepare(
     kept = {**_kept(comparison, handling, plan, gates), **after, **ways_in(plan.specs, before, say)}
     kept |= {**({OVERLAPS: common} if common else {}), **dated_in(folder, kept, before)}
     document = document_of(plan, comparison.examples.names, kept)
+    document = with_people(document, plan.specs, comparison.examples.sources, before, say)
     plan = with_outputs(plan, folder)
     demands = None
     if gate_settings(gates):

@@ -9,9 +9,10 @@ import math
 import random
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from optimize_eval.statistics.estimates import Interval
+from optimize_eval.base.frozen import frozen
+from optimize_eval.statistics.estimates import Clusters, Interval, quantile, spread
 
 NOMINAL, ORDINAL, INTERVAL = "nominal", "ordinal", "interval"
 DRAWS = 2000
@@ -112,3 +113,60 @@ def bootstrap(
         return None
     cut = int(_TAIL * len(values))
     return values[cut], values[-1 - cut]
+
+
+class LabelledError(NamedTuple):
+    """How far people are from a judge on an example, which was as likely to be labelled as 1 / weight."""
+
+    example: int
+    error: float  # what people say minus what the judge says
+    weight: float = 1.0
+
+
+@frozen
+class CorrectedMean:
+    """What people would say on average, by a judge of all examples and by people of some."""
+
+    mean: float
+    se: float
+    ci: Interval
+
+
+def corrected_mean(
+    judged: Sequence[float],
+    sides: Sequence[tuple[float, Sequence[LabelledError]]],
+    clusters: Clusters = None,
+    *,
+    step: float = 0.0,
+    times: float = 1,
+) -> CorrectedMean | None:
+    """Add to a judge's mean its mean error on labelled examples (prediction-powered inference, 2023).
+
+    Each side has a sign: a mean has one side, a difference that of its second part and, with -1, that of its
+    first. Its error weighs what was labelled by how unlikely that was. `step` is the least by which labels
+    differ: an error by one of them, up and down, is added to each side where examples are without a label
+    (Bonett and Price 2012), so that a few labels without an error do not show that there is none. The
+    interval holds for `times` as many comparisons. None where a side has fewer than two labels.
+    """
+    units = [len({clusters[row.example] if clusters else row.example for row in rows}) for _, rows in sides]
+    if min(units) < 2:  # noqa: PLR2004  one label tells nothing of how errors vary
+        return None
+    whole, n = math.fsum(judged) / len(judged), len(judged)
+    values, centre, mean, extra = list(judged), whole, whole, 0.0
+    for (sign, rows), many in zip(sides, units, strict=True):
+        weight = math.fsum(row.weight for row in rows)
+        error = math.fsum(row.weight * row.error for row in rows) / weight
+        added = 2 * (1 - len(rows) / n) if step else 0.0
+        kept = many / (many + added)
+        stretch = n / weight * math.sqrt(many / (many - 1) if len(rows) < n else 1) * kept
+        for row in rows:
+            values[row.example] += sign * (row.error - error) * row.weight * stretch
+        mean, centre = mean + sign * error, centre + sign * error * kept
+        extra += added * (step / (many + added)) ** 2
+    around = math.fsum(values) / n
+    se_and_df = spread(values, around, clusters)
+    if se_and_df is None:
+        return None
+    se = math.hypot(se_and_df[0], math.sqrt(extra))
+    reach = quantile(1 - _TAIL / times, min(units) - 1) * se
+    return CorrectedMean(mean=mean, se=se, ci=(centre - reach, centre + reach))

@@ -17,6 +17,7 @@ from optimize_eval.base.documents import IF_ANY, IF_KNOWN, from_dict
 from optimize_eval.base.files import counted_unit
 from optimize_eval.base.frozen import Remembers, frozen
 from optimize_eval.base.protocol import ScoreRange
+from optimize_eval.store.labels import PEOPLE, PeopleOfJudge
 from optimize_eval.store.layout import CellName, Layout, LeakedRow, Split
 
 RUN, BENCH = "run", "bench"  # kinds of runs
@@ -84,6 +85,7 @@ SETTINGS: Mapping[str, Any] = {  # what is read of the options that a run kept: 
     ORIGIN: Origin,
     OVERLAPS: Mapping[str, SplitOverlap],
     SEARCHED: SearchedRun,
+    PEOPLE: Mapping[str, PeopleOfJudge],
 }
 
 _OF_A_CELL = ("evaluator", "candidate", "task_model", "split", "scored", "failed", "skipped", "owed")

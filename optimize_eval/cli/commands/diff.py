@@ -117,7 +117,7 @@ def _compare_runs(
     """Judge two runs; `again` is how to see all that differs, empty where that is shown."""
     before, after = open_stored(a), with_margins(open_stored(b), demanded.margin)
     given = demanded.fail_under, demanded.max_gap, demanded.no_regression_against
-    wanted = read_demands(after.document, after.folder, *given)
+    wanted = read_demands(after.document, after.folder, *given, min_agreement=demanded.min_agreement)
     comparison = compare_runs(before, after, force=force)
 
     def text(screen: Screen) -> str:

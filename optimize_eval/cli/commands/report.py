@@ -76,7 +76,12 @@ class Asked:
     @property
     def has_gates(self) -> bool:
         given = self.gates
-        return bool(given.fail_under or given.no_regression_against or given.max_gap is not None)
+        return bool(
+            given.fail_under
+            or given.no_regression_against
+            or given.min_agreement
+            or given.max_gap is not None
+        )
 
     @property
     def of_one(self) -> str:
@@ -188,7 +193,7 @@ def _report_search(folder: Path, asked: Asked) -> None:
 def _demands(stored: StoredRun, demanded: RunGateOptions) -> Demands | None:
     """Read the gates of the options, or else those that the run was made with."""
     given = demanded.fail_under, demanded.max_gap, demanded.no_regression_against
-    return read_demands(stored.document, stored.folder, *given)
+    return read_demands(stored.document, stored.folder, *given, min_agreement=demanded.min_agreement)
 
 
 def _report_run(stored: StoredRun, asked: Asked, some: SomeExamples | None) -> None:

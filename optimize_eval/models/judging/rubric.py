@@ -138,6 +138,7 @@ class JudgeSpec:
     shows: tuple[str, ...] = ()  # fields of examples that it is shown alone, by dotted paths; none: all
     hides: tuple[str, ...] = ()  # fields that it is not shown, also among those
     human: tuple[str, ...] = ()  # fields with what people say, which no judge is shown
+    human_range: tuple[float, float] | None = None  # of their numbers; None: from 0 to 1
     shows_prompt: bool = False  # the prompt to which a candidate is a model's reply
     shows_model: bool = False  # the name of that model, or of the one that a candidate is for
     hides_model: bool = False  # payloads have such a name, which it is not shown
@@ -241,6 +242,15 @@ def read_fields(value: Any, key: str, complain: Complain) -> tuple[str, ...]:
         complain(key, 'name fields of the examples: ["question", "meta.topic"]')
         return ()
     return tuple(dict.fromkeys(listed))
+
+
+def read_span(value: Any, key: str, complain: Complain) -> tuple[float, float]:
+    """Read the two ends of a scale."""
+    ends = value if isinstance(value, list | tuple) and len(value) == len((0, 1)) else ()
+    low, high = (read_number(end, key, lambda *_: None) for end in ends or (0, 0))
+    if low >= high:
+        complain(key, "write the lowest and the highest number that people may say: [1, 5]")
+    return low, high
 
 
 def read_boolean(value: Any, key: str, complain: Complain) -> bool:
@@ -497,6 +507,7 @@ _CHECKS: Mapping[str, FieldCheck] = {
     "shows": read_fields,
     "hides": read_fields,
     "human": read_fields,
+    "human_range": read_span,
     "shows_prompt": read_boolean,
     "shows_model": read_boolean,
 }

@@ -29,7 +29,7 @@ MOST_LINES = 24  # of a screen
 
 _MOST_ROWS = 8
 MOST_POINTS = 3
-DECISIVE = "✕!▼?"  # marks of what could change a decision
+DECISIVE = "≈✕!▼?"  # marks of what could change a decision; what people say comes first
 DETAILS = "--details"
 _LONGEST_MODEL = 24
 _LONGEST_FAILURE = 120
