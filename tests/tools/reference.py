@@ -1,4 +1,4 @@
-"""The reference, written by the code: commands and options, keys of files, providers.
+"""The reference, written by the code: commands and options, keys of files and documents, providers.
 
     python -m tests.tools.reference    write docs/reference anew
 
@@ -41,6 +41,12 @@ A field in **bold** has to be there. A text with `<< config.K >>` may stand for 
 
 {_HOW} [runs](../runs.md#when-it-goes-wrong) says what a run does with a failure.
 """,
+    "json-documents": f"""# JSON documents
+
+{_HOW} `optimize-eval schema DOCUMENT` prints each as a JSON Schema.
+[protocol](../protocol.md) explains payload and answer, [runs](../runs.md) what a run has. A key in **bold**
+is always there; what stands in *italics* is described further below.
+""",
     "providers": f"""# Providers
 
 {_HOW} `--model NAME/MODEL` takes these;
@@ -67,6 +73,7 @@ def write() -> dict[str, str]:
         "sweep-files": _sweep(json.loads(schema_text(Document.SWEEP))),
         "task-files": _task(json.loads(schema_text(Document.TASK))),
         "endings": _endings(),
+        "json-documents": _documents(),
         "providers": _providers(),
     }
     return {f"{name}.md": "\n".join([_HEADS[name], *body, ""]) for name, body in bodies.items()}
@@ -213,6 +220,62 @@ _KINDS = {
 def _noun(name: str) -> str:
     """Give the name of a definition, without its number: `message builder 6`."""
     return (name.rpartition(" ")[0].strip() or "terminate_if").capitalize()
+
+
+_ELSEWHERE = {Document.SWEEP, Document.TASK}  # each has a page of its own
+
+
+def _documents() -> Iterator[str]:
+    for document in Document:
+        if document not in _ELSEWHERE:
+            schema = json.loads(schema_text(document))
+            yield f"## {document}\n\n{_in_cell(schema.get('description', '') or schema['title'] + '.')}\n"
+            yield from _keys_of(schema)
+            for name, definition in schema.get("$defs", {}).items():
+                keys = [*_keys_of(definition)] if _objects_in(definition) else [f"{_shape_of(definition)}.\n"]
+                said = f"*{name}*: {_in_cell(definition.get('description', ''))}".rstrip()
+                yield f"{said}\n" if keys[0].startswith("|") else f"{said} {keys.pop(0)}"
+                yield from keys
+
+
+def _objects_in(schema: Schema) -> list[Schema]:
+    """Give an object, or each that something may be."""
+    return [each for each in [schema, *schema.get("anyOf", ())] if each.get("properties")]
+
+
+def _keys_of(schema: Schema) -> Iterator[str]:
+    for each in _objects_in(schema):
+        if each is not schema and "description" in each:
+            yield f"{_in_cell(each['description'])}\n"
+        required = each.get("required", ())
+        rows = [
+            (f"**`{name}`**" if name in required else f"`{name}`", _shape_of(value), _said_of(value))
+            for name, value in each["properties"].items()
+            if value is not False
+        ]
+        short = ", ".join(f"{name} ({shape})" for name, shape, said in rows if not said)
+        yield from _table(("key", "is", "what it says"), [row for row in rows if row[2]])
+        if short:
+            yield f"{short}.\n"
+
+
+def _said_of(value: Any) -> str:
+    return str(value.get("description", "")) if isinstance(value, dict) else ""
+
+
+def _shape_of(value: Any) -> str:
+    match value:
+        case {"$ref": str(place)}:
+            return f"*{place.rpartition('/')[2]}*"
+        case {"const": constant}:
+            return f"`{constant}`"
+        case {"anyOf": list(kinds)}:
+            return " or ".join(dict.fromkeys(map(_shape_of, kinds)))
+        case {"type": "array", "items": dict(items)}:
+            return f"list of {_shape_of(items)}"
+        case {"type": "object", "additionalProperties": dict(values)}:
+            return f"mapping to {_shape_of(values)}"
+    return _kind_of(value) if value else "anything"
 
 
 def _providers() -> Iterator[str]:
