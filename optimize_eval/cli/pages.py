@@ -1,5 +1,6 @@
 """Where the page of a run or a diff is written to; its path is the result."""
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from optimize_eval.store.opened_run import StoredRun
 
 FILE, SOME_FILE, DIFF_FILE = "report.html", "some.html", "diff.html"
 LEAST = 1.0  # MB
+_OF_PAGES = frozenset({"--format", "-o", "--output", "--max-mb"})  # each with a value
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +66,26 @@ def write_page(
     place = str(stored.folder)
     given = summary.to_dict() if summary else None
     source = bench_on_a_page(stored, source_of(stored, summary=given, boards=boards))
-    if chosen:
-        source = replace(source, more={"commands": commands_of(source.run, place, chosen)})
+    files = _files_named(stored)
+    if chosen or files:
+        source = replace(source, more={"commands": commands_of(source.run, place, chosen, files)})
     usual = _page_folder(stored) / (SOME_FILE if chosen else FILE)
-    write_source(source, options, usual=usual, title=stored.folder.resolve().name, place=place)
+    write_source(source, options, usual=usual, title=_title_of(stored), place=place)
+
+
+def _files_named(stored: StoredRun) -> str:
+    """Give other tools' files as the command named them, without what asked for a page."""
+    words = iter(shlex.split(stored.document.origin.get("shown_as") or ""))
+    kept = [word for word in words if not (word in _OF_PAGES and next(words, None)) and word != "--full"]
+    return shlex.join(kept)
+
+
+def _title_of(stored: StoredRun) -> str:
+    """Name a run by its folder, other tools' results by their files."""
+    origin = stored.document.origin
+    files = [str(file["name"]) for file in origin.get("files", ())] if origin.get("shown_as") else []
+    more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+    return f"{files[0]}{more}" if files else stored.folder.resolve().name
 
 
 def _page_folder(stored: StoredRun) -> Path:

@@ -20,10 +20,14 @@ _HEADS = "return [...document.querySelectorAll('.all-replies .said-head')].map(o
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("prompts")
     examples(folder, train=2, val=6)
+    for split in ("train", "val"):  # the target stands where the evaluator is told to look
+        path = folder / f"{split}.jsonl"
+        path.write_text(path.read_text().replace('"target"', '"sum"'))
     prompts(folder, plain="{{question}}", polite="Please tell: {{question}}")
     model(folder / "right", RIGHT)
     model(folder / "wordy", WORDY)
-    done = in_this_process(folder)(*command(models=("right=cmd:./right", "wordy=cmd:./wordy")))
+    models = "right=cmd:./right", "wordy=cmd:./wordy"
+    done = in_this_process(folder)(*command("-e", "@exact_match --target-field sum", models=models))
     assert done.status == 0, done.stderr
     assert report(folder / "r").status == 0
     return folder / "r"
@@ -56,3 +60,22 @@ def test_one_example_has_all_replies_to_it(browser: Browser, run: Path, axe: str
     browser.wait("document.querySelector('.sent .reason')?.textContent.startsWith('Please tell: ')")
     assert axe_violations(browser, axe) == []
     assert errors(browser) == []
+
+
+def test_a_mean_leads_to_its_lowest_scores_and_these_to_what_was_replied_and_wanted(
+    browser: Browser, run: Path
+) -> None:
+    browser.open(run / "report.html")
+    browser.ready()
+    browser.click(".heat tbody tr:last-child td:last-child .goes a")
+    browser.wait("document.querySelector('.of-replies.has-target')")
+    look = browser.run("return location.hash")
+    assert {"tab=examples", "tm=1", "sort=s1"} <= {*look[1:].split("&")}
+    assert browser.text("#row-0 .wanted") == "1"
+    browser.press("Tab")
+    browser.run("document.querySelector('.grid').focus()")
+    browser.press("Enter")
+    browser.wait("document.querySelector('.drawer .reply')")
+    assert "It is 1" in browser.text(".drawer .reply")
+    browser.open(run / "report.html", "tab=compare&a=0&b=1&tm=1")
+    browser.wait("document.querySelector('.grid-body .reason')?.textContent === 'sum: 1 · reply: It is 1'")

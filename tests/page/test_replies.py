@@ -149,6 +149,7 @@ def test_conditions_leave_the_examples_that_meet_them(
 def test_a_condition_is_chosen_and_taken_away(browser: Browser, run: Path) -> None:
     browser.resize(390, 844)
     opened(browser, run, "sort=line&row=-1")
+    browser.click(".folded summary")
     browser.click(".filter summary")
     assert browser.run("return document.documentElement.scrollWidth") <= 390
     browser.run("document.querySelector('.filter .wished').value = '-1'")

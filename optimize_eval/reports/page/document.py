@@ -112,13 +112,14 @@ def with_texts_that_fit(candidates: Iterable[Mapping[str, Any]]) -> Iterator[Map
             yield candidate
 
 
-def commands_of(run: PageRun, place: str, chosen: str = "") -> dict[str, Any]:
+def commands_of(run: PageRun, place: str, chosen: str = "", files: str = "") -> dict[str, Any]:
     """Write the commands that a page shows, and the parts of one that calls a single example again.
 
-    `chosen` are the options that chose its examples, where it is not about all.
+    `chosen` are the options that chose its examples, where it is not about all; `files` are other tools'
+    results as a shell takes them, of which no folder stays.
     """
     paths = (run.get("settings") or {}).get("paths") or {}
-    folder = shlex.quote(place)
+    folder = files or shlex.quote(place)
     return {
         "run": resume_line(run.get("command"), Path(place)),
         "report": f"optimize-eval report {folder}{chosen}",
@@ -170,6 +171,8 @@ PROGRAM = (
         "parts/glossary",
         "parts/labels",
         "parts/export",
+        "parts/verdict",
+        "parts/said",
     ),
     *(
         "tabs/overview",

@@ -40,6 +40,7 @@ class App {
     this.finder = new Finder(data, () => this.state.tab === "examples" && this.draw(true));
     this.isFiltering = false; // whether conditions are chosen
     this.isChoosing = false; // whether the list of columns is open
+    this.isUnfolded = false; // whether a phone has its controls open
     /** @type {ReplyColumn | null} */
     this.column = null; // in focus, of the grid of replies
     this.lost = ""; // why a server says nothing any more
@@ -57,6 +58,7 @@ class App {
     window.addEventListener("popstate", () => this.goTo(this.address.read()));
     window.addEventListener("hashchange", () => this.goTo(this.address.read()));
     document.addEventListener("keydown", (event) => this.key(event));
+    window.addEventListener("beforeprint", () => this.main.querySelectorAll(".verdict details").forEach((rest) => rest.setAttribute("open", "")));
     showGlossary();
     this.draw();
   }
@@ -228,7 +230,8 @@ class App {
     }
     const told = await this.data.details(example).catch(() => null);
     const record = told?.records.find((one) => one[0] === system.evaluator && one[1] === system.candidate && one[2] === model)?.[4];
-    this.data.reasons.set(key, record?.message || worded(reasonOf(record?.side_info)));
+    const reply = replyTo(this.data, told, system, model);
+    this.data.reasons.set(key, record?.message || worded(reasonOf(record?.side_info, reply)) || repliedFor(this.data, told, reply));
     if (cell.isConnected && told) replace(cell, said(this.data.reasons.get(key)));
   }
 

@@ -35,7 +35,7 @@ class Address {
     return {
       tab: this.tabs[0], ev: 0, tm: 0, sp: Math.max(0, decided), a, b, q: "", show: "all",
       sort: names.length > 1 ? "delta" : "line", row: -1, by: b, theme: "", node: search ? bestFound(search) : 0, vs: "parent",
-      view: hasReplies(this.data) && !isBench ? "replies" : "scores", cols: "",
+      view: hasReplies(this.data) ? "replies" : "scores", cols: "",
     };
   }
 

@@ -45,6 +45,7 @@ function paceOf(taken) {
 
 /** @param {number} dollars */
 function money(dollars) {
+  if (dollars > 0 && dollars < 0.0001) return `$${dollars.toFixed(Math.min(20, 2 - Math.floor(Math.log10(dollars)))).replace(/0+$/, "")}`;
   return `$${dollars >= 100 ? dollars.toFixed(2) : general(dollars, 3)}`;
 }
 

@@ -26,7 +26,7 @@ function modelsTable(app, board) {
   const score = (model, name) => model.categories.find((one) => one.category === name);
   const line = (model) => h("tr", null,
     h("th", { scope: "row", class: "who" }, at(model) >= 0 ? named(data, at(model)) : said(model.adapter)),
-    h("td", { class: "num mean" }, h("b", { class: "big" }, number(model.overall_score)), below(ends(model.ci))),
+    h("td", { class: "num mean" }, h("b", { class: "big" }, at(model) < 0 ? number(model.overall_score) : lowestLink(app, model.overall_score, { b: at(model), sp: data.axes.splits.length })), below(ends(model.ci))),
     h("td", { class: "plot" }, at(model) >= 0 && intervals(data, at(model), [{ s: { mean: model.overall_score, ci: model.ci }, isHollow: false }], domain, null)),
     h("td", { class: "num" }, model.failed ? link(app, { tab: "failures" }, h("b", { class: "failure" }, whole(model.failed))) : h("span", { class: "quiet" }, "0")),
     hasSkips && h("td", { class: "num" }, whole(model.skipped || 0)),
@@ -60,12 +60,13 @@ function pairwise(app, board) {
 function heatTable(app, board) {
   const { data } = app;
   const tasks = board.models[0]?.tasks || [];
+  const at = (model) => data.axes.evaluators.indexOf(model.adapter);
   if (!tasks.length) return null;
   const of = board.models.map((model) => new Map(model.tasks.map((task) => [task.task, task])));
   const lines = tasks.slice(0, 1000).map((task) => h("tr", null,
     h("th", { scope: "row" }, said(task.task, "cut"), below(said(task.category))),
     h("td", { class: "w2 quiet" }, said(task.metric_id ?? "")),
-    of.map((known) => heat(known.get(task.task)))));
+    of.map((known, place) => heat(app, known.get(task.task), at(board.models[place])))));
   const more = tasks.length - 1000;
   const heads = board.models.map((model) => h("th", { scope: "col", class: "num" }, data.axes.evaluators.includes(model.adapter) ? named(data, data.axes.evaluators.indexOf(model.adapter)) : said(model.adapter)));
   return h("section", { class: "card" }, h("div", { class: "card-head" }, h("h2", null, "Task × model"), h("span", { class: "legend" }, "the stronger the colour, the higher")),
@@ -73,8 +74,11 @@ function heatTable(app, board) {
     more > 0 && h("p", { class: "note" }, `… and ${count(more, "more task")}: see leaderboard.json`));
 }
 
-function heat(task) {
+/** A task's score of a model; it leads to its examples, the lowest first. */
+function heat(app, task, at) {
   if (!task || task.score === null || task.score === undefined) return h("td", { class: "num" }, h("span", { class: task?.failed ? "failure" : "quiet" }, task?.failed ? "failed" : task?.skipped ? "skipped" : DASH));
   const step = Math.round(Math.max(0, Math.min(1, task.score)) * 10);
-  return h("td", { class: `num heat-${step}` }, number(task.score), task.n > 1 && below(`n ${whole(task.n)}`));
+  const { splits } = app.data.axes;
+  const sp = splits.findIndex((name) => name === task.task || name.startsWith(`${task.task}.`));
+  return h("td", { class: `num heat-${step}` }, at < 0 ? number(task.score) : lowestLink(app, task.score, { b: at, sp: sp < 0 ? splits.length : sp }), task.n > 1 && below(`n ${whole(task.n)}`));
 }

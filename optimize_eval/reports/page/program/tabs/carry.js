@@ -1,7 +1,7 @@
 // @ts-check
 // Does the gain carry over to held-out data? And where the leader got worse, in the evaluator's own words.
 
-const MOST_NAMED = 12;
+const MOST_NAMED = 6;
 const MOST_WORST = 7;
 const MOST_WORSE_ROWS = 3;
 
@@ -139,7 +139,7 @@ function worstItem(app, one, isBaseline, b) {
   const split = data.axes.splits.indexOf(one.split);
   const change = isBaseline ? null : one.score - one.baseline;
   const open = () => app.openLine(split, one.line, b);
-  const reason = one.text && h("span", { class: "reason cut" }, said(one.text));
+  const reason = (one.text || hasReplies(data)) && h("span", { class: "reason cut" }, said(one.text || ""));
   if (reason) app.whenRead.then(() => nameKey(app, one, b, reason));
   const scores = isBaseline ? short(one.score) : `${short(one.baseline)} → ${short(one.score)}`;
   return h("li", null,

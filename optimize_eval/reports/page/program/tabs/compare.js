@@ -138,7 +138,7 @@ function comparedGrid(app, rows, names) {
       { name: "split", head: data.isBench ? "file" : "split", kind: "narrow w3", cell: ({ example }) => said(data.axes.splits[example.split], "cut") },
       { name: "line", head: "line", kind: "line", cell: ({ example }) => example.line ?? DASH },
       { name: "example", head: "example", kind: "text", cell: ({ example }) => said(example.text || example.name) },
-      { name: "reason", head: ["reason for ", said(names[state.b])], kind: "text w2", cell: ({ example }) => h("span", { class: "reason" }, app.knownReason(example, systems[state.b])) },
+      { name: "reason", head: [hasReplies(data) ? "reason or reply of " : "reason for ", said(names[state.b])], kind: "text w2", cell: ({ example }) => h("span", { class: "reason" }, app.knownReason(example, systems[state.b])) },
       { name: "a", head: named(data, state.a), kind: "score", cell: (row) => valueCell(row.values[0], domain) },
       { name: "b", head: named(data, state.b), kind: "score", cell: (row) => valueCell(row.values[1], domain) },
       { name: "delta", head: "Δ B−A", kind: "delta", cell: (row) => deltaCell(row.delta) },

@@ -113,10 +113,16 @@ function lossOf(app, row, { split, a, b }) {
     app.openLine(app.data.axes.splits.indexOf(split), b.line, look.b);
   };
   const scores = `${a.score === null ? DASH : short(a.score)} → ${b.score === null ? b.kind || DASH : short(b.score)}`;
+  const input = h("span", { class: "input cut" });
+  app.whenRead.then(() => {
+    const at = app.data.axes.splits.indexOf(split);
+    const example = app.data.examples.find((one) => one.split === at && one.line === b.line);
+    if (example) replace(input, said(plainly(example.text) || example.name));
+  });
   const told = (side, one) => (one.message || one.reason) && h("span", { class: "reason cut" }, `${side}: `, said(one.message || one.reason));
   return h("li", null, h("button", { type: "button", class: "worst-row low", on: { click: open } },
     h("span", { class: "where" }, b.line === null ? "" : `${split} ${b.line}`),
-    h("span", { class: b.score === null ? "failure" : null }, scores), told("B", b), told("A", a)));
+    input, h("span", { class: `num${b.score === null ? " failure" : ""}` }, scores), told("B", b), told("A", a)));
 }
 
 /** Which the two runs are, and what only one of them has. */

@@ -7,10 +7,11 @@ const REASONS = ["reasoning", "reason", "explanation", "message", "feedback"];
 /**
  * The text by which an evaluator explains its score: one that is called so, else its longest.
  * @param {any} info
+ * @param {string} [reply] which explains nothing
  * @returns {[string, string] | null}
  */
-function reasonOf(info) {
-  const texts = Object.entries(info || {}).filter(([, value]) => typeof value === "string" && value);
+function reasonOf(info, reply) {
+  const texts = Object.entries(info || {}).filter(([, value]) => typeof value === "string" && value && value !== reply);
   const known = REASONS.map((name) => texts.find(([key]) => key.toLowerCase() === name)).find(Boolean);
   const longest = texts.sort((one, other) => other[1].length - one[1].length)[0];
   return /** @type {any} */ (known || (longest && longest[1].length > 30 ? longest : null));
@@ -50,15 +51,15 @@ function drawerBody(app, example, told) {
   const isThere = told !== null;
   return [
     scoresTable(app, example),
-    example.line !== null && h("section", { class: "inset" }, h("h3", null, "Example"), told?.example ? tree(told.example) : h("p", null, said(example.text || example.name || "there is none"))),
-    !told?.example && example.line !== null && h("p", { class: "note" }, "The example's file is not what was scored any more, or not where it was: this is how it began."),
+    example.line !== null && h("section", { class: "inset" }, h("h3", null, "Example"), told?.example ? tree(told.example) : h("p", null, said(plainly(example.text) || example.name || "there is none"))),
+    !told?.example && example.line !== null && !isOfOthers(data) && h("p", { class: "note" }, "The example's file is not what was scored any more, or not where it was: this is how it began."),
     isThere && promptSent(told.prompts?.[by]),
-    isThere && repliesOf(data, recordsOf(data, told, by, state), targetOf(told.example)),
+    isThere && repliesOf(data, recordsOf(data, told, by, state), targetOf(told.example, targetFields(data))),
     isThere && otherReplies(app, told, example),
     isThere && h("h3", null, "What the evaluators said about ", named(data, by)),
     isThere ? recordsOf(data, told, by, state).map((one) => recordCard(app, one)) : h("div", null, h("p", { class: "note" }, "There was no room for what was said here. The whole of it:"), command(data.head.commands.full)),
     textAgainst(data, by),
-    h("h3", null, data.isBench || data.run.models || (data.isDiff && data.against(by) < 0) ? "Every record" : "Call just this one again"),
+    h("h3", null, data.isBench || data.run.models || isOfOthers(data) || (data.isDiff && data.against(by) < 0) ? "Every record" : "Call just this one again"),
     commandsFor(app, example).map(command),
   ];
 }
@@ -96,14 +97,14 @@ function recordsOf(data, told, by, state) {
 /** The messages that a model was sent: the prompt with the example's fields in it. */
 function promptSent(messages) {
   if (!messages) return null;
-  return h("details", { class: "sent", open: true }, h("summary", null, "The prompt as sent"), messages.map(([role, content]) => h("section", { class: "inset" }, h("h3", null, said(role)), h("p", { class: "reason" }, said(content)))));
+  return h("details", { class: "sent", open: true }, h("summary", null, "The prompt as sent"), messages.map(([role, content]) => h("section", { class: "inset" }, h("h3", null, said(role)), h("p", { class: "reason sent-text", role: "group", tabindex: 0, "aria-label": role }, said(content)))));
 }
 
 /** What a model replied, once for all evaluators that were shown it. */
 function repliesOf(data, records, wanted) {
-  const replies = new Map(records.filter(({ record }) => record.reply !== undefined).map((one) => [one.repeat, one]));
+  const replies = new Map(records.filter(({ record }) => replyIn(data, record) !== undefined).map((one) => [one.repeat, one]));
   return [...replies.values()].map(({ repeat, record, model, evaluator }) => h("section", { class: "inset reply" },
-    h("h3", null, said(data.isBench ? data.axes.evaluators[evaluator] : data.axes.task_models[model] ?? "The model"), ` replied${data.axes.repeats > 1 ? `, repeat ${repeat}` : ""}`, record.marks && [" · ", said(record.marks)]), h("p", { class: "reason" }, said(record.reply)),
+    h("h3", null, said(data.isBench ? data.axes.evaluators[evaluator] : data.axes.task_models[model] ?? "The model"), ` replied${data.axes.repeats > 1 ? `, repeat ${repeat}` : ""}`, record.marks && [" · ", said(record.marks)]), h("p", { class: "reason" }, said(replyIn(data, record))),
     record.extracted !== undefined && [h("h4", null, `what --extract ${data.run.settings?.extract ?? ""} took of it`), h("p", { class: "reason" }, record.extracted ? said(record.extracted) : h("span", { class: "quiet" }, "nothing: it was scored as an empty text"))],
     wanted && [h("h4", null, said(wanted.name)), h("p", { class: "reason" }, said(wanted.text))],
     spentOn(records.filter((one) => one.repeat === repeat).flatMap((one) => (one.record.usage || []).filter((usage) => usage.of === "reply")))));
@@ -115,9 +116,10 @@ function otherReplies(app, told, example) {
   const known = new Map();
   const isModel = (evaluator) => data.run.models?.some((one) => one.name === data.axes.evaluators[evaluator]);
   for (const [evaluator, candidate, model, repeat, record] of told.records) {
-    if (record.reply === undefined || repeat !== 1 || (data.isBench && !isModel(evaluator))) continue;
+    const reply = replyIn(data, record);
+    if (reply === undefined || repeat !== 1 || (data.isBench && !isModel(evaluator))) continue;
     const at = data.isBench ? evaluator : candidate;
-    known.set(`${at} ${model}`, { at, evaluator: data.isBench ? evaluator : state.ev, candidate, model, reply: record.reply });
+    known.set(`${at} ${model}`, { at, evaluator: data.isBench ? evaluator : state.ev, candidate, model, reply });
   }
   if (known.size < 2) return null;
   const value = ({ evaluator, candidate, model }) => data.value({ name: "", evaluator, candidate }, model, example);
@@ -136,8 +138,9 @@ function textAgainst(data, by) {
 
 function recordCard(app, { evaluator, repeat, record, candidate }) {
   const { data } = app;
-  const reason = record.kind ? null : reasonOf(record.side_info);
-  const rest = Object.fromEntries(Object.entries(record.side_info || {}).filter(([key]) => key !== reason?.[0]));
+  const reply = replyIn(data, record);
+  const reason = record.kind ? null : reasonOf(record.side_info, reply);
+  const rest = Object.fromEntries(Object.entries(record.side_info || {}).filter(([key, said_]) => key !== reason?.[0] && said_ !== reply));
   const value = data.unit(evaluator, candidate, app.state.tm, data.examples[app.state.row], repeat);
   const attempts = record.attempts > 1 ? ` · ${count(record.attempts, "attempt")}` : "";
   return h("section", { class: `inset${record.kind ? " failed" : ""}` },

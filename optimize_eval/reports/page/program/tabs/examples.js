@@ -19,14 +19,20 @@ function examplesTab(app) {
   const sorts = sortsOf(systems, hasPair);
   const shows = SHOWS.filter((name) => name !== "skipped" || data.summary.units.skipped > 0);
   return [
-    h("div", { class: "toolbar" }, search, segments("Show", ["Scores", hasReplies(data) ? "Replies" : "Reasons"], VIEWS.indexOf(state.view), (at) => app.set({ view: VIEWS[at] })), usualControls(app),
+    h("div", { class: "toolbar" }, search, segments("Show", ["Scores", hasReplies(data) ? "Replies" : "Reasons"], VIEWS.indexOf(state.view), (at) => app.set({ view: VIEWS[at] })), behindAWord(app, [usualControls(app),
       chooser("Which", shows.map((name) => SHOWN[name]), shows.indexOf(state.show), (at) => app.set({ show: shows[at], row: -1 })),
       data.isDiff ? pairChooser(app) : hasPair && [chooser("A", names, state.a, (a) => app.set({ a })), chooser("B", names, state.b, (b) => app.set({ b }))],
       chooser("Sort", sorts.map(([, name]) => name), sorts.findIndex(([key]) => key === state.sort), (at) => app.set({ sort: sorts[at][0] })),
-      filterControls(app), saveControls(app, rows), state.view === "replies" && columnControls(app, replyColumns(data))),
+      filterControls(app), saveControls(app, rows), state.view === "replies" && columnControls(app, replyColumns(data))])),
     h("p", { class: "note status", role: "status" }, statusOf(app, rows.length, names)),
     state.view === "replies" ? repliesGrid(app, rows) : exampleGrid(app, rows, systems, hasPair),
   ];
+}
+
+/** On a phone controls wait behind a word, or they would stand before the first row. @param {App} app @param {Child[]} controls */
+function behindAWord(app, controls) {
+  if (!matchMedia("(max-width: 560px)").matches) return controls;
+  return h("details", { class: "folded", open: app.isUnfolded, on: { toggle: (event) => event.target === event.currentTarget && (app.isUnfolded = event.currentTarget.open) } }, h("summary", null, "Choose, sort, save"), h("div", { class: "toolbar" }, controls));
 }
 
 function sortsOf(systems, hasPair) {

@@ -1,7 +1,5 @@
 // @ts-check
-// The verdict, the leaderboard of one evaluator, what carries over, what got worse, how far the run can see.
-
-const MOST_POINTS = 12;
+// The leaderboard of one evaluator, candidates by models, what carries over, what got worse, how far the run can see.
 
 /** @param {App} app */
 function overview(app) {
@@ -19,50 +17,6 @@ function overview(app) {
     data.head.search && searchCards(app),
     h("div", { class: "two" }, hasOthers && carryOver(app, rows), data.isWhole && worstOf(app, rows)),
   ];
-}
-
-/**
- * @param {any} verdict
- * @param {App} app
- */
-function verdictOf(verdict, app) {
-  const isFinal = app.data.isOver && app.data.isWhole;
-  const { candidates, evaluators } = app.data.axes;
-  const bold = new Set([...candidates, ...evaluators, ...(app.data.isDiff ? candidates.map((name) => name.slice(4)) : [])]);
-  const points = inOrder(verdict.points).map((point) =>
-    h("li", { class: POINTS[point.mark] || "quiet-mark" }, h("span", { class: "point", "aria-hidden": "true" }, point.mark), h("span", null, emphasised(point.text, bold))),
-  );
-  const failed = app.data.summary.units.failed;
-  const { skipped } = app.data.summary.units;
-  const seeSkips = skipped > 0 && h("li", null, h("span", { class: "point" }, "→"), link(app, { tab: "examples", show: "skipped", sp: app.data.axes.splits.length }, `See ${count(skipped, "skipped call")}`));
-  const see = failed > 0 && h("li", null, h("span", { class: "point" }, "→"), link(app, { tab: "failures" }, `See ${count(failed, "failure")}`));
-  return h(
-    "section",
-    { class: `card verdict ${isFinal ? verdict.state || "single" : "so-far"}`, "aria-label": "Verdict" },
-    h("p", { class: "headline" }, emphasised(`${verdict.text}.`, bold)),
-    (points.length > 0 || see || seeSkips) && h("ul", { class: "points" }, points.slice(0, MOST_POINTS), see, seeSkips),
-    points.length > MOST_POINTS && h("details", null, h("summary", null, count(points.length - MOST_POINTS, "more point")), h("ul", { class: "points" }, points.slice(MOST_POINTS))),
-  );
-}
-
-/** What takes from every number its worth comes first, the rest in its order. */
-function inOrder(points) {
-  const isFirst = (point) => /^Every .* score is 0 \(all/.test(point.text);
-  return [...points.filter(isFirst), ...points.filter((point) => !isFirst(point))];
-}
-
-/**
- * Put names and signed numbers in bold.
- * @param {string} text
- * @param {Set<string>} names
- */
-function emphasised(text, names) {
-  return text.split(/(\s+)/).map((word, at, words) => {
-    const bare = word.replace(/[.,;:)]+$/, "");
-    const isEnd = /^(CI|to|and)$/.test(words[at - 2] || ""); // of an interval
-    const isBold = names.has(bare) || (/^[+−]\d+\.\d+$/.test(bare) && !isEnd);
-    return isBold ? [h("b", null, bare), word.slice(bare.length)] : word;
-  });
 }
 
 /**
@@ -120,13 +74,21 @@ function modelsMatrix(app) {
     const s = known.find((row) => row.candidate === candidate && row.task_model === model)?.splits[split];
     if (!s || s.mean === null) return h("td", { class: "num" }, h("span", { class: s?.failed ? "failure" : "quiet" }, s?.failed ? "failed" : DASH));
     const share = (s.mean - domain[0]) / (domain[1] - domain[0] || 1);
-    return h("td", { class: `num heat-${Math.round(Math.max(0, Math.min(1, share)) * 10)}` }, h("b", null, number(s.mean)), below(ends(s.ci)), below(costOf(taken)), below(paceOf(taken)));
+    return h("td", { class: `num heat-${Math.round(Math.max(0, Math.min(1, share)) * 10)}` }, h("b", null, lowestLink(app, s.mean, { b: axes.candidates.indexOf(candidate), tm })), below(ends(s.ci)), below(costOf(taken)), below(paceOf(taken)));
   };
   const heads = models.map(({ name, tm }) => h("th", { scope: "col", class: "num" }, tm === state.tm ? said(name) : link(app, { tm }, said(name))));
   const lines = axes.candidates.map((name, at) => h("tr", null, h("th", { scope: "row", class: "who" }, named(data, at)), models.map((one) => cell(name, one.name, one.tm))));
   return h("section", { class: "card" },
     h("div", { class: "card-head" }, h("h2", null, "Candidate × model: ", said(evaluator)), h("span", { class: "legend" }, `${meanOf(split)}, 95 % CI · the stronger the colour, the higher`)),
     h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Candidate by model" }, h("table", { class: "heat" }, h("thead", null, h("tr", null, h("th", { scope: "col" }, "Candidate"), heads)), h("tbody", null, lines))));
+}
+
+/** A mean that leads to what it is of, the lowest scores first. @param {App} app @param {number | null} mean @param {Partial<State>} look */
+function lowestLink(app, mean, look) {
+  if (mean === null) return h("span", { class: "quiet" }, "no score");
+  const { axes, summary } = app.data;
+  const to = { tab: "examples", q: "", show: "all", sp: Math.max(0, axes.splits.indexOf(summary.decided_on)), sort: `s${look.b}`, row: -1, ...look };
+  return h("span", { class: "goes", title: "The examples, the lowest scores first" }, link(app, to, number(mean)));
 }
 
 /** @param {string} split */
@@ -156,7 +118,7 @@ function columnsOf(app, rows, split) {
   const shown = (row) => [{ s: row.splits[split], isHollow: false }, ...(train ? [{ s: row.splits[train], isHollow: true }] : [])];
   return [
     { kind: "who", head: "Candidate", cell: (row) => [named(data, at(row)), compared && train && row.overfit && h("span", { class: "in-narrow small" }, overfitWord(row.overfit))] },
-    { kind: "num mean", head: term("mean", meanOf(split)), below: term("ci", "95 % CI"), cell: (row) => [h("b", { class: "big" }, number(row.splits[split].mean)), below(ends(row.splits[split].ci))] },
+    { kind: "num mean", head: term("mean", meanOf(split)), below: term("ci", "95 % CI"), cell: (row) => [h("b", { class: "big" }, lowestLink(app, row.splits[split].mean, { b: at(row) })), below(ends(row.splits[split].ci))] },
     { kind: "plot", head: h("span", { class: "key" }, train ? `● ${split} ○ ${train}` : `● ${meanOf(split)}`, axisOf(domain)), cell: (row) => intervals(data, at(row), shown(row), domain, baseline) },
     ...(compared ? comparedColumns(data, split, train, d) : []),
     { kind: "num", head: term("failed", "Failed"), below: "all splits", cell: (row) => failedCell(app, row) },
@@ -168,16 +130,17 @@ function columnsOf(app, rows, split) {
 
 function comparedColumns(data, split, train, d) {
   const dash = () => h("span", { class: "quiet" }, DASH);
+  const hasPairs = (row) => d(row) && d(row).n_pairs > 0;
   const p = (one) => pValue(one.p_holm ?? one.p);
   const evidence = (one) => (one.ci ? [interval(one.ci), h("span", { class: "w1" }, ` · ${p(one)}`)] : p(one));
   const columns = [
-    { kind: "num", head: term("delta", `Δ ${split} against baseline`), below: [term("ci", "95 % CI"), h("span", { class: "w1" }, " · ", term("p", "p (Holm)"))], cell: (row) => (d(row) ? [h("b", { class: "big" }, againstBaseline(data, row, split)), below(evidence(d(row)))] : dash()) },
-    { kind: "w2", head: term("pairs", "better · same · worse"), below: `${split} pairs`, cell: (row) => (d(row) ? pairsBar(d(row)) : dash()) },
+    { kind: "num", head: term("delta", `Δ ${split} against baseline`), below: [term("ci", "95 % CI"), h("span", { class: "w1" }, " · ", term("p", "p (Holm)"))], cell: (row) => (hasPairs(row) ? [h("b", { class: "big" }, againstBaseline(data, row, split)), below(evidence(d(row)))] : dash()) },
+    { kind: "w2", head: term("pairs", "better · same · worse"), below: `${split} pairs`, cell: (row) => (hasPairs(row) ? pairsBar(d(row)) : dash()) },
   ];
   if (!train) return columns;
   return [
     ...columns,
-    { kind: "num w2", head: `Δ ${train}`, below: "mean", cell: (row) => (row.vs_baseline ? [againstBaseline(data, row, train), below(`mean ${number(row.splits[train].mean)}`)] : [dash(), below(`mean ${number(row.splits[train].mean)}`)]) },
+    { kind: "num w2", head: `Δ ${train}`, below: "mean", cell: (row) => (row.vs_baseline ? [againstBaseline(data, row, train), below(`mean ${number(row.splits[train].mean)}`)] : [dash(), row.splits[train].mean !== null && below(`mean ${number(row.splits[train].mean)}`)]) },
     { kind: "w3", head: term("overfit", "Overfit?"), below: "lost gain: Δ train − Δ val", cell: (row) => (row.overfit ? overfitCell(row.overfit) : dash()) },
   ];
 }

@@ -5,14 +5,8 @@ const REPLY_HEIGHT = 104; // px of a row
 const REPLY_WIDTH = 250; // px of a column, at least
 const MOST_CLIPPED = 420; // letters of a reply in a cell
 const BEFORE_CHANGE = 40; // letters before the first word that differs
-const TARGETS = ["target", "targets", "expected", "expected_output", "ideal", "reference", "answer"];
 
 /** @typedef {{at: number, candidate: number, tm: number, evaluators: number[], name: string}} ReplyColumn */
-
-/** Whether a model replied to a prompt, or the columns are models. @param {Data} data */
-function hasReplies(data) {
-  return data.isBench || Boolean(data.run.models?.length);
-}
 
 /**
  * Every column that there is: candidates with models, or models of a bench with all of their scorers.
@@ -96,11 +90,12 @@ function repliesGrid(app, rows) {
   const fill = async ({ example }, row) => {
     const told = await data.details(example).catch(() => null);
     if (row.isConnected) shown.forEach((at) => replace(row.querySelector(`[data-across="${at}"]`), cell({ example }, columns[at])));
-    showTarget(row, told?.example);
+    showAsked(row, told?.example);
+    showTarget(row, wantedIn(data, told));
   };
   const isFull = ({ example }, row) => {
     const told = data.known(example);
-    if (told) showTarget(row, told.example);
+    if (told) showTarget(row, wantedIn(data, told));
     return Boolean(told);
   };
   setTimeout(() => data.warm(rows.map((row) => row.example)), 300);
@@ -109,7 +104,7 @@ function repliesGrid(app, rows) {
     height: REPLY_HEIGHT, width: 350 + shown.length * (REPLY_WIDTH + 14), empty: "No example is like that.",
     columns: [
       { name: "example", head: "example", kind: "asked", sort: "line", cell: ({ example }) => askedCell(data, example, hasText) },
-      { name: "target", head: "target", kind: "wanted w3", cell: ({ example }) => h("span", { class: "clip" }, wantedOf(data.known(example)?.example)) },
+      { name: "target", head: "target", kind: "wanted w3", cell: ({ example }) => h("span", { class: "clip" }, wantedIn(data, data.known(example))) },
       ...shown.map((at) => ({ name: `c${at}`, across: at, sort: sortOf(columns[at]), title: columns[at].name, kind: "reply", head: headOf(data, columns[at]), cell: (row) => cell(row, columns[at]) })),
     ],
   });
@@ -122,26 +117,23 @@ function headOf(data, column) {
 
 function askedCell(data, example, hasText) {
   const where = `${data.isBench || data.axes.splits.length > 1 ? `${data.axes.splits[example.split]} ` : "line "}${example.line ?? DASH}`;
-  return [h("span", { class: "below" }, said(where), example.name && [" · ", said(example.name)]), h("span", { class: "clip" }, said((hasText ? example.text : example.name) || DASH))];
+  const text = hasText ? plainly(example.text) : askedIn(data.known(example)?.example);
+  return [h("span", { class: "below" }, said(where), example.name && [" · ", said(example.name)]), h("span", { class: "clip asked-text" }, said(text || (hasText ? DASH : example.name) || DASH))];
 }
 
-/** What an example says that should be replied. */
-function targetOf(example) {
-  const name = example && typeof example === "object" ? TARGETS.find((key) => example[key] !== undefined && example[key] !== null) : undefined;
-  if (name === undefined) return null;
-  const value = example[name];
-  const text = (one) => (typeof one === "string" ? one : one instanceof Exact ? one.digits : JSON.stringify(one));
-  return { name, text: Array.isArray(value) ? value.map(text).join(" or ") : text(value) };
+/** Put what is asked into a row whose example has no more than a name in run.json. */
+function showAsked(row, example) {
+  const cell = row.isConnected && row.querySelector(".asked-text");
+  if (cell && askedIn(example) && cell.textContent === example.id) replace(cell, said(askedIn(example)));
 }
 
-function wantedOf(example) {
-  const target = targetOf(example);
+function wantedIn(data, told) {
+  const target = targetOf(told?.example, targetFields(data));
   return target ? said(clipped(target.text)) : null;
 }
 
 /** Put the target into a row when it is known; the column is there where one of them has a target. */
-function showTarget(row, example) {
-  const wanted = wantedOf(example);
+function showTarget(row, wanted) {
   if (!wanted || !row.isConnected) return;
   replace(row.querySelector(".wanted"), h("span", { class: "clip" }, wanted));
   row.closest(".grid")?.classList.add("has-target");
@@ -166,8 +158,8 @@ function replyCell(app, example, column, other, domains) {
   const told = data.known(example);
   const many = column.evaluators.length > 1;
   const chips = column.evaluators.map((evaluator) => chip(data.value({ name: "", evaluator, candidate: column.candidate }, column.tm, example), domains[evaluator], many && (data.isBench ? data.scorerOf(evaluator) || "score" : data.axes.evaluators[evaluator])));
-  const { reply, reason, usage } = saidIn(told, column, data.isBench ? column.at : state.ev);
-  const before = other && saidIn(told, other, data.isBench ? other.at : state.ev).reply;
+  const { reply, reason, usage } = saidIn(data, told, column, data.isBench ? column.at : state.ev);
+  const before = other && saidIn(data, told, other, data.isBench ? other.at : state.ev).reply;
   const text = told === undefined ? "…" : reply === undefined ? null : changedWords(before, reply);
   const seconds = Math.max(...column.evaluators.map((evaluator) => data.value({ name: "", evaluator, candidate: column.candidate }, column.tm, example).seconds));
   return [h("div", { class: "chips" }, chips), text && h("div", { class: "clip" }, said(text)), told && h("div", { class: `reason ${text ? "cut" : "clip"}` }, [tookShort(usage, seconds), reason && said(clipped(reason))].filter(Boolean).flatMap((part, at) => (at ? [" · ", part] : [part])))];
@@ -181,11 +173,11 @@ function chip(value, domain, name) {
 }
 
 /** What was replied in a column, and the reason or failure of the evaluator in focus, else of the first that has one. */
-function saidIn(told, column, evaluator) {
+function saidIn(data, told, column, evaluator) {
   const records = (told?.records || []).filter(([of, candidate, model, repeat]) => column.evaluators.includes(of) && candidate === column.candidate && model === column.tm && repeat === 1);
   const first = records.find(([of]) => of === evaluator) || records[0];
-  const reply = records.find((one) => one[4].reply !== undefined)?.[4].reply;
-  return { reply, usage: records.flatMap((one) => one[4].usage || []), reason: first && (first[4].message || worded(reasonOf(first[4].side_info))) };
+  const reply = records.map((one) => replyIn(data, one[4])).find((text) => text !== undefined);
+  return { reply, usage: records.flatMap((one) => one[4].usage || []), reason: first && (first[4].message || worded(reasonOf(first[4].side_info, reply))) };
 }
 
 /** @param {string} text */
