@@ -99,7 +99,7 @@ def test_scores_of_another_scorer_are_no_models_and_are_not_subtracted(
     assert report(tmp_path / "r").status == 0
     heads = []
     for b, shown in ((1, MINUS), (2, DASH), (3, DASH)):
-        browser.open(tmp_path / "r" / "report.html", f"tab=examples&sort=line&a=0&b={b}&row=0")
+        browser.open(tmp_path / "r" / "report.html", f"tab=examples&view=scores&sort=line&a=0&b={b}&row=0")
         browser.ready()
         browser.wait("document.querySelector('.drawer .scores')")
         heads.append(browser.text(f".scores tbody tr:nth-child({b + 1}) th").strip())
