@@ -166,8 +166,11 @@ def _results(row: Fields, test: Fields, sheet: Sheet) -> Mapping[str, Result]:
         sheet.shadows[SCORE] = sheet.shadows.get(SCORE, True) and is_same
         return {PASS: passed, SCORE: number, **named}
     failure, kind = missing
-    metrics = {name: failure for name in _metrics_of(test) if name not in named}
+    uncounted = failure._replace(counted_as=None)  # promptfoo's sums of metrics lack such a test
+    metrics = {name: uncounted for name in _metrics_of(test) if name not in named}
     as_score = failure._replace(counted_as=score or 0.0)
+    if as_score.counted_as != float(success):
+        sheet.shadows[SCORE] = False
     if not success and kind != _ERRORS and _fails_anyway(test, components):
         sheet.counts[_SURE] += 1
         return {PASS: Score(0.0), SCORE: as_score, **named, **metrics}
@@ -298,6 +301,8 @@ def read_csv(file: ForeignFile, sheet: Sheet) -> None:
     for position, (line, cells) in enumerate(table.rows):
         example = _example_in(table.header, cells, asked)
         for column, group in enumerate(groups):
+            if not any(cells[index] for index in (group.output, *group.columns.values())):
+                continue  # this test was not for this system
             results = _results_in(file, line, cells, group, sheet)
             said = {"output": cells[group.output], "reason": _cell(cells, group, _REASON)}
             sheet.add(

@@ -84,6 +84,23 @@ def test_a_test_that_another_assertion_failed_failed_whatever_threw(
     assert ("another assertion" in " ".join(summary["origin"]["says"])) == (numbers[0] == 0)
 
 
+def test_what_promptfoo_counts_of_what_is_a_failure_here_has_its_numbers(cli: Cli, tmp_path: Path) -> None:
+    asserted = {"testCase": {"assert": [{"type": "javascript"}, {"type": "contains", "metric": "m"}]}}
+    threw = {"pass": False, "score": 0, "reason": "Custom function threw error: x"}
+    rows = [
+        line("short", 0, namedScores={"m": 1}, **asserted),
+        line("short", 1, score=0, failureReason=2, error="e", **asserted),
+        line("short", 2, score=0.5, namedScores={"m": 1}, gradingResult={"componentResults": [threw]})
+        | {"success": False},
+    ]
+    file = write(tmp_path / "x.jsonl", rows)
+    assert "score" not in str(numbers_of(cli("report", file, "--metric", "pass", "--json").json))
+    numbers = numbers_of(cli("report", file, "--errors", "as-tool", "--json").json)
+    assert numbers["short", "pass"] == (pytest.approx(1 / 3), 3, 0, 0)
+    assert numbers["short", "score"] == (0.5, 3, 0, 0)
+    assert numbers["short", "m"] == (1, 2, 1, 0)  # a test with an error is in no sum of metrics there
+
+
 def test_lines_say_the_same_as_the_file(cli: Cli) -> None:
     whole, lines = (cli("report", str(path), "--json").json for path in (JSON, JSONL))
     assert numbers_of(whole) == numbers_of(lines)

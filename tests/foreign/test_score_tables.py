@@ -115,3 +115,13 @@ def test_promptfoo_s_csv_has_its_passes_and_rounded_scores(cli: Cli) -> None:
     assert "rounded to 0.01" in done.stderr
     assert numbers["short", "pass"][1:3] == (9, 2)  # a grader's failure does not stand in the CSV
     assert whole["short", "pass"][1:3] == (8, 3)
+
+
+def test_a_test_that_was_not_for_a_system_has_empty_cells_in_promptfoo_s_csv(
+    cli: Cli, tmp_path: Path
+) -> None:
+    parts = "Status,Score,Named Scores,Grader Reason,Comment"
+    rows = "1,b,PASS,1.00,,,,c,FAIL,0.00,,,\n2,b,PASS,1.00,,,,,,,,,\n"
+    file = write(tmp_path, f"q,[m1] p,{parts},[m2] p,{parts}\n{rows}")
+    numbers = numbers_of(cli("report", file, "--json").json)
+    assert (numbers["m1", "pass"], numbers["m2", "pass"]) == ((1, 2, 0, 0), (0, 1, 0, 1))
