@@ -88,7 +88,7 @@ def _sources(
 
 def _example(number: int, row: Any) -> Example:
     if not isinstance(row, Mapping):
-        raise UsageError(f"row {number} of the dataset is no table: {row!r}", hint='write {"target": "…"}')
+        raise UsageError(f"row {number} of the dataset is not a table: {row!r}", hint='write {"target": "…"}')
     return of_record(number, dict(row))
 
 

@@ -17,7 +17,7 @@ import yaml
 from optimize_eval.base.frozen import frozen
 
 _LONGEST = 60
-_NO_YAML = "this is no YAML here"
+_NO_YAML = "this is not YAML here"
 _KEY = re.compile(r"\s*(?:- +)*[^\s#'\"\[{&*!|>%@`-][^:]*:(?:\s|$)")
 _SPACELESS = re.compile(r"\s*(?:- +)*([\w.$-]+):([^\s/:].*)")
 

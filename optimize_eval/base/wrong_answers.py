@@ -56,7 +56,7 @@ _CAUSES = tuple(  # what stands where JSON ended → the reason ("": the decoder
         (r"(True|False|None)\b", "{0} is Python's", _PYTHON_HINT),
         (
             r"undefined\b",
-            "undefined is no JSON",
+            "undefined is not JSON",
             "give the value, or leave the key out (JSON.stringify does)",
         ),
         (
@@ -135,7 +135,7 @@ def _around_the_answer(text: str, fault: JsonFault, skipped: int, source: str) -
 
 
 def _within(text: str, fault: JsonFault, skipped: int, source: str) -> tuple[str, str]:
-    """Say at which place an answer is no JSON, and what to do where the cause shows."""
+    """Say at which place an answer is not JSON, and what to do where the cause shows."""
     comma = _comma_too_many(text, fault.offset)
     reason, hint = _cause(text, fault) if comma < 0 else ("a comma too many", _COMMA_HINT)
     row, column = _place(text, fault.offset if comma < 0 else comma)

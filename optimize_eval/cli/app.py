@@ -104,11 +104,14 @@ def _say_misuse(error: Any) -> int:
     context = getattr(error, "ctx", None)
     asks_for_help = context and error.message == context.get_help()
     said = error.format_message()
-    output.say(said if asks_for_help else f"error: {said}")
-    if context and not asks_for_help:
-        from optimize_eval.cli.known_elsewhere import advice  # noqa: PLC0415  most command lines are right
+    if asks_for_help or not context:
+        output.say(said if asks_for_help else f"error: {said}")
+        return errors.USAGE
+    from optimize_eval.cli.known_elsewhere import refused  # noqa: PLC0415  most command lines are right
 
-        output.say(f"  try: {advice(said, context.command_path)}")
+    wrong, hint = refused(said, context.command_path)
+    output.say(f"error: {wrong}")
+    output.say(f"  try: {hint}")
     return errors.USAGE
 
 

@@ -48,7 +48,7 @@ def _say_unfinished(run: StoredRun) -> str:
     number = holder(run.folder)
     by = "" if number is None else f", and in use by {f'process {number}' if number else 'another process'}"
     if run.ledger.is_complete:
-        return f"the run is not finished: all calls were made, but not what follows{by}"
+        return f"the run is not finished: all calls are made, but its result is not written{by}"
     return f"the run is not finished: {run.owed:,} of {run.layout.size:,} calls were not made{by}"
 
 
@@ -116,7 +116,7 @@ def _print(
 ) -> None:
     every = [
         *lines,
-        textwrap.fill(f"not checked, as nothing else tells it: {', '.join(NOT_CHECKED)}", 78),
+        textwrap.fill(f"not checked, because nothing else records it: {', '.join(NOT_CHECKED)}", 78),
     ]
     if as_json:
         result = {"schema": CHECK_SCHEMA, "agrees": agrees, "lines": every, **more}
@@ -170,7 +170,7 @@ def _compare(
         with suppress(LookupError):  # what a session found after it has no name in it
             made.append(make_again(search, stored, summary, str(result.get("run_dir"))))
     paths = min(([*unlike_paths(result, again, summary)] for again in made), key=len)
-    later = f"{SEARCH} is of the run as it was before later commands, which it is not compared with"
+    later = f"{SEARCH} describes the run before its later commands, so it is not checked"
     return SearchCheck(
         wrong=tuple(
             f"{path}: {SEARCH} is not what the journals give"

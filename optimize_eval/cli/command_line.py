@@ -44,12 +44,14 @@ def take_sweep(context: typer.Context, path: str | None) -> str | None:
     if path is None:
         return None
     if context.obj is not None:
-        raise UsageError(f"{path} is a second sweep file", hint="name one: as the argument, or with -c")
+        raise UsageError(
+            f"two sweep files are named, the second is {path}", hint="name one: as the argument, or with -c"
+        )
     from optimize_eval.config.sweep_files import load_sweep  # noqa: PLC0415  few need it
 
     if not path.endswith(SUFFIX):
         meant = _ABOUT_YAML if path.endswith(_YAML) else f"name a candidate with --candidate; {QUOTE}"
-        raise UsageError(f"{path!r} is no sweep file ({SUFFIX})", hint=meant)
+        raise UsageError(f"{path!r} is not a sweep file ({SUFFIX})", hint=meant)
     context.obj = sweep = load_sweep(path)
     keys = {**sweep.options, **(sweep.search if context.info_name == "optimize" else {})}
     context.default_map = {

@@ -151,7 +151,7 @@ def _fresh(shown: dict[str, Any], layout: Layout) -> Iterator[str]:
 def _leak_note(split: str, shown: dict[str, Any]) -> str:
     """Say beside a split's size how many of these an earlier split holds, too."""
     leakage = shown["leakage"].get(split)
-    return f" ({len(leakage['rows']):,} of them are in a split before it, too)" if leakage else ""
+    return f" ({len(leakage['rows']):,} of them are also in an earlier split)" if leakage else ""
 
 
 def _replies(plan: Plan) -> str:
@@ -222,7 +222,7 @@ def _no_worse(shown: dict[str, Any], like: Like | None) -> Iterator[str]:
         source = f"as in {like.run}" if like and like.evaluator == margin["evaluator"] else "a guess"
         takes = f"{equal}about {margin['needed']:,} if differences have standard deviation {margin['sd']:.2g}"
         yield (
-            f"{shown['decided_on']} has {count(margin['units'], what)}; to be shown no worse by "
+            f"{shown['decided_on']} has {count(margin['units'], what)}; ruling out a loss of "
             f"{margin['margin']:g} {margin['evaluator']} takes {takes} ({source})"
         )
 
@@ -238,7 +238,9 @@ def _assumption(found: Forecast, like: Like | None) -> str:
     sd = f"standard deviation {found.sd:.2g}"
     if like is None:
         return f"differences with {sd}, a guess"
-    return f"{'differences' if like.is_paired else 'scores, for want of pairs,'} with {sd}, as in {like.run}"
+    return (
+        f"{'differences' if like.is_paired else 'scores, as there are no pairs,'} with {sd}, as in {like.run}"
+    )
 
 
 def _units(many: int, found: Forecast) -> str:

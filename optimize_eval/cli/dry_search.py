@@ -184,7 +184,7 @@ def _parts(examples: dict[str, Any], minibatch: int) -> str:
         else f"{learn} to learn from, and the same to choose by"
     )
     end = (
-        "nothing is held out: at most steered, never better"
+        "nothing is held out, so there will be no verdict"
         if examples["steered_by"]
         else f"{examples['opened']:,} of {examples['split']} are opened at the end"
     )
@@ -205,7 +205,7 @@ def _words(shown: dict[str, Any]) -> list[tuple[str, str]]:
         f"with {deciding}, a gain of about {number(least)} would be found in "
         f"80 of 100 searches, if paired differences have a standard deviation of {sd}"
         if least
-        else f"{deciding}: too few to show any difference"
+        else f"{deciding}: too few to find any difference"
     )
     search = (
         f"at most {calls['budget']:,} calls: {calls['seed']:,} for the seed, up to "

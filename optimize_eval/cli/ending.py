@@ -102,7 +102,7 @@ def end(
 
 
 def leave(code: int) -> None:
-    """End the command with its code, if that is none of a good end; what there is to say was said."""
+    """End the command with its code, if that is not one of a good end; what there is to say was said."""
     if code == errors.INTERRUPTED:
         raise Interrupted
     if code:

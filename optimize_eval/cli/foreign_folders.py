@@ -187,7 +187,7 @@ def _lines_in_run(run: str, other: str) -> Mapping[str, int]:
     document = open_stored(run).document
     if not document.origin:
         raise UsageError(
-            f"{run} has examples of its own, which those of {other} cannot be told to be",
+            f"the examples of {run} cannot be matched with those of {other}",
             hint="compare results with results, or with a run that `report FILE --out RUN` made",
         )
     return stored.known_lines(document)

@@ -90,7 +90,7 @@ def as_two_runs(
         return before, after
     if after is None:
         raise UsageError(
-            f"{before} is compared with what?",
+            f"diff needs something to compare {before} with",
             hint=f"name two: optimize-eval diff {shlex.quote(before)} FILE",
         )
     from optimize_eval.cli.foreign_folders import store_two  # noqa: PLC0415  see above

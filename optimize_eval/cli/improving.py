@@ -244,7 +244,7 @@ def _end(done: Optimized, task: SearchTask, *, require_better: bool) -> None:
     if done.finished:
         end(done.finished, folder=task.folder, out=str(task.folder))
     if require_better and not (done.result and done.result.is_better):
-        output.say("no gain is shown (--require-better)")
+        output.say("no clear gain (--require-better)")
         raise typer.Exit(errors.MISSED)
 
 

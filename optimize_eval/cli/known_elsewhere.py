@@ -11,12 +11,16 @@ from pathlib import Path
 from optimize_eval.base import shipped
 from optimize_eval.base.errors import UsageError
 
-QUOTE = "an option takes one value: quote a pattern, 'prompts/*.txt', or your shell makes many words of it"
+QUOTE = "quote what has blanks or stars, such as 'python3 judge.py' and 'prompts/*.txt'"
 
-_NO_SUCH_OPTION = re.compile(r"No such option: (--[\w-]+)")
+_NO_SUCH_OPTION = re.compile(r"No such option: (-[\w-]+)(.*)")
+_OUT_OF_RANGE = re.compile(r"Invalid value for .*'(-[\w-]+)': (\S+) is not in the range (.+?)\.?")
+_NO_NUMBER = re.compile(r"Invalid value for .*'(-[\w-]+)': (.+) is not a valid (int|float)\b.*")
+_NO_CHOICE = re.compile(r"Invalid value for .*'(.+?)': '(.*?)' is not one of (.+?)\.?")
+_ENDS = re.compile(r"(?:([\d.]+)<=)?x(?:([<>]=?)([\d.]+))?")
 
 _HERE: Mapping[str, str] = {
-    "--parallel": "--concurrency N: calls at once, which there are by default",
+    "--parallel": "--concurrency N sets how many calls are made at once",
     "--model": "--reflection-model MODEL proposes, --judge-model MODEL judges, --task-model NAME is metadata",
     "--evaluator-command": "-e 'bash eval.sh', quoted as one word",
     "--evaluator-url": "-e http://HOST/PATH",
@@ -56,12 +60,36 @@ def unknown_command(word: str, *others: str, names: Sequence[str]) -> UsageError
     return UsageError(f"there is no command {word!r}", hint=hint)
 
 
-def advice(message: str, command: str) -> str:
-    """Say what to do about a command line that is refused; options of other optimizers have names here."""
-    unknown = _NO_SUCH_OPTION.match(message)
-    if unknown and unknown[1] in _HERE and command.endswith(" optimize"):
-        return _HERE[unknown[1]]
-    return QUOTE if "unexpected extra argument" in message else f"{command} --help"
+def refused(message: str, command: str) -> tuple[str, str]:
+    """Say what is wrong with a command line, and what to do; options of other optimizers have names here."""
+    if unknown := _NO_SUCH_OPTION.fullmatch(message):
+        close = get_close_matches(unknown[1], re.findall(r"--?[\w-]+", unknown[2]), n=1, cutoff=0)
+        hint = f"did you mean {close[0]}?" if close else f"{command} --help"
+        here = _HERE.get(unknown[1]) if command.endswith(" optimize") else None
+        return f"{command} has no option {unknown[1]}", here or hint
+    if beyond := _OUT_OF_RANGE.fullmatch(message):
+        return f"{beyond[1]} {beyond[2]} is out of range", f"write a number {_range_words(beyond[3])}"
+    if wrong := _NO_NUMBER.fullmatch(message):
+        kind = "a whole number" if wrong[3] == "int" else "a number"
+        return f"{wrong[1]} needs {kind}, not {wrong[2]}", f"{command} --help"
+    if other := _NO_CHOICE.fullmatch(message):
+        return f"{other[1]} cannot be {other[2]!r}", f"write one of {other[3].replace(chr(39), '')}"
+    return message, QUOTE if "unexpected extra argument" in message else f"{command} --help"
+
+
+def _range_words(bounds: str) -> str:
+    """Write a range in words.
+
+    >>> _range_words("x>=1"), _range_words("0<=x<=65535"), _range_words("x>0")
+    ('from 1', 'from 0 to 65535', 'above 0')
+    """
+    match = _ENDS.fullmatch(bounds)
+    if not match:
+        return f"such as {bounds}"
+    least, sign, end = match.groups()
+    if least:
+        return f"from {least} to {end}" if end else f"from {least}"
+    return {">=": f"from {end}", ">": f"above {end}", "<": f"below {end}"}.get(sign, f"up to {end}")
 
 
 _RUNS = Path("runs")

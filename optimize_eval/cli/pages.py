@@ -39,7 +39,7 @@ class PageOptions:
             raise UsageError("--full and --max-mb exclude each other", hint="give one of the two")
         if self.max_mb is not None and not LEAST <= self.max_mb < float("inf"):
             raise UsageError(
-                f"--max-mb {self.max_mb:g} is no size of a page",
+                f"--max-mb {self.max_mb:g} is not a size of a page",
                 hint=f"at least {LEAST:g}; --full for everything",
             )
         return None if self.full else self.max_mb or MOST

@@ -88,9 +88,9 @@ class JudgeOptions(JudgedByOptions):
 
     heading: ClassVar = Heading.MODELS
 
-    api_base: Annotated[str | None, Option("Base URL of models, as of a proxy: …/v1.", "URL", values.URL)] = (
-        None
-    )
+    api_base: Annotated[
+        str | None, Option("Base URL of all models; of one: MODEL@URL.", "URL", values.URL)
+    ] = None
 
 
 class NamedEvaluatorOptions(EvaluatorOptions, JudgeModelOptions):

@@ -18,7 +18,13 @@ class ModelOptions(OptionGroup):
     heading: ClassVar = Heading.COMPARED
 
     models: Annotated[
-        tuple[str, ...], Option("Answers prompts: openai/gpt-4o, cmd:…, URL", "MODEL", values.TEXTS, RUN)
+        tuple[str, ...],
+        Option(
+            "Model that answers the prompts: openai/gpt-4o-mini, cmd:./program, URL",
+            "MODEL",
+            values.TEXTS,
+            RUN,
+        ),
     ] = ()
 
 
@@ -123,7 +129,9 @@ class BenchModelOptions(OptionGroup):
 
     heading: ClassVar = Heading.COMPARED
 
-    models: Annotated[tuple[str, ...], Option("cmd:…, URL, replay:…, PROVIDER/…", "MODEL")] = ()
+    models: Annotated[
+        tuple[str, ...], Option("Model to rank: openai/gpt-4o-mini, cmd:./program, URL, replay:FILE", "MODEL")
+    ] = ()
 
 
 class ScorerOptions(EvaluatorOptions):
@@ -162,9 +170,9 @@ class ReplyOptions(ModelCallOptions):
     """How models are called, and what of a reply is scored."""
 
     batch_size: Annotated[int | None, Option("Most prompts in one call.", "N", values.COUNT, least=1)] = None
-    api_base: Annotated[str | None, Option("Base URL of models, as of a proxy: …/v1.", "URL", values.URL)] = (
-        None
-    )
+    api_base: Annotated[
+        str | None, Option("Base URL of all models; of one: MODEL@URL.", "URL", values.URL)
+    ] = None
 
 
 class BoardOptions(OptionGroup):

@@ -221,9 +221,9 @@ class SearchJudgeOptions(OptionGroup):
         Option("TOML or JSON: how a judge judges.", "FILE", flags=("--rubric", "--intake-file")),
     ] = None
     intake_json: Annotated[str | None, Option("The same as JSON.", "TEXT")] = None
-    api_base: Annotated[str | None, Option("Base URL of judges, as of a proxy: …/v1.", "URL", values.URL)] = (
-        None
-    )
+    api_base: Annotated[
+        str | None, Option("Base URL of all judges; of one: MODEL@URL.", "URL", values.URL)
+    ] = None
 
 
 class SearchFolderOptions(OptionGroup):
@@ -261,7 +261,7 @@ class BestOptions(OptionGroup):
     ] = None
     require_better: Annotated[
         bool,
-        Option("Exit 1 if no gain is shown.", None, values.BOOLEAN, OPTIMIZE),
+        Option("Exit 1 if there is no clear gain.", None, values.BOOLEAN, OPTIMIZE),
     ] = False
 
 

@@ -300,7 +300,7 @@ class _Reading:
         known = target_keys()
         checked = self.table(where, table, self._checks_of_evaluator(known))
         targets = [key for key in known if key in table]
-        if len(targets) != 1:
+        if len(targets) != 1 and (targets or table.keys().isdisjoint(_MEANT)):
             had = f"it has {' and '.join(targets)}" if targets else "it has none"
             self._complain(where, f"an evaluator has one of {', '.join(known)}: {had}")
         entry = {_SPEC_KEYS.get(key, key): value for key, value in checked.items()}
@@ -387,7 +387,11 @@ def _lines_of(text: str) -> Iterator[tuple[KeyPlace, int]]:
             yield where._replace(key=match[1]) if where.table else KeyPlace(match[1]), number
 
 
+_MEANT = {"cmd": "command", "program": "command", "exec": "command", "script": "command"}
+
+
 def _close(word: str, known: Iterable[str]) -> str:
     known = list(known)
-    close = get_close_matches(word, known, n=1)
+    meant = _MEANT.get(word)
+    close = [meant] if meant in known else get_close_matches(word, known, n=1)
     return f": did you mean {close[0]!r}?" if close else f": it takes {', '.join(sorted(known))}"

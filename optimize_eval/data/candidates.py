@@ -6,7 +6,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import islice, product, takewhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +19,8 @@ from optimize_eval.data.datasets import read_dataset
 from optimize_eval.data.example import Example
 
 LONGEST_NAME = 200
+
+_SHOWN = 3  # names of a folder
 
 _LIST_FORM = '{"id": "v1", "candidate": "…"}'
 
@@ -135,6 +137,15 @@ def name_of_file(path: str) -> str:
     return "stdin" if path == STDIN else Path(path).stem.encode(errors="replace").decode()[:LONGEST_NAME]
 
 
+def _what_is_there(pattern: str) -> str:
+    """Say what the folder of a pattern has, or that there is none."""
+    folder = Path(*takewhile(lambda part: not glob.has_magic(part), Path(pattern).parts))
+    if not folder.is_dir():
+        return f"there is no folder {folder}"
+    names = sorted(entry.name for entry in islice(folder.iterdir(), _SHOWN))
+    return f"{folder} has {', '.join(names)}, …" if names else f"{folder} is empty"
+
+
 def candidate_files(pattern: str) -> list[str]:
     """Expand a glob; a file whose name looks like one is that file."""
     if not glob.has_magic(pattern) or _exists(pattern):
@@ -142,7 +153,7 @@ def candidate_files(pattern: str) -> list[str]:
     paths = glob.glob(pattern, recursive=True)  # noqa: PTH207  Path.glob takes no absolute pattern
     matches = sorted(path for path in paths if Path(path).is_file())
     if not matches:
-        raise UsageError(f"no file matches {pattern!r}", hint="look at the folder and the pattern")
+        raise UsageError(f"no file matches {pattern!r}", hint=_what_is_there(pattern))
     return matches
 
 

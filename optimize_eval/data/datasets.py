@@ -288,7 +288,9 @@ def rows_of(given: Iterable[Any], name: str = Rows.NAME) -> Rows:
     for number, row in enumerate(given, 1):
         value = row.value if isinstance(row, Example) else row
         if not isinstance(value, Mapping):
-            raise UsageError(f"row {number} is no mapping but {value!r:.80}", hint='write {"question": "…"}')
+            raise UsageError(
+                f"row {number} is not a mapping but {value!r:.80}", hint='write {"question": "…"}'
+            )
         try:
             examples.append(replace(make_example(value), line=number))
         except (DataError, UsageError) as error:

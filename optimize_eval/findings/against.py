@@ -337,10 +337,10 @@ class Against(Remembers):
 MOST_NAMED = 5  # of prompts
 
 _WORDS = {
-    comparison.BETTER: "is better than",
-    comparison.WORSE: "is worse than",
-    comparison.HINT_BETTER: "may be better, a hint only, than",
-    comparison.HINT_WORSE: "may be worse, a hint only, than",
+    comparison.BETTER: "is better than {a}",
+    comparison.WORSE: "is worse than {a}",
+    comparison.HINT_BETTER: "may be better than {a} (only a hint)",
+    comparison.HINT_WORSE: "may be worse than {a} (only a hint)",
 }
 
 
@@ -396,10 +396,9 @@ def _point(pair: ModelPair) -> Point:
         what = f"is {side} {pair.a} {why_no_lead(d, d.despite_failures or '')}"
         return Point(mark="!", text=f"{where} {pair.b} {what}: {in_short(d)}")
     among = f" {AMONG_BOTH}" if d.skipped_for_one else ""
-    return Point(mark=MARKS[d.mark], text=f"{where} {pair.b} {_WORDS[d.mark]} {pair.a}{among}: {in_short(d)}")
+    what = _WORDS[d.mark].format(a=pair.a)
+    return Point(mark=MARKS[d.mark], text=f"{where} {pair.b} {what}{among}: {in_short(d)}")
 
 
 def _more(left: int) -> Point:
-    return Point(
-        mark="·", text=f"models are compared with {count(left, 'more prompt')}, too: see summary.json"
-    )
+    return Point(mark="·", text=f"summary.json compares the models with {count(left, 'more prompt')}")

@@ -79,22 +79,22 @@ def judge(
 def _headline(ranked: Sequence[ModelScores], pairs: Sequence[ModelPair]) -> str:
     first = ranked[0]
     if first.overall_score is None:
-        return "nothing was scored: no model is ahead"
+        return "No verdict: nothing was scored"
     if len(ranked) == 1:
         return f"{first.adapter} scores {_overall(first)} overall, over {_tasks(first)}"
     second = ranked[1]
     pair = seen_from(first, second, pairs)
     compared = f"{first.adapter} against {second.adapter}: {_difference(pair.difference)}"
     if first.not_run:
-        return f"no model ran all tasks, so none leads; {compared}"
+        return f"No leader: no model ran all tasks ({compared})"
     if second.not_run:
-        return f"{first.adapter} alone ran all tasks, so it leads nobody; {compared}"
+        return f"No leader: only {first.adapter} ran all tasks ({compared})"
     d = pair.difference
     others = [seen_from(first, other, pairs) for other in ranked[1:] if not other.not_run]
     if not all(pair.difference.mark == comparison.BETTER and pair.holds for pair in others):
         return f"No clear leader: {compared}{_despite(pair)}"
     among = f" {AMONG_BOTH}" if d.skipped_for_one else ""
-    return f"{first.adapter} leads{among}; {compared}"
+    return f"{first.adapter} leads{among}, ahead of {second.adapter}: {_difference(d)}"
 
 
 def _despite(pair: ModelPair) -> str:
@@ -112,7 +112,10 @@ def _points(ranked: Sequence[ModelScores], pairs: Sequence[ModelPair]) -> Iterat
         close = f"{first} and {other.adapter} are too close to call"
         yield Point(mark="·", text=f"{close}: {_difference(pair.difference)}{_despite(pair)}")
     if (more := len(unsure) - _MOST_NAMED) > 0:
-        yield Point(mark="·", text=f"{count(more, 'more model')} are as close to {first}")
+        yield Point(
+            mark="·",
+            text=f"{count(more, 'more model')} {'is' if more == 1 else 'are'} too close to {first} to call",
+        )
     yield from _rules(ranked, pairs)
     for model in ranked:
         if model.not_run:
@@ -300,8 +303,8 @@ def _unlike_skips(models: Sequence[RankedModel]) -> Iterator[str]:
         more = ", …" * (len(models) > _MOST_NAMED)
         examples = count(len(every[0]), "example")
         yield (
-            f"skipped calls differ: {calls}{more}; {differing:,} of {examples} are concerned, and pairs of "
-            "which one side was skipped are dropped"
+            f"The models skipped different calls, {calls}{more}: {differing:,} of {examples} differ. "
+            "A pair counts only if neither side was skipped"
         )
 
 

@@ -149,7 +149,7 @@ def _refuse_results_as_inputs(document: RunDocument, folder: Path) -> None:
     """Refuse a gate on what --lf called, whose examples were taken by their results."""
     if after := document.chosen_after:
         raise UsageError(
-            f"no gate can be about {folder}: its examples are those that failed or got worse in {after}",
+            f"gates cannot be about {folder}, whose examples are those that failed or got worse in {after}",
             hint="run the command of this run without --lf and with the gates",
         )
 
@@ -292,7 +292,7 @@ def judged_by_options(
 
 def _incomplete(stored: StoredRun) -> tuple[Gate, ...]:
     """Miss the demand that all others rest on, where a bench has no board yet."""
-    text = f"the bench is not complete: {stored.owed:,} of {stored.layout.size:,} calls are owed"
+    text = f"the bench is not finished: {stored.owed:,} of {stored.layout.size:,} calls are missing"
     if not stored.owed:
         text = "the bench has no board"
     return (Gate(name="complete", is_met=False, text=text),)

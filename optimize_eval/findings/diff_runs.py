@@ -244,7 +244,7 @@ def without_leaks(a: StoredRun, b: StoredRun) -> tuple[StoredRun, StoredRun, tup
     if not left_out:
         return a, b, ()
     caveats = tuple(
-        f"{count(len(digests), f'{split} example')} left out: a split before it has them, too"
+        f"{count(len(digests), f'{split} example')} left out, because an earlier split has the same"
         for split, digests in left_out.items()
     )
     return _without(a, left_out), _without(b, left_out), caveats
@@ -270,7 +270,7 @@ def _without(run: StoredRun, left_out: _Digests) -> StoredRun:
     }
     if not any(places.values()):
         raise UsageError(
-            f"{run.folder} has no example that train does not hold, too", hint="compare it on fresh examples"
+            f"every example of {run.folder} is also in train", hint="compare it on fresh examples"
         )
     return at_places(run, places)
 
@@ -306,16 +306,16 @@ class SideTried:
         where = "the examples" if split == SINGLE else split
         if tried and is_steered(tried):
             yield (
-                f"{where} steered {self.side}: {count(tried.steps, 'version')} were made after its results "
-                "were seen, so nothing there is called better or worse"
+                f"{where} confirms nothing in {self.side}: {count(tried.steps, 'version')} were made after "
+                "its results were seen"
             )
         searched = self.run.document.searched
         if searched and searched.steered_by == split:
-            yield f"{where} steered the search of {self.side}, so nothing there is called better or worse"
+            yield f"{where} confirms nothing in {self.side}: it steered the search"
         if leaked := sentence_of(leakage_of(self.run.layout), split):
             yield f"{leaked} (in {self.side})"
         if after := self.run.document.chosen_after:
-            yield f"the examples of {self.side} failed or got worse in {after}, and were taken for that"
+            yield f"The examples of {self.side} were chosen because they failed or got worse in {after}"
 
     def corrected(self, split: str, rows: Mapping[CellFamily, int]) -> Iterator[str]:
         """Say what is corrected for."""
@@ -324,8 +324,8 @@ class SideTried:
             where = "these examples" if split == SINGLE else split
             many = count(1 + told.named + told.versions, "candidate")
             steps = f", {told.steps:,} of them made after results were seen" if told.steps else ""
-            look = f", and this is look {told.look} at growing data" if told.look > 1 else ""
-            yield f"{many} were tried on {where} in {self.side}{steps}{look}: corrected for that"
+            look = f", read {told.look} times while the data grew" if told.look > 1 else ""
+            yield f"The p values correct for {many} tried on {where} in {self.side}{steps}{look}"
 
 
 @frozen
@@ -438,7 +438,7 @@ def _same_texts(a: StoredRun, b: StoredRun, paired: Paired, rows: Sequence[RowDi
     moved = {row.candidate for row in rows if row.difference.ties < row.difference.n_pairs}
     for before, after in paired.candidates:
         if after in moved and texts[0][before] and texts[0][before] == texts[1][after]:
-            yield f"{after} is the same text in both runs: what differs is not its doing"
+            yield f"{after} is the same text in both runs, so its scores differ for another reason"
 
 
 def _rows(cells: Sequence[ComparedCells], tried: BothTried) -> list[RowDiff]:

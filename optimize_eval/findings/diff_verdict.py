@@ -37,15 +37,15 @@ _WORDS = {
     Standing.WORSE: "{who} is worse{where}{among} by {amount}",
     Standing.BETTER: "{who} is better{where}{among} by {amount}",
     Standing.AHEAD_AMONG_SOME: "{who} is ahead{where}, by {amount}, {why}",
-    Standing.WORSE_AS_ZEROS: "{who} is worse{where} when failures count as 0, by {amount}",
+    Standing.WORSE_AS_ZEROS: "{who} is worse{where} if failures count as 0, by {amount}",
     Standing.NOT_BETTER_AS_ZEROS: (
-        "{who} is ahead{where} where both were scored, by {amount}, but not when failures count as 0"
+        "{who} is ahead{where} where both were scored, by {amount}, but not if failures count as 0"
     ),
     Standing.FAILS_UNBOUNDED: (
-        "{who} fails{where}{model} where it had scores, and what those calls would have scored has no bound"
+        "{who} fails{where}{model} where it had scores, and those calls could have had any score"
     ),
-    Standing.MAY_BE_WORSE: "{who} may be worse{where}, a hint only, by {amount}",
-    Standing.MAY_BE_BETTER: "{who} may be better{where}, a hint only, by {amount}",
+    Standing.MAY_BE_WORSE: "{who} may be worse{where} by {amount}, only a hint",
+    Standing.MAY_BE_BETTER: "{who} may be better{where} by {amount}, only a hint",
     Standing.SAME: "{who} scores the same{where}{model} in both runs",
 }
 
@@ -75,10 +75,10 @@ def _points(others: Sequence[RowDiff], *, has_others: bool) -> list[Point]:
     rest.sort(key=lambda row: row.standing.severity)
     points = [Point(mark=sign(row), text=sentence(row, has_others=has_others)) for row in rest[:_MOST_POINTS]]
     if more := len(rest) - len(points):
-        text = f"and {count(more, 'more comparison')}, none of them more severe"
+        text = f"{count(more, 'more comparison')} changed less severely"
         points.append(Point(mark="·", text=text))
     if same := len(others) - len(rest):
-        points.append(Point(mark="·", text=f"no score changed in {count(same, 'other comparison')}"))
+        points.append(Point(mark="·", text=f"No score changed in {count(same, 'other comparison')}"))
     return points
 
 
@@ -119,11 +119,11 @@ def _open(row: RowDiff, where: str, by: str) -> str:
         return f"Too few examples to say whether {who} changed{where}{_in_brackets(by)}: {too_few(d)}"
     if d.ci is None:
         same = no_difference_in(d) if not d.diff else _amount(d, by)
-        return f"{who} is too close to call{where}{_in_brackets(by)}: {same}"
+        return f"{who} has no clear change{where}{_in_brackets(by)}: {same}"
     if row.margin and row.margin.equivalent:
         amount = f"{signed(d.diff)}{by} ({interval90(row.margin)})"
-        return f"{who} does not differ{where} by more than {number(row.margin.margin)}: {amount}"
-    return f"{who} is too close to call{where}: {signed(d.diff)}{by} (95 % CI {interval(d.ci)})"
+        return f"{who} did not change{where} by more than {number(row.margin.margin)}: {amount}"
+    return f"{who} has no clear change{where}: {signed(d.diff)}{by} (95 % CI {interval(d.ci)})"
 
 
 def _in_brackets(by: str) -> str:
@@ -166,8 +166,8 @@ def counts(row: RowDiff) -> str:
 _BOARD_WORDS = {
     comparison.BETTER: "{name} is better: {by}",
     comparison.WORSE: "{name} is worse: {by}",
-    comparison.HINT_BETTER: "{name} may be better, a hint only: {by}",
-    comparison.HINT_WORSE: "{name} may be worse, a hint only: {by}",
+    comparison.HINT_BETTER: "{name} may be better (only a hint): {by}",
+    comparison.HINT_WORSE: "{name} may be worse (only a hint): {by}",
 }
 
 
@@ -185,6 +185,9 @@ def _mark(d: ScoreDifference | UnpairedDifference) -> str:
     return MARKS[d.mark] if is_held else "!"
 
 
+_NEVER_BOTH = "no example has a score on both boards"
+
+
 def board_sentence(model: ModelDiff) -> str:
     """Say what came out for one model."""
     name, d, tasks = model.model, model.overall.difference, model.tasks
@@ -194,14 +197,14 @@ def board_sentence(model: ModelDiff) -> str:
     counts += f", {count(changed, 'prediction')} changed" if changed is not None else ""
     if d.diff is None:
         is_lacking = model.overall.a is None or model.overall.b is None
-        why = "there is no overall score on one of the boards"
-        return f"{name}: {counts}; {why if is_lacking else 'no example has a score on both boards'}"
+        why = "one of the boards has no overall score for it" if is_lacking else _NEVER_BOTH
+        return f"{name} cannot be compared: {why}; {counts}"
     if not moved and not d.diff:
         return f"{name} scores the same on both boards: {counts}"
     by = signed(d.diff)
     if d.ci:
         by += f" (95 % CI {interval(d.ci)})"
-    words = _held(d) or _BOARD_WORDS.get(d.mark, "{name} is too close to call: {by}")
+    words = _held(d) or _BOARD_WORDS.get(d.mark, "{name} has no clear change: {by}")
     if d.mark == comparison.TOO_FEW:
         words = "{name}: {by}, too few examples to say more"
     return f"{words.format(name=name, by=by)}; {counts}"

@@ -71,19 +71,18 @@ def why_no_lead(d: ScoreDifference, despite_failures: str) -> str:
     if many := d.skipped_for_one:
         return f"{AMONG_BOTH}, {_WITH_SKIPS[despite_failures]} ({many:,} skipped for one)"
     why = {
-        UNBOUNDED: "but calls failed, and what they would have scored has no bound",
-        IF_ALIKE: "unless failures hide good scores",
-    }.get(despite_failures, "but not when failures count as 0")
+        UNBOUNDED: "but calls failed that could have had any score",
+        IF_ALIKE: "but not if its failed calls count as 0 and the other's as 1",
+    }.get(despite_failures, "but not if failures count as 0")
     return f"where both were scored, {why}"
 
 
 def about_rules(who: str, other: str, d: ScoreDifference) -> str:
     """Say that rules may favour one of two: they leave out other rows, or look at scores or replies."""
     rows = d.over_all_rows
+    whole = f"over all rows the difference is {signed(rows.diff if rows else None)}, not {signed(d.diff)}"
     return (
-        f"rules leave rows out by what came of them, or others for {who} than for {other}: over all rows it "
-        f"differs by {signed(rows.diff if rows else None)}, not {signed(d.diff)}; better is what is better "
-        "over all rows, too"
+        f"Rules may favour {who} or {other}: {whole}. To be better, {who} must be better over all rows, too"
     )
 
 
@@ -95,9 +94,9 @@ def where_scored(d: ScoreDifference) -> str:
 
 
 _WITH_SKIPS = {
-    UNBOUNDED: "but what was skipped for one of them alone could have any score",
-    IF_ALIKE: "unless skips or failures hide good scores",
-    NOT: "but not when skips of one side and failures count as 0",
+    UNBOUNDED: "but calls that were skipped for only one of them could have had any score",
+    IF_ALIKE: "but not if its skips and failures count as 0 and the other's as 1",
+    NOT: "but not if skips of one side and failures count as 0",
 }
 
 

@@ -28,15 +28,16 @@ _MOST_NAMED = 5
 _SHOWN_ERROR = 80
 
 
-def caveats(summary: Summary, layout: Layout) -> Iterator[Point]:
-    """List them, the most telling first."""
+def caveats(summary: Summary, layout: Layout, digests: Mapping[str, str]) -> Iterator[Point]:
+    """List them, the most telling first; `digests` are of the candidates' texts, where these are known."""
     for text in [
         *_failures(summary, layout),
         *_doubtful(summary, layout),
         *doubts(summary),
         *_coverage(summary, layout),
         *_rules(summary, layout),
-        *alike(summary, layout),
+        *_same_texts(layout, digests),
+        *alike(summary, layout, digests),
         *_leakage(summary),
         *_copies(summary, layout),
         *_pairs(summary),
@@ -99,7 +100,7 @@ def every_score_is_zero(evaluator: str, splits: Sequence[SplitScores]) -> str:
     """Say that an evaluator gave nothing but 0, where that is so."""
     scored = sum(s.scored for s in splits)
     if scored > 1 and all(_is_zero(s) for s in splits if s.scored):
-        return f"Every {evaluator} score is 0 (all {scored:,}): check that it works"
+        return f"Every {evaluator} score is 0 (all {scored:,}). Check that {evaluator} works"
     return ""
 
 
@@ -121,8 +122,10 @@ def _coverage(summary: Summary, layout: Layout) -> Iterator[str]:
             rule = "To win it must win even if its failed calls count as 0 and the baseline's as 1"
             if layout.score_range(evaluator) is not ScoreRange.UNIT:
                 rule = "As no score is the worst, no winner can be named"
-            calls = f"{s.scored:,} of {s.scored + s.failed:,} {layout.deciding} calls"
-            yield f"{who} has {evaluator} scores for only {calls}. {rule}"
+            what = "examples" if layout.repeats == 1 else "calls"
+            calls = f"{s.scored:,} of {s.scored + s.failed:,} {layout.deciding} {what}"
+            kind = f"{evaluator} scores" if len(layout.evaluators) > 1 else "scores"
+            yield f"{who} has {kind} for only {calls}. {rule}"
 
 
 def _named(of: Row | MeasuredCell, layout: Layout) -> str:
@@ -138,21 +141,37 @@ def _rules(summary: Summary, layout: Layout) -> Iterator[str]:
             yield about_rules(row.candidate, layout.baseline, d)
 
 
-def alike(summary: Summary, layout: Layout) -> Iterator[str]:
-    """Point out candidates whose every score is the baseline's: that is hardly ever meant."""
+def _same_texts(layout: Layout, digests: Mapping[str, str]) -> Iterator[str]:
+    if same := [name for name in layout.candidates if _has_text_of_baseline(name, layout, digests)]:
+        yield f"{_listed(same)} and {layout.baseline} are the same text"
+
+
+def _has_text_of_baseline(name: str, layout: Layout, digests: Mapping[str, str]) -> bool:
+    first = layout.baseline
+    return name != first and first in digests and digests.get(name) == digests[first]
+
+
+def alike(summary: Summary, layout: Layout, digests: Mapping[str, str]) -> Iterator[str]:
+    """Point out other texts whose every score is the baseline's: that is hardly ever meant."""
     for evaluator in layout.evaluators:
-        rows = [row for row in summary.rows if row.evaluator == evaluator and row.vs_baseline]
+        own = [row for row in summary.rows if row.evaluator == evaluator]
+        rows = [row for row in own if row.vs_baseline]
         names = dict.fromkeys(row.candidate for row in rows)
-        same = [name for name in names if all(_is_same(row) for row in rows if row.candidate == name)]
-        if same and layout.deciding != SINGLE:
-            who = ", ".join(same[:_MOST_NAMED]) + ", …" * (len(same) > _MOST_NAMED)
-            why = (
-                "it may not look at what you changed" if len(same) < len(names) else "it may ignore the text"
-            )
+        others = [name for name in names if not _has_text_of_baseline(name, layout, digests)]
+        same = [name for name in others if all(_is_same(row) for row in rows if row.candidate == name)]
+        is_zero = every_score_is_zero(evaluator, [s for row in own for s in row.splits.values()])
+        if same and not is_zero and layout.deciding != SINGLE:
+            pairs = next(row.vs_baseline for row in rows if row.candidate == same[0]) or {}
+            many = sum(d.n_pairs for d in pairs.values())
+            every = f"all {many:,} examples" if many > 1 else "the only example"
             yield (
-                f"{evaluator} gave {who} and {layout.baseline} the same score on every example: {why}, or "
-                "the texts are the same"
+                f"{evaluator} gave {_listed(same)} and {layout.baseline} the same score on {every}: "
+                "it probably does not look at what you changed"
             )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:_MOST_NAMED]) + ", …" * (len(names) > _MOST_NAMED)
 
 
 def _is_same(row: Row) -> bool:
@@ -171,7 +190,7 @@ def _leakage(summary: Summary) -> Iterator[str]:
             else "among the train examples"
         )
         are = "are" if leaked != 1 else "is"
-        yield f"leakage: {count(leaked, 'held-out example')} {are} {where}, too: nothing new is learnt there"
+        yield f"{count(leaked, 'held-out example')} {are} also {where}, and {are} counted"
 
 
 def _copies(summary: Summary, layout: Layout) -> Iterator[str]:
@@ -185,14 +204,14 @@ def _copies(summary: Summary, layout: Layout) -> Iterator[str]:
 
 def _pairs(summary: Summary) -> Iterator[str]:
     if left_out := summary.pairs_left_out:
-        yield f"candidates are compared with the baseline only: {left_out:,} pairs are too many"
+        yield f"Candidates are compared with the baseline only, because {left_out:,} pairs are too many"
 
 
 def _clusters(summary: Summary, layout: Layout) -> Iterator[str]:
     for split in layout.splits:
         if split.clusters and (many := summary.clusters[split.name]) < FEWEST_CLUSTERS:
             yield (
-                f"{split.name} has only {count(many, 'cluster')} by {layout.cluster_by}: these count, not "
+                f"{split.name} has only {count(many, 'cluster')} by {layout.cluster_by}: they count, not its "
                 f"{count(len(split.lines), 'line')}, and below {FEWEST_CLUSTERS} intervals are rough"
             )
 
@@ -205,8 +224,8 @@ def lopsided(summary: Summary, layout: Layout) -> Iterator[str]:
         is_claim = d.mark not in {comparison.NO_DIFFERENCE, comparison.TOO_FEW}
         if is_claim and d.test != "mcnemar" and _is_lopsided(d):
             yield (
-                f"the differences of {row.candidate} from {layout.baseline} are lopsided (skewness "
-                f"{number(d.skew)}): a few examples decide, so its interval and p are rough"
+                f"A few examples decide between {row.candidate} and {layout.baseline} (skewness "
+                f"{number(d.skew)}), so the interval and p are rough"
             )
 
 
@@ -233,8 +252,8 @@ def _keys(summary: Summary, layout: Layout) -> Iterator[str]:
             lacks = next(entry.where for entry in entries if key not in entry.keys)
             more = f" (and {count(len(differing) - 1, 'more key')})" if len(differing) > 1 else ""
             yield (
-                f"side info of {evaluator}: {key} is there for {_named(has, layout)} on {has.split}, "
-                f"never for {_named(lacks, layout)} on {lacks.split}{more}"
+                f"{evaluator} gave the side info {key} for {_named(has, layout)} on {has.split}, but never "
+                f"for {_named(lacks, layout)} on {lacks.split}{more}"
             )
 
 
@@ -319,13 +338,22 @@ def power(summary: Summary, layout: Layout) -> Iterator[Point]:
     d = row.difference(split)
     many = count(d.n_pairs, f"{split} example" if split != SINGLE else "example")
     many += f" in {count(d.units, 'cluster')}" if d.units < d.n_pairs else ""
-    least = f"a difference of about {number(d.mde)} (4 times out of 5)"
+    least = f"a difference of about {_about(d.mde or 0.0)} (4 times out of 5)"
     if (d.mde or 0.0) <= _WANTED or layout.score_range(row.evaluator) is not ScoreRange.UNIT:
         yield Point(mark="·", text=f"{many} are enough to find {least}")
     else:
         more = f"to find {_WANTED}, take about {_needed(d):,}"
         has_better = any(row.difference(split).mark == comparison.BETTER for row in rows)
         yield Point(mark="·" if has_better else "?", text=f"{many} are enough to find {least}; {more}")
+
+
+def _about(difference: float) -> str:
+    """Write what is no more than a guess with two digits at most.
+
+    >>> _about(0.1544), _about(0.022), _about(0.0042)
+    ('0.15', '0.02', '0.004')
+    """
+    return f"{difference:.2f}" if 0.01 <= difference < 1 else f"{difference:.1g}"  # noqa: PLR2004
 
 
 def _has_power(d: ScoreDifference) -> bool:
@@ -367,8 +395,8 @@ def _unlike(family: CellFamily, told: Mapping[str, Scores], differing: int) -> s
     examples = count(len(told[most].skipped_calls), "example")
     label = evaluator_label(family.evaluator, family.task_model)
     return (
-        f"skipped calls differ on {label}, {family.split}: {calls}; {differing:,} of {examples} are "
-        "concerned, and pairs of which one side was skipped are dropped"
+        f"{label} skipped different {family.split} calls, {calls}: {differing:,} of {examples} differ. "
+        "A pair counts only if neither side was skipped"
     )
 
 

@@ -172,13 +172,13 @@ def _say_unknown(name: str, axes: BoundAxes, firsts: Sequence[str], seconds: Seq
     known = f"its {axes.first}s are {there[0]}; its {axes.second}s {there[1]}{axes.also}"
     begun = next((first for first in firsts if name.startswith(f"{first}.")), "")
     calls = f"; of repeated calls write {begun}.each, {begun}.pass^5 or {begun}.pass@5" if begun else ""
-    return UsageError(f"{name!r} is no {axes.first} of the {axes.whole}, nor {axes.form}", hint=known + calls)
+    return UsageError(f"the {axes.whole} has no {axes.first} {name!r}, nor {axes.form}", hint=known + calls)
 
 
 def check_gap(layout: Layout, most: float) -> None:
     """Refuse a --max-gap that is not a number, or never met or missed, or where a run has no two splits."""
     if not math.isfinite(most):
-        raise UsageError(f"--max-gap {most} is no largest gap", hint="write a number, such as 0.1")
+        raise UsageError(f"--max-gap needs a number, not {most}", hint="write a number, such as 0.1")
     if not {"train", "val"} <= {split.name for split in layout.splits}:
         raise UsageError(
             "--max-gap is between train and val, and the run has not both", hint="give --dataset and --valset"
@@ -208,13 +208,13 @@ def completeness(summary: Summary) -> Iterator[Gate]:
     """Demand what all other gates rest on: nothing is owed, and evaluators stayed what they were."""
     units, changed = summary.units, summary.changed
     if units.owed:
-        text = f"the run is not complete: {units.owed:,} of {count(units.total, 'call')} are owed"
+        text = f"the run is not finished: {units.owed:,} of {count(units.total, 'call')} are missing"
         yield Gate(name="complete", is_met=False, text=text)
     elif waiting := summary.waits_for_rules:
-        text = f"the run is not complete: the rules of {', '.join(waiting)} were not applied yet"
+        text = f"the run is not finished: the rules of {', '.join(waiting)} were not applied yet"
         yield Gate(name="complete", is_met=False, text=text)
     if changed:
-        text = f"{', '.join(changed)} changed while being called: its scores are not of one program"
+        text = f"{', '.join(changed)} changed while being called, so its scores come from different programs"
         yield Gate(name="unchanged", is_met=False, text=text)
 
 
@@ -223,7 +223,7 @@ def _fail_under(summary: Summary, bound: Bound) -> Iterator[Gate]:
     rows = [row for row in summary.rows if bound.concerns(row)]
     if not rows:  # an added evaluator that was left out of the summary
         where = f"{bound.subject}, {split}"
-        text = f"{where}: its mean cannot be known: {plain(bound.least)} is not shown to be met"
+        text = f"{where}: its mean cannot be known, so it may be below {plain(bound.least)}"
         yield Gate(name=f"fail-under {where}", is_met=False, text=text)
     leakage = summary.leakage.get(split)
     for row in rows:
@@ -246,7 +246,7 @@ def _gate(where: str, value: float | None, what: str, least: float) -> Gate:
     is_met = value is not None and reaches(value, least)
     verdict = f" is {'at least' if is_met else 'below'} {plain(least)}"
     if value is None:
-        verdict = f": {plain(least)} is not shown to be met"
+        verdict = f", so it may be below {plain(least)}"
     return Gate(name=f"fail-under {where}", is_met=is_met, text=f"{where}: {what}{verdict}")
 
 
@@ -394,7 +394,7 @@ def _metric_value(one: ScorerMetrics, metric: str) -> tuple[float | None, str]:
     if value is None:
         return None, f"its value cannot be known ({_why_unknown(one, metric, found)})"
     if table.n_failed:
-        return None, f"{number(value)} leaves out {count(table.n_failed, 'row')} that failed"
+        return None, f"{number(value)} lacks {count(table.n_failed, 'row')} that failed"
     if one.rule_faults:
         rules = ", ".join(fault.rule for fault in one.rule_faults)
         return None, f"{number(value)} has rows in it to which {rules} cannot be applied"

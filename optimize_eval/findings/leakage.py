@@ -15,7 +15,7 @@ from optimize_eval.store.layout import Cell, Label, Layout, LeakedRow, Split
 
 RECORDED, PART, KEPT, LEAKED = "recorded", "part", "kept", "leaked"
 
-_MOST_LINES = 10
+_MOST_RANGES = 10  # of lines
 
 
 @frozen
@@ -62,27 +62,25 @@ class Leakage:
 
     @property
     def lines(self) -> str:
-        shown = ", ".join(str(row.line) for row in self.rows[:_MOST_LINES])
-        return f"{shown}{', …' * (len(self.rows) > _MOST_LINES)}"
+        ranges = [*_ranges([row.line for row in self.rows])]
+        return ", ".join(ranges[:_MOST_RANGES]) + ", …" * (len(ranges) > _MOST_RANGES)
 
     def not_held_out(self, split: str) -> str:
         """Say that a split confirms nothing, and why."""
-        sentence = f"{split} is not held out: {self._of_them} in {self.where}, too"
-        if self.state == KEPT:
-            return f"{sentence}, and kept (--leaks keep): the numbers are of all of them, and confirm nothing"
-        return f"{sentence}, so there is no verdict"
+        sentence = f"{split} is not held out: {self._of_them} also in {self.where}"
+        kept = " and count (--leaks keep)" if self.state == KEPT else ""
+        return f"{sentence}{kept}, so there is no verdict"
 
-    def in_short(self) -> str:
-        """Say beside a number of a split what it is not made of."""
-        are = "is" if self.left_out == 1 else "are"
-        clean = count(self.examples - self.left_out, "example")
-        return f"({clean}; {self.left_out:,} more {are} in {self.where}, left out)"
+    def in_short(self, split: str) -> str:
+        """Say of a verdict what it is not about."""
+        are = "example is" if self.left_out == 1 else "examples are"
+        return f"{self.left_out:,} {split} {are} also in {self.where} and left out"
 
     def point(self, split: str) -> str:
         """Say which they are, and what becomes of them."""
         outcome = {
-            PART: f": left out of every mean, comparison and gate of {split}",
-            LEAKED: f": nothing is said about {split}",
+            PART: ": left out of every number",
+            LEAKED: f": give other {split} examples, or --leaks keep",
             KEPT: ": they count, as --leaks keep says",
         }[self.state]
         return f"{self._beside(split)} ({self._places}){self._contradictions()}{outcome}"
@@ -93,12 +91,12 @@ class Leakage:
 
     def beside_gate(self, split: str) -> str:
         """Say beside a gate that it saw them, too."""
-        return f"; {self._beside(split)}, and count here"
+        return f"; {self._beside(split)} and count here"
 
     def _beside(self, split: str) -> str:
         many = count(self.examples, f"{split} example")
         are = "is" if len(self.rows) == self.examples == 1 else "are"
-        return f"{len(self.rows):,} of {many} {are} in {self.where}, too"
+        return f"{len(self.rows):,} of {many} {are} also in {self.where}"
 
     @property
     def _of_them(self) -> str:
@@ -114,6 +112,23 @@ class Leakage:
     def _contradictions(self) -> str:
         many = sum(row.how == "contradiction" for row in self.rows)
         return f", {many:,} of them with another answer there" if many else ""
+
+
+def _ranges(lines: Sequence[int | None]) -> Iterator[str]:
+    """Write lines, those that follow each other as one.
+
+    >>> [*_ranges([1, 2, 3, 7, 9, 10, None])]
+    ['1 to 3', '7', '9 to 10', 'None']
+    """
+    first = last = None
+    for line in [*lines, None]:
+        if last is not None and line == last + 1:
+            last = line
+            continue
+        if last is not None:
+            yield f"{last}" if first == last else f"{first} to {last}"
+        first = last = line
+    yield from ("None" for line in lines if line is None)
 
 
 Leakages = Mapping[str, Leakage]

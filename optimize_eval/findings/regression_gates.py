@@ -38,7 +38,7 @@ from optimize_eval.store.beside import TextOfModel
 from optimize_eval.store.layout import Layout
 
 _FEWEST_WITH_MARGIN = 2
-_AS_BEFORE = " (worse as gates see it: they correct for nothing that was tried)"
+_AS_BEFORE = " (worse for a gate, which does not correct for what was tried)"
 ONE_SIDED = 2 * ALPHA  # of two-sided tests
 
 
@@ -55,12 +55,12 @@ def regression_gates(
         text = f"against {before.run}: {what} {name} was called there and not here"
         yield Gate(name=f"no-regression {what} {name}", is_met=False, text=text)
     if before.owed:
-        text = f"{before.run} is not complete: {count(before.owed, 'call')} owed"
+        text = f"{before.run} is not finished: {count(before.owed, 'call')} missing"
         yield Gate(name="complete before", is_met=False, text=text)
     if before.changed:
         names = ", ".join(before.changed)
-        what = "its scores there are not of one program"
-        text = f"{names} changed while being called in {before.run}: {what}"
+        what = "its scores there come from different programs"
+        text = f"{names} changed while being called in {before.run}, so {what}"
         yield Gate(name="unchanged before", is_met=False, text=text)
     for row in (row for row in diff.rows if row.split == diff.decided_on):
         plain = row.as_gates_see_it
@@ -146,7 +146,7 @@ def judged(change: Change) -> tuple[bool, str]:
         return False, "" if d.mark == WORSE else " (lower by a one-sided test at 5 %)"
     if not can_decide(d.units, d.comparisons, ONE_SIDED):
         fewest = fewest_units(d.comparisons, ONE_SIDED)
-        return False, f"; {count(d.units, 'unit')} cannot decide, it takes at least {fewest}"
+        return False, f"; {count(d.units, 'unit')} cannot decide this, which takes at least {fewest}"
     return True, ""
 
 
@@ -157,10 +157,10 @@ def _judged_by_margin(change: Change, margin: Margin) -> tuple[bool, str]:
     if standing(change) is Standing.FAILS_UNBOUNDED:
         return False, ""
     if not margin.no_worse:
-        return False, f"; not shown to be no worse than {bound}{_units_it_takes(change.difference, margin)}"
+        return False, f"; it may be worse by more than {bound}{_units_it_takes(change.difference, margin)}"
     if low is not None and not low.no_worse:
-        return False, f"; no worse than {bound}, but not when failures count as 0"
-    return True, f"; no worse than {bound}"
+        return False, f"; at most worse by {bound}, but not if failures count as 0"
+    return True, f"; at most worse by {bound}"
 
 
 def _units_it_takes(d: ScoreDifference, margin: Margin) -> str:
@@ -168,9 +168,9 @@ def _units_it_takes(d: ScoreDifference, margin: Margin) -> str:
     what = "example" if d.units == d.n_pairs else "cluster"
     needed = units_needed(d, margin.method, margin.ci90[0], margin.margin)
     if needed is None:
-        return f"; no number of {what}s like these would show it"
+        return f"; more {what}s like these would not decide it"
     about = "more than" if needed == MOST_UNITS else "about"
-    return f"; it would take {about} {count(needed, what)} like these"
+    return f"; deciding it takes {about} {count(needed, what)} like these"
 
 
 _OF_A_BENCH = BoundAxes("bench", "model", "task")
@@ -209,7 +209,7 @@ def bound_gates(models: Mapping[str, ModelScores], bounds: Sequence[BoardBound])
         where = f"{bound.model}, overall" if bound.task is None else f"{bound.model} on {bound.task}"
         scores = _scores_of(models.get(bound.model or ""), bound.task)
         if scores is None:
-            text = f"{where}: it is not on the board: {bound.least:g} is not shown to be met"
+            text = f"{where}: it is not on the board, so it may be below {bound.least:g}"
             yield Gate(name=f"fail-under {where}", is_met=False, text=text)
         else:
             yield bound_gate(where, scores, bound.least)
@@ -234,7 +234,7 @@ def _scores_of(model: ModelScores | None, task: str | None) -> ModelScores | Tas
 def unchanged(board: Board, where: str) -> Iterator[Gate]:
     """Demand that a board's programs stayed what they were."""
     if names := ", ".join(board.changed):
-        text = f"{names} changed while being called{where}: its scores are not of one program"
+        text = f"{names} changed while being called{where}, so its scores come from different programs"
         yield Gate(name=f"unchanged{where}", is_met=False, text=text)
 
 

@@ -175,12 +175,12 @@ def _answering(rows: Mapping[str, Counter[str]], requested: Mapping[str, str]) -
         if len(names) > 1:
             shown = ", ".join(f"{name} {many:,}" for name, many in names.most_common(_MOST_NAMED))
             more = ", …" * (len(names) > _MOST_NAMED)
-            yield f"{row} was answered by several models, by what they say of themselves: {shown}{more}"
+            yield f"The replies to {row} name several models: {shown}{more}"
     for name in dict.fromkeys(name for names in rows.values() for name in names):
         same = [row for row in rows if name in rows[row] and row in requested]
         if len({requested[row].rpartition("/")[2] for row in same}) > 1:
             listed = ", ".join(same[:_MOST_NAMED]) + ", …" * (len(same) > _MOST_NAMED)
-            yield f"{listed} were answered by one model, by what it says of itself: {name}"
+            yield f"The replies to {listed} all name one model: {name}"
 
 
 def _by_row(entries: Iterable[RepliesEntry]) -> dict[str, Counter[str]]:
@@ -207,14 +207,14 @@ def _off_in_words(total: ReplyCounts) -> str:
     many, scored = total.off_scale, total.scored
     return (
         f"{many:,} of {scored:,} scored replies ({percent(many / scored)}) were on another scale, "
-        f"such as {total.first_off_scale:g}, and were clamped to 0 to 1; name the scale in the objective"
+        f"such as {total.first_off_scale:g}, and were cut to 0 to 1. Name the scale in the objective"
     )
 
 
 def _cut_off_or_thinking(name: str, told: "ReplyCounts | ModelScores", option: str) -> Iterator[str]:
     if told.cut_off:
         many = f"{told.cut_off:,} of {told.scored:,} scored replies"
-        yield f"{name}: {many} were cut off for their length; raise {option}"
+        yield f"{name}: {many} were cut off for their length. Raise {option}"
     if told.with_thoughts:
         many = f"{told.with_thoughts:,} of {told.scored:,} scored outputs"
         yield f"{name}: {many} begin with thoughts, which were scored as a part of the answer"
@@ -223,6 +223,6 @@ def _cut_off_or_thinking(name: str, told: "ReplyCounts | ModelScores", option: s
 def _refused_or_empty(name: str, told: "ReplyCounts | ModelScores") -> Iterator[str]:
     if told.refused:
         share = f"{told.refused:,} of {told.scored:,} scored replies ({percent(told.refused / told.scored)})"
-        yield f"{name}: {share} are refusals, scored as text (--refusals fail: failures)"
+        yield f"{name}: {share} are refusals and were scored as text (--refusals fail)"
     if told.empty:
         yield f"{name}: {told.empty:,} of {told.scored:,} scored replies are empty"

@@ -124,7 +124,7 @@ def _plain_names(subjects: Mapping[str, Where], ends: Mapping[str, Ends]) -> set
 def note_of_name(name: str) -> str:
     """Say of a gate on a mean that it is one, where its name reads as if it were about repeated calls."""
     reads_so = any(demand_behind(name[:index], name) for index, letter in enumerate(name) if letter == ".")
-    return f" (the mean: {name} names what is called so)" if reads_so else ""
+    return f" (the mean of what is called {name})" if reads_so else ""
 
 
 def _read_share(text: str, said: str) -> float:
@@ -136,7 +136,8 @@ def _read_share(text: str, said: str) -> float:
         least = math.nan
     if not math.isfinite(least):
         raise UsageError(
-            f"--fail-under {text}: {said!r} is no share of calls", hint="write a number such as 0.8, or 8/10"
+            f"--fail-under {text} needs a share of calls, not {said!r}",
+            hint="write a number such as 0.8, or 8/10",
         )
     check_reachable(text, least)
     return least
@@ -162,7 +163,7 @@ def stability_gates(run: StoredRun, bounds: Sequence[StabilityBound]) -> Iterato
         names = {cell[:4] for cell in bound.cells(layout)}
         own = [entry for entry in every if _is_of(entry, bound, names)]
         if not own:
-            text = f"{bound.name}: cannot be known: {plain(bound.least)} is not shown to be met"
+            text = f"{bound.name}: it cannot be known, so it may be below {plain(bound.least)}"
             yield Gate(name=f"fail-under {bound.name}", is_met=False, text=text)
         for gate, split in _gates(bound, own, layout):
             leak = leakage.get(split)
@@ -236,7 +237,7 @@ def _pass_gate(bound: StabilityBound, where: str, measured: tuple[float | None, 
     value, beside = measured
     least, name = plain(bound.least), f"fail-under {bound.demand} {where}"
     if value is None:
-        text = f"{where}: {bound.demand} cannot be known{beside}: {least} is not shown to be met"
+        text = f"{where}: {bound.demand} cannot be known{beside}, so it may be below {least}"
         return Gate(name=name, is_met=False, text=text, is_judged=False)
     is_met = reaches(value, bound.least)
     shown = on_its_side(value, number, lambda written: reaches(written, bound.least))
@@ -248,7 +249,7 @@ def _each_gate(bound: StabilityBound, where: str, entry: Stability, layout: Layo
     least, name = plain(bound.least), f"fail-under each {where}"
     if not entry.examples:
         unknown = f"no example's pass rate can be known{_why_none(entry, bound)}"
-        text = f"{where}: {unknown}: {least} is not shown to be met"
+        text = f"{where}: {unknown}, so it may be below {least}"
         return Gate(name=name, is_met=False, text=text, is_judged=False)
     below = [suspect for suspect in entry.suspects if suspect.is_below]
     listed = _list_suspects(below or entry.suspects, entry.where.split)
@@ -256,7 +257,7 @@ def _each_gate(bound: StabilityBound, where: str, entry: Stability, layout: Layo
         many = f"{count(len(below), 'example')} of {entry.examples:,} below {least}"
         text = f"{where}: {many}: {listed}{_say_count(bound, below, entry.examples, layout.repeats)}"
     elif listed:
-        text = f"{where}: no example of {entry.examples:,} is shown to be below {least}: {listed}"
+        text = f"{where}: no example of {entry.examples:,} is clearly below {least}: {listed}"
     else:
         calls = count(layout.repeats, "call")
         text = f"{where}: each of {count(entry.examples, 'example')} passes {least} or more of its {calls}"
@@ -279,7 +280,7 @@ def _passes(suspect: Suspect) -> str:
     fresh = suspect.fresh
     if fresh is None:
         return first
-    broken_off = "" if suspect.chance is not None else ", which are not all that it takes"
+    broken_off = "" if suspect.chance is not None else ", too few to decide"
     return f"{first}, then {fresh.passed:,} of {fresh.calls:,} fresh ones{broken_off}"
 
 
@@ -290,12 +291,12 @@ def _say_count(bound: StabilityBound, below: Sequence[Suspect], examples: int, r
     needed = math.ceil(bound.rate * repeats)
     missed = 1 - (1 - at_most(needed - 1, repeats, _HEALTHY)) ** examples
     healthy = f"a healthy suite of {examples:,} at {_HEALTHY:.0%}".replace("%", " %")
-    return f" (by count, without fresh calls: {healthy} is missed here in {100 * missed:.1f} %)"
+    return f" (counted without fresh calls: {healthy} fails this gate in {100 * missed:.1f} % of runs)"
 
 
 def _example_gate(where: str, suspect: Suspect, least: str) -> Gate:
     """Make of a flaky example a gate of its own."""
     line = "" if suspect.line is None else f" {suspect.line}"
-    said = "below" if suspect.is_below else "not shown to be below"
+    said = "below" if suspect.is_below else "not clearly below"
     text = f"{where}{line}: {_passes(suspect)}: {said} {least}"
     return Gate(name=f"each {where}{line}", is_met=not suspect.is_below, text=text)

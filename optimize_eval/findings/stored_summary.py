@@ -155,14 +155,14 @@ def without_rules(summary: Summary) -> Verdict | None:
     if summary.units.owed or summary.changed or not summary.waits_for_rules:
         return None
     named = ", ".join(summary.waits_for_rules)
-    text = f"not complete: the rules of {named} were not applied yet, so rows that they leave out still count"
+    text = f"Unfinished: the rules of {named} were not applied yet, so rows that they leave out still count"
     return Verdict(text=f"{text}; run the same command again, which calls nothing", state=None)
 
 
 def _chosen_by_results(summary: Summary, after: str | None) -> Verdict | None:
     if after is None:
         return None
-    why = f"these examples failed or got worse in {after}, and were taken for that"
+    why = f"These examples were chosen because they failed or got worse in {after}"
     return numbers_only(summary, why, "the numbers stand, and a run without --lf decides")
 
 

@@ -167,7 +167,7 @@ def _beside(history: History) -> tuple[Beside, ...]:
 
 
 _UNDECIDED = frozenset({None, "too_few", "failed", "single"})
-_CALLED = {"evaluator": "the first evaluator", "margin": "the margin"}
+_CALLED = {"evaluator": "first evaluator"}
 
 
 def steered(tried: TriedCandidates) -> str:
@@ -185,33 +185,31 @@ def points_about_tried(summary: Summary, state: str | None) -> Iterator[Point]:
         return
     if tried.named and tried.k > (1 if tried.confirmed else tried.named):
         yield Point(mark="·", text=_corrected(tried))
-    strictly = ": decided more strictly" if tried.comparisons > tried.k else ""
+    strictly = ", so the verdict is stricter" if tried.comparisons > tried.k else ""
     if tried.look > 1 and tried.named:
-        yield Point(mark="!", text=f"look {tried.look} at growing data{strictly}")
+        yield Point(mark="!", text=f"Results were read {tried.look} times while the data grew{strictly}")
     if tried.steps and not is_steered(tried):
         was = "was" if tried.steps == 1 else "were"
         told = f"{count(tried.steps, 'version')} {was} made after these results were seen{strictly}"
         mark = "!" if strictly else "·"
-        yield Point(mark=mark, text=f"{told}; after more than {MOST_STEPS} there is no verdict")
+        yield Point(mark=mark, text=f"{told}. After more than {MOST_STEPS} there is none")
     for one in tried.changed:
         what = _CALLED.get(one.setting, one.setting)
-        yield Point(mark="!", text=f"{what} was {one.was} when results were shown, until {one.until}")
+        yield Point(mark="!", text=f"Results read until {one.until} had another {what}: {one.was}")
     for other in tried.beside:
-        text = (
-            f"{other.run} scored {count(other.candidates, 'other candidate')} on these examples: not counted"
-        )
-        yield Point(mark="·", text=text)
+        others = count(other.candidates, "other candidate")
+        yield Point(mark="·", text=f"{other.run} scored {others} on these examples, which do not count here")
 
 
 def _corrected(tried: TriedCandidates) -> str:
-    corrected = f"corrected for {tried.comparisons:,}"
+    corrected = f"the verdict corrects for {count(tried.comparisons, 'comparison')}"
     if tried.confirmed:
-        return f"{count(tried.k, 'winner')} were held against these examples; {corrected}"
+        return f"{count(tried.k, 'winner')} were tested on these examples; {corrected}"
     if tried.baselines > 1:
         many = 1 + tried.named + tried.versions
         return (
-            f"the baseline changed after results were shown: the {count(many, 'candidate')} that were tried "
-            f"on these examples make {tried.k:,} ordered pairs; {corrected}"
+            f"The baseline changed after results were read, so {count(many, 'candidate')} make {tried.k:,} "
+            f"ordered pairs; {corrected}"
         )
     return f"{count(tried.k, 'candidate')} were tried on these examples; {corrected}"
 

@@ -11,6 +11,7 @@ not complete. Who won is decided in winner.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from optimize_eval.findings import comparison
 from optimize_eval.findings.against import points_about_models
@@ -39,7 +40,6 @@ from optimize_eval.findings.wording import (
     interval,
     interval90,
     number,
-    p_value,
     percent,
     signed,
 )
@@ -71,8 +71,8 @@ def won(winner: Row, summary: Summary, layout: Layout) -> Verdict:
     beats = f"{winner.candidate} beats {layout.baseline}{on_split(layout.deciding)}{among}"
     by = WonBy(diff=d.diff, ci=d.ci, p=_p(d), from_=layout.deciding)
     if d.ci is None:
-        exactly = f"better by exactly {number(d.diff)} {primary_name(layout)}"
-        text = f"{beats}: {exactly} on all {count(d.n_pairs, 'example')} ({p_value(_p(d))})"
+        exactly = f"exactly {signed(d.diff)} {primary_name(layout)}"
+        text = f"{beats}: {exactly} on all {count(d.n_pairs, 'example')}"
     else:
         text = f"{beats}: {signed(d.diff)} {primary_name(layout)} ({_one_interval(d)})"
     return Verdict(text=text, state=BETTER, winner=winner.candidate, by=by)
@@ -86,8 +86,8 @@ def _on_test(winner: Row, summary: Summary, layout: Layout) -> Verdict:
     among = f" as the best of {k:,}" if k > 1 else ""
     chosen = f"{name}, picked on {layout.deciding}{among},"
     if d.diff is None or d.p is None:
-        pairs = count(d.n_pairs, "test example")
-        text = f"No verdict: {chosen} cannot be compared with {baseline}, as {pairs} have both scores"
+        pairs = f"{count(d.n_pairs, 'test example')} {'has' if d.n_pairs == 1 else 'have'}"
+        text = f"No verdict: only {pairs} scores for both {chosen} and {baseline}"
         return Verdict(text=text, state=NOT_SHOWN)
     comparisons = summary.tried.comparisons if summary.tried else 1
     ci = around_the_best(d.diff, d.se, d.units - 1, comparisons) if d.ci and d.se else d.ci
@@ -131,7 +131,8 @@ def about_winner(winner: Row | None, summary: Summary) -> Iterator[Point]:
         yield _point("·", f"Picked as the best of {picked.k:,}: {least}")
     if alike := summary.not_told_apart:
         shown = ", ".join(alike[:MOST_NAMED]) + f", … ({len(alike):,})" * (len(alike) > MOST_NAMED)
-        yield _point("·", f"Too close to {winner.candidate} to call: {shown}")
+        are = "is" if len(alike) == 1 else "are"
+        yield _point("·", f"{shown} {are} too close to {winner.candidate} to call")
     if winner.candidate == summary.verdict.winner:
         yield from _rare_losses(winner.difference("test" if "test" in winner.splits else summary.decided_on))
 
@@ -140,8 +141,10 @@ def _rare_losses(d: ScoreDifference) -> Iterator[Point]:
     """Say what graded scores cannot know: whether a few examples, of which none was seen, lose much."""
     if d.test != "mcnemar" and d.units:
         share = percent(1 - 0.05 ** (1 / d.units))
-        seen = count(d.units, "example" if d.units == d.n_pairs else "cluster")
-        yield _point("·", f"{seen} cannot rule out big losses on up to {share} of all")
+        what = "example" if d.units == d.n_pairs else "cluster"
+        yield _point(
+            "·", f"{count(d.units, what)} cannot rule out big losses on up to {share} of all {what}s"
+        )
 
 
 def _lost(overfit: Overfit, carried: WinnersCarryOver | None) -> Iterator[Point]:
@@ -152,11 +155,15 @@ def _lost(overfit: Overfit, carried: WinnersCarryOver | None) -> Iterator[Point]
     elif state == comparison.UNDECIDED:
         yield _point("?", f"Overfitting: can't tell yet{_share(carried)}")
     elif state == comparison.PART_LOST:
-        yield _point("?", f"Overfitting: some. On val {number(overfit.value)} of its gain on train is lost")
+        yield _point("?", f"Overfitting: some. {_smaller(overfit)}")
     elif state == comparison.OVERFITS:
-        yield _point("✕", f"It overfits: on val {number(overfit.value)} of its gain on train is lost")
+        yield _point("✕", f"Overfitting: yes. {_smaller(overfit)}")
     elif state == comparison.NO_GAIN:
         yield _point("\N{EN DASH}", "Overfitting: not checked, because train shows no clear gain")
+
+
+def _smaller(overfit: Overfit) -> str:
+    return f"The gain on val is {number(overfit.value)} smaller than on train"
 
 
 def _kept(carried: WinnersCarryOver) -> str:
@@ -210,8 +217,8 @@ def elsewhere(summary: Summary, winner: Row | None, layout: Layout) -> Iterator[
 def _alone_elsewhere(row: Row, where: str, layout: Layout) -> str:
     s = row.splits[layout.deciding]
     if all_skipped([row], layout.deciding):
-        return f"On {where}, every call was skipped ({count(s.skipped, 'call')})"
-    return f"On {where}, it scores {number(s.mean)}"
+        return f"{where} skipped every call ({count(s.skipped, 'call')})"
+    return f"{row.candidate} scores {number(s.mean)} on {where}"
 
 
 def _one_elsewhere(rows: Sequence[Row], winner: Row | None, where: str, split: str, baseline: str) -> Point:
@@ -221,26 +228,27 @@ def _one_elsewhere(rows: Sequence[Row], winner: Row | None, where: str, split: s
         who = row.candidate
     else:
         row = next(row for row in compared if row.candidate == winner.candidate)
-        who = "it" if len(compared) == 1 else str(winner.candidate)
+        who = str(winner.candidate)
     return _change_elsewhere(row, who, where, split, baseline, too=", too" if winner else "")
 
 
 def _change_elsewhere(row: Row, who: str, where: str, split: str, baseline: str, *, too: str = "") -> Point:
     d = row.difference(split)
     if d.mark == comparison.TOO_FEW:
-        return _point("·", f"On {where}, too few examples to say: {too_few(d)}")
+        return _point("·", f"{where} has too few examples for a verdict: {too_few(d)}")
     if d.mark == comparison.NO_DIFFERENCE:
-        return _point("·", f"On {where}, {row.candidate} and {baseline} are too close to call: {in_short(d)}")
+        close = f"{row.candidate} and {baseline} are too close to call on {where}"
+        return _point("·", f"{close}: {in_short(d)}")
     if d.mark == comparison.BETTER and not survives_failures(row, split):
         why = why_no_winner(row, split)
-        return _point("!", f"On {where}, {who} is ahead {why}: {in_short(d)}")
+        return _point("!", f"{who} is ahead on {where} {why}: {in_short(d)}")
     words = {
-        comparison.BETTER: f"is better{too}",
-        comparison.WORSE: "is worse",
-        comparison.HINT_BETTER: "may be better, a hint only",
-        comparison.HINT_WORSE: "may be worse, a hint only",
+        comparison.BETTER: f"is better on {where}{too}",
+        comparison.WORSE: f"is worse on {where}",
+        comparison.HINT_BETTER: f"may be better on {where} (only a hint)",
+        comparison.HINT_WORSE: f"may be worse on {where} (only a hint)",
     }
-    return _point(MARKS[d.mark], f"On {where}, {who} {words[d.mark]}{where_scored(d)}: {in_short(d)}")
+    return _point(MARKS[d.mark], f"{who} {words[d.mark]}{where_scored(d)}: {in_short(d)}")
 
 
 def others(primary: Sequence[Row], winner: Row | None, layout: Layout) -> Iterator[Point]:
@@ -258,8 +266,8 @@ def others(primary: Sequence[Row], winner: Row | None, layout: Layout) -> Iterat
             yield _point("▲", f"{row.candidate} is better than {layout.baseline}, too: {told}")
     for row in marked(rest, split, comparison.HINT_BETTER)[:MOST_NAMED]:
         d = row.difference(split)
-        hint = f"{row.candidate} may be better{where_scored(d)}, a hint only"
-        yield _point("△", f"{hint}, {_unconfirmed(d)}: {in_short(d)}")
+        hint = f"{row.candidate} may be better{where_scored(d)} (only a hint"
+        yield _point("△", f"{hint}, {_unconfirmed(d)}): {in_short(d)}")
     yield from _no_worse(rest, split, layout)
     worse = marked(rest, split, comparison.WORSE)
     if len(primary) == 2 and winner is None:  # noqa: PLR2004  the headline has said so
@@ -276,7 +284,7 @@ def _no_worse(rest: Sequence[Row], split: str, layout: Layout) -> Iterator[Point
         d = row.against_baseline(split)
         if d and (margin := d.margin) and margin.no_worse and d.mark != comparison.BETTER:
             told = f"{signed(d.diff)}, {interval90(margin)}"
-            what = f"no worse than {layout.baseline} by more than {number(margin.margin)}{where_scored(d)}"
+            what = f"at most {number(margin.margin)} worse than {layout.baseline}{where_scored(d)}"
             yield _point("·", f"{row.candidate} is {what}: {told}")
 
 
@@ -297,8 +305,8 @@ _LONGEST_SAID = 300
 STEERED = "steered"
 
 _INSTEAD = {
-    "val": "give --testset, or omit --val-chooses",
-    "train": "give --valset, or --val-share",
+    "val": "Give --testset, or omit --val-chooses",
+    "train": "Give --valset, or --val-share",
 }
 _PRAISE = {"✓", "▲"}
 _ASIDE = {"·", "\N{EN DASH}", "✓"}  # of points that change no decision
@@ -306,8 +314,13 @@ _ASIDE = {"·", "\N{EN DASH}", "✓"}  # of points that change no decision
 WORSE, NO_DIFFERENCE, TOO_FEW, ALONE, FAILED = "worse", "no_difference", "too_few", "single", "failed"
 
 
-def judge(summary: Summary, won_by: str | None, layout: Layout) -> Verdict:
-    """Say what came out; `won_by` is the winner's name."""
+_NONE: Mapping[str, str] = MappingProxyType({})
+
+
+def judge(
+    summary: Summary, won_by: str | None, layout: Layout, digests: Mapping[str, str] = _NONE
+) -> Verdict:
+    """Say what came out; `won_by` is the winner's name, `digests` are of the candidates' texts."""
     if summary.changed:
         names = ", ".join(summary.changed)
         text = f"No verdict: {names} changed while being called, so the scores come from different programs"
@@ -315,7 +328,7 @@ def judge(summary: Summary, won_by: str | None, layout: Layout) -> Verdict:
     if summary.units.owed:
         return Verdict(text=_so_far(summary, layout), state=None)
     if text := sentence_of(summary.leakage, layout.deciding, "test"):
-        return Verdict(text=text, points=tuple(caveats(summary, layout)), state=LEAKED)
+        return Verdict(text=text, points=tuple(caveats(summary, layout, digests)), state=LEAKED)
     primary = [row for row in summary.rows if is_primary(row, layout)]
     if all(row.splits[layout.deciding].mean is None for row in primary):
         points = tuple(elsewhere(summary, None, layout))
@@ -324,12 +337,13 @@ def judge(summary: Summary, won_by: str | None, layout: Layout) -> Verdict:
         return Verdict(text=_nothing_scored(summary, layout), points=points, state=FAILED)
     winner = next((row for row in primary if row.candidate == won_by), None)
     verdict = won(winner, summary, layout) if winner else _no_winner(primary, summary, layout)
-    verdict = verdict if winner else _in_doubt(verdict, primary, layout)
-    verdict = _steered_by_steps(verdict, summary) or verdict
+    doubted = verdict if winner else _in_doubt(verdict, primary, layout)
+    is_doubted = doubted != verdict
+    verdict = _steered_by_steps(doubted, summary) or doubted
     points = (
         *about_winner(winner, replace(summary, verdict=verdict)),
         *elsewhere(summary, winner, layout),
-        *caveats(summary, layout),
+        *(point for point in caveats(summary, layout, digests) if point.mark != "?" or not is_doubted),
         *points_about_models(summary, won_by, layout),
         *others(primary, winner, layout),
     )
@@ -339,15 +353,15 @@ def judge(summary: Summary, won_by: str | None, layout: Layout) -> Verdict:
 
 
 def _in_doubt(verdict: Verdict, primary: Sequence[Row], layout: Layout) -> Verdict:
-    """Say first what makes a comparison worth little: that all scores are 0, or that most calls failed."""
+    """Say instead what makes a comparison worth little: that all scores are 0, or that most calls failed."""
     splits = [split for row in primary for split in row.splits.values()]
     name = layout.evaluators[0]
     scored, failed = (sum(counts) for counts in zip(*((s.scored, s.failed) for s in splits), strict=True))
     if failed > scored:
         kinds = sum((Counter(split.failures) for split in splits), Counter[str]())
         ((kind, _),) = kinds.most_common(1)
-        most = f"Most calls failed: {failed:,} of {scored + failed:,} {name} calls ({kind})"
-        return replace(verdict, text=f"{most}. Of the rest: {verdict.text}")
+        most = f"No verdict: {failed:,} of {scored + failed:,} {name} calls failed ({kind})"
+        return replace(verdict, text=most)
     if len(layout.task_models) == 1 and (zero := every_score_is_zero(name, splits)):
         return replace(verdict, text=zero)
     return verdict
@@ -357,7 +371,7 @@ def _left_out(verdict: Verdict, summary: Summary) -> str:
     """Say in the sentence itself what it is not about."""
     split = verdict.by.from_ if verdict.by else summary.decided_on
     leakage = summary.leakage.get(split) or summary.leakage.get(summary.decided_on)
-    return f" {leakage.in_short()}" if leakage and leakage.left_out else ""
+    return f". {leakage.in_short(split)}" if leakage and leakage.left_out else ""
 
 
 def after_search(summary: Summary, searched: SearchedRun, layout: Layout) -> Verdict:
@@ -376,14 +390,16 @@ def after_search(summary: Summary, searched: SearchedRun, layout: Layout) -> Ver
 def _steered(verdict: Verdict, split: str) -> Verdict:
     """Take back what cannot be claimed of examples that chose."""
     points = [replace(one, text=_not_held_out(one.text)) for one in verdict.points if one.mark not in _PRAISE]
-    steered = f"{split} steered this search: {_INSTEAD.get(split, 'give fresh examples')}"
+    instead = _INSTEAD.get(split, "Give fresh examples")
     if verdict.state != BETTER:
+        steered = f"{split} steered this search, so it confirms nothing. {instead}"
         points = [Point(mark="!", text=steered), *points] if split != SINGLE else points
         return replace(verdict, text=_not_held_out(verdict.text), points=tuple(points))
     winner = str(verdict.winner)
     said = verdict.text.removeprefix(winner).replace(" beats ", " is ahead of ", 1)
     ahead = _not_held_out(f"{winner}{said}")
-    return replace(verdict, text=f"{ahead}; {steered}", points=tuple(points), state=STEERED, winner=None)
+    text = f"No verdict: {split} steered this search. {ahead}. {instead}"
+    return replace(verdict, text=text, points=tuple(points), state=STEERED, winner=None)
 
 
 def _not_held_out(text: str) -> str:
@@ -431,11 +447,8 @@ def _nothing_scored(summary: Summary, layout: Layout) -> str:
     total = sum(entry.count for entry in failed)
     where = "" if layout.deciding == SINGLE else f" on {layout.deciding}"
     said = _shortened(most.first_message)
-    return f"No scores: {primary} failed{where} in {_every(total)} ({most.kind}: {said})"
-
-
-def _every(calls: int) -> str:
-    return "its one call" if calls == 1 else f"all {calls:,} calls"
+    every = f"the only {primary} call" if total == 1 else f"all {total:,} {primary} calls"
+    return f"No scores: {every}{where} failed ({most.kind}: {said})"
 
 
 def _shortened(said: str) -> str:
@@ -458,7 +471,7 @@ def _no_winner(rows: Sequence[Row], summary: Summary, layout: Layout) -> Verdict
         ahead = f"No winner: {better[0].candidate} is ahead of {layout.baseline}{on_split(split)}"
         picked = summary.selection
         if picked and picked.ci and survives_failures(better[0], split):
-            why = f"but as the best of {picked.k:,} its interval includes 0 ({interval(picked.ci)})"
+            why = f"but its interval as the best of {picked.k:,} includes 0 ({interval(picked.ci)})"
             return Verdict(text=f"{ahead} by {signed(picked.diff)}, {why}", state=NOT_SHOWN)
         text = f"{ahead} {why_no_winner(better[0], split)}"
         return Verdict(text=text, state=NOT_SHOWN)
@@ -483,19 +496,25 @@ def _not_better(told: Mapping[str, ScoreDifference], most: float | None, layout:
             text = f"{name} is worse than {layout.baseline}{where}{among}: {amount}"
         else:
             every = f"All {len(told):,} candidates are worse than {layout.baseline}{where}{among}"
-            text = f"{every}. Closest: {name}, {_amount(d, layout)}"
+            text = f"{every}. Closest: {name}, {_short_amount(d, layout)}"
         return Verdict(text=text, state=WORSE)
     if len(told) == 1:
         what = no_difference_in(d) if is_same else f"{_amount(d, layout)} ({_one_interval(d)})"
         text = f"No winner: {name} is not clearly better than {layout.baseline}{where}: {what}"
     else:
-        what = no_difference_in(d) if is_same else _amount(d, layout)
+        what = no_difference_in(d) if is_same else _short_amount(d, layout)
         text = f"No winner: nothing is clearly better than {layout.baseline}{where}. Closest: {name}, {what}"
     return Verdict(text=f"{text}{_bound(most)}", state=NOT_SHOWN)
 
 
 def _amount(d: ScoreDifference, layout: Layout) -> str:
     return f"{signed(d.diff)} {primary_name(layout)}"
+
+
+def _short_amount(d: ScoreDifference, layout: Layout) -> str:
+    """Write a difference without what it is of, where a run has scores of one kind alone."""
+    is_one = len(layout.evaluators) == len(layout.task_models) == 1
+    return signed(d.diff) if is_one else _amount(d, layout)
 
 
 def _bound(most: float | None) -> str:

@@ -94,25 +94,25 @@ RUNNING = "running"
 _HOW = {
     RUNNING: "it is running",
     "killed": "it was killed",
-    "time": "its time was over (--max-time)",
-    "cost": "its money was spent (--max-cost)",
+    "time": "its time was up (--max-time)",
+    "cost": "its money was used up (--max-cost)",
 }
 
 
 def ahead_so_far(best: str | None, best_mean: float, seed: str, seed_mean: float) -> str:
     """Say which candidate is ahead, None where that is the seed itself."""
     if best is None:
-        return f"no candidate is ahead of {seed} so far, which scores {number(seed_mean)} in the search"
+        return f"Unfinished: no candidate is ahead of {seed} so far ({number(seed_mean)} in the search)"
     return (
-        f"{best} is ahead of {seed} so far, {number(best_mean)} to {number(seed_mean)} in the search; "
-        "no final sweep was made"
+        f"Unfinished: {best} is ahead of {seed} so far ({number(best_mean)} to {number(seed_mean)} in the "
+        "search), without a final sweep"
     )
 
 
 def how_far(calls: int, budget: int, status: str, sentence: str) -> str:
     """Say how many calls are done, and why it is no more; `sentence` is how the search itself said so."""
     how = _HOW.get(status) or sentence or status
-    return f"a search without a result yet: {calls:,} of at most {budget:,} calls are done; {how}"
+    return f"Unfinished search: {calls:,} of at most {budget:,} calls done; {how}"
 
 
 def evaluator_label(evaluator: str, task_model: str | None) -> str:

@@ -115,7 +115,7 @@ def open_members(file: ForeignFile) -> Iterator[Members]:
         try:
             listed = zipfile.ZipFile(stream)
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-            raise refusal(file.path, f"it is no whole zip file: {error}") from None
+            raise refusal(file.path, f"it is not a whole zip file: {error}") from None
         with listed:
             if len(listed.infolist()) > _MOST_MEMBERS:
                 raise refusal(file.path, f"it has more than {_MOST_MEMBERS:,} members")
@@ -171,7 +171,7 @@ def _header(file: ForeignFile, members: Members) -> dict[str, Any]:
 
 def _object(value: object, file: ForeignFile) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise refusal(file.path, "it is no JSON object")
+        raise refusal(file.path, "it is not a JSON object")
     return value
 
 

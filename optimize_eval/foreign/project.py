@@ -1,4 +1,4 @@
-"""A folder of ours made of another tool's configuration, and what was taken over of that.
+"""A folder of ours made of another tool's configuration, and what was imported of that.
 
 Readers of configurations fill a Project, which is plain texts in the end. They execute and fetch nothing, and
 read no file outside of the configuration's own folder. What they cannot take over with its meaning is left
@@ -31,7 +31,7 @@ Table = dict[str, Any]
 
 
 class NotTaken(Exception):
-    """Why a part cannot be taken over with its meaning."""
+    """Why a part cannot be imported with its meaning."""
 
 
 class Note(NamedTuple):
@@ -92,7 +92,7 @@ class Project:
         tables += [("[[evaluator]]", table) for table in self.evaluators]
         tables += [("[[model]]", table) for table in self.models]
         tables += [("[gates]", self.gates)] if self.gates else []
-        about = f"# Made of a configuration of {self.tool}: NOTES.md says what was taken over.\n"
+        about = f"# Made of a configuration of {self.tool}: NOTES.md says what was imported.\n"
         return about + "".join(f"\n{heading}\n{_toml(table)}" for heading, table in tables)
 
 
@@ -125,7 +125,7 @@ class SourceFolder:
         try:
             text = files.load(path, CONFIG).decode("utf-8-sig")
         except UnicodeDecodeError:
-            raise NotTaken(f"{name} is no text in UTF-8") from None
+            raise NotTaken(f"{name} is not UTF-8 text") from None
         except FileNotFoundError:
             raise NotTaken(f"there is no file {name}") from None
         except files.Refused as error:
@@ -144,7 +144,7 @@ class SourceFolder:
             paths = sorted(path for path in self.root.glob(pattern.removeprefix("./")) if path.is_file())
             names = [str(self._inside(path).relative_to(self.root)) for path in paths]
         except (ValueError, NotImplementedError):
-            raise NotTaken(f"{pattern} is no pattern of files here") from None
+            raise NotTaken(f"{pattern} is not a pattern of files here") from None
         if not names:
             raise NotTaken(f"no file is like {pattern}")
         return names
@@ -177,7 +177,7 @@ def read_text(path: str) -> str:
     try:
         return files.read(path, CONFIG).decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise refuse(path, "it is no text in UTF-8") from None
+        raise refuse(path, "it is not UTF-8 text") from None
 
 
 def rows_of_lines(text: str, path: str) -> Iterator[tuple[int, Table]]:
@@ -189,7 +189,7 @@ def rows_of_lines(text: str, path: str) -> Iterator[tuple[int, Table]]:
             except strict_json.JsonFault as fault:
                 raise refuse(path, f"the line is not JSON: {fault.reason}", number) from None
             if not isinstance(value, dict):
-                raise refuse(path, "the line is no JSON object", number)
+                raise refuse(path, "the line is not a JSON object", number)
             yield number, value
 
 
@@ -198,7 +198,7 @@ def rows_of_table(text: str) -> list[dict[str, str]]:
     try:
         rows = [*csv.DictReader(io.StringIO(text, newline=""), strict=True)]
     except csv.Error as error:
-        raise NotTaken(f"it is no CSV: {error}") from None
+        raise NotTaken(f"it is not CSV: {error}") from None
     return [{(key or "").strip(): value or "" for key, value in row.items() if key} for row in rows]
 
 

@@ -84,7 +84,7 @@ def read_json(file: ForeignFile, sheet: Sheet) -> None:
     for number, value in enumerate(results.items("results")):
         where = f"results.results[{number}]."
         if not isinstance(value, dict):
-            raise refusal(file.path, f"{where[:-1]} is no object")
+            raise refusal(file.path, f"{where[:-1]} is not an object")
         row = Fields(value, file.path, None, where)
         column = row.integer("promptIdx", len(prompts) - 1)
         sheet.add(_row(row, column, prompts[column], sheet))
@@ -106,13 +106,13 @@ def read_lines(file: ForeignFile, sheet: Sheet) -> None:
 def _object(file: ForeignFile) -> Mapping[str, Any]:
     value = file.value(_STREAM)
     if not isinstance(value, dict):
-        raise refusal(file.path, "it is no JSON object")
+        raise refusal(file.path, "it is not a JSON object")
     return value
 
 
 def _prompt(entry: object, file: ForeignFile, number: int) -> System:
     if not isinstance(entry, dict):
-        raise refusal(file.path, f"results.prompts[{number}] is no object")
+        raise refusal(file.path, f"results.prompts[{number}] is not an object")
     return _system(entry, {"label": entry.get("provider")})
 
 
@@ -145,7 +145,7 @@ def _row(row: Fields, column: int, system: System, sheet: Sheet) -> Row:
 def _example(row: Fields, test: Fields) -> Example:
     values = row.value.get("vars")
     if values is not None and not isinstance(values, dict):
-        raise row.refuse("vars", "is no object")
+        raise row.refuse("vars", "is not an object")
     description = test.value.get("description")
     content = {"description": description, "vars": values or {}}
     only = next(iter(values.values())) if values and len(values) == 1 else values

@@ -30,7 +30,7 @@ def plain_data(text: str) -> Any:
     try:
         return strict_json.loads(json.dumps(value, ensure_ascii=False, allow_nan=False), unique_keys=False)
     except (TypeError, ValueError, UnicodeEncodeError):
-        raise NotTaken("it has a value that is no text, number, list or object") from None
+        raise NotTaken("it has a value that is not a text, number, list or object") from None
 
 
 # Templates
@@ -136,7 +136,7 @@ def _is_json(value: Any, tell: Tell) -> Table:
     if value in (None, "", False):
         return {"json": True}
     if not isinstance(value, dict):
-        raise NotTaken("its schema is no object")
+        raise NotTaken("its schema is not an object")
     if '"format"' in json.dumps(value):
         tell("format in a JSON Schema", "promptfoo checks it, here it only tells")
     return {"json": value}
@@ -263,7 +263,7 @@ def python_pattern(text: str) -> str:
     try:
         re.compile(pattern)
     except (re.error, OverflowError, RecursionError):
-        raise NotTaken("its pattern is none of Python's") from None
+        raise NotTaken("its pattern is not one of Python's") from None
     return pattern
 
 

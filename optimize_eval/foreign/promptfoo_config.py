@@ -61,7 +61,7 @@ def read(path: str) -> Project:
         raise refuse(path, f"{IS_CODE}: write what it exports as YAML or JSON, and import that")
     config = _value_in(path, read_text(path))
     if not isinstance(config, dict):
-        raise refuse(path, "it is no configuration of promptfoo")
+        raise refuse(path, "it is not a configuration of promptfoo")
     folder = SourceFolder(path)
     project = Project(TOOL, Path(path).name, str(folder.root))
     reader = _Reader(config, folder, project)
@@ -74,7 +74,7 @@ def read(path: str) -> Project:
     _read_settings(config, project)
     if not any(table["name"] != GRADER for table in project.models):
         project.run["models"] = [ANY_MODEL]
-        project.change("providers", f"none could be taken over, so {ANY_MODEL} replies: name yours")
+        project.change("providers", f"none could be imported, so {ANY_MODEL} replies: name yours")
     return project
 
 
@@ -135,7 +135,7 @@ class _Reader:
 def _local(name: Any) -> str:
     """Give the path of a file that can be read as data."""
     if not isinstance(name, str):
-        raise NotTaken("it is no name of a file")
+        raise NotTaken("it is not a file name")
     path = name.removeprefix(_FILE)
     if path.partition(":")[0].endswith(CODE_SUFFIXES):
         raise NotTaken(IS_CODE)
@@ -177,7 +177,7 @@ class _PromptReader:
         table = entry if isinstance(entry, dict) else {"raw": entry}
         raw, label = table.get("raw") or table.get("content") or table.get("id"), table.get("label")
         if not isinstance(raw, str):
-            raise NotTaken("it is no text")
+            raise NotTaken("it is not a text")
         if "config" in table:
             self._project.leave("config of a prompt", "models are called alike for all prompts", where)
         if not _is_file(raw):
@@ -285,7 +285,7 @@ def _listed_tests(reader: _Reader, said: Any) -> Iterator[tuple[str, Table]]:
             if isinstance(test, dict):
                 yield f"test {number}", test
             else:
-                reader.project.leave("test", "it is no object", f"test {number}")
+                reader.project.leave("test", "it is not an object", f"test {number}")
 
 
 def _name_of(entry: Any) -> str:
@@ -317,7 +317,7 @@ def _scenario_tests(reader: _Reader) -> Iterator[tuple[str, Table]]:
     for number, scenario in enumerate(as_list(reader.config["scenarios"]), 1):
         where = f"scenario {number}"
         if not isinstance(scenario, dict):
-            reader.project.leave("scenario", "it is no object in this file", where)
+            reader.project.leave("scenario", "it is not an object in this file", where)
             continue
         for data in as_list(scenario.get("config")) if isinstance(scenario.get("config"), list) else []:
             for which, test in _listed_tests(reader, scenario.get("tests") or [{}]):
@@ -516,7 +516,7 @@ class _Wanted(NamedTuple):
                 or not isinstance(threshold, int | float)
                 or not 0 <= threshold <= 1
             ):
-                raise NotTaken("its threshold is no number from 0 to 1")
+                raise NotTaken("its threshold is not a number from 0 to 1")
             checks = {"of": self.checks, "threshold": threshold}
         are_several = len(self.demands) > 1
         demands = [f"{n}. {text}" if are_several else text for n, text in enumerate(self.demands, 1)]
@@ -572,7 +572,7 @@ def _add_set(
         raise NotTaken("a threshold of a set is not taken")
     inner = _wanted_of(reader, as_list(assertion.get("assert")), options, fields, where)
     if inner.demands or len(inner.checks) < len(as_list(assertion.get("assert"))):
-        raise NotTaken("not all of its assertions can be taken over")
+        raise NotTaken("not all of its assertions can be imported")
     total = sum(check.get("weight", 1) for check in inner.checks)
     outer = assertion.get("weight", 1)
     if not isinstance(outer, int | float) or not total:
@@ -588,7 +588,7 @@ def _beside(assertion: Table, check: Table, fields: Table) -> Table:
     weight, metric = assertion.get("weight"), assertion.get("metric")
     if weight is not None:
         if isinstance(weight, bool) or not isinstance(weight, int | float) or weight < 0:
-            raise NotTaken("its weight is no number from 0")
+            raise NotTaken("its weight is not a number from 0")
         check["weight"] = weight
     if isinstance(metric, str) and metric:
         check["name"] = fill(metric, fields)

@@ -162,7 +162,7 @@ def _model_name(kind: str, rest: str, project: Project) -> str:
     if form not in _FORMS:
         name = rest
         if _OTHER_FORMS.match(rest) or not rest:
-            raise NotTaken("it is no model for chat")
+            raise NotTaken("it is not a model for chat")
     elif not name:
         raise NotTaken("it names no model")
     if form == "responses" or (kind == "ollama" and form != "chat"):

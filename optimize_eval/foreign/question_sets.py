@@ -43,7 +43,7 @@ def _any_reply(project: Project) -> None:
 def _texts(value: Any) -> list[str]:
     listed = value if isinstance(value, list) else [value]
     if not listed or not all(isinstance(text, str) and text for text in listed):
-        raise NotTaken("what is right is no text, and no list of texts")
+        raise NotTaken("what is right is not a text, and no list of texts")
     return listed
 
 
@@ -73,7 +73,7 @@ def _ask(project: Project, key: str) -> None:
 _TASK = """\
 key: KEY
 display_name: KEY
-description: Made of another tool's file; NOTES.md says what was taken over.
+description: Made of another tool's file; NOTES.md says what was imported.
 definition:
   dataset: {key: data}
   solver:
@@ -89,7 +89,7 @@ def _check_messages(value: Any) -> Any:
     if isinstance(value, str) and value:
         return value
     if not isinstance(value, list) or not value:
-        raise NotTaken("its input is no text, and no list of messages")
+        raise NotTaken("its input is not a text, and no list of messages")
     messages = []
     for message in value:
         match message:
@@ -157,7 +157,7 @@ def read_lm_eval(path: str) -> Project:
     project.files["checks.json"] = json.dumps([check] if check else [], ensure_ascii=False, indent=2) + "\n"
     project.evaluators.append({"use": "@checks@pass --checks checks.json", "name": "pass"})
     if not check:
-        project.change("score", "no metric could be taken over, so nothing is scored: write checks.json")
+        project.change("score", "no metric could be imported, so nothing is scored: write checks.json")
     _lm_eval_settings(task, project)
     return project
 
@@ -172,7 +172,7 @@ def _lm_eval_task(path: str, folder: SourceFolder) -> Table:
         except strict_yaml.YamlFault as fault:
             raise refuse(path, fault.reason, fault.line, fault.column) from None
         if not isinstance(value, dict):
-            raise refuse(path, "it is no task of lm-eval")
+            raise refuse(path, "it is not a task of lm-eval")
         task, seen, included = {**value, **task}, seen + 1, value.get("include")
         if not isinstance(included, str) or seen > 8:  # noqa: PLR2004  deeper than anybody includes
             return task
@@ -185,7 +185,7 @@ def _lm_eval_task(path: str, folder: SourceFolder) -> Table:
 def _template(value: Any, columns: set[str], path: str, key: str) -> str:
     """Give a template; the name of a column stands for what is in it."""
     if not isinstance(value, str) or not value:
-        raise refuse(path, f"{key} is no text")
+        raise refuse(path, f"{key} is not a text")
     return f"{{{{{value}}}}}" if value in columns or re.fullmatch(r"[a-z_]\w*", value) else value
 
 
@@ -383,7 +383,7 @@ def _entry(path: str, project: Project) -> tuple[str, Table]:
         raise refuse(path, "no entry of it has a class")
     first, *others = entries
     for other in others:
-        project.leave(f"eval {other}", "the first one is taken over: put each into a file of its own")
+        project.leave(f"eval {other}", "the first one is imported: put each into a file of its own")
     return first, entries[first]
 
 
@@ -583,7 +583,7 @@ def _assertions(test: str, name: str) -> list[str]:
     try:
         body = ast.parse(test).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise NotTaken("its test is no Python") from None
+        raise NotTaken("its test is not Python") from None
     checks = [part for part in body if isinstance(part, ast.FunctionDef) and part.name == "check"]
     if len(checks) != 1 or not all(isinstance(part, ast.FunctionDef | ast.Assign) for part in body):
         raise NotTaken("its test is more than a function check")

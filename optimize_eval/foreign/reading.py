@@ -99,7 +99,7 @@ class ForeignFile:
             raise refusal(self.path, f"the line is longer than {_LONGEST_LINE // _MIB} MiB", number)
         value = decode(line, self.path, number)
         if not isinstance(value, dict):
-            raise refusal(self.path, "the line is no JSON object", number)
+            raise refusal(self.path, "the line is not a JSON object", number)
         return value
 
 
@@ -152,7 +152,7 @@ class Fields:
     def integer(self, key: str, most: int) -> int:
         value = self.value.get(key)
         if type(value) is not int or not 0 <= value <= most:
-            raise self.refuse(key, f"is no integer from 0 to {most:,}")
+            raise self.refuse(key, f"is not an integer from 0 to {most:,}")
         return value
 
     def text(self, key: str, default: str | None = None) -> str:
@@ -180,7 +180,7 @@ class Fields:
         """Read an object; null is an empty one."""
         value = self.value.get(key)
         if value is not None and not isinstance(value, dict):
-            raise self.refuse(key, "is no object")
+            raise self.refuse(key, "is not an object")
         return value or {}
 
     def fields(self, key: str) -> "Fields":

@@ -110,7 +110,7 @@ def _split(file: ForeignFile, text: str, delimiter: str) -> Table:
                     raise refusal(file.path, f"the row has {many} cells, and the header {wanted}", line)
             line = reader.line_num + 1
     except csv.Error as error:
-        raise refusal(file.path, f"it is no CSV: {error}", line) from None
+        raise refusal(file.path, f"it is not CSV: {error}", line) from None
     finally:
         csv.field_size_limit(limit)
     if not rows:

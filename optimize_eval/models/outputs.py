@@ -192,7 +192,7 @@ class Outputs:
 
     def _read_all(self) -> None:
         if not self._path.is_file():  # a device may never end
-            raise self._unreadable("it is no file")
+            raise self._unreadable("it is not a file")
         try:
             for entry in journal.entries(self._path, journal.AGAIN):
                 self._enter(entry)
@@ -218,7 +218,7 @@ class Outputs:
 
     def _foreign(self, entry: journal.JournalLine) -> journal.Damaged:
         return journal.Damaged(
-            f"{self._path}:{entry.number}: this is no output of a model as we write them down",
+            f"{self._path}:{entry.number}: this is not an output of a model as we write them down",
             hint="move the file away: the models are then called again",
         )
 

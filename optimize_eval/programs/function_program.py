@@ -143,7 +143,7 @@ def _hint(error: BaseException) -> str:
 def _hint_for(module: Any, name: str) -> str:
     there = [key for key, value in vars(module).items() if inspect.isfunction(value) and key[0] != "_"]
     close = get_close_matches(name, there, n=1)
-    listed = f"it has {', '.join(there)}" if there else "it has no function at all"
+    listed = f"name one of {', '.join(there)}" if there else f"define {name}(candidate) in it"
     return f"did you mean {close[0]}?" if close else listed
 
 

@@ -182,7 +182,7 @@ _LANGUAGES = frozenset(name.rstrip("0123456789") for name in INTERPRETERS.values
     "bun",
 }
 _BUILD_HINT = "compile it, and name the program that comes of it"
-_DATA_HINT = "it has no #! line, so it is no program: name what runs it, such as 'python3 judge.py'"
+_DATA_HINT = "it has no #! line, so it is not a program: name what runs it, such as 'python3 judge.py'"
 _OUR_DOING = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN})  # fewer calls at a time would do
 _SOURCES = frozenset({".c", ".cc", ".cpp", ".cs", ".hs", ".kt", ".rs", ".swift", ".zig"})
 _VARIABLE = re.compile(r"\$(?:[A-Z_][A-Z0-9_]*|\{[A-Z_][A-Z0-9_]*\})")

@@ -190,7 +190,7 @@ def got_worse_nowhere(row: Row, summary: Summary) -> str:
     if not d or d.losses or not d.n_pairs or split == SINGLE:
         return ""
     pairs = count(d.n_pairs, f"{split} pair")
-    return f"{row.candidate} is below {summary.baseline} on none of {pairs}"
+    return f"{row.candidate} is not below {summary.baseline} on any of {pairs}"
 
 
 def words_of(group: FailureGroup) -> str:

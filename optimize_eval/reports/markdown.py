@@ -44,7 +44,7 @@ LONGEST = 65_000  # letters; GitHub takes 65,536 in a comment
 _NAME = 100
 SENTENCE = 600
 _MOST_METRICS = 50
-_LEFT_OUT = "_More than a comment can hold; the rest is in summary.json._"
+_LEFT_OUT = "_The rest does not fit into a comment: see summary.json._"
 _OF_TEXTS = {
     "candidate",
     "model",

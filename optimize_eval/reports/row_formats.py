@@ -248,8 +248,8 @@ def _examples_with(source: PageSource, layout: Layout, fields: Sequence[str]) ->
         known = examples[split.name]
         if missing := len(split.lines) - len(known):
             raise UsageError(
-                f"{missing:,} of {len(split.lines):,} {split.name} examples are not here as they were scored",
-                hint="call it from the folder of the run's command, with its data as it was; or omit --with",
+                f"{missing:,} of {len(split.lines):,} {split.name} examples changed or are gone",
+                hint="run it in the folder of the run's command, with its data unchanged, or omit --with",
             )
     every = [example for known in examples.values() for example in known.values()]
     for path in fields:

@@ -139,7 +139,7 @@ def result_so_far(stored: StoredSearch, *, is_running: bool) -> dict[str, Any]:
 def _verdict_so_far(stored: StoredSearch, status: str) -> Verdict:
     best, progress = stored.best, how_far(stored.calls, stored.budget, status, stored.sentence)
     if best is None:
-        text = "there is no result yet: the search has not scored its seed"
+        text = "No result yet: the search has not scored its seed"
     else:
         name, mean = stored.name_of(best) if best["found"] else None, float(best["search_mean"])
         text = ahead_so_far(name, mean, stored.seed, float(stored.found[0]["search_mean"]))

@@ -174,10 +174,7 @@ def layout_table(given: Sequence[Column], screen: Screen) -> list[str]:
     shown, width, paint = [column.in_letters_of(screen.fit) for column in given], screen.width, screen.paint
     while len(shown) > 2 and _least_width(shown) > width:  # noqa: PLR2004  a name and a number
         shown.remove(next((column for column in shown[-2:1:-1] if not column.is_kept), shown[-2]))
-    spare = width - 1 - sum(column.width + _BETWEEN for column in shown if not column.is_name)
-    widths = [
-        max(_NARROWEST_NAME, min(spare, column.width)) if column.is_name else column.width for column in shown
-    ]
+    widths = _widths(shown, width)
     cells = [
         cut_apart(column.texts, size) if column.is_name else column.texts
         for column, size in zip(shown, widths, strict=True)
@@ -192,9 +189,36 @@ def layout_table(given: Sequence[Column], screen: Screen) -> list[str]:
     return [lines[0], rule, *lines[1:]]
 
 
+def tables_beside(names: Sequence[Column], others: Sequence[Column], screen: Screen) -> list[list[Column]]:
+    """Deal out columns to tables that have the same names at their left, each with as many as have room."""
+    tables: list[list[Column]] = [[]]
+    for column in others:
+        if tables[-1] and not screen.has_room([*names, *tables[-1], column]):
+            tables.append([])
+        tables[-1].append(column)
+    return tables
+
+
+def _widths(shown: Sequence[Column], width: int) -> list[int]:
+    """Give each column its width; names share what others leave, the last ones first at their own."""
+    names = sum(column.is_name for column in shown)
+    spare = width - 1 - sum(column.width for column in shown if not column.is_name)
+    spare -= _BETWEEN * (len(shown) - 1)
+    widths = []
+    for column in reversed(shown):
+        room = column.width
+        if column.is_name:
+            names -= 1
+            room = max(_NARROWEST_NAME, min(spare - names * _NARROWEST_NAME, column.width))
+            spare -= room
+        widths.append(room)
+    return widths[::-1]
+
+
 def _least_width(shown: Sequence[Column]) -> int:
     """Tell how wide a terminal has to be for all columns."""
-    return 1 + sum(_NARROWEST_NAME if column.is_name else column.width + _BETWEEN for column in shown)
+    widths = (_NARROWEST_NAME if column.is_name else column.width for column in shown)
+    return 1 + sum(widths) + _BETWEEN * (len(shown) - 1)
 
 
 def _whole_width(shown: Sequence[Column]) -> int:

@@ -216,7 +216,7 @@ class RayFleet:
             socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT).close()
         except ValueError:
             raise UsageError(
-                f"--address {self._address!r} is no address of a cluster", hint="write HOST:PORT"
+                f"--address {self._address!r} is not an address of a cluster", hint="write HOST:PORT"
             ) from None
         except OSError as error:
             raise CannotGoOn(
@@ -228,7 +228,9 @@ class RayFleet:
 def pack_folder(folder: Path) -> bytes:
     """Write a folder's files; raises UsageError where it is none, or too large."""
     if not folder.is_dir():
-        raise UsageError(f"--working-dir {folder} is no folder", hint="name the folder that evaluators need")
+        raise UsageError(
+            f"--working-dir {folder} is not a folder", hint="name the folder that evaluators need"
+        )
     packed, size = io.BytesIO(), 0
     with tarfile.open(fileobj=packed, mode="w") as tar:
         for path in _files(folder):

@@ -112,7 +112,7 @@ class Purse:
         if calls > self.left:
             raise Over(
                 Why.BUDGET,
-                f"the budget is spent: {self.spent:,} of {self.limit:,} calls; the next step takes {calls:,}",
+                f"{self.spent:,} of {self.limit:,} calls are used, and the next step needs {calls:,}",
             )
         self.spent += calls
 
@@ -166,7 +166,7 @@ def cut_off(stop: Stop, where: str, meter: Meter) -> Over:
     if meter.over:
         return Over(Why.COST, meter.over)
     if stop.is_out_of_time:
-        return Over(Why.TIME, f"the time is over{where} (--max-time)")
+        return Over(Why.TIME, f"the time is up{where} (--max-time)")
     return Over(Why.INTERRUPTED, f"interrupted{where}")
 
 
@@ -233,19 +233,19 @@ class Brakes:
     def check(self) -> None:
         self.check_limits()
         if self._perfect is not None and self._best and self._best[-1] >= self._perfect:
-            raise Over(Why.PERFECT, "the best candidate scores the most that is possible on every example")
+            raise Over(Why.PERFECT, "the best candidate has the highest possible score on every example")
         if self._idle > self._most_idle:
             raise Over(
                 Why.NOTHING_TO_TEACH,
-                "every example to learn from scores the most that is possible: no proposal",
+                "every example to learn from already has the highest possible score",
             )
         early = self._limits.early
         if early and self._has_stalled(early):
             window, gain = early.window, early.threshold
             raise Over(
                 Why.PLATEAU,
-                f"stopped early: the last {window} proposals raised the best mean by less than {gain:g} of "
-                "the range (--early-stop-window, --no-early-stop)",
+                f"the last {window} proposals raised the best mean by less than {gain:g} of the range "
+                "(--no-early-stop continues)",
             )
 
     def check_limits(self) -> None:
@@ -254,7 +254,7 @@ class Brakes:
         self._meter.check()
         ends_at = self._limits.ends_at
         if ends_at is not None and time.monotonic() + self._time_of_the_final() >= ends_at:
-            raise Over(Why.TIME, "the time is over, but for the final sweep (--max-time)")
+            raise Over(Why.TIME, "the time is up, except for the final sweep (--max-time)")
 
     def _time_of_the_final(self) -> float:
         """Guess how long the final sweep takes, by what calls took so far."""

@@ -355,7 +355,7 @@ class Reflector:
         if self._refused_in_a_row >= MOST_REFUSED:
             raise Over(
                 Why.NO_NEW_TEXT,
-                f"{MOST_REFUSED} proposals in a row were of no use; the last was {WORDS[refusal]}",
+                f"{MOST_REFUSED} proposals in a row were unusable; the last was {WORDS[refusal]}",
             )
 
 

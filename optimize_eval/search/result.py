@@ -46,12 +46,11 @@ _NOT_SHOWN = "not_shown"
 _DONE = {Why.PERFECT, Why.NOTHING_TO_TEACH}
 
 GUIDANCE: Mapping[str | None, str] = {
-    SEED_ONLY: "try a larger --budget, another proposer, or say more in --objective and --background",
-    FLAT: "let the evaluator give partial credit, so that what is a little better scores a little more",
-    UNEXPLAINED: 'let the evaluator say why: every key beside "score" reaches the proposer',
-    "worse": "what proposers learned from train did not hold beyond it: try more train examples, or a "
-    "larger --minibatch",
-    _NOT_SHOWN: "give more held-out examples: the dry run says which difference they can show",
+    SEED_ONLY: "Try a larger --budget, another proposer, or a longer --objective or --background",
+    FLAT: "Let the evaluator give partial credit, so that a slightly better text scores slightly higher",
+    UNEXPLAINED: 'Let the evaluator say why: the proposer sees every key beside "score"',
+    "worse": "The gain on train did not carry over: try more train examples, or a larger --minibatch",
+    _NOT_SHOWN: "Give more held-out examples: --dry-run says which difference they can find",
 }
 
 
@@ -71,22 +70,22 @@ def of_seed(outcome: SearchOutcome, goal: Goal, seed: str) -> Verdict | None:
     if outcome.best.number:
         return None
     if is_unchanged(outcome):
-        nothing = f"no call of the search left anything to improve on {goal.name}"
-        text = f"{seed} is unchanged: {nothing if is_done(outcome) else outcome.sentence}"
+        nothing = f"the search found nothing to improve on {goal.name}"
+        text = f"No winner: {seed} is unchanged, because {nothing if is_done(outcome) else outcome.sentence}"
         return Verdict(text=text, state=SEED_ONLY)
     if outcome.is_flat:
-        text = f"every candidate scored the same on {goal.name}: that does not say which is better"
+        text = f"No winner: every candidate has the same score on {goal.name}"
         return Verdict(text=text, state=FLAT)
     tried = count(outcome.counts.proposals, "proposal")
-    text = f"no candidate came out ahead of {seed} in the search, after {tried}"
+    text = f"No winner: no candidate scored higher than {seed} in the search ({tried})"
     return Verdict(text=text, state=SEED_ONLY if outcome.has_side_info else UNEXPLAINED)
 
 
 def of_nothing(outcome: SearchOutcome) -> Verdict:
     """Say why not even the seed has a score."""
     if outcome.why in FAILED:
-        return Verdict(text=f"the search could not go on: {outcome.sentence}", state=COULD_NOT)
-    text = f"there is no result yet, as the seed is not scored: {outcome.sentence}"
+        return Verdict(text=f"The search could not continue: {outcome.sentence}", state=COULD_NOT)
+    text = f"No result: the search ended before its seed was scored ({outcome.sentence})"
     return Verdict(text=text, state=UNFINISHED)
 
 
@@ -105,7 +104,9 @@ def notes_on(verdict: Verdict, outcome: SearchOutcome, aim: Aim) -> Iterator[Poi
     """Say of the search what belongs to the verdict."""
     yield from _about_parts(aim)
     if len(aim.goal.climbed) > 1:
-        yield Point(mark="·", text=f"the search climbed {aim.goal.name}; the verdict is about the first")
+        yield Point(
+            mark="·", text=f"The search improved {aim.goal.name}, and the verdict is about the first of them"
+        )
     is_clear = (bool(outcome.nodes) and is_done(outcome)) or (
         verdict.state == _NOT_SHOWN and aim.roles.steered_by is not None
     )
@@ -120,14 +121,14 @@ def _about_parts(aim: Aim) -> Iterator[Point]:
         return
     if aim.roles.is_divided:
         text = (
-            f"proposers learned from {count(len(learn), 'example')} of {learn.split}, and "
-            f"{len(choose):,} others of {choose.split} chose"
+            f"Proposers saw {count(len(learn), f'{learn.split} example')}, and {len(choose):,} other "
+            f"{choose.split} examples chose the best"
         )
         yield Point(mark="·", text=text)
     else:
         text = (
-            f"proposers learned from what chose, all of train: {count(len(learn), 'example')} "
-            f"are too few for two parts of at least {FEWEST}"
+            f"Proposers saw the examples that chose the best: {count(len(learn), 'train example')} are "
+            f"too few for two parts of at least {FEWEST}"
         )
         yield Point(mark="!", text=text)
 
@@ -139,16 +140,13 @@ def _about_search(outcome: SearchOutcome, goal: Goal) -> Iterator[Point]:
         failed = count(outcome.counts.failed, "call")
         yield Point(
             mark="!",
-            text=f"{failed} of the search failed: each counted as {_penalty(goal)}, "
-            "and proposers were told why",
+            text=f"{failed} of the search failed: each counted as {_penalty(goal)}, and proposers saw why",
         )
     if outcome.counts.skipped:
-        yield Point(
-            mark="·",
-            text=f"{count(outcome.counts.skipped, 'skip')} in the search took the mean of their batch",
-        )
+        skips = count(outcome.counts.skipped, "skipped call")
+        yield Point(mark="·", text=f"{skips} of the search counted as the mean of the batch")
     for failure, times in outcome.errors.items():
-        yield Point(mark="!", text=f"proposers failed {count(times, 'time')}: {failure}")
+        yield Point(mark="!", text=f"Proposers failed {count(times, 'time')}: {failure}")
     for note in outcome.notes:
         yield Point(mark="·", text=note)
 
@@ -160,12 +158,12 @@ def _penalty(goal: Goal) -> str:
 def plateau(outcome: SearchOutcome) -> tuple[bool, str]:
     """Say whether the search had stopped getting better, and what to do about that."""
     if outcome.why is Why.PLATEAU:
-        return True, f"{outcome.sentence}; {GUIDANCE[SEED_ONLY]}"
+        return True, f"{outcome.sentence}. {GUIDANCE[SEED_ONLY]}"
     half = outcome.counts.calls / 2
     last = max((node.calls for node in outcome.nodes if node is outcome.best), default=0)
     if outcome.nodes and last <= half:
-        return True, f"nothing better came in the second half of the search; {GUIDANCE[SEED_ONLY]}"
-    return False, "the best mean of the search was still rising: a larger --budget may find more"
+        return True, f"The second half of the search found nothing better. {GUIDANCE[SEED_ONLY]}"
+    return False, "The best mean of the search was still rising: a larger --budget may find more"
 
 
 _RESUMABLE = {UNFINISHED, COULD_NOT}

@@ -269,7 +269,7 @@ def _about_runs(a: StoredRun, b: StoredRun) -> Iterator[str]:
         )
     for name, run in (("A", a), ("B", b)):
         if owed := run.owed:
-            yield f"{name} is not finished: {owed:,} of {run.layout.size:,} calls are owed"
+            yield f"{name} is not finished: {owed:,} of {run.layout.size:,} calls are missing"
         if run.ledger.changed:
             changed = ", ".join(sorted(run.ledger.changed))
             yield f"{changed} changed while being called in {name}: its scores come from different programs"

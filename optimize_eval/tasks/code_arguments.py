@@ -90,7 +90,7 @@ class SolverTrace(Trace):
 
 
 class _Promised:
-    """An object with fields; a name that is none of them is told with those that there are."""
+    """An object with fields; a name that is not one of them is told with those that there are."""
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"there is no {name!r}, only {', '.join(vars(self))}")

@@ -133,7 +133,7 @@ def _encoded(reply: Mapping[str, Any]) -> bytes:
     try:
         line = json.dumps(reply, default=_plain, allow_nan=False, ensure_ascii=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise _Refused(f"what it gives is no JSON: {error}") from None
+        raise _Refused(f"what it gives is not JSON: {error}") from None
     if len(line) > LONGEST:
         raise _Refused(f"what it gives is {len(line):,} bytes of JSON, more than 8 MiB")
     if line.count(b"[") + line.count(b"{") > DEEPEST and _levels(json.loads(line)) > DEEPEST:

@@ -63,7 +63,7 @@ class TaskError:
 
 
 def unreadable(line: Line) -> Fault | None:
-    """Say of a line that is no JSON what is wrong with it."""
+    """Say of a line that is not JSON what is wrong with it."""
     return Fault("bad_json", LINE, line.unreadable) if line.unreadable else None
 
 

@@ -78,7 +78,7 @@ def extraction_of(rule: str) -> Extraction:
         return lambda text: _match(pattern, text)
     close = get_close_matches(name, [entry.partition(":")[0] for entry in _NAMES], n=1)
     hint = f"did you mean {close[0]}? " if close and close[0] != name else ""
-    raise UsageError(f"--extract {rule!r} is no rule", hint=f"{hint}one of {', '.join(_NAMES)}")
+    raise UsageError(f"--extract {rule!r} is not a rule", hint=f"{hint}one of {', '.join(_NAMES)}")
 
 
 def _pattern(text: str) -> re.Pattern[str]:

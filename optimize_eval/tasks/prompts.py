@@ -192,7 +192,7 @@ def _message(path: str, number: int, one: Any) -> Message:
         case {"role": str(role), "content": str(content)} if role in ROLES and len(one) == 2:  # noqa: PLR2004  these two
             return Message(role, content)
         case {"role": role, "content": str()} if role not in ROLES:
-            reason = f"the role {role!r} is none of {', '.join(ROLES)}"
+            reason = f"the role {role!r} is not one of {', '.join(ROLES)}"
         case {"role": _, "content": list()}:
             reason = "images and other parts of a message are not taken: its content is a text"
         case _:

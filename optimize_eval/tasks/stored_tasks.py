@@ -121,7 +121,7 @@ def _since(before: Mapping[str, Any], one: Mapping[str, Any]) -> Mapping[str, An
 
 
 def _as_read(written: Any) -> Any:
-    """Give what is read back from run.json, where an integer beyond 64 bits is no integer."""
+    """Give what is read back from run.json, where an integer beyond 64 bits is not an integer."""
     return orjson.loads(json.dumps(written))
 
 

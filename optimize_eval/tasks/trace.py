@@ -111,7 +111,7 @@ def _parse(text: str) -> Any:
     try:
         return strict_json.loads(text, unique_keys=False)
     except strict_json.JsonFault as fault:
-        raise TraceFault(f"it is no JSON: {fault.reason} at {fault.offset}") from None
+        raise TraceFault(f"it is not JSON: {fault.reason} at {fault.offset}") from None
 
 
 def _items(one: Any, place: int) -> list[Item]:
@@ -132,7 +132,7 @@ def _items(one: Any, place: int) -> list[Item]:
         case {"type": kind}:
             listed = f"{MESSAGE} (with a role), {CALL} (with a name) or {RETURNED}"
             raise TraceFault(f"number {place + 1} has type {kind!r}: it has to be a {listed}")
-    raise TraceFault(f"number {place + 1} is no message: it has no role")
+    raise TraceFault(f"number {place + 1} is not a message: it has no role")
 
 
 def _content(content: object, place: int) -> str:

@@ -76,5 +76,5 @@ def test_what_fails_in_most_calls_is_said_first(cli: Cli, tmp_path: Path) -> Non
     failing = [Fails("timeout")] * 35
     on_val(a=[*failing, *base[35:]], b=[*failing, *base[35:]]).write(tmp_path / "r")
     told = cli("report", "r", "--json").json["verdict"]
-    assert told["text"].startswith("Most calls failed: 70 of 80 judge calls (timeout). Of the rest: ")
+    assert told["text"].startswith("No verdict: 70 of 80 judge calls failed (timeout)")
     assert told["winner"] is None

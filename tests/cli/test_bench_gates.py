@@ -154,7 +154,7 @@ def test_boards_without_examples_are_held_against_each_other_by_their_means(
 @pytest.mark.parametrize(
     ("gates", "told"),
     [
-        (["--fail-under", "x=0.5"], "'x' is no model of the bench, nor MODEL@TASK"),
+        (["--fail-under", "x=0.5"], "the bench has no model 'x', nor MODEL@TASK"),
         (["--fail-under", "m@x=0.5"], "; its tasks sums, more"),
         (["--fail-under", "m=80"], "--fail-under m=80 can never be met: the scores are from 0 to 1"),
         (["--fail-under", "m"], "write --fail-under MODEL=0.8, or MODEL@TASK=0.8"),
@@ -189,7 +189,7 @@ def test_a_bench_has_no_gap_and_an_unfinished_one_meets_no_gate(here: Cli, cli: 
     stopped = cli(*bench, "--concurrency", "1", "--fail-under", "nothing=0", "--no-preflight", "--json")
     assert (stopped.status, stopped.json["gates"][0]["met"]) == (4, False)
     done = cli("report", "run", "--fail-under", "nothing=0")
-    assert (done.status, "the bench is not complete: " in done.stderr) == (1, True), done.stderr
+    assert (done.status, "the bench is not finished: " in done.stderr) == (1, True), done.stderr
 
 
 def test_a_gate_that_so_few_tasks_cannot_decide_is_refused_before_the_calls(cli: Cli, tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ def test_a_gate_that_so_few_tasks_cannot_decide_is_refused_before_the_calls(cli:
     assert not (tmp_path / "after").exists()
     report = cli("report", "before", "--no-regression-against", "before")
     assert report.status == 1
-    assert "; 4 units cannot decide, it takes at least 5" in missed(report.stderr)[0]
+    assert "; 4 units cannot decide this, which takes at least 5" in missed(report.stderr)[0]
 
 
 def test_a_run_and_a_bench_are_not_compared_and_each_is_called_what_it_is(here: Cli, benches: Path) -> None:

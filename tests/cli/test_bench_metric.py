@@ -126,9 +126,7 @@ def test_what_an_own_metric_did_not_score_misses_its_gate(cli: Cli, tmp_path: Pa
     bench = ["bench", "sums.jsonl", "--model", "toy", "--model", "toy", "-e", SHORT, "--out", "run"]
     done = cli(*bench, "--fail-under", "toy-2.short=0")  # the same model, which is scored once
     assert done.status == 1
-    assert (
-        "gate missed: toy-2.short, overall: it is not on the board: 0 is not shown to be met" in done.stderr
-    )
+    assert "gate missed: toy-2.short, overall: it is not on the board, so it may be below 0" in done.stderr
 
 
 def test_a_board_of_an_own_metric_that_is_outdated_is_not_reported(cli: Cli, tmp_path: Path) -> None:

@@ -79,14 +79,14 @@ def test_a_run_that_was_killed_before_its_rules_were_applied_shows_no_verdict_an
     (tmp_path / "r" / "summary.json").write_text(cli("report", "r", "--json").stdout)
     report = cli("report", "r", "--fail-under", "answers.fields=0.1")
     words = " ".join(report.stdout.split())
-    assert "not complete: the rules of answers were not applied yet" in words
+    assert "Unfinished: the rules of answers were not applied yet" in words
     assert report.status == 1
-    assert "gate missed: the run is not complete: the rules of answers" in report.stderr
+    assert "gate missed: the run is not finished: the rules of answers" in report.stderr
     assert cli("report", "r", "--check").status == 0, "as derived apart"
     some = cli("report", "r", "--id", "a", "--id", "b", "--fail-under", "answers.fields=0.1")
     words = " ".join(some.stdout.split())
-    assert "over 2 of 6 train examples (id a or b): not complete: the rules of answers were not" in words
-    assert "gate missed: the run is not complete: the rules of answers" in some.stderr
+    assert "over 2 of 6 train examples (id a or b): Unfinished: the rules of answers were not" in words
+    assert "gate missed: the run is not finished: the rules of answers" in some.stderr
     assert cli("report", "r", "--id", "a", "--json").json["rules_waiting"] == ["answers"]
     calls = journal.read_bytes().count(b'"outcome":"scored"')
     assert cli(*command()).status == 0

@@ -46,7 +46,7 @@ def test_a_folder_that_is_no_demo_is_left_alone(cli: Cli, tmp_path: Path) -> Non
     (tmp_path / "mine/train.jsonl").write_text("mine")
     done = cli("demo", "mine")
     assert (done.status, done.stdout) == (2, "")
-    assert "mine is there already, and holds something else\n  try: name another folder" in done.stderr
+    assert "mine exists and holds something else\n  try: name another folder" in done.stderr
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["train.jsonl"]
 
 

@@ -85,7 +85,7 @@ def test_that_a_candidate_is_the_same_text_is_said_where_its_scores_differ(cli: 
     done = cli("diff", "runs/before", "runs/noisy", "--force", "--json")
     assert done.json["caveats"] == [
         "evaluator e has changed: e.awk: the scores come from different programs",
-        "v is the same text in both runs: what differs is not its doing",
+        "v is the same text in both runs, so its scores differ for another reason",
     ]
 
 
@@ -126,7 +126,7 @@ def test_a_journal_that_is_not_finished_is_compared(cli: Cli, project: Path) -> 
     journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:15]))
     done = cli("diff", "runs/before", "runs/after")
     assert done.status == 0
-    assert "! B is not finished: 6 of 20 calls are owed" in done.stdout
+    assert "! B is not finished: 6 of 20 calls are missing" in done.stdout
 
 
 def test_a_program_that_changed_while_it_was_asked_is_told(cli: Cli, project: Path) -> None:

@@ -89,7 +89,7 @@ def test_a_copy_never_overwrites_and_then_writes_nothing(cli: Cli, tmp_path: Pat
     (tmp_path / there).write_text("mine")
     result = cli("evaluators", "copy", "f1")
     assert (result.status, result.stdout) == (2, "")
-    assert f"'{there}' is there already and stays as it is" in result.stderr
+    assert f"'{there}' exists and stays as it is" in result.stderr
     assert [file.read_text() for file in tmp_path.iterdir()] == ["mine"]
 
 

@@ -94,6 +94,6 @@ def test_what_differs_between_models_is_told_with_their_names(cli: Cli, tmp_path
     assert done.status == 0, done.stderr
     points = [point["text"] for point in done.json["verdict"]["points"]]
     assert (
-        "side info of e: where is there for a with right on train, never for a with fails on train" in points
+        "e gave the side info where for a with right on train, but never for a with fails on train" in points
     )
-    assert any(point.startswith("a with fails has e scores for only ") for point in points)
+    assert any(point.startswith("a with fails has scores for only ") for point in points)

@@ -93,13 +93,13 @@ def test_a_run_that_stopped_has_its_own_exit_code(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--fail-under=jugde=0.8"], "'jugde' is no evaluator of the run"),
-        (["--fail-under=judge@newer=0.8"], "'judge@newer' is no evaluator of the run"),
+        (["--fail-under=jugde=0.8"], "the run has no evaluator 'jugde'"),
+        (["--fail-under=judge@newer=0.8"], "the run has no evaluator 'judge@newer'"),
         (["--fail-under=judge"], "--fail-under needs EVALUATOR=NUMBER, not"),
         (["--fail-under=judge=nan"], "--fail-under needs EVALUATOR=NUMBER, not"),
         (["--max-gap=x"], "--max-gap"),
-        (["--max-gap=nan"], "--max-gap nan is no largest gap"),
-        (["--max-gap=inf"], "--max-gap inf is no largest gap"),
+        (["--max-gap=nan"], "--max-gap needs a number, not nan"),
+        (["--max-gap=inf"], "--max-gap needs a number, not inf"),
         (["--fail-under=judge=80"], "--fail-under judge=80 can never be met: the scores are from 0 to 1"),
         (["--fail-under=judge@new=-1"], "--fail-under judge@new=-1 can never be missed"),
         (["--max-gap=-1"], "--max-gap -1 can never be met"),
@@ -208,7 +208,7 @@ def test_of_too_few_examples_no_loss_is_excused(cli: Cli, project: Path) -> None
     assert cli(*again, "--out=spaced").status == 0
     spaced = cli("report", "spaced", "--no-regression-against=before")
     assert spaced.status == 1
-    assert "3 unchanged; 3 units cannot decide, it takes at least 5" in spaced.stderr
+    assert "3 unchanged; 3 units cannot decide this, which takes at least 5" in spaced.stderr
 
 
 def test_the_same_bytes_with_the_same_scores_are_no_regression_however_few(cli: Cli, project: Path) -> None:
@@ -226,8 +226,8 @@ def test_the_same_bytes_with_the_same_scores_are_no_regression_however_few(cli: 
     assert "cannot be decided on 3 val examples: it takes at least 5" in refused.stderr
     other = cli(*again, "--margin=0.05")
     assert other.status == 1
-    assert "not shown to be no worse than 0.050 (+0.000, 90 % CI" in other.stderr
-    assert other.stderr.endswith("; it would take about 63 examples like these\n")
+    assert "it may be worse by more than 0.050 (+0.000, 90 % CI" in other.stderr
+    assert other.stderr.endswith("; deciding it takes about 63 examples like these\n")
 
 
 def test_the_same_bytes_with_other_scores_are_held_to_the_gate(cli: Cli, project: Path) -> None:
@@ -239,7 +239,7 @@ def test_the_same_bytes_with_other_scores_are_held_to_the_gate(cli: Cli, project
     assert cli(*judge, "--out=before", env={"LOSS": "0"}).status == 0
     done = cli(*judge, "--out=after", "--no-regression-against=before", "--margin=0.05", env={"LOSS": "1"})
     assert done.status == 1
-    assert "no number of examples like these would show it" in done.stderr
+    assert "more examples like these would not decide it" in done.stderr
 
 
 @pytest.mark.parametrize("names", [["old"], ["old", "kept"]])
@@ -302,10 +302,10 @@ def test_an_unfinished_run_meets_no_gate(cli: Cli, project: Path) -> None:
     (project / "after" / "journal.jsonl").write_bytes(b"".join(journal[:-4]))
     done = cli("report", "after", "--fail-under=judge=0.1")
     assert done.status == 1
-    assert "gate missed: the run is not complete: 3 of 24 calls are owed" in done.stderr
+    assert "gate missed: the run is not finished: 3 of 24 calls are missing" in done.stderr
     held = cli("report", "before", "--no-regression-against=after")
     assert held.status == 1
-    assert "after is not complete: 3 calls owed" in held.stderr
+    assert "after is not finished: 3 calls missing" in held.stderr
 
 
 def test_a_later_report_for_machines_shows_the_gates_that_the_run_had(cli: Cli, project: Path) -> None:
@@ -348,7 +348,7 @@ def test_an_added_evaluator_that_is_left_out_meets_no_gate(cli: Cli, project: Pa
     done = cli("report", "out", f"--fail-under={bound}")
     assert done.status == 1
     assert "gate missed: late" in done.stderr
-    assert "its mean cannot be known: 0.1 is not shown to be met" in done.stderr
+    assert "its mean cannot be known, so it may be below 0.1" in done.stderr
 
 
 def test_what_sums_leave_misses_no_gate(cli: Cli, project: Path) -> None:

@@ -29,7 +29,9 @@ def test_only_what_failed_or_got_worse_is_called_and_nothing_is_claimed(cli: Cli
     assert f"note: 2 of the examples failed or got worse in runs/{first}; the others" in done.stderr
     assert done.json["summary"]["units"] == {"total": 4, "scored": 2, "failed": 2, "skipped": 0, "owed": 0}
     verdict = done.json["verdict"]
-    assert verdict["text"].startswith(f"no verdict: these examples failed or got worse in {first}, ")
+    assert verdict["text"].startswith(
+        f"No verdict: these examples were chosen because they failed or got worse in {first}, "
+    )
     assert (verdict["state"], verdict["winner"]) == (None, None)
     again = cli("report", done.json["run"], "--json").json
     assert again["verdict"] == verdict
@@ -66,4 +68,4 @@ def test_no_gate_is_about_such_a_run_afterwards_either(cli: Cli, gate: tuple[str
     for words in (("report", run), ("diff", run, run)):
         done = cli(*words, *gate)
         assert (done.status, done.stdout) == (2, ""), done
-        assert f"no gate can be about {run}: its examples are those that failed" in done.stderr
+        assert f"gates cannot be about {run}, whose examples are those that failed" in done.stderr

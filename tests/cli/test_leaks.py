@@ -75,7 +75,7 @@ def assert_derived(cli: Cli, out: str = "r") -> None:
 def test_of_a_val_that_is_train_nothing_is_said(cli: Cli, project: Path, changed: list[str]) -> None:
     write(project / "val.jsonl", changed)
     done = run(cli, "--fail-under", "j@good=0.5", "--max-gap", "0.5")
-    sentence = "val is not held out: 12 of 12 examples are in train, too, so there is no verdict"
+    sentence = "val is not held out: 12 of 12 examples are also in train, so there is no verdict"
     assert done.status == 1
     assert summary(project)["verdict"]["text"] == sentence
     assert summary(project)["verdict"]["state"] == "leaked"
@@ -96,8 +96,8 @@ def test_rows_that_leaked_are_in_no_number_of_val(cli: Cli, project: Path) -> No
     write(project / "val.jsonl", [*VAL[:6], f" {TRAIN[3]}", *VAL[6:], REWORDED])
     done = run(cli, "--quiet", "--fail-under", "j@good=0.9")
     assert done.status == 0
-    assert "(12 examples; 2 more are in train, left out)" in done.stdout
-    assert "note: 2 of 14 val examples are in train, too (lines 7, 14; 1 nearly the same)" in done.stderr
+    assert "2 val examples are also in train and left out" in done.stdout
+    assert "note: 2 of 14 val examples are also in train (lines 7, 14; 1 nearly the same)" in done.stderr
     told, clean = summary(project), summary(project, "clean")
     assert told["leakage"]["val"]["share"] == 2 / 14
     assert [(row["line"], row["like"], row["how"]) for row in told["leakage"]["val"]["rows"]] == [
@@ -162,7 +162,7 @@ def test_they_may_be_kept_and_then_confirm_nothing(cli: Cli, project: Path) -> N
     write(project / "val.jsonl", [*VAL, TRAIN[3]])
     kept = run(cli, "--leaks", "keep", "--fail-under", "j@good=0.9")
     assert kept.status == 0
-    assert "; 1 of 13 val examples are in train, too, and count here" in kept.stderr
+    assert "; 1 of 13 val examples are also in train and count here" in kept.stderr
     assert summary(project)["rows"][1]["splits"]["val"]["n"] == 13
     assert summary(project)["verdict"]["state"] == "leaked"
     assert "and kept (--leaks keep)" in summary(project)["verdict"]["text"]
@@ -176,7 +176,7 @@ def test_they_may_be_kept_and_then_confirm_nothing(cli: Cli, project: Path) -> N
     (project / "good.txt").write_text("bad")
     assert run(cli, "--leaks", "keep", out="before").status == 0
     compared = cli("diff", "before", "r").stdout
-    assert "val is not held out: 1 of 13 examples are in train, too, and kept" in " ".join(compared.split())
+    assert "val is not held out: 1 of 13 examples are also in train and count" in " ".join(compared.split())
     assert not [line for line in compared.splitlines() if "▲" in line and "train" not in line]
     for sides, shown in ((("before", "r"), "better"), (("r", "before"), "worse")):
         (val,) = (
@@ -188,7 +188,7 @@ def test_they_may_be_kept_and_then_confirm_nothing(cli: Cli, project: Path) -> N
     (project / "good.txt").write_text("good")
     calls = (project / "r" / "journal.jsonl").read_text().count('"outcome"')
     dropped = run(cli)
-    assert "(12 examples; 1 more is in train, left out)" in " ".join(dropped.stdout.split())
+    assert "1 val example is also in train and left out" in " ".join(dropped.stdout.split())
     assert (project / "r" / "journal.jsonl").read_text().count('"outcome"') == calls
 
 
@@ -203,7 +203,7 @@ def test_the_same_question_with_another_answer_is_a_contradiction(cli: Cli, proj
 def test_it_is_told_before_any_call(cli: Cli, project: Path) -> None:
     write(project / "val.jsonl", [*VAL, TRAIN[3]])
     planned = run(cli, "--dry-run", "--json")
-    words = "1 of 13 val examples are in train, too (line 13)"
+    words = "1 of 13 val examples are also in train (line 13)"
     assert words in planned.stderr
     assert planned.json["leakage"]["val"]["rows"][0]["like"] == {"split": "train", "line": 4}
     assert planned.json["power"]["examples"] == 12
@@ -211,7 +211,7 @@ def test_it_is_told_before_any_call(cli: Cli, project: Path) -> None:
     assert words in ready.stderr
     assert "train 12 lines ok · val 13 lines ok · 1 example in both" in ready.stdout
     checked = cli("validate", "val.jsonl", "train.jsonl")
-    assert "1 of 13 val.jsonl examples are in train.jsonl, too (line 13)" in checked.stdout
+    assert "1 of 13 val.jsonl examples are also in train.jsonl (line 13)" in checked.stdout
     assert checked.status == 0
     named = cli("validate", "val.jsonl", "train.jsonl", "--json").json["files"][0]
     assert named["leaks"][0] | {"similarity": 1} == {
@@ -244,9 +244,9 @@ def test_what_was_found_is_kept_and_not_looked_for_again(cli: Cli, project: Path
     assert overlap["leaks"] == [[13, "train", 4, "normalised", 1.0]]
     overlap["leaks"] = []
     path.write_text(json.dumps(document))
-    assert run(cli, "--quiet").stderr.count("in train, too") == 0  # taken from there
+    assert run(cli, "--quiet").stderr.count("also in train") == 0  # taken from there
     write(project / "val.jsonl", [*VAL, TRAIN[3], TRAIN[4]])
-    assert "2 of 14 val examples are in train, too" in run(cli, "--quiet", "--replace", "val").stderr
+    assert "2 of 14 val examples are also in train" in run(cli, "--quiet", "--replace", "val").stderr
 
 
 def test_a_run_that_was_never_looked_at_is_told_as_it_was(cli: Cli, project: Path) -> None:
@@ -280,7 +280,7 @@ def test_an_earlier_run_is_compared_without_them(cli: Cli, project: Path) -> Non
 def test_a_test_split_confirms_by_rows_that_no_other_has(cli: Cli, project: Path) -> None:
     shutil.copy(project / "val.jsonl", project / "test.jsonl")
     done = run(cli, "--quiet", "--testset", "test.jsonl")
-    assert "test is not held out: 12 of 12 examples are in val, too, so there is no verdict" in done.stdout
+    assert "test is not held out: 12 of 12 examples are also in val, so there is no verdict" in done.stdout
     assert_derived(cli)
 
 
@@ -331,21 +331,21 @@ def search(cli: Cli, *options: str) -> Result:
 def test_a_search_tells_it_before_any_call(cli: Cli, project: Path) -> None:
     write(project / "val.jsonl", [*VAL, TRAIN[3]])
     planned = search(cli, "--valset", "val.jsonl", "--dry-run", "--json")
-    assert "note: 1 of 13 val examples are in train, too (line 13): left out" in planned.stderr
+    assert "note: 1 of 13 val examples are also in train (line 13): left out" in planned.stderr
     assert planned.json["leakage"]["val"]["rows"][0]["like"] == {"split": "train", "line": 4}
     told = planned.json["examples"]
     assert (told["opened"], told["deciding"]) == (13, 12)
-    assert told["leaks"] == "1 of 13 val examples are in train, too, left out"
+    assert told["leaks"] == "1 of 13 val examples are also in train, left out"
     kept = " ".join(search(cli, "--valset", "val.jsonl", "--dry-run", "--leaks", "keep").stdout.split())
-    assert "val is not held out: 1 of 13 examples are in train, too, and kept" in kept
+    assert "val is not held out: 1 of 13 examples are also in train and count" in kept
     assert "would be found" not in kept
     write(project / "val.jsonl", TRAIN)
     nothing = " ".join(search(cli, "--valset", "val.jsonl", "--dry-run").stdout.split())
-    assert "val is not held out: 12 of 12 examples are in train, too, so there is no verdict" in nothing
+    assert "val is not held out: 12 of 12 examples are also in train, so there is no verdict" in nothing
     assert "would be found" not in nothing
     done = search(cli, "--valset", "val.jsonl", "--quiet", "--require-better")
     assert done.status == 1
-    assert done.stderr.count("12 of 12 val examples are in train, too") == 1  # at its start alone
+    assert done.stderr.count("12 of 12 val examples are also in train") == 1  # at its start alone
 
 
 def test_a_share_that_is_cut_off_holds_no_row_of_the_rest(cli: Cli, project: Path) -> None:
@@ -372,7 +372,10 @@ def test_a_share_that_is_cut_off_holds_no_row_of_the_rest(cli: Cli, project: Pat
 
 @pytest.mark.parametrize(
     ("keeps", "words"),
-    [("", ": nothing is said about val"), ('leaks = "keep"\n', ": they count, as --leaks keep says")],
+    [
+        ("", ": give other val examples, or --leaks keep"),
+        ('leaks = "keep"\n', ": they count, as --leaks keep says"),
+    ],
 )
 def test_a_sweep_file_whose_val_is_its_train_is_told_of_it(
     cli: Cli, project: Path, keeps: str, words: str
@@ -381,7 +384,7 @@ def test_a_sweep_file_whose_val_is_its_train_is_told_of_it(
     named += 'candidates = ["bad.txt", "good.txt"]\n'
     (project / "sweep.toml").write_text(f'{named}[[evaluator]]\nname = "j"\ncommand = "./judge.sh"\n')
     checked = cli("validate", "sweep.toml", "val.jsonl")
-    assert "train.jsonl: leak: 12 of 12 val examples are in train, too" in checked.stdout
+    assert "train.jsonl: leak: 12 of 12 val examples are also in train" in checked.stdout
     assert words in checked.stdout
     files = cli("validate", "sweep.toml", "--json").json["files"]
     leaks = [file.get("leaks") for file in files if file["path"] == "train.jsonl"]

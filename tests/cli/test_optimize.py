@@ -141,8 +141,8 @@ def test_train_alone_shows_nothing_and_no_held_out_data_are_spoken_of(tmp_path: 
 
     assert done.status == 1
     assert "on the train data: " in joined(done)
-    assert "; train steered this search: give --valset, or --val-share. " in joined(done)
-    assert "proposers learned from 15 examples of train, and 15 others of train chose" in joined(done)
+    assert "No verdict: train steered this search. " in joined(done)
+    assert "Proposers saw 15 train examples, and 15 other train examples chose the best" in joined(done)
     assert "held-out data" not in done.stdout
     assert "▲" not in done.stdout
     assert "beats" not in done.stdout
@@ -159,7 +159,7 @@ def test_val_that_chose_shows_nothing_and_a_later_run_does_not_forget_that(tmp_p
 
     done = cli(*WITH_VAL, "--val-chooses", "--budget", "200", "--require-better", "-o", "best.txt", "--json")
 
-    words = "val steered this search: give --testset, or omit --val-chooses"
+    words = "val steered this search"
     assert (done.status, done.json["verdict"]["state"], done.json["verdict"]["winner"]) == (
         1,
         "steered",
@@ -397,10 +397,10 @@ def test_no_gain_is_shown_on_a_val_that_is_in_train(tmp_path: Path, leaks: str) 
     done = cli(*WITH_VAL, "--budget", "60", "-o", "best.txt", "--require-better", "--leaks", leaks, "--json")
 
     assert done.status == 1
-    assert "no gain is shown (--require-better)" in done.stderr
+    assert "no clear gain (--require-better)" in done.stderr
     assert (folder / "best.txt").read_text() == "0"
     assert done.json["verdict"]["state"] == "leaked"
-    assert "val is not held out: 12 of 12 examples are in train, too" in done.json["verdict"]["text"]
+    assert "val is not held out: 12 of 12 examples are also in train" in done.json["verdict"]["text"]
     assert ("and kept (--leaks keep)" in done.json["verdict"]["text"]) == (leaks == "keep")
     text = cli("report", "r").stdout
     assert not [word for word in ("held-out", "beats", "✓", "▲") if word in text]

@@ -14,7 +14,7 @@ HALF = '{\\"score\\": 0.5, \\"why\\": \\"half\\"}'
 NEW = '{\\"candidate\\": \\"$$\\"}'  # the number of a process is new each time
 
 
-USELESS = "10 proposals in a row were of no use; the last was"
+USELESS = "10 proposals in a row were unusable; the last was"
 
 
 def search(cli: Cli, folder: Path, reply: str, *options: str, answer: str = HALF) -> Result:
@@ -34,17 +34,17 @@ def search(cli: Cli, folder: Path, reply: str, *options: str, answer: str = HALF
         (
             '{\\"candidate\\": \\"seed\\"}',
             HALF,
-            f"a is unchanged: {USELESS} equal to an earlier one",
+            f"No winner: a is unchanged, because {USELESS} equal to an earlier one",
         ),
         (
             '{\\"skip\\": \\"good as it is\\"}',
             HALF,
-            f"a is unchanged: {USELESS} none: the proposer had nothing to propose",
+            f"No winner: a is unchanged, because {USELESS} none: the proposer had nothing to propose",
         ),
         (
             NEW,
             '{\\"score\\": 1}',
-            "a is unchanged: no call of the search left anything to improve on evaluate",
+            "No winner: a is unchanged, because the search found nothing to improve on evaluate",
         ),
     ],
     ids=["repeated", "skipped", "perfect"],
@@ -58,13 +58,13 @@ def test_an_unchanged_result_is_the_seed_and_no_failure(
     assert "error: " not in done.stderr
     assert (tmp_path / "best.txt").read_text() == "seed"
     required = search(cli, tmp_path, reply, "--require-better", answer=answer)
-    assert (required.status, "no gain is shown" in required.stderr) == (1, True), required.stderr
+    assert (required.status, "no clear gain" in required.stderr) == (1, True), required.stderr
 
 
 def test_proposals_that_are_all_empty_are_a_failure_of_the_proposer(cli: Cli, tmp_path: Path) -> None:
     done = search(cli, tmp_path, '{\\"candidate\\": \\"\\"}', "--json")
     assert (done.status, done.json["verdict"]["state"]) == (4, "failed")
-    assert "error: no proposal could be used: 10 proposals in a row were of no use; the last was empty" in (
+    assert "error: no proposal could be used: 10 proposals in a row were unusable; the last was empty" in (
         done.stderr
     )
 

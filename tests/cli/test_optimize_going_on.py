@@ -49,7 +49,7 @@ if len(open("called").readlines()) == {after} and not os.path.exists("killed"):
     assert killed.returncode == -signal.SIGKILL
     resumes, shown = shlex.join(["optimize-eval", *command[1:]]), in_this_process(folder)("report", "r")
     assert (shown.status, shown.stdout.splitlines()[-1]) == (0, f" next       to resume: {resumes}")
-    assert f"a search without a result yet: {after - 1} of at most 200 calls" in joined(shown)
+    assert f"Unfinished search: {after - 1} of at most 200 calls" in joined(shown)
     page = Path(in_this_process(folder)("report", "r", "--format", "html").stdout.strip())
     head = json.loads(re.findall(r'id="head">(.*?)</script>', (folder / page).read_text())[0])
     as_json = in_this_process(folder)("report", "r", "--json").json
@@ -90,7 +90,7 @@ def test_a_search_that_was_killed_in_its_final_sweep_is_listed_with_what_was_cal
     assert done, report
     owed = 54 - int(done[1])
     assert re.search(rf" r +unfinished +{done[1]}/54 ", listed.stdout)
-    assert f"{owed} calls are owed" in listed.stdout
+    assert f"{owed} calls are missing" in listed.stdout
     assert in_this_process(folder)("runs", ".", "--json").json["runs"][0]["units"] == {
         "total": 54,
         "owed": owed,
@@ -207,7 +207,7 @@ def test_a_search_that_is_continued_and_stopped_keeps_its_result_and_says_so(tmp
     assert (listed["verdict"], listed["search"]["status"]) == (first["verdict"]["text"], "time")
     absolute = (*WITH_VAL[:5], str(folder / "train.jsonl"), *WITH_VAL[6:-1])
     cli(*absolute, "moves", "--max-time", "0.001s")
-    assert cli("report", "moves").stdout.endswith(" next       the command that started it resumes it\n")
+    assert cli("report", "moves").stdout.endswith(" next       run its command again to resume\n")
     again = cli(*WITH_VAL, "--budget", "120")
     assert again.status == 0
     assert "continued since" not in cli("report", "r").stderr

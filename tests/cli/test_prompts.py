@@ -164,7 +164,7 @@ def test_options_that_contradict_each_other_are_refused_with_what_to_do(cli: Cli
         ("--candidate", "c.txt"): "--prompt names the candidates",
         ("--candidate-field", "target"): "--prompt names the candidates",
         ("--task-model", "x"): "--model names the task models",
-        ("--extract", "leter"): "--extract 'leter' is no rule",
+        ("--extract", "leter"): "--extract 'leter' is not a rule",
     }
     for option, told in refused.items():
         result = cli(*command(*option))
@@ -226,10 +226,10 @@ def test_a_program_is_sent_several_messages_and_their_texts_as_one(cli: Cli, tmp
 def test_a_prompt_file_that_is_no_prompt_is_refused_by_its_place(cli: Cli, tmp_path: Path) -> None:
     examples(tmp_path)
     wrong = {
-        "a.json": ('[{"role": "users", "content": "x"}]', "message 1: the role 'users' is none of system"),
+        "a.json": ('[{"role": "users", "content": "x"}]', "message 1: the role 'users' is not one of system"),
         "b.json": ('[{"role": "user", "content": [{"type": "image_url"}]}]', "images and other parts"),
         "c.yaml": ("user: x\nuser: y\n", "the key 'user' is given twice"),
-        "d.yaml": ("user: a: b\n", "this is no YAML here: `user: a: b`; check"),
+        "d.yaml": ("user: a: b\n", "this is not YAML here: `user: a: b`; check"),
         "deep.yaml": ("[" * 25_000, "nested too deeply (at line 1, column "),
         "steps.yaml": ("- " * 25_000, "nested too deeply (at line 1, column "),
         "d.toml": ("user = ,", "d.toml:1"),

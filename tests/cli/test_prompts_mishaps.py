@@ -100,7 +100,7 @@ def test_validate_says_of_prompts_and_models_what_run_would_refuse(cli: Cli, tmp
         'models = ["nope"]': "unknown model 'nope'",
         'models = ["cmd:python3 modle.py"]': "modle.py",
         'models = ["toy"]\ntask_models = ["x"]': "models names the task models",
-        'models = ["toy"]\nextract = "leter"': "'leter' is no rule",
+        'models = ["toy"]\nextract = "leter"': "'leter' is not a rule",
         'models = ["toy"]\nbaseline = "nobody"': "no candidate is called 'nobody'",
         "": "no model is named that replies to the prompts",
     }
@@ -155,7 +155,7 @@ def test_a_call_from_python_is_told_in_its_own_words_and_takes_messages(
     )
     assert [record.score for record in run.records] == [1.0] * 8
     wrong = [{"role": "users", "content": "x"}]
-    with pytest.raises(UsageError, match="the role 'users' is none of system"):
+    with pytest.raises(UsageError, match="the role 'users' is not one of system"):
         sweep(["@f1"], prompts={"v1": wrong}, models="toy", dataset="train.jsonl")
 
 

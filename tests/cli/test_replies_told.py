@@ -72,10 +72,8 @@ def test_a_judge_that_is_cut_off_or_is_several_models_is_told(
     )
     done = judged(cli, tmp_path, model.base)
     assert done.status == 0, done.stderr
-    assert "m: 1 of 12 scored replies were cut off for their length; raise max_tokens" in points(done.json)
-    assert "m was answered by several models, by what they say of themselves: m 11, other 1" in points(
-        done.json
-    )
+    assert "m: 1 of 12 scored replies were cut off for their length. Raise max_tokens" in points(done.json)
+    assert "The replies to m name several models: m 11, other 1" in points(done.json)
     (told,) = done.json["summary"]["replies"]
     assert (told["cut_off"], told["answered_by"]) == (1, {"m": 11, "other": 1})
     assert rederive(tmp_path / "r") == 0
@@ -90,9 +88,7 @@ def test_judges_that_are_one_model_are_told_and_a_judge_of_two_task_models_is_no
     )
     assert done.status == 0, done.stderr
     one_model = [text for text in points(done.json) if "answered" in text]
-    assert one_model == [
-        "m a, m b, other a, other b were answered by one model, by what it says of itself: fallback"
-    ]
+    assert one_model == ["The replies to m a, m b, other a, other b all name one model: fallback"]
     assert done.json["summary"]["judges"] == {"m": "openai/m", "other": "openai/other"}
     assert rederive(tmp_path / "r") == 0
     again = ("-e", "strict=judge:openai/m", *JUDGE, "--candidate", "c.txt", "--dataset", "d.jsonl")
@@ -150,11 +146,8 @@ def test_rows_of_a_board_that_one_model_answered_are_told(
     models = ["openai/gpt-4o", "openai/o3", "again=openai/o3"]
     board = bench(cli, tmp_path, model.base, models, "--json").json
     told = points(board)
-    assert (
-        "openai/gpt-4o, openai/o3, again were answered by one model, by what it says of itself: gpt-4o-2024"
-        in told
-    )
-    assert "openai/o3: 4 of 4 scored replies were cut off for their length; raise --max-tokens" in told
+    assert "The replies to openai/gpt-4o, openai/o3, again all name one model: gpt-4o-2024" in told
+    assert "openai/o3: 4 of 4 scored replies were cut off for their length. Raise --max-tokens" in told
     assert [(one["cut_off"], one["answered_by"]) for one in board["models"]] == [(4, {"gpt-4o-2024": 4})] * 3
     assert rederive(tmp_path / "b") == 0
     shown = bench(cli, tmp_path, model.base, models, "--details")

@@ -280,12 +280,12 @@ def test_bytes_that_are_no_text_and_files_that_are_not_there(cli: Cli, tmp_path:
 def test_what_is_no_sweep_file_is_refused_with_what_may_have_been_meant(cli: Cli) -> None:
     done = cli("run", "-e", "./judge.sh", "--candidate", "a.txt", "b.txt")
     assert done.status == 2
-    assert "'b.txt' is no sweep file (.toml)" in done.stderr
+    assert "'b.txt' is not a sweep file (.toml)" in done.stderr
     assert "name a candidate with --candidate" in done.stderr
     assert "quote a pattern" in done.stderr
     of_task = cli("run", "task.yaml")
     assert of_task.status == 2
-    assert "'task.yaml' is no sweep file (.toml)" in of_task.stderr
+    assert "'task.yaml' is not a sweep file (.toml)" in of_task.stderr
     assert "`optimize-eval bench FILE --model toy` runs a task" in of_task.stderr
 
 

@@ -70,10 +70,10 @@ def test_what_has_no_score_on_one_board_is_told_and_takes_no_part(tmp_path: Path
     (task,) = found["models"][0]["tasks"]
     assert (task["newly_failing"], task["fixed"], task["n_pairs"], task["diff"]) == (1, 1, 1, 0.0)
     apart = between(tmp_path, with_examples(1.0, None), with_examples(None, 1.0))["verdict"]["text"]
-    assert apart.endswith("; no example has a score on both boards"), apart
+    assert ": no example has a score on both boards; " in apart
     nothing = between(tmp_path, foreign(None), foreign(0.0))
     assert nothing["models"][0]["overall"]["diff"] is None
-    assert "there is no overall score on one of the boards" in nothing["verdict"]["text"]
+    assert "one of the boards has no overall score for it" in nothing["verdict"]["text"]
 
 
 def test_examples_of_one_id_are_matched_in_their_order(tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ def test_many_models_that_are_not_told_apart_take_one_line() -> None:
     models: dict[str, Files] = {f"model-{n}": {"a": [0.5] * 3} for n in range(30)}
     points = [point["text"] for point in board(models)["verdict"]["points"]]
     assert len(points) == 6
-    assert points[-1] == "23 more models are as close to model-0"
+    assert points[-1] == "23 more models are too close to model-0 to call"
 
 
 def test_categories_average_their_tasks() -> None:
@@ -234,7 +234,7 @@ def test_a_leader_is_shown_to_be_ahead_of_all_models_that_ran_all_tasks() -> Non
     found = board({name: {"a": scores} for name, scores in files.items()})
     assert found["verdict"]["text"].startswith("No clear leader: x against y: +0.100 ")
     alone = board({"x": {"a": [0.5] * 3}, "y": {"a": [NO] * 3}})
-    assert alone["verdict"]["text"].startswith("x alone ran all tasks, so it leads nobody; ")
+    assert alone["verdict"]["text"].startswith("No leader: only x ran all tasks (")
 
 
 def test_a_leader_has_to_lead_with_its_failures_as_0_and_the_others_as_1() -> None:
@@ -255,7 +255,7 @@ def test_models_that_differ_alike_everywhere_are_told_apart_by_the_test() -> Non
     (pair,) = found["pairs"]
     assert (pair["ci"], pair["mark"], pair["holds_at_worst"]) == (None, "worse", True)
     text = found["verdict"]["text"]
-    assert text == "x leads; x against y: +1.000 (alike within each task, 13 pairs)"
+    assert text == "x leads, ahead of y: +1.000 (alike within each task, 13 pairs)"
     assert "▼ \N{MINUS SIGN}1.000" in rendered(found, width=100)
 
 

@@ -58,7 +58,7 @@ def test_a_lead_among_the_examples_that_apply_to_both_has_to_hold_with_those_tha
     assert many["verdict"]["state"] == "not_shown"
     assert headline(many) == (
         "No winner: b is ahead of a on held-out data among the examples that apply to both, "
-        "but not when skips of one side and failures count as 0 (20 skipped for one)"
+        "but not if skips of one side and failures count as 0 (20 skipped for one)"
     )
     assert many["rows"][1]["vs_baseline"]["val"]["skipped_for_one"] == 20
     ignored = [*([0.2, 0.3] * 75), 0.1]
@@ -148,10 +148,10 @@ def test_a_skip_is_in_no_mean_no_bound_and_no_pair() -> None:
 
 def test_skips_that_differ_are_pointed_out_also_where_they_are_as_many() -> None:
     apart = on_val(a=[SKIP, *SCORES], b=[*SCORES, SKIP], c=[SKIP, *SCORES]).summary()
-    (point,) = saying(apart, "! skipped calls differ")
+    (point,) = saying(apart, "! judge skipped different")
     assert point == (
-        "! skipped calls differ on judge, val: 1 for each candidate, but not the same; 2 of 41 examples are "
-        "concerned, and pairs of which one side was skipped are dropped"
+        "! judge skipped different val calls, 1 for each candidate, but not the same: 2 of 41 examples "
+        "differ. A pair counts only if neither side was skipped"
     )
     alike = on_val(a=[SKIP, *SCORES], b=[SKIP, *moved(SCORES, 0.1)]).summary()
     assert not saying(alike, "skipped")
@@ -165,13 +165,13 @@ def test_an_evaluator_that_skips_all_of_one_candidate_leaves_nothing_to_compare(
 
 def test_of_skips_and_failures_alone_the_failures_are_told() -> None:
     found = on_val(a=[Fails(), SKIP], b=[SKIP, SKIP]).summary()
-    assert headline(found).startswith("No scores: judge failed on val in its one call (timeout: ")
+    assert headline(found).startswith("No scores: the only judge call on val failed (timeout: ")
     assert found["verdict"]["state"] == "failed"
 
 
 def test_another_evaluator_that_skips_everything_is_said_to() -> None:
     found = made({"judge": {"a": {"val": SCORES}}, "code": {"a": {"val": [SKIP] * 40}}}).summary()
-    assert saying(found, "On code, every call was skipped (40 calls)")
+    assert saying(found, "code skipped every call (40 calls)")
 
 
 def test_a_diff_counts_skips_apart(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_nor_is_a_model_better_by_them() -> None:
     skipping: list[Example] = [*[SKIP] * 6, *moved(good, 0.02, sd=0.01)]
     run = made({("judge", "m"): {"p": {"val": [*bad, *good]}}, ("judge", "n"): {"p": {"val": skipping}}})
     told = replace(run, layout=replace(run.layout, compares_models=True)).summary()
-    assert saying(told, "With p, n is ahead of m among the examples that apply to both, but not when")
+    assert saying(told, "With p, n is ahead of m among the examples that apply to both, but not if")
     assert told["models"][0]["despite_failures"] == "no"
 
 
@@ -218,7 +218,7 @@ def test_a_diff_calls_nothing_better_by_having_bad_examples_skipped(tmp_path: Pa
     told, back = compare_runs(before, after, force=False), compare_runs(after, before, force=False)
     (row,) = told.to_dict()["rows"]
     assert (row["mark"], row["skipped_for_one"], row["despite_failures"]) == ("better", 6, "no")
-    why = "among the examples that apply to both, but not when skips of one side and failures count as 0"
+    why = "among the examples that apply to both, but not if skips of one side and failures count as 0"
     assert told.verdict.text.startswith("v is ahead on val, by 0.0")
     assert told.verdict.text.endswith(
         f", {why} (6 skipped for one): 32 improved, 2 regressed, 6 newly skipped"
@@ -262,7 +262,7 @@ def test_a_model_leads_no_board_by_having_bad_examples_skipped(tmp_path: Path) -
     (pair, *_) = told["pairs"]
     assert (pair["mark"], pair["skipped_for_one"], pair["holds_at_worst"]) == ("better", 6, False)
     assert told["verdict"]["text"].startswith("No clear leader: b against ")
-    reason = "among the examples that apply to both, but not when skips of one side and failures count as 0"
+    reason = "among the examples that apply to both, but not if skips of one side and failures count as 0"
     assert told["verdict"]["text"].endswith(f"{reason} (6 skipped for one)")
     assert told["verdict"]["points"][0]["text"].endswith(f"{reason} (6 skipped for one)")
     assert "▲" not in rendered(told, width=200)
@@ -277,14 +277,14 @@ def test_a_clear_lead_is_one_among_the_examples_that_apply_to_both() -> None:
     base = noisy(60)
     leading: dict[str, list[Example]] = {"f": [SKIP, *moved(base, 0.2, sd=0.02)[1:]]}
     told = board({"a": {"f": [*base]}, "b": leading})
-    assert told["verdict"]["text"].startswith("b leads among the examples that apply to both; b against a: +")
+    assert told["verdict"]["text"].startswith("b leads among the examples that apply to both, ahead of a: +")
 
 
 def test_a_task_that_does_not_apply_was_not_left_out_by_the_model() -> None:
     found = board({"x": {"a": [1.0, 0.5], "b": [SKIP, SKIP]}, "y": {"a": [0.5, 0.5], "b": [0.2, SKIP]}})
     told = by_name(found)
     assert (told["x"]["not_run"], told["x"]["coverage"], told["x"]["skipped"]) == ([], 1.0, 2)
-    assert saying(found, "! skipped calls differ: 2 (x), 1 (y); 1 of 4 examples are concerned")
+    assert saying(found, "! The models skipped different calls, 2 (x), 1 (y): 1 of 4 examples differ")
     nothing = board({"x": {"a": [SKIP]}})
     assert (nothing["overall_score"], nothing["models"][0]["coverage"]) == (None, 1.0)
 
@@ -306,7 +306,7 @@ def test_between_boards_no_model_is_better_by_having_bad_examples_skipped() -> N
     )
     told = compare_boards(before, then)
     assert told.verdict.text.startswith("m is ahead: +0.0")
-    assert "among the examples that apply to both, but not when skips of one side" in told.verdict.text
+    assert "among the examples that apply to both, but not if skips of one side" in told.verdict.text
     assert compare_boards(then, before).verdict.text.startswith("m is behind: ")
 
 

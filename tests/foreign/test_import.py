@@ -24,7 +24,7 @@ def config_of(**parts: Any) -> str:
 def test_each_assertion_of_promptfoo_passes_and_scores_as_promptfoo_says(cli: Cli, tmp_path: Path) -> None:
     done = cli("import", str(DATA / "import" / "promptfooconfig.json"), "--out", "mine", "--strict")
     assert (done.status, done.stdout) == (0, "optimize-eval run mine/sweep.toml\n"), done.stderr
-    assert "all of it was taken over" in done.stderr
+    assert "everything was imported" in done.stderr
     assert cli("run", "mine/sweep.toml", "--out", "r", "--quiet").status == 0
     wanted = json.loads((DATA / "import" / "passes.json").read_text())
     records = {(record.evaluator, record.line): record.score for record in load_run(tmp_path / "r").records}
@@ -92,7 +92,7 @@ def test_strict_writes_nothing_where_a_part_is_left_out(cli: Cli, tmp_path: Path
     write(tmp_path, SOURCES)
     done = cli("import", "mine/promptfooconfig.yaml", "--out", "new", "--strict")
     assert (done.status, done.stdout) == (2, "")
-    assert "not all of promptfooconfig.yaml can be taken over: key redteam" in done.stderr
+    assert "not all of promptfooconfig.yaml can be imported: key redteam" in done.stderr
     assert {path.name for path in tmp_path.iterdir()} == {"mine", "outside.yaml"}
 
 
@@ -102,7 +102,7 @@ HOSTILE = [
     ("c.yaml", f"prompts: {'[' * 150}\nproviders: []\n", "nested too deeply"),
     ("c.yaml", "prompts: [a]\nproviders: [echo]\ntests: .inf: 2\n  x", "no YAML here"),
     ("promptfooconfig.js", "module.exports = {}", "it is code, which nobody runs here"),
-    ("c.json", '{"prompts": ["{{x}}"], "providers": ["echo"]}', "nothing of c.json can be taken over"),
+    ("c.json", '{"prompts": ["{{x}}"], "providers": ["echo"]}', "nothing of c.json can be imported"),
     (
         "t.yaml",
         "task: t\noutput_type: multiple_choice\ndoc_to_text: q\n",
@@ -114,7 +114,7 @@ HOSTILE = [
     ("e.yaml", "a:\n  class: evals.elsuite.x:Y\n  args:\n    b: c\n", "is of the class evals.elsuite.x:Y"),
     ("results.json", '{"evalId": "e", "results": {"version": 3}}', "try: optimize-eval report results.json"),
     ("theory.py", "from inspect_ai import Task, task\n\n@task\ndef t(): ...\n", f"{GUIDE} says what"),
-    ("sums.txt", "1 + 1 = 2\n", "nobody knows whose configuration sums.txt holds"),
+    ("sums.txt", "1 + 1 = 2\n", "no known tool wrote sums.txt"),
 ]
 
 
@@ -157,7 +157,7 @@ def test_notes_name_each_part_that_is_left_out(
     done = cli("import", "c.json", "--out", "new")
     assert done.status == 0, done.stderr
     notes = (tmp_path / "new" / "NOTES.md").read_text()
-    assert words in notes.split("## Not taken over")[1]
+    assert words in notes.split("## Not imported")[1]
     assert "\x1b" not in notes + done.stderr
     assert cli("import", "c.json", "--out", "new").status == 2
 
@@ -285,7 +285,7 @@ def test_what_a_prompt_names_is_filled_in_as_promptfoo_does(cli: Cli, tmp_path: 
         {"vars": {"text": "{{d}}", "c": 1.0}},
     ]
     (tmp_path / "c.json").write_text(config_of(prompts=prompts, tests=tests))
-    assert "all of it was taken over" in cli("import", "c.json", "--out", "new").stderr
+    assert "everything was imported" in cli("import", "c.json", "--out", "new").stderr
     rows = rows_in(tmp_path / "new")
     assert rows[0] == {"text": "see true", "b": "true", "checks": [], "c": "", "description": ""}
     assert rows[1] == {"text": "{{d}}", "c": "1", "checks": [], "b": "", "description": ""}

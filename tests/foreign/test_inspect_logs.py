@@ -172,7 +172,7 @@ def _list_as_score(path: Path) -> None:
     [
         pytest.param(_bomb, "far too large", id="bomb"),
         pytest.param(_lying_size, "is damaged", id="lying size"),
-        pytest.param(_cut_off, "it is no whole zip file", id="cut off"),
+        pytest.param(_cut_off, "it is not a whole zip file", id="cut off"),
         pytest.param(_encrypted, "is encrypted", id="encrypted"),
         pytest.param(_other_version, "a log of version 3; known: 2", id="other version"),
         pytest.param(_list_as_score, "is a list, which is no score", id="list"),

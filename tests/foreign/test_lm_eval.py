@@ -73,7 +73,7 @@ def test_results_lead_to_their_samples_and_are_refused_without(cli: Cli, tmp_pat
     ("lines", "words"),
     [
         pytest.param([line(1, 1), line(1, 0)], ":2: the document 1 has acc,none twice", id="twice"),
-        pytest.param([line(-1, 1)], ":1: doc_id is no integer from 0", id="no document"),
+        pytest.param([line(-1, 1)], ":1: doc_id is not an integer from 0", id="no document"),
         pytest.param(
             [line(1, 1, metrics=["f1"])], "metrics names 'f1', which the line does not", id="no metric"
         ),

@@ -196,12 +196,14 @@ def _rows(cli: Cli, tmp_path: Path, rows: list[dict[str, Any]]) -> list[dict[str
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        pytest.param({"promptIdx": -1}, "bad.jsonl:2: promptIdx is no integer from 0", id="before the first"),
-        pytest.param({"testIdx": 10**12}, "testIdx is no integer from 0", id="far too many tests"),
+        pytest.param(
+            {"promptIdx": -1}, "bad.jsonl:2: promptIdx is not an integer from 0", id="before the first"
+        ),
+        pytest.param({"testIdx": 10**12}, "testIdx is not an integer from 0", id="far too many tests"),
         pytest.param({"score": "1"}, "score is not a number", id="a text"),
         pytest.param({"success": 1}, "success is neither true nor false", id="a number"),
-        pytest.param({"vars": [1]}, "vars is no object", id="a list"),
-        pytest.param({"gradingResult": "?"}, "gradingResult is no object", id="words"),
+        pytest.param({"vars": [1]}, "vars is not an object", id="a list"),
+        pytest.param({"gradingResult": "?"}, "gradingResult is not an object", id="words"),
         pytest.param({"vars": {"q": "deep"}, "metadata": 0}, "nested deeper than 200 levels", id="deep"),
         pytest.param({"promptIdx": 0, "testIdx": 0}, "two results of pass for one test", id="twice"),
     ],

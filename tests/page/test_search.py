@@ -118,7 +118,7 @@ def test_a_search_that_has_scored_nothing_has_a_page(browser: Browser, search: P
     assert (done.status, done.stdout) == (0, "search/report.html\n")
     browser.open(folder / "report.html")
     browser.ready()
-    assert browser.text(".headline") == "there is no result yet: the search has not scored its seed."
+    assert browser.text(".headline") == "No result yet: the search has not scored its seed."
     assert errors(browser) == []
 
 

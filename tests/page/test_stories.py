@@ -127,7 +127,7 @@ def test_the_command_and_the_note_of_a_run_are_told(browser: Browser, run: Path)
 def test_what_takes_a_number_its_worth_is_the_first_point(
     browser: Browser, run: Path, tmp_path: Path
 ) -> None:
-    words = ["· one", "! another", "! Every judge score is 0 (all 90): check that it works"]
+    words = ["· one", "! another", "! Every judge score is 0 (all 90). Check that judge works"]
     points = [{"mark": text[0], "text": text[2:]} for text in words]
     verdict = {"text": "so", "points": points, "state": None, "winner": None, "by": None}
     opened(browser, edited(run, tmp_path, {"verdict": verdict}), "")

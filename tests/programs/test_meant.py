@@ -101,8 +101,8 @@ def test_nothing_of_another_kind_is_suggested(hint: Callable[[str], str], writte
 
 
 NO_PROGRAMS = {
-    "notes.txt": "it has no #! line, so it is no program",
-    "./notes.txt": "it has no #! line, so it is no program",
+    "notes.txt": "it has no #! line, so it is not a program",
+    "./notes.txt": "it has no #! line, so it is not a program",
     "./score.c": "compile it, and name the program that comes of it",
     "score.c": "compile it, and name the program that comes of it",
     "nowhere.py": "no such file is in this folder either: write its path, 'python3 DIR/nowhere.py'",

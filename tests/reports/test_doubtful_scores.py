@@ -57,7 +57,7 @@ def test_errors_beside_nothing_but_zeros_are_a_point(run: Cli) -> None:
 
 def test_nothing_but_zeros_is_the_verdict(run: Cli) -> None:
     result = run("{'score': 0.0}")
-    assert result.json["verdict"]["text"] == "Every judge score is 0 (all 12): check that it works"
+    assert result.json["verdict"]["text"] == "Every judge score is 0 (all 12). Check that judge works"
     assert result.json["verdict"]["state"] == "single"
 
 

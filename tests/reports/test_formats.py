@@ -169,7 +169,7 @@ def test_a_comment_is_never_longer_than_github_takes(letter: str) -> None:
     cells: Any = {name: {"val": [Fails("exit_code", letter * 999), *moved(VAL, 0.1)[1:]]} for name in names}
     page = markdown.render(made({f"judge {n}": cells for n in range(12)}).findings(), (), "r")
     assert 20_000 < len(page) <= 65_536
-    assert "_More than a comment can hold; the rest is in summary.json._\n\nThe whole result" in page
+    assert "_The rest does not fit into a comment: see summary.json._\n\nThe whole result" in page
     *matrices, failures = [len(table) for table in tables_of(page)]
     assert {*matrices} <= {6, 30}
     assert (30 in matrices, failures) == (True, 5)

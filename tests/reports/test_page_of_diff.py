@@ -63,7 +63,7 @@ def test_a_page_that_cannot_be_written_says_what_may_help(there: Cli) -> None:
     [
         (["-o", "x.html"], "-o belongs to --format html"),
         (["--json", "--format", "html"], "--json and --format html exclude each other"),
-        (["--format", "html", "--max-mb", "0.1"], "--max-mb 0.1 is no size of a page"),
+        (["--format", "html", "--max-mb", "0.1"], "--max-mb 0.1 is not a size of a page"),
     ],
 )
 def test_options_of_the_page_alone_are_refused(there: Cli, options: list[str], words: str) -> None:

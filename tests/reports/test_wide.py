@@ -87,5 +87,5 @@ def test_fields_are_refused_where_the_data_is_not_what_was_scored(tmp_path: Path
     data.write_text(data.read_text().replace("topic", "theme", 1))
     done = wide(run, "--format", "csv", "--with", "topic")
     assert (done.status, done.stdout) == (2, "")
-    assert "1 of 2 val examples are not here as they were scored" in done.stderr
+    assert "1 of 2 val examples changed or are gone" in done.stderr
     assert wide(run, "--format", "csv").status == 0

@@ -101,7 +101,7 @@ def test_where_nothing_got_worse_this_is_said(run: Cli, folder: Path) -> None:
     (folder / "even.jsonl").write_text('{"old": 0.1, "new": 0.2}\n{"old": 0.1, "new": 0.1}\n')
     words = ["even.jsonl" if word == "d.jsonl" else word for word in command("even")]
     assert (
-        " worst      new is below old on none of 2 train pairs"
+        " worst      new is not below old on any of 2 train pairs"
         in run(*words, "--details").stdout.splitlines()
     )
 

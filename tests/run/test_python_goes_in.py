@@ -96,7 +96,7 @@ async def waits(_prompt: str) -> str:
 
 WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"dataset": {"q": 1}}, UsageError, "dataset: write a path, or a list of rows"),
-    ({"dataset": ["a"]}, UsageError, "dataset: row 1 is no mapping but 'a'"),
+    ({"dataset": ["a"]}, UsageError, "dataset: row 1 is not a mapping but 'a'"),
     ({"dataset": [{"q": "1"}, {"q": {1}}]}, UsageError, "row 2: the example cannot be written as JSON"),
     ({"dataset": [{"q": float("nan")}]}, UsageError, "NaN is not a JSON number"),
     ({"dataset": []}, DataError, "the list holds no row"),

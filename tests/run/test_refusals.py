@@ -63,10 +63,10 @@ def test_a_refusal_is_a_reply_that_is_scored_as_text_and_counted(
     assert by_line[5]["replied"]["empty"] is True
     assert [by_line[line]["score"] for line in (1, 3, 4)] == [0, 1, 1]
     told = " ".join(cli("report", "r", "--details").stdout.split())
-    assert "m: 2 of 5 scored replies (40 %) are refusals, scored as text (--refusals fail: failures)" in told
+    assert "m: 2 of 5 scored replies (40 %) are refusals and were scored as text (--refusals fail)" in told
     assert "m: 1 of 5 scored replies are empty" in told
     assert "1 of 5 scored replies were cut off for their length" in told
-    assert "was answered by several models, by what they say of themselves: m-1 4, m-2 1" in told
+    assert "name several models: m-1 4, m-2 1" in told
     assert cli("report", "r", "--check").status == 0
     outputs = (tmp_path / "r" / "outputs.jsonl").read_text()
     assert "I cannot help with that." in outputs

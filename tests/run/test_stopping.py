@@ -150,7 +150,7 @@ def test_failures_are_left_out_named_and_lift_nobody(cli: Cli, tmp_path: Path) -
     assert "b: 1 of 40 counts calls failed" in points
     assert "exit_code" in points
     assert "and are in no mean" in points
-    assert "b has counts scores for only 39 of 40 train calls" in points
+    assert "b has scores for only 39 of 40 train examples" in points
     (failure,) = result.json["summary"]["failures"]
     assert (failure["candidate"], failure["kind"], failure["count"], failure["lines"]) == (
         "b",

@@ -108,7 +108,7 @@ def test_code_sees_sample_and_output(snippets: _Counted) -> None:
 WRONG = {
     "a number": ("return 1", "compute_scores returned a number, not scores by their names"),
     "nothing": ("return None", "compute_scores returned null, not scores by their names"),
-    "not a number": ("return {'a': float('nan')}", "what it gives is no JSON"),
+    "not a number": ("return {'a': float('nan')}", "what it gives is not JSON"),
     "too large a number": ("return {'a': 10**400}", "a number is too large to compute with"),
     "more beside scores": (
         "return {'scores': {'a': 1}, 'metadata': {}, 'c': 3}",

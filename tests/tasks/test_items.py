@@ -65,15 +65,15 @@ def test_parts_arguments_in_texts_and_other_spellings_are_read() -> None:
 @pytest.mark.parametrize(
     ("recorded", "reason"),
     [
-        ("[{]", "it is no JSON: "),
+        ("[{]", "it is not JSON: "),
         (3, "a list or an object, this is "),
         ({"trace": []}, 'an object needs "messages" or "items"'),
-        ([{"content": "x"}], "number 1 is no message: it has no role"),
+        ([{"content": "x"}], "number 1 is not a message: it has no role"),
         ([{"type": "image"}], "number 1 has type 'image'"),
         ([{"role": "user", "content": 3}], "content of number 1 is "),
         ([{"role": "assistant", "content": "", "tool_calls": [{"name": "f"}]}], "tool_calls of number 1"),
         ([{"role": "assistant", "content": "", "tool_calls": 3}], "tool_calls of number 1"),
-        ([["user", "x"]], "number 1 is no message"),
+        ([["user", "x"]], "number 1 is not a message"),
     ],
 )
 def test_what_is_no_conversation_says_why(recorded: Any, reason: str) -> None:

@@ -51,9 +51,7 @@ def demo(
 def _write_files(folder: Path) -> None:
     """Copy what is not there; who edited a file keeps it."""
     if folder.exists() and not (folder / _MODEL).is_file() and not _is_empty(folder):
-        raise UsageError(
-            f"{folder} is there already, and holds something else", hint="name another folder: demo DIR"
-        )
+        raise UsageError(f"{folder} exists and holds something else", hint="name another folder: demo DIR")
     (folder / "prompts").mkdir(parents=True, exist_ok=True)
     missing = [name for name in _FILES if not (folder / name).exists()]
     for name in missing:

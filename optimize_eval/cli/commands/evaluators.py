@@ -67,7 +67,7 @@ def show(name: EvaluatorName) -> None:
 @app.command(epilog=EXAMPLES)
 def copy(
     name: EvaluatorName,
-    to: Annotated[str, typer.Argument(metavar="TO", help="A folder, or a file that is to be.")] = ".",
+    to: Annotated[str, typer.Argument(metavar="TO", help="A folder, or a new file.")] = ".",
 ) -> None:
     """Copy the program and what it needs; nothing is ever overwritten."""
     program = _program(name)
@@ -145,6 +145,4 @@ def _write(target: Path, source: Path, mode: int) -> None:
 
 
 def _there_already(file: Path) -> UsageError:
-    return UsageError(
-        f"{str(file)!r} is there already and stays as it is", hint="name another file or folder"
-    )
+    return UsageError(f"{str(file)!r} exists and stays as it is", hint="name another file or folder")

@@ -37,11 +37,11 @@ Examples:
 
 \b
 It writes a sweep file or a task, the data, the prompts, and NOTES.md, which
-lists what was taken over and what was not. Nothing is executed or fetched,
+lists what was imported and what was not. Nothing is executed or fetched,
 and no file outside of the configuration's folder is read. stdout has the
 line that runs what was written.
 Exit codes: 0 written; 2 the file or the folder cannot be used, nothing of it
-can be taken over, or with --strict not all of it.
+can be imported, or with --strict not all of it.
 """
 
 NOTES = "NOTES.md"
@@ -54,7 +54,7 @@ def import_(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A configuration of another tool.")],
     out: Annotated[str, typer.Option("--out", metavar="DIR", help="The folder to write; a new one.")],
     strict: Annotated[
-        bool, typer.Option("--strict", help="Write nothing unless all of it can be taken over.")
+        bool, typer.Option("--strict", help="Write nothing unless everything can be imported.")
     ] = False,
     as_json: groups.Json = False,
 ) -> None:
@@ -93,7 +93,7 @@ def _reader_of(file: str) -> Callable[[str], Project]:
     if what:
         raise UsageError(f"{file} holds {what}", hint=f"optimize-eval report {shlex.quote(file)}")
     raise UsageError(
-        f"nobody knows whose configuration {file} holds",
+        f"no known tool wrote {file}",
         hint=f"known are {', '.join(_READERS)}; validate {shlex.quote(file)} checks a file of ours",
     )
 
@@ -134,7 +134,7 @@ def _write(project: Project, folder: Path, line: str, *, strict: bool) -> list[P
             problems = _write_texts(project, made)
         if strict and project.left:
             raise UsageError(
-                f"not all of {project.source} can be taken over: {_parts(project)}",
+                f"not all of {project.source} can be imported: {_parts(project)}",
                 hint="without --strict the others are, and NOTES.md lists these",
             )
         (made / NOTES).write_text(_notes(project, line, problems), encoding="utf-8", newline="\n")
@@ -160,7 +160,7 @@ def _write_texts(project: Project, folder: Path) -> list[Problem]:
     """Write what there is to write, and look at it as `validate` does."""
     if not (project.rows or project.before) or not (project.prompts or project.is_task):
         raise UsageError(
-            f"nothing of {project.source} can be taken over: {_parts(project)}",
+            f"nothing of {project.source} can be imported: {_parts(project)}",
             hint="docs/from-promptfoo-and-inspect.md says what its parts are here",
         )
     for name, text in project.texts().items():
@@ -203,11 +203,11 @@ def _summary(project: Project, out: str, problems: Sequence[Problem]) -> Iterato
         yield f"first: {text}"
     notes = Path(out, NOTES)
     if project.left:
-        yield f"{_many(len(project.left), 'part')} not taken over: {_parts(project)}; {notes} lists all"
+        yield f"{_many(len(project.left), 'part')} not imported: {_parts(project)}; {notes} lists all"
     elif project.changed:
-        yield f"all of it was taken over; {notes} says what became something else"
+        yield f"everything was imported; {notes} says what became something else"
     else:
-        yield "all of it was taken over"
+        yield "everything was imported"
 
 
 def _notes(project: Project, line: str, problems: Sequence[Problem]) -> str:
@@ -221,10 +221,10 @@ def _notes(project: Project, line: str, problems: Sequence[Problem]) -> str:
         "",
     ]
     lines += _section("To do first", map(_safe, project.before))
-    lines += _section("To mend: `validate` says", (_safe(str(problem)) for problem in problems))
+    lines += _section("To fix: `validate` says", (_safe(str(problem)) for problem in problems))
     lines += _section("Taken over", (f"{_safe(what)}: {number:,}" for what, number in project.taken.items()))
     lines += _section("Became something else", map(_line_of, project.changed.items()))
-    lines += _section("Not taken over", map(_line_of, project.left.items()))
+    lines += _section("Not imported", map(_line_of, project.left.items()))
     return "\n".join(lines)
 
 

@@ -117,7 +117,7 @@ def _is_wanted(planned: Sequence[Removal]) -> bool:
             ["optimize-eval", "runs", "rm", *(str(removal.folder) for removal in planned), "--yes"]
         )
         raise UsageError(
-            "runs are removed for good, and nobody can confirm it here", hint=f"add --yes: {words}"
+            "runs are removed for good, and nobody can be asked here", hint=f"add --yes: {words}"
         )
     output.say(lists.question(planned))
     return sys.stdin.readline().strip().lower() in {"y", "yes"}

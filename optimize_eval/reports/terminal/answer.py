@@ -3,11 +3,12 @@
 Pure, as `summary.py`, which lays out all that there is. The answer stands last, where a terminal's eye is.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from optimize_eval.findings.doubts import NOTABLE_FAILURES
+from optimize_eval.findings.leakage import KEPT, PART
 from optimize_eval.findings.summary_parts import Row
-from optimize_eval.findings.summary_shape import Summary
+from optimize_eval.findings.summary_shape import Point, Summary
 from optimize_eval.findings.wording import count, evaluator_label, number
 from optimize_eval.reports import metric_tables
 from optimize_eval.reports.cells_of_tables import ends, failed, tables_of
@@ -23,13 +24,13 @@ from optimize_eval.reports.terminal.summary import (
     spending_in_short,
     table_of,
 )
-from optimize_eval.reports.text import Column, Screen, cut, layout_table
+from optimize_eval.reports.text import Column, Screen, cut, layout_table, tables_beside
 
 MOST_LINES = 24  # of a screen
 
 _MOST_ROWS = 8
 MOST_POINTS = 3
-DECISIVE = "≈✕!▼?"  # marks of what could change a decision; what people say comes first
+DECISIVE = "≈✕!▼?"  # marks of what could change a decision, by severity; what people say comes first
 DETAILS = "--details"
 _LONGEST_MODEL = 24
 _LONGEST_FAILURE = 120
@@ -100,17 +101,20 @@ def _by_model(tables: Sequence[Sequence[Row]], summary: Summary, screen: Screen)
     keys = [(evaluator, name) for evaluator in evaluators for name in ranked]
     means = {(row.evaluator, row.candidate, row.task_model): _mean(row, summary) for t in tables for row in t}
     shown = keys[:_MOST_ROWS]
-    columns = [
+    names = [
         Column("candidate", [name for _, name in shown], is_name=True),
         *([Column("evaluator", [name for name, _ in shown], is_name=True)] if len(evaluators) > 1 else []),
-        *(
-            Column(cut(model or "", _LONGEST_MODEL), [means.get((*key, model), "") for key in shown])
-            for model in models
-        ),
+    ]
+    columns = [
+        Column(cut(model or "", _LONGEST_MODEL), [means.get((*key, model), "") for key in shown])
+        for model in models
     ]
     title = f"{' and '.join(evaluators[:2])}: {summary.decided_on}, means of candidates by models"
-    table = layout_table(columns, screen)
-    return [*screen.wrap(" ", title), *table, *_more(len(keys) - len(shown), "more row", screen)]
+    first, *others = tables_beside(names, columns, screen)
+    left = len(others) and len(models) - len(first)
+    table = layout_table([*names, *first], screen)
+    more = [*_more(len(keys) - len(shown), "more row", screen), *_more(left, "more model", screen)]
+    return [*screen.wrap(" ", title), *table, *more]
 
 
 def _more(left: int, noun: str, screen: Screen) -> list[str]:
@@ -120,7 +124,8 @@ def _more(left: int, noun: str, screen: Screen) -> list[str]:
 def _points(summary: Summary, screen: Screen, room: int) -> list[str]:
     """Lay out the points that could change the decision and have room, and why calls failed."""
     failures = failures_of(summary, screen, most=1, longest=_LONGEST_FAILURE) if _fails_often(summary) else []
-    decisive = [point for point in summary.verdict.points if point.mark in DECISIVE]
+    said = {leak.point(split) for split, leak in summary.leakage.items() if leak.state in {PART, KEPT}}
+    decisive = [point for point in most_severe(summary.verdict.points) if point.text not in said]
     lines: list[str] = []
     for point in decisive[: MOST_POINTS - bool(failures)]:
         made = point_lines(point, screen)
@@ -128,6 +133,12 @@ def _points(summary: Summary, screen: Screen, room: int) -> list[str]:
             break
         lines += made
     return [*lines, *failures]
+
+
+def most_severe(points: Iterable[Point]) -> list[Point]:
+    """Give the points that could change a decision, the most severe first."""
+    decisive = [point for point in points if point.mark in DECISIVE]
+    return sorted(decisive, key=lambda point: DECISIVE.index(point.mark))
 
 
 def _fails_often(summary: Summary) -> bool:

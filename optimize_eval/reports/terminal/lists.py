@@ -21,7 +21,7 @@ RUNS_SCHEMA = "optimize-eval.runs.v1"
 _LONGEST = 240  # letters of a verdict, a reason or a note
 _LONGEST_NAME = 30
 _LEAST_WORDS = 16  # columns of what came out, or it is left out
-_RESUME = "--long has the commands that resume what is not finished"
+_RESUME = "`optimize-eval runs --long` shows the commands that resume unfinished runs"
 _MOST_NAMES = 3
 _INTERVAL = re.compile(r" \(\d+ % CI[^()]*\)")
 _AGES = ((86_400, "day"), (3600, "h"), (60, "min"), (1, "s"))
@@ -42,10 +42,14 @@ def render_runs(runs: Sequence[ListedRun], *, screen: Screen, folder: Path, now:
         Column("state", [_state(run) for run in oldest_first], is_text=True),
         Column("worked on", [_ago(now, run.changed_at) for run in oldest_first]),
     ]
+    while len(table) > 1 and not screen.has_room([*table, Column("result", [" " * _LEAST_WORDS])]):
+        table.pop()
     head, rule, *rows = layout_table(table, screen)
-    room = screen.width - max(map(columns, rows)) - len(_BESIDE)
+    room = screen.width - max(map(columns, [head, *rows])) - len(_BESIDE)
     if room >= _LEAST_WORDS:
         results = [cut(_in_short(run, screen), room) for run in oldest_first]
+        widest = max(map(columns, [head, rule, *rows]))
+        head, *rows = (row + " " * (widest - columns(row)) for row in [head, *rows])
         rows = [f"{row}{_BESIDE}{words}".rstrip() for row, words in zip(rows, results, strict=True)]
         head, rule = f"{head}{_BESIDE}result", f"{rule}{_BESIDE}{'─' * min(room, max(map(columns, results)))}"
     is_open = any(_to_resume(run, screen) for run in runs)
@@ -153,15 +157,15 @@ def _came_out(one: ListedRun) -> str:
     if one.verdict is not None:
         return shortened(_INTERVAL.sub("", one.verdict), _LONGEST)
     if owed := one.units.get("owed"):
-        return f"{owed:,} call{'s are' if owed > 1 else ' is'} owed{_by_whom(one)}"
+        return f"{owed:,} call{'s are' if owed > 1 else ' is'} missing{_by_whom(one)}"
     return {
-        State.RUNNING: "no verdict while it runs",
-        State.UNFINISHED: f"it was killed{_by_whom(one)}",
-    }.get(one.state, "no verdict is stored; `optimize-eval report` computes it")
+        State.RUNNING: "No verdict before it ends",
+        State.UNFINISHED: f"Killed{_by_whom(one)}",
+    }.get(one.state, "No verdict is stored: `optimize-eval report` computes it")
 
 
 def _by_whom(one: ListedRun) -> str:
-    return "" if one.command else "; the command that started it resumes it"
+    return "" if one.command else "; run its command again to resume"
 
 
 def _to_resume(one: ListedRun, screen: Screen) -> list[str]:
@@ -176,11 +180,11 @@ def _so_far(search: StoredSearch) -> str:
     """Say what a search has found that is no run yet."""
     best = search.best
     if best is None:
-        return f"a search: its seed {search.seed} is not scored yet"
+        return f"Unfinished search: its seed {search.seed} is not scored yet"
     seed = f"{search.seed} {search.found[0]['search_mean']:.3f}"
     if not best["found"]:
-        return f"a search: nothing is ahead of {seed} so far"
-    return f"a search: {search.name_of(best)} is ahead so far, {best['search_mean']:.3f}; {seed}"
+        return f"Unfinished search: nothing is ahead of {seed} so far"
+    return f"Unfinished search: {search.name_of(best)} {best['search_mean']:.3f} is ahead of {seed} so far"
 
 
 def _search(search: StoredSearch) -> str:
@@ -274,7 +278,7 @@ def _left(one: Removal) -> str:
     if not one.others:
         return ""
     more = f" and {len(one.others) - _SHOWN:,} more" if len(one.others) > _SHOWN else ""
-    return f"; not of the run, and left there: {', '.join(one.others[:_SHOWN])}{more}"
+    return f"; kept, as they are not the run's: {', '.join(one.others[:_SHOWN])}{more}"
 
 
 def _on_one_line(text: str) -> str:
@@ -304,7 +308,37 @@ def render_evaluators(evaluators: Sequence[ShippedEvaluator], *, screen: Screen)
     for evaluator in evaluators:
         head = f" @{evaluator.name:<{name_width}}  {evaluator.language:<{language_width}}  "
         lines += screen.wrap(head, evaluator.summary)
-    return "\n".join(lines)
+    return "\n".join([*lines, *_which(screen)])
+
+
+_WHICH = {  # those that differ little: what is compared, case, blanks
+    "@string_equals": ("whole reply", "counts", "count"),
+    "@accuracy": ("whole reply", "counts", "stripped at the ends"),
+    "@exact": ("whole reply", "ignored", "stripped at the ends"),
+    "@exact_match": ("whole reply", "ignored", "runs count as one"),
+    "@contains": ("any part of it", "ignored", "stripped at the ends"),
+    "@substring_contains": ("any part of it", "ignored", "runs count as one"),
+    "@multiple_choice": ("first letter", "ignored", "stripped at the ends"),
+    "@string_equals_mcqa": ("first letter", "counts", "count"),
+}
+
+
+def _which(screen: Screen) -> list[str]:
+    """Say which of the evaluators that differ little to take, in words where a table has no room."""
+    compared, case, blanks = zip(*_WHICH.values(), strict=True)
+    table = [
+        Column("which one?", [*_WHICH], is_name=True),
+        Column("compares", compared, is_text=True),
+        Column("case", case, is_text=True),
+        Column("blanks", blanks, is_text=True),
+    ]
+    if screen.has_room(table, uncut=True):
+        return ["", *layout_table(table, screen)]
+    rows = (
+        [f" {name}", *screen.wrap("   ", f"{what}; case {letters}; blanks {spaces}")]
+        for name, (what, letters, spaces) in _WHICH.items()
+    )
+    return ["", " which one?", *(line for row in rows for line in row)]
 
 
 def evaluators_to_dict(evaluators: Sequence[ShippedEvaluator]) -> Mapping[str, Any]:

@@ -13,7 +13,7 @@ from optimize_eval.findings.summary_shape import Point, Verdict, summary_from
 from optimize_eval.findings.wording import count, number
 from optimize_eval.reports.cells_of_tables import MOST_ROWS, difference, ends, short_interval
 from optimize_eval.reports.terminal.answer import DECISIVE, DETAILS, MOST_LINES, MOST_POINTS
-from optimize_eval.reports.terminal.summary import spending_of_models, verdict_lines
+from optimize_eval.reports.terminal.summary import pasted, spending_of_models, verdict_lines
 from optimize_eval.reports.text import Column, Screen, layout_table
 
 Document = Mapping[str, Any]
@@ -40,7 +40,8 @@ def render(document: Document, *, screen: Screen, has_details: bool) -> str:
         return "\n".join(
             [*lines, *_lineage(document, screen), *_diff(document["diff"], screen), *calls, "", *below]
         )
-    points = [point for point in verdict.points if point.mark in _TOLD or not is_done][:MOST_POINTS]
+    points = [point for point in verdict.points if point.mark in _TOLD or not is_done]
+    points = sorted(points, key=lambda point: (point.mark not in _TOLD, _TOLD.find(point.mark)))[:MOST_POINTS]
     below = verdict_lines(replace(verdict, points=tuple(points)), screen) + _next(document, screen)
     text = _diff(document["diff"], screen)
     has_room = len(lines) + len(text) + len(calls) + 1 + len(below) <= MOST_LINES
@@ -85,11 +86,8 @@ def _curve(steps: Sequence[Mapping[str, Any]], screen: Screen) -> list[str]:
     span = (high - low) or 1.0
     blocks = "".join(_SHADES[1 + round(7 * (best - low) / span)] for best in bests)
     head = f" {'search':<{_HEAD - 1}}"
-    below = " " * _HEAD
-    return [
-        f"{head}{blocks} {number(high)}",
-        f"{below}best mean against calls, from {number(low)}; {len(steps) - 1:,} accepted in {last:,} calls",
-    ]
+    words = f"best mean against calls, from {number(low)}; {len(steps) - 1:,} accepted in {last:,} calls"
+    return [f"{head}{blocks} {number(high)}", *screen.wrap(" " * _HEAD, words)]
 
 
 def _best_at(steps: Sequence[Mapping[str, Any]], calls: float) -> float:
@@ -145,16 +143,20 @@ def _next(document: Document, screen: Screen) -> list[str]:
     steps = [f"optimize-eval report {run} {DETAILS}"] if document["summary"] else []
     steps += [] if command else _further(document)
     if command is None and document["verdict"]["state"] == "unfinished" and document["status"] != "running":
-        steps.append("the command that started it resumes it")  # not kept: a path of this machine is in it
-    lines = [line for step in steps for line in screen.wrap(" " * _HEAD, step)]
-    lines += [f"{' ' * _HEAD}to resume: {screen.fit(command)}"] if command else []
-    return [f" {'next':<{_HEAD - 1}}{lines[0].lstrip()}", *lines[1:]] if lines else []
+        steps.append("run its command again to resume")  # not kept: a path of this machine is in it
+    lines: list[str] = []
+    for step in steps:
+        head = f" {'' if lines else 'next':<{_HEAD - 1}}"
+        lines += pasted(head, step, screen) if step.startswith("optimize-eval") else screen.wrap(head, step)
+    if command:
+        lines.append(f" {'' if lines else 'next':<{_HEAD - 1}}to resume: {screen.fit(command)}")
+    return lines
 
 
 def _further(document: Document) -> list[str]:
     """Say how a search that has ended is continued, where that is of any use."""
     if document["status"] == "budget":
-        return [f"the same command with --budget {2 * document['budget']} goes on"]
+        return [f"to search further, run the same command with --budget {2 * document['budget']}"]
     if document["status"] == "plateau":
-        return ["the same command with --no-early-stop goes on"]
+        return ["to search further, run the same command with --no-early-stop"]
     return []

@@ -58,7 +58,7 @@ from optimize_eval.reports.cells_of_tables import (
 )
 from optimize_eval.reports.inert import shortened
 from optimize_eval.reports.paint import Style, body, of_sign, part
-from optimize_eval.reports.text import Column, Screen, cut, layout_table
+from optimize_eval.reports.text import Column, Screen, cut, layout_table, tables_beside
 from optimize_eval.statistics.differences import ScoreDifference
 from optimize_eval.statistics.estimates import Estimate
 from optimize_eval.statistics.rates import Calibration
@@ -92,8 +92,8 @@ class ShownRun:
     def steps(self, summary: Summary) -> list[tuple[str, str]]:
         """Say how to call what is owed, or failed."""
         may_pass = any(entry.kind != "reported" for entry in summary.failures)
-        fixed = f"; after a fix, with --out {self.name}" if self._may_be_fixed(summary) else ""
-        again = f"the same command again{fixed}"
+        fixed = f"; after a fix, add --out {self.name}" if self._may_be_fixed(summary) else ""
+        again = f"run the same command again{fixed}"
         if not self.goes_on:
             return []
         if summary.units.owed:
@@ -195,16 +195,16 @@ def _p_values(rows: Sequence[Row], summary: Summary, screen: Screen) -> list[str
 
 
 def _matrix(matrix: Matrix, split: str, screen: Screen) -> list[str]:
-    """Lay out means of candidates by models, as many models as there is room for."""
+    """Lay out means of candidates by models, in as many tables as it takes."""
+    names = [Column("candidate", [*matrix.means], is_name=True)]
     columns = [
-        Column("candidate", [*matrix.means], is_name=True),
-        *(
-            Column(cut(model, _LONGEST_MODEL), [_or_none(means[index]) for means in matrix.means.values()])
-            for index, model in enumerate(matrix.models)
-        ),
+        Column(cut(model, _LONGEST_MODEL), [_or_none(means[index]) for means in matrix.means.values()])
+        for index, model in enumerate(matrix.models)
     ]
     title = f"{matrix.evaluator}: {split}, means of candidates by models"
-    return [*screen.wrap(" ", title), *layout_table(columns, screen)]
+    tables = tables_beside(names, columns, screen)
+    lines = (line for columns in tables for line in layout_table([*names, *columns], screen))
+    return [*screen.wrap(" ", title), *lines]
 
 
 def _or_none(mean: float | None) -> str:
@@ -384,7 +384,7 @@ def _head(name: str, lines: Sequence[str] = ()) -> str:
 
 
 _NOTHING = "\N{EN DASH}"
-_NOTE = "all that the run has; its parts have not all been called with the same examples, so none is compared"
+_NOTE = "Everything that the run has. Its parts saw different examples, so nothing is compared"
 
 
 class _Row(NamedTuple):
@@ -516,7 +516,7 @@ def _estimate(mean: Estimate) -> str:
 def _calibration(stated: Calibration) -> str:
     text = f"states {number(stated.confidence)} on average and scores {number(stated.score)}; "
     text += f"Brier {number(stated.brier)}, ECE {number(stated.ece)} of {count(stated.n, 'answer')}"
-    few = ", so few that chance alone makes an ECE" if stated.n < _FEW else ""
+    few = ", so few that chance alone raises the ECE" if stated.n < _FEW else ""
     return text + few
 
 

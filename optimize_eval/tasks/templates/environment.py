@@ -212,7 +212,7 @@ def text_of(value: Any, *, of_task: bool = False) -> str:
     if isinstance(said := written(value), str):
         return said
     if callable(value):
-        raise TemplateFault("a function is no value: call it, or name a field")
+        raise TemplateFault("a function is not a value: call it, or name a field")
     in_json = _json(value)  # refuses what has an address in memory for a text
     return str(value) if of_task and said is None else in_json
 
@@ -226,7 +226,7 @@ def _list_value(value: Any) -> Any:
         return said
     if isinstance(value, StrictUndefined):
         str(value)  # raises
-    raise TemplateFault(f"a {type(value).__name__} is no value of JSON")
+    raise TemplateFault(f"a {type(value).__name__} is not a value of JSON")
 
 
 def _plain(message: str) -> str:

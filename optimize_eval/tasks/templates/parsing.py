@@ -131,7 +131,7 @@ def _join(pieces: tuple[Sequence[str], Sequence[_Path]], fields: Mapping[str, An
 
 
 def _value(path: _Path, fields: Mapping[str, Any]) -> Any:
-    """Follow a path; what is no key of a dictionary is Jinja's to find, or to miss."""
+    """Follow a path; what is not a key of a dictionary is Jinja's to find, or to miss."""
     try:
         value = fields[path[0]]
     except KeyError:

@@ -86,7 +86,7 @@ def _of_model(key: str) -> str:
     provider, dollar, name = key.partition("$")
     if dollar:
         return f"this is called as {provider}/{name}: where its name has dots, add --model-key '{key}=…'"
-    return f"this is no PROVIDER/MODEL: run it with --model-key {key}=PROVIDER/MODEL"
+    return f"this is not PROVIDER/MODEL: run it with --model-key {key}=PROVIDER/MODEL"
 
 
 def _models(spot: Spot) -> Iterator[Spot]:
@@ -173,7 +173,7 @@ def _read(
 
 
 def _text(path: str, context: Context) -> str:
-    """Read a file; one that is too large is no YAML of ours."""
+    """Read a file; one that is too large is not YAML of ours."""
     mark = Mark(path=path, line=1, column=1)
     try:
         data = files.read(path, _CAP)

@@ -139,7 +139,7 @@ def _distinct(values: dict[str, Any], spot: Spot, context: Context) -> None:
     for child in mapped.children() if mapped else ():
         name = child.path.removeprefix(f"{mapped.path}." if mapped else "")
         if not any(str(entry) == name for entry in allowed):
-            reason = f"{name!r} is none of allowed_values"
+            reason = f"{name!r} is not one of allowed_values"
             context.wrong(Rule.BAD_VALUE, child.path, child.key or child.mark, reason)
 
 

@@ -115,7 +115,7 @@ _MAKER = yaml.constructor.SafeConstructor()
 
 
 class BadScalar(ValueError):
-    """Why a scalar is no value; `is_value` where it is YAML and only not allowed here."""
+    """Why a scalar is not a value; `is_value` where it is YAML and only not allowed here."""
 
     def __init__(self, reason: str, *, is_value: bool = False) -> None:
         super().__init__(reason)

@@ -291,7 +291,7 @@ def test_a_score_of_any_range_may_differ_from_row_to_row() -> None:
     [
         ({"good": "gold"}, "'gold' is neither a field of the examples nor a file"),
         ({"good": "none"}, "no example has a text or a number in 'none'"),
-        ({"good": "target", "dataset": ["Paris"]}, "row 1 of the dataset is no table"),
+        ({"good": "target", "dataset": ["Paris"]}, "row 1 of the dataset is not a table"),
     ],
 )
 def test_a_gold_that_is_not_there_is_refused(options: dict[str, Any], said: str) -> None:

@@ -122,7 +122,7 @@ def test_what_templates_can(template: str, text: str) -> None:
         ("{{ m.z }}", "there is no 'z' in an object; it is empty"),
         ("{{ d.z }}", "there is no 'z' in an object; it has a, b"),
         ("{{ t.__class__ }}", "there is no '__class__' in a str"),
-        ("{{ t.upper }}", "a function is no value"),
+        ("{{ t.upper }}", "a function is not a value"),
         ("{{ t + 1 }}", "TypeError"),
         ("{{ 1 / 0 }}", "ZeroDivisionError"),
         ("{{ lipsum() }}", "there is no field 'lipsum'"),

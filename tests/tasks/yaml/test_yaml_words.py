@@ -1,4 +1,4 @@
-"""A task file that is no YAML: told in plain words, where to look, and what is likely meant."""
+"""A task file that is not YAML: told in plain words, where to look, and what is likely meant."""
 
 import random
 from pathlib import Path
@@ -20,10 +20,10 @@ WRONG = {
     "no space after a colon": ("a:b\nc: d\n", "2:1: a space is missing after the colon: a: b"),
     "an open bracket": ("a: [b, c\nd: e\n", "2:4: the [ that stands here is not closed"),
     "an open brace at the end": ("a: {b: 1\n", "2:4: the { that stands here is not closed"),
-    "wrong indentation": ("a:\n    b: 1\n  c: 2\n", "4:3: this is no YAML here: `c: 2` below `b: 1`; check"),
-    "two colons": ("a: b: c\n", "2:5: this is no YAML here: `a: b: c` below `key: t`; check quotes"),
-    "an alias": ("\na: *b\n", "3:4: this is no YAML here: `a: *b` below `key: t`"),
-    "a long line": (f"a: @{'b' * 90}\n", f"2:4: this is no YAML here: `a: @{'b' * 55}…` below"),
+    "wrong indentation": ("a:\n    b: 1\n  c: 2\n", "4:3: this is not YAML here: `c: 2` below `b: 1`; check"),
+    "two colons": ("a: b: c\n", "2:5: this is not YAML here: `a: b: c` below `key: t`; check quotes"),
+    "an alias": ("\na: *b\n", "3:4: this is not YAML here: `a: *b` below `key: t`"),
+    "a long line": (f"a: @{'b' * 90}\n", f"2:4: this is not YAML here: `a: @{'b' * 55}…` below"),
 }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ const GLOSSARY = {
   p: "How often chance alone would give a difference at least as large; corrected for the number of comparisons (Holm).",
   pairs: "Examples on which the candidate scores higher than the baseline, the same, or lower.",
   overfit: "How much of the gain on train is missing on held-out examples; overfits: no gain is left there.",
-  overfits: "It is clearly better on train than on held-out examples, where no gain is shown.",
+  overfits: "It is clearly better on train than on held-out examples, where it shows no clear gain.",
   part_lost: "Part of the gain on train is clearly missing on held-out examples; the rest is there.",
   kept: "More than half of the gain on train is there on held-out examples, too.",
   undecided: "The examples are too few to say how much of the gain on train carries over.",

@@ -35,7 +35,7 @@ function modelsOfDiff(diff) {
     h("td", { class: "num w3" }, fromTo(model.overall.a, model.overall.b)),
     h("td", { class: "num w3" }, `${whole(model.failed_calls.a)} → ${whole(model.failed_calls.b)}`),
     h("td", { class: "num w2" }, model.predictions_changed === null ? DASH : whole(model.predictions_changed))));
-  return h("section", { class: "card" }, h("div", { class: "card-head" }, h("h2", null, "Models: B against A"), h("span", { class: "legend" }, term("marks", "▲▼ shown after correction · △▽ hint only"))), wideTable("Models", heads, lines));
+  return h("section", { class: "card" }, h("div", { class: "card-head" }, h("h2", null, "Models: B against A"), h("span", { class: "legend" }, term("marks", "▲▼ clear after correction · △▽ only a hint"))), wideTable("Models", heads, lines));
 }
 
 /** The tasks of a model that moved, the largest losses first. */

@@ -77,7 +77,7 @@ function rowsOfDiff(app, name, rows) {
   const heads = [["who", "Candidate"], ...(isOne ? [] : [["", "Split"]]), ["num", "Δ B − A", [term("ci", "95 % CI"), h("span", { class: "w1" }, " · ", term("p", "p (Holm)"))]], ["w1", term("interval", "Interval")], ["num w3", "A → B"], ["w2", "better · same · worse"], ["num w3", "Failing", "A → B"]];
   const more = rows.length - shown.length;
   return h("section", { class: "card" },
-    h("div", { class: "card-head" }, h("h2", null, said(name), ": B against A"), h("span", { class: "legend" }, term("marks", "▲▼ shown after correction · △▽ hint only"))),
+    h("div", { class: "card-head" }, h("h2", null, said(name), ": B against A"), h("span", { class: "legend" }, term("marks", "▲▼ clear after correction · △▽ only a hint"))),
     h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `${name}: B against A` }, h("table", { class: "board" },
       h("thead", null, h("tr", null, heads.map(([kind, head, under]) => h("th", { scope: "col", class: kind }, head, under && below(under))))),
       h("tbody", null, shown.map(line)))),

@@ -48,7 +48,7 @@ function leaderboard(app, rows) {
       rest.map((column) => h("td", { class: column.kind }, column.cell(row))));
   });
   const leftOut = `failed ${data.summary.units.skipped ? "and skipped " : ""}calls are in no mean`;
-  const legend = rows.length > 1 && data.isWhole && !confirmsNothing(data) ? [term("marks", "▲▼ shown after correction · △▽ hint only"), " · ", term("baseline", "dashed: baseline"), ` · ${leftOut}`] : leftOut;
+  const legend = rows.length > 1 && data.isWhole && !confirmsNothing(data) ? [term("marks", "▲▼ clear after correction · △▽ only a hint"), " · ", term("baseline", "dashed: baseline"), ` · ${leftOut}`] : leftOut;
   const chosen = data.head.search ? "Δ and p are not corrected for the search's choice · " : "";
   return h(
     "section",
