@@ -185,7 +185,7 @@ FAILING: list[float | None] = [None, None, None, None, None, None, 0.9, 0.8, 0.9
     ("after", "status", "told"),
     [
         (WORSE, 1, "gate missed: against before: new is worse on val"),
-        (FAILING, 1, "gate missed: against before: new is worse on val when failures count as 0"),
+        (FAILING, 1, "gate missed: against before: new is worse on val if failures count as 0"),
         (GOOD, 0, "gate met: against before: new scores the same on val"),
     ],
 )

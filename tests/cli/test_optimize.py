@@ -180,7 +180,7 @@ def test_val_that_chose_shows_nothing_and_a_later_run_does_not_forget_that(tmp_p
     (folder / "val.jsonl").write_text('{"id": "val-1"}\n{"id": "val-2"}\n')
     few = cli(*WITH_VAL[:-1], "few", "--val-chooses", "--budget", "30", "--json").json["verdict"]
     assert (few["state"], "held-out" in few["text"]) == ("too_few", False), few
-    assert {"mark": "!", "text": words} in few["points"]
+    assert any(one["mark"] == "!" and one["text"].startswith(words) for one in few["points"])
 
 
 def test_a_dataset_is_split_once_by_clusters_and_val_is_never_seen(tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_a_dataset_is_split_once_by_clusters_and_val_is_never_seen(tmp_path: Pat
     assert len(taught) <= 9
     seen = {call.partition(":")[0] for call in called(folder) if ":val-" in call}
     assert seen == {"0", done.json["best_artifact"]}, "the seed and the best by choose"
-    assert any("36 examples of train, and 12 others" in one["text"] for one in done.json["verdict"]["points"])
+    assert any("36 train examples, and 12 other" in one["text"] for one in done.json["verdict"]["points"])
 
 
 @pytest.mark.parametrize("options", [(), ("--cluster-by", "id")])
@@ -401,7 +401,7 @@ def test_no_gain_is_shown_on_a_val_that_is_in_train(tmp_path: Path, leaks: str) 
     assert (folder / "best.txt").read_text() == "0"
     assert done.json["verdict"]["state"] == "leaked"
     assert "val is not held out: 12 of 12 examples are also in train" in done.json["verdict"]["text"]
-    assert ("and kept (--leaks keep)" in done.json["verdict"]["text"]) == (leaks == "keep")
+    assert ("and count (--leaks keep)" in done.json["verdict"]["text"]) == (leaks == "keep")
     text = cli("report", "r").stdout
     assert not [word for word in ("held-out", "beats", "✓", "▲") if word in text]
 

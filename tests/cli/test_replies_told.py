@@ -29,9 +29,9 @@ def test_a_judge_that_says_85_is_told_before_the_run_and_ends_it_with_4(
 ) -> None:
     model = fake_model([{"json": {"reasoning": "r", "score": 85}}])
     done = judged(cli, tmp_path, model.base, size=2)
-    off = "m: 2 of 2 scored replies (100 %) were on another scale, such as 85, and were clamped to 0 to 1"
+    off = "m: 2 of 2 scored replies (100 %) were on another scale, such as 85, and were cut to 0 to 1"
     assert done.status == 4
-    assert f"error: {off}; name the scale in the objective" in done.stderr
+    assert f"error: {off}. Name the scale in the objective" in done.stderr
     assert any(text.startswith(off) for text in points(done.json))
     (told,) = done.json["summary"]["replies"]
     assert (told["off_scale"], told["scored"], told["first_off_scale"]) == (2, 2, 85.0)
@@ -87,13 +87,13 @@ def test_judges_that_are_one_model_are_told_and_a_judge_of_two_task_models_is_no
         cli, tmp_path, model.base, "-e", "judge:openai/other", "--task-model", "a", "--task-model", "b"
     )
     assert done.status == 0, done.stderr
-    one_model = [text for text in points(done.json) if "answered" in text]
+    one_model = [text for text in points(done.json) if "one model" in text]
     assert one_model == ["The replies to m a, m b, other a, other b all name one model: fallback"]
     assert done.json["summary"]["judges"] == {"m": "openai/m", "other": "openai/other"}
     assert rederive(tmp_path / "r") == 0
     again = ("-e", "strict=judge:openai/m", *JUDGE, "--candidate", "c.txt", "--dataset", "d.jsonl")
     more = ("--api-base", model.base, "--task-model", "a", "--task-model", "b", "--out", "same", "--json")
-    assert not [text for text in points(cli("run", *again, *more).json) if "answered" in text]
+    assert not [text for text in points(cli("run", *again, *more).json) if "one model" in text]
 
 
 def test_preflight_warns_of_a_judge_that_is_cut_off_or_is_several_models(
@@ -151,7 +151,7 @@ def test_rows_of_a_board_that_one_model_answered_are_told(
     assert [(one["cut_off"], one["answered_by"]) for one in board["models"]] == [(4, {"gpt-4o-2024": 4})] * 3
     assert rederive(tmp_path / "b") == 0
     shown = bench(cli, tmp_path, model.base, models, "--details")
-    assert "were answered by one model" in " ".join(shown.stdout.split())
+    assert "all name one model" in " ".join(shown.stdout.split())
 
 
 def test_rows_that_are_the_same_model_on_purpose_are_not_told(
@@ -159,7 +159,7 @@ def test_rows_that_are_the_same_model_on_purpose_are_not_told(
 ) -> None:
     model = fake_model([{"text": "4"}])
     board = bench(cli, tmp_path, model.base, ["openai/o3", "again=openai/o3"], "--json").json
-    assert not [text for text in points(board) if "answered" in text]
+    assert not [text for text in points(board) if "one model" in text]
 
 
 def test_a_judge_of_a_bench_on_another_scale_ends_it_with_4(

@@ -311,7 +311,7 @@ def test_a_bench_holds_a_model_to_it(project: Project, cli: Cli) -> None:
         *("--fail-under=m.mine.each@t=0.8", "--fail-under=m.mine.pass^2=0.7"),
     )
     each, pairs = (line for line in own.stderr.splitlines() if line.startswith("gate missed"))
-    counted = "mine on m, t.jsonl: 1 example of 1 below 0.8: t.jsonl 1 passes 3 of 6 calls (by count, without"
+    counted = "mine on m, t.jsonl: 1 example of 1 below 0.8: t.jsonl 1 passes 3 of 6 calls (counted without"
     assert each.startswith(f"gate missed: {counted}")
     assert pairs == "gate missed: m.mine, overall: pass^2 0.200 (1 task) is below 0.7"
     assert (project.folder / "calls").stat().st_size == 46, "no model is called for it"
