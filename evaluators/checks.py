@@ -33,7 +33,7 @@ _ELSEWHERE = {  # what others call it → what it is here
     "icontains": '{"contains": …, "ignore_case": true}',
     "is-json": '{"json": true}, or a schema in place of true',
     "levenshtein": '{"similar": …, "least": 0.8}',
-    "llm-rubric": "no check: a judge is an evaluator beside this one, -e judge:PROVIDER/MODEL",
+    "llm-rubric": "a judge in place of it, an evaluator beside this one: -e judge:PROVIDER/MODEL",
     "threshold": '"least" beside "similar"; of all, {"of": […], "threshold": 0.5} in place of the list',
     "all": '{"of": […], "all": true} in place of the list',
 }
@@ -180,7 +180,10 @@ def result_of(said: str, check: Any, number: int) -> Answer:
         raise Fault(f"check {number}: {key} takes {takes}, not {kind(wanted)}")
     if len(check) > 1:
         refuse_wrong_settings(check, key, beside, number)
-    is_so, reason = find_out(said, wanted, check)
+    try:
+        is_so, reason = find_out(said, wanted, check)
+    except Fault as fault:
+        raise Fault(f"check {number}: {fault}") from fault
     result = {"check": check.get("name") or label(key, wanted), "pass": is_so != is_not, "reason": reason}
     return result | {"weight": check["weight"]} if "weight" in check else result
 

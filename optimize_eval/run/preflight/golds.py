@@ -28,6 +28,7 @@ _MOST_READ = 10_000  # examples in which rows are looked for
 _USUAL = ("target", "targets", "answer", "gold", "expected", "reference", "label", "solution")
 _WHOLE = re.compile(r"-?(\d{1,3}(,\d{3})+|\d+)")
 _DECIMAL = re.compile(r"-?\d{1,15}\.\d{1,15}")
+_IN_FRONT = re.compile(r"0+([1-9]\d*)")  # zeros, as codes have them
 _FROM_A_THOUSAND = 1_000
 
 
@@ -167,6 +168,7 @@ _WANTED: Sequence[Callable[[str], bool]] = (  # what finds most, if a gold is so
     lambda gold: not gold.isascii(),
     lambda gold: not any(letter.isascii() and letter.isalnum() for letter in gold),
     lambda gold: gold != gold.strip(),
+    lambda gold: bool(_IN_FRONT.fullmatch(gold)),
     lambda gold: any(word.isupper() and len(word) > 1 for word in gold.split()),
     lambda gold: abs(number_of(gold) or 0) >= _FROM_A_THOUSAND,
     lambda gold: len(gold.split()) > 2,  # noqa: PLR2004  and one is left when the last is gone
@@ -208,11 +210,11 @@ def all_of(row: GoldRow, rows: Sequence[GoldRow]) -> str:
     return ", ".join([*others[:1], row.gold, *others[1:]])
 
 
-def _at_last_word(gold: str) -> tuple[list[str], int]:
+def _last_word(gold: str) -> re.Match[str]:
     """Find the last word that metrics see: an emoji is none."""
-    words = gold.split()
-    seen = [index for index, word in enumerate(words) if any(letter.isalnum() for letter in word)]
-    return words, seen[-1] if seen else 0
+    words = list(re.finditer(r"\S+", gold))
+    seen = [word for word in words if any(letter.isalnum() for letter in word[0])]
+    return seen[-1] if seen else words[0]
 
 
 def words_in(gold: str) -> int:
@@ -221,8 +223,36 @@ def words_in(gold: str) -> int:
 
 def without_last_word(gold: str) -> str:
     """Leave out the last word, and what is behind it; empty where there is one alone."""
-    words, at = _at_last_word(gold)
-    return " ".join(words[:at])
+    return gold[: _last_word(gold).start()].rstrip()
+
+
+def says_twice(gold: str) -> bool:
+    """Return True if the last word stands elsewhere too, so that nothing is lost without it."""
+    return plain_of(_last_word(gold)[0]) in map(plain_of, without_last_word(gold).split())
+
+
+_FEWEST_ITEMS, _MOST_WORDS = 3, 4  # of a list, and of what is listed
+
+
+def without_items(gold: str) -> list[str]:
+    """Leave out of a list its first item, and the first and the last in the alphabet, each for itself."""
+    items = re.split(r"[,;]\s+|\n", gold.strip())
+    if len(items) < _FEWEST_ITEMS or any(len(item.split()) > _MOST_WORDS for item in items):
+        return []
+    between = gold.strip()[len(items[0]) :].partition(items[1])[0]
+    left_out = dict.fromkeys([items[0], min(items), max(items)])
+    return [between.join(item for item in items if item != other) for other in left_out]
+
+
+def in_a_circle(gold: str) -> str:
+    """Go round from a word to where it stands again; empty where that has all words, or there is none."""
+    words = gold.split()
+    plain = [plain_of(word) for word in words]
+    for end, word in enumerate(plain):
+        circle = words[(start := plain.index(word)) : end]
+        if circle and {*plain} - {*plain[start:end]}:
+            return " ".join((circle * len(words))[: len(words)])
+    return ""
 
 
 def first_half(gold: str) -> str:
@@ -243,14 +273,15 @@ class Misspelt:
 
 def misspelt(gold: str) -> list[Misspelt]:
     """Change the words of a gold; none where they have no letters."""
-    words, at = _at_last_word(gold)
-    last = words[at]
+    first, last = gold.split(maxsplit=1)[0], _last_word(gold)[0]
+    if len(gold.strip()) == 1 and gold.strip().isalpha():
+        return [Misspelt(text=f"The answer is {gold.strip()}xyz.", fault=_BEGINS, is_part=True)]
     if len(last) <= 1 or number_of(last) is not None or not any(letter.isalpha() for letter in last):
         return []
     back = last[::-1] if last[::-1] != last else f"{last}x"
-    made = [Misspelt(text=_with_word(words, at, back), fault=_BACKWARDS)]
-    if plain_of(words[0]) not in {plain_of(last), ""}:
-        again = _with_word(words, at, words[0])
+    made = [Misspelt(text=_with_last_word(gold, back), fault=_BACKWARDS)]
+    if plain_of(first) not in {plain_of(last), ""}:
+        again = _with_last_word(gold, first)
         made.append(Misspelt(text=again, fault=_AGAIN, shorter=without_last_word(gold)))
     seen = [index for index, letter in enumerate(gold) if letter.isalnum()]
     within = f"{gold[: seen[0]]}x{gold[seen[0] : seen[-1] + 1]}x{gold[seen[-1] + 1 :]}"
@@ -259,12 +290,20 @@ def misspelt(gold: str) -> list[Misspelt]:
 
 _BACKWARDS = "its last word is written backwards: a threshold, rounding, or letters in any order?"
 _AGAIN = "its first word stands for the last one: does it count a word as often as it is said?"
+_CIRCLE = "it goes round in a part of the gold: does it count words more often than the gold has them?"
+_BEGINS = "a word that begins so counts: does it look where the word ends?"
 _WITHIN = "letters before and behind it cost nothing: is a part of a word the word?"
 _NOT_ASCII = "letters that are not ASCII are left out: does it see them?"
 
 
-def _with_word(words: Sequence[str], at: int, word: str) -> str:
-    return " ".join([*words[:at], word, *words[at + 1 :]])
+def _with_last_word(gold: str, word: str) -> str:
+    last = _last_word(gold)
+    return f"{gold[: last.start()]}{word}{gold[last.end() :]}"
+
+
+def going_round(gold: str) -> Misspelt | None:
+    text = in_a_circle(gold)
+    return Misspelt(text=text, fault=_CIRCLE, shorter=without_last_word(gold)) if text else None
 
 
 def without_letters(gold: str) -> Misspelt | None:
@@ -284,6 +323,26 @@ class NumberMiss:
     fault: str
     control: str = ""
     is_near: bool = False  # so that a tolerance may take it
+    is_fault: bool = True  # else it may be meant
+
+
+NO_NUMBER = NumberMiss(text="NaN", fault="what is no number passes: no comparison with it is true")
+
+
+def as_sum(number: int) -> NumberMiss:
+    fault = "it is calculated: is what candidates say run?"
+    return NumberMiss(text=f"({number - 1}) + 1", fault=fault, is_fault=False)
+
+
+def without_zeros(gold: str) -> NumberMiss | None:
+    """Leave out the zeros in front, which are a part of what is no number but a code."""
+    zeros = _IN_FRONT.fullmatch(gold)
+    fault = "zeros in front count nothing: are codes taken for numbers?"
+    return NumberMiss(text=zeros[1], fault=fault, is_fault=False) if zeros else None
+
+
+def far_from(number: float) -> str:
+    return str(int(abs(number)) * 7 + 1_003)
 
 
 def next_to(number: int) -> list[NumberMiss]:

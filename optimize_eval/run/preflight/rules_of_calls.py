@@ -42,7 +42,7 @@ from optimize_eval.run.preflight.on_trial import (
 )
 
 AT_ONCE = 8
-KEPT = 6  # calls in which a process that stays may grow
+KEPT = 5  # calls in which a process that stays may grow
 LENGTHS = 3_000, 12_000
 
 _LATER = 1.05  # seconds, after which an answer by the clock is another one

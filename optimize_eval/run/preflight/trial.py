@@ -16,7 +16,7 @@ from optimize_eval.run.preflight.examined import (
     live,
     say_noted,
 )
-from optimize_eval.run.preflight.golds import Known, decimal_of, number_of, rename_row
+from optimize_eval.run.preflight.golds import Known, rename_row
 from optimize_eval.run.preflight.on_trial import Findings, Trial, calls_models, is_program, score_in
 from optimize_eval.run.preflight.rules_of_calls import (
     AT_ONCE,
@@ -34,7 +34,11 @@ from optimize_eval.run.preflight.rules_of_calls import (
 )
 from optimize_eval.run.preflight.rules_of_scores import (
     has_newline,
+    misses_of,
+    numbers_beside,
+    row_of_items,
     try_bad,
+    try_code,
     try_echoes,
     try_golds,
     try_less,
@@ -49,6 +53,8 @@ MOST_CALLS = 60
 
 _ROWS_OF_JUDGES = 3
 _OF_NEAR_MISSES = 3
+_WHERE_CALLS_ARE_LEFT = 1
+_TOO_MANY = f"a trial has {MOST_CALLS} calls at most"
 
 
 class Rule(NamedTuple):
@@ -60,11 +66,7 @@ class Rule(NamedTuple):
     is_varied: bool = False  # it needs rows whose golds differ
     is_dear: bool = False  # it is not for judges
     applies: Callable[[Trial], bool] = lambda _: True  # else there is nothing to say of it
-    cut: int = 0  # the lowest is left out first where there would be too many calls; 3: of near misses
-
-
-def _has_numbers(known: Known) -> bool:
-    return any((number_of(row.gold), decimal_of(row.gold)) != (None, None) for row in known.rows)
+    cut: int = 0  # what is left out first where there are too many calls: 1 in the end; 3: near misses
 
 
 RULES: Sequence[Rule] = (
@@ -88,6 +90,15 @@ RULES: Sequence[Rule] = (
     ),
     Rule({"echo": "a score in the candidate counts nothing"}, lambda _: 2, try_echoes),
     Rule(
+        {"code": "what would be run, or is a pattern, counts nothing"},
+        lambda _: 3,
+        try_code,
+        is_varied=True,
+        is_dear=True,
+        applies=lambda trial: bool(trial.known.field),
+        cut=2,
+    ),
+    Rule(
         {"newline": "a newline at the end counts nothing"},
         lambda _: 1,
         try_newline,
@@ -106,12 +117,22 @@ RULES: Sequence[Rule] = (
         cut=3,
     ),
     Rule(  # a second call spares one of the next rule
-        {"truncated": "a missing last word scores less"}, lambda _: 1, try_less, is_varied=True, cut=3
+        {"truncated": "what is not complete scores less"},
+        lambda known: 1 + 3 * bool(row_of_items(known.rows)),
+        try_less,
+        is_varied=True,
+        cut=3,
     ),
-    Rule({"near miss": "what is misspelt scores less"}, lambda _: 4, try_misspelt, is_varied=True, cut=3),
+    Rule(
+        {"near miss": "what is misspelt scores less"},
+        lambda known: len(misses_of(known.rows)),
+        try_misspelt,
+        is_varied=True,
+        cut=3,
+    ),
     Rule(
         {"number": "numbers beside it score less"},
-        lambda known: 8 * _has_numbers(known),
+        lambda known: len(numbers_beside(known.rows)),
         try_numbers,
         is_varied=True,
         cut=3,
@@ -187,6 +208,9 @@ def stand_trial(on: Examined, known: Known) -> Findings:
             return
         chosen, left = choose_rules(trial)
         for rule in chosen:
+            if rule.cut == _WHERE_CALLS_ARE_LEFT and on.calls_on_trial + rule.calls(known) > MOST_CALLS:
+                yield from (leave_out(name, _TOO_MANY) for name in rule.finds)
+                continue
             trial.crash = ""
             findings = [*rule.look(trial)]
             yield from findings
@@ -242,8 +266,8 @@ def choose_rules(trial: Trial) -> tuple[list[Rule], list[CheckOutcome]]:
             left |= dict.fromkeys(rule.finds, "--no-near-misses")
         else:
             chosen.append(rule)
-    while sum(rule.calls(known) for rule in chosen) > MOST_CALLS:
-        spared = min((rule for rule in reversed(chosen) if rule.cut), key=lambda rule: rule.cut)
-        left |= dict.fromkeys(spared.finds, f"a trial has {MOST_CALLS} calls at most")
+    while sum(rule.calls(known) for rule in chosen if rule.cut != _WHERE_CALLS_ARE_LEFT) > MOST_CALLS:
+        spared = min((rule for rule in reversed(chosen) if rule.cut > 1), key=lambda rule: rule.cut)
+        left |= dict.fromkeys(spared.finds, _TOO_MANY)
         chosen.remove(spared)
     return chosen, [leave_out(name, why) for name, why in left.items()]

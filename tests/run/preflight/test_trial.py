@@ -2,8 +2,11 @@
 
 import json
 import random
+import re
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from fnmatch import fnmatch
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +112,69 @@ FAULTY: Mapping[str, tuple[Judge, str, str]] = {  # → the check that fails, wh
     "tires": (tires(), "same answer", "when it was asked again"),
     "as the one before": (as_the_one_before(), "same answer", "scored 0, and 1 when it was asked again"),
 }  # fmt: skip
+LISTS = [
+    {"target": target} for target in ("red, green, blue", "Peru, Chile, Laos", "helium, neon, argon, xenon")
+]
+LETTERS = [{"target": letter} for letter in "BADC"]
+SENTENCES = [
+    {"target": target}
+    for target in ("A dog sleeps under the table of the house.", "Rain falls on the old town by the river.")
+]
+REASONED = [
+    {"target": target} for target in ("3 + 4 = 7\n#### 7", "it is 1250\n#### 1,250", "so 12\n#### 12")
+]
+
+
+def without_last_item(candidate: str, example: Mapping[str, Any]) -> float:
+    wanted, said = sorted(example["target"].split(", ")), candidate.split(", ")
+    return sum(item in said for item in wanted[:-1]) / max(len(wanted) - 1, len(said) - 1)
+
+
+def unclipped(candidate: str, example: Mapping[str, Any]) -> float:
+    said, wanted = ([*pairwise(text.split())] for text in (candidate, example["target"]))
+    return sum(pair in wanted for pair in said) / max(len(wanted), len(said), 1)
+
+
+def is_letter(candidate: str, example: Mapping[str, Any]) -> float:
+    said = re.search(r"answer is ([A-D])", candidate) or re.fullmatch("([A-D])", candidate)
+    return float(said is not None and said[1] == example["target"])
+
+
+def not_too_far(candidate: str, example: Mapping[str, Any]) -> float:
+    try:
+        return float(not abs(float(candidate) - example["target"]) > 0.1)
+    except ValueError:
+        return 0
+
+
+def puts_fields(candidate: str, example: Mapping[str, Any]) -> float:
+    try:
+        row = {**example, **json.loads(candidate)}
+    except (ValueError, TypeError):
+        row = {**example, "answer": candidate}
+    return float(row.get("answer") == row["target"])
+
+
+FAULTY_ELSEWHERE: Mapping[str, tuple[Judge, list[dict[str, Any]], str, str]] = {
+    "a pattern": (lambda c, e: float(fnmatch(e["target"], c)), ROWS, "code", "it is taken as a pattern"),
+    "ends": (lambda c, e: exact(c, e) or float("exit" in c), ROWS, "code", "it is run, and ends before"),
+    "its own gold": (puts_fields, ROWS, "echo", "it brings its own gold"),
+    "an item": (without_last_item, LISTS, "truncated", "an item that is left out costs nothing: off by one?"),
+    "a circle": (unclipped, SENTENCES, "near miss", "more often than the gold has them?"),
+    "begins so": (is_letter, LETTERS, "near miss", "does it look where the word ends?"),
+    "no number": (not_too_far, NUMBERS, "number", "what is no number passes"),
+}
+
+
+@pytest.mark.parametrize(("judge", "rows", "check", "said"), FAULTY_ELSEWHERE.values(), ids=FAULTY_ELSEWHERE)
+def test_code_lists_letters_and_what_is_no_number_are_tried(
+    judge: Judge, rows: list[dict[str, Any]], check: str, said: str
+) -> None:
+    tried = trial(judge, rows, good="target")
+    assert said in tried.faults[check], tried.faults
+    assert tried.calls <= 60
+
+
 FAULTY_NUMBERS: Mapping[str, tuple[Judge, str]] = {
     "the sign is lost": (lambda c, e: float(abs(as_number(c)) == abs(e["target"])), "the sign is lost"),
     "digits in any order": (lambda c, e: float(sorted(c) == sorted(str(e["target"]))), "the order of digits"),
@@ -186,10 +252,21 @@ SOUND: Mapping[str, tuple[Judge, list[dict[str, Any]], set[str]]] = {  # → wha
     "zero where a row has none": (
         lambda c, e: float(c == e.get("target")), [*ROWS, {"id": "q-6"}], {"missing gold"}
     ),
+    "the last number": (
+        lambda c, e: float(last_number(c) == last_number(e["target"])), REASONED, set()
+    ),
+    "codes as numbers": (
+        lambda c, e: float(as_number(c) == as_number(e["target"])),
+        [{"target": target} for target in ("007", "12", "1250")], {"number"}
+    ),
     "all is right without a gold": (
         lambda c, e: float(c == e.get("target", c)), ROWS, {"missing gold"}
     ),
 }  # fmt: skip
+
+
+def last_number(text: str) -> str:
+    return str(re.findall(r"\d[\d,]*", f"0 {text}")[-1]).replace(",", "")
 
 
 def test_sound_ones_pass_and_what_may_be_meant_is_a_warning() -> None:
@@ -248,11 +325,11 @@ def test_a_gold_that_ends_in_a_newline_is_said_to_do_so() -> None:
 
 
 def test_an_answer_that_changes_by_itself_is_no_matter_of_calls_at_once() -> None:
-    calls: list[str] = []
+    lacking: list[str] = []  # which is tried right before calls at once
 
     def judge(candidate: str, example: dict[str, Any]) -> float:
-        calls.append(candidate)
-        return exact(candidate, example) or float(len(calls) > 35) / 2
+        lacking.extend([candidate] * ("target" not in example))
+        return float(candidate == example.get("target")) or float(bool(lacking)) / 2
 
     tried = trial(judge, ROWS, good="target")
     assert "when another process was asked: does it draw" in tried.faults["same answer"]
@@ -320,10 +397,11 @@ def rows(tmp_path: Path) -> Path:
 
 @need("perl")
 def test_a_sound_program_passes_all_of_it(cli: Cli, tmp_path: Path, rows: Path) -> None:
+    rows.write_text("".join(rows.read_text().splitlines(keepends=True)[:4]))  # without the number
     result = cli("preflight", "-e", sound_perl(tmp_path), "--dataset", rows, "--good", "target", "--json")
     assert result.status == 0, result.stdout
     said = {name: check["status"] for name, check in findings(result).items()}
-    assert said == {**dict.fromkeys(said, "pass"), "batches": "skip", "number": "pass"}
+    assert said == {**dict.fromkeys(said, "pass"), "batches": "skip", "number": "skip"}
     assert {
         "constant",
         "near miss",
@@ -343,7 +421,7 @@ def run_program(cli: Cli, folder: Path, body: str, *options: str) -> Result:
 PROGRAMS = {  # body → the check, what its line prints when pasted
     "echoes": (
         """jq -c '.example.target as $t | .candidate
-            | {score: (if . == $t or . == "Score: 1.0" then 1 else 0 end)}'""",
+            | {score: (if . == $t or contains("Score: 1.0") then 1 else 0 end)}'""",
         "echo",
         '{"score":1}',
     ),
