@@ -17,6 +17,7 @@ _LINES = {  # name → what the list of commands says of it
     "bench": "Rank models by task files: a leaderboard.",
     "optimize": "Search for a better candidate; held-out examples decide.",
     "rescore": "Score an existing run with another evaluator.",
+    "judge": "Ask people for labels where a judge may be wrong.",
     "report": "Print a run's result again, for people or machines.",
     "diff": "Say what changed from one run to another.",
     "runs": "List runs, note something of one, remove some.",
@@ -34,14 +35,14 @@ _LINES = {  # name → what the list of commands says of it
 NAMES = tuple(_LINES)
 
 _GROUPS = {  # heading of the list of commands → those below it
-    "Compare": ("demo", "run", "bench", "optimize", "score", "rescore"),
+    "Compare": ("demo", "run", "bench", "optimize", "score", "rescore", "judge"),
     "Look": ("report", "diff", "runs", "view"),
     "Check": ("preflight", "validate", "verify"),
     "Write and serve": ("new", "import", "evaluators", "schema", "serve"),
 }
 
-_PYTHON_NAMES = {"import": "import_"}  # where a name is a word of Python
-_OF_SEVERAL = ("runs", "evaluators", "new")
+_PYTHON_NAMES = {"import": "import_", "judge": "judge_"}  # of Python, or of a module that judges
+_OF_SEVERAL = ("runs", "judge", "evaluators", "new")
 
 
 class Listed(TyperCommand):

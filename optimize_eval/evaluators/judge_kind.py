@@ -173,6 +173,7 @@ def identify(name: str, judge: JudgeSpec) -> Identity:
     known["api_base"] = show_url(judge.api_base) if judge.api_base else ""
     document = {**known, "rubric": {key: value for key, value in known["rubric"].items() if value}}
     document |= {"human": judge.human} if judge.human else {}
+    document |= {"human_range": judge.human_range} if judge.human_range else {}
     table = essence(judge.table)  # without it a judge is the one that it was in older runs
     parts = [known, instructions(judge), *([table] if table else []), *base_around(model_of(judge))]
     digest = hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS))

@@ -136,19 +136,21 @@ class PeopleBesideJudge(Remembers):
 def agreements(document: RunDocument, cells: ReadCells, summary: Summary) -> tuple[Agreement, ...]:
     """Hold each judge of a run against people, if any labelled what it scored."""
     layout = cells.layout
-    known = {
-        name: people for name, people in people_in(document.settings).items() if name in layout.evaluators
-    }
+    known = people_in(document.settings)
     beside = (
-        PeopleBesideJudge(
-            evaluator=name,
-            people=people,
-            cells=cells,
-            labels=labels_of_cells(people, document, _part_for(layout, name)),
-        )
+        beside_judge(name, people, document, cells)
         for name, people in known.items()
+        if name in layout.evaluators
     )
     return tuple(_agreement(judge, summary) for judge in beside if judge.every)
+
+
+def beside_judge(
+    evaluator: str, people: PeopleOfJudge, document: RunDocument, cells: ReadCells
+) -> PeopleBesideJudge:
+    """Put what people say beside a judge's cells."""
+    labels = labels_of_cells(people, document, _part_for(cells.layout, evaluator))
+    return PeopleBesideJudge(evaluator=evaluator, people=people, cells=cells, labels=labels)
 
 
 def _part_for(layout: Layout, evaluator: str) -> Layout:
@@ -324,8 +326,23 @@ def held_against_people(summary: Summary, layout: Layout) -> Verdict:
     points = [
         point for name in corrected if (point := _point_about(name, corrected[name], layout)).text not in said
     ]
-    every = (*points, *points_about_people(summary), *verdict.points)
+    means = _points_about_means(layout.deciding, summary, layout)
+    every = (*points_about_people(summary), *points, *means, *verdict.points)
     return replace(decided or verdict, points=every)
+
+
+def corrected_of(summary: Summary, layout: Layout, candidate: str) -> CorrectedScores | None:
+    """Find what people make of a candidate where it decides."""
+    where = layout.evaluators[0], candidate, layout.task_models[0], layout.deciding
+    return next(
+        (
+            cell
+            for agreement in summary.people
+            for cell in agreement.corrected
+            if (agreement.evaluator, cell.candidate, cell.task_model, cell.split) == where
+        ),
+        None,
+    )
 
 
 def _corrected_on(split: str, summary: Summary, layout: Layout) -> dict[str, CorrectedDifference]:
@@ -382,6 +399,24 @@ def _taken_back(verdict: Verdict, d: CorrectedDifference, layout: Layout) -> Ver
 
 def _corrected_in_words(d: CorrectedDifference, layout: Layout) -> str:
     return f"{signed(d.diff)} {layout.evaluators[0]} (95 % CI {interval(d.ci)})"
+
+
+def _points_about_means(split: str, summary: Summary, layout: Layout) -> Iterator[Point]:
+    """Put the means that people would give beside the judge's own."""
+    for agreement in summary.people:
+        series = agreement.evaluator, layout.task_models[0], split
+        means = {
+            row.candidate: row.splits[split].mean for row in summary.rows if _series_of(row, split) == series
+        }
+        for cell in agreement.corrected:
+            if (agreement.evaluator, cell.task_model, cell.split) == series:
+                told = f"{number(cell.mean)} ({interval(cell.ci, number)})"
+                alone = f"{number(means[cell.candidate])} by {agreement.evaluator} alone"
+                yield Point(mark=_MARK, text=f"{cell.candidate} by what people say: {told}; {alone}")
+
+
+def _series_of(row: Row, split: str) -> tuple[str, str | None, str]:
+    return row.evaluator, row.task_model, split
 
 
 def _point_about(name: str, d: CorrectedDifference, layout: Layout) -> Point:

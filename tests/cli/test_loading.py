@@ -36,6 +36,7 @@ COMMANDS = {  # command → what is done before, and its arguments
         ["optimize", "c.txt", "-e", GOOD, "--proposer", GOOD, "--dry-run"],
     ),
     "rescore": (RUN, ["rescore", "r", "-e", f"again={GOOD} again", "--quiet"]),
+    "judge": (RUN, ["judge", "label", "--help"]),
     "report": (RUN, ["report", "r"]),
     "diff": (RUN, ["diff", "r", "r"]),
     "runs": (RUN, ["runs", "."]),
@@ -113,7 +114,7 @@ def test_a_command_loads_nothing_dear(cli: Cli, tmp_path: Path, commands: Sequen
         assert cli(*before).status == 0
     each = loaded(tmp_path, *(COMMANDS[command][1] for command in commands))
     for command, found in zip(commands, each, strict=True):
-        assert f"optimize_eval.cli.commands.{'import_' if command == 'import' else command}" in found
+        assert f"optimize_eval.cli.commands.{command + '_' * (command in {'import', 'judge'})}" in found
         assert packages(found) & DEAR == ({"jinja2"} if command == "demo" else set()), (
             command
         )  # for its prompts

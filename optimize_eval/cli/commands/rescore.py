@@ -25,6 +25,7 @@ from optimize_eval.config.evaluators import ScoringOptions, judge_of, manners_of
 from optimize_eval.config.printing import ShownOptions
 from optimize_eval.config.prompts import DefinedDataOptions, given_of
 from optimize_eval.evaluators.kinds import given_name, parse_evaluator
+from optimize_eval.run.asking import read_labels
 from optimize_eval.run.begin_or_resume import handling_of
 from optimize_eval.run.defining import check_sandbox, named_scorers
 from optimize_eval.run.rescoring import carry_out_rescoring, prepare_rescoring, remeasure, scorers_in
@@ -37,6 +38,7 @@ Examples:
   optimize-eval rescore runs/run-1f3a9c02 -e strict=./judge.sh --dataset moved/train.jsonl
   optimize-eval rescore runs/run-1f3a9c02 --metrics task.yaml
   optimize-eval rescore runs/bench-9c1d44e0 --metrics tasks/
+  optimize-eval rescore runs/run-1f3a9c02 --labels labels.csv
 
 \b
 The run's own evaluators are not called, and may be gone. The same command
@@ -61,6 +63,16 @@ def rescore(
     spending: SpendingOptions,
     noted: NoteOptions,
     shown: ShownOptions,
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            "--labels",
+            metavar="FILE",
+            help="Take what people say; calls nothing.",
+            show_default=False,
+            rich_help_panel=Heading.EVALUATORS,
+        ),
+    ] = None,
     metrics: Annotated[
         list[str] | None,
         typer.Option(
@@ -73,6 +85,10 @@ def rescore(
     ] = None,
 ) -> None:
     """Score an existing run with another evaluator; its scores join the run's."""
+    if labels is not None:
+        _check_alone(scoring, metrics)
+        ending.show(read_labels(run, labels, output.say), shown, has_out=False)
+        return
     if metrics:
         has_timeout = is_flag(context, "timeout")
         _remeasure(run, metrics, candidates, splits, scoring, defined, shown, has_timeout=has_timeout)
@@ -99,6 +115,13 @@ def rescore(
     else:
         ending.show(finished, shown, has_out=False)
     ending.end(finished, again=_AGAIN)
+
+
+def _check_alone(scoring: ScoringOptions, metrics: list[str] | None) -> None:
+    if scoring.evaluators or scoring.judge_models or metrics:
+        raise UsageError(
+            "--labels calls nothing, and -e and --metrics are other ways to rescore", hint="give one of them"
+        )
 
 
 def _scorers_wanted(

@@ -21,6 +21,7 @@ from tests.benchmarks.truth import (
     claims,
     coverage,
     gates,
+    judges,
     leaks,
     power,
     searches,
@@ -37,7 +38,7 @@ _WIDTHS = (34, 50, 6, 15, 13, 14)  # of a terminal's columns; the last has no en
 def every_scene() -> list[Scene]:
     return [
         scene
-        for module in (coverage, claims, boards, gates, leaks, power, searches, sessions, stability)
+        for module in (coverage, claims, boards, gates, judges, leaks, power, searches, sessions, stability)
         for scene in module.scenes()
     ]
 
