@@ -178,3 +178,15 @@ def test_no_room_imports_one_above_it() -> None:
     known = {(path, room, other) for path, room, other in between if {room, other} <= depth.keys()}
     assert ("run", "base") in {(room, other) for _, room, other in known}
     assert [f"{path} imports {other}" for path, room, other in known if depth[other] < depth[room]] == []
+
+
+def test_a_module_that_a_docstring_names_exists() -> None:
+    rooms = "|".join({path.parts[0] for path in modules() if len(path.parts) > 1})
+    named = re.compile(rf"(?<![\w./`-])({rooms})\.(?!json)([a-z_]+)")
+    gone = [
+        f"{path} names {room}.{name}"
+        for path in modules()
+        for room, name in named.findall(ast.get_docstring(ast.parse((PACKAGE / path).read_bytes())) or "")
+        if not any((PACKAGE / room / f"{name}{end}").exists() for end in ("", ".py"))
+    ]
+    assert not gone, "\n".join(gone)

@@ -257,5 +257,5 @@ def _hold(process: Process) -> Iterator[int | None]:
         os.close(handle)
 
 
-if __name__ == "__main__":  # of a command that was killed: programs.watchdog
+if __name__ == "__main__":  # of a command that was killed: programs.process
     sweep(sys.argv[1])

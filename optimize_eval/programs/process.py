@@ -1,7 +1,7 @@
 """Other people's programs as processes: a start with three pipes, and an end that leaves nothing behind.
 
-What goes through the pipes is for one_shot and worker, what a status or an output *means* is said in exits,
-why a program did not start at all in not_started. A program runs in its own session, so that its process
+What goes through the pipes, and what a status or an output *means*, is said in one_shot and worker, why a
+program did not start at all in not_started. A program runs in its own session, so that its process
 group can be killed as one; what leaves the group is found and ended by leftovers.
 
 It is started by the function under Popen, which is private: Popen encodes the whole environment again for

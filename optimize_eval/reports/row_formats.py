@@ -5,11 +5,10 @@ is made inert; in JSON by escapes, so that nothing is lost.
 
 Where models replied to prompts, each prompt as it was sent and each reply stand before these.
 
-A repeat is a row of its own, so that no number is made. Records as rows of their own are rows'.
+A repeat is a row of its own, so that no number is made.
 
 Of tasks in YAML there follow, by scorer: each number of a metric, and which could not be computed; how many
 rows each rule left out, and how many failed at which stage.
-Every number is written so that reading it gives the same float. A run's records are reports.rows'.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

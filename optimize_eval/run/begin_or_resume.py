@@ -6,7 +6,7 @@ run grows; what it holds decides which of these it is, and what changes is said.
 Of other runs, scores and replies are copied for what is owed here: by key, so they are of the very same unit.
 Only scored and skipped records are copied, of the same program with the same score range, with their side
 information, and each says which run it is from. Which runs may be looked into is reusable's, which of them
-have something is growing.elsewhere's.
+have something is store.reusable's.
 """
 
 import hashlib

@@ -1,8 +1,8 @@
 """Scores that are on disk: those of a search, read back, and those that other folders have.
 
 What is recorded is not called again, a recorded failure neither: inside a search it is final. From elsewhere,
-as for runs (run.reuse): only scored records, of the same program with the same score range; of URLs only
-where the run is named.
+as for runs (run.begin_or_resume): only scored records, of the same program with the same score range; of
+URLs only where the run is named.
 """
 
 from collections import Counter, deque

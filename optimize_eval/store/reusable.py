@@ -1,6 +1,6 @@
 """Other runs whose scores may be reused: which they are, and what they have scored of these calls.
 
-What is copied of them is decided in run.reuse, for a search in search.recorded_scores.
+What is copied of them is decided in run.begin_or_resume, for a search in search.recorded_scores.
 """
 
 from collections import defaultdict

@@ -1,7 +1,7 @@
 """The checks before a long run: whether an evaluator runs, replies right, in parallel too, and how fast.
 
 A failure (not runnable, a bad answer to a real payload, other answers when called at once) stops a run; a
-warning says what will not work so well. Each comes with a shell line that shows it (evaluators.reproduce).
+warning says what will not work so well. Each comes with a shell line that shows it (evaluators.kinds).
 What the outcome looks like is decided in reports.
 """
 
