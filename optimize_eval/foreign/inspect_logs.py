@@ -78,7 +78,10 @@ class Members:
             raise refusal(self._file.path, f"its member {name} has compression {info.compress_type}")
         if info.file_size > most:
             raise self._too_large(name)
-        data = self._unpack(info, most)
+        is_of_arrow = info.compress_type == _ZSTD and not hasattr(zipfile, "ZIP_ZSTANDARD")
+        if is_of_arrow and find_spec("pyarrow") is None:
+            raise refusal(self._file.path, f"{_INSTALL} {_CONVERT}")
+        data = self._unpack(info, most, is_of_arrow=is_of_arrow)
         if len(data) > most or len(data) != info.file_size:
             raise self._too_large(name)
         return data
@@ -86,9 +89,9 @@ class Members:
     def _too_large(self, name: str) -> Exception:
         return refusal(self._file.path, f"its member {name} is not as large as it says, or far too large")
 
-    def _unpack(self, info: zipfile.ZipInfo, most: int) -> bytes:
+    def _unpack(self, info: zipfile.ZipInfo, most: int, *, is_of_arrow: bool) -> bytes:
         try:
-            if info.compress_type == _ZSTD and not hasattr(zipfile, "ZIP_ZSTANDARD"):
+            if is_of_arrow:
                 return self._unpack_zstd(info, most)
             with self._zip.open(info) as member:
                 return member.read(most + 1)
@@ -96,8 +99,6 @@ class Members:
             raise refusal(self._file.path, f"its member {info.filename} is damaged: {error}") from None
 
     def _unpack_zstd(self, info: zipfile.ZipInfo, most: int) -> bytes:
-        if find_spec("pyarrow") is None:
-            raise refusal(self._file.path, f"{_INSTALL} {_CONVERT}")
         self._stream.seek(info.header_offset)
         name, extra = struct.unpack("<HH", self._stream.read(_LOCAL)[_LENGTHS])
         self._stream.seek(name + extra, 1)

@@ -1,7 +1,8 @@
 """What lm-eval writes with --log_samples: a file a task, a line for each document and filter.
 
 Which model it was, and in which direction a metric is better, stands in the results beside it. A metric whose
-lower values are better is stored as its negative, and its name says so.
+lower values are better is stored as its negative, and its name says so. What stands beside a document may be
+something else than the metric: of a perplexity it is a log-likelihood, and more is better.
 """
 
 import re
@@ -28,6 +29,7 @@ NO_SAMPLES = "has no samples: `lm-eval run … --log_samples` writes them beside
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\w.-]+)\.jsonl")
 _RESULTS = re.compile(r"results_(?P<date>\d{4}-\d\d-\d\dT[\w.-]+)\.json")
 _MOST_DOCUMENTS = 100_000_000
+_MEAN, _PERPLEXITY, _LOGARITHM = "mean", "perplexity", "log_likelihood"
 _WHOLE = "name the file of samples alone"
 
 
@@ -38,6 +40,7 @@ class About(NamedTuple):
     model: str
     version: str
     lower: frozenset[str]  # metrics of which less is better
+    made_by: Mapping[str, str]  # how metrics are made of what documents have
     part: str  # words for a part of the documents
 
 
@@ -92,7 +95,7 @@ def _about(file: ForeignFile) -> About:
     task, folder = task_of(file), here.absolute().parent.name
     path = here.with_name(f"results_{match['date']}.json") if match else here
     if not match or not path.is_file():
-        return About(task, folder, "", frozenset(), "")
+        return About(task, folder, "", frozenset(), {}, "")
     value = ForeignFile(str(path)).value(_WHOLE)
     results = Fields(value if isinstance(value, dict) else {}, str(path))
     better = results.fields("higher_is_better").table(task)
@@ -103,8 +106,14 @@ def _about(file: ForeignFile) -> About:
         model=results.text("model_name", "") or folder,
         version=results.text("lm_eval_version", ""),
         lower=frozenset(name for name, is_better in better.items() if is_better is False),
+        made_by=_made_by(results.fields("configs").fields(task)),
         part=f"{effective} of {original} documents" if effective != original else "",
     )
+
+
+def _made_by(config: Fields) -> dict[str, str]:
+    metrics = [each for each in config.items("metric_list") if isinstance(each, dict)]
+    return {str(each.get("metric")): str(each.get("aggregation", _MEAN)) for each in metrics}
 
 
 def _results(line: Fields, about: About, sheet: Sheet) -> Iterator[tuple[str, Result]]:
@@ -115,10 +124,16 @@ def _results(line: Fields, about: About, sheet: Sheet) -> Iterator[tuple[str, Re
         name, value = f"{metric},{picked}", line.value[metric]
         if isinstance(value, list | dict):
             sheet.note(f"{name} has no score for each document, and is left out")
+        elif _PERPLEXITY in {metric, about.made_by.get(metric)}:
+            logarithm = f"{_LOGARITHM},{picked}"
+            sheet.note(f"{name} is made of {logarithm}, of which more is better")
+            yield logarithm, number_or_failure(value)
         elif metric in about.lower:
             sheet.note(f"of {name} less is better: -{name} is its negative")
             yield f"-{name}", _negative(number_or_failure(value))
         else:
+            if (made_by := about.made_by.get(metric, _MEAN)) != _MEAN:
+                sheet.note(f"{name} is a mean here, and in lm-eval {shorten(made_by, 40)}")
             yield name, number_or_failure(value)
 
 

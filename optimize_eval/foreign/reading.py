@@ -24,7 +24,7 @@ _MIB = 1 << 20
 MOST_JSON = 128 * _MIB  # bytes of one JSON value; orjson takes six times as much
 _LONGEST_LINE = 64 * _MIB
 _BRACKETS = bytes(set(range(256)) - set(b"{}[]"))
-_WORDS = re.compile(rb"NaN|Infinity")
+_WORDS = re.compile(rb"NaN|Infinity|[eE]\+?\d{3}")  # and numbers that may be beyond all
 
 
 class ForeignFile:

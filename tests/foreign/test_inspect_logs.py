@@ -1,6 +1,7 @@
 """Logs of Inspect from outside, as it writes them; a log is a zip, which may be anything."""
 
 import json
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,17 @@ def test_a_log_that_inspect_wrote_has_its_numbers(cli: Cli) -> None:
     summary = cli("report", str(DATA / "inspect-sums.eval"), "--json").json
     assert numbers_of(summary, "sums") == {("mockllm/a", "match"): (0.0, 6, 0, 0)}
     assert summary["origin"]["version"] == "0.3.285"
+
+
+@pytest.mark.skipif(hasattr(zipfile, "ZIP_ZSTANDARD"), reason="Python itself reads zstd")
+def test_without_what_reads_zstd_the_line_that_installs_it_is_named(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    refused = cli("report", str(DATA / "inspect-sums.eval"))
+    assert (refused.status, refused.stdout) == (2, "")
+    assert "inspect-sums.eval: the log is compressed with zstd, which pyarrow reads" in refused.stderr
+    assert "damaged" not in refused.stderr
 
 
 def test_a_log_in_json_may_have_nan_and_says_the_same(cli: Cli, tmp_path: Path) -> None:

@@ -59,6 +59,17 @@ def test_less_is_better_is_a_negative_and_lists_are_left_out(cli: Cli, tmp_path:
     assert "ppl,none has no score for each document" in done.stderr
 
 
+def test_of_a_perplexity_more_is_better_in_what_documents_have(cli: Cli, tmp_path: Path) -> None:
+    lines = [line(n, n, perplexity=-n / 4, metrics=["acc", "perplexity"]) for n in range(3)]
+    made_by = [{"metric": "acc", "aggregation": "median"}, {"metric": "perplexity"}]
+    lower = {"t": {"perplexity": False}}
+    write(tmp_path / "m", lines, higher_is_better=lower, configs={"t": {"metric_list": made_by}})
+    done = cli("report", "m", "--json")
+    assert numbers_of(done.json, "t")["m", "log_likelihood,none"] == (-0.25, 3, 0, 0)
+    assert "perplexity,none is made of log_likelihood,none, of which more is better" in done.stderr
+    assert "acc,none is a mean here, and in lm-eval median" in done.stderr
+
+
 def test_results_lead_to_their_samples_and_are_refused_without(cli: Cli, tmp_path: Path) -> None:
     write(tmp_path / "m", [line(1, 0), line(2, 1)], **{"n-samples": {"t": {"original": 9, "effective": 2}}})
     results = f"m/results_{DATE}.json"

@@ -240,10 +240,11 @@ def test_other_forms_are_refused_with_what_to_do(cli: Cli, tmp_path: Path, text:
 
 
 def test_a_score_that_is_no_number_is_a_failure(cli: Cli, tmp_path: Path) -> None:
-    rows = [line("short", 0), {**line("short", 1, score=None), "success": True}]
-    (tmp_path / "x.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    rows = [line("short", 0), {**line("short", 1, score=None), "success": True}, line("short", 2, score=9)]
+    text = "".join(f"{json.dumps(row)}\n" for row in rows)
+    (tmp_path / "x.jsonl").write_text(text.replace('"score": 9', '"score": 1e999'))
     summary = cli("report", "x.jsonl", "--json").json
-    assert numbers_of(summary)["short", "pass"] == (1.0, 1, 1, 0)
+    assert numbers_of(summary)["short", "pass"] == (1.0, 1, 2, 0)
     assert summary["failures"][0]["kind"] == "score_not_finite"
 
 
