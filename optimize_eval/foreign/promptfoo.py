@@ -113,7 +113,8 @@ def _object(file: ForeignFile) -> Mapping[str, Any]:
 def _prompt(entry: object, file: ForeignFile, number: int) -> System:
     if not isinstance(entry, dict):
         raise refusal(file.path, f"results.prompts[{number}] is not an object")
-    return _system(entry, {"label": entry.get("provider")})
+    system = _system(entry, {"label": entry.get("provider")})
+    return system._replace(text=str(entry.get("raw") or system.text))
 
 
 def _system(prompt: Mapping[str, Any], provider: Mapping[str, Any]) -> System:

@@ -1,5 +1,7 @@
 """A table of another tool's results, written as an ordinary run: run.json and the journal.
 
+What a folder had before is written over; what was tried there, and shown, is kept for the verdict.
+
 Where a system has no result for an example, that is a skip: nothing is owed of such a run, and nobody could
 call it. What its files were, and what has to be known of them, stands in its settings under `origin`.
 """
@@ -36,6 +38,7 @@ from optimize_eval.store.run_document import (
     with_overlaps,
 )
 from optimize_eval.store.run_json import read_document, write_document
+from optimize_eval.store.tried import keep_tried
 
 _SPLIT = "test"
 _NO_TOOL = "table"
@@ -275,6 +278,7 @@ def store(table: Table, folder: Path) -> None:
                 f"{folder} holds a run of its own",
                 hint=f"choose another --out, or remove it: optimize-eval runs rm {shlex.quote(str(folder))}",
             )
+        keep_tried(folder, "report")
         (folder / SUMMARY).unlink(missing_ok=True)
         document = table.document()
         counts = _write_journal(table, document, folder / JOURNAL)

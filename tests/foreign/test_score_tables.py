@@ -1,6 +1,7 @@
 """Tables of scores from outside: wide, long and of conversations; what can be read in two ways is refused."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,6 +39,26 @@ def test_the_verdict_is_that_of_a_run_on_the_same_numbers(cli: Cli, tmp_path: Pa
     assert {row["candidate"]: row["splits"]["test"] for row in read["rows"]} == theirs
     words = made["verdict"]["text"].replace("the train data", "test data")
     assert read["verdict"]["text"] == words
+
+
+def test_what_was_tried_and_seen_in_a_folder_counts_when_it_is_made_anew(cli: Cli, tmp_path: Path) -> None:
+    def report(systems: int, rows: int) -> dict[str, Any]:
+        names = ["base", *(f"v{n}" for n in range(1, systems))]
+        lines = [",".join(f"{(row * 7 + n * n) % 10 / 10}" for n in range(systems)) for row in range(rows)]
+        table = "".join(f"q{row},{line}\n" for row, line in enumerate(lines))
+        file = write(tmp_path, f"id,{','.join(names)}\n{table}")
+        summary: dict[str, Any] = cli("report", file, "--out", "r", "--json").json
+        return summary
+
+    assert report(5, 30)["tried"]["k"] == 4
+    fewer = report(2, 30)
+    assert (fewer["tried"]["k"], fewer["tried"]["look"]) == (4, 1)
+    assert "4 candidates were tried on these examples" in str(fewer["verdict"]["points"])
+    assert report(2, 40)["tried"]["look"] == 2
+    more = report(11, 40)
+    assert (more["tried"]["k"], more["tried"]["steps"]) == (10, 6)
+    assert "No verdict: 6 versions were made after these results were seen" in more["verdict"]["text"]
+    assert cli("report", "r", "--check").status == 0
 
 
 def test_rows_may_name_systems_metrics_and_repeats(cli: Cli, tmp_path: Path) -> None:
