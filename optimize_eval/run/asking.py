@@ -91,6 +91,11 @@ def _check_repeats(stored: StoredRun) -> None:
 
 def _judge_of(stored: StoredRun, name: str | None) -> StoredProgram:
     """Find the judge that is meant; the first one where none is named."""
+    if stored.document.is_bench:
+        raise UsageError(
+            f"{stored.folder} is a bench, and its boards do not take labels yet",
+            hint="compare the models in a run: run --prompt FILE --model A --model B -e judge:…",
+        )
     judges = {entry.name: entry for entry in stored.document.selected_evaluators if entry.judge}
     if not judges or (name is not None and name not in judges):
         what = f"judge {name!r}" if name else "judge"

@@ -122,8 +122,8 @@ def _people_of(
     former: PeopleOfJudge,
     say: Say,
 ) -> PeopleOfJudge:
-    given = [_without(label, judge.human) for label in former.labels]
-    people = replace(former, labels=tuple(label for label in given if label))
+    given = [_without(label, (*former.fields, *judge.human)) for label in former.labels]
+    people = replace(former, labels=tuple(label for label in given if label), fields=judge.human)
     reading = _Reading(judge, document)
     labels = [label for source in sources for label in reading.labels(source)]
     if reading.problems:

@@ -7,6 +7,7 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import check_task_model
@@ -226,7 +227,8 @@ def prepare(
     kept = {**_kept(comparison, handling, plan, gates), **after, **ways_in(plan.specs, before, say)}
     kept |= {**({OVERLAPS: common} if common else {}), **dated_in(folder, kept, before)}
     document = document_of(plan, comparison.examples.names, kept)
-    document = with_people(document, plan.specs, comparison.examples.sources, before, say)
+    said = before or _settings_of_former(folder)
+    document = with_people(document, plan.specs, comparison.examples.sources, said, say)
     plan = with_outputs(plan, folder)
     demands = None
     if gate_settings(gates):
@@ -234,6 +236,14 @@ def prepare(
 
         demands = read_before_calls(document, folder, gates)
     return Prepared(plan=plan, folder=folder, document=document, handling=handling, demands=demands)
+
+
+def _settings_of_former(folder: Path) -> Mapping[str, Any]:
+    """Read what a run that starts over kept, where it can be read: people do not label twice."""
+    try:
+        return settings_in(folder, fresh=False)
+    except UsageError:
+        return {}
 
 
 def _note_twice(plan: Plan, say: Say) -> None:

@@ -89,6 +89,7 @@ class PeopleOfJudge:
     labels: Annotated[tuple[StoredLabel, ...], IF_ANY] = ()
     asked: Annotated[tuple[AskedCell, ...], IF_ANY] = ()
     looks: Annotated[int, IF_ANY] = 0  # how often labels that were asked for were read
+    fields: Annotated[tuple[str, ...], IF_ANY] = ()  # who of those that said something are fields of examples
 
 
 def people_in(settings: Mapping[str, Any]) -> dict[str, PeopleOfJudge]:

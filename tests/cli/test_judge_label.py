@@ -63,6 +63,8 @@ def test_labels_where_they_decide_turn_the_verdict_of_a_judge_that_errs(
     }
     assert called(cli).status == 0, "labels stay where the run is called again"
     assert json.loads((tmp_path / "r/summary.json").read_text())["people"] == [people]
+    assert called(cli, "--fresh").status == 0
+    assert json.loads((tmp_path / "r/summary.json").read_text())["people"] == [people], "nobody labels twice"
 
 
 def test_who_stops_early_has_a_sample_and_foreign_labels_are_a_random_one(

@@ -151,6 +151,20 @@ def test_what_is_no_label_is_refused_with_its_line(cli: Cli, fake_model: StartMo
     assert "some labels are numbers" in called(cli).stderr
 
 
+def test_a_field_that_is_no_longer_named_says_nothing_any_more(
+    cli: Cli, fake_model: StartModel, tmp_path: Path
+) -> None:
+    said = [{"a": score, "b": 1 - score} for score in SCORES]
+    start(fake_model, tmp_path, rows_of(said, SCORES), 'human = "a"')
+    assert called(cli).status == 0
+    sweep = (tmp_path / "s.toml").read_text()
+    for field in ('["a", "b"]', '"b"'):
+        (tmp_path / "s.toml").write_text(sweep.replace('human = "a"', f'human = {field}\nhides = ["a"]'))
+        called(cli, "--replace", "helps")
+        [people] = json.loads((tmp_path / "r/summary.json").read_text())["people"]
+        assert people["raters"] == json.loads(f"[{field}]".replace("[[", "[").replace("]]", "]"))
+
+
 def test_one_label_of_two_candidates_is_of_neither(cli: Cli, fake_model: StartModel, tmp_path: Path) -> None:
     rows = [{**row, "people": 0.5} for row in pairs(3)]
     start(fake_model, tmp_path, rows, HUMAN)
