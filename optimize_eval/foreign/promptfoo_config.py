@@ -392,7 +392,9 @@ def _add_rows(reader: _Reader, test: Table, where: str) -> None:
     asserted = [] if options.get("disableDefaultAsserts") is True else as_list(default.get("assert"))
     asserted = [*asserted, *as_list(test.get("assert"))]
     metadata = {**table_in(default, "metadata"), **table_in(test, "metadata")}
-    for chosen in _combinations(values, is_plain=bool(options.get("disableVarExpansion"))):
+    is_plain = bool(options.get("disableVarExpansion"))
+    values = values if is_plain else {key: _files_of(reader, value) for key, value in values.items()}
+    for chosen in _combinations(values, is_plain=is_plain):
         fields = _resolve({key: _value(reader, value) for key, value in chosen.items()})
         wanted = _wanted_of(reader, [*asserted], options, fields, where)
         row = {key: _as_written_there(value) for key, value in fields.items()}
@@ -426,6 +428,13 @@ def _variables(reader: _Reader, test: Table) -> Table:
         ]
         return {key: value for table in tables if isinstance(table, dict) for key, value in table.items()}
     return said if isinstance(said, dict) else {}
+
+
+def _files_of(reader: _Reader, value: Any) -> Any:
+    """Give a text for each file that a pattern stands for."""
+    if not isinstance(value, str) or not value.startswith(_FILE) or "*" not in value:
+        return value
+    return [f"{_FILE}{path}" for path in reader.folder.matching(_local(value))]
 
 
 def _combinations(values: Table, *, is_plain: bool) -> Iterator[Table]:

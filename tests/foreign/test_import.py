@@ -97,10 +97,10 @@ def test_strict_writes_nothing_where_a_part_is_left_out(cli: Cli, tmp_path: Path
 
 
 HOSTILE = [
-    ("c.yaml", "prompts: !!python/object/apply:os.system ['touch x']\nproviders: [echo]\n", "no YAML here"),
+    ("c.yaml", "prompts: !!python/object/apply:os.system ['touch x']\nproviders: [echo]\n", "not YAML here"),
     ("c.yaml", "prompts: &a [x]\nproviders: *a\ntests: []\n", "aliases are not taken"),
     ("c.yaml", f"prompts: {'[' * 150}\nproviders: []\n", "nested too deeply"),
-    ("c.yaml", "prompts: [a]\nproviders: [echo]\ntests: .inf: 2\n  x", "no YAML here"),
+    ("c.yaml", "prompts: [a]\nproviders: [echo]\ntests: .inf: 2\n  x", "not YAML here"),
     ("promptfooconfig.js", "module.exports = {}", "it is code, which nobody runs here"),
     ("c.json", '{"prompts": ["{{x}}"], "providers": ["echo"]}', "nothing of c.json can be imported"),
     (
@@ -291,6 +291,15 @@ def test_what_a_prompt_names_is_filled_in_as_promptfoo_does(cli: Cli, tmp_path: 
     assert rows[1] == {"text": "{{d}}", "c": "1", "checks": [], "b": "", "description": ""}
     notes = (tmp_path / "new" / "NOTES.md").read_text()
     assert "here the row is skipped, as nothing can be wrong (row 1, row 2)" in notes
+
+
+def test_a_variable_that_is_a_pattern_of_files_makes_a_row_of_each(cli: Cli, tmp_path: Path) -> None:
+    write(tmp_path, {"in/b.txt": "two\n", "in/a.txt": "one", "c.json": ""})
+    tests = [{"vars": {"text": "file://in/*.txt"}}, {"vars": {"text": "file://../*.txt"}}]
+    (tmp_path / "c.json").write_text(config_of(tests=tests))
+    told = cli("import", "c.json", "--out", "new", "--json").json
+    assert [row["text"] for row in rows_in(tmp_path / "new")] == ["one", "two"]
+    assert [note["where"] for note in told["left"]] == [["test 2"]]
 
 
 def write(folder: Path, texts: dict[str, str]) -> None:
