@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def read_json(text: str) -> Any:
     """Read a text that is JSON; raises ValueError or RecursionError."""
-    return json.loads(text, parse_constant=_refuse)
+    return _DECODER.decode(text)
 
 
 def validator_of(schema: Any) -> Any:
@@ -51,3 +51,6 @@ def _validator(schema: str) -> Any:
 
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse)

@@ -167,6 +167,7 @@ KINDS: Mapping[str, _Row] = {
     "similar": (similar, is_text, "a text", _OF_TEXT | {"least"}),
 }
 _NOT = "not_"
+_KEYS = {*KINDS, *(f"{_NOT}{key}" for key in KINDS)}
 _BESIDE = {"weight", "name", "ignore_case", "least"}
 
 
@@ -193,15 +194,15 @@ def key_of(check: Any, number: int) -> str:
     if not isinstance(check, dict):
         raise Fault(f'check {number} is no object such as {{"contains": "x"}} but {kind(check)}')
     keys = [key for key in check if key not in _BESIDE]
+    if len(keys) == 1 and keys[0] in _KEYS:
+        return str(keys[0])
     unknown = [key for key in keys if key.removeprefix(_NOT) not in KINDS]
     if unknown:
         raise Fault(
             f'check {number}: no key of a check is called "{shortened(unknown[0])}"; {meant(unknown[0])}'
         )
-    if len(keys) != 1:
-        has = f"this has {' and '.join(keys)}: make two of it" if keys else "this has none"
-        raise Fault(f"check {number}: a check says one thing; {has}")
-    return str(keys[0])
+    has = f"this has {' and '.join(keys)}: make two of it" if keys else "this has none"
+    raise Fault(f"check {number}: a check says one thing; {has}")
 
 
 def meant(key: str) -> str:
@@ -209,8 +210,7 @@ def meant(key: str) -> str:
 
     if key in _ELSEWHERE:
         return f"write {_ELSEWHERE[key]}"
-    keys = [*KINDS, *(f"{_NOT}{check}" for check in KINDS), *_BESIDE]
-    close = get_close_matches(key.replace("-", "_"), keys, n=1)
+    close = get_close_matches(key.replace("-", "_"), sorted(_KEYS | _BESIDE), n=1)
     return f'did you mean "{close[0]}"?' if close else f"there are {', '.join(KINDS)}"
 
 

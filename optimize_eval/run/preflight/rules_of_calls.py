@@ -222,7 +222,7 @@ def call_at_once(trial: Trial) -> Findings:
                 return
             words = f"{quote(payload.candidate)} scores {score_text(alone)} when it is called alone"
             crowd = f"{score_text(beside)} when {AT_ONCE} calls are made at the same time"
-            message = f"{words}, and {crowd}: do calls share a file or a port?"
+            message = f"{place_of(row)}: {words}, and {crowd}: do calls share a file or a port?"
             yield trial.finding("at once", message, kinds.call_at_once(trial.spec, asked))
             return
 
