@@ -103,7 +103,7 @@ def two_scores(source: str) -> EvaluationError:
     return EvaluationError(
         FailureKind.INVALID_JSON,
         f'{source} gives the key "score" twice in one object',
-        hint="give it once: which of the two counts is nobody's to guess",
+        hint="give it once: two of them contradict each other",
     )
 
 

@@ -128,12 +128,12 @@ class PartOptions(ChoiceOptions):
     """Which and how many examples of each split take part."""
 
     limit: Annotated[
-        int | None, Option("The first examples of each split.", "N", values.COUNT, RUN, least=1)
+        int | None, Option("Only the first N examples of each split.", "N", values.COUNT, RUN, least=1)
     ] = None
     sample: Annotated[
-        int | None, Option("A random sample of each split.", "N", values.COUNT, RUN, least=1)
+        int | None, Option("Only N random examples of each split.", "N", values.COUNT, RUN, least=1)
     ] = None
-    seed: Annotated[int, Option("For the sample and the tests.", "S", values.INTEGER, RUN)] = 0
+    seed: Annotated[int, Option("Seed of random samples and tests.", "S", values.INTEGER, RUN)] = 0
 
 
 class GroupingOptions(OptionGroup):
@@ -141,11 +141,11 @@ class GroupingOptions(OptionGroup):
 
     heading: ClassVar = Heading.DATA
 
-    cluster_by: Annotated[str | None, Option("Examples that belong together.", "PATH", values.TEXT, RUN)] = (
-        None
-    )
+    cluster_by: Annotated[
+        str | None, Option("Field of examples that belong together.", "PATH", values.TEXT, RUN)
+    ] = None
     group_by: Annotated[
-        tuple[str, ...], Option("Also show the numbers by group.", "PATH", values.TEXTS, RUN)
+        tuple[str, ...], Option("Field by which to show numbers, too.", "PATH", values.TEXTS, RUN)
     ] = ()
 
 
@@ -157,7 +157,7 @@ class LeakOptions(OptionGroup):
     leaks: Annotated[
         Leaks,
         Option(
-            "Val rows that train has: drop, or keep.",
+            "Val rows also in train: drop, or keep.",
             "HOW",
             values.same(values.OneOf((*Leaks,))),
             RUN,
@@ -241,7 +241,7 @@ class EngineOptions(OptionGroup):
     slots_per_node: Annotated[
         int | None, Option("Calls at once on a node (-j).", "N", values.COUNT, RUN, least=1)
     ] = None
-    chunk: Annotated[int, Option("Calls that travel together.", "N", values.COUNT, RUN, least=1)] = 16
+    chunk: Annotated[int, Option("Calls sent together.", "N", values.COUNT, RUN, least=1)] = 16
     inflight: Annotated[int, Option("Chunks that a node has.", "N", values.COUNT, RUN, least=1)] = 2
     working_dir: Annotated[
         str | None, Option("A folder that nodes get a copy of.", "DIR", values.PATH, RUN)
@@ -341,9 +341,9 @@ class TimeOptions(OptionGroup):
 class StopOptions(TimeOptions):
     """When calls end before all are made."""
 
-    on_failure: Annotated[OnFailure, Option("exclude it, or abort.", "HOW", values.ON_FAILURE, RUN)] = (
-        OnFailure.EXCLUDE
-    )
+    on_failure: Annotated[
+        OnFailure, Option("A failed call: exclude it, or abort.", "HOW", values.ON_FAILURE, RUN)
+    ] = OnFailure.EXCLUDE
     max_failures: Annotated[
         str | None, Option("Stop after more failures than this.", "N|P%", values.MAX_FAILURES, RUN)
     ] = None
@@ -361,7 +361,7 @@ class SpendingOptions(OptionGroup):
         int | None, Option("Pause after this many tokens.", "N", values.COUNT, RUN, least=1)
     ] = None
     estimate_tokens: Annotated[
-        bool, Option("Guess untold tokens: characters / 4.", value=values.BOOLEAN, table=RUN)
+        bool, Option("Estimate unknown tokens: characters / 4.", value=values.BOOLEAN, table=RUN)
     ] = False
 
 

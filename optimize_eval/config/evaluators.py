@@ -106,11 +106,9 @@ class TrialOptions(OptionGroup):
 
     heading: ClassVar = Heading.EVALUATORS
 
-    good: Annotated[str | None, Option("A field, or file, that has to score high.", "FIELD", values.TEXT)] = (
-        None
-    )
+    good: Annotated[str | None, Option("Field or file that has to score high.", "FIELD", values.TEXT)] = None
     bad: Annotated[tuple[str, ...], Option("Has to score lower; may be repeated.", "FILE", values.PATHS)] = ()
-    no_near_misses: Annotated[bool, Option("Try nothing nearly right.")] = False
+    no_near_misses: Annotated[bool, Option("Leave out answers that are nearly right.")] = False
 
 
 def starting_spec(

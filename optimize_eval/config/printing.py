@@ -62,7 +62,7 @@ class ReportOptions(ResultOptions):
     with_fields: Annotated[
         str | None, Option("Fields of the examples to put into --wide.", "FIELD,…", flags=("--with",))
     ] = None
-    step_summary: Annotated[bool, Option("Add it and annotations to a GitHub job.")] = False
+    step_summary: Annotated[bool, Option("Add it and annotations to the GitHub job.")] = False
     flaky: Annotated[bool, Option("List examples that pass now and then.")] = False
 
 
@@ -71,7 +71,7 @@ class DiffOptions(ResultOptions):
 
     heading: ClassVar = Heading.OUTPUT
 
-    force: Annotated[bool, Option("Compare what is common anyway.")] = False
+    force: Annotated[bool, Option("Compare only what both have.")] = False
     format: Annotated[DiffFormat | None, Option(", ".join(DiffFormat), "FORMAT")] = None
     output: Annotated[
         str | None, Option("Where html goes (RUN_B/diff.html).", "FILE", flags=("-o", "--output"))
@@ -115,7 +115,7 @@ class PlanOptions(OptionGroup):
 class RunPlanOptions(PlanOptions):
     """The same of a run, which may be planned after another."""
 
-    like: Annotated[str | None, Option("With --dry-run: scores vary as there.", "RUN")] = None
+    like: Annotated[str | None, Option("With --dry-run: plan by its scores.", "RUN")] = None
     show: Annotated[str | None, Option("Show one example, step by step, instead.", "ID")] = None
 
 

@@ -158,10 +158,10 @@ class TaskOptions(PartOptions):
         Option("Only tasks in YAML that have this tag.", "TAG", values.TEXTS, flags=("--tag",)),
     ] = ()
     limit: Annotated[
-        int | None, Option("The first examples of each task file.", "N", values.COUNT, least=1)
+        int | None, Option("Only the first N examples of each file.", "N", values.COUNT, least=1)
     ] = None
     sample: Annotated[
-        int | None, Option("A random sample of each task file.", "N", values.COUNT, least=1)
+        int | None, Option("Only N random examples of each file.", "N", values.COUNT, least=1)
     ] = None
     repeats: Annotated[int, Option("Calls per example.", "N", values.COUNT, least=1)] = 1
 
@@ -182,7 +182,7 @@ class BoardOptions(OptionGroup):
 
     include_per_example: Annotated[
         bool,
-        Option("Put each prediction on the board.", value=values.BOOLEAN),
+        Option("Keep each prediction on the board.", value=values.BOOLEAN),
     ] = False
 
 

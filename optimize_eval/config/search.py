@@ -47,12 +47,12 @@ class SearchSplitOptions(SplitOptions, ChoiceOptions):
 
     dataset: Annotated[str | None, Option("Train: what the search uses.", "FILE", values.DATASET)] = None
     valset: Annotated[str | None, Option("Val: held out until the end.", "FILE", values.DATASET)] = None
-    testset: Annotated[str | None, Option("Opened at the end; then val chooses.", "FILE", values.DATASET)] = (
-        None
-    )
-    cluster_by: Annotated[str | None, Option("Examples that belong together.", "PATH", values.TEXT, RUN)] = (
-        None
-    )
+    testset: Annotated[
+        str | None, Option("Test: opened at the end; val chooses.", "FILE", values.DATASET)
+    ] = None
+    cluster_by: Annotated[
+        str | None, Option("Field of examples that belong together.", "PATH", values.TEXT, RUN)
+    ] = None
     val_share: Annotated[
         float | None, Option("Hold out a share of --dataset as val.", "SHARE", values.NUMBER, OPTIMIZE)
     ] = None
@@ -61,11 +61,11 @@ class SearchSplitOptions(SplitOptions, ChoiceOptions):
         Option("Share of --dataset that chooses (.5).", "SHARE", values.NUMBER, OPTIMIZE),
     ] = None
     choose_rows: Annotated[
-        int | None, Option("So many of these in the search.", "N", values.COUNT, OPTIMIZE, least=1)
+        int | None, Option("Only N of these in the search.", "N", values.COUNT, OPTIMIZE, least=1)
     ] = None
     search_val: Annotated[int | None, Option("", "N", values.COUNT, OPTIMIZE, least=1, hidden=True)] = None
     val_chooses: Annotated[
-        bool, Option("Let val choose; proves nothing then.", None, values.BOOLEAN, OPTIMIZE)
+        bool, Option("Let val choose; it then confirms nothing.", None, values.BOOLEAN, OPTIMIZE)
     ] = False
 
 
@@ -121,10 +121,10 @@ class GoalOptions(OptionGroup):
         Option("The candidate is a JSON object of texts.", None, values.BOOLEAN, OPTIMIZE),
     ] = False
     climb: Annotated[
-        str | None, Option("The evaluator that is climbed (first).", "NAME", values.TEXT, OPTIMIZE)
+        str | None, Option("The evaluator to improve (first).", "NAME", values.TEXT, OPTIMIZE)
     ] = None
     goal: Annotated[
-        tuple[str, ...], Option("Climb a weighted mean instead.", "NAME=W", values.WEIGHTS, OPTIMIZE)
+        tuple[str, ...], Option("Improve a weighted mean instead.", "NAME=W", values.WEIGHTS, OPTIMIZE)
     ] = ()
 
 

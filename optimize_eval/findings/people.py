@@ -287,9 +287,9 @@ def points_about_people(summary: Summary) -> Iterator[Point]:
 def agreement_in_words(agreement: Agreement) -> str:
     labels = count(agreement.labels, "label")
     if agreement.labels < FEWEST_LABELS:
-        return f"agreement with people is not told by {labels}: it takes {FEWEST_LABELS}"
+        return f"{labels} are too few to say how well it agrees with people: it takes {FEWEST_LABELS}"
     if agreement.value is None:
-        return f"agreement with people cannot be told: nothing varies in {labels}"
+        return f"agreement with people is unknown, because nothing varies in {labels}"
     parts = [f"agrees with people: {coefficient_in_words(agreement)}, {labels}"]
     if agreement.ceiling:
         parts.append(f"people with each other: {_SIGNS[ALPHA]} {two_digits(agreement.ceiling.value)}")
@@ -466,7 +466,7 @@ def agreement_gate(summary: Summary, bound: LeastAgreement) -> Gate:
     low = agreement.ci[0] if agreement and agreement.ci and agreement.labels >= FEWEST_LABELS else None
     if agreement is None or low is None:
         why = agreement_in_words(agreement) if agreement else "nothing that people labelled was scored"
-        text = f"{bound.evaluator}: without enough data: {why}: {least} is not shown to be met"
+        text = f"{bound.evaluator}: without enough data: {why}, so it may be below {least}"
         return Gate(name=name, is_met=False, text=text)
     is_met = reaches(low, bound.least)
     where = f"{bound.evaluator}: agrees with people by {coefficient_in_words(agreement)}"

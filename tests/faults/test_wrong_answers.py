@@ -69,7 +69,7 @@ ANSWERS = {  # what is printed, the kind, the end of the message, the hint or it
         b'{"score": 1, "why": "x", "score": 0}',
         "invalid_json",
         'stdout gives the key "score" twice in one object',
-        "give it once: which of the two counts is nobody's to guess",
+        "give it once: two of them contradict each other",
     ),
     "a score twice after a mark": (
         b'\xef\xbb\xbf{"score": 1, "score": 0}',
