@@ -46,7 +46,7 @@ def test_what_cannot_be_compared_is_refused(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "a").write_text("a")
     (tmp_path / "d.jsonl").write_text('{"target": "a"}\n')
     cli("run", "-e", "@string_equals", "--candidate", "a", "--dataset", "d.jsonl", "--out", "own")
-    assert "own has examples of its own" in cli("diff", "own", "monday.csv").stderr
+    assert "the examples of own cannot be matched with those of" in cli("diff", "own", "monday.csv").stderr
     assert "name two" in cli("diff", "monday.csv").stderr
     assert "--map is for files of other tools" in cli("diff", "own", "own", "--map", "a=b").stderr
 

@@ -290,9 +290,9 @@ def test_side_information_is_told_of_both_splits() -> None:
 
 def test_next_steps_are_named() -> None:
     text = "\n".join(shown(SUMMARIES["rich"]))
-    assert re.search(r"next +retry what failed +the same command again", text)
+    assert re.search(r"next +retry what failed +run the same command again", text)
     assert "optimize-eval report runs/run-1f3a9c02" in text
-    assert re.search(r"resume +the same command again", "\n".join(shown(SUMMARIES["incomplete"])))
+    assert re.search(r"resume +run the same command again", "\n".join(shown(SUMMARIES["incomplete"])))
     assert "retry" not in "\n".join(shown(SUMMARIES["alone"]))
 
 
