@@ -162,15 +162,15 @@ def without_rules(summary: Summary) -> Verdict | None:
 def _chosen_by_results(summary: Summary, after: str | None) -> Verdict | None:
     if after is None:
         return None
-    why = f"These examples were chosen because they failed or got worse in {after}"
-    return numbers_only(summary, why, "the numbers stand, and a run without --lf decides")
+    why = f"these examples were chosen because they failed or got worse in {after}"
+    return numbers_only(summary, why, "The numbers stand, and a run without --lf decides")
 
 
 def numbers_only(summary: Summary, why: str, advice: str) -> Verdict | None:
     """Say nothing of which is better where the examples were chosen after results were known."""
     if summary.units.owed or summary.changed:
         return None
-    return Verdict(text=f"no verdict: {why}; {advice}", state=None)
+    return Verdict(text=f"No verdict: {why}. {advice}", state=None)
 
 
 def doubts_about_rules(settings: Mapping[str, Any]) -> Iterator[str]:
@@ -211,7 +211,7 @@ def _is_unlike(key: str, stored: Mapping[str, Any], again: Mapping[str, Any]) ->
     return key not in stored or key not in again or bool(stored[key] != again[key])
 
 
-_CHOSEN = "a part chosen afterwards", "--group-by corrects"
+_CHOSEN = "this part was chosen afterwards", "--group-by corrects for that"
 _PART = Corrections(can_confirm=False)
 
 

@@ -182,7 +182,7 @@ class _Summing:
     def _judged(self, summary: Summary, winner: str | None, left_out: Sequence[LeftOut]) -> Summary:
         """Say what came out."""
         layout = self._layout
-        verdict = judge(summary, winner, layout, self._against.tried.digests)
+        verdict = judge(summary, winner, layout, self._against.tried)
         skips = points_about_skips(summary, self._scores, layout)
         points = (
             *verdict.points,

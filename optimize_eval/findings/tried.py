@@ -11,7 +11,7 @@ from typing import Any
 from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.cells import CellFamily
 from optimize_eval.findings.summary_shape import Beside, Point, SettingBefore, Summary, TriedCandidates
-from optimize_eval.findings.wording import count
+from optimize_eval.findings.wording import UNITS, count
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.tried import SEVERAL, Examples, Family, History, Tried, rows_of
@@ -30,6 +30,7 @@ class Corrections:
     on_test: TriedCandidates | None = None  # where val chose and test decides
     confirmed: frozenset[str] = frozenset()  # winners that were held against test before
     digests: Mapping[str, str] = field(default_factory=dict)
+    measures: Mapping[str, str] = field(default_factory=dict)  # by evaluator, of what replies took
     found: str | None = None  # by a search that test decides
     can_confirm: bool = True  # False of examples that were chosen after results were known
 
@@ -63,6 +64,7 @@ def corrections_in(run: StoredRun, layout: Layout) -> Corrections:
     if run.document.is_bench:
         return NOTHING
     history = History(run=run)
+    measures = {e.name: e.text for e in run.document.selected_evaluators if e.text in UNITS}
     tried = {where: _tried(history, layout, where) for where in _families(layout)}
     decides = CellFamily(layout.evaluators[0], layout.task_models[0], layout.deciding)
     deciding = _told(history, layout, decides, tried[decides])
@@ -70,7 +72,7 @@ def corrections_in(run: StoredRun, layout: Layout) -> Corrections:
     others = {where: len(one.candidates - _named(history, layout)) for where, one in tried.items()}
     if layout.deciding == "test" or on_test not in tried:
         others[decides] = deciding.comparisons - deciding.named
-        return Corrections(others=others, deciding=deciding, digests=history.digests)
+        return Corrections(others=others, deciding=deciding, digests=history.digests, measures=measures)
     others[decides] = deciding.k - deciding.named
     return Corrections(
         others=others,
@@ -78,6 +80,7 @@ def corrections_in(run: StoredRun, layout: Layout) -> Corrections:
         on_test=_told(history, layout, on_test, tried[on_test]),
         confirmed=tried[on_test].confirmed,
         digests=history.digests,
+        measures=measures,
         found=_found(run, layout),
     )
 

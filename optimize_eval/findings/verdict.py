@@ -11,7 +11,7 @@ not complete. Who won is decided in winner.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
+from typing import NamedTuple
 
 from optimize_eval.findings import comparison
 from optimize_eval.findings.against import points_about_models
@@ -32,11 +32,12 @@ from optimize_eval.findings.doubts import all_skipped, caveats, every_score_is_z
 from optimize_eval.findings.leakage import LEAKED, sentence_of
 from optimize_eval.findings.summary_parts import Overfit, Row
 from optimize_eval.findings.summary_shape import Point, Summary, Verdict, WinnersCarryOver, WonBy
-from optimize_eval.findings.tried import is_steered, steered
+from optimize_eval.findings.tried import NOTHING, Corrections, is_steered, steered
 from optimize_eval.findings.wording import (
     ROUNDING,
     count,
     evaluator_label,
+    in_units,
     interval,
     interval90,
     number,
@@ -192,7 +193,9 @@ def _whole(share: float) -> str:
     return f"{int(100 * (share + ROUNDING))} %"
 
 
-def elsewhere(summary: Summary, winner: Row | None, layout: Layout) -> Iterator[Point]:
+def elsewhere(
+    summary: Summary, winner: Row | None, layout: Layout, measures: Mapping[str, str]
+) -> Iterator[Point]:
     """Name every other evaluator and task model, also where things get worse there."""
     for evaluator in layout.evaluators:
         for task_model in layout.task_models:
@@ -203,14 +206,12 @@ def elsewhere(summary: Summary, winner: Row | None, layout: Layout) -> Iterator[
             if len(rows) == 1:
                 yield _point("·", _alone_elsewhere(rows[0], where, layout))
                 continue
-            first = _one_elsewhere(rows, winner, where, layout.deciding, layout.baseline)
+            place = _Elsewhere(where, layout.deciding, layout.baseline, rows, measures.get(evaluator, ""))
+            first = _one_elsewhere(winner, place)
             yield first
             if winner is None:
                 worse = marked(rows, layout.deciding, comparison.WORSE, comparison.HINT_WORSE)[-MOST_NAMED:]
-                told = [
-                    _change_elsewhere(row, row.candidate, where, layout.deciding, layout.baseline)
-                    for row in worse
-                ]
+                told = [_change_elsewhere(row, row.candidate, place) for row in worse]
                 yield from (point for point in told if point != first)
 
 
@@ -221,34 +222,53 @@ def _alone_elsewhere(row: Row, where: str, layout: Layout) -> str:
     return f"{row.candidate} scores {number(s.mean)} on {where}"
 
 
-def _one_elsewhere(rows: Sequence[Row], winner: Row | None, where: str, split: str, baseline: str) -> Point:
-    compared = [row for row in rows if row.candidate != baseline]
+class _Elsewhere(NamedTuple):
+    """Another evaluator or task model, and what it has of the candidates."""
+
+    where: str
+    split: str
+    baseline: str
+    rows: Sequence[Row]
+    measure: str  # of what replies took; empty for scores
+
+    def amount(self, row: Row) -> str:
+        """Write how a candidate differs from the baseline."""
+        means = {each.candidate: each.splits[self.split].mean for each in self.rows}
+        before, after = means[self.baseline], means[row.candidate]
+        if not self.measure or before is None or after is None or before == after:
+            return in_short(row.difference(self.split))
+        return in_units(self.measure, before, after)
+
+
+def _one_elsewhere(winner: Row | None, place: _Elsewhere) -> Point:
+    compared = [row for row in place.rows if row.candidate != place.baseline]
     if winner is None:
-        row = max(compared, key=lambda row: row.difference(split).diff or 0.0)
+        row = max(compared, key=lambda row: row.difference(place.split).diff or 0.0)
         who = row.candidate
     else:
         row = next(row for row in compared if row.candidate == winner.candidate)
         who = str(winner.candidate)
-    return _change_elsewhere(row, who, where, split, baseline, too=", too" if winner else "")
+    return _change_elsewhere(row, who, place, too=", too" if winner else "")
 
 
-def _change_elsewhere(row: Row, who: str, where: str, split: str, baseline: str, *, too: str = "") -> Point:
-    d = row.difference(split)
+def _change_elsewhere(row: Row, who: str, place: _Elsewhere, *, too: str = "") -> Point:
+    where, baseline, amount = place.where, place.baseline, place.amount(row)
+    d = row.difference(place.split)
     if d.mark == comparison.TOO_FEW:
         return _point("·", f"{where} has too few examples for a verdict: {too_few(d)}")
     if d.mark == comparison.NO_DIFFERENCE:
         close = f"{row.candidate} and {baseline} are too close to call on {where}"
-        return _point("·", f"{close}: {in_short(d)}")
-    if d.mark == comparison.BETTER and not survives_failures(row, split):
-        why = why_no_winner(row, split)
-        return _point("!", f"{who} is ahead on {where} {why}: {in_short(d)}")
+        return _point("·", f"{close}: {amount}")
+    if d.mark == comparison.BETTER and not survives_failures(row, place.split):
+        why = why_no_winner(row, place.split)
+        return _point("!", f"{who} is ahead on {where} {why}: {amount}")
     words = {
         comparison.BETTER: f"is better on {where}{too}",
         comparison.WORSE: f"is worse on {where}",
         comparison.HINT_BETTER: f"may be better on {where} (only a hint)",
         comparison.HINT_WORSE: f"may be worse on {where} (only a hint)",
     }
-    return _point(MARKS[d.mark], f"{who} {words[d.mark]}{where_scored(d)}: {in_short(d)}")
+    return _point(MARKS[d.mark], f"{who} {words[d.mark]}{where_scored(d)}: {amount}")
 
 
 def others(primary: Sequence[Row], winner: Row | None, layout: Layout) -> Iterator[Point]:
@@ -314,13 +334,8 @@ _ASIDE = {"·", "\N{EN DASH}", "✓"}  # of points that change no decision
 WORSE, NO_DIFFERENCE, TOO_FEW, ALONE, FAILED = "worse", "no_difference", "too_few", "single", "failed"
 
 
-_NONE: Mapping[str, str] = MappingProxyType({})
-
-
-def judge(
-    summary: Summary, won_by: str | None, layout: Layout, digests: Mapping[str, str] = _NONE
-) -> Verdict:
-    """Say what came out; `won_by` is the winner's name, `digests` are of the candidates' texts."""
+def judge(summary: Summary, won_by: str | None, layout: Layout, tried: Corrections = NOTHING) -> Verdict:
+    """Say what came out; `won_by` is the winner's name, `tried` is what a folder knows."""
     if summary.changed:
         names = ", ".join(summary.changed)
         text = f"No verdict: {names} changed while being called, so the scores come from different programs"
@@ -328,10 +343,10 @@ def judge(
     if summary.units.owed:
         return Verdict(text=_so_far(summary, layout), state=None)
     if text := sentence_of(summary.leakage, layout.deciding, "test"):
-        return Verdict(text=text, points=tuple(caveats(summary, layout, digests)), state=LEAKED)
+        return Verdict(text=text, points=tuple(caveats(summary, layout, tried.digests)), state=LEAKED)
     primary = [row for row in summary.rows if is_primary(row, layout)]
     if all(row.splits[layout.deciding].mean is None for row in primary):
-        points = tuple(elsewhere(summary, None, layout))
+        points = tuple(elsewhere(summary, None, layout, tried.measures))
         if all_skipped(primary, layout.deciding):
             return Verdict(text=_all_skipped(primary, summary, layout), points=points, state=TOO_FEW)
         return Verdict(text=_nothing_scored(summary, layout), points=points, state=FAILED)
@@ -342,8 +357,8 @@ def judge(
     verdict = _steered_by_steps(doubted, summary) or doubted
     points = (
         *about_winner(winner, replace(summary, verdict=verdict)),
-        *elsewhere(summary, winner, layout),
-        *(point for point in caveats(summary, layout, digests) if point.mark != "?" or not is_doubted),
+        *elsewhere(summary, winner, layout, tried.measures),
+        *(point for point in caveats(summary, layout, tried.digests) if point.mark != "?" or not is_doubted),
         *points_about_models(summary, won_by, layout),
         *others(primary, winner, layout),
     )

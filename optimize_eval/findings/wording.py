@@ -44,6 +44,26 @@ def interval90(margin: "Margin") -> str:
     return f"90 % CI {interval(margin.ci90)}{' by t' if margin.is_by_t else ''}"
 
 
+UNITS = ("@cost", "@latency")  # measures whose scores are dollars and seconds, below zero
+
+
+def in_units(measure: str, before: float, after: float) -> str:
+    """Write how two scores of a measure differ, as people count money and time.
+
+    >>> in_units("@cost", -0.0039, -0.0057), in_units("@latency", -0.240, -0.245)
+    ('$3.9 → $5.7 per 1,000 calls', '5 ms slower')
+    """
+    if measure == "@cost":
+        return f"${_two(-1000 * before)} → ${_two(-1000 * after)} per 1,000 calls"
+    seconds = abs(after - before)
+    amount = f"{_two(seconds)} s" if seconds >= 1 else f"{_two(1000 * seconds)} ms"
+    return f"{amount} {'slower' if after < before else 'faster'}"
+
+
+def _two(value: float) -> str:
+    return f"{value:.2g}" if abs(value) < 100 else f"{value:,.0f}"  # noqa: PLR2004  two digits at least
+
+
 def p_value(p: float | None) -> str:
     if p is None:
         return "p unknown"

@@ -316,7 +316,7 @@ def test_a_search_that_went_on_agrees_and_so_does_one_whose_run_did(searched: Pa
     candidates = ("--candidate", "seed.txt", "--candidate", "nine.txt")
     assert cli("run", *WITH_VAL[2:8], *candidates, "--out", "r", "--quiet").status == 0
     later = cli("report", "r", "--check").stdout
-    assert "search.json is of the run as it was before later commands" in later
+    assert "search.json describes the run before its later commands" in later
     assert "search.json: " not in later
     document = json.loads((folder / "r" / "search.json").read_bytes())
     document["best"] = "p1"

@@ -110,7 +110,7 @@ def test_copies_of_a_line_count_once(cli: Cli, data: Path) -> None:
 
 def test_a_plan_with_a_margin_says_how_many_examples_that_takes(cli: Cli, data: Path) -> None:
     said = " ".join(cli(*COMMAND, "--margin=0.05").stdout.split())
-    takes = "to be shown no worse by 0.05 judge takes"
+    takes = "ruling out a loss of 0.05 judge takes"
     assert f"train has 40 examples; {takes} 63 examples with equal scores, about " in said
     (told,) = cli(*COMMAND, "--margin=0.05", "--json").json["margins"]
     assert (told["evaluator"], told["if_equal"], told["sd"]) == ("judge", 63, 0.1)

@@ -134,7 +134,9 @@ def test_a_gate_is_on_the_lower_end_and_a_few_labels_meet_none(
     few = [*said[:19], *[None] * 5]
     start(fake_model, tmp_path, rows_of(few, SCORES), 'human = "h"')
     done = called(cli, "--out", "few")
-    assert "19 labels are too few to say how well it agrees with people: it takes 20" in " ".join(done.stdout.split())
+    assert "19 labels are too few to say how well it agrees with people: it takes 20" in " ".join(
+        done.stdout.split()
+    )
     refused = called(cli, "--out", "other", "--min-agreement", "helps=0.5")
     assert (refused.status, "people gave 19 labels, and 20 are needed" in refused.stderr) == (2, True)
     assert not (tmp_path / "other").exists()

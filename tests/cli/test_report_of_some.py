@@ -64,7 +64,9 @@ def test_the_numbers_are_those_of_a_run_of_these_examples(cli: Cli, made: Path, 
     told = cli("report", "r", *words, "--json").json
     alone = cli(*COMMAND[:-1], *words, "--out", "alone", "--json").json["summary"]
     assert numbers(told) == numbers(alone)
-    assert told["verdict"]["text"].endswith("no verdict: a part chosen afterwards; --group-by corrects")
+    assert told["verdict"]["text"].endswith(
+        "No verdict: this part was chosen afterwards. --group-by corrects for that"
+    )
     assert (told["verdict"]["state"], told["verdict"]["points"]) == (None, [])
     assert (made / "r" / "summary.json").read_bytes() == before
 

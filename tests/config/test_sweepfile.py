@@ -282,7 +282,7 @@ def test_what_is_no_sweep_file_is_refused_with_what_may_have_been_meant(cli: Cli
     assert done.status == 2
     assert "'b.txt' is not a sweep file (.toml)" in done.stderr
     assert "name a candidate with --candidate" in done.stderr
-    assert "quote a pattern" in done.stderr
+    assert "quote what has blanks or stars" in done.stderr
     of_task = cli("run", "task.yaml")
     assert of_task.status == 2
     assert "'task.yaml' is not a sweep file (.toml)" in of_task.stderr

@@ -355,7 +355,7 @@ def test_a_part_that_was_chosen_afterwards_has_numbers_and_no_verdict(cli: Cli) 
     run(cli, "base good")
     told = cli("report", "r", "--filter", "n=303", "--json").json
     part = told["verdict"]
-    assert part["text"].endswith("no verdict: a part chosen afterwards; --group-by corrects")
+    assert part["text"].endswith("No verdict: this part was chosen afterwards. --group-by corrects for that")
     assert (part["state"], part["points"]) == (None, [])
 
 
