@@ -311,7 +311,7 @@ def test_a_search_that_went_on_agrees_and_so_does_one_whose_run_did(searched: Pa
     cli = in_this_process(folder)
     assert cli(*WITH_VAL, "--budget", "60", "--json").json["proposals"]["accepted"] > 5
     longer = cli("report", "r", "--check")
-    assert (longer.status, "before later commands" in longer.stdout) == (0, False), longer.stdout
+    assert (longer.status, "before its later commands" in longer.stdout) == (0, False), longer.stdout
     (folder / "nine.txt").write_text("9")
     candidates = ("--candidate", "seed.txt", "--candidate", "nine.txt")
     assert cli("run", *WITH_VAL[2:8], *candidates, "--out", "r", "--quiet").status == 0

@@ -30,7 +30,7 @@ def test_only_what_failed_or_got_worse_is_called_and_nothing_is_claimed(cli: Cli
     assert done.json["summary"]["units"] == {"total": 4, "scored": 2, "failed": 2, "skipped": 0, "owed": 0}
     verdict = done.json["verdict"]
     assert verdict["text"].startswith(
-        f"No verdict: these examples were chosen because they failed or got worse in {first}, "
+        f"No verdict: these examples were chosen because they failed or got worse in {first}. "
     )
     assert (verdict["state"], verdict["winner"]) == (None, None)
     again = cli("report", done.json["run"], "--json").json
