@@ -206,12 +206,12 @@ def elsewhere(
             if len(rows) == 1:
                 yield _point("·", _alone_elsewhere(rows[0], where, layout))
                 continue
-            place = _Elsewhere(where, layout.deciding, layout.baseline, rows, measures.get(evaluator, ""))
-            first = _one_elsewhere(winner, place)
+            there = _Elsewhere(where, layout.deciding, layout.baseline, rows, measures.get(evaluator, ""))
+            first = _one_elsewhere(winner, there)
             yield first
             if winner is None:
                 worse = marked(rows, layout.deciding, comparison.WORSE, comparison.HINT_WORSE)[-MOST_NAMED:]
-                told = [_change_elsewhere(row, row.candidate, place) for row in worse]
+                told = [_change_elsewhere(row, row.candidate, there) for row in worse]
                 yield from (point for point in told if point != first)
 
 
@@ -240,27 +240,27 @@ class _Elsewhere(NamedTuple):
         return in_units(self.measure, before, after)
 
 
-def _one_elsewhere(winner: Row | None, place: _Elsewhere) -> Point:
-    compared = [row for row in place.rows if row.candidate != place.baseline]
+def _one_elsewhere(winner: Row | None, there: _Elsewhere) -> Point:
+    compared = [row for row in there.rows if row.candidate != there.baseline]
     if winner is None:
-        row = max(compared, key=lambda row: row.difference(place.split).diff or 0.0)
+        row = max(compared, key=lambda row: row.difference(there.split).diff or 0.0)
         who = row.candidate
     else:
         row = next(row for row in compared if row.candidate == winner.candidate)
         who = str(winner.candidate)
-    return _change_elsewhere(row, who, place, too=", too" if winner else "")
+    return _change_elsewhere(row, who, there, too=", too" if winner else "")
 
 
-def _change_elsewhere(row: Row, who: str, place: _Elsewhere, *, too: str = "") -> Point:
-    where, baseline, amount = place.where, place.baseline, place.amount(row)
-    d = row.difference(place.split)
+def _change_elsewhere(row: Row, who: str, there: _Elsewhere, *, too: str = "") -> Point:
+    where, baseline, amount = there.where, there.baseline, there.amount(row)
+    d = row.difference(there.split)
     if d.mark == comparison.TOO_FEW:
         return _point("·", f"{where} has too few examples for a verdict: {too_few(d)}")
     if d.mark == comparison.NO_DIFFERENCE:
         close = f"{row.candidate} and {baseline} are too close to call on {where}"
         return _point("·", f"{close}: {amount}")
-    if d.mark == comparison.BETTER and not survives_failures(row, place.split):
-        why = why_no_winner(row, place.split)
+    if d.mark == comparison.BETTER and not survives_failures(row, there.split):
+        why = why_no_winner(row, there.split)
         return _point("!", f"{who} is ahead on {where} {why}: {amount}")
     words = {
         comparison.BETTER: f"is better on {where}{too}",
