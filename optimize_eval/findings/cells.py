@@ -10,13 +10,14 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence, Sequence
 from functools import cached_property
+from itertools import compress
 from typing import Any, NamedTuple, TypeVar
 
 from optimize_eval.base import strict_json
 from optimize_eval.base.frozen import Remembers, extend, frozen
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings.leakage import RecordsByCell, with_copies_joined
-from optimize_eval.findings.measures import MeasuredCells, Measures, of_cells
+from optimize_eval.findings.measures import MOST_IN_A_BYTE, MeasuredCells, Measures, no_calls, of_cells
 from optimize_eval.findings.side_info import Durations, SideInfo, latency_of
 from optimize_eval.findings.summary_parts import LatencyEntry, MeasuredCell, SideInfoEntry, SplitScores
 from optimize_eval.findings.summary_shape import FailureGroup, SkipGroup
@@ -105,7 +106,6 @@ def _joined(parts: Iterable[Iterable[_Number]]) -> list[_Number]:
     return [value for part in parts for value in part]
 
 
-_MOST_IN_A_BYTE = 255
 _OWED, _SCORED, _SKIPPED = range(3)  # in the place of kinds of failures
 
 
@@ -120,7 +120,8 @@ class Scores(Outcomes):
     within_sd: float | None
     durations: Durations  # by unit
     attempts: int  # of all calls whose time is known
-    kinds: Sequence[int]  # of failures, by unit: their places in `kind_names`; or what else became of it
+    # By unit: what became of it, or of a failure its place in `kind_names`; empty where all were scored.
+    kinds: Sequence[int]
     kind_names: Sequence[str]
     is_unit: bool  # whether all scores are from 0 to 1, be others allowed or not
 
@@ -136,8 +137,8 @@ class Scores(Outcomes):
     def seconds_of(self, examples: slice) -> list[float]:
         """List how long the scored calls of some examples took."""
         units = self._units(examples)
-        pairs = zip(self.durations.at(units), self.kinds[units], strict=True)
-        return [seconds for seconds, kind in pairs if kind == _SCORED]
+        seconds = self.durations.at(units)
+        return [*compress(seconds, map(_SCORED.__eq__, self.kinds[units]))] if self.kinds else seconds
 
     def kinds_of(self, examples: slice) -> Counter[str]:
         """Count the failures of some examples by their kinds."""
@@ -160,9 +161,7 @@ class CellReading:
         self._repeats = repeats
         self._has_ends = score_range is ScoreRange.UNIT
         self._scores: list[list[float]] = [[] for _ in lines]
-        self._failed = array("I", [0]) * len(lines)
-        self._skipped = array("I", [0]) * len(lines)
-        self._ruled = array("I", [0]) * len(lines)
+        self._failed, self._skipped, self._ruled = (no_calls(len(lines), repeats) for _ in range(3))
         self._left_out: dict[int, list[float]] = {}
         self._by_outcome = False
         self._skips: dict[bool, tuple[str, _Lines]] = {}  # whether by rules: the first message
@@ -213,7 +212,7 @@ class CellReading:
             failed=failed,
             skipped=skipped,
             failures=tuple(self._failure_groups()),
-            numbers=array("I", map(len, self._scores)),
+            numbers=array(self._failed.typecode, map(len, self._scores)),
             failed_calls=self._failed,
             skipped_calls=self._skipped,
             ruled_calls=self._ruled,
@@ -222,7 +221,7 @@ class CellReading:
             skips=tuple(self._skip_groups()),
             within_sd=within_sd(self._scores) if self._repeats > 1 else None,
             durations=Durations(self._seconds),
-            kinds=self._kinds,
+            kinds=self._kinds if scored < len(self._kinds) else b"",
             kind_names=[str(name) for name in self._kind_names],
             attempts=self._attempts,
             is_unit=self._is_unit,
@@ -230,7 +229,7 @@ class CellReading:
 
     def _number_of(self, kind: str) -> int:
         number = self._kind_names.setdefault(kind, len(self._kind_names))
-        if number > _MOST_IN_A_BYTE and self._kinds.typecode == "B":  # only in runs of others
+        if number > MOST_IN_A_BYTE and self._kinds.typecode == "B":  # only in runs of others
             self._kinds = array("I", self._kinds)
         return number
 

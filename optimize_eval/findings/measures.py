@@ -42,6 +42,8 @@ _SAID_OF_REPLIES = frozenset({"output", "usage", "model"})
 CONFIDENCE, BLEU_COUNTS = "confidence", "bleu_counts"
 EVERY = slice(None)
 
+MOST_IN_A_BYTE = 255
+
 _MOST = 1 << 53  # that a count may be, and every sum of such divides into a float
 
 Passes = Callable[[int, Repeats], float]
@@ -57,14 +59,18 @@ class MeasuredCells:
     replies: tuple[RepliesEntry, ...]
 
 
+def no_calls(examples: int, repeats: int) -> "array[int]":
+    """Make room for counting calls by example: a byte each, where there are no more repeats."""
+    return array("B" if repeats <= MOST_IN_A_BYTE else "I", [0]) * examples
+
+
 class Measures:
     """Takes in the scored records of one cell."""
 
     def __init__(self, examples: int, repeats: int, score_range: ScoreRange) -> None:
         self._is_unit = score_range is ScoreRange.UNIT
         self._is_repeated = repeats > 1
-        self._scored = array("I", [0]) * examples
-        self._passed = array("I", [0]) * examples
+        self._scored, self._passed = no_calls(examples, repeats), no_calls(examples, repeats)
         self._graded = bytearray(examples)  # those that have a score other than 0 or 1
         self._answers: list[Answer] = []
         self._unusable = 0

@@ -345,33 +345,52 @@ def _text(value: Any) -> str:
 _UNKNOWN = (1 << 32) - 1  # microseconds
 _LONGEST = 4294.0  # seconds
 _HIGH = (1 << 16) - 1
+_BYTE = 255
 
 
 class Durations:
-    """How long calls took, in the whole microseconds that records tell: four bytes for each call.
+    """How long calls took, in the whole microseconds that records tell: two to four bytes for each call.
 
     What is no whole number of them, or more than an hour, stands beside; of a call that was not timed, NaN.
     """
 
     def __init__(self, seconds: Sequence[float]) -> None:
         try:
-            self.micros = array("I", [round(taken * 1e6) for taken in seconds])
+            micros = array("I", [round(taken * 1e6) for taken in seconds])
         except (ValueError, OverflowError):
-            self.micros = array("I", map(_in_micros, seconds))
-        whole = [micros / 1e6 for micros in self.micros]
+            micros = array("I", map(_in_micros, seconds))
+        whole = [taken / 1e6 for taken in micros]
         rows = enumerate(zip(seconds, whole, strict=True)) if whole != [*seconds] else ()
         self.exact = {at: taken for at, (taken, known) in rows if taken != known and not math.isnan(taken)}
+        self.unknown = micros.count(_UNKNOWN)
+        self.lowers, self._uppers = _halves(micros)
+
+    @property
+    def uppers(self) -> Sequence[int]:
+        return self._uppers or bytes(len(self.lowers))
+
+    def micros(self, unit: int) -> int:
+        return self.lowers[unit] | (self._uppers[unit] << 16 if self._uppers else 0)
 
     def at(self, units: slice) -> list[float]:
-        return [self._second(at) for at in range(len(self.micros))[units]]
+        return [self._second(at) for at in range(len(self.lowers))[units]]
 
     def like(self, micros: int) -> list[float]:
         """List those that are so many microseconds, to the last digit."""
-        return [self._second(at) for at, known in enumerate(self.micros) if known == micros]
+        return [self._second(at) for at in range(len(self.lowers)) if self.micros(at) == micros]
 
     def _second(self, unit: int) -> float:
-        micros = self.micros[unit]
+        micros = self.micros(unit)
         return math.nan if micros == _UNKNOWN else self.exact.get(unit, micros / 1e6)
+
+
+def _halves(micros: "array[int]") -> tuple[Sequence[int], Sequence[int]]:
+    """Take microseconds apart into their lower and their upper two bytes, if any of these are in use."""
+    halves = memoryview(micros).cast("B").cast("H")
+    is_little = sys.byteorder == "little"
+    lowers, uppers = (array("H", halves[at::2].tobytes()) for at in (1 - is_little, is_little))
+    largest = max(uppers, default=0)
+    return lowers, uppers if largest > _BYTE else bytes(uppers.tolist()) if largest else b""
 
 
 def _in_micros(seconds: float) -> int:
@@ -388,9 +407,8 @@ class _InOrder(Sequence[float]):
         self._several = several
         self._uppers = Counter[int]()
         for some in several:
-            self._uppers.update(_halves(some)[1])
-        unknown = sum(some.micros.count(_UNKNOWN) for some in several)
-        self._uppers[_HIGH] -= unknown
+            self._uppers.update(some.uppers)
+        self._uppers[_HIGH] -= sum(some.unknown for some in several)
         self._lowers: dict[int, Counter[int]] = {}  # by the upper bytes, when they are asked for
         self._many = self._uppers.total()
 
@@ -400,7 +418,7 @@ class _InOrder(Sequence[float]):
     def __getitem__(self, rank: Any) -> Any:
         upper, rank = _at_rank(self._uppers, rank % self._many)
         if upper not in self._lowers:
-            pairs = chain.from_iterable(zip(*_halves(some), strict=True) for some in self._several)
+            pairs = chain.from_iterable(zip(some.lowers, some.uppers, strict=True) for some in self._several)
             self._lowers[upper] = Counter(lower for lower, of in pairs if of == upper)
         lower, rank = _at_rank(self._lowers[upper], rank)
         micros = upper << 16 | lower
@@ -410,16 +428,13 @@ class _InOrder(Sequence[float]):
 
     @property
     def total(self) -> float:
-        micros = sum(sum(some.micros) - _UNKNOWN * some.micros.count(_UNKNOWN) for some in self._several)
-        rests = (taken - some.micros[at] / 1e6 for some in self._several for at, taken in some.exact.items())
-        return micros / 1e6 + math.fsum(rests)
-
-
-def _halves(durations: Durations) -> tuple[Sequence[int], Sequence[int]]:
-    """Take the microseconds apart into their lower and their upper two bytes."""
-    halves = memoryview(durations.micros).cast("B").cast("H")
-    is_little = sys.byteorder == "little"
-    return halves[1 - is_little :: 2], halves[is_little::2]
+        micros = sum(
+            sum(some.lowers) + (sum(some.uppers) << 16) - _UNKNOWN * some.unknown for some in self._several
+        )
+        exact = (
+            (taken, -some.micros(at) / 1e6) for some in self._several for at, taken in some.exact.items()
+        )
+        return math.fsum(chain([micros / 1e6], *exact))
 
 
 def _at_rank(counts: Counter[int], rank: int) -> tuple[int, int]:

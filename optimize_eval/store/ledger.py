@@ -9,7 +9,7 @@ record counts for the version whose key it has, and for none where its example h
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import product
+from itertools import accumulate, product
 from operator import eq
 from pathlib import Path
 from sys import float_info
@@ -145,10 +145,13 @@ class Ledger:
             name: model.sound_since or 0 for name, model in current(document.models).items()
         }
         self._versions = versions_of(document)
-        self._starts: dict[CellName, int] = {}
-        self.states = bytearray()
-        self._offsets = array("I")  # of records, which a line end follows; these are their lower four bytes
-        self._upper = bytearray()  # and these their fifth
+        names = dict.fromkeys(cell.name for cell in document.cells)
+        self._starts = dict(zip(names, accumulate(map(self._size, names), initial=0), strict=False))
+        # All at once: what is made larger many times leaves holes in memory that are as large as itself.
+        self.states = bytearray(sum(map(self._size, names)))
+        # Of records, which a line end follows; these are their lower four bytes.
+        self._offsets = array("I", [0]) * len(self.states)
+        self._upper = bytearray()  # and these their fifth, once one of them has any
         self.changed: set[str] = set()  # evaluators whose files changed while they were called
         self.changed_models: set[str] = set()  # and models
         self._has_header = False
@@ -158,8 +161,6 @@ class Ledger:
         self.computed: list[Mapping[str, Any]] = []  # what code made of rows: see findings.metrics
         self.judged: list[tuple[int, Mapping[str, Any]]] = []  # what sessions showed, and where: see tried
         self.spending = Spending()  # of all records, those that do not count any more included
-        for cell in document.cells:
-            self.start(cell.name)
 
     @classmethod
     def read(cls, path: Path, document: RunDocument) -> Self:
@@ -184,27 +185,31 @@ class Ledger:
             size = self._size(cell)
             self.states.extend(bytes(size))
             self._offsets.extend(array("I", [0]) * size)
-            self._upper.extend(bytes(size))
+            self._upper.extend(bytes(size if self._upper else 0))
         return begin
 
     def enter(self, number: int, outcome: str, offset: int) -> None:
         """Note where the newest record of a unit begins."""
         self.states[number] = _STATES[outcome]
         self._offsets[number] = offset & _LOWER
-        self._upper[number] = offset >> 32
+        if offset > _LOWER and not self._upper:
+            self._upper = bytearray(len(self.states))
+        if self._upper:
+            self._upper[number] = offset >> 32
 
     def offset(self, number: int) -> int | None:
         """Tell where a unit's newest record begins."""
-        return self._offsets[number] | self._upper[number] << 32 if self.states[number] != OWED else None
+        if self.states[number] == OWED:
+            return None
+        return self._offsets[number] | (self._upper[number] << 32 if self._upper else 0)
 
     def offsets(self, numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
         """Tell where the newest records of units begin: each one's place among these, and its offset."""
         lower, upper, states = self._offsets, self._upper, self.states
-        return (
-            (index, lower[number] | upper[number] << 32)
-            for index, number in enumerate(numbers)
-            if states[number] != OWED
-        )
+        known = ((index, number) for index, number in enumerate(numbers) if states[number] != OWED)
+        if upper:
+            return ((index, lower[number] | upper[number] << 32) for index, number in known)
+        return ((index, lower[number]) for index, number in known)
 
     def counts(self, cell: CellName) -> tuple[int, int, int]:
         """Count the scored, failed and skipped units of a cell."""
