@@ -7,6 +7,7 @@ lowest scores. Two levels of objects are followed, lists are counted by their it
 import heapq
 import math
 import sys
+import zlib
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -345,11 +346,10 @@ def _text(value: Any) -> str:
 _UNKNOWN = (1 << 32) - 1  # microseconds
 _LONGEST = 4294.0  # seconds
 _HIGH = (1 << 16) - 1
-_BYTE = 255
 
 
 class Durations:
-    """How long calls took, in the whole microseconds that records tell: two to four bytes for each call.
+    """How long calls took, in the whole microseconds that records tell: about two bytes for each call.
 
     What is no whole number of them, or more than an hour, stands beside; of a call that was not timed, NaN.
     """
@@ -362,35 +362,27 @@ class Durations:
         whole = [taken / 1e6 for taken in micros]
         rows = enumerate(zip(seconds, whole, strict=True)) if whole != [*seconds] else ()
         self.exact = {at: taken for at, (taken, known) in rows if taken != known and not math.isnan(taken)}
-        self.unknown = micros.count(_UNKNOWN)
-        self.lowers, self._uppers = _halves(micros)
+        raw = micros.tobytes()
+        self._packed = zlib.compress(b"".join(raw[at::4] for at in range(4)), 1)  # like bytes side by side
 
     @property
-    def uppers(self) -> Sequence[int]:
-        return self._uppers or bytes(len(self.lowers))
-
-    def micros(self, unit: int) -> int:
-        return self.lowers[unit] | (self._uppers[unit] << 16 if self._uppers else 0)
+    def micros(self) -> "array[int]":
+        alike = zlib.decompress(self._packed)
+        size, raw = len(alike) // 4, bytearray(len(alike))
+        for at in range(4):
+            raw[at::4] = alike[at * size : (at + 1) * size]
+        return array("I", bytes(raw))
 
     def at(self, units: slice) -> list[float]:
-        return [self._second(at) for at in range(len(self.lowers))[units]]
+        micros = self.micros
+        return [self._second(at, micros[at]) for at in range(len(micros))[units]]
 
     def like(self, micros: int) -> list[float]:
         """List those that are so many microseconds, to the last digit."""
-        return [self._second(at) for at in range(len(self.lowers)) if self.micros(at) == micros]
+        return [self._second(at, known) for at, known in enumerate(self.micros) if known == micros]
 
-    def _second(self, unit: int) -> float:
-        micros = self.micros(unit)
+    def _second(self, unit: int, micros: int) -> float:
         return math.nan if micros == _UNKNOWN else self.exact.get(unit, micros / 1e6)
-
-
-def _halves(micros: "array[int]") -> tuple[Sequence[int], Sequence[int]]:
-    """Take microseconds apart into their lower and their upper two bytes, if any of these are in use."""
-    halves = memoryview(micros).cast("B").cast("H")
-    is_little = sys.byteorder == "little"
-    lowers, uppers = (array("H", halves[at::2].tobytes()) for at in (1 - is_little, is_little))
-    largest = max(uppers, default=0)
-    return lowers, uppers if largest > _BYTE else bytes(uppers.tolist()) if largest else b""
 
 
 def _in_micros(seconds: float) -> int:
@@ -407,8 +399,8 @@ class _InOrder(Sequence[float]):
         self._several = several
         self._uppers = Counter[int]()
         for some in several:
-            self._uppers.update(some.uppers)
-        self._uppers[_HIGH] -= sum(some.unknown for some in several)
+            self._uppers.update(_halves(some)[1])
+        self._uppers[_HIGH] -= sum(some.micros.count(_UNKNOWN) for some in several)
         self._lowers: dict[int, Counter[int]] = {}  # by the upper bytes, when they are asked for
         self._many = self._uppers.total()
 
@@ -418,7 +410,7 @@ class _InOrder(Sequence[float]):
     def __getitem__(self, rank: Any) -> Any:
         upper, rank = _at_rank(self._uppers, rank % self._many)
         if upper not in self._lowers:
-            pairs = chain.from_iterable(zip(some.lowers, some.uppers, strict=True) for some in self._several)
+            pairs = chain.from_iterable(zip(*_halves(some), strict=True) for some in self._several)
             self._lowers[upper] = Counter(lower for lower, of in pairs if of == upper)
         lower, rank = _at_rank(self._lowers[upper], rank)
         micros = upper << 16 | lower
@@ -428,13 +420,19 @@ class _InOrder(Sequence[float]):
 
     @property
     def total(self) -> float:
-        micros = sum(
-            sum(some.lowers) + (sum(some.uppers) << 16) - _UNKNOWN * some.unknown for some in self._several
-        )
-        exact = (
-            (taken, -some.micros(at) / 1e6) for some in self._several for at, taken in some.exact.items()
-        )
-        return math.fsum(chain([micros / 1e6], *exact))
+        total, rests = 0, list[float]()
+        for some in self._several:
+            micros = some.micros
+            total += sum(micros) - _UNKNOWN * micros.count(_UNKNOWN)
+            rests += [part for at, taken in some.exact.items() for part in (taken, -micros[at] / 1e6)]
+        return math.fsum([total / 1e6, *rests])
+
+
+def _halves(durations: Durations) -> tuple[Sequence[int], Sequence[int]]:
+    """Take the microseconds apart into their lower and their upper two bytes."""
+    halves = memoryview(durations.micros).cast("B").cast("H")
+    is_little = sys.byteorder == "little"
+    return halves[1 - is_little :: 2], halves[is_little::2]
 
 
 def _at_rank(counts: Counter[int], rank: int) -> tuple[int, int]:
