@@ -265,8 +265,9 @@ class Cluster:
         if self.ready:
             self._empty_since = now
         elif now - self._empty_since > _NO_NODE:
+            last = f"; {self._lost_nodes[-1].partition(';')[0]}" if self._lost_nodes else ""
             raise CannotGoOn(
-                f"the cluster had no node for {_NO_NODE:.0f} s that could call",
+                f"the cluster had no node for {_NO_NODE:.0f} s that could call{last}",
                 hint="see `ray status`; then the same command again goes on",
             )
 
@@ -329,7 +330,8 @@ class Cluster:
     def _refuse(self, member: _Member, refused: messages.Refused) -> None:
         """End the session before its first call; one that has begun does without the node."""
         if not self.ready:
-            raise UsageError(f"node {member.name}: {refused.message}", hint=refused.hint)
+            error = CannotGoOn if refused.is_installed_otherwise else UsageError
+            raise error(f"node {member.name}: {refused.message}", hint=refused.hint)
         member.has_left = True
         self._left_out.append(f"node {member.name} was left out: {refused.message} ({refused.hint})")
 

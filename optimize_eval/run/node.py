@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from optimize_eval.base import shipped
-from optimize_eval.base.errors import UsageError
+from optimize_eval.base.errors import CannotGoOn, OptimizeEvalError, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.outcome import Outcome
@@ -37,6 +37,7 @@ from optimize_eval.run.questions import Answer, Ask, Driver, DriversCaps, Driver
 from optimize_eval.tasks.targets import task_of
 
 BEAT = 5.0  # seconds after which a node that has nothing to say says that it is there
+INSTALL = "install the same optimize-eval there, with its extra [ray]; then the same command again"
 LINGER = 0.02  # seconds for which outcomes wait for others, to travel together
 
 _KEPT = 4096  # replies that a node remembers, for the next evaluators of them
@@ -91,6 +92,7 @@ class Refused(NamedTuple):
 
     message: str
     hint: str
+    is_installed_otherwise: bool = False  # not the files are others, but the program is
 
 
 class Became(NamedTuple):
@@ -280,8 +282,8 @@ class Node:
                 key = Outputs, os.path.realpath(welcome.outputs)
                 self._live.opened.share(key, partial(DriversOutputs, self._driver))
             self._live.__enter__()
-        except UsageError as error:
-            return Refused(error.message, error.hint)
+        except OptimizeEvalError as error:
+            return Refused(error.message, error.hint, isinstance(error, CannotGoOn))
         return Ready(VERSION)
 
     def run(self) -> None:
@@ -373,9 +375,7 @@ class Node:
 def check(welcome: Welcome) -> None:
     """Refuse to call anything but what the driver has planned: the version, programs, and their files."""
     if welcome.version != VERSION:
-        raise UsageError(
-            f"it has optimize-eval {VERSION}, and the driver {welcome.version}", hint="install the same one"
-        )
+        raise CannotGoOn(f"it has optimize-eval {VERSION}, and the driver {welcome.version}", hint=INSTALL)
     for spec, known in zip(welcome.specs, welcome.identities, strict=True):
         _check_files(spec.name, known, identify(spec))
         task = task_of(spec)

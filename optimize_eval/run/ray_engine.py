@@ -9,6 +9,7 @@ import io
 import logging
 import os
 import pickle
+import re
 import shutil
 import signal
 import socket
@@ -20,6 +21,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -39,13 +41,16 @@ from optimize_eval.programs.process import watchdog
 from optimize_eval.run.cluster import Cluster, Event, Link, Lost
 from optimize_eval.run.engine import OnCluster
 from optimize_eval.run.host import Stop
-from optimize_eval.run.node import Node, Outbox, Refused, unpack
+from optimize_eval.run.node import INSTALL, Node, Outbox, Refused, unpack
 from optimize_eval.store.folder import MANIFEST
 
 _CONNECT = 3.0  # seconds
 _SILENCES = 3
 _LOOK_EVERY = 0.5
+_LOTS = 1000  # of a stream: as long as it goes on, Ray keeps something of each
 _MOST = 200_000_000  # bytes: each node is sent all of it
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_VERSIONS = re.compile(r"Ray: (\S+)\s+Python: (\S+)")
 _CACHES = frozenset({"__pycache__", "node_modules"})
 
 
@@ -66,7 +71,7 @@ class Actor:
             self._node = Node(unpack(welcome, home), self._outbox.put, self._outbox.hurry)
             ready = self._node.open()
         except Exception as error:  # noqa: BLE001  whatever it is, the driver says it
-            ready = Refused(f"{type(error).__name__}: {error}", "is the same optimize-eval installed there?")
+            ready = Refused(f"{type(error).__name__}: {error}", INSTALL, is_installed_otherwise=True)
         self._outbox.put(ready)
         if isinstance(ready, Refused):
             self._close()
@@ -80,7 +85,8 @@ class Actor:
                 self._node.take(message)
 
     def lots(self) -> Iterator[bytes]:
-        yield from self._outbox.lots()
+        for lot in islice(self._outbox.lots(), _LOTS):  # noqa: UP028  Ray's own `send` is no slice's
+            yield lot
 
     def _run(self, node: Node) -> None:
         try:
@@ -154,7 +160,7 @@ class RayFleet:
                 ) from None
             except (RuntimeError, ConnectionError, ValueError, OSError) as error:
                 raise CannotGoOn(
-                    f"the Ray cluster at {self._address} cannot be used: {_first_line(error)}",
+                    f"the Ray cluster at {self._address} {_what_differs(error)}",
                     hint="driver and nodes need the same versions of Python and Ray",
                 ) from None
 
@@ -201,13 +207,15 @@ class RayFleet:
             opened = actor.open.remote(
                 welcome, self._copy, str(Path.cwd()), str(Path(self._working_dir).resolve())
             )
-            lots = actor.lots.options(num_returns="streaming").remote()
-            for lot in lots:
-                deliver(ray.get(lot))
+            while _deliver_lots(actor, deliver) == _LOTS:
+                continue
             ray.get(opened)
             deliver(Lost("it has ended", is_there=True))
         except Exception as error:  # noqa: BLE001  Ray's errors are of many kinds
-            deliver(Lost(_first_line(error), is_there=_is_open(self._doors[node])))
+            if getattr(error, "actor_init_failed", False):  # it could not even be made there
+                refused = Refused(_words_of(error), INSTALL, is_installed_otherwise=True)
+                deliver(pickle.dumps([refused]))
+            deliver(Lost(_words_of(error), is_there=_is_open(self._doors[node])))
 
     def _knock(self) -> None:
         """Look whether anybody listens there: Ray itself would try for a minute."""
@@ -223,6 +231,15 @@ class RayFleet:
                 f"no Ray cluster answers at {self._address}: {error.strerror or error}",
                 hint="is its head running there? then the same command again goes on",
             ) from None
+
+
+def _deliver_lots(actor: Any, deliver: Callable[[Event], None]) -> int:
+    """Hand over what comes in a stream, until it ends; gives how many lots it had."""
+    count = 0
+    for lot in actor.lots.options(num_returns="streaming").remote():
+        deliver(ray.get(lot))
+        count += 1
+    return count
 
 
 def pack_folder(folder: Path) -> bytes:
@@ -302,8 +319,19 @@ def _is_open(door: tuple[str, int]) -> bool:
     return False
 
 
-def _first_line(error: BaseException) -> str:
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)[:300]
+def _what_differs(error: BaseException) -> str:
+    """Say in a line which versions are not the same; Ray takes six."""
+    versions = [" and Python ".join(pair) for pair in _VERSIONS.findall(str(error))]
+    if len(versions) == 2:  # noqa: PLR2004  theirs and ours
+        return f"has Ray {versions[0]}; here are Ray {versions[1]}"
+    return f"cannot be used: {_words_of(error)}"
+
+
+def _words_of(error: BaseException) -> str:
+    """Say what happened: of what was raised on a node, the last line of what Ray has of it."""
+    lines = _COLOURS.sub("", str(error)).strip().splitlines() or [type(error).__name__]
+    is_raised = isinstance(error, ray.exceptions.RayTaskError) or getattr(error, "actor_init_failed", False)
+    return lines[-1 if is_raised else 0][:300]
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from typing import Any
 
 from tests.paths import PROGRAM
 
+OF_NODES = "of-nodes-alone"  # what ${SECRET} is in their environment
 _SLACK = {  # a dead node is seen as such in two seconds
     "health_check_initial_delay_ms": 500,
     "health_check_period_ms": 500,
@@ -32,6 +33,8 @@ class Raylets:
     address: str
     env: Mapping[str, str]
     nodes: tuple[int, ...]
+    head: int  # its control store
+    session: Path  # where Ray keeps its logs
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -50,14 +53,15 @@ def raylets(folder: Path, nodes: int = 2) -> Iterator[Raylets]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env={**os.environ, **env},
+        env={**os.environ, **env, "SECRET": OF_NODES},
         cwd=folder,
     ) as running:
         assert running.stdin
         assert running.stdout
         started = json.loads(running.stdout.readline())
         try:
-            yield Raylets(started["address"], env, tuple(started["nodes"]))
+            where = Path(started["session"])
+            yield Raylets(started["address"], env, tuple(started["nodes"]), started["head"], where)
         finally:
             running.stdin.close()
             running.wait(30)
@@ -129,7 +133,10 @@ def main() -> None:
         cluster.add_node(num_cpus=1, object_store_memory=memory, wait=False) for _ in range(int(sys.argv[1]))
     ]
     pids = [process.process.pid for node in nodes for process in node.all_processes["raylet"]]
-    print(json.dumps({"address": cluster.address, "nodes": pids}), flush=True)  # noqa: T201  it is read
+    (store,) = cluster.head_node.all_processes["gcs_server"]
+    session = cluster.head_node.get_session_dir_path()
+    there = {"address": cluster.address, "nodes": pids, "head": store.process.pid, "session": session}
+    print(json.dumps(there), flush=True)  # noqa: T201  it is read
     sys.stdin.read()
     cluster.shutdown()
 

@@ -242,6 +242,26 @@ def test_without_a_node_a_session_ends_and_says_what_to_do() -> None:
         Session(Fleet(), SPEC).run(1)
 
 
+def test_why_no_node_can_call_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    fleet = Fleet("a")
+    start = fleet.start
+
+    def lose(node: str, welcome: bytes, _deliver: Callable[[Event], None]) -> InThreads:
+        _deliver(Lost("its disk is full."))
+        return start(node, welcome, lambda _event: None)
+
+    monkeypatch.setattr(fleet, "start", lose)
+    with pytest.raises(CannotGoOn, match="that could call; node a was lost: its disk is full\nsee `ray"):
+        Session(fleet, SPEC).run(1)
+
+
+def test_another_version_on_a_node_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dealing, "VERSION", "9.9")
+    session = Session(Fleet("a"), SPEC)
+    with pytest.raises(CannotGoOn, match=r"^node a: it has optimize-eval .*, and the driver 9\.9\ninstall"):
+        session.run(1)
+
+
 def test_a_node_with_another_program_is_refused_by_name() -> None:
     session = Session(Fleet("a"), SPEC)
     session.cluster = Cluster(

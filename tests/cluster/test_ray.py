@@ -1,12 +1,15 @@
 """A run on a Ray cluster is the run that it is here, whatever becomes of nodes and of the driver."""
 
+import json
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.cluster.raylets import Raylets, at_work_in, keys_of, started, summary_of, wait_until
+from tests.cluster.raylets import OF_NODES, Raylets, at_work_in, keys_of, started, summary_of, wait_until
 from tests.front_door import Cli
 from tests.tools import need_module
 
@@ -68,9 +71,23 @@ def test_a_driver_that_ends_leaves_nothing_running_and_the_same_command_goes_on(
     assert len(keys_of(tmp_path / "r")) == len({*keys_of(tmp_path / "r")}) == 118
 
 
-def test_a_wrong_token_and_a_closed_port_are_one_line(
+OTHER_RAY = "import sys, ray; ray.__version__ = '9.9'; from optimize_eval.cli import main; main()"
+
+
+def test_a_wrong_token_another_ray_and_a_closed_port_are_one_line(
     program: Cli, tmp_path: Path, cluster: Raylets, judged: tuple[str, ...]
 ) -> None:
+    other = subprocess.run(
+        [sys.executable, "-c", OTHER_RAY, "run", *judged, "--out", "r", *cluster.options],
+        env={**os.environ, **cluster.env},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert other.returncode == 3
+    assert f"error: the Ray cluster at {cluster.address} has Ray " in other.stderr
+    assert "; here are Ray 9.9 and Python " in other.stderr.splitlines()[0]
     (tmp_path / "token").write_text("0" * 32)
     wrong = {**cluster.env, "RAY_AUTH_TOKEN_PATH": str(tmp_path / "token")}
     refused = program("run", *judged, "--out", "r", *cluster.options, env=wrong)
@@ -80,3 +97,30 @@ def test_a_wrong_token_and_a_closed_port_are_one_line(
     assert closed.status == 3
     assert closed.stderr.splitlines()[0] == "error: no Ray cluster answers at 127.0.0.1:1: Connection refused"
     assert not (tmp_path / "r").exists()
+
+
+SECRETIVE = """#!/bin/sh
+read -r line
+echo "{\\"score\\": 0.${#TOKEN}}"
+"""
+
+
+def test_secrets_are_those_of_a_nodes_own_environment_and_reach_no_log(
+    program: Cli, tmp_path: Path, cluster: Raylets, judged: object
+) -> None:
+    assert judged  # its data
+    (tmp_path / "judge.sh").write_text(SECRETIVE)
+    evaluator = 'name = "e"\ncommand = "./judge.sh"\nenv = { TOKEN = "${SECRET}" }\n'
+    where = f'engine = "ray"\naddress = "{cluster.address}"\n'
+    axes = 'candidates = ["a.txt"]\ndataset = "d.jsonl"\nout = "r"\n'
+    (tmp_path / "sweep.toml").write_text(f"[run]\n{where}{axes}[[evaluator]]\n{evaluator}")
+    of_the_driver = "of-the-driver"
+    done = program("run", "sweep.toml", "--limit", "3", env={**cluster.env, "SECRET": of_the_driver})
+    assert done.status == 0, done.stderr
+    lines = (tmp_path / "r" / "journal.jsonl").read_text().splitlines()
+    scores = [json.loads(line).get("score") for line in lines]
+    assert {*scores} == {None, float(f"0.{len(OF_NODES)}")}
+    written = [path for folder in (cluster.session, tmp_path / "r") for path in folder.rglob("*")]
+    texts = [path.read_bytes() for path in written if path.is_file()]
+    assert texts
+    assert not any(word.encode() in text for word in (of_the_driver, OF_NODES) for text in texts)

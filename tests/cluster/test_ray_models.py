@@ -231,6 +231,7 @@ def test_a_search_and_its_final_sweep_find_what_they_find_here(
     assert results[0].status == results[1].status
     here, there = ((project / where / "search.json").read_text() for where in ("here", "there"))
     assert json.loads(here)["best"] == json.loads(there)["best"]
+    assert summary_of(project / "there") == summary_of(project / "here")
 
 
 SWEEP = """
