@@ -85,13 +85,19 @@ def _parse(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
 
 
 def _parse_shipped(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
-    metric, *arguments = split_command(target)
+    name, words = shipped_program(target)
+    return defaults.at(words, name=name, text=target, retries=defaults.retries or 0)
+
+
+def shipped_program(text: str) -> tuple[str, CommandLine]:
+    """Find the program that ships by its text, and what an evaluator of it is called."""
+    metric, *arguments = split_command(text)
     name, _, variant = metric[1:].partition("@")
     program = shipped.metric_path(name)
     launcher = sys.executable if program.suffix == ".py" else "sh"
     chosen = ("--variant", variant) if variant else ()
-    words = CommandLine(argv=(launcher, str(program), *chosen, *arguments), is_ours=program.suffix == ".py")
-    return defaults.at(words, name=metric[1:], text=target, retries=defaults.retries or 0)
+    argv = (launcher, str(program), *chosen, *arguments)
+    return metric[1:], CommandLine(argv=argv, is_ours=program.suffix == ".py")
 
 
 def _of_words(

@@ -177,12 +177,8 @@ def most_failures(text: str | None, calls: int) -> int | None:
 
 
 def folder_of(stem: str, plan: Plan, paths: Iterable[str | None], out: str | None) -> Path:
-    """Choose a run's folder.
-
-    A bench's is named after its files alone: the models are what it compares, and they come and go.
-    """
-    texts = [] if plan.by_model else [spec.text for spec in plan.specs]
-    texts += ["--prompt"] if plan.models and not plan.by_model else []  # which and whose come and go
+    """Choose a run's folder; models and prompts are what is compared, and they come and go."""
+    texts = [*(spec.text for spec in plan.specs), *(["--prompt"] if plan.models else [])]
     return default_folder(stem, texts, paths) if out is None else Path(out)
 
 

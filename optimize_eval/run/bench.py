@@ -31,7 +31,7 @@ from optimize_eval.models.model_kinds import ModelSpec
 from optimize_eval.run.begin_or_resume import (
     NO_GATES,
     Handling,
-    folder_of,
+    default_folder,
     gate_settings,
     hold_run,
     note_done,
@@ -44,7 +44,7 @@ from optimize_eval.run.defining import level_of
 from optimize_eval.run.host import Host, Say
 from optimize_eval.run.inputs import stored_paths
 from optimize_eval.run.plan import Plan, document_of, plan_run
-from optimize_eval.run.prompting import WrittenModel, identified, identity_of, model_specs, with_outputs
+from optimize_eval.run.prompting import WrittenModel, identified, identity_of, model_specs, outputs_in
 from optimize_eval.run.rescoring import score_by
 from optimize_eval.run.runner import Settings
 from optimize_eval.run.splits import SplitSource
@@ -104,10 +104,15 @@ class Benchmark:
             **self.selection.to_dict(),
         }
 
-    def model_specs(self) -> tuple[ModelSpec, ...]:
-        """Make the models that are called, by names of their own."""
+    def folder(self, out: str | None) -> Path:
+        """Choose the folder of models over these files; models do not name it, as they come and go."""
+        return default_folder("bench", [], self.files) if out is None else Path(out)
+
+    def model_specs(self, folder: Path) -> tuple[ModelSpec, ...]:
+        """Make the models that are called, by names of their own; they write their replies into a folder."""
         usual = ModelSpec(
             how=self.how,
+            outputs=outputs_in(folder),
             api_base=self.api_base or "",
             temperature=self.temperature,
             max_tokens=self.max_tokens,
@@ -288,10 +293,9 @@ def prepare_bench(
         )
     check_models(benchmark)
     scored = _loaded(benchmark, say)
-    plan = _planned(benchmark, scored)
+    folder = benchmark.folder(out)
+    plan = _planned(benchmark, scored, benchmark.model_specs(folder))
     handling.check(plan)
-    folder = folder_of("bench", plan, benchmark.files, out)
-    plan = with_outputs(plan, folder)
     paths = {source.name: source.file for source in scored.sources}
     kept = {**benchmark.settings, "paths": stored_paths(paths, ()), **gate_settings(gates)}
     refuse_foreign(folder)
@@ -320,9 +324,8 @@ def prepare_bench(
     )
 
 
-def _planned(benchmark: Benchmark, scored: ScoredFiles) -> Plan:
+def _planned(benchmark: Benchmark, scored: ScoredFiles, models: Sequence[ModelSpec]) -> Plan:
     """Plan the scorers of files over models; each scorer is for the split of its file alone."""
-    models = benchmark.model_specs()
     return bench_plan(
         {spec.name: [spec] for spec in scored.scorers(benchmark, models)},
         models,

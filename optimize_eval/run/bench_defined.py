@@ -16,7 +16,6 @@ from optimize_eval.models.model_kinds import ModelSpec
 from optimize_eval.run.begin_or_resume import (
     NO_GATES,
     Handling,
-    folder_of,
     gate_settings,
     look_at,
     note_changes,
@@ -36,14 +35,13 @@ from optimize_eval.run.defining import dated_in, kept_in, ways_in
 from optimize_eval.run.host import Say
 from optimize_eval.run.inputs import Examples, stored_paths
 from optimize_eval.run.plan import document_of
-from optimize_eval.run.prompting import with_outputs
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.run.sweeps import Prepared, SweepInputs, prepare
 from optimize_eval.store.folder import refuse_foreign
 from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.run_document import BENCH
 from optimize_eval.store.run_json import settings_in
-from optimize_eval.tasks.targets import DIALECT, with_task
+from optimize_eval.tasks.targets import DIALECT
 from optimize_eval.tasks.task_files import BoardFile
 
 if TYPE_CHECKING:  # most benches have tasks in JSONL
@@ -76,11 +74,12 @@ def prepare_any(
         sample=benchmark.sample,
         seed=benchmark.seed,
     )
-    tasks = load_defined(paths, benchmark.how, benchmark.given, part, say, tags=benchmark.tags)
+    models = benchmark.model_specs(benchmark.folder(out))
+    tasks = load_defined(paths, benchmark.how, benchmark.given, part, say, tags=benchmark.tags, models=models)
     what = _what_all_do(tasks)
     if what == _CALLS:
         beside = load_scored(replace(benchmark, files=others), say) if others else NO_FILES
-        return _prepare_models(benchmark, tasks, beside, handling, say, out=out, gates=gates)
+        return _prepare_models(benchmark, tasks, beside, models, handling, say, out=out, gates=gates)
     if others:
         raise UsageError(
             f"the task {tasks[0].definition.key} {what}, and {others[0]} is about models",
@@ -156,6 +155,7 @@ def _prepare_models(
     benchmark: Benchmark,
     tasks: "Sequence[BenchedTask]",
     beside: ScoredFiles,
+    models: Sequence[ModelSpec],
     handling: Handling,
     say: Say,
     *,
@@ -164,15 +164,13 @@ def _prepare_models(
 ) -> PreparedBench:
     """Prepare tasks in YAML, and those in JSONL beside them, as one bench."""
     check_models(benchmark)
-    models = benchmark.model_specs()
     files = (*(task.file for task in tasks), *beside.files)
     _check_names(files)
     scorers = _scorers_by_file(benchmark, tasks, beside, models)
     sources = [*_sources(tasks), *beside.sources]
     plan = bench_plan(scorers, models, sources, repeats=benchmark.repeats, seed=benchmark.seed)
     handling.check(plan)
-    folder = folder_of("bench", plan, benchmark.files, out)
-    plan = with_outputs(plan, folder)
+    folder = benchmark.folder(out)
     paths = {source.name: source.file for source in sources}
     settings = {**benchmark.settings, "format": DIALECT}
     refuse_foreign(folder)
@@ -199,9 +197,7 @@ def _prepare_models(
 def _scorers_by_file(
     benchmark: Benchmark, tasks: "Sequence[BenchedTask]", beside: ScoredFiles, models: Sequence[ModelSpec]
 ) -> dict[str, Sequence[EvaluatorSpec]]:
-    scorers: dict[str, Sequence[EvaluatorSpec]] = {
-        task.definition.key: [with_task(spec, models=models) for spec in task.scorers] for task in tasks
-    }
+    scorers: dict[str, Sequence[EvaluatorSpec]] = {task.definition.key: task.scorers for task in tasks}
     there = [file for file in beside.files if file.tasks]
     of_records = zip(there, beside.scorers(benchmark, models), strict=True)
     return scorers | {file.name: [spec] for file, spec in of_records}

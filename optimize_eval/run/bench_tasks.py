@@ -16,6 +16,7 @@ from optimize_eval.data.datasets import copies_of, load_examples
 from optimize_eval.data.example import Example
 from optimize_eval.data.selection import Selection
 from optimize_eval.findings.wording import count
+from optimize_eval.models.model_kinds import ModelSpec
 from optimize_eval.run.bench_files import FoundTask
 from optimize_eval.run.defining import check_columns, keys_of_evaluators, read_task, scorers_of
 from optimize_eval.run.host import Say
@@ -120,13 +121,14 @@ def load_defined(
     say: Say,
     *,
     tags: Sequence[str] = (),
+    models: tuple[ModelSpec, ...] = (),
 ) -> list[BenchedTask]:
-    """Load tasks with their samples, or those that have one of the tags; raises DataError with all faults."""
+    """Load tasks with their samples, maybe those of some tags alone; raises DataError with all faults."""
     tasks = read_suite(files, given, tags)
     _check_keys(tasks)
     for task in tasks:
         _check_benched(task)
-    benched = [_benched(task, how, given, part, say) for task in tasks]
+    benched = [_benched(task, how, given, part, say, models) for task in tasks]
     _check_data(tasks, given)
     return benched
 
@@ -158,9 +160,16 @@ def _check_benched(task: TaskDefinition) -> None:
         )
 
 
-def _benched(task: TaskDefinition, how: EvaluatorSpec, given: Given, part: Part, say: Say) -> BenchedTask:
+def _benched(
+    task: TaskDefinition,
+    how: EvaluatorSpec,
+    given: Given,
+    part: Part,
+    say: Say,
+    models: tuple[ModelSpec, ...],
+) -> BenchedTask:
     source = None if task.entity is Entity.SYSTEM else _source(task, given, part, say)
-    specs = scorers_of(task, replace(how, name=task.key, text=f"task:{task.path}"), given, say)
+    specs = scorers_of(task, how, given, say, models=models)
     scorers = with_samples(specs, [source] if source else [])
     check_columns(scorers, [source] if source else [], say)
     return BenchedTask(definition=task, source=source, scorers=scorers, file=_file(task, source, scorers[0]))

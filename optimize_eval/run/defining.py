@@ -24,6 +24,7 @@ from optimize_eval.run.prompting import model_specs
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.run_json import read_document, write_document
+from optimize_eval.tasks.definition import Program
 from optimize_eval.tasks.targets import (
     CODE,
     TASKS,
@@ -94,7 +95,7 @@ def _scorers_of(spec: EvaluatorSpec, given: Given, say: Say) -> Iterator[Evaluat
     known = written.given.over(given)
     task = read_task(Path(spec.cwd or ".", written.path), known)
     name = task.key if spec.name == Path(written.path).stem else spec.name
-    yield from scorers_of(task, replace(spec, name=name), known, say)
+    yield from scorers_of(task, spec, known, say, name=name)
 
 
 def read_task(path: Path, given: Given) -> "TaskDefinition":
@@ -116,21 +117,33 @@ def keys_of_evaluators(folder: str) -> "Keys":
 
 
 def scorers_of(
-    task: "TaskDefinition", spec: EvaluatorSpec, given: Given, say: Say, *, are_called: bool = True
+    task: "TaskDefinition",
+    spec: EvaluatorSpec,
+    given: Given,
+    say: Say,
+    *,
+    name: str = "",
+    models: tuple[ModelSpec, ...] = (),
+    are_called: bool = True,
 ) -> Iterator[EvaluatorSpec]:
-    """Make the evaluators of a task's scorers, named by `spec`; verdicts are about the first.
+    """Make the evaluators of a task's scorers, named by the task where it has no `name`.
 
-    Those that are not called need no judge.
+    Verdicts are about the first. `models` are those under test, where they are known; scorers that are not
+    called need no judge.
     """
     if not task.scorers:
         raise UsageError(f"the task {task.key} has no scorer", hint="give it one: see docs/tasks.md")
-    keyed = _keyed(task, spec, given, say, has_judges=are_called)
+    outputs = models[0].outputs if models else ""
+    keyed = _keyed(
+        task, ModelSpec(how=spec.change(target=None), outputs=outputs), given, say, has_judges=are_called
+    )
     sandbox = given.sandbox if has_code((task.solver, task.scorers)) else ""
     for scorer in sorted(task.scorers, key=lambda scorer: not scorer.ranks):
         program = _program_of(scorer, task.path, spec, given.sandbox)
         target = SampleTask(
             task=task,
             scorer=scorer,
+            models=models,
             keyed=keyed,
             program=program,
             sandbox=sandbox,
@@ -140,7 +153,8 @@ def scorers_of(
         yield replace(
             spec,
             target=target,
-            name=f"{spec.name}.{scorer.key}",
+            name=f"{name or task.key}.{scorer.key}",
+            text=spec.text or f"task:{task.path}",
             score_range=scorer.score_range,
             retries=retries,
         )
@@ -151,7 +165,19 @@ def _program_of(scorer: "Scorer", path: str, defaults: EvaluatorSpec, sandbox: s
     keys = scorer.evaluator_keys
     if keys is None:
         return None
-    start = EvaluatorSpec(timeout=defaults.timeout, cwd=str(Path(path).parent), manners=defaults.manners)
+    folder = str(Path(path).parent)
+    if not isinstance(scorer.how, Program):
+        name, target = command_kind.shipped_program(keys["use"])
+        return EvaluatorSpec(
+            name=name,
+            text=keys["use"],
+            target=target,
+            timeout=defaults.timeout,
+            cwd=folder,
+            retries=0,
+            manners=defaults.manners,
+        )
+    start = EvaluatorSpec(timeout=defaults.timeout, cwd=folder, manners=defaults.manners)
     if keys.keys() == {"use"}:
         return at_level(parse_evaluator(keys["use"], start), sandbox)
     from optimize_eval.config.sweep_files import read_evaluator, spec_of  # noqa: PLC0415  few need it
@@ -186,11 +212,10 @@ def model_text(key: str, given: Mapping[str, str]) -> tuple[str, str]:
 
 
 def _keyed(
-    task: "TaskDefinition", spec: EvaluatorSpec, given: Given, say: Say, *, has_judges: bool
+    task: "TaskDefinition", usual: ModelSpec, given: Given, say: Say, *, has_judges: bool
 ) -> Mapping[str, ModelSpec]:
     """Make the models that a task names by keys: its solver's, and its scorers' where these are called."""
     found = {}
-    usual = ModelSpec(how=spec.change(target=None))
     scorers = task.scorers if has_judges else ()
     for key in dict.fromkeys((*model_keys(task.solver), *model_keys(scorers))):
         text, note = model_text(key, given.model_keys)

@@ -262,9 +262,14 @@ def with_outputs(plan: Plan, folder: Path) -> Plan:
     return replace(plan, specs=writing_to(folder, plan.specs)) if plan.models else plan
 
 
+def outputs_in(folder: Path) -> str:
+    """Say where in a run's folder models write their replies."""
+    return str((folder / OUTPUTS).absolute())
+
+
 def writing_to(folder: Path, specs: Iterable[EvaluatorSpec]) -> tuple[EvaluatorSpec, ...]:
     """Let the models of evaluators write their replies into a folder."""
-    path = str((folder / OUTPUTS).absolute())
+    path = outputs_in(folder)
     return tuple(_writing_to(path, spec) for spec in specs)
 
 
@@ -294,7 +299,7 @@ def _of_stored(
 
 def stored_models(document: RunDocument, folder: Path) -> tuple[ModelSpec, ...]:
     """Give the models of a run by what they replied; none of them is called, and they may be gone."""
-    outputs = str((folder / OUTPUTS).absolute())
+    outputs = outputs_in(folder)
     return tuple(
         ModelSpec(name=known.name, text=known.text, outputs=outputs, known_as=known)
         for known in models_of(document)

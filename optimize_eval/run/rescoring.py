@@ -262,10 +262,7 @@ def scorers_in(paths: Sequence[str], how: EvaluatorSpec, given: Given, say: Say)
     from optimize_eval.run.bench_tasks import read_suite  # noqa: PLC0415  it reads YAML
 
     tasks = read_suite(files, given, ())
-    named = ((task, replace(how, name=task.key, text=f"task:{task.path}")) for task in tasks)
-    return named_apart(
-        spec for task, own in named for spec in scorers_of(task, own, given, say, are_called=False)
-    )
+    return named_apart(spec for task in tasks for spec in scorers_of(task, how, given, say, are_called=False))
 
 
 def remeasure(

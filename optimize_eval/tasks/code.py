@@ -49,7 +49,6 @@ from optimize_eval.programs.worker import (
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
-_SPEC = EvaluatorSpec(name="code", text="code", target=CommandLine(argv=(sys.executable,)))  # for words alone
 _DENIED = ("PermissionError", "FileNotFoundError", "OSError", "gaierror")
 _HINT_DENIED = (
     "it runs in a sandbox, without files and network of this machine: --sandbox none runs it with your rights"
@@ -85,7 +84,10 @@ def failure_of(function: str, seconds: float, error: Exception, *, is_enclosed: 
             message, printed = f"{function} takes longer than {seconds:.3g} s", one_shot.text_of(error.stderr)
             return EvaluationError(FailureKind.TIMEOUT, message, detail=printed, hint=hint)
         case process.NotStarted():
-            return explain_refusal(_SPEC, sys.executable, error.error)
+            python = CommandLine(argv=(sys.executable,))  # for words alone
+            return explain_refusal(
+                EvaluatorSpec(name="code", text="code", target=python), sys.executable, error.error
+            )
         case WorkerBroken():
             return _explain_end(function, error, is_enclosed=is_enclosed)
     raise error

@@ -117,7 +117,7 @@ def test_a_model_of_a_bench_is_what_it_was() -> None:
     """By this its replies are found in outputs.jsonl."""
     how = EvaluatorSpec(environment={"A": "1"})
     bench = Benchmark(files=(), models=list(MODELS.values()), how=how, temperature=0.5, max_tokens=9)
-    models = bench.model_specs()
+    models = bench.model_specs(Path("run"))
     found = {name: identity_of(model).sha256[:16] for name, model in zip(MODELS, models, strict=True)}
     assert found == {name: DIGESTS[name] for name in MODELS}
     (scorer,) = bench.scorers([load_tasks("tasks.jsonl")], models)
