@@ -7,12 +7,13 @@ from optimize_eval.base import checks
 from optimize_eval.base.checks import HINT, Keys, parse_duration
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import DEFAULT_TIMEOUT, EvaluatorSpec, KnownGood
+from optimize_eval.base.later import later
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.base.retries_and_caps import Manners
 from optimize_eval.config import values
 from optimize_eval.config.compared import PATIENCE, RUN, PatienceOptions
 from optimize_eval.config.declared import Heading, Option, OptionGroup
-from optimize_eval.evaluators.kinds import later, parse_headers
+from optimize_eval.evaluators.kinds import parse_headers
 
 if TYPE_CHECKING:
     from optimize_eval.models.judging.rubric import JudgeSpec

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any
 from optimize_eval.base import checks, shipped
 from optimize_eval.base.errors import DataError, EvaluationError, FailureKind, Problem, UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec, Opened
+from optimize_eval.base.later import later
 from optimize_eval.base.protocol import TASK_MODEL_VARIABLE, Payload
 from optimize_eval.base.secrets import for_shell, mask
-from optimize_eval.evaluators.kinds import Kind, ShellCall, TargetKey, as_name, later
+from optimize_eval.evaluators.kinds import Kind, ShellCall, TargetKey, as_name
 from optimize_eval.programs.exchange import CommandLine, argv_of, evaluating, is_ours, split_command
 from optimize_eval.programs.not_started import (
     INTERPRETERS,

@@ -13,9 +13,10 @@ from urllib.parse import urlsplit
 from optimize_eval.base import checks
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec, Opened
+from optimize_eval.base.later import later
 from optimize_eval.base.protocol import Payload
 from optimize_eval.base.secrets import own
-from optimize_eval.evaluators.kinds import Kind, ShellCall, TargetKey, as_name, later, served_retries
+from optimize_eval.evaluators.kinds import Kind, ShellCall, TargetKey, as_name, served_retries
 from optimize_eval.models.model_kinds import HTTP, ModelSpec, endpoint_of, parse_model
 from optimize_eval.programs.exchange import Url, evaluating, url_of
 from optimize_eval.programs.identity import identify_url

@@ -115,15 +115,6 @@ class Kind(NamedTuple):
     models: Callable[[EvaluatorSpec, Iterable[str | None]], list[str]] = _no_model  # of providers, called
 
 
-def later(module: str, name: str) -> Callable[..., Any]:
-    """Call what another module has, which the first call loads: a dry run and a report call nothing."""
-
-    def call(*arguments: Any) -> Any:
-        return getattr(import_module(f"optimize_eval.{module}"), name)(*arguments)
-
-    return call
-
-
 def as_name(text: str) -> str:
     """Replace what the name of an evaluator cannot have."""
     return re.sub(_NOT_IN_NAME, "-", text)

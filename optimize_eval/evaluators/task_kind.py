@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from optimize_eval.base import checks
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec, Opened
+from optimize_eval.base.later import later
 from optimize_eval.evaluators import kinds
 from optimize_eval.evaluators.command_kind import at_level
 from optimize_eval.evaluators.kinds import Checks, Kind, TargetKey, as_name, unwritten
@@ -154,7 +155,7 @@ def _task(spec: EvaluatorSpec) -> TaskTarget:
     )
 
 
-_connect_task = kinds.later("tasks.task_evaluator", "connect_task")
+_connect_task = later("tasks.task_evaluator", "connect_task")
 
 
 def _connect(spec: EvaluatorSpec, opened: Opened) -> Evaluator:

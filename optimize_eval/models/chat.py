@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from math import isfinite
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import parse_qsl, urlsplit
 
 from optimize_eval.base.errors import UsageError
@@ -112,3 +112,16 @@ def _check_base(base: str) -> None:
             "the base URL of the model needs http:// or https:// and a host",
             hint=_NO_SUCH_BASE,
         )
+
+
+Message = Mapping[str, str]
+
+
+class Chat(Protocol):
+    """A model that takes messages."""
+
+    def chat(
+        self, messages: Sequence[Message], deadline: float, *, schema: Mapping[str, Any] | None = None
+    ) -> Reply:
+        """Reply before `deadline` (an instant of time.monotonic) or raise EvaluationError."""
+        ...

@@ -4,10 +4,9 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from optimize_eval.base.frozen import frozen
-from optimize_eval.findings.diff_shapes import CountedRows, MetricDiff, MetricOfRun, ScorerMetricsDiff
 from optimize_eval.findings.side_info import fields_said
 from optimize_eval.findings.summary_parts import Row
 from optimize_eval.findings.summary_shape import Measured, MetricsTable, ScorerMetrics, Summary
@@ -16,10 +15,13 @@ from optimize_eval.reports.inert import shortened
 from optimize_eval.reports.text import Column, Screen, layout_table
 from optimize_eval.store.records import RunRecord
 
+if TYPE_CHECKING:  # a leaderboard has nothing of diffs
+    from optimize_eval.findings.diff_shapes import CountedRows, MetricDiff, MetricOfRun, ScorerMetricsDiff
+
 NOT_DEFINED = "not defined"
 
-_OfScorer = ScorerMetrics | ScorerMetricsDiff
-_Scorer = TypeVar("_Scorer", ScorerMetrics, ScorerMetricsDiff)
+_OfScorer: TypeAlias = "ScorerMetrics | ScorerMetricsDiff"
+_Scorer = TypeVar("_Scorer", "ScorerMetrics", "ScorerMetricsDiff")
 
 
 @frozen
@@ -91,7 +93,7 @@ def blocks_of(summary: Summary, *, on_board: Collection[str] | None = None) -> l
     return [*_blocks(entries for entries in found.values() if not all(map(is_known, entries)))]
 
 
-def of_rows(table: MetricsTable | CountedRows) -> str:
+def of_rows(table: "MetricsTable | CountedRows") -> str:
     """Say how many rows the numbers are of, and where the others are."""
     excluded = ", ".join(f"{rule} {many:,}" for rule, many in table.excluded_by.items())
     rest = [
@@ -215,7 +217,7 @@ _MOST = 30  # numbers of a scorer
 _NONE = "\N{EN DASH}"
 
 
-def lines_of_diff(diffs: Sequence[ScorerMetricsDiff], screen: Screen) -> Iterator[str]:
+def lines_of_diff(diffs: "Sequence[ScorerMetricsDiff]", screen: Screen) -> Iterator[str]:
     """Lay out the metrics of scorers that have changed, and name the others; nothing for most runs."""
     same = []
     above = Above()
@@ -233,7 +235,7 @@ def lines_of_diff(diffs: Sequence[ScorerMetricsDiff], screen: Screen) -> Iterato
 
 
 def _block_of_diff(
-    entries: Sequence[ScorerMetricsDiff], shared: Sequence[str], screen: Screen
+    entries: "Sequence[ScorerMetricsDiff]", shared: Sequence[str], screen: Screen
 ) -> Iterator[str]:
     first = entries[0]
     title = f"{first.display_name} ({first.evaluator}): metrics on {first.split}, B against A"
@@ -247,7 +249,7 @@ def _block_of_diff(
         yield from screen.wrap("  · ", remark)
 
 
-def _columns_of_diff(lines: Sequence[tuple[str, MetricDiff]]) -> list[Column]:
+def _columns_of_diff(lines: "Sequence[tuple[str, MetricDiff]]") -> list[Column]:
     metrics = [metric for _, metric in lines]
     whose = [who for who, _ in lines]
     return [
@@ -259,13 +261,13 @@ def _columns_of_diff(lines: Sequence[tuple[str, MetricDiff]]) -> list[Column]:
     ]
 
 
-def _value(one: MetricOfRun | None) -> str:
+def _value(one: "MetricOfRun | None") -> str:
     if one is None:
         return _NONE
     return NOT_DEFINED if one.value is None else number(one.value)
 
 
-def _rows(one: MetricOfRun | None) -> str:
+def _rows(one: "MetricOfRun | None") -> str:
     return _NONE if one is None else f"{one.n:,}"
 
 
@@ -273,7 +275,7 @@ def _both(a: str, b: str) -> str:
     return a if a == b else f"{a} → {b}"
 
 
-def _of_rows_of_both(one: ScorerMetricsDiff) -> Iterator[str]:
+def _of_rows_of_both(one: "ScorerMetricsDiff") -> Iterator[str]:
     for side, rows, other in (("A", one.a, one.b), ("B", one.b, one.a)):
         if rows is None:
             yield f"{side} has no such scorer"
@@ -281,19 +283,19 @@ def _of_rows_of_both(one: ScorerMetricsDiff) -> Iterator[str]:
             yield f"{side}: {of_rows(rows)}"
 
 
-def _of_rules_of_both(one: ScorerMetricsDiff) -> Iterator[str]:
+def _of_rules_of_both(one: "ScorerMetricsDiff") -> Iterator[str]:
     for side, rows in (("A", one.a), ("B", one.b)):
         yield from (f"{side}: {fault}" for fault in (rows.rule_faults if rows else ()))
 
 
-def _of_metrics(one: ScorerMetricsDiff) -> Iterator[str]:
+def _of_metrics(one: "ScorerMetricsDiff") -> Iterator[str]:
     for side, rows in (("A", one.a), ("B", one.b)):
         yield from (f"{side}: {problem}" for problem in (rows.problems if rows else ()))
     if one.a and one.b:
         yield from _only(one.metrics, one.a, one.b)
 
 
-def _only(metrics: Sequence[MetricDiff], a: CountedRows, b: CountedRows) -> Iterator[str]:
+def _only(metrics: "Sequence[MetricDiff]", a: "CountedRows", b: "CountedRows") -> Iterator[str]:
     """Name the metrics of one run; that no row counts in the other is told beside its rows."""
     for side, names, other in (
         ("A", [metric.name for metric in metrics if metric.b is None], b),

@@ -6,7 +6,7 @@ A bench is a run: its models are the task models, its task files the splits, and
 which scores what models reply to the file's tasks and is for that split alone.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field, fields, replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec, Opened
 from optimize_eval.base.frozen import frozen
+from optimize_eval.base.later import later
 from optimize_eval.base.protocol import ScoreRange, check_task_model
 from optimize_eval.config.compared import BoardGateOptions
 from optimize_eval.config.evaluators import judge_of
@@ -25,7 +26,6 @@ from optimize_eval.evaluators.kinds import connect, identify, kind_of, named_apa
 from optimize_eval.evaluators.task_kind import NO_OWN, of_records
 from optimize_eval.findings.board_models import benched_models, said_in
 from optimize_eval.findings.boards import expected_board
-from optimize_eval.findings.demands import BoardDemands, read_before_calls, read_run_bounds
 from optimize_eval.findings.stored_summary import Findings
 from optimize_eval.models.model_kinds import ModelSpec
 from optimize_eval.run.begin_or_resume import (
@@ -39,7 +39,6 @@ from optimize_eval.run.begin_or_resume import (
 from optimize_eval.run.bench_boards import drop_outdated, make_board, note_unranked, path_of
 from optimize_eval.run.bench_files import chosen, load_task_files, split_of
 from optimize_eval.run.calls import Finished, call, examine, live_for, summarise
-from optimize_eval.run.confirming import confirm
 from optimize_eval.run.defining import level_of
 from optimize_eval.run.host import Host, Say
 from optimize_eval.run.inputs import stored_paths
@@ -56,7 +55,10 @@ from optimize_eval.tasks.targets import NOTHING_GIVEN, OWN, Given, RecordTask, w
 from optimize_eval.tasks.task_files import BoardFile, TaskFile
 
 if TYPE_CHECKING:
+    from optimize_eval.findings.board_shapes import Board
     from optimize_eval.models.judging.rubric import JudgeSpec
+    from optimize_eval.run.confirming import BenchDemands
+    from optimize_eval.store.layout import Layout
 
 
 @frozen
@@ -221,7 +223,7 @@ class PreparedBench:
     document: RunDocument
     handling: Handling
     settings: Mapping[str, Any]
-    demands: BoardDemands
+    demands: "BenchDemands | None"
 
     @property
     def in_jsonl(self) -> list[TaskFile]:
@@ -299,8 +301,9 @@ def prepare_bench(
     paths = {source.name: source.file for source in scored.sources}
     kept = {**benchmark.settings, "paths": stored_paths(paths, ()), **gate_settings(gates)}
     refuse_foreign(folder)
-    expected, own = expected_board(scored.files, plan.layout), [spec.name for spec in scored.others]
+    own = [spec.name for spec in scored.others]
     with_metrics = replace(plan.layout, evaluators=(*plan.layout.evaluators, *own))
+    demands = demands_of(gates, lambda: expected_board(scored.files, plan.layout), own, kept, with_metrics)
     return PreparedBench(
         plan=plan,
         own=scored.others,
@@ -314,14 +317,25 @@ def prepare_bench(
         ),
         handling=handling,
         settings=benchmark.settings,
-        demands=read_before_calls(
-            expected,
-            gates.fail_under,
-            gates.no_regression_against,
-            own,
-            read_run_bounds(gates.fail_under, kept, with_metrics),
-        ),
+        demands=demands,
     )
+
+
+_read_demands = later("run.confirming", "read_bench_demands")  # most benches demand nothing
+
+
+def demands_of(
+    gates: BoardGateOptions,
+    expected: "Callable[[], Board]",
+    metrics: Sequence[str],
+    settings: Mapping[str, Any],
+    layout: "Layout",
+) -> "BenchDemands | None":
+    """Read what a bench has to reach, if that is anything, and refuse what cannot be decided."""
+    if not gates.fail_under and gates.no_regression_against is None:
+        return None
+    demands: BenchDemands = _read_demands(gates, expected(), metrics, settings, layout)
+    return demands
 
 
 def _planned(benchmark: Benchmark, scored: ScoredFiles, models: Sequence[ModelSpec]) -> Plan:
@@ -370,8 +384,9 @@ def carry_out_bench(prepared: PreparedBench, host: Host, *, include_per_example:
         called = call(plan, stored, settings, host, live)
         drop_outdated(prepared.folder)
         examine(stored, lambda: plan, host.say, sandbox=level_of(plan.specs))
-        fresh = confirm(called, stored, prepared.demands.of_calls, settings, host)
-        keeps_examples = include_per_example or prepared.demands.before is not None
+        demands = prepared.demands
+        fresh = demands.confirm(called, stored, settings, host) if demands else ()
+        keeps_examples = include_per_example or (demands is not None and demands.looks_at_examples)
         findings = summarise(stored, said_in if keeps_examples else None)
         board = make_board(
             findings,
@@ -387,9 +402,9 @@ def carry_out_bench(prepared: PreparedBench, host: Host, *, include_per_example:
     others = {name: own.board for name, own in scored.items() if own.board}
     boards = {"": board, **others} if board else {}
     calls = called, *fresh, *(metric.called for metric in scored.values())
-    is_since = any(bound.evaluator in scored for bound in prepared.demands.of_calls)
+    is_since = demands is not None and any(bound.evaluator in scored for bound in demands.of_calls)
     known = Findings(run=[*scored.values()][-1].run) if is_since else findings
-    gates = prepared.demands.judge_bench(known, board, others)
+    gates = demands.judge(known, board, others) if demands else ()
     off = tuple(words for metric in scored.values() for words in metric.off_scale)
     return Finished(
         stored=stored, summary=findings.summary, calls=calls, boards=boards, gates=gates, off_scale=off

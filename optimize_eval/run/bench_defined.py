@@ -11,7 +11,6 @@ from optimize_eval.config.compared import BoardGateOptions, ComparisonOptions
 from optimize_eval.data.candidates import THE_TASK
 from optimize_eval.findings.board_models import KnownTasks
 from optimize_eval.findings.boards import expected_board
-from optimize_eval.findings.demands import read_before_calls, read_run_bounds
 from optimize_eval.models.model_kinds import ModelSpec
 from optimize_eval.run.begin_or_resume import (
     NO_GATES,
@@ -27,6 +26,7 @@ from optimize_eval.run.bench import (
     ScoredFiles,
     bench_plan,
     check_models,
+    demands_of,
     load_scored,
     prepare_bench,
 )
@@ -180,8 +180,8 @@ def _prepare_models(
     kept |= dated_in(folder, kept, before)
     names = {name: Path(path).name.encode(errors="replace").decode() for name, path in paths.items()}
     document = document_of(plan, names, kept, kind=BENCH)
-    expected = expected_board(files, plan.layout, KnownTasks(document=document))
-    bounds = read_run_bounds(gates.fail_under, kept, plan.layout)
+    known = KnownTasks(document=document)
+    demands = demands_of(gates, lambda: expected_board(files, plan.layout, known), [], kept, plan.layout)
     return PreparedBench(
         plan=plan,
         own=(),
@@ -190,7 +190,7 @@ def _prepare_models(
         document=document,
         handling=handling,
         settings=settings,
-        demands=read_before_calls(expected, gates.fail_under, gates.no_regression_against, [], bounds),
+        demands=demands,
     )
 
 

@@ -4,16 +4,20 @@ They are made once nothing else is owed, cell by cell, by the runner that makes 
 run's journal and are in no number but those of the gate. What a gate makes of them is findings'.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from optimize_eval.base.errors import State
 from optimize_eval.base.frozen import frozen
 from optimize_eval.config.compared import BoardGateOptions
-from optimize_eval.findings.demands import Demands, read_demands
+from optimize_eval.findings import demands as board_demands
+from optimize_eval.findings.board_shapes import Board
+from optimize_eval.findings.demands import BoardDemands, Demands, read_demands, read_run_bounds
 from optimize_eval.findings.gates import Gate
 from optimize_eval.findings.stability import StabilityBound, suspects_in
+from optimize_eval.findings.stored_summary import Findings
 from optimize_eval.findings.summary_shape import Summary
 from optimize_eval.run.calls import CallSpan, call, live_for
 from optimize_eval.run.host import Host
@@ -49,6 +53,43 @@ def read_before_calls(document: RunDocument, folder: Path, gates: BoardGateOptio
     given = gates.fail_under, gates.max_gap, gates.no_regression_against
     demands = read_demands(document, folder, *given, min_agreement=gates.min_agreement, is_before_calls=True)
     return RunDemands(demands=demands) if demands else None
+
+
+@frozen
+class BenchDemands:
+    """What a bench has to reach, with the fresh calls that it takes to say so."""
+
+    demands: BoardDemands
+
+    @property
+    def of_calls(self) -> tuple[StabilityBound, ...]:
+        return self.demands.of_calls
+
+    @property
+    def looks_at_examples(self) -> bool:
+        """Return True if a former board is compared, example by example."""
+        return self.demands.before is not None
+
+    def confirm(
+        self, called: CallSpan, stored: StoredRun, settings: Settings, host: Host
+    ) -> tuple[CallSpan, ...]:
+        return confirm(called, stored, self.of_calls, settings, host)
+
+    def judge(self, findings: Findings, board: Board | None, others: Mapping[str, Board]) -> tuple[Gate, ...]:
+        return self.demands.judge_bench(findings, board, others)
+
+
+def read_bench_demands(
+    gates: BoardGateOptions,
+    expected: Board,
+    metrics: Sequence[str],
+    settings: Mapping[str, Any],
+    layout: Layout,
+) -> BenchDemands:
+    """Read what a bench that is planned has to reach; `metrics` are evaluators of its own."""
+    bounds = read_run_bounds(gates.fail_under, settings, layout)
+    given = gates.fail_under, gates.no_regression_against
+    return BenchDemands(demands=board_demands.read_before_calls(expected, *given, metrics, bounds))
 
 
 def confirm(

@@ -366,6 +366,19 @@ JUDGE_SAYS = "You are a helpful assistant and will be used to judge the output o
 LABELER_SAYS = (
     "You are a helpful assistant and will be used to label the output of another model or a dataset sample."
 )
+RAG_SCORES = (  # of claims, see rag
+    "recall",
+    "precision",
+    "f1_score",
+    "claim_recall",
+    "context_precision",
+    "context_utilization",
+    "noise_sensitivity_in_relevant",
+    "noise_sensitivity_in_irrelevant",
+    "hallucination",
+    "self_knowledge",
+    "faithfulness",
+)
 COVERAGE = (  # the scores of calls that have to be made
     "all_required_calls_made",
     "required_calls_coverage",

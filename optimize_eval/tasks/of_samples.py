@@ -11,7 +11,7 @@ from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec, Opened
 from optimize_eval.base.protocol import Answer, Answered, Payload, Skip
 from optimize_eval.base.spent import NOTHING, Spent
-from optimize_eval.models.judging.judge import Chat
+from optimize_eval.models.chat import Chat
 from optimize_eval.models.model_kinds import connect_model
 from optimize_eval.models.shared import SharedModel
 from optimize_eval.models.under_test import ModelUnderTest

@@ -8,20 +8,18 @@ relevant if it supports a claim of the target.
 import threading
 import time
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from optimize_eval.base import strict_json
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.retries_and_caps import GivenUp
 from optimize_eval.base.spent import NOTHING, Spent
-from optimize_eval.models.judging.judge import Asked, Chat, Question, ask, usage_of
+from optimize_eval.models.chat import Chat, Reply
+from optimize_eval.models.judging.judge import Asked, Question, ask, usage_of
 from optimize_eval.models.judging.verdicts import Unusable, object_with
-from optimize_eval.tasks.definition import RagChecker
+from optimize_eval.tasks.definition import RAG_SCORES, RagChecker
 from optimize_eval.tasks.scorer_parts import Case, Scored, Scoring, Tools, kind, unusable
 from optimize_eval.tasks.trace import Trace
-
-if TYPE_CHECKING:
-    from optimize_eval.models.chat import Reply
 
 Read = TypeVar("Read")
 
@@ -189,19 +187,20 @@ def _mean(flags: Iterable[bool]) -> float | None:
     return sum(listed) / len(listed) if listed else None
 
 
-SCORES: Mapping[str, Callable[[Evidence], float | None]] = {
-    "recall": _recall,
-    "precision": _precision,
-    "f1_score": _f1_score,
-    "claim_recall": _claim_recall,
-    "context_precision": _context_precision,
-    "context_utilization": _context_utilization,
-    "noise_sensitivity_in_relevant": _noise_in_relevant,
-    "noise_sensitivity_in_irrelevant": _noise_in_irrelevant,
-    "hallucination": _hallucination,
-    "self_knowledge": _self_knowledge,
-    "faithfulness": _faithfulness,
-}
+_COMPUTED = (
+    _recall,
+    _precision,
+    _f1_score,
+    _claim_recall,
+    _context_precision,
+    _context_utilization,
+    _noise_in_relevant,
+    _noise_in_irrelevant,
+    _hallucination,
+    _self_knowledge,
+    _faithfulness,
+)
+SCORES: Mapping[str, Callable[[Evidence], float | None]] = dict(zip(RAG_SCORES, _COMPUTED, strict=True))
 WITHOUT_PASSAGES = ("recall", "precision", "f1_score")
 
 

@@ -13,14 +13,14 @@ from optimize_eval.base.evaluator import Evaluator
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import Skip
 from optimize_eval.base.spent import NOTHING, Spent
-from optimize_eval.models.chat import Reply
-from optimize_eval.models.judging.judge import Chat, Message
+from optimize_eval.models.chat import Chat, Message, Reply
 from optimize_eval.models.under_test import ASSISTANT, ModelUnderTest, Prompt, joined
 from optimize_eval.models.under_test import Message as Said
 from optimize_eval.tasks.code import Snippets
 from optimize_eval.tasks.definition import Keys
 from optimize_eval.tasks.templates.fault import RULE, TemplateFault
 from optimize_eval.tasks.templates.hosted import with_conversation
+from optimize_eval.tasks.templates.template import task_template_of
 from optimize_eval.tasks.trace import Trace
 
 STAGE = "scorer"
@@ -196,3 +196,12 @@ def failing(key: str) -> Iterator[None]:
         failure = unusable(f"{STAGE} {key}: {RULE}: {fault.reason}")
         failure.stage = STAGE
         raise failure from None
+
+
+Text = Callable[[Case], str]
+
+
+def text_of(template: str) -> Text:
+    """Parse a template, which is rendered for each case."""
+    render = task_template_of(template).render
+    return lambda case: render(case.fields)

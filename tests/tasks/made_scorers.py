@@ -8,7 +8,7 @@ from typing import Any
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec, Opened
 from optimize_eval.evaluators.kinds import connect, parse_evaluator
-from optimize_eval.models.judging.judge import Chat
+from optimize_eval.models.chat import Chat
 from optimize_eval.models.model_kinds import ModelSpec, connect_model
 from optimize_eval.tasks.code import Snippets
 from optimize_eval.tasks.definition import How, Scorer

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.spent import Spent, Usage
-from optimize_eval.models.chat import Reply
-from optimize_eval.models.judging.judge import Message
+from optimize_eval.models.chat import Message, Reply
 from optimize_eval.tasks.definition import RagChecker, Scorer
 from optimize_eval.tasks.rag import SCORES
 from optimize_eval.tasks.scorer_parts import Scored, Tools

@@ -14,7 +14,7 @@ import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from optimize_eval.base import strict_json
 from optimize_eval.base.errors import EvaluationError, FailureKind
@@ -22,7 +22,7 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.protocol import Answer, Answered, Payload, encode
 from optimize_eval.base.retries_and_caps import GivenUp
 from optimize_eval.base.spent import Spent
-from optimize_eval.models.chat import ChatSpec, Reply
+from optimize_eval.models.chat import Chat, ChatSpec, Message, Reply
 from optimize_eval.models.judging.rubric import (
     AnswerForm,
     JudgeSpec,
@@ -229,7 +229,6 @@ def model_of(judge: JudgeSpec) -> ChatSpec:
 _off_scale = attrgetter("off_scale")
 
 
-Message = Mapping[str, str]
 Read = TypeVar("Read")
 
 THE_OBJECT = "the JSON object"
@@ -239,16 +238,6 @@ _SHOWN = 200
 _NONSENSE_HINT = "a larger model, or a shorter rubric, may keep to the form"
 _TOO_SHORT_HINT = "raise max_tokens: the judge's answer was cut off"
 _REPORTED_BY_SOME = ("cached_tokens", "reasoning_tokens", "cost")
-
-
-class Chat(Protocol):
-    """A model that takes messages."""
-
-    def chat(
-        self, messages: Sequence[Message], deadline: float, *, schema: Mapping[str, Any] | None = None
-    ) -> Reply:
-        """Reply before `deadline` (an instant of time.monotonic) or raise EvaluationError."""
-        ...
 
 
 class Question(NamedTuple):

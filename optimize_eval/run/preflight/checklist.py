@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.base.later import later
 from optimize_eval.base.protocol import NO_CAPABILITIES, Payload
 from optimize_eval.evaluators import kinds
 from optimize_eval.evaluators.kinds import Checks, kind_of
@@ -90,7 +91,7 @@ def _say_spent(name: str, budget: float) -> CheckOutcome:
     return CheckOutcome(name, CheckStatus.WARN, message)
 
 
-_examine_replies = kinds.later("run.preflight.tasks_checked", "examine_replies")
+_examine_replies = later("run.preflight.tasks_checked", "examine_replies")
 
 
 def examine_all(
@@ -120,8 +121,8 @@ def _with_trial(table: CheckTable, known: Known | None) -> CheckTable:
 
 
 _TABLES = {
-    Checks.MODELS: kinds.later("run.preflight.judges", "checks_of"),
-    Checks.TASKS: kinds.later("run.preflight.tasks_checked", "checks_of"),
+    Checks.MODELS: later("run.preflight.judges", "checks_of"),
+    Checks.TASKS: later("run.preflight.tasks_checked", "checks_of"),
 }
 
 

@@ -5,8 +5,7 @@ from typing import Any
 
 from optimize_eval.base.checks import Check
 from optimize_eval.base.frozen import frozen
-from optimize_eval.tasks.definition import COVERAGE, JUDGE_SAYS, LABELER_SAYS
-from optimize_eval.tasks.rag import SCORES
+from optimize_eval.tasks.definition import COVERAGE, JUDGE_SAYS, LABELER_SAYS, RAG_SCORES
 from optimize_eval.tasks.templates.template import paths_within
 from optimize_eval.tasks.yaml.fields import (
     REQUIRED,
@@ -314,7 +313,6 @@ def _check_value(child: Spot, check: Check, context: Context) -> None:
         context.wrong(Rule.BAD_VALUE, child.path, child.mark, str(error).partition("\n")[0])
 
 
-RAG_SCORES = tuple(SCORES)
 COMMON = (
     type_field(),
     field("key", Key(), None),
