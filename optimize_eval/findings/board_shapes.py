@@ -245,6 +245,14 @@ class Board:
     settings: Mapping[str, Any]
     spent: SpendingTotals | None  # None where no model was called
 
+    @property
+    def has_examples(self) -> bool:
+        return all(task.per_example for model in self.models for task in model.tasks)
+
+    @property
+    def has_some_examples(self) -> bool:
+        return any(task.per_example for model in self.models for task in model.tasks)
+
     def to_dict(self) -> dict[str, Any]:
         made = documents.to_dict(replace(self, tasks=()))
         return made | {"tasks": _first_named(made["models"], self.adapter)["tasks"]}

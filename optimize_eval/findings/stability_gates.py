@@ -55,6 +55,12 @@ def _stability_bound(
     return None
 
 
+def stability_of(run: StoredRun) -> tuple[Stability, ...]:
+    """Measure what the bounds of a run's own command are about."""
+    bounds = bounds_of(run.document)
+    return measure(run, bounds) if bounds else ()
+
+
 def bounds_of(document: RunDocument) -> tuple[StabilityBound, ...]:
     """Give the bounds of the command that a run was made by; none where somebody edited them."""
     gates = document.settings.get("gates")

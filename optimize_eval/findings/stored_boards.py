@@ -23,7 +23,7 @@ from optimize_eval.findings.board_models import BenchedModel, benched_models, ex
 from optimize_eval.findings.board_shapes import SCHEMA, Board, BoardExample, ModelScores
 from optimize_eval.findings.cells import ReadCell
 from optimize_eval.findings.stored_summary import Findings
-from optimize_eval.store.folder import BOARDS, LEADERBOARD, MANIFEST, NotARun
+from optimize_eval.store.folder import BOARD_STEM, BOARDS, LEADERBOARD, MANIFEST, NotARun
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.opened_run import StoredRun, open_stored
 from optimize_eval.store.run_document import RunDocument
@@ -126,8 +126,6 @@ def _no_board(path: str, file: Path) -> UsageError:
     return UsageError(f"there is no leaderboard {file}", hint=_UNFINISHED if document else _HINT)
 
 
-STEM = LEADERBOARD.removesuffix("json")
-
 _TaskPlace = tuple[str, slice]  # a split, and which of its examples
 
 
@@ -142,20 +140,12 @@ def load_with_examples(path: str) -> Board:
     if not is_bench_folder(path):
         return load_board(path)
     board, run = load_own_board(path), open_stored(path)
-    return board if has_examples(board) else with_examples(board, Findings(run=run))
-
-
-def has_examples(board: Board) -> bool:
-    return all(task.per_example for model in board.models for task in model.tasks)
-
-
-def has_some_examples(board: Board) -> bool:
-    return any(task.per_example for model in board.models for task in model.tasks)
+    return board if board.has_examples else with_examples(board, Findings(run=run))
 
 
 def with_examples(board: Board, findings: Findings) -> Board:
     """Put into each task of a board what the run's journal has of its examples, if it has none."""
-    if has_examples(board):
+    if board.has_examples:
         return board
     run = findings.run
     findings = findings if findings.keep else Findings(run=run, keep=said_in)
@@ -211,7 +201,9 @@ def own_boards(stored: StoredRun) -> dict[str, Board]:
     """Load what else a bench was scored by, by the metrics' names."""
     paths = sorted(stored.folder.glob(BOARDS))
     return {
-        path.stem.removeprefix(STEM): load_own_board(str(path)) for path in paths if path.name != LEADERBOARD
+        path.stem.removeprefix(BOARD_STEM): load_own_board(str(path))
+        for path in paths
+        if path.name != LEADERBOARD
     }
 
 

@@ -15,12 +15,10 @@ import orjson
 
 from optimize_eval.base import files
 from optimize_eval.base.frozen import Remembers, frozen
+from optimize_eval.base.later import later
 from optimize_eval.findings.cells import Keep, ReadCell, ReadCells
-from optimize_eval.findings.metric_rows import TaskReading, counts_as, has_tasks, metrics_of, records_of
 from optimize_eval.findings.people import agreements, held_against_people
 from optimize_eval.findings.replies import beyond_scale, judges_of, name_evaluator
-from optimize_eval.findings.stability import measure
-from optimize_eval.findings.stability_gates import bounds_of
 from optimize_eval.findings.summary import additions_left_out, summarise, without
 from optimize_eval.findings.summary_shape import SCHEMA, Point, Selected, Summary, Verdict
 from optimize_eval.findings.tried import Corrections, corrections_in, shown_by
@@ -30,12 +28,12 @@ from optimize_eval.store.journal_end import JournalEnd, fits, journal_end
 from optimize_eval.store.labels import PEOPLE
 from optimize_eval.store.layout import Cell, Layout
 from optimize_eval.store.opened_run import StoredRun
-from optimize_eval.store.records import Records, RunRecord
-from optimize_eval.tasks.stored_tasks import METRICS_SINCE, RULES_SINCE
-from optimize_eval.tasks.targets import TASKS, ways_kept
+from optimize_eval.tasks.targets import METRICS_SINCE, RULES_SINCE, TASKS, ways_kept
 
 if TYPE_CHECKING:
     from optimize_eval.findings.board_shapes import Board
+    from optimize_eval.store.command_units import CountsAs
+    from optimize_eval.store.records import Records, RunRecord
 
 _DATED = {RULES_SINCE: "the rules of {task} that leave rows out", METRICS_SINCE: "the metrics of {task}"}
 
@@ -79,9 +77,27 @@ class Findings(Remembers):
         """Give what a cell comes to, be it one of an addition that the summary leaves out."""
         if known := self.cells.by_name.get(cell[:4]):
             return known
-        with self.run.reader(counts_as(self.run)) as reader:
+        with self.run.reader(_counting(self.run)) as reader:
             layout = replace(self.run.layout, evaluators=(cell.evaluator,))
             return ReadCells.read(layout, reader.records, self.keep).by_name[cell[:4]]
+
+
+# Most runs have no tasks in YAML, whose rows are read together, and no gate on repeated calls.
+_task_reading = later("findings.metric_rows", "TaskReading")
+_counts_as = later("findings.metric_rows", "counts_as")
+_metrics_of = later("findings.metric_rows", "metrics_of")
+_records_of = later("findings.metric_rows", "records_of")
+_stability_of = later("findings.stability_gates", "stability_of")
+
+
+def _has_tasks(run: StoredRun) -> bool:
+    return TASKS in run.document.settings
+
+
+def _counting(run: StoredRun) -> "CountsAs | None":
+    """Let records of rows that rules of tasks leave out count as skipped."""
+    counts: CountsAs | None = _counts_as(run) if _has_tasks(run) else None
+    return counts
 
 
 def summarise_stored(run: StoredRun) -> Summary:
@@ -94,18 +110,17 @@ def _read(run: StoredRun, keep: Keep | None) -> tuple[Summary, ReadCells]:
     layout = without(run.layout, left_out)
     changed = run.ledger.of(layout).changed
     with run.reader() as reader:
-        tasks = TaskReading(run, layout, reader) if has_tasks(run) else None
+        tasks = _task_reading(run, layout, reader) if _has_tasks(run) else None
         records = tasks.records if tasks else reader.records if keep else reader.for_numbers
         judges, tried = judges_of(run.document), corrections_in(run, layout)
         summary, cells = summarise(layout, records, changed, left_out, judges, tried, keep=keep)
         metrics = tasks.metrics() if tasks else ()
-    bounds = bounds_of(run.document)
     summary = replace(
         summary,
         spent=run.ledger.ledger.spending.totals,
         metrics=metrics,
         journal=_end(run),
-        stability=measure(run, bounds) if bounds else (),
+        stability=_stability_of(run) if run.document.settings.get("gates") else (),
     )
     if PEOPLE in run.document.settings:
         summary = replace(summary, people=agreements(run.document, cells, summary))
@@ -232,10 +247,10 @@ class SomeExamples:
         left_out = additions_left_out(run)
         whole = without(run.layout, left_out)
         layout = self.cut(whole)
-        with run.ledger.of(layout).reader(run.folder / JOURNAL, counts_as(run)) as reader:
+        with run.ledger.of(layout).reader(run.folder / JOURNAL, _counting(run)) as reader:
             changed = run.ledger.changed.intersection(layout.evaluators)
             summary, _ = summarise(layout, reader.records, changed, left_out, tried=_PART)
-        waiting = (metrics.task for metrics in metrics_of(run, whole) if metrics.problem)
+        waiting = (metrics.task for metrics in _metrics_of(run, whole) if metrics.problem)
         summary = replace(summary, rules_waiting=tuple(dict.fromkeys(waiting)))
         verdict = without_rules(summary) or _without_claims(summary) or summary.verdict
         text = f"over {self._counts(whole)} ({self.why}): {verdict.text}"
@@ -250,7 +265,7 @@ class SomeExamples:
         wanted = {
             name: frozenset(lines[name][place] for place in places) for name, places in self.places.items()
         }
-        return RecordsOfSome(records_of(run), wanted)
+        return RecordsOfSome(_records_of(run), wanted)
 
     def part(self, run: StoredRun) -> StoredRun:
         """Give the run as if it had been about these examples only."""
@@ -284,10 +299,10 @@ def _without_claims(summary: Summary) -> Verdict | None:
 class RecordsOfSome:
     """The records of some examples, in the run's order; may be gone over again and again."""
 
-    all: Records
+    all: "Records"
     lines: Mapping[str, frozenset[int | None]]
 
-    def __iter__(self) -> Iterator[RunRecord]:
+    def __iter__(self) -> "Iterator[RunRecord]":
         return (record for record in self.all if record.line in self.lines.get(record.split, ()))
 
 

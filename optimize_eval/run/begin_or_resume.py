@@ -25,12 +25,12 @@ from typing import Any, NamedTuple
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
+from optimize_eval.base.later import later
 from optimize_eval.base.protocol import validate_evaluator_payload
 from optimize_eval.base.retries_and_caps import Caps, Manners
 from optimize_eval.config.compared import SLOTS, BoardGateOptions, EngineName
 from optimize_eval.config.declared import OptionGroup, as_dict
 from optimize_eval.evaluators.kinds import is_served, models_called
-from optimize_eval.models.outputs import as_copied
 from optimize_eval.run.defining import with_ways_of
 from optimize_eval.run.engine import OnCluster
 from optimize_eval.run.host import Say, instant_after
@@ -458,13 +458,16 @@ def replies_reused(many: int, folder: Path) -> str:
     return f"{many:,} repl{'ies' if many > 1 else 'y'} of models in {folder} reused"
 
 
+_as_copied = later("models.outputs", "as_copied")  # most runs reuse no replies
+
+
 def copy_outputs(own: Path, other: Path, models: Collection[str]) -> int:
     """Copy what models replied in another folder, by what people call the models; returns how much it was."""
     mine = own / OUTPUTS
     entries = list(journal.entries(mine)) if mine.exists() else []
     present = {journal.decode(entry.line).get("key") for entry in entries}
     lines = [
-        as_copied(entry.line)
+        _as_copied(entry.line)
         for entry in journal.entries(other / OUTPUTS)
         if _is_wanted(journal.decode(entry.line), models, present, is_header=not entries)
     ]

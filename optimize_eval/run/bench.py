@@ -44,7 +44,6 @@ from optimize_eval.run.host import Host, Say
 from optimize_eval.run.inputs import stored_paths
 from optimize_eval.run.plan import Plan, document_of, plan_run
 from optimize_eval.run.prompting import WrittenModel, identified, identity_of, model_specs, outputs_in
-from optimize_eval.run.rescoring import score_by
 from optimize_eval.run.runner import Settings
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.run.whereabouts import Evaluators
@@ -58,6 +57,7 @@ if TYPE_CHECKING:
     from optimize_eval.findings.board_shapes import Board
     from optimize_eval.models.judging.rubric import JudgeSpec
     from optimize_eval.run.confirming import BenchDemands
+    from optimize_eval.run.rescoring import Own
     from optimize_eval.store.layout import Layout
 
 
@@ -321,7 +321,9 @@ def prepare_bench(
     )
 
 
-_read_demands = later("run.confirming", "read_bench_demands")  # most benches demand nothing
+# Most benches demand nothing, and have no evaluators of their own.
+_read_demands = later("run.confirming", "read_bench_demands")
+_score_by = later("run.rescoring", "score_by")
 
 
 def demands_of(
@@ -398,7 +400,8 @@ def carry_out_bench(prepared: PreparedBench, host: Host, *, include_per_example:
         )
         note_unranked(findings, host.say)
         metrics = prepared.own if board else ()
-        scored = score_by(metrics, stored, prepared.in_jsonl, prepared.handling, host)
+        files = prepared.in_jsonl
+        scored: dict[str, Own] = _score_by(metrics, stored, files, handling, host) if metrics else {}
     others = {name: own.board for name, own in scored.items() if own.board}
     boards = {"": board, **others} if board else {}
     calls = called, *fresh, *(metric.called for metric in scored.values())

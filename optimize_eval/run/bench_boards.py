@@ -7,10 +7,9 @@ from typing import Any
 from optimize_eval.findings.board_models import BenchedModel, benched_models, is_owed, ranks_none, unranked_in
 from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.boards import board_of
-from optimize_eval.findings.stored_boards import STEM, has_some_examples
 from optimize_eval.findings.stored_summary import Findings
 from optimize_eval.run.host import Say
-from optimize_eval.store.folder import BOARDS, OUTPUTS, write_json
+from optimize_eval.store.folder import BOARD_STEM, BOARDS, OUTPUTS, write_json
 from optimize_eval.store.layout import Split
 from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.tasks.stored_tasks import tasks_in
@@ -52,7 +51,7 @@ def remake_board(findings: Findings, before: Board, path: Path | None = None) ->
         benched_models(findings.run),
         path,
         settings=before.settings,
-        include_per_example=has_some_examples(before),
+        include_per_example=before.has_some_examples,
     )
 
 
@@ -117,4 +116,4 @@ def drop_outdated(folder: Path) -> None:
 
 def path_of(folder: Path, metric: str) -> Path:
     """Say where the board of an own metric is."""
-    return folder / f"{STEM}{metric}.json"
+    return folder / f"{BOARD_STEM}{metric}.json"

@@ -24,7 +24,6 @@ from optimize_eval.run.prompting import model_specs
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.run_json import read_document, write_document
-from optimize_eval.tasks.definition import Program
 from optimize_eval.tasks.targets import (
     CODE,
     TASKS,
@@ -166,7 +165,7 @@ def _program_of(scorer: "Scorer", path: str, defaults: EvaluatorSpec, sandbox: s
     if keys is None:
         return None
     folder = str(Path(path).parent)
-    if not isinstance(scorer.how, Program):
+    if scorer.is_shipped:
         name, target = command_kind.shipped_program(keys["use"])
         return EvaluatorSpec(
             name=name,

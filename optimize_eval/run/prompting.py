@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec, check_how
 from optimize_eval.base.frozen import frozen
+from optimize_eval.base.later import later
 from optimize_eval.base.names import distinct
 from optimize_eval.config.prompts import PromptingOptions
 from optimize_eval.config.values import SUFFIX
@@ -18,7 +19,6 @@ from optimize_eval.data.candidates import Candidate
 from optimize_eval.evaluators.command_kind import name_of_command
 from optimize_eval.evaluators.endpoint_kind import name_of_url
 from optimize_eval.evaluators.kinds import given_name
-from optimize_eval.evaluators.task_kind import of_prompts
 from optimize_eval.models.model_kinds import (
     CMD,
     FUNCTION,
@@ -85,7 +85,7 @@ class Prompting:
     def _around(self, spec: EvaluatorSpec, models: tuple[ModelSpec, ...]) -> EvaluatorSpec:
         if samples_of(spec):
             return with_task(spec, models=models)
-        return spec if self.is_of_tasks else of_prompts(spec, models, extract=self.extract)
+        return spec if self.is_of_tasks else _of_prompts(spec, models, self.extract)
 
     def note_twice(self, say: Say) -> None:
         """Point out models that are the same one."""
@@ -288,13 +288,23 @@ def of_stored(
     return tuple(_of_stored(spec, models, document.settings) for spec in specs)
 
 
+def _of_prompts(
+    spec: EvaluatorSpec, models: tuple[ModelSpec, ...], extract: str, *, is_stored: bool = False
+) -> EvaluatorSpec:
+    scored: EvaluatorSpec = _around_prompts(spec, models, extract=extract, is_stored=is_stored)
+    return scored
+
+
+_around_prompts = later("evaluators.task_kind", "of_prompts")  # most runs send no prompt
+
+
 def _of_stored(
     spec: EvaluatorSpec, models: tuple[ModelSpec, ...], settings: Mapping[str, Any]
 ) -> EvaluatorSpec:
     """Let one score them: a task in YAML makes its traces of them, others score them as they are."""
     if samples_of(spec):
         return with_task(spec, models=models, is_stored=True)
-    return of_prompts(spec, models, extract=settings.get("extract", ""), is_stored=True)
+    return _of_prompts(spec, models, settings.get("extract", ""), is_stored=True)
 
 
 def stored_models(document: RunDocument, folder: Path) -> tuple[ModelSpec, ...]:

@@ -21,7 +21,7 @@ from optimize_eval.evaluators.kinds import identify, named_apart
 from optimize_eval.evaluators.task_kind import of_stored as of_stored_replies
 from optimize_eval.findings.board_models import models_scored_by, name_of, ranks_none, said_in
 from optimize_eval.findings.board_shapes import Board
-from optimize_eval.findings.stored_boards import has_some_examples, stored_board
+from optimize_eval.findings.stored_boards import stored_board
 from optimize_eval.findings.stored_summary import Findings
 from optimize_eval.run.begin_or_resume import Handling
 from optimize_eval.run.bench_boards import make_board, note_unranked, path_of, remake_board
@@ -290,7 +290,7 @@ def remeasure(
         planned = partial(_planned, stored, known, moved, candidates, lists)
         before = stored_board(stored) if stored.document.is_bench else None
         stored = with_tasks_of(stored, known, planned, say, has_timeout=has_timeout)
-        findings = summarise(stored, said_in if before and has_some_examples(before) else None)
+        findings = summarise(stored, said_in if before and before.has_some_examples else None)
         board = remake_board(findings, before, stored.folder / LEADERBOARD) if before else None
         if stored.document.is_bench:
             _note_board(findings, say, is_there=board is not None)

@@ -26,6 +26,7 @@ from optimize_eval.store.journal import has_damaged_start, no_room, sync_folder
 
 MANIFEST, JOURNAL, SUMMARY = "run.json", "journal.jsonl", "summary.json"
 LEADERBOARD = "leaderboard.json"  # of a bench
+BOARD_STEM = LEADERBOARD.removesuffix("json")
 OUTPUTS = "outputs.jsonl"  # of the models that tasks call
 LOCK = "lock"
 TRIED = "tried.json"  # what was tried before --fresh, or where --reuse took scores from

@@ -560,6 +560,11 @@ class Scorer:
         return ScoreRange.UNIT
 
     @property
+    def is_shipped(self) -> bool:
+        """Return True if the evaluator that it calls ships with the package."""
+        return self.evaluator_keys is not None and not isinstance(self.how, Program)
+
+    @property
     def evaluator_keys(self) -> Keys | None:
         """Tell which evaluator it calls; None for one that calls none."""
         return evaluator_keys(self.how)

@@ -12,10 +12,7 @@ from optimize_eval.base.evaluator import DEFAULT_TIMEOUT, EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.tasks import definition
 from optimize_eval.tasks.definition import Action, Evidence, Metric
-from optimize_eval.tasks.targets import TASKS, SampleTask, samples_of
-
-RULES_SINCE = "rules_since"  # of a task: since when its rules are others than scores were made with
-METRICS_SINCE = "metrics_since"  # and its metrics
+from optimize_eval.tasks.targets import METRICS_SINCE, RULES_SINCE, TASKS, SampleTask, samples_of
 
 
 @frozen

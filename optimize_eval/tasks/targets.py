@@ -27,6 +27,8 @@ if TYPE_CHECKING:  # a file that is only named is not read
 
 SUFFIXES = (".yaml", ".yml")
 TASKS = "tasks"  # where the settings of a run have what is kept of tasks
+RULES_SINCE = "rules_since"  # of a task there: since when its rules are others than scores were made with
+METRICS_SINCE = "metrics_since"  # and its metrics
 CODE = "code"  # where they have what the code of tasks ran in
 DIALECT = "task_yaml"  # what files of these are called beside those of tasks in JSONL
 

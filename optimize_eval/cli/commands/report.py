@@ -26,7 +26,6 @@ from optimize_eval.findings.gates import check_gap
 from optimize_eval.findings.stored_boards import (
     ANEW,
     folder_if_bench,
-    has_some_examples,
     own_boards,
     stored_board,
 )
@@ -225,7 +224,7 @@ def _report_bench(stored: StoredRun, asked: Asked) -> None:
     gates.refuse_gap(demanded.max_gap)
     gates.refuse_margin(demanded.margin)
     board, others = stored_board(stored), own_boards(stored)
-    keeps_examples = demanded.no_regression_against is not None or bool(board and has_some_examples(board))
+    keeps_examples = demanded.no_regression_against is not None or bool(board and board.has_some_examples)
     findings = Findings(run=stored, keep=said_in if keeps_examples else None)
     judged = judged_by_options(findings, board, others, demanded.fail_under, demanded.no_regression_against)
     bench = BenchReport(

@@ -4,10 +4,10 @@ Pure. Numbers are never cut; columns that a narrow terminal has no room for are 
 """
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from optimize_eval.findings.board_shapes import Board, ModelPair, ModelScores, TaskScores
 from optimize_eval.findings.boards import seen_from
-from optimize_eval.findings.diff_shapes import BoardDiff, ModelDiff, PredictionOfBoard, TaskDiff
 from optimize_eval.findings.wording import count, interval, number
 from optimize_eval.reports import metric_tables
 from optimize_eval.reports.cells_of_tables import ends, lead, p_value, short_interval, signed_mark
@@ -20,6 +20,9 @@ from optimize_eval.reports.terminal.summary import (
     spending_of_models,
 )
 from optimize_eval.reports.text import Column, Screen, cut_apart, layout_table
+
+if TYPE_CHECKING:  # of two boards
+    from optimize_eval.findings.diff_shapes import BoardDiff, ModelDiff, PredictionOfBoard, TaskDiff
 
 _MOST_MODELS = 8  # beside each other
 _MOST_ROWS = 30
@@ -175,7 +178,7 @@ _FEW_ROWS = 8  # of an answer
 _SHOWN_TEXT = 200
 
 
-def render_comparison(diff: BoardDiff, *, screen: Screen) -> str:
+def render_comparison(diff: "BoardDiff", *, screen: Screen) -> str:
     """Lay out everything, the verdict last."""
     diff = diff.with_names_apart()
     lines = [line for model in diff.models for line in _model(model, screen)]
@@ -184,7 +187,7 @@ def render_comparison(diff: BoardDiff, *, screen: Screen) -> str:
     return "\n".join([*lines, *([""] if lines else []), *_compared(diff, screen)]).removeprefix("\n")
 
 
-def render_change(diff: BoardDiff, *, screen: Screen, most: int, next_step: str) -> str:
+def render_change(diff: "BoardDiff", *, screen: Screen, most: int, next_step: str) -> str:
     """Lay out the tasks that moved, as many as there is room for in so many lines, and the verdict."""
     diff = diff.with_names_apart()
     below = [*_compared(diff, screen, most=MOST_POINTS), *pasted(f" {'next':<{HEAD - 1}}", next_step, screen)]
@@ -196,7 +199,7 @@ def render_change(diff: BoardDiff, *, screen: Screen, most: int, next_step: str)
     return "\n".join([*lines, *([""] if lines else []), *below]).removeprefix("\n")
 
 
-def _compared(diff: BoardDiff, screen: Screen, *, most: int | None = None) -> list[str]:
+def _compared(diff: "BoardDiff", screen: Screen, *, most: int | None = None) -> list[str]:
     """Lay out the sentence, its points and what else there is to know; of some, so many in all."""
     points = [(point.mark, point.text) for point in diff.verdict.points]
     rest = [("!", caveat) for caveat in diff.caveats]
@@ -209,12 +212,12 @@ def _compared(diff: BoardDiff, screen: Screen, *, most: int | None = None) -> li
     return lines + [line for mark, text in remarks for line in screen.wrap(f"  {mark} ", text)]
 
 
-def _model(model: ModelDiff, screen: Screen) -> list[str]:
+def _model(model: "ModelDiff", screen: Screen) -> list[str]:
     lines = _moved(model, screen, _MOST_ROWS)
     return lines + _changed(model, screen) if lines else []
 
 
-def _moved(model: ModelDiff, screen: Screen, most: int) -> list[str]:
+def _moved(model: "ModelDiff", screen: Screen, most: int) -> list[str]:
     """Lay out the tasks whose score is another, those that lost most first."""
     moved = sorted((task for task in model.tasks if task.has_moved or task.predictions_changed), key=_gain)
     if not moved:
@@ -236,31 +239,31 @@ def _moved(model: ModelDiff, screen: Screen, most: int) -> list[str]:
     return lines
 
 
-def _gain(task: TaskDiff) -> float:
+def _gain(task: "TaskDiff") -> float:
     diff = task.difference.diff
     return diff if diff is not None else float("-inf")
 
 
-def _difference(task: TaskDiff) -> str:
+def _difference(task: "TaskDiff") -> str:
     d = task.difference
     return "" if d.diff is None else signed_mark(d.mark, d.diff, is_sure=True)
 
 
-def _interval_of_moved(task: TaskDiff) -> str:
+def _interval_of_moved(task: "TaskDiff") -> str:
     d = task.difference
     return short_interval(d.ci) if d.ci and d.diff else ""
 
 
-def _p_value(task: TaskDiff) -> str:
+def _p_value(task: "TaskDiff") -> str:
     return p_value(task.difference.p_holm) if task.difference.diff else ""
 
 
-def _who(model: ModelDiff) -> str:
+def _who(model: "ModelDiff") -> str:
     before, after = model.model_in_a, model.model
     return after if before == after else f"{after} (in A {before})"
 
 
-def _changed(model: ModelDiff, screen: Screen) -> list[str]:
+def _changed(model: "ModelDiff", screen: Screen) -> list[str]:
     lines: list[str] = []
     for one in model.changed[:_MOST_CHANGED]:
         head = "predictions  " if not lines else " " * len("predictions  ")
@@ -271,7 +274,7 @@ def _changed(model: ModelDiff, screen: Screen) -> list[str]:
     return lines
 
 
-def _prediction(side: PredictionOfBoard) -> str:
+def _prediction(side: "PredictionOfBoard") -> str:
     if side.score is None:
         return str(side.error or "no score")
     text = str(side.prediction)
