@@ -33,7 +33,7 @@ from optimize_eval.data.datasets import rows_of
 from optimize_eval.evaluators.function_kind import function_spec
 from optimize_eval.evaluators.kinds import check_used, named_apart, parse_evaluator
 from optimize_eval.findings.metric_rows import records_of
-from optimize_eval.models.function_model import check_model_function
+from optimize_eval.models.program_model import check_model_function
 from optimize_eval.programs.identity import Function, python_function
 from optimize_eval.results import Ending, Run
 from optimize_eval.run.begin_or_resume import handling_of

@@ -19,9 +19,8 @@ from optimize_eval.findings.stored_boards import own_boards, stored_board
 from optimize_eval.findings.stored_summary import Findings
 from optimize_eval.findings.summary_shape import Summary
 from optimize_eval.store.listing import state_of
-from optimize_eval.store.opened_run import open_stored
+from optimize_eval.store.opened_run import note_of, open_stored
 from optimize_eval.store.records import Records
-from optimize_eval.store.run_words import note_of
 
 
 @frozen

@@ -24,9 +24,8 @@ from optimize_eval.reports.searched import beside_verdict, search_of, with_notes
 from optimize_eval.reports.source import source_of
 from optimize_eval.reports.terminal import answer
 from optimize_eval.reports.terminal import summary as whole
-from optimize_eval.store.opened_run import StoredRun
+from optimize_eval.store.opened_run import StoredRun, command_of, note_of
 from optimize_eval.store.records import LeftOut, RunRecord
-from optimize_eval.store.run_words import command_of, note_of
 
 
 @dataclass(frozen=True, slots=True)

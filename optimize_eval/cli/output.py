@@ -14,8 +14,7 @@ from typing import Any
 
 from optimize_eval.base.errors import DataError, OptimizeEvalError
 from optimize_eval.reports.inert import inert, inert_json
-from optimize_eval.reports.paint import Paint, marked, painted, plain, unmarked
-from optimize_eval.reports.text import Screen
+from optimize_eval.reports.text import Paint, Screen, marked, painted, plain, unmarked
 
 _WIDEST = 120
 _RUNNERS = ("CI", "TF_BUILD", "TEAMCITY_VERSION")  # set by GitHub, GitLab and most; by Azure; by TeamCity

@@ -24,9 +24,9 @@ from optimize_eval.findings.summary_shape import SCHEMA, Point, Selected, Summar
 from optimize_eval.findings.tried import Corrections, corrections_in, shown_by
 from optimize_eval.findings.verdict import after_search
 from optimize_eval.store.folder import JOURNAL, SUMMARY
-from optimize_eval.store.journal_end import JournalEnd, fits, journal_end
 from optimize_eval.store.labels import PEOPLE
 from optimize_eval.store.layout import Cell, Layout
+from optimize_eval.store.ledger import JournalEnd, fits, journal_end
 from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.tasks.targets import METRICS_SINCE, RULES_SINCE, TASKS, ways_kept
 

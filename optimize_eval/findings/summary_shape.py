@@ -25,7 +25,7 @@ from optimize_eval.findings.summary_parts import (
 )
 from optimize_eval.findings.wording import count, left_out_by
 from optimize_eval.statistics.estimates import Interval
-from optimize_eval.store.journal_end import JournalEnd
+from optimize_eval.store.ledger import JournalEnd
 
 MetricRow = Mapping[str, Any]  # a scorer's fields for one sample
 

@@ -3,7 +3,7 @@
 cmd:COMMAND     a program (program_model)           toy       knows the answers of what ships
 replay:FILE     recorded outputs (see replay)       silent    always says nothing
 http(s)://…     a program behind HTTP               PROVIDER/MODEL  a provider's model (live)
-function:NAME   a function that a program hands over (function_model)
+function:NAME   a function that a program hands over (program_model)
 
 A model is its program's files, its recorded outputs, or its name and settings; never a timeout or a key.
 """
@@ -173,7 +173,7 @@ _KINDS: Mapping[str, ModelKind] = {
     REPLAY: ModelKind("replay", "connect_recorded"),
     TOY: ModelKind("toy", "connect_toy"),
     SILENT: ModelKind("toy", "connect_silent"),
-    FUNCTION: ModelKind("function_model", "connect_function"),
+    FUNCTION: ModelKind("program_model", "connect_function"),
     "": ModelKind("live", "connect_provider"),
 }
 

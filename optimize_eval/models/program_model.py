@@ -12,8 +12,13 @@ such as temperature and tools, is "options": {…}. Calls of tools, "tool_calls"
 them. Batches, where declared, are {"prompts": ["…", …]} and {"results": [{"text": "…"}, {"error": "why"}]};
 where one has several messages, all lists of messages stand beside the prompts, and so do all options. How
 the program is run is programs.command's business, as it is for evaluators; this is the contract with it.
+
+A Python function is one, too, where a program that calls us hands it over: it is given the prompt and, where
+it names them, `messages` and `options`, and returns a text, or what a program would answer. Nothing ends it
+when it is late.
 """
 
+import inspect
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -22,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from optimize_eval.base import strict_json
-from optimize_eval.base.errors import EvaluationError
+from optimize_eval.base.errors import EvaluationError, FailureKind, UsageError
 from optimize_eval.base.evaluator import Capacity, EvaluatorSpec
 from optimize_eval.base.protocol import NO_CAPABILITIES, Capabilities, decode_answer
 from optimize_eval.base.retries_and_caps import Caps
@@ -31,10 +36,13 @@ from optimize_eval.base.wrong_answers import not_an_object, without_text
 from optimize_eval.models.model_kinds import ModelSpec, endpoint_of, program_of
 from optimize_eval.models.under_test import Output, Prompt, are_calls
 from optimize_eval.programs.command import Command
-from optimize_eval.programs.exchange import Contract
+from optimize_eval.programs.exchange import Contract, call_singly
+from optimize_eval.programs.function_program import Unusable, refuse_uncallable
+from optimize_eval.programs.identity import Function, PythonFunction
 
 if TYPE_CHECKING:
     from optimize_eval.programs.served import Endpoint
+
 
 _SAMPLE = '{"text": "…"}'
 _PROTOCOL_KEYS = ("_capabilities", "_id")
@@ -197,3 +205,61 @@ def connect_endpoint(url: str, model: ModelSpec) -> ProgramModel:
 
     endpoint = endpoint_of(model, check_url(url))
     return ProgramModel(Endpoint(endpoint, CONTRACT), endpoint)
+
+
+_BESIDE = ("messages", "options")
+_TAKES = "a model takes (prompt), and messages or options by name if it likes; it returns a text"
+
+
+class FunctionProgram:
+    """A function behind the methods of a program."""
+
+    note = ""
+    capacity = Capacity()
+
+    def __init__(self, function: Function, beside: Sequence[str]) -> None:
+        self._function = function
+        self._beside = beside
+
+    def call(self, prompt: Prompt, _deadline: float) -> Output:
+        beside = {name: getattr(prompt, name) for name in self._beside}
+        try:
+            returned = self._function(prompt.text, **beside)
+        except EvaluationError:
+            raise
+        except Exception as error:
+            message = f"{type(error).__name__}: {error}"
+            raise EvaluationError(FailureKind.REPORTED, message, hint="the function raised this") from error
+        return judge_output(dict(returned) if isinstance(returned, Mapping) else {"text": returned})
+
+    def call_many(self, prompts: Sequence[Prompt], timeout: float) -> list[Output | EvaluationError]:
+        return call_singly(prompts, timeout, self.call)
+
+    def close(self) -> None:
+        """Nothing was started."""
+
+
+def check_model_function(named: PythonFunction) -> Sequence[str]:
+    """Say what a function takes by name beside the prompt; raises UsageError where it is not a model."""
+    try:
+        refuse_uncallable(named.function, named.name)
+        parameters = [*inspect.signature(named.function).parameters.values()]
+    except Unusable as unusable:
+        raise UsageError(f"the model {unusable}", hint=unusable.hint) from None
+    except (TypeError, ValueError):  # of C
+        return ()
+    beside = [part.name for part in parameters[1:] if part.name in _BESIDE]
+    lacking = [part for part in parameters[1:] if _is_needed(part) and part.name not in beside]
+    if not parameters or parameters[0].kind is inspect.Parameter.KEYWORD_ONLY or lacking:
+        raise UsageError(f"the model {named.name} takes {inspect.signature(named.function)}", hint=_TAKES)
+    return beside
+
+
+def _is_needed(part: inspect.Parameter) -> bool:
+    return part.default is part.empty and part.kind not in {part.VAR_POSITIONAL, part.VAR_KEYWORD}
+
+
+def connect_function(_rest: str, model: ModelSpec) -> ProgramModel:
+    assert model.function, "what is identified has one"  # noqa: S101  for the checker
+    program: Any = FunctionProgram(model.function.function, check_model_function(model.function))
+    return ProgramModel(program, model.as_caller)

@@ -40,7 +40,7 @@ from optimize_eval.run.runner import Settings
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL, OUTPUTS, PROPOSALS, hold_lock
 from optimize_eval.store.ledger import OWED, is_unranked
-from optimize_eval.store.opened_run import StoredRun, extend, look, open_stored, say_unnamed
+from optimize_eval.store.opened_run import StoredRun, extend, keep_words, look, open_stored, say_unnamed
 from optimize_eval.store.reusable import (
     AUTO,
     damage_noted,
@@ -51,7 +51,6 @@ from optimize_eval.store.reusable import (
 )
 from optimize_eval.store.run_document import RunDocument
 from optimize_eval.store.run_json import read_document
-from optimize_eval.store.run_words import keep_words
 from optimize_eval.store.tried import keep_tried, keep_tried_elsewhere, keep_tried_of_edited
 
 ABORT = "abort"

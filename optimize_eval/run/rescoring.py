@@ -45,9 +45,8 @@ from optimize_eval.run.prompting import of_stored, stored_models
 from optimize_eval.run.runner import SessionEnd
 from optimize_eval.run.splits import humans_of
 from optimize_eval.store.folder import LEADERBOARD, hold_lock, refuse_foreign
-from optimize_eval.store.opened_run import StoredRun, open_stored
+from optimize_eval.store.opened_run import StoredRun, keep_words, open_stored
 from optimize_eval.store.run_json import write_document
-from optimize_eval.store.run_words import keep_words
 from optimize_eval.tasks import TaskFile
 from optimize_eval.tasks.stored_tasks import KeptTask, joined, tasks_in
 from optimize_eval.tasks.targets import DIALECT, TASKS, Given, definitions_in, model_keys, samples_of

@@ -29,11 +29,10 @@ from optimize_eval.store.folder import (
     holder,
 )
 from optimize_eval.store.journal import SCHEMA, check_schema, decode, last_line
-from optimize_eval.store.journal_end import fits
-from optimize_eval.store.opened_run import read_run
+from optimize_eval.store.ledger import fits
+from optimize_eval.store.opened_run import command_of, note_of, read_run, resume_line
 from optimize_eval.store.run_document import ENDED, RunDocument
 from optimize_eval.store.run_json import read_document
-from optimize_eval.store.run_words import command_of, note_of, resume_line
 
 SEARCH_SCHEMA = "optimize-eval.search.v1"
 KILLED = "killed"  # the last session says nothing of its end, and nobody holds the folder

@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 
 from optimize_eval.store.journal import seal
-from optimize_eval.store.journal_end import journal_end
+from optimize_eval.store.ledger import journal_end
 from optimize_eval.store.opened_run import open_stored
 from tests.findings.made import on_val
 

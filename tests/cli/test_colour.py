@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from optimize_eval.findings.wording import MINUS
-from optimize_eval.reports.paint import Style, marked, painted, unmarked
+from optimize_eval.reports.text import Style, marked, painted, unmarked
 from tests.findings.made import Fails, made, moved, noisy
 from tests.front_door import Cli
 from tests.paths import PROGRAM

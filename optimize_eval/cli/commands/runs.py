@@ -17,7 +17,7 @@ from optimize_eval.cli.known_elsewhere import complete_run
 from optimize_eval.reports.terminal import lists
 from optimize_eval.store.folder import Removal, plan_removals, remove
 from optimize_eval.store.listing import list_runs
-from optimize_eval.store.run_words import write_note
+from optimize_eval.store.opened_run import write_note
 
 EXAMPLES = """\b
 Examples:

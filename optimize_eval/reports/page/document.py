@@ -29,8 +29,8 @@ from optimize_eval.reports.page.details import (
     packed_text,
 )
 from optimize_eval.reports.source import PageRun, PageSource, evaluators_of
+from optimize_eval.store.opened_run import resume_line
 from optimize_eval.store.run_document import RUN
-from optimize_eval.store.run_words import resume_line
 
 SCHEMA = "optimize-eval.page.v1"
 
