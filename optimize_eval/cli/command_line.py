@@ -15,7 +15,6 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.secrets import mask
 from optimize_eval.cli import output
 from optimize_eval.cli.groups import ORDER, options_of
-from optimize_eval.cli.known_elsewhere import QUOTE
 from optimize_eval.config.compared import CandidateOptions
 from optimize_eval.config.declared import Declared, Heading, declared
 from optimize_eval.config.evaluators import JudgeOptions, NamedEvaluatorOptions, ReachOptions
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from optimize_eval.config.sweep_files import Sweep
 
 
+QUOTE = "quote what has blanks or stars, such as 'python3 judge.py' and 'prompts/*.txt'"
 _YAML = (".yaml", ".yml")
 _ABOUT_YAML = (
     "`optimize-eval bench FILE --model toy` runs a task, `optimize-eval validate FILE` says what a file is"

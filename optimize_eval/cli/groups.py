@@ -9,10 +9,17 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperOption
 
-from optimize_eval.cli.known_elsewhere import BY_METAVAR
+from optimize_eval.base.later import later
 from optimize_eval.config.declared import REQUIRED, Declared, Heading, OptionGroup, declared, made
 from optimize_eval.config.printing import PrintOptions
 
+_COMPLETIONS = {  # of values that are ours, by an option's metavar
+    "RUN": later("cli.known_elsewhere", "complete_run"),
+    "RUN|auto": later("cli.known_elsewhere", "complete_run"),
+    "BENCH": later("cli.known_elsewhere", "complete_run"),
+    "MODEL": later("cli.known_elsewhere", "complete_model"),
+    "SPEC": later("cli.known_elsewhere", "complete_evaluator"),
+}
 ORDER = "optimize_eval.order"
 _OPTIONS = "options"  # the attribute of a command that has what it declared
 
@@ -77,13 +84,26 @@ def _type_of(declaration: Declared) -> Any:
     return list[str] if declaration.default is REQUIRED else list[str] | None
 
 
+def _completion_of(metavar: str) -> Callable[[str], list[str]] | None:
+    """Give what typer calls with the beginning of a word, whose signature it reads."""
+    complete = _COMPLETIONS.get(metavar)
+    if complete is None:
+        return None
+
+    def call(incomplete: str) -> list[str]:
+        words: list[str] = complete(incomplete)
+        return words
+
+    return call
+
+
 def typer_option(declaration: Declared) -> Any:
     """Make typer's option of a declared one."""
     option = declaration.option
     return typer.Option(
         *declaration.flags,
         metavar=option.metavar,
-        autocompletion=BY_METAVAR.get(option.metavar or ""),
+        autocompletion=_completion_of(option.metavar or ""),
         help=option.help,
         min=option.least,
         max=option.most,

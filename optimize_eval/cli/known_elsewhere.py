@@ -4,14 +4,13 @@ What a shell offers after Tab where an option's value is one of ours; for the re
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
 from optimize_eval.base import shipped
 from optimize_eval.base.errors import UsageError
-
-QUOTE = "quote what has blanks or stars, such as 'python3 judge.py' and 'prompts/*.txt'"
+from optimize_eval.cli.command_line import QUOTE
 
 _NO_SUCH_OPTION = re.compile(r"No such option: (-[\w-]+)(.*)")
 _OUT_OF_RANGE = re.compile(r"Invalid value for .*'(-[\w-]+)': (\S+) is not in the range (.+?)\.?")
@@ -121,15 +120,6 @@ def complete_shipped(incomplete: str) -> list[str]:
     return _match_beginning(
         (f"{'@' * incomplete.startswith('@')}{name}" for name in _list_shipped()), incomplete
     )
-
-
-BY_METAVAR: Mapping[str, Callable[[str], list[str]]] = {
-    "RUN": complete_run,
-    "RUN|auto": complete_run,
-    "BENCH": complete_run,
-    "MODEL": complete_model,
-    "SPEC": complete_evaluator,
-}
 
 
 def _list_shipped() -> Iterable[str]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from itertools import combinations
 from math import comb
+from typing import TYPE_CHECKING
 
 from optimize_eval.base.frozen import Remembers, frozen
 from optimize_eval.base.protocol import ScoreRange
@@ -52,10 +53,12 @@ from optimize_eval.findings.summary_parts import ModelPair
 from optimize_eval.findings.summary_shape import Point, Summary
 from optimize_eval.findings.tried import NOTHING, Corrections
 from optimize_eval.findings.wording import count
-from optimize_eval.statistics.bounds import Tolerance
 from optimize_eval.statistics.differences import ScoreDifference
 from optimize_eval.statistics.power import holm
 from optimize_eval.store.layout import Layout, Split
+
+if TYPE_CHECKING:
+    from optimize_eval.statistics.bounds import Tolerance
 
 CellKey = tuple[CellFamily, str]  # a family of cells and a candidate
 GroupKey = tuple[CellFamily, str, str, str]  # and the path and label of a group
@@ -305,7 +308,7 @@ class Against(Remembers):
             comparisons=comparisons,
         )
 
-    def _tolerance(self, where: CellFamily) -> Tolerance | None:
+    def _tolerance(self, where: CellFamily) -> "Tolerance | None":
         layout, name = self.layout, where.evaluator
         return tolerance_of(layout.margins.get(name), layout.score_range(name))
 
@@ -315,7 +318,7 @@ class Against(Remembers):
         b: CellKey,
         places: Sequence[int] | None = None,
         *,
-        tolerance: Tolerance | None = None,
+        tolerance: "Tolerance | None" = None,
         comparisons: int = 1,
     ) -> ScoreDifference:
         return compare(

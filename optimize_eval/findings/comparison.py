@@ -19,13 +19,13 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate, chain
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from optimize_eval.base.frozen import change, extend, frozen
+from optimize_eval.base.later import later
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings.cells import CellFamily, Outcomes, Values
 from optimize_eval.findings.summary_parts import Overfit
-from optimize_eval.statistics.bounds import Tolerance, highest, within_margin
 from optimize_eval.statistics.differences import (
     CarriedShare,
     DespiteFailures,
@@ -41,6 +41,9 @@ from optimize_eval.statistics.differences import (
 from optimize_eval.statistics.estimates import Clusters, Estimate, Spread
 from optimize_eval.statistics.power import ALPHA, can_decide, detectable, detectable_share, holm
 from optimize_eval.store.layout import Layout
+
+if TYPE_CHECKING:
+    from optimize_eval.statistics.bounds import Tolerance
 
 FEWEST_PAIRS = 10  # independent ones, below which nothing is called a hint
 MOST_FLIPPED_PAIRS = 50  # pairs of candidates, above which no flips are drawn
@@ -85,6 +88,12 @@ def with_power(d: ScoreDifference) -> ScoreDifference:
     return change(d, mde=mde)
 
 
+# Most runs have no margin, and no winner whose gain is bounded.
+_tolerance = later("statistics.bounds", "Tolerance")
+_within_margin = later("statistics.bounds", "within_margin")
+_highest = later("statistics.bounds", "highest")
+
+
 def compare(
     a: Values,
     b: Values,
@@ -93,7 +102,7 @@ def compare(
     seed: int,
     may_flip: bool,
     places: Sequence[int] | None = None,
-    tolerance: Tolerance | None = None,
+    tolerance: "Tolerance | None" = None,
     comparisons: int = 1,
 ) -> ScoreDifference:
     """Compare on the examples that both have a score for; `places` are those that take part at all.
@@ -105,7 +114,7 @@ def compare(
     difference = difference_of(before, after, units, seed=seed, may_flip=may_flip, comparisons=comparisons)
     if tolerance:
         pairs = [y - x for x, y in zip(before, after, strict=True)]
-        difference = change(difference, margin=within_margin(difference, pairs, units, tolerance, seed=seed))
+        difference = change(difference, margin=_within_margin(difference, pairs, units, tolerance, seed=seed))
     return with_mark(difference, len(among) - len(before))
 
 
@@ -134,7 +143,8 @@ def highest_difference(a: Values, b: Values, clusters: Clusters, *, seed: int, l
     before, after, units = _paired(a, b, clusters, range(len(a)))
     difference = difference_of(before, after, units, seed=seed, may_flip=False)
     pairs = [y - x for x, y in zip(before, after, strict=True)]
-    return highest(difference, pairs, units, seed=seed, least=least)
+    bound: float = _highest(difference, pairs, units, seed=seed, least=least)
+    return bound
 
 
 def _paired(
@@ -148,11 +158,13 @@ def _paired(
     return [a[place] for place in both], [b[place] for place in both], units
 
 
-def tolerance_of(margin: float | None, *ranges: ScoreRange) -> Tolerance | None:
+def tolerance_of(margin: float | None, *ranges: ScoreRange) -> "Tolerance | None":
     """Say what a margin is held against: scores of one range, or of those of two runs."""
     if margin is None:
         return None
-    return Tolerance(margin=margin, is_unit=all(score_range is ScoreRange.UNIT for score_range in ranges))
+    is_unit = all(score_range is ScoreRange.UNIT for score_range in ranges)
+    tolerance: Tolerance = _tolerance(margin=margin, is_unit=is_unit)
+    return tolerance
 
 
 OVERFITS, PART_LOST, UNDECIDED, KEPT, NO_GAIN = "overfits", "part_lost", "undecided", "kept", "no_gain"

@@ -21,7 +21,6 @@ import orjson
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
-from optimize_eval.models.under_test import ModelUnderTest
 from optimize_eval.programs.exchange import CommandLine, Url, split_command
 from optimize_eval.programs.identity import (
     Identity,
@@ -34,6 +33,7 @@ from optimize_eval.programs.identity import (
 
 if TYPE_CHECKING:
     from optimize_eval.models.chat import ChatSpec
+    from optimize_eval.models.under_test import ModelUnderTest
 
 
 @frozen
@@ -178,7 +178,7 @@ _KINDS: Mapping[str, ModelKind] = {
 }
 
 
-def connect_model(model: ModelSpec) -> ModelUnderTest:
+def connect_model(model: ModelSpec) -> "ModelUnderTest":
     """Make a live model."""
     named = parse_model(model.text)
     kind = _KINDS[named.kind]

@@ -57,7 +57,17 @@ from optimize_eval.reports.cells_of_tables import (
     worst_of,
 )
 from optimize_eval.reports.inert import shortened
-from optimize_eval.reports.text import Column, Screen, Style, body, cut, layout_table, of_sign, part, tables_beside
+from optimize_eval.reports.text import (
+    Column,
+    Screen,
+    Style,
+    body,
+    cut,
+    layout_table,
+    of_sign,
+    part,
+    tables_beside,
+)
 from optimize_eval.statistics.differences import ScoreDifference
 from optimize_eval.statistics.estimates import Estimate
 from optimize_eval.statistics.rates import Calibration
