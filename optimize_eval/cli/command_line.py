@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from optimize_eval.config.sweep_files import Sweep
 
 
-QUOTE = "quote what has blanks or stars, such as 'python3 judge.py' and 'prompts/*.txt'"
 _YAML = (".yaml", ".yml")
 _ABOUT_YAML = (
     "`optimize-eval bench FILE --model toy` runs a task, `optimize-eval validate FILE` says what a file is"
@@ -50,7 +49,7 @@ def take_sweep(context: typer.Context, path: str | None) -> str | None:
     from optimize_eval.config.sweep_files import load_sweep  # noqa: PLC0415  few need it
 
     if not path.endswith(SUFFIX):
-        meant = _ABOUT_YAML if path.endswith(_YAML) else f"name a candidate with --candidate; {QUOTE}"
+        meant = _ABOUT_YAML if path.endswith(_YAML) else f"name a candidate with --candidate; {output.QUOTE}"
         raise UsageError(f"{path!r} is not a sweep file ({SUFFIX})", hint=meant)
     context.obj = sweep = load_sweep(path)
     keys = {**sweep.options, **(sweep.search if context.info_name == "optimize" else {})}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from optimize_eval.base import shipped
 from optimize_eval.base.errors import UsageError
-from optimize_eval.cli.command_line import QUOTE
+from optimize_eval.cli.output import QUOTE
 
 _NO_SUCH_OPTION = re.compile(r"No such option: (-[\w-]+)(.*)")
 _OUT_OF_RANGE = re.compile(r"Invalid value for .*'(-[\w-]+)': (\S+) is not in the range (.+?)\.?")

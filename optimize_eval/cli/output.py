@@ -16,6 +16,8 @@ from optimize_eval.base.errors import DataError, OptimizeEvalError
 from optimize_eval.reports.inert import inert, inert_json
 from optimize_eval.reports.text import Paint, Screen, marked, painted, plain, unmarked
 
+QUOTE = "quote what has blanks or stars, such as 'python3 judge.py' and 'prompts/*.txt'"
+
 _WIDEST = 120
 _RUNNERS = ("CI", "TF_BUILD", "TEAMCITY_VERSION")  # set by GitHub, GitLab and most; by Azure; by TeamCity
 _ASCII = str.maketrans(

@@ -17,7 +17,6 @@ from optimize_eval.base import files
 from optimize_eval.base.frozen import Remembers, frozen
 from optimize_eval.base.later import later
 from optimize_eval.findings.cells import Keep, ReadCell, ReadCells
-from optimize_eval.findings.people import agreements, held_against_people
 from optimize_eval.findings.replies import beyond_scale, judges_of, name_evaluator
 from optimize_eval.findings.summary import additions_left_out, summarise, without
 from optimize_eval.findings.summary_shape import SCHEMA, Point, Selected, Summary, Verdict
@@ -82,11 +81,13 @@ class Findings(Remembers):
             return ReadCells.read(layout, reader.records, self.keep).by_name[cell[:4]]
 
 
-# Most runs have no tasks in YAML, whose rows are read together, and no gate on repeated calls.
+# Most runs have no tasks in YAML, whose rows are read together, no gate on repeated calls, and no labels.
 _task_reading = later("findings.metric_rows", "TaskReading")
 _counts_as = later("findings.metric_rows", "counts_as")
 _metrics_of = later("findings.metric_rows", "metrics_of")
 _records_of = later("findings.metric_rows", "records_of")
+_agreements = later("findings.people", "agreements")
+_held_against_people = later("findings.people", "held_against_people")
 _stability_of = later("findings.stability_gates", "stability_of")
 
 
@@ -123,7 +124,7 @@ def _read(run: StoredRun, keep: Keep | None) -> tuple[Summary, ReadCells]:
         stability=_stability_of(run) if run.document.settings.get("gates") else (),
     )
     if PEOPLE in run.document.settings:
-        summary = replace(summary, people=agreements(run.document, cells, summary))
+        summary = replace(summary, people=_agreements(run.document, cells, summary))
     return replace(summary, verdict=_verdict(run, summary, layout)), cells
 
 
@@ -136,7 +137,9 @@ def _verdict(run: StoredRun, summary: Summary, layout: Layout) -> Verdict:
     verdict = verdict or replace(summary.verdict, points=points)
     searched = run.document.searched
     verdict = after_search(replace(summary, verdict=verdict), searched, layout) if searched else verdict
-    return held_against_people(replace(summary, verdict=verdict), layout) if summary.people else verdict
+    if summary.people:
+        verdict = _held_against_people(replace(summary, verdict=verdict), layout)
+    return verdict
 
 
 def _end(run: StoredRun) -> JournalEnd | None:

@@ -17,7 +17,6 @@ from optimize_eval.config.prompts import PromptingOptions
 from optimize_eval.config.values import SUFFIX
 from optimize_eval.data.candidates import Candidate
 from optimize_eval.evaluators.command_kind import name_of_command
-from optimize_eval.evaluators.endpoint_kind import name_of_url
 from optimize_eval.evaluators.kinds import given_name
 from optimize_eval.models.model_kinds import (
     CMD,
@@ -206,12 +205,16 @@ def _name_of(model: ModelText) -> str:
     if model.kind == CMD:
         return name_of_command(split_command(model.rest) or ("",))
     if model.kind == HTTP:
-        return name_of_url(model.rest)
+        name: str = _name_of_url(model.rest)
+        return name
     if model.kind == FUNCTION:
         return model.rest
     if model.kind == REPLAY:
         return Path(model.rest).stem
     return model.kind or without_base(model.rest)
+
+
+_name_of_url = later("evaluators.endpoint_kind", "name_of_url")
 
 
 def _of_file(path: str) -> "list[NamedModel]":

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from optimize_eval.base.errors import UsageError
-from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.evaluator import EvaluatorSpec, Sighted
 from optimize_eval.base.frozen import frozen
+from optimize_eval.base.later import later
 from optimize_eval.base.protocol import check_task_model
 from optimize_eval.config.compared import BoardGateOptions, ComparisonOptions
 from optimize_eval.data.candidates import THE_TASK, Candidate, CandidatePath
@@ -37,7 +38,6 @@ from optimize_eval.run.inputs import (
     overlaps_in,
     stored_paths,
 )
-from optimize_eval.run.labelling import with_people
 from optimize_eval.run.plan import Plan, document_of, plan_run
 from optimize_eval.run.prompting import Prompting, with_outputs, with_samples
 from optimize_eval.store.folder import refuse_foreign
@@ -194,6 +194,9 @@ class Prepared:
     demands: "RunDemands | None" = None
 
 
+_with_people = later("run.labelling", "with_people")  # of judges alone
+
+
 def prepare(
     comparison: SweepInputs,
     handling: Handling,
@@ -227,8 +230,9 @@ def prepare(
     kept = {**_kept(comparison, handling, plan, gates), **after, **ways_in(plan.specs, before, say)}
     kept |= {**({OVERLAPS: common} if common else {}), **dated_in(folder, kept, before)}
     document = document_of(plan, comparison.examples.names, kept)
-    said = before or _settings_of_former(folder)
-    document = with_people(document, plan.specs, comparison.examples.sources, said, say)
+    if any(isinstance(spec.target, Sighted) for spec in plan.specs):
+        said = before or _settings_of_former(folder)
+        document = _with_people(document, plan.specs, comparison.examples.sources, said, say)
     plan = with_outputs(plan, folder)
     demands = None
     if gate_settings(gates):
