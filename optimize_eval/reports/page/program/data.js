@@ -56,10 +56,11 @@ class Data {
     this.isBench = head.run.kind === "bench";
     this.isDiff = head.run.kind === "diff"; // of two runs: candidates are in pairs, that of A before that of B
     this.isOfBoards = head.run.kind === "board-diff";
+    this.isOfOthers = Boolean(head.run.settings?.origin); // another tool scored
+    this.targetFields = targetFields(head.run);
     this.isSearch = head.run.kind === "search"; // that has no run yet
     this.baseline = head.axes.candidates.indexOf(head.summary.baseline);
-    this.offsets = [0];
-    for (const size of head.axes.sizes) this.offsets.push(this.offsets[this.offsets.length - 1] + size);
+    this.offsets = head.axes.sizes.reduce((all, size) => [...all, all[all.length - 1] + size], [0]);
     this.starts = new Map();
     let start = 0;
     for (const key of head.cells) {
@@ -178,8 +179,7 @@ class Data {
    * @returns {Value}
    */
   unit(evaluator, candidate, model, example, repeat) {
-    const start = this.starts.get([evaluator, candidate, model, example.split].join());
-    const at = (start ?? 0) + example.place * this.axes.repeats + repeat - 1;
+    const at = (this.starts.get([evaluator, candidate, model, example.split].join()) ?? 0) + example.place * this.axes.repeats + repeat - 1;
     return { score: this.scores[at], outcome: this.outcomes[at], seconds: this.seconds[at] };
   }
 

@@ -100,7 +100,7 @@ class Shelf {
       if (run.state === "running" && run.done !== null) this.paces.get(run.id)?.note(run.done);
     }
     const held = focusPath(document.activeElement);
-    const heads = [["", "Compare"], ["", "Run"], ["", "State"], ["w3", "Size"], ["w2", "Begun"], ["", "Verdict"]].map(([kind, name]) => h("th", { scope: "col", class: kind || null }, name));
+    const heads = [["", "Compare"], ["", "Run"], ["", "State"], ["w3", "Size"], ["w2", "Begun"], ["of-run", "Verdict"]].map(([kind, name]) => h("th", { scope: "col", class: kind || null }, name));
     replace(this.main, h("section", { class: "card" },
       h("div", { class: "card-head" }, h("h1", null, "Runs"), runs.length > 1 && this.compareButton()),
       runs.length ? h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Runs" }, h("table", { class: "runs" }, h("thead", null, h("tr", null, heads)), h("tbody", null, runs.map((run) => this.line(run)))))
@@ -124,9 +124,9 @@ class Shelf {
     };
     return h("tr", null,
       h("td", null, isReadable && h("input", { type: "checkbox", "aria-label": `Compare ${run.name}`, checked: this.marked.includes(run.id), on: { change: toggle } })),
-      h("th", { scope: "row" }, isReadable ? h("a", { href: `?run=${run.id}` }, said(run.name)) : said(run.name), run.note && below(said(run.note))),
+      h("th", { scope: "row" }, isReadable ? h("a", { href: `?run=${run.id}` }, said(run.name)) : said(run.name), run.note && below(said(run.note)), h("span", { class: "below in-narrow" }, said(run.reason || run.verdict || ""))),
       h("td", null, run.state.replaceAll("_", " "), below(this.progressOf(run))),
-      h("td", { class: "w3" }, sizeOfRun(run)), h("td", { class: "w2" }, run.created_at ? moment(run.created_at) : ""), h("td", null, said(run.reason || run.verdict || "")));
+      h("td", { class: "w3" }, sizeOfRun(run)), h("td", { class: "w2" }, run.created_at ? moment(run.created_at) : ""), h("td", { class: "of-run" }, said(run.reason || run.verdict || "")));
   }
 
   progressOf(run) {

@@ -8,17 +8,12 @@ const OUTPUT = "output"; // what other tools' systems said, in the side info of 
 
 /** Whether a model replied to a prompt, or the columns are models. @param {Data} data */
 function hasReplies(data) {
-  return data.isBench || Boolean(data.run.models?.length) || (isOfOthers(data) && data.summary.side_info.some((one) => OUTPUT in one.keys));
-}
-
-/** Whether another tool scored. @param {Data} data */
-function isOfOthers(data) {
-  return Boolean(data.run.settings?.origin);
+  return data.isBench || Boolean(data.run.models?.length) || (data.isOfOthers && data.summary.side_info.some((one) => OUTPUT in one.keys));
 }
 
 /** What was replied, as a record has it. @param {Data} data */
 function replyIn(data, record) {
-  const output = isOfOthers(data) ? record.side_info?.[OUTPUT] : undefined;
+  const output = data.isOfOthers ? record.side_info?.[OUTPUT] : undefined;
   return record.reply ?? (typeof output === "string" ? output : undefined);
 }
 
@@ -31,13 +26,13 @@ function replyTo(data, told, system, model) {
 /** A reply beside its target, where an evaluator gives no reason. */
 function repliedFor(data, told, reply) {
   if (reply === undefined) return "";
-  const target = targetOf(told.example, targetFields(data));
+  const target = targetOf(told.example, data.targetFields);
   return `${target ? `${target.name}: ${clipped(target.text)} · ` : ""}reply: ${clipped(reply) || "nothing"}`;
 }
 
-/** Where examples have their target: the fields that evaluators were told to read, then the usual ones. @param {Data} data */
-function targetFields(data) {
-  const named = (data.run.evaluators || []).map((one) => TARGET_FIELD.exec(one.text || "")).filter(Boolean).map(([, ...found]) => found.find(Boolean));
+/** Where examples have their target: the fields that evaluators were told to read, then the usual ones. @param {any} run */
+function targetFields(run) {
+  const named = (run.evaluators || []).map((one) => TARGET_FIELD.exec(one.text || "")).filter(Boolean).map(([, ...found]) => found.find(Boolean));
   return [...named, ...TARGETS];
 }
 

@@ -52,14 +52,14 @@ function drawerBody(app, example, told) {
   return [
     scoresTable(app, example),
     example.line !== null && h("section", { class: "inset" }, h("h3", null, "Example"), told?.example ? tree(told.example) : h("p", null, said(plainly(example.text) || example.name || "there is none"))),
-    !told?.example && example.line !== null && !isOfOthers(data) && h("p", { class: "note" }, "The example's file is not what was scored any more, or not where it was: this is how it began."),
+    !told?.example && example.line !== null && !data.isOfOthers && h("p", { class: "note" }, "The example's file is not what was scored any more, or not where it was: this is how it began."),
     isThere && promptSent(told.prompts?.[by]),
-    isThere && repliesOf(data, recordsOf(data, told, by, state), targetOf(told.example, targetFields(data))),
+    isThere && repliesOf(data, recordsOf(data, told, by, state), targetOf(told.example, data.targetFields)),
     isThere && otherReplies(app, told, example),
     isThere && h("h3", null, "What the evaluators said about ", named(data, by)),
     isThere ? recordsOf(data, told, by, state).map((one) => recordCard(app, one)) : h("div", null, h("p", { class: "note" }, "There was no room for what was said here. The whole of it:"), command(data.head.commands.full)),
     textAgainst(data, by),
-    h("h3", null, data.isBench || data.run.models || isOfOthers(data) || (data.isDiff && data.against(by) < 0) ? "Every record" : "Call just this one again"),
+    h("h3", null, data.isBench || data.run.models || data.isOfOthers || (data.isDiff && data.against(by) < 0) ? "Every record" : "Call just this one again"),
     commandsFor(app, example).map(command),
   ];
 }

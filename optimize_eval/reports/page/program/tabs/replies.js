@@ -128,7 +128,7 @@ function showAsked(row, example) {
 }
 
 function wantedIn(data, told) {
-  const target = targetOf(told?.example, targetFields(data));
+  const target = targetOf(told?.example, data.targetFields);
   return target ? said(clipped(target.text)) : null;
 }
 

@@ -70,7 +70,7 @@ function keyCell(here, train, domain, colour, counts) {
     const more = here.texts.distinct > 3 && below(`${whole(here.texts.distinct)} different`);
     return [h("table", { class: "tops" }, h("tbody", null, top)), more];
   }
-  if (here.long_texts) return h("span", { class: "quiet" }, `${whole(here.long_texts.n)} long`);
+  if (here.long_texts) return h("span", { class: "quiet" }, `${count(here.long_texts.n, "long text")}`);
   if (here.lists) return [h("b", null, number(here.lists.mean)), h("span", { class: "quiet" }, " items on average")];
   return h("span", { class: "quiet" }, `${whole(here.n)} values`);
 }
