@@ -4,6 +4,8 @@
 const REPLY_HEIGHT = 104; // px of a row
 const REPLY_WIDTH = 250; // px of a column, at least
 const MOST_CLIPPED = 420; // letters of a reply in a cell
+const MOST_NARROW = 240; // of one beside many others: what is laid out is what scrolling takes
+const MANY_COLUMNS = 4;
 const BEFORE_CHANGE = 40; // letters before the first word that differs
 
 /** @typedef {{at: number, candidate: number, tm: number, evaluators: number[], name: string}} ReplyColumn */
@@ -81,12 +83,13 @@ function repliesGrid(app, rows) {
   const shown = chosenColumns(app, columns);
   const of = state.cols === "ab" && shown.length === 2 ? shown[0] : -1;
   const hasText = data.examples.some((example) => example.text);
+  const most = shown.length > MANY_COLUMNS ? MOST_NARROW : MOST_CLIPPED;
   const domains = data.axes.evaluators.map((_name, at) => chipDomain(data, at));
   const across = { at: columnOf(app, columns, state.row < 0 ? state.b : state.by), go: (at) => (app.column = columns[at]) };
   if (!shown.includes(across.at)) [across.at] = shown;
   app.column = columns[across.at];
   const sortOf = (one) => (data.isBench || one.tm === state.tm ? `s${one.at}` : undefined);
-  const cell = ({ example }, one) => replyCell(app, example, one, of < 0 || one === columns[of] ? null : columns[of], domains);
+  const cell = ({ example }, one) => replyCell(app, example, one, of < 0 || one === columns[of] ? null : columns[of], domains, most);
   const fill = async ({ example }, row) => {
     const told = await data.details(example).catch(() => null);
     if (row.isConnected) shown.forEach((at) => replace(row.querySelector(`[data-across="${at}"]`), cell({ example }, columns[at])));
@@ -152,15 +155,16 @@ function chipDomain(data, evaluator) {
  * @param {ReplyColumn} column
  * @param {ReplyColumn | null} other whose reply it is held against
  * @param {[number, number][]} domains
+ * @param {number} most letters of a reply
  */
-function replyCell(app, example, column, other, domains) {
+function replyCell(app, example, column, other, domains, most) {
   const { data, state } = app;
   const told = data.known(example);
   const many = column.evaluators.length > 1;
   const chips = column.evaluators.map((evaluator) => chip(data.value({ name: "", evaluator, candidate: column.candidate }, column.tm, example), domains[evaluator], many && (data.isBench ? data.scorerOf(evaluator) || "score" : data.axes.evaluators[evaluator])));
   const { reply, reason, usage } = saidIn(data, told, column, data.isBench ? column.at : state.ev);
   const before = other && saidIn(data, told, other, data.isBench ? other.at : state.ev).reply;
-  const text = told === undefined ? "…" : reply === undefined ? null : changedWords(before, reply);
+  const text = told === undefined ? "…" : reply === undefined ? null : changedWords(before, reply, most);
   const seconds = Math.max(...column.evaluators.map((evaluator) => data.value({ name: "", evaluator, candidate: column.candidate }, column.tm, example).seconds));
   return [h("div", { class: "chips" }, chips), text && h("div", { class: "clip" }, said(text)), told && h("div", { class: `reason ${text ? "cut" : "clip"}` }, [tookShort(usage, seconds), reason && said(clipped(reason))].filter(Boolean).flatMap((part, at) => (at ? [" · ", part] : [part])))];
 }
@@ -181,17 +185,18 @@ function saidIn(data, told, column, evaluator) {
 }
 
 /** @param {string} text */
-function clipped(text) {
-  return text.length > MOST_CLIPPED ? `${text.slice(0, MOST_CLIPPED)}…` : text;
+function clipped(text, most = MOST_CLIPPED) {
+  return text.length > most ? `${text.slice(0, most)}…` : text;
 }
 
 /**
  * A reply with the words marked that another one does not have, from shortly before the first of them.
  * @param {string | undefined | null} before
  * @param {string} reply
+ * @param {number} most
  */
-function changedWords(before, reply) {
-  if (typeof before !== "string" || before === reply) return clipped(reply);
+function changedWords(before, reply, most) {
+  if (typeof before !== "string" || before === reply) return clipped(reply, most);
   let start = 0;
   while (start < reply.length && reply[start] === before[start]) start += 1;
   start = Math.max(0, start - BEFORE_CHANGE);
