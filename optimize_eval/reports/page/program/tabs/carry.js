@@ -118,16 +118,17 @@ function worstOfRow(app, leader) {
   const entries = leader.worst.filter((one) => one.line !== null).slice(0, MOST_WORST);
   const split = summary.decided_on;
   const losses = leader.vs_baseline?.[split]?.losses || 0;
+  const b = data.axes.candidates.indexOf(leader.candidate);
+  const to = { tab: "examples", a: data.baseline, b, sp: data.axes.splits.indexOf(split), q: "", row: -1 };
   const title = isBaseline ? ["Lowest scores: ", said(leader.candidate)] : ["Regressions first: ", said(leader.candidate), ` on ${split}`];
   if (!entries.length && !losses) {
     const isCompared = leader.vs_baseline?.[split]?.n_pairs > 0;
     const below = [said(leader.candidate), " is below ", said(summary.baseline), ` on no example of ${split}.`];
     const apart = [`No example of ${split} has a score of both `, said(leader.candidate), " and ", said(summary.baseline), ": they cannot be compared."];
     const none = isBaseline ? null : h("p", { class: "note" }, isCompared ? below : apart);
-    return none && h("section", { class: "card" }, h("h2", null, title), none);
+    const lowest = isCompared && h("p", { class: "note" }, link(app, { ...to, show: "all", sort: `s${b}` }, "Its examples, lowest first →"));
+    return none && h("section", { class: "card" }, h("h2", null, title), none, lowest);
   }
-  const b = data.axes.candidates.indexOf(leader.candidate);
-  const to = { tab: "examples", a: data.baseline, b, sp: data.axes.splits.indexOf(split), q: "", row: -1 };
   const all = isBaseline
     ? link(app, { ...to, show: "all", sort: `s${b}` }, "All examples, lowest first →")
     : link(app, { ...to, show: "worse", sort: "delta" }, `All ${count(losses, "regression")} →`);
