@@ -152,7 +152,7 @@ def bet_low(values: Sequence[float], seed: int) -> float:
     starts with a quarter as its square (Waudby-Smith and Ramdas 2023), and at most .99 over the mean.
     """
     draw, shares, orders = random.Random(seed), [0.5 + 0.5 * value for value in values], []  # noqa: S311
-    for _ in range(32):
+    for _ in range(min(32, max(4, 128_000 // len(values)))):
         draw.shuffle(shares)
         orders.append([(share, stake) for share, stake in zip(shares, _stakes(shares), strict=True)])
     low, high = -1.0, 1.0

@@ -21,7 +21,8 @@ from optimize_eval.statistics import estimates
 from optimize_eval.statistics.differences import STUDENT, Margin, ScoreDifference
 from optimize_eval.statistics.estimates import Clusters, Interval, unit_sums
 
-ORDERS = 32
+_ORDERS, _FEWEST_ORDERS = 32, 4
+_LOOKED_AT = 128_000  # numbers of all orders: of many numbers, one order says nearly what another does
 LEVEL = 0.05
 
 _MOST = 0.99  # of the capital, which is at stake where a number is the lowest there is
@@ -66,7 +67,7 @@ def _bets(values: Sequence[float], seed: int) -> list[list[Bet]]:
     shares = [(1 + value) / 2 for value in values]
     draw = random.Random(seed)  # noqa: S311  an order, no secret
     bets = []
-    for _ in range(ORDERS):
+    for _ in range(min(_ORDERS, max(_FEWEST_ORDERS, _LOOKED_AT // len(shares)))):
         draw.shuffle(shares)
         bets.append(_stakes(shares))
     return bets
