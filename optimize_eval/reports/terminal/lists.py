@@ -45,7 +45,7 @@ def render_runs(runs: Sequence[ListedRun], *, screen: Screen, folder: Path, now:
     while len(table) > 1 and not screen.has_room([*table, Column("result", [" " * _LEAST_WORDS])]):
         table.pop()
     head, rule, *rows = layout_table(table, screen)
-    room = screen.width - max(map(columns, [head, *rows])) - len(_BESIDE)
+    room = screen.width - max(map(columns, [head, rule, *rows])) - len(_BESIDE)
     if room >= _LEAST_WORDS:
         results = [cut(_in_short(run, screen), room) for run in oldest_first]
         widest = max(map(columns, [head, rule, *rows]))
