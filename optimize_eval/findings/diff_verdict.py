@@ -39,7 +39,7 @@ _WORDS = {
     Standing.AHEAD_AMONG_SOME: "{who} is ahead{where}, by {amount}, {why}",
     Standing.WORSE_AS_ZEROS: "{who} is worse{where} if failures count as 0, by {amount}",
     Standing.NOT_BETTER_AS_ZEROS: (
-        "{who} is ahead{where} where both were scored, by {amount}, but not if failures count as 0"
+        "{who} is ahead{where} where both were scored, by {amount}, but not clearly if failures count as 0"
     ),
     Standing.FAILS_UNBOUNDED: (
         "{who} fails{where}{model} where it had scores, and those calls could have had any score"

@@ -72,8 +72,8 @@ def why_no_lead(d: ScoreDifference, despite_failures: str) -> str:
         return f"{AMONG_BOTH}, {_WITH_SKIPS[despite_failures]} ({many:,} skipped for one)"
     why = {
         UNBOUNDED: "but calls failed that could have had any score",
-        IF_ALIKE: "but not if its failed calls count as 0 and the other's as 1",
-    }.get(despite_failures, "but not if failures count as 0")
+        IF_ALIKE: "but not clearly if its failed calls count as 0 and the other's as 1",
+    }.get(despite_failures, "but not clearly if failures count as 0")
     return f"where both were scored, {why}"
 
 
@@ -95,8 +95,8 @@ def where_scored(d: ScoreDifference) -> str:
 
 _WITH_SKIPS = {
     UNBOUNDED: "but calls that were skipped for only one of them could have had any score",
-    IF_ALIKE: "but not if its skips and failures count as 0 and the other's as 1",
-    NOT: "but not if skips of one side and failures count as 0",
+    IF_ALIKE: "but not clearly if its skips and failures count as 0 and the other's as 1",
+    NOT: "but not clearly if skips of one side and failures count as 0",
 }
 
 

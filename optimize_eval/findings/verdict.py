@@ -515,11 +515,13 @@ def _not_better(told: Mapping[str, ScoreDifference], most: float | None, layout:
         return Verdict(text=text, state=WORSE)
     if len(told) == 1:
         what = no_difference_in(d) if is_same else f"{_amount(d, layout)} ({_one_interval(d)})"
-        text = f"No winner: {name} is not clearly better than {layout.baseline}{where}: {what}"
+        unclear = "" if is_same else _why_unclear(d)
+        text = f"No winner: {name} is not clearly better than {layout.baseline}{where}: {what}{unclear}"
     else:
         what = no_difference_in(d) if is_same else _short_amount(d, layout)
         text = f"No winner: nothing is clearly better than {layout.baseline}{where}. Closest: {name}, {what}"
-    return Verdict(text=f"{text}{_bound(most)}", state=NOT_SHOWN)
+        d = replace(d, ci=None)  # which is not in the sentence
+    return Verdict(text=f"{text}{_bound(most, d)}", state=NOT_SHOWN)
 
 
 def _amount(d: ScoreDifference, layout: Layout) -> str:
@@ -532,9 +534,23 @@ def _short_amount(d: ScoreDifference, layout: Layout) -> str:
     return signed(d.diff) if is_one else _amount(d, layout)
 
 
-def _bound(most: float | None) -> str:
-    """Say which gain none of them exceeds, where a score could."""
-    return f". A gain above {number(most)} is ruled out" if most is not None and 0 < most < 1 else ""
+def _why_unclear(d: ScoreDifference) -> str:
+    """Say why a gain whose interval leaves out 0 is not clear: its test decides."""
+    if d.ci is None or d.ci[0] <= 0 or d.mark == comparison.BETTER:
+        return ""
+    among = f" among {d.comparisons:,} comparisons" if d.comparisons > 1 else ""
+    return f". Too few pairs differ to be sure{among}: {d.wins:,} better, {d.losses:,} worse"
+
+
+def _bound(most: float | None, d: ScoreDifference) -> str:
+    """Say which gain none of them exceeds, where a score could; not beside an interval that reaches further.
+
+    A bound on one side lies within the interval unless rare gains are possible: two limits would contradict
+    each other.
+    """
+    if most is None or not 0 < most < 1 or (d.ci is not None and d.ci[1] > most):
+        return ""
+    return f". A gain above {number(most)} is ruled out"
 
 
 def _has_no_difference(d: ScoreDifference) -> bool:

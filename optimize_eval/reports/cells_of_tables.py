@@ -201,7 +201,7 @@ def words_of(group: FailureGroup) -> str:
 
 @frozen
 class Alike(Generic[_Group]):
-    """What ended alike on several candidates; `first` stands for all, `count` is their sum."""
+    """What ended alike on several candidates or splits; `first` stands for all, `count` is their sum."""
 
     first: _Group
     members: tuple[_Group, ...]
@@ -228,7 +228,7 @@ def why_skipped(entry: Alike[SkipGroup]) -> str:
 def _alike(groups: Iterable[_Group], kind: Callable[[_Group], tuple[str, ...]]) -> list[Alike[_Group]]:
     alike: dict[tuple[object, ...], list[_Group]] = {}
     for one in groups:
-        key = one.evaluator, one.task_model, one.split, kind(one)
+        key = one.evaluator, one.task_model, kind(one)
         alike.setdefault(key, []).append(one)
     entries = [
         Alike(

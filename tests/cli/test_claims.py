@@ -93,7 +93,7 @@ def test_a_lead_that_failures_might_hide_is_no_win(scene: Scene) -> None:
     summary = scene.summary({"val": {"base": base, "b": better}})
     assert summary["rows"][1]["vs_baseline"]["val"]["despite_failures"] == "if_both_count_as_zero"
     assert text(summary).endswith(
-        "where both were scored, but not if its failed calls count as 0 and the other's as 1"
+        "where both were scored, but not clearly if its failed calls count as 0 and the other's as 1"
     )
 
 

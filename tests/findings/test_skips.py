@@ -25,6 +25,7 @@ from optimize_eval.store.opened_run import open_stored
 from tests.findings.boards import board, board_and_folder, by_name, rendered
 from tests.findings.made import Example, Fails, No, Summary, headline, made, moved, noisy, on_val, saying
 
+AMONG = "among the examples that apply to both"
 SKIP = No.SKIPPED
 SCORES = noisy(40)
 
@@ -58,7 +59,7 @@ def test_a_lead_among_the_examples_that_apply_to_both_has_to_hold_with_those_tha
     assert many["verdict"]["state"] == "not_shown"
     assert headline(many) == (
         "No winner: b is ahead of a on held-out data among the examples that apply to both, "
-        "but not if skips of one side and failures count as 0 (20 skipped for one)"
+        "but not clearly if skips of one side and failures count as 0 (20 skipped for one)"
     )
     assert many["rows"][1]["vs_baseline"]["val"]["skipped_for_one"] == 20
     ignored = [*([0.2, 0.3] * 75), 0.1]
@@ -205,7 +206,7 @@ def test_nor_is_a_model_better_by_them() -> None:
     skipping: list[Example] = [*[SKIP] * 6, *moved(good, 0.02, sd=0.01)]
     run = made({("judge", "m"): {"p": {"val": [*bad, *good]}}, ("judge", "n"): {"p": {"val": skipping}}})
     told = replace(run, layout=replace(run.layout, compares_models=True)).summary()
-    assert saying(told, "With p, n is ahead of m among the examples that apply to both, but not if")
+    assert saying(told, "With p, n is ahead of m among the examples that apply to both, but not clearly if")
     assert told["models"][0]["despite_failures"] == "no"
 
 
@@ -218,7 +219,9 @@ def test_a_diff_calls_nothing_better_by_having_bad_examples_skipped(tmp_path: Pa
     told, back = compare_runs(before, after, force=False), compare_runs(after, before, force=False)
     (row,) = told.to_dict()["rows"]
     assert (row["mark"], row["skipped_for_one"], row["despite_failures"]) == ("better", 6, "no")
-    why = "among the examples that apply to both, but not if skips of one side and failures count as 0"
+    why = (
+        "among the examples that apply to both, but not clearly if skips of one side and failures count as 0"
+    )
     assert told.verdict.text.startswith("v is ahead on val, by 0.0")
     assert told.verdict.text.endswith(
         f", {why} (6 skipped for one): 32 improved, 2 regressed, 6 newly skipped"
@@ -262,7 +265,9 @@ def test_a_model_leads_no_board_by_having_bad_examples_skipped(tmp_path: Path) -
     (pair, *_) = told["pairs"]
     assert (pair["mark"], pair["skipped_for_one"], pair["holds_at_worst"]) == ("better", 6, False)
     assert told["verdict"]["text"].startswith("No clear leader: b against ")
-    reason = "among the examples that apply to both, but not if skips of one side and failures count as 0"
+    reason = (
+        "among the examples that apply to both, but not clearly if skips of one side and failures count as 0"
+    )
     assert told["verdict"]["text"].endswith(f"{reason} (6 skipped for one)")
     assert told["verdict"]["points"][0]["text"].endswith(f"{reason} (6 skipped for one)")
     assert "▲" not in rendered(told, width=200)
@@ -306,7 +311,7 @@ def test_between_boards_no_model_is_better_by_having_bad_examples_skipped() -> N
     )
     told = compare_boards(before, then)
     assert told.verdict.text.startswith("m is ahead: +0.0")
-    assert "among the examples that apply to both, but not if skips of one side" in told.verdict.text
+    assert "among the examples that apply to both, but not clearly if skips of one side" in told.verdict.text
     assert compare_boards(then, before).verdict.text.startswith("m is behind: ")
 
 
