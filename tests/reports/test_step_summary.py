@@ -35,8 +35,8 @@ def test_the_report_is_appended_and_each_group_of_failures_annotated(run: Path, 
     markdown = in_this_process(run.parent)("report", run.name, "--format", "md", env={"CI": "true"}).stdout
     assert summary.read_text() == f"before\n{markdown}\n"
     told = [line for line in done.stderr.splitlines() if line.startswith("::")]
-    assert len(told) == 3
-    assert told[0].startswith("::warning title=judge%3A 2 calls failed (reported)::v4-verbose: ")
+    assert len(told) == 2
+    assert told[0].startswith("::warning title=judge%3A 3 calls failed (reported)::v4-verbose: ")
     assert any("(score_type)::v2-fewshot: " in line for line in told)
 
 
