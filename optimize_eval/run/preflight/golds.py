@@ -275,7 +275,9 @@ def misspelt(gold: str) -> list[Misspelt]:
     """Change the words of a gold; none where they have no letters."""
     first, last = gold.split(maxsplit=1)[0], _last_word(gold)[0]
     if len(gold.strip()) == 1 and gold.strip().isalpha():
-        return [Misspelt(text=f"The answer is {gold.strip()}xyz.", fault=_BEGINS, is_part=True)]
+        return [
+            Misspelt(text=f"The answer is {gold.strip()}xyz.", fault=_BEGINS, is_part=True, is_fault=False)
+        ]
     if len(last) <= 1 or number_of(last) is not None or not any(letter.isalpha() for letter in last):
         return []
     back = last[::-1] if last[::-1] != last else f"{last}x"

@@ -171,8 +171,8 @@ def test_code_lists_letters_and_what_is_no_number_are_tried(
     judge: Judge, rows: list[dict[str, Any]], check: str, said: str
 ) -> None:
     tried = trial(judge, rows, good="target")
-    assert said in tried.faults[check], tried.faults
-    assert tried.calls <= 60
+    assert said in {**tried.faults, **tried.warnings}[check], tried.checks
+    assert (tried.calls <= 60, tried.ok) == (True, judge is is_letter)  # which many mean
 
 
 FAULTY_NUMBERS: Mapping[str, tuple[Judge, str]] = {
