@@ -48,6 +48,10 @@ _MADE: dict[str, tuple[str, list[str | bytes]]] = {
         "a table, and what others write, which is compiled and never searched with",
         [pattern for pattern, *_ in vars(promptfoo_checks)["_SCRIPTS"]],
     ),
+    "optimize_eval/foreign/question_sets.py:pattern": (
+        f"{_OF_OTHERS}, and compiled, never searched with",
+        [],
+    ),
     f"optimize_eval/base/secrets.py:{_JOINED}": (_ESCAPED, [vars(secrets)["_pattern_of"]("&").pattern]),
     "optimize_eval/base/secrets.py:pattern": (
         "a table",
@@ -58,7 +62,7 @@ _MADE: dict[str, tuple[str, list[str | bytes]]] = {
         [rb"(?<![\w-])aa(?![\w-])"],
     ),
     r"""optimize_eval/store/run_json.py:b'"%s(\\d+)"' % mark.encode()""": (_ESCAPED, [rb'"ab(\d+)"']),
-    "optimize_eval/tasks/yaml/task_data.py:pattern.encode()": (
+    "optimize_eval/tasks/task_files.py:pattern.encode()": (
         "two forms",
         [
             rf"(?m){before}(?P<quote>['\"]?)source(?P=quote)\s*:".encode()

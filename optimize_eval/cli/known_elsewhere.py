@@ -12,10 +12,9 @@ from optimize_eval.base import shipped
 from optimize_eval.base.errors import UsageError
 from optimize_eval.cli.output import QUOTE
 
-_NO_SUCH_OPTION = re.compile(r"No such option: (-[\w-]+)(.*)")
+_NO_SUCH_OPTION = re.compile(r"No such option: (-[\w-]++)(.*)")
 _OUT_OF_RANGE = re.compile(r"Invalid value for .*'(-[\w-]+)': (\S+) is not in the range (.+?)\.?")
 _NO_NUMBER = re.compile(r"Invalid value for .*'(-[\w-]+)': (.+) is not a valid (int|float)\b.*")
-_NO_CHOICE = re.compile(r"Invalid value for .*'(.+?)': '(.*?)' is not one of (.+?)\.?")
 _ENDS = re.compile(r"(?:([\d.]+)<=)?x(?:([<>]=?)([\d.]+))?")
 
 _HERE: Mapping[str, str] = {
@@ -71,8 +70,11 @@ def refused(message: str, command: str) -> tuple[str, str]:
     if wrong := _NO_NUMBER.fullmatch(message):
         kind = "a whole number" if wrong[3] == "int" else "a number"
         return f"{wrong[1]} needs {kind}, not {wrong[2]}", f"{command} --help"
-    if other := _NO_CHOICE.fullmatch(message):
-        return f"{other[1]} cannot be {other[2]!r}", f"write one of {other[3].replace(chr(39), '')}"
+    what, is_no_choice, choices = message.partition("' is not one of ")
+    if is_no_choice:
+        option, _, value = what.removeprefix("Invalid value for ").partition("': '")
+        _, _, flag = option.rpartition("'")
+        return f"{flag} cannot be {value!r}", f"write one of {choices.replace(chr(39), '').rstrip('.')}"
     return message, QUOTE if "unexpected extra argument" in message else f"{command} --help"
 
 

@@ -116,7 +116,7 @@ def test_a_model_that_answers_half_the_tasks_stands_below_one_that_answers_all(
     assert (other["failed"], other["errors"], other["coverage"]) == (12, {"reported": 12}, 0.5)
     assert "half did not run 1 of 2 tasks: b" in done.stdout
     assert "12 of 24 calls failed (50 %: 12 reported)" in " ".join(done.stdout.split())
-    assert "weak alone ran all tasks, so it leads nobody" in done.stdout
+    assert "No leader: only weak ran all tasks" in done.stdout
 
 
 def test_a_model_that_answers_nothing_has_no_score_and_says_why(cli: Cli, tmp_path: Path) -> None:

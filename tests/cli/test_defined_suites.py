@@ -55,7 +55,7 @@ def test_a_system_task_is_one_call_whose_first_metric_is_the_score(cli: Cli, tmp
     [
         ("{'metrics': {}}", "compute_evidence returned no metrics"),
         ("{'metrics': {'': {'value': 1}}}", "compute_evidence returned a metric without a name"),
-        ("{'metrics': {'a': {'value': float('nan')}}}", "no JSON"),
+        ("{'metrics': {'a': {'value': float('nan')}}}", "not JSON"),
         ("{'metrics': {'a': {'value': 1 / 0}}}", "ZeroDivisionError: division by zero (line 4"),
     ],
 )

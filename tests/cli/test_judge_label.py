@@ -75,7 +75,7 @@ def test_who_stops_early_has_a_sample_and_foreign_labels_are_a_random_one(
     asked = cli("judge", "label", "r", "--by", "Ada", "--most", "40")
     assert "how many it takes is said once 20 are there of each candidate" in asked.stderr
     (tmp_path / "l.csv").write_text(filled(asked.stdout, rows, most=10))
-    assert "not told by 10 labels" in " ".join(cli("rescore", "r", "--labels", "l.csv").stdout.split())
+    assert "10 labels are too few" in " ".join(cli("rescore", "r", "--labels", "l.csv").stdout.split())
     [cell, _] = json.loads((tmp_path / "r/run.json").read_text())["settings"]["people"]["helps"]["asked"]
     assert sum(cell["chances"].values()) < 10
     said = "".join(f"{n + 1},old,{row['truth']['old']}\n" for n, row in enumerate(rows))

@@ -154,7 +154,7 @@ def test_failures_of_the_model_and_of_a_judge_are_apart(
     }
     shown = cli("report", "r", "--details").stdout
     assert "no twos" in shown
-    assert "5 × model_error" in shown, "of the judge on val, beside the one of the model"
+    assert "10 × model_error" in shown, "of the judge, on train and val"
 
 
 def test_options_that_contradict_each_other_are_refused_with_what_to_do(cli: Cli, tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def test_what_is_not_of_the_run_stays_and_is_told(cli: Cli, tmp_path: Path) -> N
     (made / "notes\x1b[2J.md").write_text("mine")
     done = cli("runs", "rm", "r", "--yes")
     assert done.status == 0
-    assert "not of the run, and left there: notes\\x1b[2J.md, prompts" in done.stdout
+    assert "kept, as they are not the run's: notes\\x1b[2J.md, prompts" in done.stdout
     assert sorted(path.name for path in made.iterdir()) == ["notes\x1b[2J.md", "prompts"]
     assert cli("runs", "rm", "r", "--yes").status == 2
 

@@ -130,7 +130,7 @@ UNUSABLE = {
     "waits": ("waits is async", "asyncio.run"),
     "Judge": ("Judge is a class", "an object of it"),
     "scores": ("judge.py has no function scores", "did you mean score?"),
-    "calls": ("judge.py: calls is not a function but a value of type int", "it has score, alone, whole"),
+    "calls": ("judge.py: calls is not a function but a value of type int", "name one of score, alone, whole"),
 }
 
 

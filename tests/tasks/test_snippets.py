@@ -167,9 +167,9 @@ def test_code_is_compiled_once_and_has_no_secrets(
         ("def g(): pass", "defines no function f"),
         ("import sys\ndef f(): sys.exit(3)", "SystemExit: 3"),
         ("def f(): return f()", "RecursionError"),
-        ("def f(): return {1, 2}", "no JSON: a set"),
-        ("def f(): return float('nan')", "no JSON"),
-        ("def f(): return '\\ud800'", "no JSON"),
+        ("def f(): return {1, 2}", "not JSON: a set"),
+        ("def f(): return float('nan')", "not JSON"),
+        ("def f(): return '\\ud800'", "not JSON"),
         ("def f(): return 'x' * 9_000_000", "more than 8 MiB"),
         ("def f(): return 'x' * 10 ** 12", "MemoryError"),
         (
