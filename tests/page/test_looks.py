@@ -44,6 +44,25 @@ def test_nothing_is_wider_than_the_window(browser: Browser, page: Path, width: i
         assert browser.run("return document.documentElement.scrollWidth") <= width, tab
 
 
+@pytest.mark.parametrize("width", [1265, 1110])  # 1265: a window of 1280 with its scrollbar
+def test_no_column_of_the_leaderboard_is_cut(browser: Browser, page: Path, width: int) -> None:
+    browser.resize(width, 844)
+    browser.open(page)
+    browser.ready()
+    board = "document.querySelector('.board').parentElement"
+    wide, room = browser.run(f"return [{board}.scrollWidth, {board}.clientWidth]")
+    assert wide <= room
+
+
+def test_a_group_of_failures_names_rows_of_the_split_that_decides_first(browser: Browser, page: Path) -> None:
+    browser.open(page, "tab=failures")
+    browser.ready()
+    notes = browser.run("return [...document.querySelectorAll('.note')].map(one => one.textContent)")
+    groups = [re.findall(r"\b(train|val) \d", note) for note in notes if note.startswith("for example")]
+    assert any({"train", "val"} <= {*group} for group in groups)
+    assert all(group == sorted(group, reverse=True) for group in groups), groups
+
+
 _CUT_OFF = """
 const ends = [...document.querySelectorAll(".card, table, pre")].map(one => one.getBoundingClientRect());
 return Math.max(0, ...ends.map(box => box.right))"""

@@ -79,3 +79,11 @@ def test_a_mean_leads_to_its_lowest_scores_and_these_to_what_was_replied_and_wan
     assert "It is 1" in browser.text(".drawer .reply")
     browser.open(run / "report.html", "tab=compare&a=0&b=1&tm=1")
     browser.wait("document.querySelector('.grid-body .reason')?.textContent === 'sum: 1 · reply: It is 1'")
+
+
+def test_the_mean_of_a_leaves_b_another_one(browser: Browser, run: Path) -> None:
+    browser.open(run / "report.html")
+    browser.ready()
+    browser.click(".board .baseline .goes a")
+    browser.wait("document.querySelector('.of-replies.has-target')")
+    assert {*browser.run("return location.hash")[1:].split("&")} == {"tab=examples", "sort=s0"}

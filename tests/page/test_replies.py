@@ -105,7 +105,14 @@ def test_a_record_has_its_whole_story(browser: Browser, run: Path) -> None:
     browser.wait("document.querySelector('.drawer .reply')")
     story = browser.run("return document.querySelector('.drawer-body').innerText")
     parts = ["The prompt as sent", "Version 1: 1 plus 1", "off replied", "=It is 2, says Version 1 or so"]
-    parts += ["what --extract last-number took of it", "1", "target", "2", "9 + 3 tokens", "said about"]
+    parts += [
+        "what --extract last-number took of it",
+        "1",
+        "wanted (target)",
+        "2",
+        "9 + 3 tokens",
+        "said about",
+    ]
     places = [story.find(part) for part in parts]
     assert -1 not in places
     assert sorted(places[:5]) == places[:5]

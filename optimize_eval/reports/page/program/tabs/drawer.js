@@ -106,7 +106,7 @@ function repliesOf(data, records, wanted) {
   return [...replies.values()].map(({ repeat, record, model, evaluator }) => h("section", { class: "inset reply" },
     h("h3", null, said(data.isBench ? data.axes.evaluators[evaluator] : data.axes.task_models[model] ?? "The model"), ` replied${data.axes.repeats > 1 ? `, repeat ${repeat}` : ""}`, record.marks && [" · ", said(record.marks)]), h("p", { class: "reason" }, said(replyIn(data, record))),
     record.extracted !== undefined && [h("h4", null, `what --extract ${data.run.settings?.extract ?? ""} took of it`), h("p", { class: "reason" }, record.extracted ? said(record.extracted) : h("span", { class: "quiet" }, "nothing: it was scored as an empty text"))],
-    wanted && [h("h4", null, said(wanted.name)), h("p", { class: "reason" }, said(wanted.text))],
+    wanted && [h("h4", null, "wanted (", said(wanted.name), ")"), h("p", { class: "reason" }, said(wanted.text))],
     spentOn(records.filter((one) => one.repeat === repeat).flatMap((one) => (one.record.usage || []).filter((usage) => usage.of === "reply")))));
 }
 

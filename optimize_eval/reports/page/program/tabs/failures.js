@@ -71,7 +71,9 @@ function reason(group) {
 function failureCard(app, group) {
   const { data } = app;
   const pills = data.isBench ? [] : [...group.of].map(([name, many]) => h("span", { class: "pill" }, said(name), ` ${whole(many)}`));
-  const places = [...new Map(group.places.filter((one) => one.line !== null).map((one) => [`${one.split} ${one.line}`, one])).values()];
+  const lines = [...new Map(group.places.filter((one) => one.line !== null).map((one) => [`${one.split} ${one.line}`, one])).values()];
+  const decides = (one) => Number(one.split === data.summary.decided_on);
+  const places = lines.sort((one, other) => decides(other) - decides(one));
   const by = (one) => Math.max(0, (data.isBench ? data.axes.evaluators.indexOf(group.evaluator) : data.axes.candidates.indexOf(one.candidate)));
   const go = (one) => h("button", { type: "button", class: "as-link", on: { click: () => app.openLine(data.axes.splits.indexOf(one.split), one.line, by(one)) } }, `${data.isBench ? "line" : one.split} ${one.line}`);
   const tail = h("div", null);

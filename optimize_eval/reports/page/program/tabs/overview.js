@@ -87,7 +87,8 @@ function modelsMatrix(app) {
 function lowestLink(app, mean, look) {
   if (mean === null) return h("span", { class: "quiet" }, "no score");
   const { axes, summary } = app.data;
-  const to = { tab: "examples", q: "", show: "all", sp: Math.max(0, axes.splits.indexOf(summary.decided_on)), sort: `s${look.b}`, row: -1, ...look };
+  const b = look.b === app.state.a ? app.state.b : look.b; // A's own mean leaves B as it is
+  const to = { tab: "examples", q: "", show: "all", sp: Math.max(0, axes.splits.indexOf(summary.decided_on)), sort: `s${look.b}`, row: -1, ...look, b };
   return h("span", { class: "goes", title: "The examples, the lowest scores first" }, link(app, to, number(mean)));
 }
 
