@@ -112,10 +112,10 @@ def too_few(d: ScoreDifference, kind: str = "", candidates: int = 0) -> str:
     fewest = f"{fewest_units(comparisons)}{' clusters' * (units < d.n_pairs)}"
     clusters = f" in {count(units, 'cluster')}" if units < d.n_pairs else ""
     if comparisons == 1:
-        return f"{examples}{clusters}; a verdict takes at least {fewest}"
+        return f"{examples}{clusters}; a verdict takes at least {fewest}, usually many more"
     if comparisons == candidates:
         return f"{examples}{clusters}; comparing {candidates:,} candidates takes at least {fewest}"
-    return f"{examples}{clusters}; {comparisons:,} comparisons take at least {fewest}"
+    return f"{examples}{clusters}; {comparisons:,} comparisons take at least {fewest}, usually many more"
 
 
 def change(d: ScoreDifference) -> str:

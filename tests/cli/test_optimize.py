@@ -411,7 +411,7 @@ def test_a_choice_among_one_candidate_is_not_told_as_a_choice(tmp_path: Path) ->
     (folder / "val.jsonl").write_text('{"id": "val-1"}\n{"id": "val-2"}\n')
     (folder / "propose.py").write_text('print(\'{"candidate": "1"}\')\n')
     done = in_this_process(folder)(*WITH_VAL, "--budget", "60")
-    assert "2 held-out examples; a verdict takes at least 6. " in joined(done), done.stdout
+    assert "2 held-out examples; a verdict takes at least 6, usually many more. " in joined(done), done.stdout
 
 
 def test_an_evaluator_that_is_broken_ends_with_4(tmp_path: Path) -> None:

@@ -201,7 +201,10 @@ WORDS: dict[str, tuple[Sequence[Example], str]] = {
     ),
     "nothing scored": (
         [No.OWED] * 40,
-        "Too few examples to say whether v changed on val: 0 examples; a verdict takes at least 6",
+        (
+            "Too few examples to say whether v changed on val: 0 examples; "
+            "a verdict takes at least 6, usually many more"
+        ),
     ),
 }
 
