@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.cluster.folders import FolderFleet
 from tests.cluster.raylets import Raylets, summary_of
 from tests.front_door import Cli
 from tests.serving import serving
@@ -77,6 +78,30 @@ def test_prompts_and_models_make_one_call_for_each_reply_whoever_scores_it(
     assert len((project / "calls").read_text().split()) == 24
     assert without_seconds(summary_of(project / "there")) == without_seconds(summary_of(project / "here"))
     assert replies_in(project / "there") == replies_in(project / "here")
+
+
+PREFLIGHT = ("preflight", *PROMPTS[1:], *SCORED[:-1], "--json", "--engine", "ray")
+
+
+def test_preflight_names_the_file_of_a_model_that_nodes_have_another_one_of(
+    program: Cli, project: Path, cluster: Raylets
+) -> None:
+    (project / "copied").mkdir()
+    (project / "copied" / "model.sh").write_text(MODEL.replace("0.01", "0.02"))
+    done = program(*PREFLIGHT, "--address", cluster.address, "--working-dir", "copied", env=cluster.env)
+    said = [node["checks"][0]["message"] for node in done.json["nodes"]]
+    assert (done.status, len(said)) == (1, 2), done.stderr
+    assert all(words.startswith("model.sh of m is missing or another one in ") for words in said)
+
+
+def test_nodes_that_have_the_models_pass_preflight_and_call_none_of_them(
+    cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fleet = FolderFleet(dict.fromkeys(("one", "other"), project))
+    monkeypatch.setattr("optimize_eval.run.ray_engine.RayFleet", lambda *_: fleet)
+    done = cli(*PREFLIGHT, "--address", "here:1")
+    assert (done.status, [node["ok"] for node in done.json["nodes"]]) == (0, [True, True]), done.stderr
+    assert len((project / "calls").read_text().split()) == 1  # of the driver's
 
 
 def without_seconds(value: Any) -> Any:

@@ -412,12 +412,12 @@ def _examine(
         scorers = called_in(Path(folder), subject.specs, subject.sources, subject.prompting)
         if subject.candidates and subject.sources:
             _note_reusable(scorers, subject)
-        examined = (
-            _examine_prompted(subject.specs, subject.prompting, material, patience)
-            if subject.prompting and subject.prompting.prompts
-            else examine_all(scorers, material, patience)
-        )
-        return examined, _examine_nodes(cluster, examined, patience) if cluster else []
+        if subject.prompting and subject.prompting.prompts:
+            examined = _examine_prompted(subject.specs, subject.prompting, material, patience)
+        else:
+            examined = examine_all(scorers, material, patience)
+            scorers = ()  # nodes have them among those that were examined
+        return examined, _examine_nodes(cluster, examined, patience, scorers) if cluster else []
 
 
 def _put_on_trial(spec: EvaluatorSpec, given: TrialOptions) -> EvaluatorSpec:
@@ -453,13 +453,15 @@ def _examine_prompted(
     return examine_prompted(specs, prompting.models, material, seconds, extract=prompting.extract)
 
 
-def _examine_nodes(cluster: OnCluster, examined: Sequence[Examined], seconds: float) -> "list[NodeExamined]":
+def _examine_nodes(
+    cluster: OnCluster, examined: Sequence[Examined], seconds: float, scorers: Sequence[EvaluatorSpec]
+) -> "list[NodeExamined]":
     with needing_ray():
         from optimize_eval.run.preflight.nodes import examine_nodes  # noqa: PLC0415  most have no cluster
         from optimize_eval.run.ray_engine import RayFleet  # noqa: PLC0415  the same
 
     fleet = RayFleet(cluster.address, cluster.working_dir)
-    return examine_nodes(fleet, str(Path(cluster.working_dir).resolve()), examined, seconds)
+    return examine_nodes(fleet, str(Path(cluster.working_dir).resolve()), examined, seconds, scorers)
 
 
 def _note_reusable(specs: Sequence[EvaluatorSpec], subject: _Subject) -> None:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from optimize_eval.base import strict_json
 from optimize_eval.base.errors import CannotGoOn, EvaluationError
+from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.outcome import Failed, Outcome, Scored
 from optimize_eval.base.protocol import Skip
@@ -78,11 +79,18 @@ class NodeExamined:
 
 
 def examine_nodes(
-    fleet: Fleet, root: str, examined: Sequence[Examined], patience: float
+    fleet: Fleet,
+    root: str,
+    examined: Sequence[Examined],
+    patience: float,
+    scorers: Sequence[EvaluatorSpec] = (),
 ) -> list[NodeExamined]:
-    """Ask all nodes at once; paths below `root` are those of a node's own folder."""
+    """Ask all nodes at once; paths below `root` are those of a node's own folder.
+
+    `scorers` are a run's, around its models: nodes open them as the run does, and call none of them.
+    """
     evaluators = [on for on in examined if not on.told]  # a model that replies is none
-    specs = tuple(on.spec for on in evaluators)
+    specs = (*(on.spec for on in evaluators), *scorers)
     welcome = Welcome(
         version=VERSION,
         specs=specs,
@@ -94,7 +102,7 @@ def examine_nodes(
     packed = pack(welcome, root)
     fleet.open()
     try:
-        nodes = _Round(fleet, packed, _units_for(evaluators)).ask(_START + patience * len(specs))
+        nodes = _Round(fleet, packed, _units_for(evaluators)).ask(_START + patience * len(evaluators))
     finally:
         fleet.close()
     if not nodes:
@@ -224,7 +232,7 @@ def _session_of(node: NodeFindings) -> Iterator[CheckOutcome]:
         yield CheckOutcome("node", CheckStatus.FAIL, node.problem)
     else:
         yield CheckOutcome("versions", CheckStatus.PASS, f"optimize-eval {VERSION}")
-        yield CheckOutcome("files", CheckStatus.PASS, "those that evaluators name are the same")
+        yield CheckOutcome("files", CheckStatus.PASS, "those that evaluators and models name are the same")
 
 
 def _answers_of(node: NodeFindings, evaluators: Sequence[Examined]) -> Iterator[CheckOutcome]:
