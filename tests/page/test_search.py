@@ -95,7 +95,7 @@ def test_a_search_without_a_run_is_followed_until_it_has_one(
         browser.open(server.url)
         browser.ready()
         assert browser.text(".headline").startswith(
-            "p2 is ahead of seed so far, 0.250 to 0.000 in the search"
+            "Unfinished: p2 is ahead of seed so far (0.250 to 0.000 in the search)"
         )
         assert len(cells(browser, ".found tbody tr")) == 3
         assert "optimize-eval optimize seed.md" in browser.text(".command")
