@@ -5,6 +5,7 @@ Told is processor time of the page's main thread: frames that other programs tak
 
 import json
 import shutil
+import time
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -21,6 +22,7 @@ from tests.page.made import report
 
 _EXAMPLES, _PROMPTS = 1000, 12
 _FRAME = 1000 / 60  # ms
+_PATIENCE = 60.0  # seconds for a trace of some 100 MB to be written
 _LOOK = "tab=examples&sort=line&sp=2&cols=" + ",".join(map(str, range(_PROMPTS)))
 _CATEGORIES = "toplevel,devtools.timeline"
 _REPLY = "' '.join(f'word{(7 * n + len(asked[\"prompt\"])) % 97}' for n in range(150))[:1000]"
@@ -71,7 +73,16 @@ def _tasks() -> list[dict[str, Any]]:
             browser.run_async("setTimeout(arguments[0], 3000)")  # it reads ahead
             browser.run("console.timeStamp('scroll')")
             browser.run_async(_SCROLL)
+            browser.devtools("Browser.close", {})  # writes the trace; the driver's own end may kill it first
+            _wait_for(trace)
         return list(_of_the_scroll(json.loads(trace.read_bytes())["traceEvents"]))
+
+
+def _wait_for(trace: Path) -> None:
+    end = time.monotonic() + _PATIENCE
+    while not (trace.exists() and trace.read_bytes().rstrip().endswith(b"}")):
+        assert time.monotonic() < end, "Chromium ended without its trace"
+        time.sleep(0.1)
 
 
 def _of_the_scroll(events: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
