@@ -12,11 +12,13 @@ from optimize_eval.base.outcome import Failed, Progress
 from optimize_eval.evaluators import kinds
 from optimize_eval.evaluators.command_kind import name_of_command
 from optimize_eval.findings.wording import evaluator_label, total_in_words
+from optimize_eval.models.model_kinds import program_of
 from optimize_eval.programs.exchange import argv_of
 from optimize_eval.programs.not_started import command_meant
 from optimize_eval.run.calls import CallSpan, Finished, Rechecked
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.runner import SessionEnd
+from optimize_eval.tasks.targets import models_of, task_of
 
 
 class Again(Protocol):
@@ -92,12 +94,12 @@ def _to_go_on(
     """Give the command that goes on once what failed was fixed, as it was meant where that shows."""
     ended = called.ended
     names = {**_half_scored(ended, plan), **_models_half_scored(called, plan)}
-    broken = _programs_broken(ended, plan)
-    meant = [(spec, text) for spec in broken if (text := command_meant(spec))]
-    stays = out or names or folder is None or any(_is_renamed(spec, text) for spec, text in meant)
+    broken = _callees_broken(ended, plan)
+    meant = {text: fixed for text, spec in broken.items() if (fixed := command_meant(spec))}
+    stays = out or names or folder is None or any(_is_renamed(broken[text], meant[text]) for text in meant)
     here = () if stays else ("--out", str(folder))  # where a fix changes the plan
-    instead = {spec.text: text for spec, text in meant}
-    when = "to go on" if meant and len(meant) == len(ended.broken) else "after fixing it"
+    instead = {text: text.removesuffix(broken[text].text) + fixed for text, fixed in meant.items()}
+    when = "to go on" if meant and len(meant) == len(broken) else "after fixing it"
     yield f"{_why_stopped(ended, plan)}{when}, run:\n  {again(*here, instead=instead)}"
     if folder is not None and names:
         replacing = again(*(word for name in names.values() for word in ("--replace", name)))
@@ -117,10 +119,19 @@ def _why_stopped(ended: SessionEnd, plan: Plan) -> str:
     return f"stopped: {ended.reason}; {done:,} of {plan.layout.size:,} calls are done; "
 
 
-def _programs_broken(ended: SessionEnd, plan: Plan) -> list[EvaluatorSpec]:
-    """List the evaluators that scored nothing, by failures of their own."""
-    names = {progress.name for progress in ended.broken if not progress.models_at_fault}
-    return [spec for spec in plan.specs if spec.name in names]
+def _callees_broken(ended: SessionEnd, plan: Plan) -> dict[str, EvaluatorSpec]:
+    """Give who answered nothing, by failures of their own, evaluators and models, by their texts."""
+    callees = {}
+    broken = {progress.name: progress for progress in ended.broken}
+    for spec in (spec for spec in plan.specs if spec.name in broken):
+        progress, task = broken[spec.name], task_of(spec)
+        if not progress.models_at_fault:
+            scorer = (*(task.of_all if task else ()), spec)[0]
+            callees[scorer.text] = scorer
+        for model in models_of(spec):
+            if model.name in progress.models_at_fault:
+                callees[model.text] = program_of(model) or model.as_caller
+    return callees
 
 
 def _is_renamed(spec: EvaluatorSpec, text: str) -> bool:

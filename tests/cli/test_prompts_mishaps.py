@@ -1,5 +1,6 @@
 """What goes wrong with prompts and models, and what a user is told to do about it."""
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,27 @@ def test_a_model_that_fails_is_the_one_at_fault(cli: Cli, tmp_path: Path) -> Non
     assert told.stderr.count("error: model broken failed on every call (6), model_error: ") == 1
     assert "stopped before the other " in told.stderr
     assert "error: f1" not in told.stderr
+
+
+@pytest.mark.parametrize(
+    ("model_written", "evaluator"),
+    [
+        ("cmd:./modle.py", "@exact_match"),
+        ("m=cmd:./modle.py", "@f1"),
+        ("cmd:./model.py", "e=exact_match --target-field target"),
+    ],
+)
+def test_a_mistyped_model_or_shipped_evaluator_is_mended_in_the_line_that_goes_on(
+    cli: Cli, tmp_path: Path, model_written: str, evaluator: str
+) -> None:
+    two_prompts(tmp_path)
+    model(tmp_path / "model.py", RIGHT)
+    told = cli(*command("-e", evaluator, models=(model_written,)))
+    assert told.status == 4
+    *_, say, line = told.stderr.splitlines()
+    assert say.endswith("; to go on, run:"), told.stderr
+    done = cli(*shlex.split(line)[1:])
+    assert done.status == 0, done.stderr
 
 
 def test_an_abort_on_a_models_failure_names_the_model_to_replace(cli: Cli, tmp_path: Path) -> None:
