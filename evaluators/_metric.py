@@ -76,7 +76,9 @@ class Asked:
             names = " or ".join(f'"{field}"' for field in fields)
             another = f"-e '@{_name()} {option} NAME' reads another"
             sets = f"-e '@{_name()} {instead}' sets one; " if instead else ""
-            raise Fault(f"the example has no field {names}; {self._fields_there()} ({sets}{another})")
+            raise Fault(
+                f"the example has no field {names}; {self._fields_there()}{self._meant()} ({sets}{another})"
+            )
         gives_way = len(found) > 1 and found[0][0] == TARGETS[0] and not found[0][1]  # to `target`
         return found[gives_way]
 
@@ -86,6 +88,15 @@ class Asked:
         names = [f'"{shortened(name)}"' for name in _names_in(self.example)]
         more = f" and {len(names) - _SHOWN_FIELDS} more" if len(names) > _SHOWN_FIELDS else ""
         return f"it has {', '.join(names[:_SHOWN_FIELDS])}{more}" if names else "it has none"
+
+    def _meant(self) -> str:
+        """Ask for the field that was meant by the one of the command line; empty where none is like it."""
+        if not self.options["target_field"] or not isinstance(self.example, dict):
+            return ""
+        from difflib import get_close_matches  # noqa: PLC0415  it is dear
+
+        close = get_close_matches(self.options["target_field"], [*_names_in(self.example)], n=1)
+        return f'; did you mean "{shortened(close[0])}"?' if close else ""
 
 
 def _name() -> str:

@@ -319,6 +319,12 @@ def test_a_wrong_field_is_an_error_that_lists_the_fields_there_are(metric: str) 
         'the example has no field "expected"; it has "input", "meta.gold", "meta.of.deep"'
     )
     assert f"-e '@{metric} --target-field NAME' reads another" in found["error"], "what to write then"
+    assert "did you mean" not in found["error"]
+
+
+def test_a_field_that_is_nearly_there_is_asked_for() -> None:
+    said = answer("exact_match", "a", {"input": "x", "meta": {"team": "a"}}, "--target-field", "meta.teem")
+    assert 'no field "meta.teem"; it has "input", "meta.team"; did you mean "meta.team"? (' in said["error"]
 
 
 def test_an_empty_list_of_targets_is_an_error_and_an_empty_target_is_a_text() -> None:
