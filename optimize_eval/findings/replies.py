@@ -20,6 +20,7 @@ MOST_OFF_SCALE = 0.1  # of an evaluator's scored replies: beyond that its scores
 
 _CUT_OFF = "length"
 _THOUGHTS = ("<think>", "<thinking>", "<|channel|>analysis")  # a provider's are told apart before
+_LONGEST_MARK = max(map(len, _THOUGHTS))
 _ROUNDING = 0.001
 _MOST_NAMED = 5
 
@@ -39,7 +40,9 @@ class Replies:
     def take(self, record: JournalRecord) -> None:
         side_info = record["side_info"]
         output = side_info.get("output")
-        self.with_thoughts += isinstance(output, str) and output.lstrip().lower().startswith(_THOUGHTS)
+        self.with_thoughts += isinstance(output, str) and output.lstrip()[:_LONGEST_MARK].lower().startswith(
+            _THOUGHTS
+        )
         usage, model, reply = side_info.get("usage"), side_info.get("model"), record.get("replied")
         said = [part for part in (usage, reply, model) if isinstance(part, dict)]
         if isinstance(reply, dict):

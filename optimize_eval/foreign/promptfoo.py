@@ -7,6 +7,7 @@ row, and several columns of equal names for each system; its scores have two dig
 a result is an error is in the column of the grader's reason, or nowhere.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -270,7 +271,7 @@ def _side_info(row: Fields, response: Mapping[str, Any]) -> dict[str, Any]:
 
 def _seconds(row: Fields) -> float | None:
     latency = row.number("latencyMs")
-    return None if latency is None or not latency >= 0 else latency / 1000
+    return None if latency is None or not 0 <= latency < math.inf else latency / 1000
 
 
 def _usage(row: Fields, system: System) -> dict[str, Any] | None:
@@ -280,7 +281,7 @@ def _usage(row: Fields, system: System) -> dict[str, Any] | None:
     known: dict[str, float] = {
         key: value for key, value in counts.items() if type(value) is int and value > 0
     }
-    if cost:
+    if cost and math.isfinite(cost):
         known["cost"] = cost
     return {"model": system.model or "model", **known, "seconds": _seconds(row) or 0.0} if known else None
 

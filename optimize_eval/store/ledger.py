@@ -51,6 +51,7 @@ _NAMES = frozenset({"model", "evaluator", "candidate", "of", "output", "estimate
 _NUMBERS = frozenset({int, float})
 _LARGEST = float_info.max
 _STATES = {"scored": SCORED, "failed": FAILED, "skipped": SKIPPED}
+_written: "dict[tuple[int, ...], Ledger]" = {}  # of journals that this program wrote whole, by their states
 
 
 class Version(NamedTuple):
@@ -181,7 +182,10 @@ class Ledger:
 
     @classmethod
     def read(cls, path: Path, document: RunDocument) -> Self:
-        """Read a journal; one that is not there is an empty one."""
+        """Read a journal; one that is not there is an empty one, and one that was just written is known."""
+        state = journal.state_of(path.stat()) if path.exists() else ()
+        if (written := _written.get(state)) and type(written) is cls and written.run == document.id:
+            return written
         ledger = cls(document)
         try:
             ledger.checked = journal.state_of(path.stat())
@@ -190,6 +194,11 @@ class Ledger:
         except FileNotFoundError:
             pass
         return ledger
+
+    def note_written(self, path: Path, end: int) -> None:
+        """Take note that a journal was written as it was entered here: it needs no second look."""
+        self.checked, self.end, self._has_header = journal.state_of(path.stat()), end, True
+        _written[self.checked] = self
 
     def has(self, cell: CellName) -> bool:
         return cell in self._starts
