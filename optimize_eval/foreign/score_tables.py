@@ -134,8 +134,12 @@ def _read(file: ForeignFile, sheet: Sheet, table: Table) -> None:
         names = (str(table.header[index]) for index in shape.scores)
         sheet.first = tuple(dict.fromkeys([*sheet.first, *names]))
     results_of = _long(table, shape, file.stem) if is_long else _wide(table, shape)
+    texts: object = None
+    example = Example("", "", "")
     for number, (line, row) in enumerate(table.rows):
-        example = _example(row, shape, number + 1)
+        pair = _identity_and_text(row, shape, number + 1)
+        if pair != texts or {*map(type, pair)} != {str}:  # in JSON, 1 is not true
+            texts, example = pair, _example(*pair)
         repeat = repeats.of(row, line, example.content)
         for system, scores in results_of(number, row):
             results = {metric: _no_score(sheet) if score is None else score for metric, score in scores}
@@ -317,9 +321,12 @@ def _long(table: Table, shape: Shape, stem: str) -> _Results:
     return results_of
 
 
-def _example(row: Sequence[Any], shape: Shape, number: int) -> Example:
+def _identity_and_text(row: Sequence[Any], shape: Shape, number: int) -> tuple[Any, Any]:
     identity = number if shape.identity is None else row[shape.identity]
-    said = None if shape.said is None else row[shape.said]
+    return identity, None if shape.said is None else row[shape.said]
+
+
+def _example(identity: Any, said: Any) -> Example:
     return example_of({"id": identity}, str(identity), said)
 
 

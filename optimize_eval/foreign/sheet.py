@@ -31,12 +31,12 @@ _MADE: Mapping[str, Any] = {"score": Score, "failure": Failure, "skip": Skip}
 
 def _as_json(result: Result) -> Any:
     """Write a result down; a number, which most are, as it is."""
-    is_number = isinstance(result, Score) and result.value is not None
-    return result[0] if is_number else (_KINDS[type(result)], *result)
+    kind = type(result)
+    return result[0] if kind is Score and result[0] is not None else (_KINDS[kind], *result)
 
 
 def _from_json(value: Any) -> Result:
-    return Score(value) if isinstance(value, float) else _MADE[value[0]](*value[1:])
+    return Score(value) if type(value) is float else _MADE[value[0]](*value[1:])
 
 
 def _waiting_room() -> Any:
@@ -135,7 +135,7 @@ class Sheet:
         column = self.columns.setdefault(Column(file, row.column, row.system), len(self.columns))
         self._examples.setdefault(content, row.example)
         position = row.position if row.repeat is None else 0
-        self._places.setdefault((content, position))
+        self._places[content, position] = None  # where it is there, it keeps its place
         if row.repeat is not None and row.repeat > self.repeats:
             self.repeats = row.repeat
         for evaluator, result in row.results.items():

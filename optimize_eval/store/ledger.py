@@ -47,11 +47,12 @@ _LOWER = (1 << 32) - 1
 _FORMER = -1  # a record that does not count any more
 _NONE: dict[str, Any] = {}
 _RARE = frozenset({"stderr", "message", "output", "stage", "usage"})
+_TYPED = _RARE | {"attempts", "seconds", "started_at"}
 _NAMES = frozenset({"model", "evaluator", "candidate", "of", "output", "estimated"})
 _NUMBERS = frozenset({int, float})
 _LARGEST = float_info.max
 _STATES = {"scored": SCORED, "failed": FAILED, "skipped": SKIPPED}
-_written: "dict[tuple[int, ...], Ledger]" = {}  # of journals that this program wrote whole, by their states
+_ledgers: "dict[tuple[int, ...], Ledger]" = {}  # of journals that this program wrote whole, by their states
 
 
 class Version(NamedTuple):
@@ -184,8 +185,8 @@ class Ledger:
     def read(cls, path: Path, document: RunDocument) -> Self:
         """Read a journal; one that is not there is an empty one, and one that was just written is known."""
         state = journal.state_of(path.stat()) if path.exists() else ()
-        if (written := _written.get(state)) and type(written) is cls and written.run == document.id:
-            return written
+        if (known := _ledgers.get(state)) and type(known) is cls and known.run == document.id:
+            return known
         ledger = cls(document)
         try:
             ledger.checked = journal.state_of(path.stat())
@@ -198,7 +199,7 @@ class Ledger:
     def note_written(self, path: Path, end: int) -> None:
         """Take note that a journal was written as it was entered here: it needs no second look."""
         self.checked, self.end, self._has_header = journal.state_of(path.stat()), end, True
-        _written[self.checked] = self
+        _ledgers[self.checked] = self
 
     def has(self, cell: CellName) -> bool:
         return cell in self._starts
@@ -374,6 +375,8 @@ def _is_whole(record: Mapping[str, Any], outcome: Any) -> bool:
     match outcome:
         case "scored":
             is_whole = (_is_number(get("score")) or is_unranked(record)) and type(get("side_info")) is dict
+            if is_whole and _TYPED.isdisjoint(record):
+                return True
         case "failed":
             is_whole = type(get("kind")) is type(get("message")) is str
         case _:
