@@ -25,7 +25,6 @@ from optimize_eval.foreign.sheet import Key, Placed, Sheet, Systems
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL, MANIFEST, SUMMARY, hold_lock
 from optimize_eval.store.layout import MOST_UNITS, Cell, CellName, Layout, Split, key_of
-from optimize_eval.store.ledger import Ledger
 from optimize_eval.store.run_document import (
     ENDED,
     ORIGIN,
@@ -295,30 +294,25 @@ def _write_journal(table: Table, document: RunDocument, path: Path) -> Mapping[C
     writing = _Records(table, document)
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     with path.open("wb", _AT_ONCE) as stream:
-        writing.end = stream.write(journal.seal(journal.header(document.id, now)))
+        stream.write(journal.seal(journal.header(document.id, now)))
         for placed in table.sheet.rows_in_place():
             for record in writing.of(placed):
                 stream.write(record)
         for record in writing.missing():
             stream.write(record)
-        writing.end += stream.write(journal.seal({"ended_at": now, "status": "done"}))
-    writing.ledger.note_written(path, writing.end)
+        stream.write(journal.seal({"ended_at": now, "status": "done"}))
     return writing.counts
 
 
 class _Records:
-    """Records of units; each unit has one, and the ledger knows where."""
+    """Records of units; each unit has one."""
 
     def __init__(self, table: Table, document: RunDocument) -> None:
-        self.ledger = Ledger(document)
-        self.end = 0  # of what was written
         self._table = table
         self._layout = document.selection
         self._split = self._layout.splits[0]
         self._numbers = {key: number for number, key in enumerate(table.lines)}
-        self._cells = {
-            cell[:3]: _CellRecords(cell, document, self.ledger.start(cell[:4])) for cell in self._layout.cells
-        }
+        self._cells = {cell[:3]: _CellRecords(cell, document) for cell in self._layout.cells}
         self._written = bytearray(self._layout.size)
 
     @property
@@ -361,25 +355,18 @@ class _Records:
                 hint="give each file once, and of several evaluations one file each",
             )
         self._written[number] = 1
-        what, unit = outcome["outcome"], cell.start_in_ledger + number - cell.start
-        cell.counts[what] += 1
+        cell.counts[outcome["outcome"]] += 1
         line, digest = self._split.lines[example], self._split.sha256[example]
         key = key_of(*cell.digests, *cell.name[2:], line, digest, repeat)
-        record = journal.seal({"key": key, **cell.coordinates, "line": line, "repeat": repeat, **outcome})
-        self.ledger.enter(unit, what, self.end)
-        self.end += len(record)
-        if "usage" in outcome:
-            self.ledger.spending.take(cell.coordinates, outcome["usage"])
-        return record
+        return journal.seal({"key": key, **cell.coordinates, "line": line, "repeat": repeat, **outcome})
 
 
 class _CellRecords:
     """What all records of a cell have, and how many there are of each outcome."""
 
-    def __init__(self, cell: Cell, document: RunDocument, start_in_ledger: int) -> None:
+    def __init__(self, cell: Cell, document: RunDocument) -> None:
         self.name: CellName = cell[:4]
         self.start = cell.start
-        self.start_in_ledger = start_in_ledger
         self.digests = (
             next(entry.sha256 for entry in document.evaluators if entry.name == cell.evaluator),
             next(entry.sha256 for entry in document.candidates if entry.name == cell.candidate),

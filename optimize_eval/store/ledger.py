@@ -52,7 +52,6 @@ _NAMES = frozenset({"model", "evaluator", "candidate", "of", "output", "estimate
 _NUMBERS = frozenset({int, float})
 _LARGEST = float_info.max
 _STATES = {"scored": SCORED, "failed": FAILED, "skipped": SKIPPED}
-_ledgers: "dict[tuple[int, ...], Ledger]" = {}  # of journals that this program wrote whole, by their states
 
 
 class Version(NamedTuple):
@@ -183,10 +182,7 @@ class Ledger:
 
     @classmethod
     def read(cls, path: Path, document: RunDocument) -> Self:
-        """Read a journal; one that is not there is an empty one, and one that was just written is known."""
-        state = journal.state_of(path.stat()) if path.exists() else ()
-        if (known := _ledgers.get(state)) and type(known) is cls and known.run == document.id:
-            return known
+        """Read a journal; one that is not there is an empty one."""
         ledger = cls(document)
         try:
             ledger.checked = journal.state_of(path.stat())
@@ -195,11 +191,6 @@ class Ledger:
         except FileNotFoundError:
             pass
         return ledger
-
-    def note_written(self, path: Path, end: int) -> None:
-        """Take note that a journal was written as it was entered here: it needs no second look."""
-        self.checked, self.end, self._has_header = journal.state_of(path.stat()), end, True
-        _ledgers[self.checked] = self
 
     def has(self, cell: CellName) -> bool:
         return cell in self._starts
