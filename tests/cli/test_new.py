@@ -95,6 +95,7 @@ def test_a_new_sweep_validates_and_runs(cli: Cli) -> None:
     means = {row["candidate"]: row["splits"]["train"]["mean"] for row in run.json["summary"]["rows"]}
     assert means == {"before": pytest.approx(1 / 6), "after": pytest.approx(5 / 6)}
     assert "Too few pairs differ to be sure: 4 better, 0 worse" in run.json["verdict"]["text"]
+    assert run.json["summary"]["largest_gain"] == pytest.approx(0.883, abs=5e-4), "no score is above 1"
 
 
 def test_the_first_line_of_a_sweep_or_task_names_the_schema_beside_it(cli: Cli, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def test_groups_of_failures_and_skips_name_the_model(cli: Cli, tmp_path: Path) -
     both = command("-e", "s=./skip.sh", models=("m=cmd:./m", "w=cmd:./w"))
     told = cli(*both, "--details")
     assert "model_error  s with w · plain, polite" in told.stdout
-    assert "s with m · plain, polite" in told.stdout
+    assert "20 ×  s with m · plain, polite" in told.stdout
 
 
 def test_extract_that_is_new_to_a_run_is_named_as_what_differs(cli: Cli, tmp_path: Path) -> None:
