@@ -17,6 +17,7 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import Any, Generic, TypeVar, Unpack
 
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.files import STDIN
@@ -47,16 +48,16 @@ from optimize_eval.run.inputs import is_utf8
 from optimize_eval.run.prompting import Prompting, WrittenModel, load_prompting
 from optimize_eval.run.sweeps import Prepared, carry_out, load_comparison, prepare
 
-OneEvaluator = str | Mapping[str, Any] | Function
-OneModel = str | Mapping[str, Any] | Function
-SomeTasks = str | Path | Mapping[str, Sequence[Mapping[str, Any]]]
+OneEvaluator = str | JsonMapping | Function
+OneModel = str | JsonMapping | Function
+SomeTasks = str | Path | Mapping[str, Sequence[JsonMapping]]
 OneCandidate = str | Path | Mapping[str, str]
 OnePrompt = str | Path | Mapping[str, str | Sequence[Mapping[str, str]] | Mapping[str, str]]
 
 _LIST = ".jsonl"
 
 
-def listed_as(what: str, given: Any) -> list[Any]:
+def listed_as(what: str, given: object) -> list[Any]:
     """Give one of something, or several, as a list."""
     if isinstance(given, str | Path | Mapping):
         return [given]

@@ -23,6 +23,7 @@ from optimize_eval.api import (
     prompting_of,
 )
 from optimize_eval.base import errors
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.retries_and_caps import Manners
 from optimize_eval.config.arguments import Keywords, OptimizeArguments
@@ -56,7 +57,7 @@ class Search:
     """What a search came to; `document` is what the command prints with --json."""
 
     folder: Path
-    document: Mapping[str, Any] = field(repr=False)
+    document: JsonMapping = field(repr=False)
     exit_code: int
     notes: tuple[str, ...] = ()
 
@@ -71,8 +72,8 @@ class Search:
         return str(self.document["status"])
 
     @property
-    def verdict(self) -> Mapping[str, Any]:
-        verdict: Mapping[str, Any] = self.document["verdict"]
+    def verdict(self) -> JsonMapping:
+        verdict: JsonMapping = self.document["verdict"]
         return verdict
 
     @cached_property
@@ -143,7 +144,7 @@ def _list(given: Any) -> list[Any]:
     return [given] if callable(given) or isinstance(given, str | Mapping) else [*given]
 
 
-def _is_judge(evaluator: Any) -> bool:
+def _is_judge(evaluator: object) -> bool:
     return (isinstance(evaluator, str) and "judge:" in evaluator) or (
         isinstance(evaluator, Mapping) and "judge" in evaluator
     )

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from optimize_eval.api import OneEvaluator, ProgramHost, beside, evaluators_of, listed_as
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec, KnownGood
 from optimize_eval.base.frozen import frozen
@@ -49,7 +49,7 @@ class Trial:
 
 def trial(
     evaluator: OneEvaluator,
-    dataset: str | Path | Iterable[Mapping[str, Any]] = (),
+    dataset: str | Path | Iterable[JsonMapping] = (),
     *,
     good: str | Path,
     bad: str | Path | Iterable[str | Path] = (),
@@ -78,7 +78,7 @@ def trial(
 
 
 def _sources(
-    dataset: str | Path | Iterable[Mapping[str, Any]], say: Callable[[str], None]
+    dataset: str | Path | Iterable[JsonMapping], say: Callable[[str], None]
 ) -> Sequence[SplitSource]:
     if isinstance(dataset, str | Path):
         return load_splits({"train": str(dataset)}, say).sources
@@ -86,7 +86,7 @@ def _sources(
     return [SplitSource(name="train", file="", examples=examples)] if examples else []
 
 
-def _example(number: int, row: Any) -> Example:
+def _example(number: int, row: object) -> Example:
     if not isinstance(row, Mapping):
         raise UsageError(f"row {number} of the dataset is not a table: {row!r}", hint='write {"target": "…"}')
     return of_record(number, dict(row))

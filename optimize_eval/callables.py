@@ -15,8 +15,9 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import EvaluationError, Skipped, UsageError
 from optimize_eval.base.evaluator import DEFAULT_TIMEOUT, EvaluatorSpec, Opened
 from optimize_eval.base.protocol import Payload, ScoreRange, Skip, check_task_model, parse_score_range
@@ -48,8 +49,8 @@ class PlainEvaluator:
         self._task_model = check_task_model(task_model)
 
     def __call__(
-        self, candidate: str, example: Mapping[str, Any] | Example | None = None
-    ) -> tuple[float, dict[str, Any]]:
+        self, candidate: str, example: JsonMapping | Example | None = None
+    ) -> tuple[float, JsonDict]:
         _check_candidate(candidate)
         payload = Payload(candidate=candidate, example=_bytes_of(example), task_model=self._task_model)
         deadline = time.monotonic() + self._spec.timeout
@@ -161,11 +162,11 @@ def llm_judge_evaluator(
     objective: str,
     *,
     model: str,
-    dimensions: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+    dimensions: JsonMapping | Sequence[JsonMapping] | None = None,
     constraints: Mapping[str, str] | Sequence[str] | None = None,
-    quality_dimensions: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+    quality_dimensions: JsonMapping | Sequence[JsonMapping] | None = None,
     hard_constraints: Mapping[str, str] | Sequence[str] | None = None,
-    rubric: str | Path | Mapping[str, Any] | None = None,
+    rubric: str | Path | JsonMapping | None = None,
     api_base: str | None = None,
     temperature: float | None = None,
     max_tokens: int | None = None,
@@ -204,7 +205,7 @@ def llm_judge_evaluator(
     return PlainEvaluator(judge_spec(model, defaults), task_model=task_model, on_failure=on_failure)
 
 
-def _rubric(rubric: str | Path | Mapping[str, Any] | None, given: Mapping[str, Any]) -> "JudgeSpec":
+def _rubric(rubric: str | Path | JsonMapping | None, given: JsonMapping) -> "JudgeSpec":
     """Read a rubric from its file or from what such a file would say; what is given beside it wins."""
     from optimize_eval.models.judging.rubric import read_rubric, said_in  # noqa: PLC0415  a command needs none
 
@@ -224,7 +225,7 @@ def _check_model(name: object) -> None:
         raise UsageError(f"the model {name!r} is not a text", hint='write it as "PROVIDER/MODEL"')
 
 
-def _bytes_of(example: Mapping[str, Any] | Example | None) -> bytes | None:
+def _bytes_of(example: JsonMapping | Example | None) -> bytes | None:
     if example is None:
         return None
     return (example if isinstance(example, Example) else make_example(example)).raw

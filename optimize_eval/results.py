@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from optimize_eval.base import errors
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.demands import recall_board_demands, recall_demands
@@ -104,7 +104,7 @@ class Run:
         return Findings(run=self.records.run)
 
     @cached_property
-    def boards(self) -> Mapping[str, Mapping[str, Any]]:
+    def boards(self) -> Mapping[str, JsonMapping]:
         """Give the leaderboards of a bench by the names of its own metrics, its own board without one."""
         return {name: board.to_dict() for name, board in self._boards.items()}
 

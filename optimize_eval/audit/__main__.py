@@ -82,7 +82,7 @@ def _not_derived(search: JournaledSearch | None) -> Iterator[str]:
 
 
 def differences(
-    stored: Any, again: Any, kinds: Counter[str], path: str = "", kind: str = ""
+    stored: object, again: object, kinds: Counter[str], path: str = "", kind: str = ""
 ) -> Iterator[tuple[str, Any, Any]]:
     """Walk what was derived and give each field that is stored otherwise; lists have to be as long."""
     match again:
@@ -103,7 +103,7 @@ def differences(
                 yield path, stored, again
 
 
-def agree(stored: Any, again: Any) -> bool:
+def agree(stored: object, again: object) -> bool:
     """Return True if two values are the same but for rounding."""
     if isinstance(stored, bool) or isinstance(again, bool):
         return stored is again
@@ -119,7 +119,7 @@ def _counts(kinds: Counter[str]) -> Iterator[str]:
     yield from textwrap.wrap(words, 78)
 
 
-def _show(value: Any) -> str:
+def _show(value: object) -> str:
     return "missing" if value is _MISSING else json.dumps(value, ensure_ascii=False)[:80]
 
 

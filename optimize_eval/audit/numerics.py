@@ -264,7 +264,7 @@ def join_labels(labels: list[Any], texts: list[str]) -> list[Any]:
     """Give one label to all that are linked by an equal text, however many steps away."""
     group = {label: label for label in labels}
 
-    def head(label: Any) -> Any:
+    def head(label: object) -> Any:
         while group[label] != label:
             label = group[label]
         return label

@@ -215,5 +215,5 @@ def _outcomes(records: Records, unit: tuple[Any, ...], scorers: Scorers) -> Iter
             yield key, [record["outcome"], record.get("output"), record.get("side_info")]
 
 
-def _json(value: Any) -> bytes:
+def _json(value: object) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()

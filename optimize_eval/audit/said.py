@@ -235,7 +235,7 @@ def _means(pairs: Iterable[tuple[float, float]]) -> Record:
     return dict(zip(("confidence", "score"), values, strict=True))
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

@@ -262,7 +262,7 @@ def words_of(text: str) -> list[str]:
     return _DROPPED.sub(" ", unicodedata.normalize("NFKC", seen_of(text)).casefold()).split()
 
 
-def flat_of(value: Any) -> Flat:
+def flat_of(value: object) -> Flat:
     """Write an example as texts by paths; all that one path leads to in lists is one text."""
     flat: dict[str, list[str]] = {}
     left: list[tuple[str, Any]] = [("", value)]

@@ -78,7 +78,7 @@ class JournaledSearch:
     def name_of(self, found: Record) -> str:
         return f"p{found['found']}" if found["found"] else self.seed
 
-    def value_of(self, text: str, split: str, line: Any) -> float | None:
+    def value_of(self, text: str, split: str, line: object) -> float | None:
         """Give what a pair is worth; None where that hangs on others, as skips and failures may."""
         outcomes, total = self.outcomes.get((_digest(text), split, line), {}), 0.0
         ranges = dict(zip(self.plan["names"], self.plan["ranges"], strict=True))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from optimize_eval.base import secrets
+from optimize_eval.base.documents import JsonDict
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import LONGEST_TIMEOUT
 from optimize_eval.base.protocol import ScoreRange, as_float
@@ -65,11 +66,11 @@ def weights(value: Any) -> dict[str, float]:
     return {name: weight(share) for name, share in value.items()}
 
 
-def acceptance(value: Any) -> str:
+def acceptance(value: object) -> str:
     return _one_of(value, ["strict", "equal"])
 
 
-def selection(value: Any) -> str:
+def selection(value: object) -> str:
     return _one_of(value, ["pareto", "current_best", "epsilon_greedy", "top_k_pareto"])
 
 
@@ -114,11 +115,11 @@ def integer(value: Any, least: int | None = None) -> int:
     return int(value)
 
 
-def whole(value: Any) -> int:
+def whole(value: object) -> int:
     return integer(value, 0)
 
 
-def count(value: Any) -> int:
+def count(value: object) -> int:
     return integer(value, 1)
 
 
@@ -129,38 +130,38 @@ def number(value: Any) -> float:
     return given
 
 
-def timeout(value: Any) -> float:
+def timeout(value: object) -> float:
     seconds = number(value)
     _demand(0 < seconds <= LONGEST_TIMEOUT, f"write seconds above 0, at most {LONGEST_TIMEOUT:,.0f}")
     return seconds
 
 
-def above_zero(value: Any) -> float:
+def above_zero(value: object) -> float:
     limit = number(value)
     _demand(limit > 0, "write a number above 0")
     return limit
 
 
-def weight(value: Any) -> float:
+def weight(value: object) -> float:
     share = number(value)
     _demand(share > 0, "write a number above 0: twice the weight is twice the slots")
     return share
 
 
-def boolean(value: Any) -> bool:
+def boolean(value: object) -> bool:
     _demand(isinstance(value, bool), "write true or false")
     return bool(value)
 
 
-def score_range(value: Any) -> ScoreRange:
+def score_range(value: object) -> ScoreRange:
     return ScoreRange(_one_of(value, [str(known) for known in ScoreRange]))
 
 
-def engine(value: Any) -> str:
+def engine(value: object) -> str:
     return _one_of(value, ["local", "ray"])
 
 
-def on_failure(value: Any) -> str:
+def on_failure(value: object) -> str:
     return _one_of(value, ["exclude", "abort"])
 
 
@@ -187,7 +188,7 @@ def duration(value: Any) -> str:
     return str(said)
 
 
-def name(value: Any) -> str:
+def name(value: object) -> str:
     _demand(re.fullmatch(_NAME, text(value)), "write a letter, then letters, digits, and _ . -")
     return str(value)
 
@@ -218,7 +219,7 @@ def temperature(value: Any) -> float:
     return degrees
 
 
-def table(value: Any) -> dict[str, Any]:
+def table(value: Any) -> JsonDict:
     _demand(isinstance(value, dict), "write values by their keys: {key = value}")
     return dict(value)
 
@@ -255,7 +256,7 @@ def demand_behind(subject: str, name: str) -> tuple[str, str] | None:
     return (read[1], read[2]) if read else None
 
 
-def margin(value: Any) -> list[str]:
+def margin(value: object) -> list[str]:
     """Read one margin for all, or a table by evaluator, as the option's texts."""
     hint = "write a number above 0, or one by evaluator: {judge = 0.02}"
     if isinstance(value, dict):
@@ -265,13 +266,13 @@ def margin(value: Any) -> list[str]:
     return [repr(number(value))]
 
 
-def _is_table_of_texts(value: Any) -> bool:
+def _is_table_of_texts(value: object) -> bool:
     return isinstance(value, dict) and all(
         isinstance(item, str) and "\0" not in item for item in value.values()
     )
 
 
-def _one_of(value: Any, known: Sequence[str]) -> str:
+def _one_of(value: object, known: Sequence[str]) -> str:
     _demand(value in known, f"write one of: {', '.join(known)}")
     return str(value)
 

@@ -11,12 +11,15 @@ from enum import Enum
 from functools import cache, partial
 from operator import contains
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, get_args, get_origin
 
 from optimize_eval.base.frozen import frozen
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+
+JsonMapping: TypeAlias = Mapping[str, Any]  # a JSON object that is read, of keys that no type knows
+JsonDict: TypeAlias = dict[str, Any]  # one that is made or changed
 
 _Document = TypeVar("_Document", bound="DataclassInstance")
 _Read = Callable[[Any], Any]
@@ -57,9 +60,9 @@ class _FieldPlace:
     is_known: bool  # whatever else its value is, it is no None
 
 
-def to_dict(document: "DataclassInstance") -> dict[str, Any]:
+def to_dict(document: "DataclassInstance") -> JsonDict:
     """Make of a document what JSON has."""
-    made: dict[str, Any] = {}
+    made: JsonDict = {}
     for slot in places_of(type(document)):
         value = getattr(document, slot.name)
         if slot.is_flat:
@@ -69,7 +72,7 @@ def to_dict(document: "DataclassInstance") -> dict[str, Any]:
     return made
 
 
-def from_dict(kind: type[_Document], value: Mapping[str, Any], *, is_partial: bool = False) -> _Document:
+def from_dict(kind: type[_Document], value: JsonMapping, *, is_partial: bool = False) -> _Document:
     """Read a document; one that is partial may lack fields, which are then empty.
 
     Raises LookupError, TypeError, ValueError or AttributeError where it is no such document.
@@ -77,7 +80,7 @@ def from_dict(kind: type[_Document], value: Mapping[str, Any], *, is_partial: bo
     return kind(**dict(_read_fields(kind, value, is_partial=is_partial)))
 
 
-def from_foreign_dict(kind: type[_Document], value: Any) -> _Document:
+def from_foreign_dict(kind: type[_Document], value: object) -> _Document:
     """Read a document that somebody may have edited: each value has the type of its field.
 
     Raises LookupError, TypeError or ValueError where it is no such document.
@@ -87,13 +90,13 @@ def from_foreign_dict(kind: type[_Document], value: Any) -> _Document:
     return kind(**{slot.name: _checked_reader(slot.hint)(entry[slot.key]) for slot in given})
 
 
-def check_type(hint: Any, value: Any) -> None:
+def check_type(hint: object, value: object) -> None:
     """Raise as from_foreign_dict does where a value is of another type."""
     _checked_reader(hint)(value)
 
 
 @cache
-def _checked_reader(hint: Any) -> _Read:
+def _checked_reader(hint: object) -> _Read:
     """Choose how a value is read that may be of another type."""
     kinds = kinds_of_hint(hint)
     kind, arguments = kinds[0], get_args(kinds[0])
@@ -115,12 +118,12 @@ def _checked_reader(hint: Any) -> _Read:
     return partial(_read_if_any, read) if NoneType in kinds else read
 
 
-def _scalars_of(hint: Any) -> frozenset[Any]:
+def _scalars_of(hint: object) -> frozenset[Any]:
     """Give the types of a value of one of several scalar types; none where it may be another."""
     return frozenset(kinds_of_hint(hint)) if _SCALARS.issuperset(kinds_of_hint(hint)) else frozenset()
 
 
-def _check(kinds: Collection[Any], value: Any) -> Any:
+def _check(kinds: Collection[Any], value: object) -> Any:
     if type(value) not in kinds:
         raise TypeError(f"{type(value).__name__} where another type is expected")
     return value
@@ -132,7 +135,7 @@ def _read_list(read: _Read, scalars: frozenset[Any], values: Any) -> tuple[Any, 
     return tuple(map(read, _check({list}, values)))
 
 
-def _read_row(scalars: Sequence[frozenset[Any]], reads: Sequence[_Read], values: Any) -> tuple[Any, ...]:
+def _read_row(scalars: Sequence[frozenset[Any]], reads: Sequence[_Read], values: object) -> tuple[Any, ...]:
     if (
         type(values) is list
         and len(values) == len(scalars)
@@ -142,11 +145,11 @@ def _read_row(scalars: Sequence[frozenset[Any]], reads: Sequence[_Read], values:
     return tuple(read(value) for read, value in zip(reads, _check({list}, values), strict=True))
 
 
-def _read_table(read: _Read, values: Any) -> dict[str, Any]:
+def _read_table(read: _Read, values: object) -> JsonDict:
     return {key: read(value) for key, value in _check({dict}, values).items()}
 
 
-def _read_fields(kind: Any, value: Mapping[str, Any], *, is_partial: bool) -> Iterator[tuple[str, Any]]:
+def _read_fields(kind: object, value: JsonMapping, *, is_partial: bool) -> Iterator[tuple[str, Any]]:
     for slot in places_of(kind):
         if slot.is_flat:
             inner = kinds_of_hint(slot.hint)[0]
@@ -164,7 +167,7 @@ def places_of(kind: Any) -> tuple[_FieldPlace, ...]:
 
 
 def _marks(field: Field[Any]) -> tuple[Any, ...]:
-    hint: Any = field.type
+    hint: object = field.type
     return getattr(hint, "__metadata__", ())
 
 
@@ -181,7 +184,7 @@ def _place(field: Field[Any]) -> _FieldPlace:
     )
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     if type(value) in _SCALARS:
         return value
     if isinstance(value, tuple | list):
@@ -192,9 +195,9 @@ def _plain(value: Any) -> Any:
 
 
 @cache
-def _reader(hint: Any, is_partial: bool) -> _Read:  # noqa: FBT001  a cache counts it as it does the hint
+def _reader(hint: object, is_partial: bool) -> _Read:  # noqa: FBT001  a cache counts it as it does the hint
     """Choose how a value of a type is read."""
-    kind: Any = kinds_of_hint(hint)[0]
+    kind: object = kinds_of_hint(hint)[0]
     read: _Read
     if isinstance(kind, type) and is_dataclass(kind):
         read = partial(from_dict, kind, is_partial=is_partial)
@@ -207,19 +210,19 @@ def _reader(hint: Any, is_partial: bool) -> _Read:  # noqa: FBT001  a cache coun
     return partial(_read_if_any, read) if NoneType in kinds_of_hint(hint) else read
 
 
-def kinds_of_hint(hint: Any) -> tuple[Any, ...]:
+def kinds_of_hint(hint: object) -> tuple[Any, ...]:
     return get_args(hint) if isinstance(hint, UnionType) else (hint,)
 
 
-def _empty(hint: Any) -> Any:
+def _empty(hint: object) -> Any:
     return None if NoneType in kinds_of_hint(hint) else _EMPTY[get_origin(hint) or hint]
 
 
-def _as_it_is(value: Any) -> Any:
+def _as_it_is(value: object) -> Any:
     return value
 
 
-def _read_if_any(read: _Read, value: Any) -> Any:
+def _read_if_any(read: _Read, value: object) -> Any:
     return None if value is None else read(value)
 
 
@@ -227,5 +230,5 @@ def _read_tuple(read: _Read, values: Any) -> tuple[Any, ...]:
     return tuple(map(read, values))
 
 
-def _read_mapping(read: _Read, values: Mapping[str, Any]) -> dict[str, Any]:
+def _read_mapping(read: _Read, values: JsonMapping) -> JsonDict:
     return {key: read(value) for key, value in values.items()}

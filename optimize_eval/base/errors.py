@@ -18,8 +18,9 @@ Of ours this module imports only what answers spend.
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Protocol
 
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.spent import NOTHING, Spent
 
@@ -112,9 +113,9 @@ class Skipped(OptimizeEvalError):
     answers `{"skip": "why"}`. No failure, so no EvaluationError; `side_info` is the rest of the answer.
     """
 
-    def __init__(self, message: str, *, side_info: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, message: str, *, side_info: JsonMapping | None = None) -> None:
         super().__init__(message)
-        self.side_info: Mapping[str, Any] = side_info or {}
+        self.side_info: JsonMapping = side_info or {}
 
     def __reduce__(self) -> tuple[type["Skipped"], tuple[str], dict[str, object]]:
         return type(self), (self.message,), vars(self).copy()
@@ -140,14 +141,14 @@ class EvaluationError(OptimizeEvalError):
         detail: str = "",
         hint: str = "",
         retry_after: float | None = None,
-        side_info: Mapping[str, Any] | None = None,
+        side_info: JsonMapping | None = None,
     ) -> None:
         super().__init__(message, hint=hint)
         self.kind = kind
         self.detail = detail
         self.retry_after = retry_after
         self.answered: bytes | None = None
-        self.side_info: Mapping[str, Any] = side_info or {}
+        self.side_info: JsonMapping = side_info or {}
         self.no_room = ""
         self.spent: Spent = NOTHING
         self.output = ""

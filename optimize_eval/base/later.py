@@ -8,7 +8,7 @@ from typing import Any
 def later(module: str, name: str) -> Callable[..., Any]:
     """Call what a module of the package has, once it is needed."""
 
-    def call(*arguments: Any, **named: Any) -> Any:
+    def call(*arguments: object, **named: object) -> Any:
         return getattr(import_module(f"optimize_eval.{module}"), name)(*arguments, **named)
 
     return call

@@ -6,8 +6,8 @@ An outcome is one of three types, all the way to the reports; Progress has count
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import FailureKind
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.spent import NOTHING, Spent
@@ -20,16 +20,16 @@ class Scored:
     """The evaluator answered."""
 
     score: float  # NaN where it is unranked
-    side_info: Mapping[str, Any]
+    side_info: JsonMapping
     seconds: float
     attempts: int = 1
     stderr: str = ""  # only where the user keeps it
     spent: Spent = NOTHING
     output: str = ""  # the key of the model's reply that was scored
     is_unranked: bool = False  # the answer has no number
-    reply: Mapping[str, Any] = field(default_factory=dict)  # what is to be known of the model's reply
+    reply: JsonMapping = field(default_factory=dict)  # what is to be known of the model's reply
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonDict:
         return {
             "outcome": "scored",
             "score": None if self.is_unranked else self.score,
@@ -47,7 +47,7 @@ class Failed:
     hint: str
     stderr: str
     seconds: float
-    side_info: Mapping[str, Any] = field(default_factory=dict)
+    side_info: JsonMapping = field(default_factory=dict)
     attempts: int = 1
     retry_after: float | None = None  # seconds to wait before the next call, as the server said
     no_room: str = ""  # what this machine had too few of to make the call
@@ -55,7 +55,7 @@ class Failed:
     output: str = ""
     stage: str = ""  # "model" where there was no reply to score
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonDict:
         return {
             "outcome": "failed",
             "kind": str(self.kind),
@@ -72,14 +72,14 @@ class Skipped:
     """The evaluator does not apply to this example, and this is why; no score, and no failure."""
 
     message: str
-    side_info: Mapping[str, Any] = field(default_factory=dict)
+    side_info: JsonMapping = field(default_factory=dict)
     seconds: float = 0.0
     attempts: int = 1
     stderr: str = ""  # only where the user keeps it
     spent: Spent = NOTHING
     output: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonDict:
         return {
             "outcome": "skipped",
             "message": self.message,
@@ -103,12 +103,12 @@ class Progress:
     skipped: int = 0  # in any session
     failed_at: float = 0.0  # the last one
     last_failure: Failed | None = None
-    last_place: dict[str, Any] = field(default_factory=dict)
+    last_place: JsonDict = field(default_factory=dict)
     unreplied: dict[str, int] = field(default_factory=dict)  # failures that were a model's, by its name
     unscored: dict[str, int] = field(default_factory=dict)  # of a model's: those that were a scorer's
     waiting: str = ""  # who waits for a server at the moment, of the whole run
 
-    def count(self, outcome: Outcome, coordinates: dict[str, Any]) -> None:
+    def count(self, outcome: Outcome, coordinates: JsonDict) -> None:
         self.called += 1
         self.done += 1
         self.skipped += isinstance(outcome, Skipped)
@@ -117,7 +117,7 @@ class Progress:
             self.failed_at = time.monotonic()
             self._blame(outcome, coordinates)
 
-    def _blame(self, failed: Failed, coordinates: dict[str, Any]) -> None:
+    def _blame(self, failed: Failed, coordinates: JsonDict) -> None:
         """Note whose failure it is; the last one that is told is one of its own, where there is any."""
         scorer = str(coordinates.get("evaluator", self.name))
         is_scorers = failed.stage == SCORER and scorer != self.name

@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from optimize_eval.base import strict_json, wrong_answers
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import EvaluationError, FailureKind, UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.spent import NOTHING, Spent
@@ -78,7 +79,7 @@ class Capabilities:
     batch: int = 1
 
     @classmethod
-    def from_json(cls, declared: Any) -> "Capabilities":
+    def from_json(cls, declared: object) -> "Capabilities":
         """Read a declaration; what is unknown or of the wrong type is as if it were not there."""
         keys = declared if isinstance(declared, dict) else {}
         if len(keys) == 1 and keys.get("persistent") is True:  # what most say, with each answer
@@ -95,13 +96,13 @@ class Answer:
     """A score, everything else in the answer, and what the evaluator declared of itself."""
 
     score: float  # NaN where a scorer of a task gave a label instead
-    side_info: Mapping[str, Any] = field(default_factory=dict)
+    side_info: JsonMapping = field(default_factory=dict)
     capabilities: Capabilities = NO_CAPABILITIES
     stderr: str = ""  # only where the user keeps it
     spent: Spent = NOTHING
     output: str = ""  # the key of the model's reply that was scored, where one was
     is_unranked: bool = False  # that is so
-    reply: Mapping[str, Any] = field(default_factory=dict)  # what is to be known of it
+    reply: JsonMapping = field(default_factory=dict)  # what is to be known of it
 
 
 @frozen
@@ -109,7 +110,7 @@ class Skip:
     """What stands in a score's place where an evaluator does not apply to an example: why, and the same."""
 
     why: str
-    side_info: Mapping[str, Any] = field(default_factory=dict)
+    side_info: JsonMapping = field(default_factory=dict)
     capabilities: Capabilities = NO_CAPABILITIES
     stderr: str = ""
     spent: Spent = NOTHING
@@ -156,7 +157,7 @@ def parse_answer(
     return judge_answer(decode_answer(raw, source=source), score_range)
 
 
-def decode_answer(raw: bytes, *, source: str = "stdout", like: str = wrong_answers.SAMPLE) -> dict[str, Any]:
+def decode_answer(raw: bytes, *, source: str = "stdout", like: str = wrong_answers.SAMPLE) -> JsonDict:
     """Read one JSON object, integers of any size exactly; raises EvaluationError.
 
     `source` names where the bytes came from in messages, `like` shows there what is expected.
@@ -178,7 +179,7 @@ def decode_answer(raw: bytes, *, source: str = "stdout", like: str = wrong_answe
     return answer
 
 
-def judge_answer(answer: dict[str, Any], score_range: ScoreRange) -> Answered:
+def judge_answer(answer: JsonDict, score_range: ScoreRange) -> Answered:
     """Judge a decoded answer, which is taken over, or raise EvaluationError with the rest of it."""
     try:
         judged = _score_or_why_not(answer, score_range)
@@ -195,9 +196,7 @@ def judge_answer(answer: dict[str, Any], score_range: ScoreRange) -> Answered:
     return Answer(score=judged, side_info=answer, capabilities=capabilities)
 
 
-def split_batch(
-    answer: Mapping[str, Any], size: int, score_range: ScoreRange
-) -> list[Answered | EvaluationError]:
+def split_batch(answer: JsonMapping, size: int, score_range: ScoreRange) -> list[Answered | EvaluationError]:
     """Judge each element of a batch's answer by itself; raises ValueError unless there are `size` of them."""
     results = answer.get("results")
     if not isinstance(results, list) or len(results) != size:
@@ -206,7 +205,7 @@ def split_batch(
     return [_judge_element(element, score_range) for element in results]
 
 
-def _judge_element(element: Any, score_range: ScoreRange) -> Answered | EvaluationError:
+def _judge_element(element: object, score_range: ScoreRange) -> Answered | EvaluationError:
     if not isinstance(element, dict):
         return wrong_answers.not_an_object(element, "the result")
     try:
@@ -216,7 +215,7 @@ def _judge_element(element: Any, score_range: ScoreRange) -> Answered | Evaluati
 
 
 def validate_evaluator_payload(
-    result: Mapping[str, Any], score_range: ScoreRange | str = ScoreRange.UNIT
+    result: JsonMapping, score_range: ScoreRange | str = ScoreRange.UNIT
 ) -> str | None:
     """Say what is wrong with an already decoded answer; None when it would be scored, or skipped.
 
@@ -280,7 +279,7 @@ def _decode_exactly(raw: bytes, source: str, like: str) -> Any:
         raise wrong_answers.not_json(text, fault, lines, source, like) from None
 
 
-def _score_or_why_not(answer: Mapping[str, Any], score_range: ScoreRange) -> float | str:
+def _score_or_why_not(answer: JsonMapping, score_range: ScoreRange) -> float | str:
     """Give the score, or the reason of an answer that skips; a score or an error beside `skip` counts."""
     if "score" not in answer:
         why = answer.get("skip")
@@ -306,5 +305,5 @@ def as_float(value: float) -> float:
         return math.inf
 
 
-def _count(declared: Any) -> int | None:
+def _count(declared: object) -> int | None:
     return declared if isinstance(declared, int) and not isinstance(declared, bool) and declared > 0 else None

@@ -8,8 +8,9 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.spent import NOTHING, Spent, Usage
@@ -143,7 +144,7 @@ class Caps:
         self.needs_estimates = False  # without them, a cap cannot be kept
 
     @property
-    def limits(self) -> Mapping[str, Any]:
+    def limits(self) -> JsonMapping:
         """Give what another process makes the same caps of."""
         return {
             "most_cost": self._most_cost,

@@ -145,7 +145,7 @@ def redact(text: str, hidden: Secrets) -> str:
     return text if _MARKS.isdisjoint(text) else _without_escaped(text, hidden)
 
 
-def redact_values(value: Any, hidden: Secrets) -> Any:
+def redact_values(value: object, hidden: Secrets) -> Any:
     """Strike secrets out of the texts and keys of a decoded answer; numbers stay as they came."""
     if isinstance(value, str):
         return redact(value, hidden)

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Self
 
-from optimize_eval.base.documents import IF_ANY, to_dict
+from optimize_eval.base.documents import IF_ANY, JsonDict, JsonMapping, to_dict
 from optimize_eval.base.frozen import change, frozen
 
 
@@ -26,13 +26,13 @@ class Usage:
     estimated: bool = False  # tokens by the characters of its texts, as its server does not tell them
 
     @classmethod
-    def from_dict(cls, written: Mapping[str, Any]) -> Self:
+    def from_dict(cls, written: JsonMapping) -> Self:
         """Read what `to_dict` wrote."""
         return cls(
             **{key: value for key, value in written.items() if key != "of"}, is_of_reply="of" in written
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonDict:
         fields = {
             "model": self.model,
             "prompt_tokens": self.prompt_tokens,
@@ -66,7 +66,7 @@ class Spent:
 NOTHING = Spent()
 
 
-def counts_of(usage: object) -> dict[str, Any]:
+def counts_of(usage: object) -> JsonDict:
     """Read the counts of tokens in a table `usage` in the shapes in use, and the cost where it is told.
 
     >>> counts_of({"prompt_tokens": 7, "cost": 0.01})["prompt_tokens"]
@@ -96,7 +96,7 @@ def _cost(cost: Any) -> float | None:
 _REPLY = "reply"
 
 
-def is_of_reply(usage: Mapping[str, Any]) -> bool:
+def is_of_reply(usage: JsonMapping) -> bool:
     """Return True if a call that a record lists made the reply that the record is about."""
     return usage.get("of") == _REPLY
 
@@ -144,7 +144,7 @@ class SpentTotal:
         self.estimated = 0
         self.cost = self.seconds = 0.0
 
-    def take(self, usage: Mapping[str, Any]) -> None:
+    def take(self, usage: JsonMapping) -> None:
         prompt, completion, cost = map(usage.get, ("prompt_tokens", "completion_tokens", "cost"))
         self.calls += 1
         self.prompt_tokens += prompt or 0
@@ -175,7 +175,7 @@ class Spending:
         self._run = SpentTotal()
         self._shares: dict[_Share, SpentTotal] = {}
 
-    def take(self, record: Mapping[str, Any], usages: Iterable[Mapping[str, Any]]) -> None:
+    def take(self, record: JsonMapping, usages: Iterable[JsonMapping]) -> None:
         """Count the calls that a record lists."""
         for usage in usages:
             evaluator = None if is_of_reply(usage) else record["evaluator"]
@@ -195,7 +195,7 @@ class Spending:
             run=self._run.total, models=models, evaluators=evaluators, candidates=candidates
         )
 
-    def to_dict(self) -> dict[str, Any] | None:
+    def to_dict(self) -> JsonDict | None:
         return to_dict(totals) if (totals := self.totals) else None
 
     @property

@@ -17,6 +17,7 @@ from typing import Any, Never
 
 import orjson
 
+from optimize_eval.base.documents import JsonDict
 from optimize_eval.base.frozen import frozen
 
 MAX_DEPTH = 200
@@ -56,7 +57,7 @@ def _finite(number: str) -> float:
     return value
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique(pairs: list[tuple[str, Any]]) -> JsonDict:
     decoded = dict(pairs)
     if len(decoded) != len(pairs):
         raise _Suspect
@@ -92,7 +93,7 @@ def _refuse_long_integers(text: str) -> None:
             raise JsonFault(match.start(), reason)
 
 
-def dumps(value: Any) -> bytes:
+def dumps(value: object) -> bytes:
     """Encode a decoded value as one line, integers of any size included."""
     try:
         return orjson.dumps(value)
@@ -100,7 +101,7 @@ def dumps(value: Any) -> bytes:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
-def dumps_own(value: Any) -> bytes:
+def dumps_own(value: object) -> bytes:
     """Encode a document of ours as one line, in which names of files may be no UTF-8."""
     try:
         return dumps(value)
@@ -137,7 +138,7 @@ def gives_twice(key: str, raw: bytes) -> bool:
     return False
 
 
-def is_too_deep(brackets: int, value: Any) -> bool:
+def is_too_deep(brackets: int, value: object) -> bool:
     """Return True if a decoded value nests beyond MAX_DEPTH; few `brackets` in its text answer it cheaply."""
     if brackets <= MAX_DEPTH:
         return False
@@ -149,7 +150,7 @@ def is_too_deep(brackets: int, value: Any) -> bool:
     return any(isinstance(node, dict | list) for node in level)
 
 
-def _children(node: Any) -> Iterator[Any]:
+def _children(node: object) -> Iterator[Any]:
     items = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
     return (item for item in items if isinstance(item, dict | list))
 
@@ -289,7 +290,7 @@ class TomlFault(ValueError):
         self.column = column
 
 
-def loads_toml(text: str) -> dict[str, Any]:
+def loads_toml(text: str) -> JsonDict:
     """Decode a document or raise TomlFault."""
     import tomllib  # noqa: PLC0415  most commands read none, and it costs 2 ms
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import yaml
 
+from optimize_eval.base.documents import JsonDict
 from optimize_eval.base.frozen import frozen
 
 _LONGEST = 60
@@ -188,7 +189,7 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # it has no types
 class OtherTools(_Loader):
     """Reads plain values as YAML 1.2 does, which most tools take: `yes`, 12:30 and 2024-05-01 are texts."""
 
-    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
+    yaml_implicit_resolvers: ClassVar[JsonDict] = {}
 
     def construct_yaml_int(self, node: Any) -> int:
         text = node.value.lower()

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.strict_json import JsonFault, loads
 
@@ -199,12 +200,12 @@ def _place(text: str, offset: int) -> tuple[int, int]:
     return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
 
 
-def not_an_object(answer: Any, source: str, like: str = SAMPLE) -> EvaluationError:
+def not_an_object(answer: object, source: str, like: str = SAMPLE) -> EvaluationError:
     message = f"{source} is {describe(answer)}, not a JSON object"
     return EvaluationError(FailureKind.NOT_AN_OBJECT, message, hint=_object_instead_of(answer, like))
 
 
-def _object_instead_of(answer: Any, like: str) -> str:
+def _object_instead_of(answer: object, like: str) -> str:
     match answer:
         case [dict()]:
             return "print the object alone, without the brackets around it"
@@ -228,7 +229,7 @@ def out_of_range(number: float) -> EvaluationError:
     )
 
 
-def said_besides(answer: Mapping[str, Any], message: str) -> dict[str, Any]:
+def said_besides(answer: JsonMapping, message: str) -> JsonDict:
     """Give what a wrong answer holds besides its score and the text that is the failure's message."""
     return {
         key: value
@@ -237,7 +238,7 @@ def said_besides(answer: Mapping[str, Any], message: str) -> dict[str, Any]:
     }
 
 
-def without_score(answer: Mapping[str, Any]) -> EvaluationError:
+def without_score(answer: JsonMapping) -> EvaluationError:
     if isinstance(error := answer.get("error"), str):
         report = _cut(error, _LONGEST_REPORT) or "the evaluator reported an error without a text"
         return EvaluationError(FailureKind.REPORTED, report)  # what to do is the evaluator's to say
@@ -255,7 +256,7 @@ def without_score(answer: Mapping[str, Any]) -> EvaluationError:
     )
 
 
-def _misplaced_score(answer: Mapping[str, Any]) -> str:
+def _misplaced_score(answer: JsonMapping) -> str:
     """Say where the score is that is not where it should be."""
     for key, value in answer.items():
         inner = _quote(key)
@@ -266,7 +267,7 @@ def _misplaced_score(answer: Mapping[str, Any]) -> str:
     return ""
 
 
-def own_words(answer: Mapping[str, Any]) -> str:
+def own_words(answer: JsonMapping) -> str:
     """Find an error that an answer tells of, as a text or as an object; empty where there is none."""
     error = answer.get("error")
     message = error.get("message") if isinstance(error, Mapping) else error
@@ -275,7 +276,7 @@ def own_words(answer: Mapping[str, Any]) -> str:
     return _cut(message, _LONGEST_REPORT) if isinstance(message, str) else ""
 
 
-def without_text(answer: Mapping[str, Any]) -> EvaluationError:
+def without_text(answer: JsonMapping) -> EvaluationError:
     """Say that a model's answer is none."""
     if isinstance(error := answer.get("error"), str):
         report = _cut(error, _LONGEST_REPORT) or "it reported an error without a text"
@@ -293,12 +294,12 @@ def without_text(answer: Mapping[str, Any]) -> EvaluationError:
     )
 
 
-def _keys_of(answer: Mapping[str, Any]) -> str:
+def _keys_of(answer: JsonMapping) -> str:
     keys = [_quote(str(key)) for key in answer if key not in PROTOCOL_KEYS]
     return ", ".join([*keys[:_SHOWN_KEYS], *(["…"] if len(keys) > _SHOWN_KEYS else [])]) or "no key at all"
 
 
-def wrong_type(score: Any, answer: Mapping[str, Any] | None = None) -> EvaluationError:
+def wrong_type(score: object, answer: JsonMapping | None = None) -> EvaluationError:
     message = f"score is {describe(score)}, not a number"
     if words := own_words(answer or {}):
         return EvaluationError(FailureKind.SCORE_TYPE, f"{message}; it says: {words}", hint=_TEXT_HINT)
@@ -307,7 +308,7 @@ def wrong_type(score: Any, answer: Mapping[str, Any] | None = None) -> Evaluatio
     return EvaluationError(FailureKind.SCORE_TYPE, message, hint=_number_instead_of(score))
 
 
-def _number_instead_of(score: Any) -> str:
+def _number_instead_of(score: object) -> str:
     """Say what to write in the place of a score that is not a number."""
     match score:
         case None:
@@ -319,7 +320,7 @@ def _number_instead_of(score: Any) -> str:
     return _NUMBER_HINT
 
 
-def describe(value: Any) -> str:
+def describe(value: object) -> str:
     """Say what a decoded value is, in a few words that fit into a message."""
     match value:
         case None | True | False:

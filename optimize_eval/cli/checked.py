@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
 
 import orjson
 import typer
 
 from optimize_eval import audit
 from optimize_eval.base import errors, files, strict_json
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import CannotGoOn
 from optimize_eval.base.frozen import frozen
 from optimize_eval.cli import gates, output
@@ -112,7 +112,7 @@ def _compared_by_script(
 
 
 def _print(
-    lines: Sequence[str], judged: Sequence[Gate], more: Mapping[str, Any], *, agrees: bool, as_json: bool
+    lines: Sequence[str], judged: Sequence[Gate], more: JsonMapping, *, agrees: bool, as_json: bool
 ) -> None:
     every = [
         *lines,
@@ -142,7 +142,7 @@ class SearchCheck:
 def _check_search(folder: Path, stored: StoredRun | None, summary: Summary | None) -> SearchCheck:
     """Compare search.json with the same document made again."""
     try:
-        result: Any = strict_json.loads_own(files.load(folder / SEARCH, files.OF_A_RUN))
+        result: object = strict_json.loads_own(files.load(folder / SEARCH, files.OF_A_RUN))
     except FileNotFoundError:
         return SearchCheck(notes=(f"there is no {SEARCH} to check: run the search's own command again",))
     except (OSError, ValueError) as error:
@@ -158,7 +158,7 @@ def _check_search(folder: Path, stored: StoredRun | None, summary: Summary | Non
 
 
 def _compare(
-    folder: Path, result: Mapping[str, Any], stored: StoredRun | None, summary: Summary | None
+    folder: Path, result: JsonMapping, stored: StoredRun | None, summary: Summary | None
 ) -> SearchCheck:
     from optimize_eval.search.result import make_again  # noqa: PLC0415  few runs are of a search
 
@@ -181,9 +181,7 @@ def _compare(
     )
 
 
-def unlike_paths(
-    result: Mapping[str, Any], again: Mapping[str, Any], summary: Summary | None
-) -> Iterator[str]:
+def unlike_paths(result: JsonMapping, again: JsonMapping, summary: Summary | None) -> Iterator[str]:
     """Name each leaf that a stored result has otherwise than the one made again."""
     made = orjson.loads(orjson.dumps({**again, "summary": None}))
     yield from _unlike({**result, "summary": None} if "summary" in result else result, made, "")
@@ -194,7 +192,7 @@ def unlike_paths(
         yield "summary"
 
 
-def _unlike(result: Any, made: Any, path: str) -> Iterator[str]:
+def _unlike(result: object, made: object, path: str) -> Iterator[str]:
     match result, made:
         case dict(), dict():
             for key in dict.fromkeys([*made, *result]):
@@ -207,7 +205,7 @@ def _unlike(result: Any, made: Any, path: str) -> Iterator[str]:
             yield path
 
 
-def _is_before(folder: Path, result: Any, summary: Summary | None) -> bool:
+def _is_before(folder: Path, result: object, summary: Summary | None) -> bool:
     """Return True if the run's journal went on since, or its last command was about something else."""
     if summary is None or summary.journal is None:
         return False

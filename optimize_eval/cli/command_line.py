@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from optimize_eval.base import files
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.secrets import mask
@@ -61,7 +62,7 @@ def take_sweep(context: typer.Context, path: str | None) -> str | None:
     return path
 
 
-def _default(option: Declared, value: Any) -> Any:
+def _default(option: Declared, value: object) -> Any:
     """Give the value of a key; of a list, a command that takes one of it takes the first."""
     return value[0] if isinstance(value, list) and not option.is_repeated else value
 
@@ -132,7 +133,7 @@ SpecFile = Annotated[
 ]
 
 
-def keys_of(context: typer.Context) -> Mapping[str, Any]:
+def keys_of(context: typer.Context) -> JsonMapping:
     """Give what a sweep file says by its keys, also by those that this command does not have."""
     sweep = sweep_of(context)
     return sweep.options if sweep else {}

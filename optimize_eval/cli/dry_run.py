@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from optimize_eval.base.documents import to_dict
+from optimize_eval.base.documents import JsonDict, to_dict
 from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
 from optimize_eval.data.candidates import THE_PROMPT, THE_TASK
@@ -53,7 +53,7 @@ def show_run(
         output.emit("\n".join(_lines(plan, shown, earlier, power)))
 
 
-def _leakage(layout: Layout) -> tuple[dict[str, Any], str, Layout]:
+def _leakage(layout: Layout) -> tuple[JsonDict, str, Layout]:
     """Say what leaked, why the deciding split confirms nothing, and what the numbers will be made of."""
     if not any(split.leaks for split in layout.splits):
         return {}, "", layout
@@ -76,9 +76,7 @@ def read_like(run: str, planned: Layout) -> Like:
     return found
 
 
-def _plan(
-    plan: Plan, run: StoredRun, slots: int, like: Like | None, found: Forecast | None
-) -> dict[str, Any]:
+def _plan(plan: Plan, run: StoredRun, slots: int, like: Like | None, found: Forecast | None) -> JsonDict:
     layout = plan.layout
     calls = len(run.ledger.of(layout).owed(range(layout.size)))
     reach = found and (found.zero_one if found.graded is None else found.graded)
@@ -106,7 +104,7 @@ def _plan(
     }
 
 
-def _lines(plan: Plan, shown: dict[str, Any], like: Like | None, power: Iterable[str]) -> list[str]:
+def _lines(plan: Plan, shown: JsonDict, like: Like | None, power: Iterable[str]) -> list[str]:
     splits = " · ".join(f"{name} {many:,}{_leak_note(name, shown)}" for name, many in shown["splits"].items())
     known = shown["calls"] - shown["owed"]
     done = f", {known:,} of them done" if known else ""
@@ -141,14 +139,14 @@ def _most_fresh_calls(layout: Layout, bounds: "Iterable[StabilityBound]") -> int
     return fresh_calls(layout.repeats) * sum(cell.size // layout.repeats for cell in cells)
 
 
-def _fresh(shown: dict[str, Any], layout: Layout) -> Iterator[str]:
+def _fresh(shown: JsonDict, layout: Layout) -> Iterator[str]:
     """Say how many more calls a gate on each example may take."""
     if most := shown.get("fresh_calls_at_most"):
         each = fresh_calls(layout.repeats)
         yield f"and {each:,} fresh calls for each example that a gate finds below its rate: at most {most:,}"
 
 
-def _leak_note(split: str, shown: dict[str, Any]) -> str:
+def _leak_note(split: str, shown: JsonDict) -> str:
     """Say beside a split's size how many of these an earlier split holds, too."""
     leakage = shown["leakage"].get(split)
     return f" ({len(leakage['rows']):,} of them are also in an earlier split)" if leakage else ""
@@ -177,7 +175,7 @@ def _compares(plan: Plan) -> bool:
     return plan.candidates[0] not in {THE_TASK, THE_PROMPT}
 
 
-def _time(shown: dict[str, Any], like: Like | None) -> str:
+def _time(shown: JsonDict, like: Like | None) -> str:
     slots = count(shown["slots"], "slot")
     if shown["seconds"] is None or like is None:
         return f"if a call takes 100 ms, {duration_words(shown['seconds_at_100_ms_a_call'])} with {slots}"
@@ -208,14 +206,14 @@ def _power(found: Forecast, split: str, like: Like | None) -> Iterator[str]:
         yield "--like RUN plans by how scores varied in an earlier run"
 
 
-def _margins(layout: Layout, like: Like | None) -> dict[str, Any]:
+def _margins(layout: Layout, like: Like | None) -> JsonDict:
     """Tell what the margins take, where there are some."""
     if not layout.margins:
         return {}
     return {"margins": [asdict(margin) for margin in margin_forecasts(layout, like)]}
 
 
-def _no_worse(shown: dict[str, Any], like: Like | None) -> Iterator[str]:
+def _no_worse(shown: JsonDict, like: Like | None) -> Iterator[str]:
     for margin in shown.get("margins", ()):
         what = "cluster" if margin["is_clustered"] else "example"
         equal = f"{count(margin['if_equal'], what)} with equal scores, " if margin["if_equal"] else ""

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
-from optimize_eval.base.documents import to_dict
+from optimize_eval.base.documents import JsonDict, to_dict
 from optimize_eval.cli import output
 from optimize_eval.cli.dry_run import A_CALL, duration_words, read_like
 from optimize_eval.data.candidates import Candidate
@@ -38,7 +37,7 @@ def show_search(
     output.emit("\n".join(lines))
 
 
-def plan_search(task: SearchTask, splits: Sequence[Split], like: str | None) -> dict[str, Any]:
+def plan_search(task: SearchTask, splits: Sequence[Split], like: str | None) -> JsonDict:
     """Compute the plan as programs read it; `like` names a run that scores and times are as in."""
     known = _read_like(task, like) if like else None
     needs, budget = task.plan.needs, task.limits.budget
@@ -110,7 +109,7 @@ def _deciding(task: SearchTask) -> tuple[str, int]:
     return next(((name, sizes[name]) for name in ("test", "val", "train") if name in sizes), (SINGLE, 1))
 
 
-def _replies_of_search(task: SearchTask, budget: int, final: int) -> dict[str, Any] | None:
+def _replies_of_search(task: SearchTask, budget: int, final: int) -> JsonDict | None:
     """Count what the model replies: once for all evaluators."""
     if task.model is None:
         return None
@@ -155,7 +154,7 @@ def _cost_in_search(folder: Path) -> float | None:
     return sum(usage["cost"] for usage in usages) / len(records) if is_known else None
 
 
-def _time_of_search(shown: dict[str, Any]) -> str:
+def _time_of_search(shown: JsonDict) -> str:
     slots = count(shown["slots"], "slot")
     if shown["seconds"] is None:
         about = f"if a call takes 100 ms, {duration_words(shown['seconds_at_100_ms_a_call'])}"
@@ -164,18 +163,18 @@ def _time_of_search(shown: dict[str, Any]) -> str:
     return f"{about} with {slots}, and what proposals take"
 
 
-def _cost_words(shown: dict[str, Any]) -> str:
+def _cost_words(shown: JsonDict) -> str:
     return f"about ${shown['cost']:,.2f} if calls cost as in {shown['like']['run']}; proposals come on top"
 
 
-def _reply_words(replies: dict[str, Any]) -> str:
+def _reply_words(replies: JsonDict) -> str:
     search, final = replies["search"], replies["final"]
     return (
         f"{replies['model']} is called at most {search:,} times in the search, {final:,} in the final sweep"
     )
 
 
-def _parts(examples: dict[str, Any], minibatch: int) -> str:
+def _parts(examples: JsonDict, minibatch: int) -> str:
     """Say which examples do what."""
     learn, choose = count(examples["learn"], "example"), f"{examples['choose']:,}"
     who = (
@@ -192,7 +191,7 @@ def _parts(examples: dict[str, Any], minibatch: int) -> str:
     return f"{who}; {end}{leaks}; minibatches of {minibatch}"
 
 
-def _words(shown: dict[str, Any]) -> list[tuple[str, str]]:
+def _words(shown: JsonDict) -> list[tuple[str, str]]:
     calls, examples = shown["calls"], shown["examples"]
     deciding = f"{count(examples['deciding'], 'example')} of {examples['split']}"
     least, like = shown["found_in_80_of_100"], shown["like"]

@@ -5,8 +5,9 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import gates, leaderboards, output, searches
 from optimize_eval.cli.pages import PageOptions, write_page
@@ -64,7 +65,7 @@ class Reported:
         return self.origin.get("shown_as") or shlex.quote(str(self.stored.folder))
 
     @property
-    def origin(self) -> Mapping[str, Any]:
+    def origin(self) -> JsonMapping:
         """Give where numbers of another tool came from; nothing for a run of ours."""
         return self.stored.document.origin
 
@@ -78,7 +79,7 @@ class Reported:
         return command_of(self.stored.document, self.stored.folder)
 
     @property
-    def noted(self) -> dict[str, Any]:
+    def noted(self) -> JsonDict:
         note = {"note": self.note} if self.note else {}
         return {**note, "origin": self.origin} if self.origin else note
 
@@ -129,7 +130,7 @@ class RunReport(Reported):
         return recall_demands(self.stored, self.summary)
 
     @property
-    def search(self) -> Mapping[str, Any] | None:
+    def search(self) -> JsonMapping | None:
         """Give what the search said that the run ended."""
         if self.some or self.of_a_bench is not None:
             return None
@@ -201,7 +202,7 @@ def print_run(run: RunReport) -> None:
         output.emit("\n".join(lines))
 
 
-def _as_of_now(run: RunReport) -> dict[str, Any]:
+def _as_of_now(run: RunReport) -> JsonDict:
     """Give the verdict and the numbers as the journal has them, whatever the search wrote of them."""
     told = run.told.to_dict()
     return {"verdict": told["verdict"], "summary": told}

@@ -4,11 +4,12 @@ The gates of runs that leaderboards do not have.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from optimize_eval.base import errors
+from optimize_eval.base.documents import JsonDict
 from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
 
@@ -16,12 +17,12 @@ if TYPE_CHECKING:
     from optimize_eval.findings.gates import Gate
 
 
-def gates_to_dict(gates: "Sequence[Gate]") -> dict[str, Any]:
+def gates_to_dict(gates: "Sequence[Gate]") -> JsonDict:
     """Make what --json says of gates; nothing where there are none."""
     return {"gates": [_gate_to_dict(gate) for gate in gates]} if gates else {}
 
 
-def _gate_to_dict(gate: "Gate") -> dict[str, Any]:
+def _gate_to_dict(gate: "Gate") -> JsonDict:
     examples = [_gate_to_dict(example) for example in gate.examples]
     judged = {"name": gate.name, "met": gate.is_met, "text": gate.text}
     return judged | ({"examples": examples} if examples else {})

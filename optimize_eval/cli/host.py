@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from optimize_eval.base.outcome import Progress
 from optimize_eval.cli import output
@@ -23,6 +23,9 @@ from optimize_eval.programs.process import watchdog
 from optimize_eval.reports.inert import inert
 from optimize_eval.reports.text import cut
 from optimize_eval.run.host import GRACE, Stop
+
+if TYPE_CHECKING:
+    from optimize_eval.base.documents import JsonDict
 
 _REAP_EVERY = 5.0  # seconds
 
@@ -196,7 +199,7 @@ class Bars:
             console=console,
             auto_refresh=False,
         )
-        self._tasks: dict[str, Any] = {}
+        self._tasks: JsonDict = {}
         self._last = self._waiting = ""
         self._group, self._text = consoles.Group, text.Text  # which making a Live already uses
         self._live = live.Live(

@@ -4,9 +4,9 @@ import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from optimize_eval.base import documents
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.cli import output
 from optimize_eval.config.printing import ShownOptions
 from optimize_eval.findings.board_shapes import SCHEMA, Board, scorers_on
@@ -25,7 +25,7 @@ def tell(
     status: str,
     shown: ShownOptions,
     *,
-    beside: Mapping[str, Any] = MappingProxyType({}),
+    beside: JsonMapping = MappingProxyType({}),
     summary: Summary | None = None,
 ) -> None:
     """Print boards by their metrics' names, the bench's own without one, which is in `path`.
@@ -53,7 +53,7 @@ def _failed_on(board: Board) -> str:
     return failures_in_short(failed, sum(model.scored + model.failed for model in board.models))
 
 
-def metrics_in(summary: Summary | None) -> dict[str, Any]:
+def metrics_in(summary: Summary | None) -> JsonDict:
     """Give what JSON has of the metrics of tasks, and of failures by stage; most benches have none."""
     if summary is None or not summary.metrics:
         return {}
@@ -105,9 +105,9 @@ def _of_tasks(summary: Summary | None, on_board: Collection[str], screen: Screen
         yield from failures_of(summary, screen)
 
 
-def to_dict(boards: Mapping[str, Board]) -> dict[str, Any]:
+def to_dict(boards: Mapping[str, Board]) -> JsonDict:
     """Make one value of boards: the bench's own, with those of own metrics in it."""
     own = boards.get("")
-    none: Mapping[str, Any] = {"schema": SCHEMA, "overall_score": None, "tasks": [], "models": []}
+    none: JsonMapping = {"schema": SCHEMA, "overall_score": None, "tasks": [], "models": []}
     others = {name: board.to_dict() for name, board in boards.items() if name}
     return {**(own.to_dict() if own else none), **({"boards": others} if others else {})}

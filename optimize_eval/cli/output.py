@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
-from typing import Any
 
 from optimize_eval.base.errors import DataError, OptimizeEvalError
 from optimize_eval.reports.inert import inert, inert_json
@@ -82,7 +81,7 @@ def emit_pieces(pieces: Iterable[str]) -> None:
     emit_bytes(piece.encode(errors="backslashreplace") for piece in pieces)
 
 
-def emit_json(value: Any) -> None:
+def emit_json(value: object) -> None:
     """Write one JSON value, in UTF-8 even where the terminal has another encoding."""
     _write(inert_json(value).encode())
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from optimize_eval.base import checks
 from optimize_eval.base.checks import Keys
-from optimize_eval.base.documents import kinds_of_hint, places_of
+from optimize_eval.base.documents import JsonDict, kinds_of_hint, places_of
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import LONGEST_TIMEOUT
 from optimize_eval.base.protocol import ScoreRange
@@ -36,7 +36,7 @@ from optimize_eval.tasks.yaml.parameters import PARAMETER
 from optimize_eval.tasks.yaml.part_fields import Evaluator
 from optimize_eval.tasks.yaml.task_fields import TASK
 
-Schema = dict[str, Any]
+Schema = JsonDict
 
 _SCALARS: Mapping[Any, Schema] = {
     str: {"type": "string"},
@@ -57,13 +57,13 @@ def leaderboard_schema() -> Schema:
     return _whole("leaderboard.json of optimize-eval", Board)
 
 
-def _whole(title: str, kind: Any) -> Schema:
+def _whole(title: str, kind: object) -> Schema:
     definitions: dict[str, Schema] = {}
     described = _object(kind, definitions)
     return {"title": title, **described, "$defs": definitions}
 
 
-def _object(kind: Any, definitions: dict[str, Schema]) -> Schema:
+def _object(kind: object, definitions: dict[str, Schema]) -> Schema:
     """Describe a document; the keys of one that stands flat in it are its own."""
     properties: dict[str, Schema] = {}
     required: list[str] = []
@@ -171,7 +171,7 @@ def describe_check(check: Callable[[Any], Any]) -> Schema:
     return forms[0] if len(forms) == 1 else {}
 
 
-def _takes(check: Callable[[Any], Any], value: Any) -> bool:
+def _takes(check: Callable[[Any], Any], value: object) -> bool:
     try:
         check(value)
     except (ValueError, UsageError):
@@ -271,7 +271,7 @@ def evaluator_table() -> Schema:
     return _table(evaluator_keys(_HERE), {**_helps([ReachOptions]), **_HELP})
 
 
-def _table(keys: Keys, helps: Mapping[str, str]) -> dict[str, Any]:
+def _table(keys: Keys, helps: Mapping[str, str]) -> JsonDict:
     properties = {
         key: {**describe_check(check), **({"description": helps[key]} if key in helps else {})}
         for key, check in sorted(keys.items())
@@ -319,7 +319,7 @@ class _Definitions:
             fields.Column: lambda _: _TEXT,
         }
 
-    def describe(self, what: Any) -> Schema:
+    def describe(self, what: object) -> Schema:
         """Describe what a field may be; templates, code, messages and JSON may be anything here."""
         form = self._forms.get(type(what))
         return form(what) if form else {}
@@ -328,7 +328,7 @@ class _Definitions:
         """Describe a mapping with its fields."""
         return self._fields(what.fields)
 
-    def _named(self, what: Any, noun: str, make: Callable[[], Iterable[Schema]]) -> Schema:
+    def _named(self, what: object, noun: str, make: Callable[[], Iterable[Schema]]) -> Schema:
         if id(what) not in self._names:
             name = f"{noun.partition(' ')[2]} {len(self._names) + 1}"
             self._names[id(what)] = name

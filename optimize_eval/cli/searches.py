@@ -1,9 +1,8 @@
 """A search that is on disk, as commands report it: what it came to, or how far it is."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import UsageError
 from optimize_eval.cli import output
 from optimize_eval.findings.wording import RUNNING
@@ -13,14 +12,14 @@ from optimize_eval.store.listing import read_search, stopped_session
 from optimize_eval.store.opened_run import StoredRun
 
 
-def render(document: Mapping[str, Any], *, has_details: bool) -> str:
+def render(document: JsonMapping, *, has_details: bool) -> str:
     """Lay out the result of a search for stdout."""
     from optimize_eval.reports.terminal import search  # noqa: PLC0415  few runs are of a search
 
     return search.render(document, screen=output.screen(), has_details=has_details)
 
 
-def show(document: Mapping[str, Any], *, has_details: bool) -> bool:
+def show(document: JsonMapping, *, has_details: bool) -> bool:
     """Print it; False where somebody edited it."""
     try:
         text = render(document, has_details=has_details)

@@ -5,17 +5,18 @@ Of a task in YAML the conversation is made again of the replies that are written
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from itertools import pairwise, product
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Protocol
 
 import typer
 
 from optimize_eval.base import errors, strict_json
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import EvaluationError, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec, Opened
 from optimize_eval.base.outcome import Failed, Outcome
@@ -49,7 +50,7 @@ from optimize_eval.tasks.targets import (
 )
 from optimize_eval.tasks.templates.template import fields_of
 
-Shown = dict[str, Any]
+Shown = JsonDict
 
 
 class Places:
@@ -107,12 +108,12 @@ class Places:
             "scores": {name: self._score({**where, "evaluator": name}) for name in scorers},
         }
 
-    def _score(self, where: Mapping[str, Any]) -> Shown:
+    def _score(self, where: JsonMapping) -> Shown:
         shown = _score(self._record(where))
         rules = self._left_out.get(unit_of(where)) if shown["outcome"] == "scored" else None
         return {**shown, "excluded_by": list(rules)} if rules else shown
 
-    def _record(self, where: Mapping[str, Any]) -> JournalRecord | None:
+    def _record(self, where: JsonMapping) -> JournalRecord | None:
         number = self.plan.layout.number(where)
         return None if self._reader is None or number is None else self._reader.record(number)
 
@@ -250,7 +251,7 @@ class _SeenPrompt:
         return {"messages": prompt.messages, **steps}
 
 
-def _lines_of_row(shown: Mapping[str, Any]) -> Iterator[str]:
+def _lines_of_row(shown: JsonMapping) -> Iterator[str]:
     yield f"{shown['id'] or 'example'}  {shown['split']}:{shown['line']}"
     if task := shown.get("task"):
         yield from block("task", f"{task['display_name']}: {task['description']}")
@@ -275,14 +276,14 @@ def _lines_of_row(shown: Mapping[str, Any]) -> Iterator[str]:
             yield _score_line(evaluator, score, reply.get("not_shown"))
 
 
-def _conversation(items: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _conversation(items: Sequence[JsonMapping]) -> Iterator[str]:
     """Lay out a conversation; who calls functions may say nothing beside."""
     for item, following in pairwise([*items, {}]):
         if item.get("content") != "" or following.get("type") != "function_call":
             yield from _lay_out(item)
 
 
-def _lay_out(item: Mapping[str, Any]) -> list[str]:
+def _lay_out(item: JsonMapping) -> list[str]:
     """Lay out a message, a call of a function, or what it gave back."""
     match item:
         case {"type": "function_call", "name": name, "arguments": arguments}:
@@ -292,7 +293,7 @@ def _lay_out(item: Mapping[str, Any]) -> list[str]:
     return [*block(item["role"], item["content"])]
 
 
-def _score_line(evaluator: str, score: Mapping[str, Any], shown: str | None) -> str:
+def _score_line(evaluator: str, score: JsonMapping, shown: str | None) -> str:
     if score["outcome"] == "owed":
         return f"  {evaluator}: {_NOT_CALLED}"
     if score["outcome"] == "skipped":
@@ -308,7 +309,7 @@ def _score_line(evaluator: str, score: Mapping[str, Any], shown: str | None) -> 
     return f"  {evaluator}: {_number_of(score)}{said}{left}"
 
 
-def _number_of(score: Mapping[str, Any]) -> str:
+def _number_of(score: JsonMapping) -> str:
     return "no number" if score["score"] is None else f"{score['score']:g}"
 
 
@@ -358,7 +359,7 @@ def _call(spec: EvaluatorSpec, model: ModelSpec, task: Task, outputs: str) -> Ou
         return attempt(evaluator, payload, spec.timeout, model.retries)
 
 
-def _describe(name: str, outcome: Outcome) -> dict[str, Any]:
+def _describe(name: str, outcome: Outcome) -> JsonDict:
     shown = outcome.to_dict()
     side_info = shown.pop("side_info", {})
     steps = {key: side_info.pop(key, None) for key in _OF_THE_TASK}
@@ -366,7 +367,7 @@ def _describe(name: str, outcome: Outcome) -> dict[str, Any]:
     return {"adapter": name, **steps, **shown, "side_info": side_info}
 
 
-def _lines_of_task(shown: Mapping[str, Any]) -> Iterator[str]:
+def _lines_of_task(shown: JsonMapping) -> Iterator[str]:
     yield f"{shown['task']}  {shown['path']}:{shown['line']}"
     yield f"  scored by {shown['metric_id']}, after the post-process {shown['post_process']}"
     yield from block("prompt", shown["prompt"])

@@ -11,6 +11,7 @@ from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any, Generic, Literal, TypedDict, TypeVar
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.config.declared import Made, declared, made
@@ -20,13 +21,13 @@ from optimize_eval.config.values import OptionValue
 class SplitArguments(TypedDict, total=False):
     """See options of the same names, as in the other classes here."""
 
-    dataset: str | Path | Iterable[Mapping[str, Any]] | None
-    valset: str | Path | Iterable[Mapping[str, Any]] | None
-    testset: str | Path | Iterable[Mapping[str, Any]] | None
+    dataset: str | Path | Iterable[JsonMapping] | None
+    valset: str | Path | Iterable[JsonMapping] | None
+    testset: str | Path | Iterable[JsonMapping] | None
 
 
 class ChoiceArguments(TypedDict, total=False):
-    filters: Mapping[str, Any] | Sequence[str] | None
+    filters: JsonMapping | Sequence[str] | None
     ids: Sequence[str | int] | None
 
 
@@ -83,7 +84,7 @@ class GateArguments(TypedDict, total=False):
 
 
 class DefinitionArguments(TypedDict, total=False):
-    config: Mapping[str, Any] | Sequence[str]
+    config: JsonMapping | Sequence[str]
     config_file: str | Path | None
     model_key: Mapping[str, str] | Sequence[str]
     max_turns: int | None
@@ -124,7 +125,7 @@ class BenchArguments(
     PartArguments, DefinitionArguments, HandlingArguments, ReachingArguments, GateArguments, total=False
 ):
     data: Mapping[str, str | Path] | Sequence[str]
-    evaluators: str | Mapping[str, Any] | Callable[..., Any] | Sequence[Any]
+    evaluators: str | JsonMapping | Callable[..., Any] | Sequence[Any]
     objective: str | None
     rubric: str | Path | None
     format: str | None
@@ -199,7 +200,7 @@ class Keywords(Generic[Made]):
     types: Any  # a TypedDict
     command: type[Made]
 
-    def read(self, given: Mapping[str, Any]) -> Made:
+    def read(self, given: JsonMapping) -> Made:
         """Check values and make options of them; raises UsageError at the first wrong one."""
         options, values = declared(self.command), {}
         for name, value in given.items():
@@ -224,16 +225,16 @@ class Keywords(Generic[Made]):
         known = {parameter.name for parameter in (*kept, *named)}
 
         @wraps(function)
-        def call(*values: Any, **given: Any) -> Any:
+        def call(*values: object, **given: object) -> Any:
             return function(*values, **self._as_known(given, known))
 
         vars(call)["__signature__"] = own.replace(parameters=[*kept, *named])
         return call  # type: ignore[return-value]  # it takes what the function takes
 
-    def _as_known(self, given: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
+    def _as_known(self, given: JsonMapping, known: Collection[str]) -> JsonDict:
         """Give arguments the names that they have; raises TypeError where one has none, or has two."""
         keys = {option.key: name for name, option in declared(self.command).items() if name in known}
-        named: dict[str, Any] = {}
+        named: JsonDict = {}
         for name, value in given.items():
             others = (name, keys.get(name, ""), f"{name}s", name.removesuffix("s"))
             meant = next((other for other in others if other in known), "")
@@ -251,7 +252,7 @@ def _say_unknown(function: str, name: str, known: Iterable[str]) -> str:
     return f"{function}() got an unexpected keyword argument {name!r}{meant}"
 
 
-def check_value(name: str, kind: OptionValue | None, value: Any) -> Any:
+def check_value(name: str, kind: OptionValue | None, value: object) -> Any:
     """Check the value of an argument; raises UsageError, with its name."""
     if kind is None:
         return value

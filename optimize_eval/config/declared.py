@@ -15,6 +15,8 @@ from typing import (
     get_origin,
 )
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
+
 if TYPE_CHECKING:
     from optimize_eval.config.values import OptionValue  # which loads more than most commands need
 
@@ -49,7 +51,7 @@ class Option(NamedTuple):
     flags: tuple[str, ...] = ()  # empty: by the rule
     least: float | None = None
     most: float | None = None
-    typed: Any = None  # what a command line takes, where a program may give more
+    typed: object = None  # what a command line takes, where a program may give more
     variable: str | None = None  # of the environment
     callback: Callable[..., Any] | None = None
     shows_default: bool = True
@@ -65,10 +67,10 @@ class OptionGroup:
 
     heading: ClassVar[Heading]
 
-    def __init__(self, **given: Any) -> None:
+    def __init__(self, **given: object) -> None:
         vars(self).update(given)
 
-    def with_options(self, **given: Any) -> Self:
+    def with_options(self, **given: object) -> Self:
         """Make the same options, but for what is given."""
         return type(self)(**{**vars(self), **given})
 
@@ -122,7 +124,7 @@ def all_declared(groups: Iterable[type[OptionGroup]]) -> dict[str, Declared]:
     return {name: option for group in groups for name, option in declared(group).items()}
 
 
-def made(group: type[Made], given: Mapping[str, Any]) -> Made:
+def made(group: type[Made], given: JsonMapping) -> Made:
     """Fill a group with what is given of it; what is None is left as it is by default."""
     return group(
         **{
@@ -133,6 +135,6 @@ def made(group: type[Made], given: Mapping[str, Any]) -> Made:
     )
 
 
-def as_dict(*groups: OptionGroup) -> dict[str, Any]:
+def as_dict(*groups: OptionGroup) -> JsonDict:
     """Give the values of options by their names."""
     return {name: getattr(group, name) for group in groups for name in declared(type(group))}

@@ -174,7 +174,7 @@ def trial_keys(folder: str) -> Keys:
     def good(value: Any) -> KnownGood:
         return KnownGood(checks.text(value), checks.beside(folder, value))
 
-    def bad(value: Any) -> tuple[str, ...]:
+    def bad(value: object) -> tuple[str, ...]:
         return tuple(checks.beside(folder, path) for path in checks.texts(value))
 
     return {"good": good, "bad": bad}

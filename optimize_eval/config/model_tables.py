@@ -9,6 +9,7 @@ from typing import Any
 
 from optimize_eval.base import checks, files, strict_json
 from optimize_eval.base.checks import Keys
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import DataError, Problem, UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.retries_and_caps import Manners
@@ -25,7 +26,7 @@ class NamedModel:
 
     name: str
     spec: ChatSpec
-    manners: Mapping[str, Any] = field(default_factory=dict)
+    manners: JsonMapping = field(default_factory=dict)
     prices: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     @property
@@ -64,7 +65,7 @@ def model_keys() -> Keys:
     }
 
 
-def named_model(checked: Mapping[str, Any]) -> NamedModel:
+def named_model(checked: JsonMapping) -> NamedModel:
     """Make a model of a table whose keys are checked; raises UsageError."""
     if not {"name", "model"} <= checked.keys():
         raise UsageError("a model has a name and a model", hint='name = "mine", model = "openai/gpt-4o-mini"')
@@ -100,7 +101,7 @@ def load_models(path: str) -> list[NamedModel]:
     return [replace(model, prices={**prices, **model.prices}) for model in models]
 
 
-def _check(table: Any, known: Mapping[str, Callable[[Any], Any]]) -> dict[str, Any]:
+def _check(table: object, known: Mapping[str, Callable[[Any], Any]]) -> JsonDict:
     if not isinstance(table, dict) or not table.keys() <= known.keys():
         unknown = next((key for key in table if key not in known), "") if isinstance(table, dict) else ""
         raise ValueError(f"[[model]]: unknown key {unknown!r}: it takes {', '.join(sorted(known))}")
@@ -113,18 +114,18 @@ def _check(table: Any, known: Mapping[str, Callable[[Any], Any]]) -> dict[str, A
     return checked
 
 
-def _share(value: Any) -> float:
+def _share(value: object) -> float:
     share = checks.number(value)
     if not 0 < share <= 1:
         raise ValueError("write a number above 0, at most 1")
     return share
 
 
-def _stop(value: Any) -> tuple[str, ...]:
+def _stop(value: object) -> tuple[str, ...]:
     return (checks.text(value),) if isinstance(value, str) else tuple(checks.texts(value))
 
 
-def _table(value: Any) -> dict[str, Any]:
+def _table(value: object) -> JsonDict:
     if not isinstance(value, dict):
         raise ValueError("write a table of what requests have besides: {top_k = 40}")  # noqa: TRY004
     return value

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar
 
+from optimize_eval.base.documents import JsonDict
 from optimize_eval.base.errors import UsageError
 from optimize_eval.config import values
 from optimize_eval.config.compared import RUN, PartOptions
@@ -275,7 +276,7 @@ def given_of(options: DefinitionOptions) -> Given:
     )
 
 
-def config_given(options: ParameterOptions) -> dict[str, Any]:
+def config_given(options: ParameterOptions) -> JsonDict:
     """Read values of parameters: those of a file, and those that stand for themselves, which win."""
     if not options.config and not options.config_file:
         return {}
@@ -284,9 +285,9 @@ def config_given(options: ParameterOptions) -> dict[str, Any]:
     return config_of(pairs("--config", options.config), options.config_file or "")
 
 
-def pairs(option: str, given: Iterable[str | tuple[str, Any]]) -> dict[str, Any]:
+def pairs(option: str, given: Iterable[str | tuple[str, Any]]) -> JsonDict:
     """Read `KEY=VALUE` texts; a program gives pairs."""
-    read: dict[str, Any] = {}
+    read: JsonDict = {}
     for item in given:
         key, value = _pair(option, item) if isinstance(item, str) else item
         if key in read:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from optimize_eval.base import checks, files, strict_json
 from optimize_eval.base.checks import Check, Keys
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import DataError, Problem, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
@@ -42,7 +43,7 @@ class EvaluatorEntry(NamedTuple):
     """What the file says of one evaluator, which is its table number `number`."""
 
     number: int
-    said: Mapping[str, Any]
+    said: JsonMapping
 
 
 @frozen
@@ -51,8 +52,8 @@ class Sweep:
 
     path: str
     candidates: tuple[CandidatePath, ...] = ()
-    options: Mapping[str, Any] = field(default_factory=dict)
-    search: Mapping[str, Any] = field(default_factory=dict)  # options of `optimize` alone
+    options: JsonMapping = field(default_factory=dict)
+    search: JsonMapping = field(default_factory=dict)  # options of `optimize` alone
     entries: tuple[EvaluatorEntry, ...] = field(default=(), repr=False)
     models: Mapping[str, "NamedModel"] = field(default_factory=dict)  # that no evaluator judges by
     lines: Mapping[KeyPlace, int] = field(default_factory=dict, repr=False)
@@ -62,13 +63,13 @@ class Sweep:
         line = self.lines.get(where) or self.lines.get(where._replace(key=""))
         return Problem(path=self.path, rule=rule, reason=reason, line=line)
 
-    def specs(self, defaults: EvaluatorSpec, given: Mapping[str, Any]) -> tuple[EvaluatorSpec, ...]:
+    def specs(self, defaults: EvaluatorSpec, given: JsonMapping) -> tuple[EvaluatorSpec, ...]:
         """Make the evaluators; what is `given` by flags wins over what the file says of each."""
         start = replace(defaults, cwd=str(Path(self.path).parent))
         return named_apart(spec_of(entry.said, start, given) for entry in self.entries)
 
 
-def spec_of(said: Mapping[str, Any], start: EvaluatorSpec, given: Mapping[str, Any]) -> EvaluatorSpec:
+def spec_of(said: JsonMapping, start: EvaluatorSpec, given: JsonMapping) -> EvaluatorSpec:
     """Make one evaluator of what is said of it; raises UsageError where its target is none."""
     options = {**said, **given}
     common = {key: value for key, value in options.items() if key in _COMMON}
@@ -191,7 +192,7 @@ def read_sweep(path: str) -> tuple[Sweep, list[Problem]]:
     return reading.sweep(tables), sorted(reading.problems, key=lambda problem: problem.line or 0)
 
 
-def read_evaluator(table: Mapping[str, Any], called: str) -> Mapping[str, Any]:
+def read_evaluator(table: JsonMapping, called: str) -> JsonMapping:
     """Check what a program says of one evaluator, by the keys of [[evaluator]]; raises DataError."""
     reading = _Reading(called, "")
     entry = reading.entry(KeyPlace("evaluator"), table)
@@ -200,7 +201,7 @@ def read_evaluator(table: Mapping[str, Any], called: str) -> Mapping[str, Any]:
     return entry
 
 
-def read_model(table: Mapping[str, Any], called: str) -> "NamedModel":
+def read_model(table: JsonMapping, called: str) -> "NamedModel":
     """Check what a program says of one model, by the keys of [[model]]; raises DataError or UsageError."""
     tables, reading = _model_tables(), _Reading(called, "")
     checked = reading.table(KeyPlace("model"), table, tables.model_keys())
@@ -227,7 +228,7 @@ class _Reading:
         self._models: Mapping[str, NamedModel] = {}
         self._judging: set[str] = set()  # of them
 
-    def sweep(self, tables: Mapping[str, Any]) -> Sweep:
+    def sweep(self, tables: JsonMapping) -> Sweep:
         self._refuse_unknown(KeyPlace(""), tables, _TABLES)
         run = self.table(KeyPlace("run"), tables.get("run", {}), run_keys(self._folder))
         gates = self.table(KeyPlace("gates"), tables.get("gates", {}), gate_keys(self._folder))
@@ -250,7 +251,7 @@ class _Reading:
                 self._check_bounds(key, bounds, [spec.name for spec in sweep.specs(EvaluatorSpec(), {})])
         return sweep
 
-    def _has_prices(self, tables: Mapping[str, Any]) -> bool:
+    def _has_prices(self, tables: JsonMapping) -> bool:
         try:
             return bool(prices_of(tables.get("prices", {})))
         except ValueError as error:
@@ -265,7 +266,7 @@ class _Reading:
             ):
                 self._complain(where, f"no evaluator is called {bound!r}{_close(bound, evaluators)}")
 
-    def _named_models(self, listed: Any) -> "dict[str, NamedModel]":
+    def _named_models(self, listed: object) -> "dict[str, NamedModel]":
         tables = _model_tables()
         named = {}
         for number, table in enumerate(listed if isinstance(listed, list) else [listed]):
@@ -281,21 +282,21 @@ class _Reading:
                 named[model.name] = model
         return named
 
-    def _model(self, check: Check, value: Any) -> Any:
+    def _model(self, check: Check, value: object) -> Any:
         """Find the model that an evaluator names: one of [[model]], or one of a provider."""
         if not (isinstance(value, str) and value in self._models):
             return check(value)
         self._judging.add(value)
         return self._models[value]
 
-    def _entries(self, listed: Any) -> list[EvaluatorEntry]:
+    def _entries(self, listed: object) -> list[EvaluatorEntry]:
         if not isinstance(listed, list) or not all(isinstance(entry, dict) for entry in listed):
             self._complain(KeyPlace("evaluator"), "write each evaluator as a table of its own: [[evaluator]]")
             return []
         entries = [self.entry(KeyPlace("evaluator", number), table) for number, table in enumerate(listed)]
         return [EvaluatorEntry(number, entry) for number, entry in enumerate(entries) if entry]
 
-    def entry(self, where: KeyPlace, table: Mapping[str, Any]) -> dict[str, Any] | None:
+    def entry(self, where: KeyPlace, table: JsonMapping) -> JsonDict | None:
         """Check an evaluator; None where it has no target that could be called."""
         known = target_keys()
         checked = self.table(where, table, self._checks_of_evaluator(known))
@@ -323,14 +324,14 @@ class _Reading:
         of_models = [key for key, kind in known.items() if kind.targets()[key].is_model]
         return {**checks, **{key: partial(self._model, checks[key]) for key in of_models}}
 
-    def _refuse_foreign(self, where: KeyPlace, table: Mapping[str, Any], own: "Kind") -> None:
+    def _refuse_foreign(self, where: KeyPlace, table: JsonMapping, own: "Kind") -> None:
         """Refuse keys that only another kind of evaluator has."""
         for kind in kinds():
             for key in kind.settings(self._folder) if kind is not own else ():
                 if key in table:
                     self._complain(where._replace(key=key), f"{key}: only {kind.noun} has it")
 
-    def table(self, where: KeyPlace, table: Any, keys: Keys) -> dict[str, Any]:
+    def table(self, where: KeyPlace, table: object, keys: Keys) -> JsonDict:
         """Check a table's keys, and return those that are as they should be."""
         if not isinstance(table, dict):
             self._complain(where, f"write it as a table: [{where.table}]")
@@ -346,7 +347,7 @@ class _Reading:
                 self._complain(where._replace(key=key), f"{key}: {error}")
         return checked
 
-    def _refuse_unknown(self, where: KeyPlace, table: Mapping[str, Any], known: Iterable[str]) -> None:
+    def _refuse_unknown(self, where: KeyPlace, table: JsonMapping, known: Iterable[str]) -> None:
         among = f"[{where.table}]" if where.table else "a sweep file"
         for key in table:
             if key not in known:
@@ -362,7 +363,7 @@ class _Reading:
         self.problems.append(self._sweep.problem(where, reason, rule))
 
 
-def _options(run: Mapping[str, Any], gates: Mapping[str, Any]) -> dict[str, Any]:
+def _options(run: JsonMapping, gates: JsonMapping) -> JsonDict:
     """Write what the file says as flags do, by its keys."""
     options = {**run, **gates}
     for key in ("fail_under", "min_agreement", "goal"):

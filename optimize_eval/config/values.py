@@ -66,35 +66,35 @@ class OneOf(NamedTuple):
         return str(value)
 
 
-def _beside(folder: str, value: Any) -> str:
+def _beside(folder: str, value: object) -> str:
     return checks.beside(folder, checks.text(value))
 
 
-def _all_beside(folder: str, value: Any) -> list[str]:
+def _all_beside(folder: str, value: object) -> list[str]:
     return [_beside(folder, text) for text in checks.texts(value)]
 
 
-def _runs(folder: str, value: Any) -> list[str]:
+def _runs(folder: str, value: object) -> list[str]:
     return [text if text == "auto" else _beside(folder, text) for text in checks.texts(value)]
 
 
-def _bounds(value: Any) -> list[str]:
+def _bounds(value: object) -> list[str]:
     """Read the lowest scores, by names or as the option's texts."""
     if isinstance(value, Mapping):
         return [f"{name}={least!r}" for name, least in checks.bounds(dict(value)).items()]
     return checks.texts(value)
 
 
-def _weights(value: Any) -> list[str]:
+def _weights(value: object) -> list[str]:
     return [f"{name}={weight!r}" for name, weight in checks.weights(value).items()]
 
 
-def _pairs(value: Any) -> Any:
+def _pairs(value: object) -> Any:
     """Read values by their keys, in pairs, or as the option's texts."""
     return [*value.items()] if isinstance(value, Mapping) else checks.texts(value)
 
 
-def filters(value: Any) -> list[str]:
+def filters(value: object) -> list[str]:
     """Read a table of fields and their values, or a list of texts, as the option's texts."""
     if isinstance(value, dict):
         if not (value and all(isinstance(wanted, str | int | float | bool) for wanted in value.values())):
@@ -109,11 +109,11 @@ def _as_json(value: str | float) -> str:
     return value if isinstance(value, str) else strict_json.dumps(value).decode()
 
 
-def _headers(value: Any) -> list[str]:
+def _headers(value: object) -> list[str]:
     return [f"{name}: {text}" for name, text in checks.header_pairs(value)]
 
 
-def _note(value: Any) -> str:
+def _note(value: object) -> str:
     if not isinstance(value, str):
         raise ValueError("write a text")  # noqa: TRY004  as other checks
     return checks.check_note(value) or ""
@@ -178,14 +178,14 @@ def load_prices(path: str) -> "Prices":
         raise _wrong(path, f"prices: {error}") from None
 
 
-def prices_of(table: Any) -> "Prices":
+def prices_of(table: object) -> "Prices":
     """Check a table of prices; raises ValueError."""
     if not isinstance(table, dict):
         raise ValueError(HINT)  # noqa: TRY004  as other checks of keys
     return {model: price_of(price) for model, price in table.items()}
 
 
-def price_of(price: Any) -> tuple[float, float]:
+def price_of(price: object) -> tuple[float, float]:
     """Check what a million tokens of prompts and of replies cost; raises ValueError."""
     if not (isinstance(price, dict) and price.keys() == {"input", "output"}):
         raise ValueError(HINT)
@@ -194,7 +194,7 @@ def price_of(price: Any) -> tuple[float, float]:
     return float(price["input"]), float(price["output"])
 
 
-def _is_amount(value: Any) -> bool:
+def _is_amount(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from optimize_eval.base import files, strict_json
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import DataError, Problem, UsageError
 from optimize_eval.data.example import BOM, Example, ParsedFile, Rows, of_record, within
 from optimize_eval.data.foreign_files import NOT_JSONL, find_foreign, find_other_form
@@ -202,7 +203,7 @@ __all__ = [
 ]
 
 
-def load_dataset(path: str | Path) -> list[dict[str, Any]]:
+def load_dataset(path: str | Path) -> list[JsonDict]:
     """Load a dataset as plain dictionaries; raises DataError naming every bad line.
 
     >>> from optimize_eval.base import shipped
@@ -248,7 +249,7 @@ def parse_example(text: str, *, source: str) -> Example:
     return replace(example, raw=example.raw.replace(b"\n", b" "))
 
 
-def make_example(value: Mapping[str, Any]) -> Example:
+def make_example(value: JsonMapping) -> Example:
     """Make an example of a decoded object, by the same rules as one from a file."""
     try:
         text = json.dumps(dict(value), ensure_ascii=False, separators=(",", ":"))

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import field
-from typing import Any, Self
+from typing import Self
 
 from optimize_eval.base import strict_json
+from optimize_eval.base.documents import JsonDict
 from optimize_eval.base.errors import Problem
 from optimize_eval.base.frozen import frozen
 
@@ -21,7 +22,7 @@ class Example:
 
     raw: bytes
     line: int
-    value: dict[str, Any] = field(compare=False)
+    value: JsonDict = field(compare=False)
     file_line: int | None = field(default=None, compare=False)  # 0: the file has no lines
 
     @property
@@ -57,7 +58,7 @@ class ParsedFile:
     problems: tuple[Problem, ...]
 
 
-def of_record(number: int, value: dict[str, Any], *, file_line: int | None = None) -> Example:
+def of_record(number: int, value: JsonDict, *, file_line: int | None = None) -> Example:
     """Make an example of a record that no line of JSON stands for."""
     raw = bytes(memoryview(strict_json.dumps(value)))  # a copy: orjson's own takes kilobytes of the heap
     return Example(raw=raw, line=number, value=value, file_line=file_line)

@@ -18,6 +18,7 @@ from itertools import chain
 from typing import Any, Literal
 from zlib import crc32
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.frozen import frozen
 from optimize_eval.data.example import Example
 from optimize_eval.data.likeness import (
@@ -36,7 +37,7 @@ from optimize_eval.data.likeness import (
 )
 
 Overlaps = Mapping[
-    str, Mapping[str, Any]
+    str, JsonMapping
 ]  # by split: "of", "leaks", "copies", "values" and the fields left out of these, as run.json has them
 
 LEFT_OUT = "left_out"
@@ -45,7 +46,7 @@ _RULE = b"3"  # another one finds other rows
 
 
 def overlaps_of(
-    splits: Mapping[str, Sequence[Example]], known: Mapping[str, Any], candidates: Iterable[str] = ()
+    splits: Mapping[str, Sequence[Example]], known: JsonMapping, candidates: Iterable[str] = ()
 ) -> Overlaps:
     """Find them, or take over what is `known` of the same lines; splits come in their order.
 
@@ -53,7 +54,7 @@ def overlaps_of(
     """
     without = sorted({*candidates}.union(*(overlap.get(LEFT_OUT, ()) for overlap in known.values())))
     seen: dict[str, Sequence[Example]] = {}
-    overlaps: dict[str, Mapping[str, Any]] = {}
+    overlaps: dict[str, JsonMapping] = {}
     digest = hashlib.sha256(_RULE + "".join(f"{field}\0" for field in without).encode())
     for name, rows in splits.items():
         _add(digest, name, rows)
@@ -73,7 +74,7 @@ def _add(digest: Any, name: str, rows: Sequence[Example]) -> None:
 
 def _overlap(
     seen: Mapping[str, Sequence[Example]], rows: Sequence[Example], without: Sequence[str]
-) -> dict[str, Any]:
+) -> JsonDict:
     leaks, (values, copies) = sorted(_leaks(seen, rows)), values_and_copies(rows, without)
     return {
         "leaks": [list(row) for row in leaks],

@@ -16,9 +16,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from hashlib import blake2b
 from itertools import repeat
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from optimize_eval.base import strict_json
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.frozen import frozen
 from optimize_eval.data.example import Example
 
@@ -113,7 +114,7 @@ class Content:
     is_code: bool
     is_plain: bool  # fields of the example itself: none is inside of another, or a list
 
-    def fields(self, value: Mapping[str, Any]) -> list[str]:
+    def fields(self, value: JsonMapping) -> list[str]:
         """Give the texts that are compared; what an example lacks is empty."""
         texts = [value.get(path) for path in self.paths]
         if self.is_plain and "" not in value and all(type(text) is str for text in texts):
@@ -158,7 +159,7 @@ def find_content(first: Sequence[Flat], second: Sequence[Flat]) -> Content:
     )
 
 
-def flatten(value: Mapping[str, Any]) -> Flat:
+def flatten(value: JsonMapping) -> Flat:
     """Write an example as texts by dotted paths; what stands in lists stands together."""
     by_path: dict[str, list[str]] = {}
     _flatten(value, "", by_path)
@@ -177,7 +178,7 @@ def split_words(text: str) -> list[str]:
     return unicodedata.normalize("NFKC", visible(text)).casefold().translate(_BLANKS).split()
 
 
-def _flatten(value: Any, path: str, found: dict[str, list[str]]) -> None:
+def _flatten(value: object, path: str, found: dict[str, list[str]]) -> None:
     if isinstance(value, str):
         found.setdefault(path, []).append(value)
     elif isinstance(value, Mapping):

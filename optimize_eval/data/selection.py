@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from optimize_eval.base import strict_json
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.data.example import Example
@@ -101,7 +102,7 @@ def parse_selection(filters: Iterable[str] | None, ids: Iterable[str] | None) ->
     )
 
 
-def value_at(value: Any, path: str, missing: Any = None) -> Any:
+def value_at(value: object, path: str, missing: object = None) -> Any:
     """Look up a dotted path; a key that itself has dots is found too."""
     if not isinstance(value, Mapping):
         return missing
@@ -121,7 +122,7 @@ def parse_filter(text: str) -> Filter:
     return Filter(path, wanted)
 
 
-def _text_at(value: Mapping[str, Any], path: str) -> str | None:
+def _text_at(value: JsonMapping, path: str) -> str | None:
     item = value_at(value, path, _NOTHING)
     if item is _NOTHING:
         return None
@@ -133,7 +134,7 @@ def _fields(path: str, examples: Iterable[Example]) -> str:
     return _near(path, fields, "fields")
 
 
-def _paths(value: Mapping[str, Any], before: str = "") -> Iterator[str]:
+def _paths(value: JsonMapping, before: str = "") -> Iterator[str]:
     for key, inner in value.items():
         yield f"{before}{key}"
         if isinstance(inner, dict):

@@ -9,14 +9,14 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from optimize_eval.base import checks, shipped
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import DataError, EvaluationError, FailureKind, Problem, UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec, Opened
 from optimize_eval.base.later import later
@@ -33,6 +33,8 @@ from optimize_eval.programs.not_started import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from optimize_eval.data.example import Example
 
 _LAUNCHER = r"(env|python|pypy|bash|sh|zsh|node|deno|bun|ruby|perl|php|lua|tclsh|Rscript)[\d.]*$"
@@ -101,14 +103,12 @@ def shipped_program(text: str) -> tuple[str, CommandLine]:
     return metric[1:], CommandLine(argv=argv, is_ours=program.suffix == ".py")
 
 
-def _of_words(
-    command: str | list[str], defaults: EvaluatorSpec, _settings: Mapping[str, Any]
-) -> EvaluatorSpec:
+def _of_words(command: str | list[str], defaults: EvaluatorSpec, _settings: JsonMapping) -> EvaluatorSpec:
     argv = split_command(command) if isinstance(command, str) else tuple(command)
     return command_spec(argv, defaults)
 
 
-def _of_shipped(target: str, defaults: EvaluatorSpec, _settings: Mapping[str, Any]) -> EvaluatorSpec:
+def _of_shipped(target: str, defaults: EvaluatorSpec, _settings: JsonMapping) -> EvaluatorSpec:
     from optimize_eval.evaluators import usage_kind
 
     if target.strip() in usage_kind.NAMES:  # they are no programs, but are named as what ships

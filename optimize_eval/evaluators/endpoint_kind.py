@@ -5,12 +5,12 @@ Headers of requests go to one server: the only one that is called, or the one th
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
-from typing import Any
 from urllib.parse import urlsplit
 
 from optimize_eval.base import checks
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec, Opened
 from optimize_eval.base.later import later
@@ -38,7 +38,7 @@ def name_of_url(url: str) -> str:
     return as_name(f"{parts.hostname}{parts.path}").strip("-") or "endpoint"
 
 
-def _of_url(url: str, defaults: EvaluatorSpec, _settings: Mapping[str, Any]) -> EvaluatorSpec:
+def _of_url(url: str, defaults: EvaluatorSpec, _settings: JsonMapping) -> EvaluatorSpec:
     return endpoint_spec(url, defaults)
 
 

@@ -9,7 +9,7 @@ function_program, and what is wrong with either is told before there is a run.
 import re
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import orjson
 
 from optimize_eval.base import checks
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import EvaluationError, FailureKind, Skipped, UsageError
 from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec, Opened
 from optimize_eval.base.frozen import frozen
@@ -138,7 +139,7 @@ def _parse_file(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
     return function_of_file(text, defaults)
 
 
-def _of_key(text: str, defaults: EvaluatorSpec, _settings: Mapping[str, Any]) -> EvaluatorSpec:
+def _of_key(text: str, defaults: EvaluatorSpec, _settings: JsonMapping) -> EvaluatorSpec:
     return function_of_file(text, defaults)
 
 

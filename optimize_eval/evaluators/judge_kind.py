@@ -2,13 +2,14 @@
 
 import hashlib
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import orjson
 
 from optimize_eval.base import checks
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec, Opened
 from optimize_eval.base.later import later
@@ -64,7 +65,7 @@ def judge_spec(model: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
     return defaults.at(judge, name=name, text=f"{_BEGINS}{model.strip()}", retries=served_retries(defaults))
 
 
-def plan_judge(options: Mapping[str, Any]) -> JudgeSpec:
+def plan_judge(options: JsonMapping) -> JudgeSpec:
     """Make what judges start from: `rubric` names a file, and the other options win over what it says."""
     file = options.get("rubric")
     given = {key: value for key, value in options.items() if key != "rubric" and value not in {None, ""}}
@@ -75,7 +76,7 @@ def _parse(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
     return judge_spec(target.removeprefix(_BEGINS), defaults)
 
 
-def _of_model(model: str | ModelTable, defaults: EvaluatorSpec, settings: Mapping[str, Any]) -> EvaluatorSpec:
+def _of_model(model: str | ModelTable, defaults: EvaluatorSpec, settings: JsonMapping) -> EvaluatorSpec:
     """Make a judge of a model's text, or of a table of its own."""
     judge = plan_judge(settings)
     if isinstance(model, str):
@@ -85,7 +86,7 @@ def _of_model(model: str | ModelTable, defaults: EvaluatorSpec, settings: Mappin
 
 
 def _settings(folder: str) -> checks.Keys:
-    def path(value: Any) -> str:
+    def path(value: object) -> str:
         return checks.beside(folder, checks.text(value))
 
     return {

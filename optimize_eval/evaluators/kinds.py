@@ -20,6 +20,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Never
 
 from optimize_eval.base import secrets
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec, Opened
 from optimize_eval.base.names import distinct
@@ -49,7 +50,7 @@ class TargetKey(NamedTuple):
     """A key of [[evaluator]] that names a target: what its value may be, and what is made of it."""
 
     check: "Check"
-    spec: Callable[[Any, EvaluatorSpec, Mapping[str, Any]], EvaluatorSpec]  # value, defaults, settings
+    spec: Callable[[Any, EvaluatorSpec, JsonMapping], EvaluatorSpec]  # value, defaults, settings
     is_model: bool = False  # it may name a table [[model]]
 
 

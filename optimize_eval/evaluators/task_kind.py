@@ -9,9 +9,10 @@ import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from optimize_eval.base import checks
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec, Opened
 from optimize_eval.base.later import later
@@ -125,7 +126,7 @@ def written_task(file: str, defaults: EvaluatorSpec, given: Given) -> EvaluatorS
     return defaults.at(target, name=name, text=f"task:{file}", retries=defaults.retries)
 
 
-def _of_file(file: str, defaults: EvaluatorSpec, settings: Mapping[str, Any]) -> EvaluatorSpec:
+def _of_file(file: str, defaults: EvaluatorSpec, settings: JsonMapping) -> EvaluatorSpec:
     if file.endswith(SUFFIXES):
         return written_task(file, defaults, Given(**settings))
     if settings:

@@ -138,7 +138,7 @@ class Rules:
             return self._answered[place]
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, list):  # a content in parts
         return "".join(_text(part.get("text")) for part in value if isinstance(part, dict))
     return value if isinstance(value, str) else ""
@@ -206,11 +206,11 @@ def error(status: int, message: str, headers: Mapping[str, str] | None = None, c
     return CannedReply(status=status, body=_encoded({"error": problem}), headers=headers or {})
 
 
-def listing(value: Any) -> CannedReply:
+def listing(value: object) -> CannedReply:
     return CannedReply(status=200, body=_encoded(value))
 
 
-def filled(value: Any, filling: Mapping[str, str]) -> Any:
+def filled(value: object, filling: Mapping[str, str]) -> Any:
     """Put what was found in the place of {…}, in all texts of a value; other braces stay.
 
     >>> filled({"greeting": "Hi {1}, {other}"}, {"1": "Ada"})
@@ -271,7 +271,7 @@ def _malformed(kind: str, rule: Rule, request: ChatRequest) -> CannedReply:
     return CannedReply(status=rule.status or 200, body=_encoded(body), headers=rule.headers)
 
 
-def _encoded(value: Any) -> bytes:
+def _encoded(value: object) -> bytes:
     return json.dumps(value).encode()
 
 
@@ -361,7 +361,7 @@ def _rule(number: int, table: dict[str, Any]) -> Rule:
     )
 
 
-def _problems(content: Any) -> Iterator[str]:
+def _problems(content: object) -> Iterator[str]:
     if not isinstance(content, dict):
         yield "neither a table with rules nor a list of them"
         return
@@ -376,7 +376,7 @@ def _problems(content: Any) -> Iterator[str]:
         yield from (f"rule[{number}]{problem}" for problem in _problems_of(rule))
 
 
-def _problems_of(rule: Any) -> Iterator[str]:
+def _problems_of(rule: object) -> Iterator[str]:
     if not isinstance(rule, dict):
         yield ": not a table"
         return
@@ -392,7 +392,7 @@ def _problems_of(rule: Any) -> Iterator[str]:
         yield f": it answers nothing; give one of {', '.join(_SAYS)}, or a status"
 
 
-def _problems_when(when: Any) -> Iterator[str]:
+def _problems_when(when: object) -> Iterator[str]:
     if not isinstance(when, dict):
         yield f": {_shown(when)} is not a table of patterns"
         return
@@ -419,29 +419,29 @@ def _unknown(before: str, table: dict[str, Any], keys: tuple[str, ...]) -> Itera
         yield f"{before}{key if key.isprintable() else repr(key)}: unknown key; {meant}"
 
 
-def _is_bad(key: str, value: Any) -> bool:
+def _is_bad(key: str, value: object) -> bool:
     return key in _CHECKS and not _CHECKS[key][0](value)
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf")
 
 
-def _is_count(value: Any) -> bool:
+def _is_count(value: object) -> bool:
     return type(value) is int and value >= 1
 
 
-def _is_texts(value: Any) -> bool:
+def _is_texts(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
-def _are_headers(value: Any) -> bool:
+def _are_headers(value: object) -> bool:
     return isinstance(value, dict) and all(
         _HEADER.fullmatch(f"{name}: {text}") for name, text in value.items()
     )
 
 
-def _is_text(value: Any) -> bool:
+def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
@@ -467,6 +467,6 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
 }
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     text = json.dumps(value, default=str, ensure_ascii=False)
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

@@ -15,8 +15,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, TypeVar
+from typing import TypeVar
 
+from optimize_eval.base.documents import JsonDict
 from optimize_eval.base.errors import FailureKind
 from optimize_eval.base.frozen import Remembers, frozen
 from optimize_eval.findings.board_shapes import (
@@ -449,7 +450,7 @@ def _elsewhere(tasks: Sequence[Sequence[float]]) -> TasksLikeThese | None:
     return TasksLikeThese(se=mean.se, ci=mean.ci, method=mean.method, tasks=mean.n)
 
 
-def _spread(mean: Estimate) -> dict[str, Any]:
+def _spread(mean: Estimate) -> JsonDict:
     """Give what a board tells of an estimate besides the mean."""
     return {"se": mean.se, "ci": mean.ci, "method": mean.method, "n": mean.n}
 

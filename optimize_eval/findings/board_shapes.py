@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from optimize_eval.base import documents
-from optimize_eval.base.documents import FLAT, IF_ANY, from_dict
+from optimize_eval.base.documents import FLAT, IF_ANY, JsonDict, JsonMapping, from_dict
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.names import distinct
 from optimize_eval.base.spent import SpendingTotals
@@ -241,8 +241,8 @@ class Board:
     pairs: tuple[ModelPair, ...]
     files: tuple[ScoredFile, ...]
     left_out: Annotated[tuple[TaskLeftOut, ...], IF_ANY] = ()  # of these files
-    task_errors: tuple[Mapping[str, Any], ...]  # lines that are no tasks
-    settings: Mapping[str, Any]
+    task_errors: tuple[JsonMapping, ...]  # lines that are no tasks
+    settings: JsonMapping
     spent: SpendingTotals | None  # None where no model was called
 
     @property
@@ -253,19 +253,19 @@ class Board:
     def has_some_examples(self) -> bool:
         return any(task.per_example for model in self.models for task in model.tasks)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonDict:
         made = documents.to_dict(replace(self, tasks=()))
         return made | {"tasks": _first_named(made["models"], self.adapter)["tasks"]}
 
     @classmethod
-    def from_dict(cls, value: Mapping[str, Any]) -> "Board":
+    def from_dict(cls, value: JsonMapping) -> "Board":
         """Read what `bench` wrote; raises as documents.from_dict does for all else."""
         board = from_dict(cls, {**value, "tasks": ()})
         first = next((model for model in board.models if model.adapter == board.adapter), None)
         return replace(board, tasks=first.tasks if first else ())
 
     @classmethod
-    def of_what_is_known(cls, value: Mapping[str, Any]) -> "Board":
+    def of_what_is_known(cls, value: JsonMapping) -> "Board":
         """Read what there is of a board: fields that it has not are empty."""
         return from_dict(cls, {"verdict": _NO_VERDICT, **value}, is_partial=True)
 
@@ -275,10 +275,10 @@ def scorers_on(boards: Mapping[str, Board]) -> set[str]:
     return {task.evaluator for task in boards[""].tasks} if "" in boards else set()
 
 
-_NO_VERDICT: Mapping[str, Any] = {"text": "", "points": ()}
+_NO_VERDICT: JsonMapping = {"text": "", "points": ()}
 
 
-def _first_named(models: Sequence[Mapping[str, Any]], name: str) -> Mapping[str, Any]:
+def _first_named(models: Sequence[JsonMapping], name: str) -> JsonMapping:
     return next((model for model in models if model["adapter"] == name), {"tasks": []})
 
 

@@ -5,13 +5,14 @@ lifts a model. A model's own numbers are made in board_models.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import combinations
-from typing import Any, TypeVar
+from typing import TypeVar
 
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.findings import comparison
 from optimize_eval.findings.board_models import (
     NONE_KNOWN,
@@ -210,7 +211,7 @@ def board_of(
     files: Sequence[BoardFile],
     models: Sequence[BenchedModel],
     *,
-    settings: Mapping[str, Any],
+    settings: JsonMapping,
     metric: str | None = None,
     include_per_example: bool = False,
 ) -> Board:

@@ -14,6 +14,7 @@ from itertools import compress
 from typing import Any, NamedTuple, TypeVar
 
 from optimize_eval.base import strict_json
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.frozen import Remembers, extend, frozen
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings.leakage import RecordsByCell, with_copies_joined
@@ -70,7 +71,7 @@ class Outcomes:
         """Take some of the examples; all of them without a copy."""
         if isinstance(places, range) and len(places) == len(self.means):
             return self
-        every: dict[str, Any] = {name: getattr(self, name) for name in _BY_EXAMPLE}
+        every: JsonDict = {name: getattr(self, name) for name in _BY_EXAMPLE}
         some = {name: values and [values[place] for place in places] for name, values in every.items()}
         return Outcomes(
             **some,
@@ -294,7 +295,7 @@ def _first_of(lines: _Lines) -> tuple[int | None, ...]:
     return tuple(dict.fromkeys(lines))[:LINES_KEPT]
 
 
-def _shown(side_info: Mapping[str, Any] | None) -> str:
+def _shown(side_info: JsonMapping | None) -> str:
     return strict_json.dumps(side_info).decode()[:_LONGEST_SHOWN] if side_info else ""
 
 

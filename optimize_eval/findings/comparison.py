@@ -19,8 +19,9 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate, chain
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
+from optimize_eval.base.documents import JsonDict
 from optimize_eval.base.frozen import change, extend, frozen
 from optimize_eval.base.later import later
 from optimize_eval.base.protocol import ScoreRange
@@ -536,5 +537,5 @@ def _despite_failures(failing: WithFailures) -> DespiteFailures:
     )
 
 
-def _in_short(d: ScoreDifference) -> dict[str, Any]:
+def _in_short(d: ScoreDifference) -> JsonDict:
     return {"diff": d.diff, "ci": d.ci, "p": d.p, "p_holm": d.p_holm}

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import OptimizeEvalError, UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.findings import diff_boards, regression_gates
@@ -53,7 +53,7 @@ class RunBounds:
 
 
 def read_run_bounds(
-    texts: Sequence[str] | None, settings: Mapping[str, Any], layout: Layout, *, of_bench: bool = True
+    texts: Sequence[str] | None, settings: JsonMapping, layout: Layout, *, of_bench: bool = True
 ) -> RunBounds:
     """Find those among the bounds of a command."""
     of_calls = stability_bounds(texts or (), layout, of_bench=of_bench)
@@ -157,7 +157,7 @@ def _refuse_results_as_inputs(document: RunDocument, folder: Path) -> None:
 def recall_demands(run: StoredRun, summary: Summary) -> tuple[Gate, ...]:
     """Judge the demands that the run's own command had."""
 
-    def judge(said: Mapping[str, Any]) -> tuple[Gate, ...]:
+    def judge(said: JsonMapping) -> tuple[Gate, ...]:
         given = said.get("fail_under"), said.get("max_gap"), said.get("no_regression_against")
         demands = read_demands(run.document, run.folder, *given, min_agreement=said.get("min_agreement"))
         return demands.judge(run, summary) if demands else ()
@@ -168,14 +168,14 @@ def recall_demands(run: StoredRun, summary: Summary) -> tuple[Gate, ...]:
 def recall_board_demands(findings: Findings, board: Board, others: Mapping[str, Board]) -> tuple[Gate, ...]:
     """Judge the demands that the bench's own command had."""
 
-    def judge(said: Mapping[str, Any]) -> tuple[Gate, ...]:
+    def judge(said: JsonMapping) -> tuple[Gate, ...]:
         given = said.get("fail_under"), said.get("no_regression_against")
         return judged_by_options(findings, board, others, *given)
 
     return _recall(findings.run, judge)
 
 
-def _recall(run: StoredRun, judge: Callable[[Mapping[str, Any]], tuple[Gate, ...]]) -> tuple[Gate, ...]:
+def _recall(run: StoredRun, judge: Callable[[JsonMapping], tuple[Gate, ...]]) -> tuple[Gate, ...]:
     """Judge by what run.json keeps of the options; what they name may be gone by now."""
     try:
         return judge(run.document.settings.get("gates", {}))

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import field, replace
 from enum import StrEnum
 from itertools import chain
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Generic, TypeVar
 
 from optimize_eval.base import documents
-from optimize_eval.base.documents import FLAT, IF_ANY
+from optimize_eval.base.documents import FLAT, IF_ANY, JsonDict
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.names import apart
 from optimize_eval.findings import comparison
@@ -342,7 +342,7 @@ class RunDiff:
             only_in_b=written(only[1]),
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonDict:
         return documents.to_dict(self)
 
 
@@ -482,5 +482,5 @@ class BoardDiff:
         written = [replace(side, models=tuple(names[name] for name in side.models)) for side in only]
         return replace(self, models=models, only_in_a=written[0], only_in_b=written[1])
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonDict:
         return documents.to_dict(self)

@@ -8,10 +8,11 @@ A value that leaves failed rows out shows nothing about these, so it meets no ga
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import field, replace
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import ScoreRange
@@ -321,9 +322,7 @@ def plain(bound: float) -> str:
 _NAMED_LATER = (Frequency, Multiclass, PythonMetric)  # data or code decides what their results are called
 
 
-def task_bound(
-    text: str, settings: Mapping[str, Any], layout: Layout, *, of_bench: bool = False
-) -> Bound | None:
+def task_bound(text: str, settings: JsonMapping, layout: Layout, *, of_bench: bool = False) -> Bound | None:
     """Read EVALUATOR.METRIC[@CANDIDATE][@MODEL]=LEAST, of a bench also EVALUATOR[@MODEL]; else None."""
     name, _, said = text.rpartition("=")
     scorers = {scorer.evaluator: scorer for task in tasks_in(settings) for scorer in task.scorers}
@@ -348,7 +347,7 @@ def task_bound(
 
 
 def task_bounds(
-    texts: Sequence[str], settings: Mapping[str, Any], layout: Layout, *, of_bench: bool = False
+    texts: Sequence[str], settings: JsonMapping, layout: Layout, *, of_bench: bool = False
 ) -> dict[str, Bound]:
     """Find the bounds that are of metrics, and of a bench's scorers; only tasks in YAML have these."""
     if "tasks" not in settings:

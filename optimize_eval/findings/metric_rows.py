@@ -13,8 +13,9 @@ from dataclasses import field, replace
 from functools import cached_property, partial
 from hashlib import sha256
 from itertools import chain
-from typing import Any, cast
+from typing import cast
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.frozen import Remembers, frozen
 from optimize_eval.findings.metrics import Values, tabulate
 from optimize_eval.findings.summary_shape import MetricFault, RuleFaults, Sampled, ScorerMetrics
@@ -35,9 +36,9 @@ def records_of(run: StoredRun) -> Records:
     return Records(run, left_out)
 
 
-Recorded = Mapping[str, Any]  # a line of the journal
+Recorded = JsonMapping  # a line of the journal
 
-_NONE: Mapping[str, Any] = {}
+_NONE: JsonMapping = {}
 
 
 @frozen
@@ -51,7 +52,7 @@ class TaskRow:
     keys: Mapping[str, str]  # of scorers, by evaluators: one that was changed since has the same
 
     @property
-    def scores(self) -> dict[str, Any]:
+    def scores(self) -> JsonDict:
         """Give the fields of all scorers that scored it."""
         return {
             self.keys[name]: _side_info_of(one)["scores"]
@@ -190,13 +191,13 @@ def _read_excluded(record: Recorded) -> Excluded:
     return Excluded(rules=by, faults=tuple(faults))
 
 
-def _side_info_of(record: JournalRecord) -> dict[str, Any]:
+def _side_info_of(record: JournalRecord) -> JsonDict:
     """Give the side info of a scored row, which has scores, unless somebody edited it."""
     said = record.get("side_info") or {}
     return said if isinstance(said.get("scores"), dict) else {**said, "scores": {}}
 
 
-def _json(value: Any) -> bytes:
+def _json(value: object) -> bytes:
     """Write as the standard library does, so that anybody can digest it again."""
     return json.dumps(value, separators=(",", ":")).encode()
 

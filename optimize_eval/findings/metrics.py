@@ -70,13 +70,13 @@ def _check(rows: Sequence[MetricRow], names: Sequence[str]) -> None:
             raise MetricFault(f"no row has a field {name!r}; there are {there}")
 
 
-def _number_in(value: Any, name: str) -> float:
+def _number_in(value: object, name: str) -> float:
     if not isinstance(value, bool | int | float) or not math.isfinite(value):
         raise MetricFault(f"the field {name!r} holds {_shown(value)}, not a number")
     return float(value)
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
@@ -175,7 +175,7 @@ def ratio(part: float, whole: float) -> float | None:
     return part / whole if whole else None
 
 
-def _answer(value: Any, answers: Iterable[str]) -> str | None:
+def _answer(value: object, answers: Iterable[str]) -> str | None:
     """Find which answer a value is."""
     return next((answer for answer in answers if is_text_of(answer, value)), None)
 

@@ -10,13 +10,14 @@ import sys
 import zlib
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any
 
 from optimize_eval.base import strict_json
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.wrong_answers import own_words
 from optimize_eval.findings.summary_parts import (
     Distribution,
@@ -79,7 +80,7 @@ def _finite(compute: Callable[[], float]) -> float | None:
 
 # What was said beside a score, the score, the line, and its place among the answers, counted from 1; a plain
 # tuple, as one is made of each record.
-_Answer = tuple[dict[str, Any], float | None, int | None, int]
+_Answer = tuple[JsonDict, float | None, int | None, int]
 
 
 # A path, the values there, of which answers they are, and their types, exactly as JSON decodes to.
@@ -216,7 +217,7 @@ def _columns_within(key: str, pairs: Sequence[tuple[Any, _Answer]]) -> Iterator[
 
 
 def _by_key(
-    objects: Sequence[dict[str, Any]], answers: Sequence[_Answer]
+    objects: Sequence[JsonDict], answers: Sequence[_Answer]
 ) -> Iterator[tuple[str, Sequence[Any], Sequence[_Answer]]]:
     if len({tuple(item) for item in objects}) == 1:  # as evaluators answer; then no key is looked up
         columns = zip(*map(dict.values, objects), strict=True)
@@ -287,7 +288,7 @@ class SideInfo:
         )
 
 
-def flat(side_info: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def flat(side_info: JsonMapping) -> Iterator[tuple[str, Any]]:
     """Give the values by their dotted paths, two levels deep."""
     for key, value in side_info.items():
         if type(value) is dict and value:
@@ -301,7 +302,7 @@ _SPENT = "usage"  # among the metadata of a scorer that calls a model
 _KEYS = ("reasoning", "reason", "explanation", "message", "feedback")
 
 
-def reason_of(side_info: Mapping[str, Any]) -> str | None:
+def reason_of(side_info: JsonMapping) -> str | None:
     """Find the reason beside a score, whatever its length: by its usual names, else the longest text.
 
     >>> reason_of({"label": "a rather long label", "reason": "off topic"})
@@ -312,7 +313,7 @@ def reason_of(side_info: Mapping[str, Any]) -> str | None:
     return next(named, None) or max(texts, key=len, default="") or None
 
 
-def fields_said(side_info: Mapping[str, Any]) -> str:
+def fields_said(side_info: JsonMapping) -> str:
     """List the fields that a scorer of a task in YAML gives, without what it spent; others have none."""
     scores, metadata = side_info.get("scores"), side_info.get("metadata") or {}
     if not isinstance(scores, dict):
@@ -339,7 +340,7 @@ def _number_of(record: JournalRecord) -> float:
     return math.inf if score is None else score
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return value[:LONGEST_KEPT] if isinstance(value, str) and value.strip() else ""
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from optimize_eval.base import files, strict_json
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.wrong_answers import describe
@@ -53,12 +54,12 @@ def load_own_board(path: str) -> Board:
         raise UsageError(f"{_file_of(path)} is not as bench wrote it", hint=ANEW) from None
 
 
-def _load(path: str) -> dict[str, Any]:
+def _load(path: str) -> JsonDict:
     file = _file_of(path)
     if not file.is_file():  # nor a pipe, which would never end
         raise _no_board(path, file)
     try:
-        board: dict[str, Any] = strict_json.loads_own(files.load(file, files.OF_A_RUN))
+        board: JsonDict = strict_json.loads_own(files.load(file, files.OF_A_RUN))
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not JSON"
         raise UsageError(f"{file} cannot be read as a leaderboard: {reason}", hint=_HINT) from None
@@ -71,7 +72,7 @@ def _file_of(path: str) -> Path:
     return Path(path, LEADERBOARD) if Path(path).is_dir() else Path(path)
 
 
-def _what_is_checked(board: Mapping[str, Any]) -> dict[str, Any]:
+def _what_is_checked(board: JsonMapping) -> JsonDict:
     """Take of a board what was checked; one that has no list of models is itself that of one."""
     models = board.get("models") or [{**board, "n": None}]
     files_ = [_only(file, OF_A_FILE) for file in board.get("files") or ()]
@@ -82,21 +83,21 @@ def _what_is_checked(board: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _model(model: Mapping[str, Any]) -> dict[str, Any]:
+def _model(model: JsonMapping) -> JsonDict:
     return {**_only(model, OF_A_MODEL), "tasks": [_task(task) for task in model["tasks"]]}
 
 
-def _task(task: Mapping[str, Any]) -> dict[str, Any]:
+def _task(task: JsonMapping) -> JsonDict:
     examples = [_example(example) for example in task.get("per_example") or ()]
     return {**_only(task, OF_A_TASK), "per_example": examples}
 
 
-def _example(example: Mapping[str, Any]) -> dict[str, Any]:
+def _example(example: JsonMapping) -> JsonDict:
     repeats = [_only(repeat, OF_A_PREDICTION) for repeat in example.get("predictions") or ()]
     return {**_only(example, OF_AN_EXAMPLE), "predictions": repeats}
 
 
-def _only(value: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+def _only(value: JsonMapping, names: Iterable[str]) -> JsonDict:
     return {name: value[name] for name in names if value.get(name) is not None}
 
 
@@ -272,7 +273,7 @@ def fault_of(board: Any) -> str:
     return "it has no schema"
 
 
-def _faults(board: Mapping[str, Any]) -> Iterator[str]:
+def _faults(board: JsonMapping) -> Iterator[str]:
     models = board.get("models") or [board]
     yield from _unlike(models, "models", _is_list)
     for model in models:
@@ -290,7 +291,7 @@ def _faults(board: Mapping[str, Any]) -> Iterator[str]:
         yield from _wrong_fields(file, OF_A_FILE, "a file")
 
 
-def _wrong_fields(value: Mapping[str, Any], fields: Mapping[str, "_Kind"], what: str) -> Iterator[str]:
+def _wrong_fields(value: JsonMapping, fields: Mapping[str, "_Kind"], what: str) -> Iterator[str]:
     for name, kind in fields.items():
         if name in value:
             yield from _unlike(value[name], f"{name} of {what}", kind.holds)
@@ -298,28 +299,28 @@ def _wrong_fields(value: Mapping[str, Any], fields: Mapping[str, "_Kind"], what:
             yield f"{what} has no {name}"
 
 
-def _unlike(value: Any, what: str, holds: Callable[[Any], bool]) -> Iterator[str]:
+def _unlike(value: object, what: str, holds: Callable[[Any], bool]) -> Iterator[str]:
     if not holds(value):
         yield f"{what} is {describe(value)}"
 
 
-def _is_object(value: Any) -> bool:
+def _is_object(value: object) -> bool:
     return isinstance(value, dict)
 
 
-def _is_list(value: Any) -> bool:
+def _is_list(value: object) -> bool:
     return isinstance(value, list)
 
 
-def _is_list_of_objects(value: Any) -> bool:
+def _is_list_of_objects(value: object) -> bool:
     return isinstance(value, list) and all(map(_is_object, value))
 
 
-def _is_list_of_texts(value: Any) -> bool:
+def _is_list_of_texts(value: object) -> bool:
     return isinstance(value, list) and all(map(_is_text, value))
 
 
-def _is_text(value: Any) -> bool:
+def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
@@ -331,7 +332,7 @@ def _is_interval(value: Any) -> bool:
     return _is_list(value) and len(value) == 2 and all(map(_is_number, value))  # noqa: PLR2004  its ends
 
 
-def _is_id(value: Any) -> bool:
+def _is_id(value: object) -> bool:
     return _is_text(value) or _is_number(value)
 
 

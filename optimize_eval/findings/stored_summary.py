@@ -9,11 +9,12 @@ Which examples these are is decided elsewhere; nothing of this is ever written t
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import orjson
 
 from optimize_eval.base import files
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.frozen import Remembers, frozen
 from optimize_eval.base.later import later
 from optimize_eval.findings.cells import Keep, ReadCell, ReadCells
@@ -62,7 +63,7 @@ class Findings(Remembers):
         return _read(self.run, self.keep)
 
     @property
-    def shown(self) -> Iterator[Mapping[str, Any]]:
+    def shown(self) -> Iterator[JsonMapping]:
         """Give what a session is about to show, for the journal."""
         return shown_by(self.run, self.summary)
 
@@ -150,7 +151,7 @@ def _end(run: StoredRun) -> JournalEnd | None:
         return None
 
 
-def summary_of(run: StoredRun) -> dict[str, Any]:
+def summary_of(run: StoredRun) -> JsonDict:
     """Read summary.json where it is of all that the run has now and of these rules, else compute it."""
     try:
         summary = orjson.loads(files.load(run.folder / SUMMARY, files.OF_A_RUN))
@@ -162,9 +163,9 @@ def summary_of(run: StoredRun) -> dict[str, Any]:
     return as_read(summarise_stored(run).to_dict())
 
 
-def as_read(summary: Mapping[str, Any]) -> dict[str, Any]:
+def as_read(summary: JsonMapping) -> JsonDict:
     """Make of a summary what reading summary.json would give."""
-    read: dict[str, Any] = orjson.loads(orjson.dumps(summary))
+    read: JsonDict = orjson.loads(orjson.dumps(summary))
     return read
 
 
@@ -191,7 +192,7 @@ def numbers_only(summary: Summary, why: str, advice: str) -> Verdict | None:
     return Verdict(text=f"No verdict: {why}. {advice}", state=None)
 
 
-def doubts_about_rules(settings: Mapping[str, Any]) -> Iterator[str]:
+def doubts_about_rules(settings: JsonMapping) -> Iterator[str]:
     """Name the tasks whose rules or metrics were written after scores were known."""
     for task in settings.get(TASKS, ()):
         for key, what in _DATED.items():
@@ -199,7 +200,7 @@ def doubts_about_rules(settings: Mapping[str, Any]) -> Iterator[str]:
                 yield f"{what.format(task=task['key'])} changed after scores were known, on {since[:10]}"
 
 
-def doubts_about_code(settings: Mapping[str, Any]) -> Iterator[str]:
+def doubts_about_code(settings: JsonMapping) -> Iterator[str]:
     """Point out what did not close code in, by what run.json keeps of it."""
     ways = ways_kept(settings)
     for way in ways:
@@ -210,20 +211,20 @@ def doubts_about_code(settings: Mapping[str, Any]) -> Iterator[str]:
         yield f"the tasks' code did not run in the same way for all that this run has: {listed}"
 
 
-def _way(way: Mapping[str, Any]) -> str:
+def _way(way: JsonMapping) -> str:
     if way.get("sandbox") == "none":
         return "with the user's rights"
     return f"{way.get('sandbox')}: {', '.join(way.get('layers', ())) or 'no layer'}"
 
 
-def unlike_keys(stored: Mapping[str, Any], made: "Summary | Board") -> list[str]:
+def unlike_keys(stored: JsonMapping, made: "Summary | Board") -> list[str]:
     """Name what a stored document says otherwise than one that was made again, and what it lacks."""
     again = orjson.loads(orjson.dumps(made.to_dict()))
     keys = dict.fromkeys([*again, *stored])
     return [key for key in keys if _is_unlike(key, stored, again)]
 
 
-def _is_unlike(key: str, stored: Mapping[str, Any], again: Mapping[str, Any]) -> bool:
+def _is_unlike(key: str, stored: JsonMapping, again: JsonMapping) -> bool:
     if key in stored and key in again and key in _TOLD_ALONE:
         return False
     return key not in stored or key not in again or bool(stored[key] != again[key])

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import Annotated, Any
+from typing import Annotated
 
 from optimize_eval.base import documents
-from optimize_eval.base.documents import FLAT, IF_ANY, Key, from_dict
+from optimize_eval.base.documents import FLAT, IF_ANY, JsonDict, JsonMapping, Key, from_dict
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.spent import SpendingTotals
 from optimize_eval.findings.leakage import Leakages
@@ -27,7 +27,7 @@ from optimize_eval.findings.wording import count, left_out_by
 from optimize_eval.statistics.estimates import Interval
 from optimize_eval.store.ledger import JournalEnd
 
-MetricRow = Mapping[str, Any]  # a scorer's fields for one sample
+MetricRow = JsonMapping  # a scorer's fields for one sample
 
 
 @frozen
@@ -327,7 +327,7 @@ class Summary:
         waiting = () if self.additions_left_out else (one.task for one in self.metrics if one.problem)
         return self.rules_waiting or tuple(dict.fromkeys(waiting))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonDict:
         made = documents.to_dict(self)
         if self.selected:
             del made["spent"]  # which is known of all examples only
@@ -335,11 +335,11 @@ class Summary:
         return made
 
     @property
-    def document(self) -> Mapping[str, Any]:
+    def document(self) -> JsonMapping:
         return self.to_dict()
 
 
-def summary_from(document: Mapping[str, Any]) -> Summary:
+def summary_from(document: JsonMapping) -> Summary:
     """Read a summary; raises as from_dict does where it is none."""
     if document["schema"] != SCHEMA:
         raise ValueError(f"its schema is not {SCHEMA}")

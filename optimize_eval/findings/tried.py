@@ -6,8 +6,8 @@ method with p = 1; so do as many more as make it strict enough for a verdict tha
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
-from typing import Any
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.cells import CellFamily
 from optimize_eval.findings.summary_shape import Beside, Point, SettingBefore, Summary, TriedCandidates
@@ -129,7 +129,7 @@ def _told(history: History, layout: Layout, where: CellFamily, tried: Tried) -> 
     )
 
 
-def settings_of(run: StoredRun, layout: Layout) -> dict[str, Any]:
+def settings_of(run: StoredRun, layout: Layout) -> JsonDict:
     """Give what may not change once results were seen, as a session writes it down."""
     settings = run.document.settings
     return {
@@ -140,7 +140,7 @@ def settings_of(run: StoredRun, layout: Layout) -> dict[str, Any]:
     }
 
 
-def _changed(history: History, now: Mapping[str, Any], split: str) -> Iterator[SettingBefore]:
+def _changed(history: History, now: JsonMapping, split: str) -> Iterator[SettingBefore]:
     """Give the settings under which results of a split were shown that are others now, with the last date."""
     shown = [one for one in history.shown if one.note.get("split") == split]
     program = history.programs[now["evaluator"]]
@@ -150,7 +150,7 @@ def _changed(history: History, now: Mapping[str, Any], split: str) -> Iterator[S
             yield SettingBefore(setting=name, was=was, until=at[:10])
 
 
-def _former(note: Mapping[str, Any], name: str, now: Any, program: str) -> str:
+def _former(note: JsonMapping, name: str, now: object, program: str) -> str:
     """Say what a setting was, if it was another; so is an evaluator of other bytes."""
     was = (note.get("settings") or {}).get(name)
     if was != now:
@@ -217,7 +217,7 @@ def _corrected(tried: TriedCandidates) -> str:
     return f"{count(tried.k, 'candidate')} were tried on these examples; {corrected}"
 
 
-def shown_by(run: StoredRun, summary: Summary) -> Iterator[Mapping[str, Any]]:
+def shown_by(run: StoredRun, summary: Summary) -> Iterator[JsonMapping]:
     """Give what a session is about to show, where it shows several candidates, for the journal."""
     if summary.tried is None:
         return
@@ -231,7 +231,7 @@ def shown_by(run: StoredRun, summary: Summary) -> Iterator[Mapping[str, Any]]:
 
 def _shown(
     run: StoredRun, history: History, layout: Layout, split: str, summary: Summary
-) -> Mapping[str, Any] | None:
+) -> JsonMapping | None:
     where = Family(layout.evaluators[0], layout.task_models[0], split)
     examples = Examples.of(layout.split(split))
     tried = history.count_tried(where, examples)

@@ -1,7 +1,9 @@
 """Numbers and marks as words of a verdict: the same digits everywhere."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
+
+from optimize_eval.base.documents import JsonMapping
 
 if TYPE_CHECKING:
     from optimize_eval.base.spent import SpendingTotal
@@ -97,7 +99,7 @@ def evidence(d: "ScoreDifference") -> str:
 _CUT_OFF = "length"
 
 
-def reply_marks(facts: Mapping[str, Any]) -> Iterator[str]:
+def reply_marks(facts: JsonMapping) -> Iterator[str]:
     """Say what a reader of a reply has to know, and who gave it where its server says so."""
     if facts.get("refused") is True:
         yield "refused"

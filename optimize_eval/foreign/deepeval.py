@@ -6,8 +6,8 @@ as the file.
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
+from optimize_eval.base.documents import JsonDict
 from optimize_eval.foreign.reading import Fields, ForeignFile
 from optimize_eval.foreign.rows import (
     LONGEST_MESSAGE,
@@ -93,7 +93,7 @@ def _result(metric: Fields) -> Result:
     return number_or_failure(score)
 
 
-def _side_info(case: Fields) -> dict[str, Any]:
+def _side_info(case: Fields) -> JsonDict:
     reasons = {f"{name}_reason": metric.value.get("reason") for name, metric in _metrics(case)}
     said = {"output": case.value.get("actualOutput"), **reasons}
     return {key: shorten(text) for key, text in said.items() if text is not None}

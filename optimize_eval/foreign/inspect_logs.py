@@ -14,6 +14,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, BinaryIO, NamedTuple
 
+from optimize_eval.base.documents import JsonDict
 from optimize_eval.data.tables import INSTALL
 from optimize_eval.foreign.reading import Fields, ForeignFile, decode
 from optimize_eval.foreign.rows import (
@@ -163,14 +164,14 @@ def _log(file: ForeignFile) -> Log:
     return Log(file, fields, about.text("task"), about.text("task_id", file.path), about.text("created", ""))
 
 
-def _header(file: ForeignFile, members: Members) -> dict[str, Any]:
+def _header(file: ForeignFile, members: Members) -> JsonDict:
     name = next((name for name in (_HEADER, _START) if name in members.names), "")
     if not name:
         raise refusal(file.path, f"it has neither {_HEADER} nor {_START}")
     return _object(decode(members.read(name), file.path), file)
 
 
-def _object(value: object, file: ForeignFile) -> dict[str, Any]:
+def _object(value: object, file: ForeignFile) -> JsonDict:
     if not isinstance(value, dict):
         raise refusal(file.path, "it is not a JSON object")
     return value
@@ -196,7 +197,7 @@ def read(file: ForeignFile, sheet: Sheet) -> None:
         sheet.add(_row(sample, model, evaluators, sheet))
 
 
-def _samples(file: ForeignFile, log: Log) -> Iterator[dict[str, Any]]:
+def _samples(file: ForeignFile, log: Log) -> Iterator[JsonDict]:
     if not file.head.startswith(b"PK"):
         yield from (_object(each, file) for each in log.header.items("samples"))
         return
@@ -290,8 +291,8 @@ def _result(value: Any) -> Result:
     return number_or_failure(value)
 
 
-def _side_info(sample: Fields) -> dict[str, Any]:
-    said: dict[str, Any] = {}
+def _side_info(sample: Fields) -> JsonDict:
+    said: JsonDict = {}
     for scorer, score in sample.table("scores").items():
         if isinstance(score, dict):
             texts = {"answer": score.get("answer"), "explanation": score.get("explanation")}
@@ -299,7 +300,7 @@ def _side_info(sample: Fields) -> dict[str, Any]:
     return said
 
 
-def _usage(sample: Fields, model: str) -> dict[str, Any] | None:
+def _usage(sample: Fields, model: str) -> JsonDict | None:
     every = sample.table("model_usage")
     used = every.get(model)
     if not isinstance(used, dict):

@@ -8,8 +8,9 @@ something else than the metric: of a perplexity it is a log-likelihood, and more
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.foreign.reading import Fields, ForeignFile
 from optimize_eval.foreign.rows import (
     Example,
@@ -148,7 +149,7 @@ def _example(line: Fields) -> Example:
     return example_of(content, str(identity), first if isinstance(first, str) else None)
 
 
-def _side_info(line: Fields) -> Mapping[str, Any]:
+def _side_info(line: Fields) -> JsonMapping:
     replies = line.items("filtered_resps")
     said = {"output": replies[0] if replies else None, "target": line.value.get("target")}
     return {key: shorten(value) for key, value in said.items() if value is not None}

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Any
 
+from optimize_eval.base.documents import JsonDict
 from optimize_eval.base.frozen import frozen
 from optimize_eval.foreign.reading import Fields, ForeignFile
 from optimize_eval.foreign.rows import (
@@ -36,7 +37,7 @@ class Sample:
     """What the events of a sample say."""
 
     results: dict[str, Result] = field(default_factory=dict)
-    said: dict[str, Any] = field(default_factory=dict)
+    said: JsonDict = field(default_factory=dict)
     tokens: dict[str, int] = field(default_factory=dict)
     asked: list[Any] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
@@ -125,7 +126,7 @@ def _row(name: str, sample: Sample, system: str, evaluators: list[str]) -> Row:
     )
 
 
-def _text_of(asked: Any) -> Any:
+def _text_of(asked: object) -> Any:
     """Give what a prompt says last: of a conversation, its last message."""
     last = asked[-1] if isinstance(asked, list) and asked else asked
     return last.get("content", last) if isinstance(last, dict) else last

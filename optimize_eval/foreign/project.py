@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from optimize_eval.base import files, strict_json
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import DataError, Problem
 
 SWEEP, DATA, TASK = "sweep.toml", "data.jsonl", "task.yaml"
@@ -27,7 +28,7 @@ ANY_MODEL = "openai/gpt-4o-mini"  # where a configuration names none that is kno
 MOST_ROWS = 100_000
 _LONGEST_NAME = 40
 
-Table = dict[str, Any]
+Table = JsonDict
 
 
 class NotTaken(Exception):
@@ -96,11 +97,11 @@ class Project:
         return about + "".join(f"\n{heading}\n{_toml(table)}" for heading, table in tables)
 
 
-def _toml(table: Mapping[str, Any]) -> str:
+def _toml(table: JsonMapping) -> str:
     return "".join(f"{key} = {_toml_value(value)}\n" for key, value in table.items())
 
 
-def _toml_value(value: Any) -> str:
+def _toml_value(value: object) -> str:
     if isinstance(value, Mapping):
         inner = ", ".join(f"{_toml_key(key)} = {_toml_value(item)}" for key, item in value.items())
         return f"{{{inner}}}"
@@ -202,12 +203,12 @@ def rows_of_table(text: str) -> list[dict[str, str]]:
     return [{(key or "").strip(): value or "" for key, value in row.items() if key} for row in rows]
 
 
-def as_list(value: Any) -> list[Any]:
+def as_list(value: object) -> list[Any]:
     """Give a list; what is none is the only item of one, and null of none."""
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
-def table_in(value: Any, key: str) -> Table:
+def table_in(value: object, key: str) -> Table:
     """Give the object that another has under a key; an empty one where there is none."""
     inner = value.get(key) if isinstance(value, dict) else None
     return inner if isinstance(inner, dict) else {}

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.foreign.reading import Fields, ForeignFile
 from optimize_eval.foreign.rows import (
     LONGEST_MESSAGE,
@@ -104,7 +105,7 @@ def read_lines(file: ForeignFile, sheet: Sheet) -> None:
         sheet.add(_row(row, column, _system(prompt, provider), sheet))
 
 
-def _object(file: ForeignFile) -> Mapping[str, Any]:
+def _object(file: ForeignFile) -> JsonMapping:
     value = file.value(_STREAM)
     if not isinstance(value, dict):
         raise refusal(file.path, "it is not a JSON object")
@@ -118,7 +119,7 @@ def _prompt(entry: object, file: ForeignFile, number: int) -> System:
     return system._replace(text=str(entry.get("raw") or system.text))
 
 
-def _system(prompt: Mapping[str, Any], provider: Mapping[str, Any]) -> System:
+def _system(prompt: JsonMapping, provider: JsonMapping) -> System:
     """Name a column; the text of a line's prompt is filled in, so its label alone says which it is."""
     label = prompt.get("label")
     name = label if isinstance(label, str) and label else str(prompt.get("raw") or "")
@@ -181,7 +182,7 @@ def _results(row: Fields, test: Fields, sheet: Sheet) -> Mapping[str, Result]:
 
 
 def _missing_verdict(
-    row: Fields, reason: int, components: Sequence[Mapping[str, Any]]
+    row: Fields, reason: int, components: Sequence[JsonMapping]
 ) -> tuple[Failure, str] | None:
     """Say why there is no verdict on a reply, and what is counted of it; None where there is one."""
     if reason == _ERROR:
@@ -193,11 +194,11 @@ def _missing_verdict(
     return _failure_of(broken), _GRADERS if _is_of_grader(broken) else _THREW_ITSELF
 
 
-def _failure_of(component: Mapping[str, Any]) -> Failure:
+def _failure_of(component: JsonMapping) -> Failure:
     return Failure(SCORER, _message_of(component.get("reason")), 0.0)
 
 
-def _fails_anyway(test: Fields, components: Sequence[Mapping[str, Any]]) -> bool:
+def _fails_anyway(test: Fields, components: Sequence[JsonMapping]) -> bool:
     """Return True if an assertion that gave its verdict fails the test: where all have to pass."""
     kinds = {assertion.get("type") for assertion in _assertions(test)}
     has_own_rule = test.value.get("threshold") or test.value.get("assertScoringFunction")
@@ -206,9 +207,7 @@ def _fails_anyway(test: Fields, components: Sequence[Mapping[str, Any]]) -> bool
     return any(each.get("pass") is False and not _is_broken(each) for each in components)
 
 
-def _metrics_in(
-    row: Fields, graded: Fields, components: list[dict[str, Any]], sheet: Sheet
-) -> dict[str, Result]:
+def _metrics_in(row: Fields, graded: Fields, components: list[JsonDict], sheet: Sheet) -> dict[str, Result]:
     """Read named metrics; one whose own assertion gave no verdict has no number."""
     weights = graded.table("namedScoreWeights")
     named: dict[str, Result] = {}
@@ -229,21 +228,21 @@ def _message_of(reason: object) -> str:
     return shorten(text.partition(_TRACE)[0], LONGEST_MESSAGE)
 
 
-def _is_broken(component: Mapping[str, Any]) -> bool:
+def _is_broken(component: JsonMapping) -> bool:
     text = component.get("reason")
     return _is_of_grader(component) or (isinstance(text, str) and text.startswith(_THREW))
 
 
-def _is_of_grader(component: Mapping[str, Any]) -> bool:
+def _is_of_grader(component: JsonMapping) -> bool:
     return (component.get("metadata") or {}).get("graderError") is True
 
 
-def _metric_of(component: Mapping[str, Any]) -> object:
+def _metric_of(component: JsonMapping) -> object:
     assertion = component.get("assertion")
     return assertion.get("metric") if isinstance(assertion, dict) else None
 
 
-def _assertions(test: Fields) -> Iterator[Mapping[str, Any]]:
+def _assertions(test: Fields) -> Iterator[JsonMapping]:
     for assertion in test.items("assert"):
         if isinstance(assertion, dict):
             yield assertion
@@ -263,7 +262,7 @@ def _note_kinds(test: Fields, sheet: Sheet) -> None:
             sheet.note(f"{kind}: one system wins each test, so pass depends on who else takes part")
 
 
-def _side_info(row: Fields, response: Mapping[str, Any]) -> dict[str, Any]:
+def _side_info(row: Fields, response: JsonMapping) -> JsonDict:
     reason = row.table("gradingResult").get("reason")
     said = {"reason": reason, "output": response.get("output")}
     return {key: shorten(value) for key, value in said.items() if value is not None}
@@ -274,7 +273,7 @@ def _seconds(row: Fields) -> float | None:
     return None if latency is None or not 0 <= latency < math.inf else latency / 1000
 
 
-def _usage(row: Fields, system: System) -> dict[str, Any] | None:
+def _usage(row: Fields, system: System) -> JsonDict | None:
     """Say what the reply took; what graders took is told by no price."""
     tokens, cost = row.table("tokenUsage"), row.number("cost")
     counts = {"prompt_tokens": tokens.get("prompt"), "completion_tokens": tokens.get("completion")}

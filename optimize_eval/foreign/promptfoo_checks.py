@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from optimize_eval.base import strict_json, strict_yaml
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.foreign.project import NotTaken, Table
 
 Tell = Callable[[str, str], None]  # what became something else, and why
@@ -39,7 +40,7 @@ BRACES = re.compile(r"\{\{|\{%|\{#")
 NAME = re.compile(r"\{\{-?\s*([A-Za-z_]\w*(?:\.\w+)*)\s*-?\}\}")
 
 
-def fill(text: str, values: Mapping[str, Any]) -> str:
+def fill(text: str, values: JsonMapping) -> str:
     """Put variables into a text, as promptfoo does; raises NotTaken where that takes more than names."""
     shown = NAME.sub(lambda name: value_text(look_up(name[1], values)), text)
     if BRACES.search(NAME.sub("", text)):
@@ -47,17 +48,17 @@ def fill(text: str, values: Mapping[str, Any]) -> str:
     return shown
 
 
-def look_up(name: str, values: Mapping[str, Any]) -> Any:
+def look_up(name: str, values: JsonMapping) -> Any:
     first, *others = name.split(".")
     if first == "env":
         raise NotTaken("it takes a value of the environment")
-    value: Any = values.get(first)
+    value: object = values.get(first)
     for key in others:
         value = value.get(key) if isinstance(value, dict) else None
     return value
 
 
-def value_text(value: Any) -> str:
+def value_text(value: object) -> str:
     """Write a value as JavaScript does within a text."""
     if value is None:
         return ""
@@ -80,7 +81,7 @@ def number_in(text: str) -> float | None:
 # Values of assertions → checks
 
 
-def check_of(kind: str, value: Any, tell: Tell) -> Table:
+def check_of(kind: str, value: object, tell: Tell) -> Table:
     """Make the check that an assertion of this kind is; raises NotTaken where there is none."""
     plain = kind.removeprefix("not-")
     if plain not in TYPES:
@@ -93,13 +94,13 @@ def check_of(kind: str, value: Any, tell: Tell) -> Table:
     return {opposite: check.pop(name), **check}
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if not isinstance(value, str | int | float) or value == "":
         raise NotTaken("it compares with no text")
     return value_text(value)
 
 
-def _texts(value: Any) -> list[str]:
+def _texts(value: object) -> list[str]:
     listed = _comma_separated(value) if isinstance(value, str) else value
     if not isinstance(listed, list) or not listed:
         raise NotTaken("it compares with no list")
@@ -126,11 +127,11 @@ def _any_case(key: str, of: Callable[[Any], Any]) -> Callable[[Any, Tell], Table
     return lambda value, _tell: {key: of(value), "ignore_case": True}
 
 
-def _equals(value: Any, _tell: Tell) -> Table:
+def _equals(value: object, _tell: Tell) -> Table:
     return {"equals": value if isinstance(value, dict | list) or value is None else value_text(value)}
 
 
-def _is_json(value: Any, tell: Tell) -> Table:
+def _is_json(value: object, tell: Tell) -> Table:
     if isinstance(value, str) and value.strip():
         value = plain_data(value)
     if value in (None, "", False):
@@ -142,7 +143,7 @@ def _is_json(value: Any, tell: Tell) -> Table:
     return {"json": value}
 
 
-def _word_count(value: Any, _tell: Tell) -> Table:
+def _word_count(value: object, _tell: Tell) -> Table:
     """Count words by one pattern, as it is one assertion."""
     limits = value if isinstance(value, dict) else {"min": value, "max": value}
     least, most = (_whole(limits.get(key)) for key in ("min", "max"))
@@ -155,12 +156,12 @@ def _word_count(value: Any, _tell: Tell) -> Table:
     return {"regex": rf"\A\s*(?:\S+\s+|\S+\Z){{{least},{most}}}\Z"}
 
 
-def _whole(value: Any) -> int | None:
+def _whole(value: object) -> int | None:
     number = number_in(value) if isinstance(value, str) else value
     return int(number) if isinstance(number, int | float) and number >= 0 and number == int(number) else None
 
 
-def _regex(value: Any, _tell: Tell) -> Table:
+def _regex(value: object, _tell: Tell) -> Table:
     if not isinstance(value, str) or not value:
         raise NotTaken("it has no pattern")
     return {"regex": python_pattern(value)}
@@ -177,7 +178,7 @@ _SCRIPTS = (  # what code may say that is a check: its pattern, the check, wheth
 _LENGTH = re.compile(r"(?:output\.length|len\(output\))\s*(<=?|>=?)\s*(\d{1,9})")
 
 
-def _script(value: Any, tell: Tell) -> Table:
+def _script(value: object, tell: Tell) -> Table:
     """Make a check of code that is one; all other code is left out."""
     text = value.strip().removesuffix(";").removeprefix("return ").strip() if isinstance(value, str) else ""
     is_not, text = text.startswith("!"), text.removeprefix("!")

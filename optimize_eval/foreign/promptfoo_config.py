@@ -124,7 +124,7 @@ class _Reader:
         return made
 
     def _target_of(self, value: Table, reference: str) -> Table:
-        target: Any = self.config
+        target: object = self.config
         for part in reference.removeprefix("#/").split("/"):
             target = target.get(part) if isinstance(target, dict) else None
         if not isinstance(target, dict) or "$ref" in target:
@@ -132,7 +132,7 @@ class _Reader:
         return {**target, **{key: item for key, item in value.items() if key != "$ref"}}
 
 
-def _local(name: Any) -> str:
+def _local(name: object) -> str:
     """Give the path of a file that can be read as data."""
     if not isinstance(name, str):
         raise NotTaken("it is not a file name")
@@ -160,7 +160,7 @@ class _PromptReader:
         self._reader = reader
         self._project = reader.project
 
-    def read_all(self, said: Any) -> None:
+    def read_all(self, said: object) -> None:
         named = (
             [{"raw": path, "label": label} for path, label in said.items()]
             if isinstance(said, dict)
@@ -173,7 +173,7 @@ class _PromptReader:
             except NotTaken as reason:
                 self._project.leave("prompt", reason, where)
 
-    def _read(self, entry: Any, where: str) -> None:
+    def _read(self, entry: object, where: str) -> None:
         table = entry if isinstance(entry, dict) else {"raw": entry}
         raw, label = table.get("raw") or table.get("content") or table.get("id"), table.get("label")
         if not isinstance(raw, str):
@@ -269,7 +269,7 @@ def _read_tests(reader: _Reader) -> None:
     _fill_up(project, reader.used)
 
 
-def _listed_tests(reader: _Reader, said: Any) -> Iterator[tuple[str, Table]]:
+def _listed_tests(reader: _Reader, said: object) -> Iterator[tuple[str, Table]]:
     number = 0
     for entry in as_list(said):
         try:
@@ -288,11 +288,11 @@ def _listed_tests(reader: _Reader, said: Any) -> Iterator[tuple[str, Table]]:
                 reader.project.leave("test", "it is not an object", f"test {number}")
 
 
-def _name_of(entry: Any) -> str:
+def _name_of(entry: object) -> str:
     return str(entry.get("path") if isinstance(entry, dict) else entry)
 
 
-def _tests_in(reader: _Reader, entry: Any) -> Iterator[Any]:
+def _tests_in(reader: _Reader, entry: object) -> Iterator[Any]:
     """Read the tests of a file, or of all files that a pattern stands for."""
     for path in reader.folder.matching(_local(_name_of(entry))):
         suffix = Path(path).suffix.lower()
@@ -430,7 +430,7 @@ def _variables(reader: _Reader, test: Table) -> Table:
     return said if isinstance(said, dict) else {}
 
 
-def _files_of(reader: _Reader, value: Any) -> Any:
+def _files_of(reader: _Reader, value: object) -> Any:
     """Give a text for each file that a pattern stands for."""
     if not isinstance(value, str) or not value.startswith(_FILE) or "*" not in value:
         return value
@@ -450,7 +450,7 @@ def _combinations(values: Table, *, is_plain: bool) -> Iterator[Table]:
         yield dict(zip(values, chosen, strict=True))
 
 
-def _value(reader: _Reader, value: Any) -> Any:
+def _value(reader: _Reader, value: object) -> Any:
     """Give a variable's value: a file's content where it names one, and without the line's end."""
     if isinstance(value, str) and value.startswith(_FILE):
         path = _local(value)
@@ -473,13 +473,13 @@ def _resolve(fields: Table) -> Table:
     return made
 
 
-def _names_others(value: Any, fields: Table) -> bool:
+def _names_others(value: object, fields: Table) -> bool:
     if not isinstance(value, str) or not BRACES.search(value):
         return False
     return all(name.partition(".")[0] in fields for name in NAME.findall(value))
 
 
-def _as_written_there(value: Any) -> Any:
+def _as_written_there(value: object) -> Any:
     """Give a value that a prompt writes as promptfoo's does."""
     if value is None or isinstance(value, bool | float):
         return value_text(value)
@@ -516,9 +516,9 @@ class _Wanted(NamedTuple):
     checks: list[Table]
     demands: list[str]
 
-    def fields(self, row: Table, used: set[str], threshold: Any) -> Table:
+    def fields(self, row: Table, used: set[str], threshold: object) -> Table:
         """Give the fields of a row that say what is wanted."""
-        checks: Any = self.checks
+        checks: object = self.checks
         if threshold is not None and self.checks:
             if (
                 isinstance(threshold, bool)

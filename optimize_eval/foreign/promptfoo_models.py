@@ -40,7 +40,7 @@ _OTHER_FORMS = re.compile(
 )
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -52,11 +52,11 @@ def _is_share(value: Any) -> bool:
     return _is_number(value) and 0 <= value <= 1
 
 
-def _is_seed(value: Any) -> bool:
+def _is_seed(value: object) -> bool:
     return type(value) is int and abs(value) < 1 << 53
 
 
-def _is_text(value: Any) -> bool:
+def _is_text(value: object) -> bool:
     return isinstance(value, str) and bool(value) and not BRACES.search(value) and not value.startswith(_FILE)
 
 
@@ -65,11 +65,11 @@ def _is_address(value: Any) -> bool:
     return _is_text(value) and bool(re.fullmatch(r"https?://[^\s@?#]+", value))
 
 
-def _is_stop(value: Any) -> bool:
+def _is_stop(value: object) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(text, str) and text for text in value)
 
 
-def _is_extra(value: Any) -> bool:
+def _is_extra(value: object) -> bool:
     """Return True of what can be sent as it is: TOML has no null, and secrets are not copied."""
     text = json.dumps(value)
     return not re.search(r"null|Infinity|NaN|file://|\{\{|(?i:authorization|api_?key|token\")", text)
@@ -95,7 +95,7 @@ _EXTRA_KEYS = {
 }
 
 
-def read_models(said: Any, project: Project, data_of: Callable[[str], Any]) -> None:
+def read_models(said: object, project: Project, data_of: Callable[[str], Any]) -> None:
     """Make a table of each provider that is known here; `data_of` reads a file of providers."""
     for number, entry in enumerate(as_list(said), 1):
         try:
@@ -109,12 +109,12 @@ def read_models(said: Any, project: Project, data_of: Callable[[str], Any]) -> N
             project.leave(f"provider {_id_of(entry)}", reason, f"provider {number}")
 
 
-def _id_of(entry: Any) -> str:
+def _id_of(entry: object) -> str:
     table = _as_table(entry)
     return str(table.get("id") or table.get("label") or "without an id")
 
 
-def _as_table(entry: Any) -> Table:
+def _as_table(entry: object) -> Table:
     """Give a provider in one of its three forms as {id, config, …}."""
     if isinstance(entry, dict) and "id" not in entry and len(entry) == 1:
         ((name, settings),) = entry.items()
@@ -122,7 +122,7 @@ def _as_table(entry: Any) -> Table:
     return entry if isinstance(entry, dict) else {"id": entry}
 
 
-def model_table(entry: Any, project: Project, *, runs_programs: bool = False) -> Table:
+def model_table(entry: object, project: Project, *, runs_programs: bool = False) -> Table:
     """Make the table [[model]] of a provider."""
     provider = _as_table(entry)
     said = provider.get("id")

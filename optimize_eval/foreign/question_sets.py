@@ -47,7 +47,7 @@ def _texts(value: Any) -> list[str]:
     return listed
 
 
-def _any_of(key: str, several: str, texts: list[str], **beside: Any) -> Table:
+def _any_of(key: str, several: str, texts: list[str], **beside: object) -> Table:
     return {key: texts[0], **beside} if len(texts) == 1 else {several: texts, **beside}
 
 
@@ -84,7 +84,7 @@ definition:
 """
 
 
-def _check_messages(value: Any) -> Any:
+def _check_messages(value: object) -> Any:
     """Give an input that can be sent."""
     if isinstance(value, str) and value:
         return value
@@ -182,7 +182,7 @@ def _lm_eval_task(path: str, folder: SourceFolder) -> Table:
             raise refuse(path, f"include: {reason}") from None
 
 
-def _template(value: Any, columns: set[str], path: str, key: str) -> str:
+def _template(value: object, columns: set[str], path: str, key: str) -> str:
     """Give a template; the name of a column stands for what is in it."""
     if not isinstance(value, str) or not value:
         raise refuse(path, f"{key} is not a text")
@@ -239,7 +239,7 @@ def _lm_eval_check(task: Table, columns: set[str], project: Project, path: str) 
     return check
 
 
-def _refuse_metric(name: Any, task: Table) -> None:
+def _refuse_metric(name: object, task: Table) -> None:
     if isinstance(name, strict_yaml.Code) or task.get("process_results"):
         raise NotTaken("code computes it, which nobody runs here")
     if name != "exact_match":
@@ -277,7 +277,7 @@ def _lm_eval_settings(task: Table, project: Project) -> None:
     _lm_eval_filter(task.get("filter_list"), project)
 
 
-def _lm_eval_filter(filters: Any, project: Project) -> None:
+def _lm_eval_filter(filters: object, project: Project) -> None:
     """Take over the first filter, where it is one pattern whose first match counts."""
     for number, entry in enumerate(as_list(filters)):
         steps = as_list(entry.get("filter")) if isinstance(entry, dict) else []
@@ -472,7 +472,7 @@ def _log(path: str) -> Table:
     return log
 
 
-def _read_solvers(steps: Any, project: Project) -> None:
+def _read_solvers(steps: object, project: Project) -> None:
     for step in as_list(steps):
         name = str(step.get("solver")).rpartition("/")[2] if isinstance(step, dict) else ""
         template = table_in(step, "params").get("template")
@@ -483,7 +483,7 @@ def _read_solvers(steps: Any, project: Project) -> None:
             project.leave(f"solver {name}", "the input is sent as it is, once")
 
 
-def _read_scorers(scorers: Any, project: Project) -> tuple[list[Callable[[list[str]], Table]], bool]:
+def _read_scorers(scorers: object, project: Project) -> tuple[list[Callable[[list[str]], Table]], bool]:
     """Give what makes a check of what is right, for each scorer; and whether a model grades."""
     checks: list[Callable[[list[str]], Table]] = []
     has_judge = False

@@ -7,7 +7,7 @@ JSON may have the bare words NaN and Infinity here, which Python's own writers g
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from io import SEEK_END, BufferedReader
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 import orjson
 
 from optimize_eval.base import files, strict_json
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import DataError, Problem
 from optimize_eval.foreign.rows import refusal
 
@@ -83,7 +84,7 @@ class ForeignFile:
         """Read it as one JSON value."""
         return decode(self.whole(MOST_JSON, advice), self.path)
 
-    def lines(self) -> Iterator[tuple[int, dict[str, Any]]]:
+    def lines(self) -> Iterator[tuple[int, JsonDict]]:
         """Read it as JSON lines, each an object, with their numbers."""
         digest, self.size = hashlib.sha256(), 0
         with self.open_stream() as stream:
@@ -94,7 +95,7 @@ class ForeignFile:
                     yield number, self._object(line, number)
         self.sha256 = digest.hexdigest()
 
-    def _object(self, line: bytes, number: int) -> dict[str, Any]:
+    def _object(self, line: bytes, number: int) -> JsonDict:
         if len(line) == _LONGEST_LINE:
             raise refusal(self.path, f"the line is longer than {_LONGEST_LINE // _MIB} MiB", number)
         value = decode(line, self.path, number)
@@ -140,7 +141,7 @@ def _is_deep(raw: bytes) -> bool:
 class Fields:
     """An object of a file, whose values are read by their types; what has another one is refused by name."""
 
-    def __init__(self, value: Mapping[str, Any], path: str, line: int | None = None, where: str = "") -> None:
+    def __init__(self, value: JsonMapping, path: str, line: int | None = None, where: str = "") -> None:
         self.value = value
         self.path = path
         self._line = line
@@ -176,7 +177,7 @@ class Fields:
             raise self.refuse(key, "is not a number")
         return value
 
-    def table(self, key: str) -> dict[str, Any]:
+    def table(self, key: str) -> JsonDict:
         """Read an object; null is an empty one."""
         value = self.value.get(key)
         if value is not None and not isinstance(value, dict):

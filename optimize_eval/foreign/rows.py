@@ -4,10 +4,11 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
 
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import DataError, Problem
 from optimize_eval.base.protocol import as_float
 
@@ -68,21 +69,21 @@ class Row(NamedTuple):
     position: int  # of the example in its file
     repeat: int | None  # None where only counting tells
     results: Mapping[str, Result]  # by evaluator
-    side_info: Mapping[str, Any] | None = None
+    side_info: JsonMapping | None = None
     seconds: float | None = None
-    usage: Mapping[str, Any] | None = None
+    usage: JsonMapping | None = None
 
 
-def example_of(content: Any, name: object, said: object) -> Example:
+def example_of(content: object, name: object, said: object) -> Example:
     """Digest what an example says, as canonical JSON."""
     return Example(digest(content), shorten(name, _LONGEST_NAME), shorten(said, _LONGEST_INPUT))
 
 
-def digest(value: Any) -> str:
+def digest(value: object) -> str:
     return hashlib.sha256(_canonical(value)).hexdigest()
 
 
-def _canonical(value: Any) -> bytes:
+def _canonical(value: object) -> bytes:
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     except TypeError:  # an integer beyond 64 bits
@@ -96,7 +97,7 @@ def shorten(value: object, most: int = _LONGEST_TEXT) -> str:
     return f"{text[: most - 1]}…" if len(text) > most else text
 
 
-def _as_text(value: Any) -> str:
+def _as_text(value: object) -> str:
     try:
         return orjson.dumps(value).decode()
     except TypeError:

@@ -255,7 +255,7 @@ def _plain_numbers(column: Sequence[Any]) -> Sequence[Result] | None:
 
 
 def _refuse_odd(
-    file: ForeignFile, name: Any, filled: Sequence[tuple[int, Any]], odd: Sequence[tuple[int, Any]]
+    file: ForeignFile, name: object, filled: Sequence[tuple[int, Any]], odd: Sequence[tuple[int, Any]]
 ) -> None:
     """Refuse numbers that are written in another way, and a word among numbers."""
     for pattern, advice in ((_PERCENT, "per cent: divide by 100"), (_COMMA, "decimal commas: write points")):
@@ -266,15 +266,15 @@ def _refuse_odd(
         raise refusal(file.path, f"{name!r} is {shorten(value, 40)!r}, and elsewhere a number", line)
 
 
-def _word(value: Any) -> str:
+def _word(value: object) -> str:
     return str(value).strip().lower()
 
 
-def _is_missing(value: Any) -> bool:
+def _is_missing(value: object) -> bool:
     return value is None or (isinstance(value, str) and _word(value) in _MISSING)
 
 
-def _number_in(value: Any) -> float | None:
+def _number_in(value: object) -> float | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
@@ -326,7 +326,7 @@ def _identity_and_text(row: Sequence[Any], shape: Shape, number: int) -> tuple[A
     return identity, None if shape.said is None else row[shape.said]
 
 
-def _example(identity: Any, said: Any) -> Example:
+def _example(identity: object, said: object) -> Example:
     return example_of({"id": identity}, str(identity), said)
 
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.names import distinct
@@ -26,7 +27,7 @@ _IN_MEMORY = 1 << 24  # bytes of rows
 _LONGEST_NAME = 60
 _BATCH = 256  # rows
 _KINDS: Mapping[type, str] = {Score: "score", Failure: "failure", Skip: "skip"}
-_MADE: Mapping[str, Any] = {"score": Score, "failure": Failure, "skip": Skip}
+_MADE: JsonMapping = {"score": Score, "failure": Failure, "skip": Skip}
 
 
 def _as_json(result: Result) -> Any:
@@ -65,9 +66,9 @@ class Placed(NamedTuple):
     example: Key
     repeat: int
     results: Mapping[str, Result]
-    side_info: Mapping[str, Any] | None
+    side_info: JsonMapping | None
     seconds: float | None
-    usage: Mapping[str, Any] | None
+    usage: JsonMapping | None
 
 
 @dataclass(slots=True)

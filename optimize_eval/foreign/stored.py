@@ -13,9 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-from optimize_eval.base.documents import to_dict
+from optimize_eval.base.documents import JsonDict, JsonMapping, to_dict
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import PROTOCOL_VERSION, ScoreRange
@@ -149,7 +148,7 @@ class Table:
             )
         return names[0] if wanted is None else wanted
 
-    def _overlaps(self) -> dict[str, Any]:
+    def _overlaps(self) -> JsonDict:
         """Say which examples stand in the table more than once."""
         copies = [
             [line, self.lines[Key(key.content, 0)]]
@@ -160,7 +159,7 @@ class Table:
             return {}
         return {self.split: {"of": _sha256(repr(self.lines)), "leaks": [], "copies": copies, "values": []}}
 
-    def origin(self) -> dict[str, Any]:
+    def origin(self) -> JsonDict:
         """Say where the numbers came from, and what has to be known of them."""
         sheet = self.sheet
         return {
@@ -347,7 +346,7 @@ class _Records:
             return Score(result.counted_as)
         return result
 
-    def _record(self, cell: "_CellRecords", example: int, repeat: int, outcome: Mapping[str, Any]) -> bytes:
+    def _record(self, cell: "_CellRecords", example: int, repeat: int, outcome: JsonMapping) -> bytes:
         number = cell.start + example * self._layout.repeats + repeat - 1
         if self._written[number]:
             raise UsageError(
@@ -377,12 +376,12 @@ class _CellRecords:
         self.counts: Counter[str] = Counter()
 
 
-def _took(placed: Placed) -> dict[str, Any]:
+def _took(placed: Placed) -> JsonDict:
     usage = {"usage": [placed.usage]} if placed.usage else {}
     return usage if placed.seconds is None else {**usage, "seconds": placed.seconds}
 
 
-def _outcome_of(result: Result, said: Mapping[str, Any]) -> dict[str, Any]:
+def _outcome_of(result: Result, said: JsonMapping) -> JsonDict:
     if isinstance(result, Score):
         if result.value is None:
             side = {"label": result.said, **said}

@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from math import isfinite
-from typing import Any, Protocol
+from typing import Protocol
 from urllib.parse import parse_qsl, urlsplit
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.secrets import is_confidential
@@ -33,11 +34,11 @@ class ChatSpec:
     headers: tuple[tuple[str, str], ...] = field(
         default=(), repr=False
     )  # as written: ${NAME} not yet expanded
-    extra: Mapping[str, Any] = field(default_factory=dict)  # what requests have besides
+    extra: JsonMapping = field(default_factory=dict)  # what requests have besides
     keep_thoughts: bool = False  # take the text as it came, thoughts included
 
     @property
-    def options(self) -> dict[str, Any]:
+    def options(self) -> JsonDict:
         """Give what requests have beyond model and messages."""
         named = ("temperature", "seed", "max_tokens", "top_p", "reasoning_effort", "stop")
         given = {name: getattr(self, name) for name in named}
@@ -67,10 +68,8 @@ class Reply:
     reasoning_tokens: int | None = None  # of the completion's
     cost: float | None = None  # as the server says, in its own currency
     refused: bool = False  # the text says why there is no answer, or is what a filter left of it
-    tool_calls: Sequence[Mapping[str, Any]] = ()  # where these are a reply, too
-    raw: Mapping[str, Any] = field(
-        default_factory=dict, repr=False
-    )  # all that was sent, where that is wanted
+    tool_calls: Sequence[JsonMapping] = ()  # where these are a reply, too
+    raw: JsonMapping = field(default_factory=dict, repr=False)  # all that was sent, where that is wanted
     spent: Spent = field(default=NOTHING, compare=False)
 
     @property
@@ -79,7 +78,7 @@ class Reply:
         return self.finish_reason == CUT_OFF
 
     @property
-    def known(self) -> dict[str, Any]:
+    def known(self) -> JsonDict:
         """Give what the server sent besides text and thoughts, by name."""
         fields = {
             "prompt_tokens": self.prompt_tokens,
@@ -121,7 +120,7 @@ class Chat(Protocol):
     """A model that takes messages."""
 
     def chat(
-        self, messages: Sequence[Message], deadline: float, *, schema: Mapping[str, Any] | None = None
+        self, messages: Sequence[Message], deadline: float, *, schema: JsonMapping | None = None
     ) -> Reply:
         """Reply before `deadline` (an instant of time.monotonic) or raise EvaluationError."""
         ...

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Never, Protocol
 
 from optimize_eval.base import secrets, strict_json
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import Capacity
 from optimize_eval.base.retries_and_caps import LETTERS, PATIENCE, Caps, Manners, Queue, until_answered
@@ -54,7 +55,7 @@ class Way(Protocol):
         """Whom they reach, for the words of failures."""
         ...
 
-    def post(self, body: dict[str, Any], deadline: float) -> Response:
+    def post(self, body: JsonDict, deadline: float) -> Response:
         """Send the body of a chat completion; raises EvaluationError where no answer came."""
         ...
 
@@ -99,11 +100,11 @@ class Model:
 
     def chat(
         self,
-        messages: Sequence[Mapping[str, Any]],
+        messages: Sequence[JsonMapping],
         deadline: float,
         *,
-        schema: Mapping[str, Any] | None = None,
-        options: Mapping[str, Any] | None = None,
+        schema: JsonMapping | None = None,
+        options: JsonMapping | None = None,
         takes_refusals: bool = False,
     ) -> Reply:
         """Call once, before `deadline` (an instant of time.monotonic); raises EvaluationError.
@@ -153,8 +154,8 @@ class Model:
 
     def _once(
         self,
-        body: dict[str, Any],
-        schema: Mapping[str, Any] | None,
+        body: JsonDict,
+        schema: JsonMapping | None,
         deadline: float,
         *,
         is_whole: bool,
@@ -188,7 +189,7 @@ class Model:
             reply, spent=self._spent(self._caps.estimated(usage, _letters(body["messages"]), said))
         )
 
-    def _usage(self, began: float, counts: Mapping[str, Any]) -> Usage:
+    def _usage(self, began: float, counts: JsonMapping) -> Usage:
         """Take down one call."""
         counted = {name: counts[name] for name in _COUNTS}
         return Usage(model=self._known_as, seconds=time.monotonic() - began, **counted)
@@ -200,7 +201,7 @@ class Model:
         return Spent(usages=(usage,))
 
     def _attempt(
-        self, body: dict[str, Any], schema: Mapping[str, Any] | None, deadline: float
+        self, body: JsonDict, schema: JsonMapping | None, deadline: float
     ) -> Response | EvaluationError:
         """Call; a failure comes without its traceback, whose frames hold the key and a connection."""
         try:
@@ -211,7 +212,7 @@ class Model:
             error.__cause__ = error.__context__ = None
             return error.with_traceback(None)
 
-    def _request_form(self, body: dict[str, Any], schema: Mapping[str, Any], deadline: float) -> Response:
+    def _request_form(self, body: JsonDict, schema: JsonMapping, deadline: float) -> Response:
         """Request JSON in the best form that the server takes; what it took is remembered."""
         form = self._form
         response = self._post(body | requests.fields(form, schema), deadline)
@@ -223,7 +224,7 @@ class Model:
                 self._form = max(self._form, form)
         return response
 
-    def _post(self, body: dict[str, Any], deadline: float) -> Response:
+    def _post(self, body: JsonDict, deadline: float) -> Response:
         """Send; where the server refuses a field, again without it or by its newer name."""
         response = self._way.post(sent := self._fields.fitting(body), deadline)
         while self._fields.learn(sent, response):
@@ -231,7 +232,7 @@ class Model:
         return response
 
 
-def _letters(messages: Sequence[Mapping[str, Any]]) -> int:
+def _letters(messages: Sequence[JsonMapping]) -> int:
     """Count the characters of messages, whose content may be a list of parts."""
     contents = [message.get("content") or "" for message in messages]
     return sum(len(content) if isinstance(content, str) else len(repr(content)) for content in contents)
@@ -256,7 +257,7 @@ class _OverHttp:
             hidden=(*hidden, *to_hide([place.key], _SHORTEST_KEY)),
         )
 
-    def post(self, body: dict[str, Any], deadline: float) -> Response:
+    def post(self, body: JsonDict, deadline: float) -> Response:
         sent = _encoded(requests.request_of(body) if self._is_native else body)
         response = self._connections.post(sent, deadline, _ANSWER_CAP)
         return requests.response_of(response) if self._is_native else response
@@ -284,7 +285,7 @@ def _is_https_here(base: str) -> bool:
     return base.startswith("https:") and is_loopback(base)
 
 
-def _encoded(body: dict[str, Any]) -> bytes:
+def _encoded(body: JsonDict) -> bytes:
     try:
         return strict_json.dumps(body)
     except (TypeError, ValueError) as error:  # UnicodeEncodeError is a ValueError
@@ -321,7 +322,7 @@ def chat(
     timeout: float = 60.0,
     retries: int = 2,
     patience: float = PATIENCE,
-    schema: Mapping[str, Any] | None = None,
+    schema: JsonMapping | None = None,
     api_base: str = "",
     temperature: float | None = None,
     max_tokens: int | None = None,
@@ -333,7 +334,7 @@ def chat(
     Options that are given win over those of a specification.
     """
     options = {"api_base": api_base, "temperature": temperature, "max_tokens": max_tokens, "seed": seed}
-    given: dict[str, Any] = {name: value for name, value in options.items() if value not in {None, ""}}
+    given: JsonDict = {name: value for name, value in options.items() if value not in {None, ""}}
     spec = replace(model if isinstance(model, ChatSpec) else ChatSpec(name=model), **given)
     deadline = time.monotonic() + timeout
     with closing(Model(spec, Manners(patience=patience))) as live:
@@ -419,7 +420,7 @@ def with_options(spec: ChatSpec | None, name: str, **options: Any) -> ChatSpec:
     return replace(spec or ChatSpec(name=name), name=name, **given)
 
 
-def essence(spec: ChatSpec | None) -> dict[str, Any]:
+def essence(spec: ChatSpec | None) -> JsonDict:
     """Give what a table says that makes a model another one, beyond what all models have."""
     if spec is None:
         return {}

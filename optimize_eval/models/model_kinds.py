@@ -63,7 +63,7 @@ class ModelSpec:
         """Give how it is called, by its name."""
         return replace(self.how, name=self.name, text=self.text, retries=self.retries)
 
-    def with_how(self, **values: Any) -> Self:
+    def with_how(self, **values: object) -> Self:
         """Let it be called otherwise."""
         how = self.how.change(**values)
         return self if how is self.how else replace(self, how=how)
@@ -227,7 +227,7 @@ def _identity(text: str, essence: list[Any], files: _Files) -> Identity:
     return Identity(name=text, text=text, files=files, sha256=sha256_of(essence))
 
 
-def sha256_of(value: Any) -> str:
+def sha256_of(value: object) -> str:
     return hashlib.sha256(orjson.dumps(value)).hexdigest()
 
 

@@ -11,14 +11,14 @@ two. Replies of other runs took nothing here; it is counted there.
 import hashlib
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import orjson
 
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import CannotGoOn, EvaluationError, FailureKind
 from optimize_eval.base.evaluator import Opened
 from optimize_eval.base.spent import is_of_reply
@@ -46,12 +46,12 @@ def as_copied(line: bytes) -> bytes:
     return journal.seal({key: value for key, value in record.items() if key not in {OWN, "crc"}})
 
 
-def _records(path: Path, having: str) -> Iterator[Mapping[str, Any]]:
+def _records(path: Path, having: str) -> Iterator[JsonMapping]:
     mark = f'"{having}":'.encode()
     return (journal.glance(entry.line) for entry in journal.entries(path) if mark in entry.line)
 
 
-def _paid(record: Mapping[str, Any]) -> Iterator[str]:
+def _paid(record: JsonMapping) -> Iterator[str]:
     for usage in record.get("usage", ()):
         if is_of_reply(usage):
             yield usage.get("output") or record.get("output", "")
@@ -223,7 +223,7 @@ class Outputs:
         )
 
 
-def _record(line: bytes) -> Mapping[str, Any]:
+def _record(line: bytes) -> JsonMapping:
     try:
         return journal.decode(line)
     except ValueError:

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
+from optimize_eval.base.documents import JsonDict
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.secrets import Secrets, is_confidential, to_hide
 from optimize_eval.models import providers, requests
@@ -57,7 +58,7 @@ class ThroughLitellm:
             hidden=(*hidden, *to_hide([key]), *to_hide(_confidential(), _SHORTEST_SECRET)),
         )
 
-    def post(self, body: dict[str, Any], deadline: float) -> Response:
+    def post(self, body: JsonDict, deadline: float) -> Response:
         left = deadline - time.monotonic()
         if left <= 0:
             raise EvaluationError(FailureKind.TIMEOUT, "no time was left for the call")
@@ -71,9 +72,9 @@ class ThroughLitellm:
     def close(self) -> None:
         """Leave its connections to it: it shares them."""
 
-    def _reply_of(self, answer: Any) -> dict[str, Any]:
+    def _reply_of(self, answer: Any) -> JsonDict:
         """Give what the server said; where it reported no usage, litellm says 0, and we say nothing."""
-        reply: dict[str, Any] = answer.model_dump(mode="json")
+        reply: JsonDict = answer.model_dump(mode="json")
         usage = reply.get("usage") or {}
         if not any(isinstance(count, int) and count for count in usage.values()):
             return {key: value for key, value in reply.items() if key != "usage"}
@@ -98,7 +99,7 @@ class ThroughLitellm:
         )
 
 
-def _without_empty(**options: Any) -> dict[str, Any]:
+def _without_empty(**options: object) -> JsonDict:
     return {name: value for name, value in options.items() if value}
 
 

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from optimize_eval.base import strict_json
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import EvaluationError, FailureKind, UsageError
 from optimize_eval.base.evaluator import Capacity, EvaluatorSpec
 from optimize_eval.base.protocol import NO_CAPABILITIES, Capabilities, decode_answer
@@ -134,7 +135,7 @@ def parse_output(raw: bytes) -> Output:
     return judge_output(decode_answer(raw, like=_SAMPLE))
 
 
-def judge_output(answer: dict[str, Any]) -> Output:
+def judge_output(answer: JsonDict) -> Output:
     """Make an Output of a decoded answer, which is taken over, or raise EvaluationError."""
     calls = answer.pop("tool_calls") if are_calls(answer.get("tool_calls")) else ()
     text = answer.get("text", "" if calls else None)
@@ -148,7 +149,7 @@ def judge_output(answer: dict[str, Any]) -> Output:
     return Output(text=text, side=answer, capabilities=capabilities, tool_calls=calls)
 
 
-def split_outputs(answer: Mapping[str, Any], size: int) -> list[Output | EvaluationError]:
+def split_outputs(answer: JsonMapping, size: int) -> list[Output | EvaluationError]:
     """Judge each element of a batch's answer by itself; raises ValueError unless there are `size` of them."""
     results = answer.get("results")
     if not isinstance(results, list) or len(results) != size:
@@ -156,7 +157,7 @@ def split_outputs(answer: Mapping[str, Any], size: int) -> list[Output | Evaluat
     return [_judge_element(element) for element in results]
 
 
-def _judge_element(element: Any) -> Output | EvaluationError:
+def _judge_element(element: object) -> Output | EvaluationError:
     if not isinstance(element, dict):
         return not_an_object(element, "the result", _SAMPLE)
     try:

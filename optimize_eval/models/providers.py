@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
+from optimize_eval.base.documents import JsonDict
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.models.chat import ChatSpec
@@ -261,9 +262,9 @@ def key_in(variable: str, spec: ChatSpec, *, is_needed: bool) -> str:
     return key
 
 
-def table_of_prices() -> dict[str, dict[str, Any]]:
+def table_of_prices() -> dict[str, JsonDict]:
     """Give litellm's table of models, each with what a token costs."""
-    table: dict[str, dict[str, Any]] = imported().model_cost
+    table: dict[str, JsonDict] = imported().model_cost
     return table
 
 

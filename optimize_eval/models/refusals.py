@@ -101,7 +101,7 @@ def refused(response: Response, callee: Callee, left: float) -> EvaluationError:
     return _bad_request(detail, text, callee)
 
 
-def error_inside(error: Any, callee: Callee, left: float) -> EvaluationError:
+def error_inside(error: object, callee: Callee, left: float) -> EvaluationError:
     """Find the failure for an error that came with a status of success."""
     code = error.get("code") if isinstance(error, dict) else None
     if isinstance(code, int) and code in _ERRORS:
@@ -173,11 +173,11 @@ def _error_of(body: bytes) -> Any:
     return next((answer[key] for key in ("error", "message", "detail") if answer.get(key)), None)
 
 
-def _message(error: Any) -> str:
+def _message(error: object) -> str:
     if isinstance(error, dict):
         error = error.get("message") or error
     return error if isinstance(error, str) else "" if error is None else orjson.dumps(error).decode()
 
 
-def _code(error: Any) -> object:
+def _code(error: object) -> object:
     return error.get("code") or error.get("type") if isinstance(error, dict) else None

@@ -8,9 +8,10 @@ its prompt and repeat as well, and `replay:FILE#MODEL` chooses where it holds se
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from optimize_eval.base import files
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import DataError, EvaluationError, FailureKind, Problem, UsageError
 from optimize_eval.base.evaluator import Capacity
 from optimize_eval.base.strict_json import Line, read_lines
@@ -134,7 +135,7 @@ def _fault(line: Line) -> str:
     return next(_faults(line.value), "")
 
 
-def _faults(record: Mapping[str, Any]) -> Iterator[str]:
+def _faults(record: JsonMapping) -> Iterator[str]:
     for name in ("id", "output"):
         if name not in record:
             meant = next((f'; "{other}" is not read' for other in record if _MEANT.get(other) == name), "")
@@ -153,11 +154,11 @@ def _damage(line: Line) -> str:
     return "the line is not as it was written"
 
 
-def _place(record: Mapping[str, Any]) -> _Place:
+def _place(record: JsonMapping) -> _Place:
     return _Place(record["id"], str(record.get("prompt_sha256", "")), record.get("repeat", 0))
 
 
-def _output(record: Mapping[str, Any], *, is_ours: bool) -> Output:
+def _output(record: JsonMapping, *, is_ours: bool) -> Output:
     side, thoughts = (record.get("side"), record.get("reasoning")) if is_ours else (None, None)
     return Output(
         text=record["output"],

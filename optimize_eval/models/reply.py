@@ -6,13 +6,14 @@ the start of a text are read as such: what a model says of them later on is a pa
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 import orjson
 
 from optimize_eval.base import strict_json
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.secrets import redact
 from optimize_eval.base.spent import counts_of
@@ -21,11 +22,11 @@ from optimize_eval.models.refusals import Callee, cut, error_inside, failed, ref
 from optimize_eval.programs.http_client import SUCCESS, Response
 
 
-def counts_in(response: Response) -> dict[str, Any]:
+def counts_in(response: Response) -> JsonDict:
     """Read what a call used that gave no reply; one that the server refused used nothing."""
     if response.status not in SUCCESS:
         return counts_of({"prompt_tokens": 0, "completion_tokens": 0, "cost": 0})
-    body: Any = None
+    body: object = None
     with suppress(orjson.JSONDecodeError):
         body = orjson.loads(response.body)
     return counts_of(body.get("usage") if isinstance(body, dict) else None)
@@ -65,7 +66,7 @@ def split_thoughts(text: str) -> SplitText:
     return _of_marks(text)
 
 
-def thoughts_apart(message: Mapping[str, Any]) -> str:
+def thoughts_apart(message: JsonMapping) -> str:
     """Find the thoughts that a message has beside its text: in a field, or as parts of its content."""
     content = message.get("content")
     parts = content if isinstance(content, list) else ()
@@ -83,7 +84,7 @@ def joined(*thoughts: str) -> str:
     return "\n\n".join(dict.fromkeys(thought.strip() for thought in thoughts if thought.strip()))
 
 
-def _of_part(part: Mapping[str, Any]) -> str:
+def _of_part(part: JsonMapping) -> str:
     thought = next((part[key] for key in (*_PARTS, "text") if part.get(key)), "")
     inner = thought if isinstance(thought, list) else [{"text": thought}]
     texts = [entry.get("text") for entry in inner if isinstance(entry, dict)]
@@ -138,7 +139,7 @@ def is_stream(body: bytes) -> bool:
     return body.lstrip()[:6].startswith((b"data:", b"event:", b": ", b":\n"))
 
 
-def put_together(body: bytes) -> dict[str, Any] | None:
+def put_together(body: bytes) -> JsonDict | None:
     """Make one completion of the events; None where they break off, or one of them is not a JSON object."""
     events = list(_events(body.decode("utf-8", "replace")))
     is_whole = _END in events
@@ -164,16 +165,16 @@ def _events(text: str) -> Iterable[str]:
             yield value.strip()
 
 
-def _first_of(chunk: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def _first_of(chunk: JsonMapping) -> JsonMapping | None:
     match chunk.get("choices"):
         case [dict(choice), *_]:
             return choice
     return None
 
 
-def _choice(choices: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def _choice(choices: Iterable[JsonMapping]) -> JsonDict:
     """Join what the first choice said piece by piece."""
-    message: dict[str, Any] = {}
+    message: JsonDict = {}
     reason = None
     for choice in choices:
         reason = choice.get("finish_reason") or reason
@@ -183,7 +184,7 @@ def _choice(choices: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return {"message": message, "finish_reason": reason}
 
 
-def _join(said: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+def _join(said: JsonMapping, more: JsonMapping) -> JsonDict:
     """Add a piece: texts but names add up, calls by their number; of all else the last counts."""
     both = dict(said)
     for key, value in more.items():
@@ -268,7 +269,7 @@ def parse_reply(
     )
 
 
-def _decoded(body: bytes, callee: Callee) -> dict[str, Any]:
+def _decoded(body: bytes, callee: Callee) -> JsonDict:
     if is_stream(body):
         return _read_stream(body, callee)
     try:
@@ -282,7 +283,7 @@ def _decoded(body: bytes, callee: Callee) -> dict[str, Any]:
     return answer
 
 
-def _read_stream(body: bytes, callee: Callee) -> dict[str, Any]:
+def _read_stream(body: bytes, callee: Callee) -> JsonDict:
     answer = put_together(body)
     if answer is None:
         message = f"{callee.name} answered with a stream, which breaks off after {len(body):,} bytes"
@@ -311,9 +312,7 @@ def _show(body: bytes, callee: Callee) -> str:
     return cut(body.decode("utf-8", "replace"), callee)
 
 
-def _first_choice(
-    answer: Mapping[str, Any], callee: Callee, left: float
-) -> tuple[dict[str, Any], dict[str, Any]]:
+def _first_choice(answer: JsonMapping, callee: Callee, left: float) -> tuple[JsonDict, JsonDict]:
     match answer.get("choices"):
         case [{"error": {"message": str()} as error}, *_]:
             raise error_inside(error, callee, left)
@@ -326,9 +325,7 @@ def _first_choice(
     )
 
 
-def _split_text(
-    message: Mapping[str, Any], reason: object, callee: Callee, *, keep_thoughts: bool
-) -> SplitText:
+def _split_text(message: JsonMapping, reason: object, callee: Callee, *, keep_thoughts: bool) -> SplitText:
     """Take text and thoughts of a message; what has no text says why."""
     text = _content(message.get("content"))
     if reason in _HELD_BACK:
@@ -345,9 +342,7 @@ def _split_text(
     raise error
 
 
-def _without_text(
-    message: Mapping[str, Any], reason: object, parts: SplitText, callee: Callee
-) -> EvaluationError:
+def _without_text(message: JsonMapping, reason: object, parts: SplitText, callee: Callee) -> EvaluationError:
     if _calls_tools(message):
         return failed(
             f"{callee.name} answered with tool calls in place of text", "ask for text in the prompt"
@@ -362,18 +357,18 @@ def _without_text(
     return failed(f"{callee.name} answered with no content (null)", _ODD)
 
 
-def _calls_tools(message: Mapping[str, Any]) -> bool:
+def _calls_tools(message: JsonMapping) -> bool:
     return bool(message.get("tool_calls") or message.get("function_call"))
 
 
-def tool_calls_of(message: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
+def tool_calls_of(message: JsonMapping) -> tuple[JsonDict, ...]:
     """List the calls of a message that name a function."""
     listed = message.get("tool_calls") or [{"function": message.get("function_call")}]
     calls = listed if isinstance(listed, list) else []
     return tuple(_call(call) for call in calls if isinstance(call, dict) and _is_named(call.get("function")))
 
 
-def _call(call: Mapping[str, Any]) -> dict[str, Any]:
+def _call(call: JsonMapping) -> JsonDict:
     function = call["function"]
     given = function.get("arguments")
     text = given if isinstance(given, str) else strict_json.dumps(given or {}).decode()
@@ -384,7 +379,7 @@ def _is_named(function: object) -> bool:
     return isinstance(function, dict) and isinstance(function.get("name"), str)
 
 
-def _without_secrets(value: Any, callee: Callee) -> Any:
+def _without_secrets(value: object, callee: Callee) -> Any:
     if not callee.hidden or not value:
         return value
     return orjson.loads(redact(orjson.dumps(value).decode(), callee.hidden))
@@ -399,7 +394,7 @@ def _content(content: object) -> str | None:
     return "".join(texts) if texts else None
 
 
-def _refusal(message: Mapping[str, Any], reason: object) -> str:
+def _refusal(message: JsonMapping, reason: object) -> str:
     """Give the text of a refusal: what says that it is one, or what a filter left of an answer."""
     content = message.get("content")
     parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
@@ -410,7 +405,7 @@ def _refusal(message: Mapping[str, Any], reason: object) -> str:
     return text if text.strip() else ""
 
 
-def _refused(message: Mapping[str, Any], refusal: str, callee: Callee) -> EvaluationError:
+def _refused(message: JsonMapping, refusal: str, callee: Callee) -> EvaluationError:
     if refusal == _content(message.get("content")):
         return _held_back(callee)
     return failed(f"{callee.name} refused to answer: {cut(refusal, callee)}", "change the prompt")

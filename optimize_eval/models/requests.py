@@ -15,6 +15,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import orjson
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.models.chat import ChatSpec
 from optimize_eval.programs.http_client import SUCCESS, Response
 
@@ -35,14 +36,14 @@ class Fields:
         self._limit = _LIMIT
         self._left_out: dict[str, None] = {}
 
-    def fitting(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    def fitting(self, body: JsonMapping) -> JsonDict:
         """Give a body as far as the model takes it."""
         if self._limit == _LIMIT and not self._left_out:
             return dict(body)
         fields = ((self._limit if key == _LIMIT else key, value) for key, value in body.items())
         return {key: value for key, value in fields if key not in self._left_out}
 
-    def learn(self, sent: Mapping[str, Any], response: Response) -> bool:
+    def learn(self, sent: JsonMapping, response: Response) -> bool:
         """Learn from a refusal; true where another request may be taken."""
         if response.status not in _REFUSALS:
             return False
@@ -100,7 +101,7 @@ def after(form: ReplyForm, response: Response) -> ReplyForm:
     return ReplyForm.UNBOUNDED if _NAMES_BOUNDS.search(text) else ReplyForm.OBJECT
 
 
-def fields(form: ReplyForm, schema: Mapping[str, Any] | None) -> dict[str, Any]:
+def fields(form: ReplyForm, schema: JsonMapping | None) -> JsonDict:
     """Give what a request of this form has beyond a plain one."""
     if form is ReplyForm.TEXT:
         return {}
@@ -111,7 +112,7 @@ def fields(form: ReplyForm, schema: Mapping[str, Any] | None) -> dict[str, Any]:
     return {"response_format": {"type": "json_schema", "json_schema": described}}
 
 
-def _without_bounds(schema: Any) -> Any:
+def _without_bounds(schema: object) -> Any:
     if isinstance(schema, Mapping):
         return {key: _without_bounds(value) for key, value in schema.items() if key not in _BOUNDS}
     return schema
@@ -140,7 +141,7 @@ def given(spec: ChatSpec) -> frozenset[str]:
 _CHOICES: Mapping[object, str] = {"auto": "auto", "none": "none", "required": "any"}
 
 
-def tools_of(body: Mapping[str, Any]) -> dict[str, Any]:
+def tools_of(body: JsonMapping) -> JsonDict:
     """Give the fields of a request that say which tools there are, and which one is to be used."""
     if not (tools := body.get("tools")):
         return {}
@@ -153,9 +154,9 @@ def tools_of(body: Mapping[str, Any]) -> dict[str, Any]:
     return fields
 
 
-def messages_of(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def messages_of(messages: Sequence[JsonMapping]) -> list[JsonDict]:
     """Write calls, and what they gave back, as blocks; what tools gave back is said by the user, at once."""
-    made: list[dict[str, Any]] = []
+    made: list[JsonDict] = []
     for message in messages:
         if message["role"] == "tool":
             block = {
@@ -174,7 +175,7 @@ def messages_of(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return made
 
 
-def calls_of(blocks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def calls_of(blocks: Sequence[JsonMapping]) -> list[JsonDict]:
     """Give the calls in a reply as chat completions have them."""
     return [
         {
@@ -190,20 +191,20 @@ def calls_of(blocks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _tool(function: Mapping[str, Any]) -> dict[str, Any]:
+def _tool(function: JsonMapping) -> JsonDict:
     described = {"description": function["description"]} if function.get("description") else {}
     schema = function.get("parameters") or {"type": "object", "properties": {}}
     return {"name": function.get("name"), **described, "input_schema": schema}
 
 
-def _blocks(message: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _blocks(message: JsonMapping) -> list[JsonDict]:
     text = message.get("content")
-    said: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
+    said: list[JsonDict] = [{"type": "text", "text": text}] if text else []
     return [*said, *(_use(call) for call in message["tool_calls"])]
 
 
-def _use(call: Mapping[str, Any]) -> dict[str, Any]:
-    given: Any = {}
+def _use(call: JsonMapping) -> JsonDict:
+    given: object = {}
     with suppress(orjson.JSONDecodeError, TypeError):
         given = orjson.loads(call["function"]["arguments"])
     return {"type": "tool_use", "id": call.get("id"), "name": call["function"]["name"], "input": given}
@@ -240,7 +241,7 @@ def headers_with(key: str) -> dict[str, str]:
     return {"anthropic-version": VERSION, **({"x-api-key": key} if key else {})}
 
 
-def request_of(body: Mapping[str, Any]) -> dict[str, Any]:
+def request_of(body: JsonMapping) -> JsonDict:
     """Make the request of a chat completion's; a seed has no counterpart."""
     system = [message["content"] for message in body["messages"] if message["role"] == "system"]
     limit = body.get("max_tokens") or body.get("max_completion_tokens") or _USUAL_LIMIT
@@ -266,7 +267,7 @@ def response_of(response: Response) -> Response:
     return response
 
 
-def _tool_of(wanted: Mapping[str, Any]) -> dict[str, Any]:
+def _tool_of(wanted: JsonMapping) -> JsonDict:
     if wanted.get("type") != "json_schema":
         return {}
     tool = {
@@ -277,8 +278,8 @@ def _tool_of(wanted: Mapping[str, Any]) -> dict[str, Any]:
     return {"tools": [tool], "tool_choice": {"type": "tool", "name": _TOOL}}
 
 
-def _completion(reply: Mapping[str, Any]) -> dict[str, Any]:
-    blocks: Sequence[Mapping[str, Any]] = reply["content"]
+def _completion(reply: JsonMapping) -> JsonDict:
+    blocks: Sequence[JsonMapping] = reply["content"]
     given = [orjson.dumps(block["input"]).decode() for block in blocks if block.get("name") == _TOOL]
     texts = [block["text"] for block in blocks if block.get("type") == "text"]
     thoughts = [block["thinking"] for block in blocks if block.get("type") == "thinking"]
@@ -294,7 +295,7 @@ def _completion(reply: Mapping[str, Any]) -> dict[str, Any]:
     return {"model": reply.get("model"), "choices": [choice], **_usage(reply.get("usage"))}
 
 
-def _usage(usage: Any) -> dict[str, Any]:
+def _usage(usage: object) -> JsonDict:
     """Add up the tokens of the prompt, which it tells apart by whether they come from its cache."""
     if not isinstance(usage, dict) or "input_tokens" not in usage or "output_tokens" not in usage:
         return {}

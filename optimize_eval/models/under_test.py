@@ -4,12 +4,13 @@ A text is one message of the user, and stands for itself. Several messages stand
 which they are known again; their digest is a candidate's as that of any text.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import field
 from typing import Any, NamedTuple, Protocol
 
 import orjson
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import Capacity
 from optimize_eval.base.frozen import frozen
@@ -90,8 +91,8 @@ class Prompt:
     id: str = ""
     repeat: int = 1
     several: Messages = ()
-    with_tools: Sequence[Mapping[str, Any]] = ()  # in place of several, where there is more than these have
-    options: Mapping[str, Any] = field(default_factory=dict)
+    with_tools: Sequence[JsonMapping] = ()  # in place of several, where there is more than these have
+    options: JsonMapping = field(default_factory=dict)
     turn: int = 1  # which of its task's calls of the model this is
     again: int = 0  # how often the same was sent before in this conversation
     is_whole: bool = False  # calls of tools are a reply, too, which is kept as its server sent it
@@ -101,7 +102,7 @@ class Prompt:
         return not (self.several or self.with_tools)
 
     @property
-    def messages(self) -> list[dict[str, Any]]:
+    def messages(self) -> list[JsonDict]:
         """Give all messages, as providers take them."""
         if self.with_tools:
             return [dict(message) for message in self.with_tools]
@@ -125,19 +126,19 @@ class Output:
     """What a model replied, and what else is known of it: tokens, or whatever a program reports."""
 
     text: str
-    side: Mapping[str, Any] = field(default_factory=dict)
+    side: JsonMapping = field(default_factory=dict)
     capabilities: Capabilities = NO_CAPABILITIES
     stderr: str = ""
     reasoning: str = ""  # a model's thoughts, apart from the text
     spent: Spent = NOTHING  # nothing where it was written down before
     seconds: float | None = None  # that its call took, where that is known
-    usage: Sequence[Mapping[str, Any]] = ()  # of its call, also where it was written down before
-    in_vain: Sequence[Mapping[str, Any]] = ()  # of the tries before that one, which failed
-    tool_calls: Sequence[Mapping[str, Any]] = ()  # as chat completions have them
-    completion: Mapping[str, Any] = field(default_factory=dict)  # as its server sent it, where that is kept
+    usage: Sequence[JsonMapping] = ()  # of its call, also where it was written down before
+    in_vain: Sequence[JsonMapping] = ()  # of the tries before that one, which failed
+    tool_calls: Sequence[JsonMapping] = ()  # as chat completions have them
+    completion: JsonMapping = field(default_factory=dict)  # as its server sent it, where that is kept
 
 
-def reply_facts(output: Output) -> dict[str, Any]:
+def reply_facts(output: Output) -> JsonDict:
     """Give what is to be known of a reply beside its text: how it ended, who gave it, that it is empty."""
     facts = {name: output.side[name] for name in _FACTS if isinstance(output.side.get(name), str)}
     facts |= {"refused": True} if output.side.get("refused") is True else {}
@@ -145,8 +146,8 @@ def reply_facts(output: Output) -> dict[str, Any]:
 
 
 def prompt_of_messages(
-    messages: Sequence[Mapping[str, Any]],
-    options: Mapping[str, Any],
+    messages: Sequence[JsonMapping],
+    options: JsonMapping,
     *,
     known_as: str,
     repeat: int = 1,
@@ -186,7 +187,7 @@ def _is_call(value: object) -> bool:
     return False
 
 
-def _is_plain_text(message: Mapping[str, Any]) -> bool:
+def _is_plain_text(message: JsonMapping) -> bool:
     return message.keys() == _PLAIN and isinstance(message["content"], str) and message["role"] in ROLES
 
 

@@ -17,9 +17,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Generic
+from typing import Generic
 
 from optimize_eval.base import strict_json
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import Capacity, EvaluatorSpec
 from optimize_eval.base.protocol import NO_CAPABILITIES, TASK_MODEL_VARIABLE, Capabilities, decode_answer
@@ -142,7 +143,7 @@ class Command(Generic[QuestionT, AnswerT]):
         calls = self._size * (self._capabilities.concurrency or 1) if self._keeps_alive() else None
         return Capacity(calls=calls, batch=self._capabilities.batch)
 
-    def ask_before(self, make_line: MakeLine, seconds: float) -> dict[str, Any]:
+    def ask_before(self, make_line: MakeLine, seconds: float) -> JsonDict:
         """Start it before anything is called, and have it say something about itself."""
         try:
             if self._keeps_alive():
@@ -263,7 +264,7 @@ class Command(Generic[QuestionT, AnswerT]):
             self._capabilities = replace(self._capabilities, batch=answer.capabilities.batch)
         return answer
 
-    def _call_batch(self, payloads: Sequence[QuestionT], seconds: float) -> dict[str, Any]:
+    def _call_batch(self, payloads: Sequence[QuestionT], seconds: float) -> JsonDict:
         """Call for several answers at once; raises Unanswered when they must be called singly."""
         task_model = payloads[0].task_model
         try:
@@ -401,7 +402,7 @@ class Command(Generic[QuestionT, AnswerT]):
         return self._program
 
 
-def _without_id(answer: Mapping[str, Any]) -> bytes:
+def _without_id(answer: JsonMapping) -> bytes:
     return strict_json.dumps({key: said for key, said in answer.items() if key != "_id"})
 
 

@@ -10,12 +10,13 @@ usable answer is called again one by one. What may go together is said by the co
 
 import shlex
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import Field
 from functools import partial
 from itertools import groupby
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import EvaluationError, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec, check_text
 from optimize_eval.base.frozen import frozen
@@ -114,9 +115,9 @@ class Contract(NamedTuple, Generic[QuestionT, AnswerT]):
 
     encode: Callable[[QuestionT, str | None], bytes]  # with the `_id` that it must be answered under
     encode_batch: Callable[[Sequence[QuestionT], str | None], bytes]
-    judge: Callable[[dict[str, Any]], AnswerT]  # a decoded reply, or raises EvaluationError
+    judge: Callable[[JsonDict], AnswerT]  # a decoded reply, or raises EvaluationError
     parse: Callable[[bytes], AnswerT]  # a whole stdout, or raises EvaluationError
-    split: Callable[[Mapping[str, Any], int], list[AnswerT | EvaluationError]]  # or raises ValueError
+    split: Callable[[JsonMapping, int], list[AnswerT | EvaluationError]]  # or raises ValueError
     groups: Callable[[Sequence[QuestionT], int], Iterator[Sequence[QuestionT]]]  # what may go into one call
     fix: Callable[[QuestionT, str], str]  # what to do about a program that failed and said this on stderr
     sample: str = SAMPLE  # what a reply looks like, for messages
@@ -171,7 +172,7 @@ def call_in_batches(
     size: int,
     contract: Contract[QuestionT, AnswerT],
     one: Callable[[QuestionT, float], AnswerT],
-    many: Callable[[Sequence[QuestionT], float], Mapping[str, Any]],
+    many: Callable[[Sequence[QuestionT], float], JsonMapping],
 ) -> list[AnswerT | EvaluationError]:
     """Answer questions in their order; `timeout` is each one's seconds, a batch has the sum of its own.
 

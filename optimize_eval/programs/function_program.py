@@ -19,6 +19,8 @@ from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
+
 Call = Callable[[str, Any, str | None], Any]  # candidate, example, task model → what the function returned
 
 TAKES = "an evaluator takes (candidate) or (candidate, example), and task_model by name if it likes"
@@ -65,7 +67,7 @@ def call_of(function: Callable[..., Any], name: str) -> Call:
     needs_example = len(needed) == _MOST
     takes_example = len(positional) >= _MOST or has_more
 
-    def call(candidate: str, example: Any, task_model: str | None) -> Any:
+    def call(candidate: str, example: object, task_model: str | None) -> Any:
         is_given = needs_example or (takes_example and example is not None)
         given = (candidate, example) if is_given else (candidate,)
         return function(*given, task_model=task_model) if named else function(*given)
@@ -73,7 +75,7 @@ def call_of(function: Callable[..., Any], name: str) -> Call:
     return call
 
 
-def answer_of(returned: Any) -> dict[str, Any]:
+def answer_of(returned: object) -> JsonDict:
     """Make an answer of what a function returned: a score, a score and side info, or an answer."""
     match returned:
         case Mapping():
@@ -140,7 +142,7 @@ def _hint(error: BaseException) -> str:
     return "it is imported before anything is called: python -c 'import …' in its folder shows the same"
 
 
-def _hint_for(module: Any, name: str) -> str:
+def _hint_for(module: object, name: str) -> str:
     there = [key for key, value in vars(module).items() if inspect.isfunction(value) and key[0] != "_"]
     close = get_close_matches(name, there, n=1)
     listed = f"name one of {', '.join(there)}" if there else f"define {name}(candidate) in it"
@@ -166,7 +168,7 @@ def _print(error: BaseException) -> None:
     traceback.print_exception(error.with_traceback(frames or error.__traceback__))
 
 
-def _answer(loaded: Loaded, payload: Mapping[str, Any], path: Path) -> dict[str, Any]:
+def _answer(loaded: Loaded, payload: JsonMapping, path: Path) -> JsonDict:
     if loaded.call is None or "describe" in payload:
         return {"error": loaded.error, "hint": loaded.hint} if loaded.error else {"takes": TAKES}
     task_model = payload.get("task_model")
@@ -181,13 +183,13 @@ def _answer(loaded: Loaded, payload: Mapping[str, Any], path: Path) -> dict[str,
         return {"error": _words(error, path)}
 
 
-def _side_info_of_skip(error: Exception) -> dict[str, Any] | None:
+def _side_info_of_skip(error: Exception) -> JsonDict | None:
     """Give the side info of a Skipped, which only a file that imports this package can raise."""
     errors = sys.modules.get("optimize_eval.base.errors")
     return dict(error.side_info) if errors and isinstance(error, errors.Skipped) else None
 
 
-def _encode(answer: dict[str, Any]) -> str:
+def _encode(answer: JsonDict) -> str:
     try:
         return json.dumps(answer)
     except (TypeError, ValueError, RecursionError) as error:

@@ -9,7 +9,7 @@ import inspect
 import os
 import shlex
 import stat
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import orjson
 
 from optimize_eval.base import files, shipped
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
@@ -35,11 +36,9 @@ class Identity:
     text: str  # fit to be stored and shown
     files: tuple[tuple[str, str], ...]  # name, sha256
     sha256: str
-    judge: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # what is judged and how, for those who read run.json
+    judge: JsonMapping = field(default_factory=dict)  # what is judged and how, for those who read run.json
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonDict:
         files = [{"name": name, "sha256": digest} for name, digest in self.files]
         judge = {"judge": dict(self.judge)} if self.judge else {}
         return {"name": self.name, "text": self.text, "files": files, "sha256": self.sha256, **judge}
@@ -122,7 +121,7 @@ def digest_of(file: Path) -> str:
     return digest.hexdigest()
 
 
-def digest_words(value: Any) -> str:
+def digest_words(value: object) -> str:
     """Digest texts and lists of them."""
     return hashlib.sha256(orjson.dumps(_plain(value))).hexdigest()
 

@@ -6,11 +6,12 @@ connections and deadlines are http_client's business, retrying is run's.
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any, Generic
+from collections.abc import Sequence
+from typing import Generic
 
 from optimize_eval.base import secrets
 from optimize_eval.base.checks import seconds_given
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import ANSWER_CAP, Capacity, EvaluatorSpec
 from optimize_eval.base.protocol import NO_CAPABILITIES, Capabilities, decode_answer
@@ -70,13 +71,13 @@ class Endpoint(Generic[QuestionT, AnswerT]):
     def close(self) -> None:
         self._connections.close()
 
-    def _call_batch(self, payloads: Sequence[QuestionT], seconds: float) -> Mapping[str, Any]:
+    def _call_batch(self, payloads: Sequence[QuestionT], seconds: float) -> JsonMapping:
         try:
             return self._exchange(self._contract.encode_batch(payloads, None), seconds)
         except EvaluationError as error:
             raise Unanswered from error
 
-    def _exchange(self, body: bytes, seconds: float) -> dict[str, Any]:
+    def _exchange(self, body: bytes, seconds: float) -> JsonDict:
         """Call within so many seconds; waiting for room among the calls in flight does not count."""
         response = self._post_in_turn(body, seconds)
         if response.status not in SUCCESS:
@@ -84,10 +85,10 @@ class Endpoint(Generic[QuestionT, AnswerT]):
         answer = self._decode(response.body)
         if not self._secrets:
             return answer
-        struck: dict[str, Any] = redact_values(answer, self._secrets)
+        struck: JsonDict = redact_values(answer, self._secrets)
         return struck
 
-    def _decode(self, body: bytes) -> dict[str, Any]:
+    def _decode(self, body: bytes) -> JsonDict:
         try:
             return decode_answer(body, source=_SOURCE, like=self._contract.sample)
         except EvaluationError as error:

@@ -16,8 +16,9 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
+from optimize_eval.base.documents import JsonDict
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import ANSWER_CAP
 from optimize_eval.base.protocol import decode_answer
@@ -38,7 +39,7 @@ MakeLine = Callable[[str], bytes]  # identity → the line of a call under it
 class WorkerReply(NamedTuple):
     """A decoded answer, and what the worker had written to stderr by then."""
 
-    answer: dict[str, Any]
+    answer: JsonDict
     stderr: bytes
 
 
@@ -190,7 +191,7 @@ class Worker:
         self._child.signal_group(signal.SIGTERM)
         return self._child.await_end(GRACE)
 
-    def _reply(self, answer: dict[str, Any]) -> WorkerReply:
+    def _reply(self, answer: JsonDict) -> WorkerReply:
         stderr = bytes(self._lines.stderr)
         self._lines.stderr.clear()
         return WorkerReply(answer, stderr)
@@ -217,7 +218,7 @@ class Worker:
         self._child.close()
 
 
-def identify(line: bytes) -> tuple[str, dict[str, Any]]:
+def identify(line: bytes) -> tuple[str, JsonDict]:
     """Read a worker's line: whose answer it is, and the answer; noise is WorkerBroken."""
     try:
         answer = decode_answer(line, source="a line on stdout")
@@ -229,7 +230,7 @@ def identify(line: bytes) -> tuple[str, dict[str, Any]]:
     return identity, answer
 
 
-def answer_to(line: bytes, identity: str) -> dict[str, Any]:
+def answer_to(line: bytes, identity: str) -> JsonDict:
     echoed, answer = identify(line)
     if echoed != identity:
         raise WorkerBroken(f"it answered {echoed!r} when {identity!r} was sent")
@@ -252,7 +253,7 @@ class _Waiting:
     __slots__ = ("answer", "done", "had_company", "stderr")
 
     def __init__(self) -> None:
-        self.answer: dict[str, Any] | None = None
+        self.answer: JsonDict | None = None
         self.stderr = b""
         self.had_company = False  # others were in flight at some time: then a late answer is nobody's fault
         self.done = threading.Lock()
@@ -396,7 +397,7 @@ class Window:
         with self._writing:
             self._child.close()
 
-    def _hand_over(self, identity: str, answer: dict[str, Any]) -> None:
+    def _hand_over(self, identity: str, answer: JsonDict) -> None:
         with self._state:
             waiting = self._waiting.pop(identity, None)
             self._answered += 1

@@ -2,7 +2,6 @@
 
 import json
 import re
-from typing import Any
 
 # Controls but for tab and line feed, C1 (a terminal may obey them), and what turns text around or hides it.
 # As texts, like all patterns here: most commands print what needs none, and would wait for it to be compiled.
@@ -66,14 +65,14 @@ def shortened(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def inert_json(value: Any) -> str:
+def inert_json(value: object) -> str:
     """Write JSON that is safe for a terminal: the same value, with risky characters escaped."""
     text = _dumps(value)
     text = re.sub(_CI_COMMANDS_IN_JSON, _escape_in_json, text) if "##" in text else text
     return text if text.isprintable() else re.sub(_CONTROLS, _escape_in_json, text)
 
 
-def _dumps(value: Any) -> str:
+def _dumps(value: object) -> str:
     from optimize_eval.base import strict_json  # noqa: PLC0415  orjson costs 10 ms, which a plain text need not pay
 
     try:

@@ -17,6 +17,7 @@ from types import MappingProxyType, NoneType
 from typing import Any
 
 from optimize_eval.base import strict_json
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.data.selection import value_at
@@ -124,7 +125,7 @@ class Cells:
             return f'"{shown}"'
         return shown
 
-    def _json(self, value: Any) -> str:
+    def _json(self, value: object) -> str:
         return self._text(strict_json.dumps(value).decode())
 
 
@@ -132,8 +133,8 @@ _TOGETHER = 200  # examples that are read at once
 _NAMES = ("split", "line", "repeat", "id")
 _LEAKED = "in"  # where an earlier split holds the example, too
 
-WideRow = dict[str, Any]
-Examples = Mapping[str, Mapping[int, Mapping[str, Any]]]
+WideRow = JsonDict
+Examples = Mapping[str, Mapping[int, JsonMapping]]
 
 
 def wide_csv_pieces(rows: Iterable[WideRow], columns: Sequence[str], *, ci: bool) -> Iterator[str]:
@@ -198,12 +199,12 @@ def _wide_rows(
             yield from rows.values()
 
 
-def _fields_at(split: Split, place: int, examples: Examples) -> Mapping[str, Any] | None:
+def _fields_at(split: Split, place: int, examples: Examples) -> JsonMapping | None:
     """Give an example's fields, of which a run without data has none; None where it is not as it was."""
     return {} if split.lines == (None,) else examples[split.name].get(place)
 
 
-def _prompts(run: PageRun, fields: Mapping[str, Any] | None) -> WideRow:
+def _prompts(run: PageRun, fields: JsonMapping | None) -> WideRow:
     """Write the prompts as models were sent them; several messages as JSON."""
     if fields is None or not run.get("models"):
         return {}
@@ -211,7 +212,7 @@ def _prompts(run: PageRun, fields: Mapping[str, Any] | None) -> WideRow:
     return {_prompt(name): text_of(messages) for name, messages in sent.items() if messages}
 
 
-def _told(name: str, record: Mapping[str, Any], rules: Sequence[str]) -> WideRow:
+def _told(name: str, record: JsonMapping, rules: Sequence[str]) -> WideRow:
     match record["outcome"]:
         case "scored":
             left = f"left out by {', '.join(rules)}" if rules else None

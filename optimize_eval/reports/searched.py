@@ -5,12 +5,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
 
 import orjson
 
 from optimize_eval.base import files, strict_json
-from optimize_eval.base.documents import from_dict, to_dict
+from optimize_eval.base.documents import JsonDict, JsonMapping, from_dict, to_dict
 from optimize_eval.findings.summary_shape import Point, Summary, Verdict
 from optimize_eval.findings.wording import RUNNING, ahead_so_far, how_far
 from optimize_eval.store.folder import SEARCH
@@ -25,7 +24,7 @@ _SEED = "seed"  # its name in the search's journal
 _OF_A_CANDIDATE = ("name", "parents", "proposer", "note", "calls", "search_mean")
 
 
-def search_of(folder: Path, summary: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def search_of(folder: Path, summary: JsonMapping) -> JsonMapping | None:
     """Read what the search said; None where the run is not, or no more, the one that it ended with.
 
     Evaluators that scored it since change nothing of that.
@@ -35,29 +34,29 @@ def search_of(folder: Path, summary: Mapping[str, Any]) -> Mapping[str, Any] | N
         rows = document["summary"]["rows"] if document["schema"] == SCHEMA else None
     except (OSError, ValueError, LookupError, TypeError):
         return None
-    search: Mapping[str, Any] = document
+    search: JsonMapping = document
     present = orjson.loads(orjson.dumps(summary["rows"]))
     return search if rows and all(row in present for row in rows) else None
 
 
-def result_without_run(folder: Path, status: str) -> Mapping[str, Any] | None:
+def result_without_run(folder: Path, status: str) -> JsonMapping | None:
     """Read the result of a search that came to its end with nothing to compare; None where it did not."""
     if status in {*STOPPED, "time", RUNNING}:
         return None
     try:
-        document: Any = strict_json.loads_own(files.load(folder / SEARCH, files.OF_A_RUN))
+        document: object = strict_json.loads_own(files.load(folder / SEARCH, files.OF_A_RUN))
     except (OSError, ValueError):
         return None
     return document if isinstance(document, dict) and document.get("status") == status else None
 
 
-def with_notes(summary: Summary, document: Mapping[str, Any] | None) -> Summary:
+def with_notes(summary: Summary, document: JsonMapping | None) -> Summary:
     """Put what a search has to say of itself beside the verdict; edited words are left out."""
     verdict = replace(summary.verdict, points=(*summary.verdict.points, *_notes(document or {})))
     return replace(summary, verdict=verdict)
 
 
-def _notes(document: Mapping[str, Any]) -> tuple[Point, ...]:
+def _notes(document: JsonMapping) -> tuple[Point, ...]:
     try:
         notes = document.get("notes", ())
         return tuple(Point(mark=str(note["mark"]), text=str(note["text"])) for note in notes)
@@ -65,12 +64,12 @@ def _notes(document: Mapping[str, Any]) -> tuple[Point, ...]:
         return ()
 
 
-def beside_verdict(document: Mapping[str, Any]) -> dict[str, Any]:
+def beside_verdict(document: JsonMapping) -> JsonDict:
     """Give what a search says beside its verdict and its final sweep's summary."""
     return {key: value for key, value in document.items() if key not in {"schema", "verdict", "summary"}}
 
 
-def search_on_a_page(folder: Path, summary: Mapping[str, Any]) -> dict[str, Any] | None:
+def search_on_a_page(folder: Path, summary: JsonMapping) -> JsonDict | None:
     """Give what a page shows of the search that a run ended; None where there is none, or it was edited."""
     document = search_of(folder, summary)
     if document is None:
@@ -90,7 +89,7 @@ def search_on_a_page(folder: Path, summary: Mapping[str, Any]) -> dict[str, Any]
         return None
 
 
-def unfinished_on_a_page(stored: StoredSearch, *, is_running: bool) -> dict[str, Any]:
+def unfinished_on_a_page(stored: StoredSearch, *, is_running: bool) -> JsonDict:
     """Give what a page shows of a search that has no run yet."""
     status = RUNNING if is_running else stored.status
     result = result_without_run(stored.folder, status)
@@ -112,7 +111,7 @@ def unfinished_on_a_page(stored: StoredSearch, *, is_running: bool) -> dict[str,
     }
 
 
-def result_so_far(stored: StoredSearch, *, is_running: bool) -> dict[str, Any]:
+def result_so_far(stored: StoredSearch, *, is_running: bool) -> JsonDict:
     """Say how far a search came that has no result yet, with the keys of one."""
     status, best = RUNNING if is_running else stored.status, stored.best
     verdict = to_dict(_verdict_so_far(stored, status))
@@ -146,7 +145,7 @@ def _verdict_so_far(stored: StoredSearch, status: str) -> Verdict:
     return Verdict(text=text, points=(Point(mark="·", text=progress),), state="unfinished")
 
 
-def _curve(stored: StoredSearch) -> Iterator[dict[str, Any]]:
+def _curve(stored: StoredSearch) -> Iterator[JsonDict]:
     """Tell how the best mean grew with the calls."""
     means = accumulate((float(candidate["search_mean"]) for candidate in stored.found), max)
     for candidate, best in zip(stored.found, means, strict=True):
@@ -182,11 +181,11 @@ def _lineage_of_page(stored: StoredSearch) -> Iterator[str]:
     return (stored.name_of(candidate) for candidate in reversed(path))
 
 
-def _on_page(candidate: Mapping[str, Any]) -> dict[str, Any]:
+def _on_page(candidate: JsonMapping) -> JsonDict:
     return {**{key: candidate[key] for key in _OF_A_CANDIDATE}, "text": candidate["candidate"]}
 
 
-def _verdict(document: Mapping[str, Any]) -> Verdict | None:
+def _verdict(document: JsonMapping) -> Verdict | None:
     """Read the verdict of a search without a run."""
     try:
         return from_dict(Verdict, document["verdict"])

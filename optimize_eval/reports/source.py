@@ -13,6 +13,7 @@ from dataclasses import field, replace
 from functools import cache
 from typing import Any
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import OptimizeEvalError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.shipped import VERSION
@@ -35,10 +36,10 @@ PlacedLine = tuple[Cell, int, bytes, str | None]  # a cell, a place in it, its r
 Examples = Mapping[int, Any]  # of a split, decoded, by their places
 
 
-PageRun = dict[str, Any]  # what a page has of run.json: see run_json.selected_json
+PageRun = JsonDict  # what a page has of run.json: see run_json.selected_json
 
 
-def evaluators_of(run: PageRun) -> list[dict[str, Any]]:
+def evaluators_of(run: PageRun) -> list[JsonDict]:
     """List the evaluators that were named, then those that were added; units are counted in this order."""
     return [*run["evaluators"], *run.get("additions", ())]
 
@@ -52,19 +53,19 @@ class PageSource:
     """
 
     run: PageRun
-    summary: Mapping[str, Any]  # as JSON has it: a page hands it on
-    search: Mapping[str, Any] | None = None  # that the run ended
+    summary: JsonMapping  # as JSON has it: a page hands it on
+    search: JsonMapping | None = None  # that the run ended
     boards: Mapping[str, Board] = field(default_factory=dict)
     records: Callable[[], Iterator[tuple[Cell, PlacedRecords]]]
     lines_of: Callable[[str, Places], Iterator[PlacedLine]]
     against: Sequence[int]
-    more: Mapping[str, Any] = field(default_factory=dict)
+    more: JsonMapping = field(default_factory=dict)
 
 
 def source_of(
     stored: StoredRun,
     *,
-    summary: Mapping[str, Any] | None = None,
+    summary: JsonMapping | None = None,
     boards: Mapping[str, Board] | None = None,
 ) -> PageSource:
     """Say where the documents and records of a run are; a summary that is given stands for the stored one."""
@@ -84,11 +85,11 @@ def source_of(
 
 def without_records(
     kind: str,
-    verdict: Mapping[str, Any],
-    more: Mapping[str, Any],
+    verdict: JsonMapping,
+    more: JsonMapping,
     *,
     units: Mapping[str, int] | None = None,
-    search: Mapping[str, Any] | None = None,
+    search: JsonMapping | None = None,
     created_at: str | None = None,
 ) -> PageSource:
     """Say what a page of numbers alone is made from: of something that has no examples."""
@@ -123,7 +124,7 @@ def examples_of(run: PageRun) -> Mapping[str, Examples]:
     }
 
 
-def _same_examples(split: Mapping[str, Any], path: str | None) -> Examples:
+def _same_examples(split: JsonMapping, path: str | None) -> Examples:
     if path is None:
         return {}
     try:
@@ -221,10 +222,10 @@ class _Columns:
         ]
         return {**run, "evaluators": entries, "additions": [], "task_models": [None]}
 
-    def _entries(self, entries: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    def _entries(self, entries: Iterable[JsonMapping]) -> list[JsonDict]:
         return [{**entry, "evaluator": self._of_entry(entry), "task_model": None} for entry in entries]
 
-    def _of_entry(self, one: Mapping[str, Any]) -> str:
+    def _of_entry(self, one: JsonMapping) -> str:
         split = one["split"] if "split" in one else next(iter(one["splits"]), "")
         return self._name(one["evaluator"], one["task_model"], split)
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from optimize_eval.base import files, strict_json
-from optimize_eval.base.documents import to_dict
+from optimize_eval.base.documents import JsonDict, JsonMapping, to_dict
 from optimize_eval.base.errors import DataError, Problem, UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.data.example import Example
@@ -58,7 +58,7 @@ _ANYBODY = "people"
 class Asked:
     """Rows to fill in, and what can be said of how many it takes."""
 
-    rows: Sequence[Mapping[str, Any]]
+    rows: Sequence[JsonMapping]
     words: str
 
 
@@ -168,7 +168,7 @@ def _rows(
     moved: Mapping[str, str | None],
     by: str,
     judge: str,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[JsonDict]:
     """Write what people are to see: the example without what people said, and what was judged."""
     document, split = stored.document, stored.layout.split(cells[0][2])
     sources = examples_again(document, read_again(document, moved))
@@ -209,7 +209,7 @@ def _as_json(example: Example | None, hidden: Sequence[str]) -> str:
     return strict_json.dumps(value).decode()
 
 
-def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+def as_csv(rows: Sequence[JsonMapping]) -> str:
     """Write rows; what a spreadsheet would take for a formula begins with an apostrophe."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
@@ -218,7 +218,7 @@ def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     return stream.getvalue().removesuffix("\n")
 
 
-def _inert(value: Any) -> str:
+def _inert(value: object) -> str:
     text = "" if value is None else str(value)
     return f"'{text}" if text.startswith(_FORMULAS) else text
 

@@ -22,6 +22,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
@@ -115,7 +116,7 @@ def handling_of(*groups: OptionGroup) -> Handling:
     return Handling(ends_at=ends_at, caps=caps, cluster=cluster_of(given), **known)
 
 
-def cluster_of(given: Mapping[str, Any]) -> OnCluster | None:
+def cluster_of(given: JsonMapping) -> OnCluster | None:
     """Read where calls are made; what is said of a cluster has to be about one."""
     if given.get("engine", EngineName.LOCAL) != EngineName.RAY:
         if wrong := [name for name in _OF_CLUSTERS if given.get(name) is not None]:
@@ -140,7 +141,7 @@ NO_GATES = BoardGateOptions()
 _GATES = ("fail_under", "max_gap", "min_agreement", "no_regression_against")
 
 
-def gate_settings(gates: BoardGateOptions) -> dict[str, Any]:
+def gate_settings(gates: BoardGateOptions) -> JsonDict:
     """Make what run.json keeps of gates, so that a later report can show what became of them."""
     given = {name: value for name in _GATES if (value := getattr(gates, name)) not in {None, ()}}
     return {"gates": given} if given else {}
@@ -410,7 +411,7 @@ class _Reuse:
                     self.copied[source.run.folder, record["outcome"]] += 1
                     yield number, record["outcome"], line
 
-    def _line(self, number: int, record: Mapping[str, Any]) -> bytes | None:
+    def _line(self, number: int, record: JsonMapping) -> bytes | None:
         """Write a record as this run's own; None where its score is not one here."""
         unit = self.plan.unit(number)
         answer = {**record.get("side_info", {}), "score": record.get("score")}
@@ -521,9 +522,7 @@ def _models(plan: Plan, other: StoredRun) -> set[str]:
     return {model.text for model in other.document.models if model.sha256 in own}
 
 
-def _is_wanted(
-    record: Mapping[str, Any], models: Collection[str], present: set[Any], *, is_header: bool
-) -> bool:
+def _is_wanted(record: JsonMapping, models: Collection[str], present: set[Any], *, is_header: bool) -> bool:
     if "schema" in record:
         return is_header
     return record.get("model") in models and record.get("key") not in present

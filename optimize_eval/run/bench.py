@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec, Opened
 from optimize_eval.base.frozen import frozen
@@ -87,7 +88,7 @@ class Benchmark:
     given: Given = NOTHING_GIVEN  # to tasks in YAML
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> JsonDict:
         """Give what a board says of how it came about."""
         return {
             "format": self.format,
@@ -222,7 +223,7 @@ class PreparedBench:
     folder: Path
     document: RunDocument
     handling: Handling
-    settings: Mapping[str, Any]
+    settings: JsonMapping
     demands: "BenchDemands | None"
 
     @property
@@ -330,7 +331,7 @@ def demands_of(
     gates: BoardGateOptions,
     expected: "Callable[[], Board]",
     metrics: Sequence[str],
-    settings: Mapping[str, Any],
+    settings: JsonMapping,
     layout: "Layout",
 ) -> "BenchDemands | None":
     """Read what a bench has to reach, if that is anything, and refuse what cannot be decided."""

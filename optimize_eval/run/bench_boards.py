@@ -1,9 +1,9 @@
 """Leaderboards as a session makes them: computed from a run's journal, kept beside it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.findings.board_models import BenchedModel, benched_models, is_owed, ranks_none, unranked_in
 from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.boards import board_of
@@ -25,7 +25,7 @@ def make_board(
     models: Sequence[BenchedModel],
     path: Path | None,
     *,
-    settings: Mapping[str, Any],
+    settings: JsonMapping,
     metric: str | None = None,
     include_per_example: bool = False,
 ) -> Board | None:

@@ -7,9 +7,10 @@ from dataclasses import replace
 from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from optimize_eval.base import strict_json
+from optimize_eval.base.documents import JsonDict
 from optimize_eval.base.errors import DataError, Problem, UsageError
 from optimize_eval.base.names import distinct
 from optimize_eval.data.datasets import ParsedFile
@@ -74,7 +75,7 @@ def split_of(file: TaskFile) -> str:
 def _selected(files: Sequence[TaskFile], selection: Selection, say: Say) -> set[tuple[str, int]]:
     """Find the places of tasks that have what a selection wants: fields of their records, and their ids."""
 
-    def fields(task: Task) -> dict[str, Any]:
+    def fields(task: Task) -> JsonDict:
         return {**strict_json.loads(task.raw.decode(), unique_keys=False), "id": task.id} if selection else {}
 
     every = {

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-from optimize_eval.base.documents import IF_ANY, to_dict
+from optimize_eval.base.documents import IF_ANY, JsonDict, JsonMapping, to_dict
 from optimize_eval.base.errors import State
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.outcome import Failed, Outcome, Progress, Skipped
@@ -52,11 +52,11 @@ class Rechecked:
     chosen: int
     asked: int
     same: int
-    changed: tuple[dict[str, Any], ...]
-    failed: tuple[dict[str, Any], ...]
+    changed: tuple[JsonDict, ...]
+    failed: tuple[JsonDict, ...]
     spent: Annotated[SpendingTotal | None, IF_ANY] = None  # on models, which the run's totals have, too
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonDict:
         return to_dict(self)
 
 
@@ -152,7 +152,7 @@ def _call_again(
 
 
 def _compare(
-    answers: Sequence[Answer], before: Iterable[float], chosen: int, usages: Iterable[Mapping[str, Any]]
+    answers: Sequence[Answer], before: Iterable[float], chosen: int, usages: Iterable[JsonMapping]
 ) -> Rechecked:
     changed, failed = [], []
     for (unit, outcome), score in zip(answers, before, strict=True):
@@ -177,7 +177,7 @@ def _compare(
     )
 
 
-def _note(run: StoredRun, result: Rechecked, usages: Sequence[Mapping[str, Any]]) -> None:
+def _note(run: StoredRun, result: Rechecked, usages: Sequence[JsonMapping]) -> None:
     """Write it down, with each call of a model as records have them, and the cell that it was for."""
     ledger = run.ledger.ledger
     with contextlib.closing(journal.Journal(run.folder / JOURNAL, ledger.end)) as noted:

@@ -7,11 +7,12 @@ model. What the journal has for just these rows is not done again.
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import EvaluatorSpec, Opened
 from optimize_eval.base.protocol import Payload
@@ -44,7 +45,7 @@ from optimize_eval.tasks.templates.template import fields_of
 from optimize_eval.tasks.trace import Trace
 from optimize_eval.tasks.yaml.task_data import Actions, RuleFault
 
-Seen = tuple[Mapping[str, Any], Trace | None]  # a sample, and what was said about it
+Seen = tuple[JsonMapping, Trace | None]  # a sample, and what was said about it
 
 _OF_A_TRACE = ("solver_output", "model_output", "messages", "input_prompt", "trace")
 
@@ -123,7 +124,7 @@ def _solving(spec: EvaluatorSpec, opened: Opened) -> Solving | None:
     return Solving(target, opened) if target and target.task.solver else None
 
 
-Made = dict[str, Any]  # a line for the journal
+Made = JsonDict  # a line for the journal
 
 _LONGEST_MESSAGE = 500
 _MOST_NAMED = 4

@@ -7,8 +7,8 @@ run's journal and are in no number but those of the gate. What a gate makes of t
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import State
 from optimize_eval.base.frozen import frozen
 from optimize_eval.config.compared import BoardGateOptions
@@ -83,7 +83,7 @@ def read_bench_demands(
     gates: BoardGateOptions,
     expected: Board,
     metrics: Sequence[str],
-    settings: Mapping[str, Any],
+    settings: JsonMapping,
     layout: Layout,
 ) -> BenchDemands:
     """Read what a bench that is planned has to reach; `metrics` are evaluators of its own."""

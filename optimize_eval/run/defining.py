@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import DataError, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.data.foreign_files import name_tools
@@ -300,7 +301,7 @@ def check_columns(specs: Iterable[EvaluatorSpec], sources: Sequence[SplitSource]
         say(f"note: {one.place}")
 
 
-_RIGHTS: Mapping[str, Any] = {"sandbox": "none"}  # of who starts it
+_RIGHTS: JsonMapping = {"sandbox": "none"}  # of who starts it
 
 
 def runs_code(spec: EvaluatorSpec) -> bool:
@@ -356,7 +357,7 @@ def with_ways_of(
     return run
 
 
-def _ways_of(run: StoredRun) -> list[Mapping[str, Any]]:
+def _ways_of(run: StoredRun) -> list[JsonMapping]:
     return ways_kept(run.document.settings) or [_RIGHTS]
 
 
@@ -367,11 +368,11 @@ def _has_code(spec: EvaluatorSpec) -> bool:
     return has_code((target.task.solver, target.scorer))
 
 
-def _named(ways: Sequence[Mapping[str, Any]]) -> str:
+def _named(ways: Sequence[JsonMapping]) -> str:
     return "; ".join("with the user's rights" if way == _RIGHTS else str(way["sandbox"]) for way in ways)
 
 
-def ways_in(specs: Iterable[EvaluatorSpec], before: Mapping[str, Any], say: Say) -> dict[str, Any]:
+def ways_in(specs: Iterable[EvaluatorSpec], before: JsonMapping, say: Say) -> JsonDict:
     """Make what run.json keeps, beside the settings that it has from `before`.
 
     Raises UsageError where this machine cannot keep the level.
@@ -387,7 +388,7 @@ def ways_in(specs: Iterable[EvaluatorSpec], before: Mapping[str, Any], say: Say)
     return {CODE: [*known, way] if way not in known else [*known]}
 
 
-def kept_in(specs: Iterable[EvaluatorSpec]) -> dict[str, Any]:
+def kept_in(specs: Iterable[EvaluatorSpec]) -> JsonDict:
     """Make what run.json keeps of tasks: their metrics and rules, which are no part of what is called."""
     named = [spec for spec in specs if samples_of(spec)]
     if not named:
@@ -397,7 +398,7 @@ def kept_in(specs: Iterable[EvaluatorSpec]) -> dict[str, Any]:
     return {TASKS: [to_dict(task) for task in kept_tasks(named)]}
 
 
-def dated_in(folder: Path, kept: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+def dated_in(folder: Path, kept: JsonMapping, before: JsonMapping) -> JsonDict:
     """Date the rules and metrics of tasks that are others than a run of this folder made scores with."""
     document = read_document(folder) if TASKS in kept and TASKS in before else None
     if document is None or not any(cell.scored for cell in document.cells):

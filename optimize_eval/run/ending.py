@@ -3,9 +3,10 @@
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from optimize_eval.base import errors
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import FailureKind, State
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.outcome import Failed, Progress
@@ -242,14 +243,14 @@ def _some(lines: Sequence[str]) -> list[str]:
     return [*(f"  {line}" for line in lines[:_SHOWN]), *more]
 
 
-def _place(one: Mapping[str, Any]) -> str:
+def _place(one: JsonMapping) -> str:
     line = "" if one["line"] is None else f":{one['line']}"
     repeat = f", repeat {one['repeat']}" if one["repeat"] > 1 else ""
     label = evaluator_label(one["evaluator"], one["task_model"])
     return f"{label} on {one['candidate']}, {one['split']}{line}{repeat}".replace("\n", " ")
 
 
-def _change(one: Mapping[str, Any]) -> str:
+def _change(one: JsonMapping) -> str:
     """Write scores with the fewest digits that show them to differ; a call that skips now has none."""
     if one["after"] is None:
         return f"{one['before']:.{_DIGITS[0]}g} before, skipped now: {one['message'][:_LONGEST]}".replace(
@@ -260,5 +261,5 @@ def _change(one: Mapping[str, Any]) -> str:
     return f"{before} before, {after} now"
 
 
-def _failure(one: Mapping[str, Any]) -> str:
+def _failure(one: JsonMapping) -> str:
     return f"failed ({one['kind']}): {one['message'][:_LONGEST]}".replace("\n", " ")

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.files import STDIN
@@ -67,7 +68,7 @@ class AllRows:
         """Give the parts of a file that was cut, as they take part, in place of it."""
         return AllRows({**parts, **{name: rows for name, rows in self._splits.items() if name not in parts}})
 
-    def overlaps(self, known: Mapping[str, Any], candidates: Iterable[str] = ()) -> Overlaps:
+    def overlaps(self, known: JsonMapping, candidates: Iterable[str] = ()) -> Overlaps:
         """Find what they have in common, or take it from what is known of the same rows.
 
         Fields that are `candidates` are no part of what a row says.
@@ -176,7 +177,7 @@ def load_all_candidates(
     return load_candidates(named)
 
 
-def stored_paths(splits: Mapping[str, str], candidates: Sequence[CandidatePath]) -> dict[str, Any]:
+def stored_paths(splits: Mapping[str, str], candidates: Sequence[CandidatePath]) -> JsonDict:
     """Make of paths as they were given what run.json keeps of them; one that is not UTF-8 cannot be kept."""
     return {
         "splits": {split: path for split, path in splits.items() if path and path != STDIN and is_utf8(path)},
@@ -268,7 +269,7 @@ def is_utf8(text: str) -> bool:
     return True
 
 
-def overlaps_in(plan: Plan, examples: Examples, before: Mapping[str, Any]) -> Overlaps:
+def overlaps_in(plan: Plan, examples: Examples, before: JsonMapping) -> Overlaps:
     """Find what they have in common, or take it from the settings that the run had before.
 
     Splits that are tasks confirm nothing, so nothing is looked for.
@@ -280,7 +281,7 @@ def overlaps_in(plan: Plan, examples: Examples, before: Mapping[str, Any]) -> Ov
     )
 
 
-def _overlaps(rows: AllRows, before: Mapping[str, Any], candidates: Iterable[str] = ()) -> Overlaps:
+def _overlaps(rows: AllRows, before: JsonMapping, candidates: Iterable[str] = ()) -> Overlaps:
     known = before.get(OVERLAPS)
     return rows.overlaps(known if isinstance(known, dict) else {}, candidates)
 
@@ -298,7 +299,7 @@ def note_copies_in(layout: Layout, examples: Examples, say: Say) -> None:
 
 
 def note_leaks_among(
-    examples: Examples, say: Say, *, keeps_leaks: bool, before: Mapping[str, Any] | None = None
+    examples: Examples, say: Say, *, keeps_leaks: bool, before: JsonMapping | None = None
 ) -> Sequence[Split]:
     """Say of examples that no run is planned of yet what leaked and what is there twice, and give it."""
     if not examples.rows:

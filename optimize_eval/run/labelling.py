@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from optimize_eval.base.documents import to_dict
+from optimize_eval.base.documents import JsonMapping, to_dict
 from optimize_eval.base.errors import DataError, Problem
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
@@ -48,10 +48,10 @@ class LabelScale:
         classes = {1.0: rubric.correct_labels, 0.0: rubric.incorrect_labels}
         return {name: score for score, names in classes.items() for name in names} | dict(rubric.labels)
 
-    def kind_of(self, value: Any) -> str:
+    def kind_of(self, value: object) -> str:
         return NAMES if isinstance(value, bool | str) else NUMBERS
 
-    def read(self, value: Any) -> float:
+    def read(self, value: object) -> float:
         """Give a label's number; raises NoLabel."""
         match value:
             case bool():
@@ -92,7 +92,7 @@ def with_people(
     document: RunDocument,
     specs: Sequence[EvaluatorSpec],
     sources: Sequence[SplitSource],
-    before: Mapping[str, Any],
+    before: JsonMapping,
     say: Say,
 ) -> RunDocument:
     """Let run.json keep what the examples say people said, beside labels that it was given before."""
@@ -192,7 +192,7 @@ class _Reading:
         split = next(split for split in self._document.selection.splits if split.name == source.name)
         return dict(zip(split.lines, split.sha256, strict=True))
 
-    def _labels_in(self, value: Any) -> Iterator[tuple[str, Any]]:
+    def _labels_in(self, value: object) -> Iterator[tuple[str, Any]]:
         """Give labels with the candidates that they are of; one for all is of the only one."""
         if isinstance(value, Mapping):
             yield from ((name, value[name]) for name in self._candidates if name in value)
@@ -201,7 +201,7 @@ class _Reading:
         else:
             yield self._candidates[0], value
 
-    def _read(self, source: SplitSource, example: Example, field: str, value: Any) -> float | None:
+    def _read(self, source: SplitSource, example: Example, field: str, value: object) -> float | None:
         if value is None:
             return None
         try:

@@ -15,6 +15,7 @@ from operator import attrgetter
 from types import TracebackType
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
+from optimize_eval.base.documents import JsonDict
 from optimize_eval.base.evaluator import (
     CallsModels,
     Capacity,
@@ -48,12 +49,12 @@ class BrokenOff(NamedTuple):
     output: str
 
     @property
-    def usages(self) -> list[dict[str, Any]]:
+    def usages(self) -> list[JsonDict]:
         """Give its calls as notes of a journal have them."""
         return usages_of(self.unit, self.spent, self.output)
 
 
-def usages_of(unit: Unit, spent: Spent, output: str) -> list[dict[str, Any]]:
+def usages_of(unit: Unit, spent: Spent, output: str) -> list[JsonDict]:
     """List calls of models that no record tells of, each with the cell that it was for."""
     return [
         {

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from optimize_eval.base import shipped
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import CannotGoOn, OptimizeEvalError, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
@@ -56,7 +57,7 @@ class Welcome:
     slots: int
     models: tuple[str, ...] = ()  # that have a lane each, in place of evaluators
     outputs: str = ""  # where the driver writes replies down
-    limits: Mapping[str, Any]  # of the caps
+    limits: JsonMapping  # of the caps
 
 
 class Given(NamedTuple):

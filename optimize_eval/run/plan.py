@@ -10,10 +10,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import Remembers, frozen
@@ -59,7 +60,7 @@ class Unit(NamedTuple):
     key: str
     evaluator: int
     payload: Payload
-    coordinates: dict[str, Any]
+    coordinates: JsonDict
 
 
 @frozen
@@ -96,7 +97,7 @@ class Plan(Remembers):
         sha256 = _sha256(text.encode()) if example.texts else contents.sha256
         cell = self.layout.cells[where.cell]
         of_example = cell.split, example.line, example.sha256
-        of_unit: dict[str, Any] = {CONFIRM if self.confirms else "repeat": repeat}
+        of_unit: JsonDict = {CONFIRM if self.confirms else "repeat": repeat}
         key = key_of(contents.identity, sha256, contents.model, *of_example, repeat_of(of_unit))
         payload = Payload(
             candidate=text,
@@ -184,7 +185,7 @@ class _CellContents(NamedTuple):
     sha256: str
     model: str | None  # what keys have of the task model
     examples: tuple[PlannedExample, ...]
-    coordinates: Mapping[str, Any]
+    coordinates: JsonMapping
 
 
 def plan_run(
@@ -313,7 +314,7 @@ _SMALL = 4096  # bytes up to which a candidate's text is kept here
 
 
 def document_of(
-    plan: Plan, files: Mapping[str, str], settings: Mapping[str, Any], *, kind: str = RUN
+    plan: Plan, files: Mapping[str, str], settings: JsonMapping, *, kind: str = RUN
 ) -> RunDocument:
     """Write down what a plan is about: every axis, with sha256 and, where small, text.
 

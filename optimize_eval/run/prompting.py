@@ -6,8 +6,9 @@ The models of tasks in YAML are called in the same way; such tasks say themselve
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec, check_how
 from optimize_eval.base.frozen import frozen
@@ -66,7 +67,7 @@ class Prompting:
     def identities(self) -> tuple[Identity, ...]:
         return tuple(map(identity_of, self.models))
 
-    def stored(self) -> dict[str, Any]:
+    def stored(self) -> JsonDict:
         """Give what run.json keeps of where prompts were, for a later command that needs them again."""
         if not self.prompts:
             return {}
@@ -301,9 +302,7 @@ def _of_prompts(
 _around_prompts = later("evaluators.task_kind", "of_prompts")  # most runs send no prompt
 
 
-def _of_stored(
-    spec: EvaluatorSpec, models: tuple[ModelSpec, ...], settings: Mapping[str, Any]
-) -> EvaluatorSpec:
+def _of_stored(spec: EvaluatorSpec, models: tuple[ModelSpec, ...], settings: JsonMapping) -> EvaluatorSpec:
     """Let one score them: a task in YAML makes its traces of them, others score them as they are."""
     if samples_of(spec):
         return with_task(spec, models=models, is_stored=True)

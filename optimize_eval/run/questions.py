@@ -8,12 +8,13 @@ node, a Drivers… with the same methods stands in for each of these.
 import threading
 import time
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
 from itertools import count
 from typing import Any, NamedTuple
 
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.frozen import change
 from optimize_eval.base.retries_and_caps import Caps, GivenUp, Manners, Pacer, Queue
 from optimize_eval.base.spent import NOTHING, Usage
@@ -61,11 +62,11 @@ class Driver:
         self._asked: dict[int, Future[Any]] = {}
         self._is_gone = False
 
-    def ask(self, what: str, *values: Any) -> Any:
+    def ask(self, what: str, *values: object) -> Any:
         """Wait for an answer; raises GivenUp where none will come any more."""
         return self.begin(what, *values).result()
 
-    def begin(self, what: str, *values: Any) -> Future[Any]:
+    def begin(self, what: str, *values: object) -> Future[Any]:
         """Ask, and wait for no answer yet."""
         number, answer = next(self._numbers), Future[Any]()
         self._asked[number] = answer
@@ -74,7 +75,7 @@ class Driver:
         self._emit(Ask(number, what, values))
         return answer
 
-    def tell(self, what: str, *values: Any) -> None:
+    def tell(self, what: str, *values: object) -> None:
         self._emit(Ask(0, what, values))
 
     def take(self, answer: Answer) -> None:
@@ -124,7 +125,7 @@ class DriversOutputs:
 class DriversCaps(Caps):
     """The driver's caps: it counts what is spent, and says when they are reached."""
 
-    def __init__(self, limits: Mapping[str, Any], driver: Driver) -> None:
+    def __init__(self, limits: JsonMapping, driver: Driver) -> None:
         super().__init__(**limits)
         self._driver = driver
         self._is_over = False

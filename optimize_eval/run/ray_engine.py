@@ -134,7 +134,7 @@ class RayFleet:
     def __init__(self, address: str, working_dir: str = "") -> None:
         self._address = address
         self._working_dir = working_dir
-        self._copy: Any = None  # of that folder, as Ray keeps it
+        self._copy: object = None  # of that folder, as Ray keeps it
         self._known: dict[str, str] = {}
         self._doors: dict[str, tuple[str, int]] = {}  # where raylets listen
         self._silences = 0

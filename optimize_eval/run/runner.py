@@ -11,12 +11,13 @@ import contextlib
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import field
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import State
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.outcome import Failed, Outcome, Progress, Scored
@@ -50,7 +51,7 @@ class Record(NamedTuple):
     unit: Unit
     outcome: Outcome
     line: bytes
-    usages: Sequence[Mapping[str, Any]] = ()  # what its calls of models took, as the line has them
+    usages: Sequence[JsonMapping] = ()  # what its calls of models took, as the line has them
 
 
 class Scribe:
@@ -114,7 +115,7 @@ class Scribe:
 
 
 def record_of(unit: Unit, outcome: Outcome, started_at: str) -> Record:
-    fields: dict[str, Any] = {"key": unit.key, **unit.coordinates, "outcome": outcome_name(outcome)}
+    fields: JsonDict = {"key": unit.key, **unit.coordinates, "outcome": outcome_name(outcome)}
     if isinstance(outcome, Scored):
         fields["score"] = None if outcome.is_unranked else outcome.score
         if outcome.is_unranked:
@@ -274,7 +275,7 @@ class Runner:
             is_unproven=self._is_unproven,
         )
 
-    def _footer(self, status: State) -> dict[str, Any]:
+    def _footer(self, status: State) -> JsonDict:
         """Say how the session ended, and which evaluators' files changed meanwhile."""
         pairs = zip(self._shares, self._progress, strict=True)
         changed = changed_evaluators(self._plan, self._plan.specs, self._called)
@@ -287,7 +288,7 @@ class Runner:
         }
         return {"ended_at": self._clock.now(), "status": str(status), **notes}
 
-    def _header(self) -> dict[str, Any]:
+    def _header(self) -> JsonDict:
         return journal.header(self._ledger.run, self._clock.now())
 
     def _probe(self) -> None:

@@ -6,9 +6,9 @@ What cannot be found is refused with its line, before anything is called.
 import hashlib
 import heapq
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from optimize_eval.base import strict_json
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import DataError, Problem, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec, Sighted
 from optimize_eval.base.frozen import frozen
@@ -94,7 +94,7 @@ def check_fields(source: SplitSource, fields: Sequence[str]) -> None:
         raise DataError(problems)
 
 
-def _is_output(source: SplitSource, value: Any) -> bool:
+def _is_output(source: SplitSource, value: object) -> bool:
     """Return True for a text, and in a table for a whole number: its digits are what stands there."""
     return isinstance(value, str) or (type(value) is int and is_table(source.file))
 
@@ -177,7 +177,7 @@ def _paths_of(sources: Sequence[SplitSource]) -> str:
     return f"the first example has {', '.join(paths[:20]) or 'no such field'}"
 
 
-def has_path(value: Any, path: str) -> bool:
+def has_path(value: object, path: str) -> bool:
     """Return True if something stands at a dotted path, be it null."""
     if not isinstance(value, Mapping):
         return False
@@ -185,14 +185,14 @@ def has_path(value: Any, path: str) -> bool:
     return path in value or bool(dot and has_path(value.get(head), rest))
 
 
-def label_at(value: Any, path: str) -> str:
+def label_at(value: object, path: str) -> str:
     label = value_at(value, path)
     if isinstance(label, str):
         return label
     return strict_json.dumps(label).decode() if isinstance(label, bool | int | float) else NO_VALUE
 
 
-def name_of(example: Mapping[str, Any], fields: Container[str]) -> str:
+def name_of(example: JsonMapping, fields: Container[str]) -> str:
     """Find what people call an example: its id or name, else its first short field that is not its input.
 
     >>> name_of({"id": "t-7", "input": "Ada"}, ())
@@ -217,7 +217,7 @@ def inputs_of(source: SplitSource, fields: Container[str]) -> Iterator[str]:
         yield "" if key is None else _start(example.value[key], most)
 
 
-def _input_key(example: Mapping[str, Any], fields: Container[str]) -> str | None:
+def _input_key(example: JsonMapping, fields: Container[str]) -> str | None:
     """Choose the field that is the input: one with such a name, else the first that is not an id or name."""
     for key in (*_INPUTS, *example):
         if key in example and key not in fields and key not in _NAMES:
@@ -225,14 +225,14 @@ def _input_key(example: Mapping[str, Any], fields: Container[str]) -> str | None
     return None
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     if not isinstance(value, str | int) or isinstance(value, bool):
         return ""
     text = _start(value, LONGEST_NAME + 1)
     return text if len(text) <= LONGEST_NAME else ""
 
 
-def _start(value: Any, most: int) -> str:
+def _start(value: object, most: int) -> str:
     """Write the start of a value on one line."""
     text = value if isinstance(value, str) else strict_json.dumps(value).decode()
     line = " ".join(text[:_MOST_READ].split())

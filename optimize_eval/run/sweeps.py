@@ -5,8 +5,9 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec, Sighted
 from optimize_eval.base.frozen import frozen
@@ -206,7 +207,7 @@ def prepare(
     stem: str = "run",
     gates: BoardGateOptions = NO_GATES,
     chosen_after: str | None = None,
-    searched: Mapping[str, Any] | None = None,
+    searched: JsonMapping | None = None,
 ) -> Prepared:
     """Plan a run, find its folder, and read what it has to reach.
 
@@ -218,7 +219,7 @@ def prepare(
     folder = folder_of(stem, plan, comparison.examples.paths, out)
     refuse_foreign(folder)
     before = settings_in(folder, fresh=handling.fresh)
-    after: dict[str, Any] = {} if chosen_after is None else {CHOSEN_AFTER: chosen_after}
+    after: JsonDict = {} if chosen_after is None else {CHOSEN_AFTER: chosen_after}
     if searched or SEARCHED in before:  # a split that steered a search does not forget that
         after[SEARCHED] = searched or {"steered_by": before[SEARCHED].get("steered_by")}
     common = overlaps_in(plan, comparison.examples, before)
@@ -242,7 +243,7 @@ def prepare(
     return Prepared(plan=plan, folder=folder, document=document, handling=handling, demands=demands)
 
 
-def _settings_of_former(folder: Path) -> Mapping[str, Any]:
+def _settings_of_former(folder: Path) -> JsonMapping:
     """Read what a run that starts over kept, where it can be read: people do not label twice."""
     try:
         return settings_in(folder, fresh=False)
@@ -317,7 +318,7 @@ def carry_out(prepared: Prepared, host: Host, *, recheck: int | None = None) -> 
     return Finished(stored=stored, summary=summary, calls=(called, *fresh), gates=gates, off_scale=off)
 
 
-def _kept(comparison: SweepInputs, handling: Handling, plan: Plan, gates: BoardGateOptions) -> dict[str, Any]:
+def _kept(comparison: SweepInputs, handling: Handling, plan: Plan, gates: BoardGateOptions) -> JsonDict:
     """Make what run.json keeps of the command's options, none of which is part of its plan."""
     examples, margins, prompting = comparison.examples, plan.layout.margins, comparison.prompting
     return {
@@ -335,7 +336,7 @@ def _kept(comparison: SweepInputs, handling: Handling, plan: Plan, gates: BoardG
     }
 
 
-def _paths(comparison: SweepInputs) -> dict[str, Any]:
+def _paths(comparison: SweepInputs) -> JsonDict:
     """Give where the inputs were, for a later command that needs them again."""
     paths = stored_paths(comparison.examples.files, comparison.named)
     prompting = comparison.prompting

@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import field
 from math import fsum
-from typing import Any
 
-from optimize_eval.base.documents import from_dict, to_dict
+from optimize_eval.base.documents import JsonDict, from_dict, to_dict
 from optimize_eval.base.frozen import frozen
 from optimize_eval.search.components import ONLY, Texts, as_value, components_as_text
 from optimize_eval.search.ending import Why
@@ -56,7 +55,7 @@ class Node:
             failed=found["failed"],
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonDict:
         return {
             "name": self.name,
             "candidate": as_value(self.texts),
@@ -122,7 +121,7 @@ class SearchOutcome:
             errors=end["errors"],
         )
 
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self) -> JsonDict:
         """Give what no record of the journal says but the one of its end."""
         return {
             "counts": to_dict(self.counts),

@@ -6,10 +6,10 @@ nothing.
 
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from enum import StrEnum
-from typing import Any
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.retries_and_caps import Caps
@@ -141,7 +141,7 @@ class Meter:
         return self.caps.words
 
     def take(
-        self, name: str, usages: Iterable[Mapping[str, Any]], candidate: str = "", *, is_earlier: bool = False
+        self, name: str, usages: Iterable[JsonMapping], candidate: str = "", *, is_earlier: bool = False
     ) -> None:
         """Count calls of models that somebody made, in an earlier session or in this one."""
         usages, who = list(usages), {"evaluator": name, "candidate": candidate}
@@ -155,7 +155,7 @@ class Meter:
         if self.over:
             raise Over(Why.COST, self.over)
 
-    def to_dict(self) -> dict[str, Any] | None:
+    def to_dict(self) -> JsonDict | None:
         """Give the totals of the search; None where no model was called."""
         totals = self.search.to_dict()
         return totals and {**totals, "candidates": {}}  # by whom is enough

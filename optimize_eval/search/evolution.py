@@ -27,6 +27,7 @@ from gepa.proposer.base import CandidateProposal
 from gepa.proposer.reflective_mutation.reflection_lm import ReflectionJob, ReflectionLM, ReflectionProposal
 from gepa.strategies.proposal_sampling import IndependentSampling
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import FailureKind
 from optimize_eval.base.outcome import Failed, Skipped
 from optimize_eval.run.runner import PROBES
@@ -47,7 +48,7 @@ from optimize_eval.search.proposals import (
 from optimize_eval.search.search_plan import SearchPlan, SearchSplit
 from optimize_eval.search.state import Record, SearchState
 
-Event = Mapping[str, Any]  # what GEPA says of a step
+Event = JsonMapping  # what GEPA says of a step
 _TELLING = 2  # different scores
 _MOST_LISTED = 50
 
@@ -68,7 +69,7 @@ class Item:
     part: str
     split: str
     line: int | None
-    example: Mapping[str, Any] | None
+    example: JsonMapping | None
     teaches: bool  # False for those that choose: their records are never made
 
     @property
@@ -76,7 +77,7 @@ class Item:
         return Label(f"{self.part}:{self.line}")
 
 
-Batch = EvaluationBatch[dict[str, Any], Value]
+Batch = EvaluationBatch[JsonDict, Value]
 
 
 @dataclass(slots=True)
@@ -218,7 +219,7 @@ class Adapter:
             num_metric_calls=len(items),  # 0, where all is recorded, would never end GEPA's own count
         )
 
-    def _teach(self, items: Sequence[Item], outcomes: Sequence[Outcomes]) -> list[dict[str, Any]]:
+    def _teach(self, items: Sequence[Item], outcomes: Sequence[Outcomes]) -> list[JsonDict]:
         made = [
             teaching(outcome, self._goal, item.example, self._scorer.reply(outcome))
             for item, outcome in zip(items, outcomes, strict=True)
@@ -264,7 +265,7 @@ def _failure_of(record: Record) -> Failed:
     )
 
 
-def _about(pairs: Sequence[Trial]) -> dict[str, Any]:
+def _about(pairs: Sequence[Trial]) -> JsonDict:
     """Say of a minibatch which examples it has: by them a proposal was kept, or not."""
     texts = {pair.text for pair in pairs}
     if len(texts) > 1 or len(pairs) > _MOST_LISTED:
@@ -410,13 +411,13 @@ class Watcher:
         self._origins: dict[tuple[str, ...], tuple[str, str]] = {}  # of accepted proposals, by their texts
         self._train: dict[tuple[str, ...], float] = {}
 
-    def __call__(self, gepa_state: Any) -> bool:  # noqa: ARG002  so it is called
+    def __call__(self, gepa_state: object) -> bool:  # noqa: ARG002  so it is called
         """Decide before every iteration whether to stop."""
         self._brakes.check()
         self._brakes.note_iteration()
         return False
 
-    def should_accept(self, proposal: CandidateProposal[Any], _state: Any) -> bool:
+    def should_accept(self, proposal: CandidateProposal[Any], _state: object) -> bool:
         """Accept what is better on its minibatch; what has no score there is refused."""
         before, after = (
             sum(proposal.subsample_scores_before or ()),

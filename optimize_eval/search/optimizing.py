@@ -6,12 +6,12 @@ What the search has scored is not called again: its records are planted into the
 owed. Failures are not, so they are retried here.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import OptimizeEvalError, State
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.outcome import Progress
@@ -73,7 +73,7 @@ def _sweep(
     handling: Handling,
     host: Host,
     *,
-    searched: Mapping[str, Any],
+    searched: JsonMapping,
 ) -> Finished:
     """Compare them with the first, the seed, on all examples; records of an earlier sweep stay."""
     what = comparison.what.with_options(baseline=candidates[0].name)
@@ -130,7 +130,7 @@ def _plant(stored: StoredRun, plan: Plan, evaluations: Path) -> None:
     view.ledger.end = written.end
 
 
-def _record_of(record: Mapping[str, Any]) -> dict[str, Any]:
+def _record_of(record: JsonMapping) -> JsonDict:
     return {key: value for key, value in record.items() if key not in OF_ITS_PLACE}
 
 
@@ -159,7 +159,7 @@ class SearchTask:
         return note_leaks_among(self.comparison.examples, say, keeps_leaks=keeps_leaks, before=before)
 
     @property
-    def about(self) -> dict[str, Any]:
+    def about(self) -> JsonDict:
         """Give what the search's journal has for whoever looks at it from outside."""
         specs = self.comparison.called
         return {
@@ -182,7 +182,7 @@ class Optimized:
     outcome: SearchOutcome
     result: Result | None
     finished: Finished | None
-    document: Mapping[str, Any]
+    document: JsonMapping
 
 
 def optimize_task(task: SearchTask, host: Host) -> Optimized:
@@ -259,7 +259,7 @@ def _forget_failures(folder: Path) -> None:
     _rewrite(folder / EVALUATIONS, dict(scored_in(folder / EVALUATIONS)).values())
 
 
-def _rewrite(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
+def _rewrite(path: Path, records: Iterable[JsonMapping]) -> None:
     kept = [journal.seal({key: value for key, value in record.items() if key != "crc"}) for record in records]
     draft = path.with_name(f".{path.name}")
     draft.write_bytes(b"".join(kept))
@@ -291,7 +291,7 @@ def _final(task: SearchTask, outcome: SearchOutcome, host: Host) -> Finished | N
     return _sweep(task.comparison, candidates, task.folder, handling, host, searched=searched)
 
 
-def _words_of_search(plan: SearchPlan, outcome: SearchOutcome, seed: str) -> Mapping[str, Any]:
+def _words_of_search(plan: SearchPlan, outcome: SearchOutcome, seed: str) -> JsonMapping:
     """Say what a summary of the final sweep has to know of the search."""
     alone = of_seed(outcome, plan.goal, seed)
     words = {"state": alone.state, "text": alone.text} if alone else None

@@ -17,6 +17,7 @@ from hashlib import sha256
 from types import TracebackType
 from typing import Any, Self
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import Opened
 from optimize_eval.base.retries_and_caps import GivenUp
@@ -42,7 +43,7 @@ class _Assignment:
     spec: ProposerSpec
     proposer: Proposer
     digest: str
-    recorded: Mapping[str, Any] | None
+    recorded: JsonMapping | None
 
 
 class Panel:
@@ -147,7 +148,7 @@ def _answer(turn: _Assignment) -> ProposerReply | GivenUp:
     )
 
 
-def _usages(spent: Spent) -> list[dict[str, Any]]:
+def _usages(spent: Spent) -> list[JsonDict]:
     return [usage.to_dict() for usage in spent.usages]
 
 
@@ -156,9 +157,9 @@ def _words(error: EvaluationError) -> str:
     return ": ".join([f"{error.kind}: {error.message}", *last])
 
 
-def _record_of(reply: ProposerReply) -> dict[str, Any]:
+def _record_of(reply: ProposerReply) -> JsonDict:
     """Write a reply down; a text that UTF-8 cannot hold is kept as what it is refused for."""
-    record: dict[str, Any] = {"proposer": reply.proposer, "seconds": round(reply.seconds, 3)}
+    record: JsonDict = {"proposer": reply.proposer, "seconds": round(reply.seconds, 3)}
     record |= {"usage": list(reply.usages)} if reply.usages else {}
     proposal = reply.proposal
     if proposal is None:
@@ -169,15 +170,15 @@ def _record_of(reply: ProposerReply) -> dict[str, Any]:
     return record | ({} if proposal.tokens is None else {"tokens": proposal.tokens})
 
 
-def _safe(value: Any) -> Any:
+def _safe(value: object) -> Any:
     """Let a lone surrogate stand as U+0000, which is refused alike."""
     if isinstance(value, Mapping):
         return {_safe(key): _safe(item) for key, item in value.items()}
     return _SURROGATE.sub("\0", value) if isinstance(value, str) else value
 
 
-def _reply_of(name: str, record: Mapping[str, Any]) -> ProposerReply:
-    known: dict[str, Any] = {
+def _reply_of(name: str, record: JsonMapping) -> ProposerReply:
+    known: JsonDict = {
         "proposer": name,
         "seconds": float(record.get("seconds", 0.0)),
         "usages": record.get("usage", ()),
@@ -284,7 +285,7 @@ def _at_once(proposal: Proposal) -> Refusal | None:
     return Refusal.SKIPPED if proposal.is_skip else Refusal.CUT_OFF if proposal.is_cut_off else None
 
 
-def _merge(candidate: str | Mapping[str, Any], parent: Texts) -> Texts | None:
+def _merge(candidate: str | JsonMapping, parent: Texts) -> Texts | None:
     """Put what is proposed into its parent: a text for a text, some or all components for an object."""
     if isinstance(candidate, str):
         return {ONLY: candidate} if is_plain(parent) else None

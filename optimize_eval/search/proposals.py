@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from optimize_eval.base import strict_json
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.outcome import Failed, Outcome, Scored, Skipped
@@ -25,7 +26,7 @@ from optimize_eval.programs.exchange import Contract
 from optimize_eval.search.components import Texts, as_value
 from optimize_eval.search.goal import Goal, Outcomes
 
-Lesson = Mapping[str, Any]  # what became of one example
+Lesson = JsonMapping  # what became of one example
 SAMPLE = '{"candidate": "…"}'
 _LONGEST_NOTE = 500
 _PROTOCOL_KEYS = ("_capabilities", "_id")
@@ -44,8 +45,8 @@ class ProposalRequest:
     refused: str = ""  # what was wrong with the proposal before, a prompt that could not be sent
     task_model: None = None  # programs get one in their environment; proposers have none
 
-    def to_dict(self) -> dict[str, Any]:
-        fields: dict[str, Any] = {
+    def to_dict(self) -> JsonDict:
+        fields: JsonDict = {
             "_protocol_version": PROTOCOL_VERSION,
             "candidate": as_value(self.texts),
             "objective": self.objective,
@@ -65,7 +66,7 @@ class ProposalRequest:
 class Proposal:
     """What a proposer replied; `is_cut_off` where it had not come to its end, `is_skip` where it had none."""
 
-    candidate: str | Mapping[str, Any]
+    candidate: str | JsonMapping
     note: str = ""
     is_cut_off: bool = False
     is_skip: bool = False
@@ -86,7 +87,7 @@ class ProposerReply:
     proposal: Proposal | None = None
     failure: str = ""
     seconds: float = 0.0
-    usages: Sequence[Mapping[str, Any]] = ()  # what calls of models it took
+    usages: Sequence[JsonMapping] = ()  # what calls of models it took
     is_recorded: bool = False  # it was called in an earlier session
 
 
@@ -125,7 +126,7 @@ def _capabilities(declared: Any) -> Capabilities:
     return Capabilities(persistent=capabilities.persistent, concurrency=capabilities.concurrency)
 
 
-def _no_batches(_answer: Mapping[str, Any], _size: int) -> list[Proposal | EvaluationError]:
+def _no_batches(_answer: JsonMapping, _size: int) -> list[Proposal | EvaluationError]:
     raise ValueError("proposers are sent one request at a time")
 
 
@@ -157,14 +158,14 @@ _STDERR = 500  # letters of its end
 
 
 def teaching(
-    outcomes: Outcomes, goal: Goal, example: Mapping[str, Any] | None, reply: str | None = None
-) -> dict[str, Any]:
+    outcomes: Outcomes, goal: Goal, example: JsonMapping | None, reply: str | None = None
+) -> JsonDict:
     """Tell what became of one example; where several evaluators are called, by their names.
 
     `reply` is the model's, where the candidate is a prompt.
     """
     value = goal.value(outcomes)
-    record: dict[str, Any] = {"score": value if isinstance(value, float) else None}
+    record: JsonDict = {"score": value if isinstance(value, float) else None}
     named = list(zip(goal.names, outcomes, strict=True))
     if len(named) > 1:
         record["scores"] = {name: _score(outcome) for name, outcome in named}
@@ -186,7 +187,7 @@ def has_side_info(record: Lesson) -> bool:
     return bool(record["side_info"] or record.get("error") or "reply" in record)
 
 
-def fit_records(records: Sequence[Lesson], room: int = PROMPT) -> list[dict[str, Any]]:
+def fit_records(records: Sequence[Lesson], room: int = PROMPT) -> list[JsonDict]:
     """Cut what is too long: fields to 2 KB, and to less while all records together do not fit.
 
     Where even short fields are too many, the last records go.
@@ -212,7 +213,7 @@ def _error(outcome: Outcome) -> str:
     return f"{outcome.kind}: {outcome.message}{stderr}"
 
 
-def _cut_record(record: Lesson, most: int) -> dict[str, Any]:
+def _cut_record(record: Lesson, most: int) -> JsonDict:
     return {key: _cut_fields(value, most) if key in _OF_FIELDS else value for key, value in record.items()}
 
 
@@ -236,7 +237,7 @@ def _cut(value: Any, most: int) -> Any:
     return f"{data[:most].decode(errors='ignore')}… ({len(data):,} bytes)"
 
 
-def _bare(record: Lesson) -> dict[str, Any]:
+def _bare(record: Lesson) -> JsonDict:
     return {"score": record["score"], "side_info": {}, "error": "too large to show"}
 
 

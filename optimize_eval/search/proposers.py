@@ -8,6 +8,7 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Any, Protocol
 
+from optimize_eval.base.documents import JsonDict
 from optimize_eval.base.errors import EvaluationError, FailureKind, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
@@ -20,7 +21,7 @@ TIMEOUT = 300.0  # seconds
 
 _EVALUATORS = ("@", "judge:", "task:")
 
-PlainProposer = Callable[[dict[str, Any]], Any]
+PlainProposer = Callable[[JsonDict], Any]
 
 
 class Proposer(Protocol):

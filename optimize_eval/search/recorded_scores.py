@@ -13,6 +13,7 @@ from math import nan
 from pathlib import Path
 from typing import Any
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import FailureKind
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.outcome import Failed, Outcome, Scored, Skipped
@@ -31,7 +32,7 @@ OF_ITS_PLACE = frozenset(  # and what it took, which the search has counted
 )
 
 
-def scored_in(path: Path, keys: Container[str] | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
+def scored_in(path: Path, keys: Container[str] | None = None) -> Iterator[tuple[str, JsonDict]]:
     """Read the final records of a journal, what was scored or skipped, with their keys: all or the wanted."""
     with suppress(FileNotFoundError):
         for entry in journal.entries(path):
@@ -41,7 +42,7 @@ def scored_in(path: Path, keys: Container[str] | None = None) -> Iterator[tuple[
                 yield record["key"], journal.decode(entry.line)
 
 
-def outcome_of(record: Mapping[str, Any]) -> Outcome:
+def outcome_of(record: JsonMapping) -> Outcome:
     """Read what became of a call."""
     output = record.get("output", "")
     match record["outcome"]:
@@ -107,7 +108,7 @@ class Elsewhere:
             if (folder / OUTPUTS).is_file() and (many := copy_outputs(self._own, folder, {model})):
                 self._notes.append(replies_reused(many, folder))
 
-    def record(self, key: str, evaluator: int) -> dict[str, Any] | None:
+    def record(self, key: str, evaluator: int) -> JsonDict | None:
         """Read the record of a call; None where there is none, or its score is none here."""
         where = self._places.get(key)
         if where is None:

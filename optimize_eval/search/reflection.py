@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import count
-from typing import Any
 
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.retries_and_caps import GivenUp, Manners, until_answered
 from optimize_eval.base.spent import NOTHING, Spent
@@ -135,12 +135,12 @@ def _goal(request: ProposalRequest) -> str:
     return _join(objective, background, refused)
 
 
-def _result(record: Mapping[str, Any], number: int) -> str:
+def _result(record: JsonMapping, number: int) -> str:
     lines = [f"{key}: {_write(value)}" for key, value in record.items() if value not in ({}, None, "")]
     return "\n".join([f"Result {number}", *lines])
 
 
-def _write(value: Any) -> str:
+def _write(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

@@ -18,9 +18,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import fsum
 from pathlib import Path
-from typing import Any
 
-from optimize_eval.base.documents import to_dict
+from optimize_eval.base.documents import JsonDict, JsonMapping, to_dict
 from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.summary_shape import Point, Summary, Verdict
 from optimize_eval.findings.wording import ahead_so_far, count
@@ -231,9 +230,9 @@ def document(
     folder: str,
     final_calls: int,
     summary: Summary | None,
-    spent: Mapping[str, Any] | None = None,
+    spent: JsonMapping | None = None,
     command: str | None = None,
-) -> dict[str, Any]:
+) -> JsonDict:
     """Make it; `summary` is the final sweep's, `spent` of the search's models, `command` resumes it."""
     best = result.best if result else None
     verdict = result.verdict if result else of_nothing(outcome)
@@ -268,7 +267,7 @@ def document(
     return fields | ({"evaluator_failure_signal": signal} if signal else {})
 
 
-def _calls(outcome: SearchOutcome, final: int) -> dict[str, Any]:
+def _calls(outcome: SearchOutcome, final: int) -> JsonDict:
     calls, budget = outcome.counts.calls, outcome.counts.budget
     return {
         "calls": {"search": calls, "final": final},
@@ -278,7 +277,7 @@ def _calls(outcome: SearchOutcome, final: int) -> dict[str, Any]:
     }
 
 
-def _plateau(outcome: SearchOutcome) -> dict[str, Any]:
+def _plateau(outcome: SearchOutcome) -> JsonDict:
     is_plateau, guidance = plateau(outcome)
     is_stopped = outcome.why is Why.PLATEAU
     return {
@@ -289,7 +288,7 @@ def _plateau(outcome: SearchOutcome) -> dict[str, Any]:
     }
 
 
-def _proposals(outcome: SearchOutcome) -> dict[str, Any]:
+def _proposals(outcome: SearchOutcome) -> JsonDict:
     return {
         "calls": outcome.counts.proposer_calls,
         "failed": outcome.counts.proposer_failures,
@@ -314,7 +313,7 @@ def failure_signal(result: Result | None, outcome: SearchOutcome) -> dict[str, s
     return None
 
 
-def _scores(outcome: SearchOutcome) -> dict[str, Any]:
+def _scores(outcome: SearchOutcome) -> JsonDict:
     means = [node.mean for node in outcome.nodes]
     if not means:
         return {"initial": None, "latest": None, "best": None, "num_candidates": 0}
@@ -328,7 +327,7 @@ def _scores(outcome: SearchOutcome) -> dict[str, Any]:
     }
 
 
-def _diagnostics(summary: Summary | None, best: str | None, goal: Goal) -> list[dict[str, Any]]:
+def _diagnostics(summary: Summary | None, best: str | None, goal: Goal) -> list[JsonDict]:
     """List the means of numbers in the best candidate's side info."""
     if summary is None:
         return []
@@ -346,7 +345,7 @@ def _name(node: Node | None, seed: str) -> str | None:
     return None if node is None else node.name if node.number else seed
 
 
-def _node_fields(node: Node, seed: str) -> dict[str, Any]:
+def _node_fields(node: Node, seed: str) -> JsonDict:
     fields = node.to_dict()
     parents = [seed if parent == "seed" else parent for parent in fields["parents"]]
     return fields | {"name": _name(node, seed), "parents": parents}
@@ -354,7 +353,7 @@ def _node_fields(node: Node, seed: str) -> dict[str, Any]:
 
 def make_again(
     search: StoredSearch, stored: StoredRun | None, summary: Summary | None, shown_as: str
-) -> dict[str, Any]:
+) -> JsonDict:
     """Make the document again; raises LookupError where its run is about candidates that were found later."""
     outcome, aim = SearchOutcome.read(search), Aim.read(search.about["plan"])
     whole = summary if stored and stored.ledger.is_complete else None

@@ -5,8 +5,8 @@ resumes leaves out the same rows. A rule that cannot be applied to a row leaves 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import EvaluatorSpec, Opened
 from optimize_eval.base.frozen import frozen
@@ -88,7 +88,7 @@ def _ready(actions: Sequence[Action]) -> Iterator[tuple[Action, Actions]]:
             continue  # see above
 
 
-def _scores(task: _RuledTask, outcomes: Outcomes) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _scores(task: _RuledTask, outcomes: Outcomes) -> Iterator[tuple[str, JsonMapping]]:
     for index, key in task.keys.items():
         outcome = outcomes[index]
         if isinstance(outcome, Scored):

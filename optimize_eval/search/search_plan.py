@@ -8,12 +8,13 @@ part of it.
 """
 
 import hashlib
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import orjson
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import ScoreRange
@@ -41,7 +42,7 @@ class SearchSplit:
 
     name: str
     split: str
-    examples: tuple[tuple[int | None, Mapping[str, Any] | None], ...]
+    examples: tuple[tuple[int | None, JsonMapping | None], ...]
     sha256: str = ""
 
     def __len__(self) -> int:
@@ -89,7 +90,7 @@ def roles_of(sources: Sequence[SplitSource], what: SearchOptions) -> Roles:
     return Roles(learn=learn, choose=choose, steered_by=steered_by, has_test=has_test)
 
 
-def _check(named: Mapping[str, Any], what: SearchOptions) -> None:
+def _check(named: JsonMapping, what: SearchOptions) -> None:
     if named and "train" not in named:
         raise UsageError("there is no train data to learn from", hint="give --dataset, too")
     if what.val_chooses and "val" not in named:
@@ -212,7 +213,7 @@ class Aim:
     roles: Roles
 
     @classmethod
-    def read(cls, told: Mapping[str, Any]) -> "Aim":
+    def read(cls, told: JsonMapping) -> "Aim":
         """Read what a search's journal says of its plan; which examples it had does not matter here."""
         goal = Goal(
             names=tuple(told["names"]),
@@ -226,7 +227,7 @@ class Aim:
         roles = Roles(learn=learn, choose=choose, steered_by=told["steered_by"], has_test=told["has_test"])
         return cls(goal=goal, roles=roles)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonDict:
         """Give what a result says of the plan, for who makes it again."""
         goal, roles = self.goal, self.roles
         return {
@@ -293,7 +294,7 @@ class SearchPlan(Aim):
         """Say why a proposal cannot be called; empty where it can."""
         return self.prompt.fault(texts) if self.prompt else ""
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> JsonDict:
         """Name everything that decides the course of the search."""
         return {
             "seed candidate": _digest(dict(self.seed)) if not self.from_scratch else "from scratch",
@@ -315,7 +316,7 @@ class SearchPlan(Aim):
             **self._settings_of_prompt(),
         }
 
-    def _settings_of_prompt(self) -> dict[str, Any]:
+    def _settings_of_prompt(self) -> JsonDict:
         if self.prompt is None:
             return {}
         before = [list(message) for message in self.prompt.before]
@@ -330,5 +331,5 @@ def selection_of(name: str) -> Selection:
     raise UsageError(f"unknown selection {name!r}", hint=f"use one of: {', '.join(get_args(Selection))}")
 
 
-def _digest(value: Any) -> str:
+def _digest(value: object) -> str:
     return hashlib.sha256(orjson.dumps(value, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]

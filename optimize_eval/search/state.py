@@ -7,18 +7,19 @@ elsewhere (another seed, dataset, evaluator or proposer) is another search, and 
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import UsageError
 from optimize_eval.store import journal
 from optimize_eval.store.listing import SEARCH_SCHEMA
 
-Record = Mapping[str, Any]  # a line of the journal
+Record = JsonMapping  # a line of the journal
 _NOTHING: Record = MappingProxyType({})
 
 
@@ -36,10 +37,10 @@ class SearchState:
         """Read what is there; `about` is for whoever looks at the search from outside."""
         self._path = path
         self._steps: list[RecordedStep] = []
-        self._failed: dict[int, list[dict[str, Any]]] = {}  # by step
-        self._replies: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)  # by digest
+        self._failed: dict[int, list[JsonDict]] = {}  # by step
+        self._replies: defaultdict[str, list[JsonDict]] = defaultdict(list)  # by digest
         self._times: Counter[str] = Counter()
-        self._found: list[dict[str, Any]] = []
+        self._found: list[JsonDict] = []
         self._recorded: Record = {}  # settings of the last session
         end = self._read(settings) if path else 0
         self._journal = journal.Journal(path, end) if path else None
@@ -75,7 +76,7 @@ class SearchState:
             step_number: failed for step_number, failed in self._failed.items() if step_number < place
         }
 
-    def failures_of(self, step: int) -> list[dict[str, Any]] | None:
+    def failures_of(self, step: int) -> list[JsonDict] | None:
         """List the failures that a step found; None where it was not seen to its end."""
         return self._failed.get(step)
 
@@ -114,7 +115,7 @@ class SearchState:
 
     def _read(self, settings: Record) -> int:
         end = 0
-        failed_in_a_row: list[list[dict[str, Any]]] = []
+        failed_in_a_row: list[list[JsonDict]] = []
         with suppress(FileNotFoundError):
             for entry in journal.entries(self._path or Path(), journal.AGAIN):
                 record = journal.decode(entry.line)
@@ -128,7 +129,7 @@ class SearchState:
     def _enter(
         self,
         record: Record,
-        failed_in_a_row: list[list[dict[str, Any]]],
+        failed_in_a_row: list[list[JsonDict]],
         number: int,
     ) -> None:
         match record:
@@ -159,7 +160,7 @@ class SearchState:
             )
 
 
-def header_of(settings: Record, about: Record) -> dict[str, Any]:
+def header_of(settings: Record, about: Record) -> JsonDict:
     """Begin a session: what leads the search, and what whoever looks at it from outside wants to know."""
     return {"schema": SEARCH_SCHEMA, "settings": dict(settings), "about": dict(about)}
 
@@ -177,7 +178,7 @@ def _another(name: str) -> str:
     return f"other {name}" if name.endswith("s") and not name.startswith("-") else f"another {name}"
 
 
-def _forget(failed_in_a_row: list[list[dict[str, Any]]]) -> None:
+def _forget(failed_in_a_row: list[list[JsonDict]]) -> None:
     """Take back failures at a session's end: whoever fixed the proposer wants it called again."""
     for replies in failed_in_a_row:
         replies.pop()

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from optimize_eval.base import strict_json
+from optimize_eval.base.documents import JsonDict
 from optimize_eval.base.errors import EvaluationError, FailureKind, UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.base.protocol import (
@@ -179,7 +180,7 @@ def reply_of_failure(error: EvaluationError, concurrency: int) -> HttpReply:
     return HttpReply(status=200, body=error.answered, content_type="application/octet-stream")
 
 
-def _object(answer: dict[str, Any], concurrency: int) -> HttpReply:
+def _object(answer: JsonDict, concurrency: int) -> HttpReply:
     body = answer | {"_capabilities": {"concurrency": concurrency}}
     return HttpReply(status=200, body=strict_json.dumps(body) + b"\n")
 

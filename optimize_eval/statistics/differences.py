@@ -12,7 +12,7 @@ from dataclasses import field, replace
 from fractions import Fraction
 from functools import lru_cache, partial
 from itertools import chain
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from optimize_eval.base.documents import FLAT, IF_ANY, UNSAID
 from optimize_eval.base.frozen import frozen
@@ -30,6 +30,9 @@ from optimize_eval.statistics.estimates import (
     unit_count,
     unit_sums,
 )
+
+if TYPE_CHECKING:
+    from optimize_eval.base.documents import JsonDict
 
 STUDENT = "t"
 
@@ -265,7 +268,7 @@ def difference_of(
     """
     pairs = [b - a for a, b in zip(first, second, strict=True)]
     n, wins, ties = len(pairs), len([pair for pair in pairs if pair > 0]), pairs.count(0)
-    counts: dict[str, Any] = {
+    counts: JsonDict = {
         "n_pairs": n,
         "units": unit_count(n, clusters),
         "wins": wins,

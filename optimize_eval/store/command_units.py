@@ -16,6 +16,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal, Self, TypedDict, cast
 
+from optimize_eval.base.documents import JsonDict
 from optimize_eval.store import journal
 from optimize_eval.store.layout import Cell, Layout
 from optimize_eval.store.ledger import FAILED, OWED, SCORED, Ledger
@@ -33,7 +34,7 @@ class JournalRecord(TypedDict, total=False):
     repeat: int  # from 1
     outcome: Literal["scored", "failed", "skipped"]
     score: float
-    side_info: dict[str, Any]  # foreign JSON
+    side_info: JsonDict  # foreign JSON
     kind: str
     stage: str  # "model" where there was no reply to score
     message: str
@@ -44,7 +45,7 @@ class JournalRecord(TypedDict, total=False):
     seconds: float
     attempts: int
     started_at: str
-    usage: list[dict[str, Any]]  # of models, each call
+    usage: list[JsonDict]  # of models, each call
     waited: float
     crc: str
 
@@ -286,7 +287,7 @@ class Reader:
             raise _say_changed(self._path)
         return line
 
-    def _read(self, line: bytes, decode: Callable[[bytes], dict[str, Any]]) -> JournalRecord:
+    def _read(self, line: bytes, decode: Callable[[bytes], JsonDict]) -> JournalRecord:
         """Read a line's record; raises Damaged where it has none any more."""
         try:
             record = decode(line)

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
 
 import orjson
 
@@ -149,7 +148,7 @@ def _take(lock: int) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def write_json(path: Path, value: Any) -> None:
+def write_json(path: Path, value: object) -> None:
     """Write a document beside its place, then put it there: the old or the new one stands, always."""
     put(path, indent(value))
 
@@ -172,7 +171,7 @@ def put(path: Path, text: bytes) -> None:
     sync_folder(path.parent)
 
 
-def indent(value: Any) -> bytes:
+def indent(value: object) -> bytes:
     """Write JSON for people."""
     try:
         return orjson.dumps(value, option=orjson.OPT_INDENT_2)

@@ -11,17 +11,18 @@ import itertools
 import json
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from shutil import copyfileobj
-from typing import Any, BinaryIO, NamedTuple, Never
+from typing import BinaryIO, NamedTuple, Never
 from zlib import crc32
 
 import orjson
 
 from optimize_eval.base import files, strict_json
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import CannotGoOn
 
 SCHEMA = "optimize-eval.journal.v1"
@@ -55,7 +56,7 @@ class JournalLine(NamedTuple):
     line: bytes
 
 
-def seal(record: Mapping[str, Any]) -> bytes:
+def seal(record: JsonMapping) -> bytes:
     """Write a record as a line that ends with its checksum."""
     body = strict_json.dumps_own(record)[:-1]
     return b'%s%s%08x"}\n' % (body, _CRC, crc32(body))
@@ -85,12 +86,12 @@ def lines(path: Path, first: str = _DELETE) -> Iterator[tuple[int, int, int, byt
             offset += len(line)
 
 
-def header(run: str, started_at: str) -> dict[str, Any]:
+def header(run: str, started_at: str) -> JsonDict:
     """Begin a session: the first line of a journal says whose it is."""
     return {"schema": SCHEMA, "plan": run, "started_at": started_at}
 
 
-def remake_header(path: Path, made: Mapping[str, Any]) -> bool:
+def remake_header(path: Path, made: JsonMapping) -> bool:
     """Write the first line of a file, if it is there, again where it is damaged, and say whether it was so.
 
     It becomes as long as what is damaged, for run.json tells by offsets where evaluators changed. Where that
@@ -186,22 +187,22 @@ def _open(path: Path) -> BinaryIO:
         raise Damaged(f"{path}: {error.strerror}", hint=hint) from None
 
 
-def decode(line: bytes) -> dict[str, Any]:
+def decode(line: bytes) -> JsonDict:
     """Read a sound line, integers of any size exactly; raises ValueError for anything but JSON."""
     return _decode_exactly(line) if strict_json.may_hold_long_integer(line) else glance(line)
 
 
-def glance(line: bytes) -> dict[str, Any]:
+def glance(line: bytes) -> JsonDict:
     """Read a sound line in half the time, for its place and outcome: larger integers may come as floats."""
     try:
-        record: dict[str, Any] = orjson.loads(line)
+        record: JsonDict = orjson.loads(line)
     except orjson.JSONDecodeError:  # an integer beyond all floats
         record = _decode_exactly(line)
     return record
 
 
-def _decode_exactly(line: bytes) -> dict[str, Any]:
-    record: dict[str, Any] = json.loads(line, parse_constant=_refuse)
+def _decode_exactly(line: bytes) -> JsonDict:
+    record: JsonDict = json.loads(line, parse_constant=_refuse)
     return record
 
 
@@ -209,7 +210,7 @@ def _refuse(constant: str) -> Never:
     raise ValueError(f"{constant} is not a number")
 
 
-def check_schema(record: Mapping[str, Any], known: str, place: str) -> None:
+def check_schema(record: JsonMapping, known: str, place: str) -> None:
     """Refuse a header or footer of a schema that this version does not know, by that schema's name."""
     schema = record.get("schema", known)
     if schema != known:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Annotated, Any, Protocol
 
-from optimize_eval.base.documents import IF_ANY, from_dict
+from optimize_eval.base.documents import IF_ANY, JsonDict, JsonMapping, from_dict
 from optimize_eval.base.frozen import frozen
 from optimize_eval.store.layout import Layout
 
@@ -92,7 +92,7 @@ class PeopleOfJudge:
     fields: Annotated[tuple[str, ...], IF_ANY] = ()  # who of those that said something are fields of examples
 
 
-def people_in(settings: Mapping[str, Any]) -> dict[str, PeopleOfJudge]:
+def people_in(settings: JsonMapping) -> dict[str, PeopleOfJudge]:
     """Read what run.json keeps of people, by judge."""
     return {name: from_dict(PeopleOfJudge, entry) for name, entry in settings.get(PEOPLE, {}).items()}
 
@@ -150,5 +150,5 @@ def merge(labels: Iterable[StoredLabel], others: Iterable[StoredLabel]) -> Itera
     return iter(by_unit.values())
 
 
-def _fields(label: StoredLabel) -> dict[str, Any]:
+def _fields(label: StoredLabel) -> JsonDict:
     return {name: getattr(label, name) for name in ("candidate", "task_model", "split", "line", "of")}

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.frozen import Remembers, frozen
 from optimize_eval.base.protocol import ScoreRange
 
@@ -162,7 +163,7 @@ class Layout(Remembers):
         cell = bisect_right(self._cell_starts, number) - 1
         return Place(cell, *divmod(number - self._cell_starts[cell], self.repeats))
 
-    def number(self, record: Mapping[str, Any]) -> int | None:
+    def number(self, record: JsonMapping) -> int | None:
         """Find the number of the unit that a record is of; None where it is of none of ours."""
         try:
             start = self._starts[

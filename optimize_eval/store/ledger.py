@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, Self
 from zlib import crc32
 
 from optimize_eval.base import files, strict_json
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import OptimizeEvalError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.spent import Spending
@@ -45,7 +46,7 @@ _FIRST = "run the command of this run again: it makes this line again from run.j
 _OF_A_ROW = 2  # line and repeat
 _LOWER = (1 << 32) - 1
 _FORMER = -1  # a record that does not count any more
-_NONE: dict[str, Any] = {}
+_NONE: JsonDict = {}
 _RARE = frozenset({"stderr", "message", "output", "stage", "usage"})
 _TYPED = _RARE | {"attempts", "seconds", "started_at"}
 _NAMES = frozenset({"model", "evaluator", "candidate", "of", "output", "estimated"})
@@ -74,7 +75,7 @@ class Versions:
         str
     ]  # evaluators, candidates and models with more than one version, and splits with changed lines
 
-    def concern(self, record: Mapping[str, Any]) -> bool:
+    def concern(self, record: JsonMapping) -> bool:
         """Return True if a record may be of what was replaced."""
         replaced = self.replaced
         return (
@@ -84,7 +85,7 @@ class Versions:
             or record.get("task_model") in replaced
         )
 
-    def find(self, record: Mapping[str, Any]) -> CellName | None:
+    def find(self, record: JsonMapping) -> CellName | None:
         """Name the cell that a record is of; None where its example, or all of it, is of former bytes."""
         key = record.get("key")
         split, line = record["split"], record.get("line")
@@ -100,12 +101,12 @@ class Versions:
                 return evaluator.shown, candidate.shown, model and model.shown, split
         return None
 
-    def _models_of(self, record: Mapping[str, Any]) -> Sequence[Version | None]:
+    def _models_of(self, record: JsonMapping) -> Sequence[Version | None]:
         name = record.get("task_model")
         return (None,) if name is None else self.models.get(name, (Version(name, name),))
 
 
-def repeat_of(record: Mapping[str, Any]) -> int | str:
+def repeat_of(record: JsonMapping) -> int | str:
     """Give what a key has of a record's repeat."""
     return f"{CONFIRM} {record[CONFIRM]}" if CONFIRM in record else record["repeat"]
 
@@ -176,8 +177,8 @@ class Ledger:
         self.has_confirmations = False
         self.checked: tuple[int, ...] = ()  # the state of the journal when its lines were
         self.end = 0  # where the last whole line of the journal ends
-        self.computed: list[Mapping[str, Any]] = []  # what code made of rows: see findings.metrics
-        self.judged: list[tuple[int, Mapping[str, Any]]] = []  # what sessions showed, and where: see tried
+        self.computed: list[JsonMapping] = []  # what code made of rows: see findings.metrics
+        self.judged: list[tuple[int, JsonMapping]] = []  # what sessions showed, and where: see tried
         self.spending = Spending()  # of all records, those that do not count any more included
 
     @classmethod
@@ -257,7 +258,7 @@ class Ledger:
     def _size(self, cell: CellName) -> int:
         return len(self._lines[cell[3]]) * self.repeats
 
-    def _number(self, record: Mapping[str, Any], offset: int) -> int | None:
+    def _number(self, record: JsonMapping, offset: int) -> int | None:
         """Find the unit that a record is of; _FORMER where it counts no more, None where it is foreign."""
         versions = self._versions
         try:
@@ -306,7 +307,7 @@ class Ledger:
         if number != _FORMER:
             self.enter(number, outcome, offset)
 
-    def _enter_note(self, path: Path, row: int, offset: int, record: Mapping[str, Any]) -> None:
+    def _enter_note(self, path: Path, row: int, offset: int, record: JsonMapping) -> None:
         """Take what a session said at its begin or its end."""
         journal.check_schema(record, journal.SCHEMA, f"{path}:{row}")
         if record.get("plan", self.run) != self.run:
@@ -336,12 +337,12 @@ class Ledger:
         )
 
 
-def is_unranked(record: Mapping[str, Any]) -> bool:
+def is_unranked(record: JsonMapping) -> bool:
     """Return True if a label was given, where no number was expected."""
     return record.get("score", 0) is None and record.get("unranked") is True
 
 
-def is_computed(note: Mapping[str, Any]) -> bool:
+def is_computed(note: JsonMapping) -> bool:
     """Return True if a line is of what code made of rows, and is as it was written."""
     match note:
         case {"rules": str(), "rows": str(), "excluded_by": dict(excluded)}:
@@ -355,12 +356,12 @@ def is_computed(note: Mapping[str, Any]) -> bool:
     return False
 
 
-def _names_in(record: Mapping[str, Any], key: str) -> list[str]:
+def _names_in(record: JsonMapping, key: str) -> list[str]:
     names = record.get(key)
     return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
 
 
-def _is_whole(record: Mapping[str, Any], outcome: Any) -> bool:
+def _is_whole(record: JsonMapping, outcome: object) -> bool:
     """Return True if a record has what its outcome needs."""
     get = record.get
     match outcome:
@@ -375,7 +376,7 @@ def _is_whole(record: Mapping[str, Any], outcome: Any) -> bool:
     return is_whole and _is_as_written(record)
 
 
-def _is_as_written(record: Mapping[str, Any]) -> bool:
+def _is_as_written(record: JsonMapping) -> bool:
     """Return True if what any outcome may have is of its type; spelled out, as each line is checked."""
     get = record.get
     return (
@@ -396,7 +397,7 @@ def _is_as_written(record: Mapping[str, Any]) -> bool:
     )
 
 
-def _is_usage(listed: Any) -> bool:
+def _is_usage(listed: object) -> bool:
     """Return True if a list of calls is one; most records have none."""
     return listed == () or (
         type(listed) is list
@@ -436,7 +437,7 @@ def journal_end(folder: Path, document: RunDocument) -> JournalEnd:
     return JournalEnd(end=end, crc=crc, run=f"{crc32(strict_json.dumps_own(_about(document))):08x}")
 
 
-def fits(summary: Mapping[str, Any], folder: Path, document: RunDocument) -> bool:
+def fits(summary: JsonMapping, folder: Path, document: RunDocument) -> bool:
     """Return True if a stored summary is of all that a run has now."""
     try:
         end = journal_end(folder, document)
@@ -471,5 +472,5 @@ def _last_that_counts(path: Path) -> tuple[int, str]:
             look *= 8
 
 
-def _counts(line: Mapping[str, Any]) -> bool:
+def _counts(line: JsonMapping) -> bool:
     return not _SAID.isdisjoint(line) or is_computed(line)

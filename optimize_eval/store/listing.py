@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from optimize_eval.base import files, strict_json
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import OF_A_STATE, SEARCH_STATES, OptimizeEvalError, State, UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.store import journal
@@ -39,7 +40,7 @@ KILLED = "killed"  # the last session says nothing of its end, and nobody holds 
 _TIME = "time"  # which mostly leaves enough for the final sweep
 STOPPED = frozenset({KILLED, "interrupted", "cost", "evaluator", "proposer"})  # before its final sweep
 
-Found = Mapping[str, Any]
+Found = JsonMapping
 
 
 @frozen
@@ -50,7 +51,7 @@ class StoredSearch:
     status: str
     sentence: str
     calls: int  # recorded, of this search's own
-    about: Mapping[str, Any] = field(default_factory=dict)  # what its last command was about
+    about: JsonMapping = field(default_factory=dict)  # what its last command was about
     found: tuple[Found, ...] = ()
     started_at: str | None = None
     ended_at: str | None = None
@@ -69,7 +70,7 @@ class StoredSearch:
         """Give the line that resumes it; empty where it is not known."""
         return resume_line(self.about.get("command"), self.folder)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonDict:
         """Give what lists of runs say of it."""
         best = self.best
         return {
@@ -102,9 +103,9 @@ def sessions(folder: Path) -> Iterator[StoredSearch]:
 
 
 def _read_proposals(folder: Path, *, is_whole: bool) -> Iterator[StoredSearch]:
-    header: dict[str, Any] = {}
-    footer: dict[str, Any] = {}
-    candidates: list[dict[str, Any]] = []
+    header: JsonDict = {}
+    footer: JsonDict = {}
+    candidates: list[JsonDict] = []
     for entry in journal.entries(folder / PROPOSALS, journal.AGAIN):
         match record := journal.decode(entry.line):
             case {"schema": str()}:
@@ -132,7 +133,7 @@ def _check_header(record: Found, where: str) -> None:
     )
 
 
-def _search(folder: Path, header: Found, footer: Found, found: Sequence[dict[str, Any]]) -> StoredSearch:
+def _search(folder: Path, header: Found, footer: Found, found: Sequence[JsonDict]) -> StoredSearch:
     return StoredSearch(
         folder=folder,
         status=str(footer.get("status", KILLED)),
@@ -294,7 +295,7 @@ def _list_run(folder: Path) -> ListedRun | None:
     )
 
 
-def _bare(folder: Path, state: State, held_by: str | None, verdict: Mapping[str, Any]) -> ListedRun:
+def _bare(folder: Path, state: State, held_by: str | None, verdict: JsonMapping) -> ListedRun:
     """List what is read alike of runs and of searches."""
     return ListedRun(
         folder=folder,
@@ -371,7 +372,7 @@ def _axes(document: RunDocument) -> ComparedAxes:
     )
 
 
-def _footer(folder: Path) -> dict[str, Any]:
+def _footer(folder: Path) -> JsonDict:
     """Read what the last session wrote at its end; nothing where it is running, or was killed."""
     path = folder / JOURNAL
     line = last_line(path) if path.is_file() else None
@@ -382,7 +383,7 @@ def _footer(folder: Path) -> dict[str, Any]:
     return record
 
 
-def _state(footer: Mapping[str, Any]) -> State:
+def _state(footer: JsonMapping) -> State:
     if "recheck" in footer:  # which follows on the end of a run
         return State.DONE
     status = footer.get("status")  # which may be anything: somebody may have edited it
@@ -397,7 +398,7 @@ def _stands(state: State, document: RunDocument) -> State:
     return State.DONE if is_short and _count_known(document, state).get("owed") == 0 else state
 
 
-def _read_stored(path: Path) -> dict[str, Any]:
+def _read_stored(path: Path) -> JsonDict:
     """Read a summary or a board; a run without a readable one has no verdict, and is a run all the same."""
     try:
         return _object(strict_json.loads_own(files.load(path, files.OF_A_RUN))) if path.is_file() else {}
@@ -405,13 +406,13 @@ def _read_stored(path: Path) -> dict[str, Any]:
         return {}
 
 
-def _summary(folder: Path, state: State, document: RunDocument) -> dict[str, Any]:
+def _summary(folder: Path, state: State, document: RunDocument) -> JsonDict:
     """Read the summary where it is of all that the run has; a killed session may have written none."""
     summary = _read_stored(folder / SUMMARY) if state in OF_A_STATE else {}
     return summary if fits(summary, folder, document) else {}
 
 
-def _read_search_of(folder: Path, summary: Mapping[str, Any]) -> dict[str, Any]:
+def _read_search_of(folder: Path, summary: JsonMapping) -> JsonDict:
     """Read what the search said that a run ended, which knows among how many candidates it chose."""
     if not summary or not (folder / SEARCH).is_file():
         return {}
@@ -439,14 +440,14 @@ def _owed_of_search(folder: Path, state: State) -> dict[str, int]:
     return {"owed": read_run(folder, document).owed} if document else {}
 
 
-def _counts(summary: Mapping[str, Any]) -> dict[str, int]:
+def _counts(summary: JsonMapping) -> dict[str, int]:
     units = _object(summary.get("units"))
     return {name: units[name] for name in _UNITS if isinstance(units.get(name), int)}
 
 
-def _object(value: Any) -> dict[str, Any]:
+def _object(value: object) -> JsonDict:
     return value if isinstance(value, dict) else {}
 
 
-def _text(value: Any) -> str | None:
+def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None

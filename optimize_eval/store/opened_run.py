@@ -239,7 +239,7 @@ _OUT = "--out"
 
 def note_of(document: RunDocument) -> str | None:
     """Read the note; None where there is none."""
-    note: Any = document.words.get(NOTE)
+    note: object = document.words.get(NOTE)
     return note if isinstance(note, str) and note else None
 
 
@@ -269,7 +269,7 @@ def keep_words(run: StoredRun, note: str | None, command: str) -> StoredRun:
     return replace(run, document=document)
 
 
-def resume_line(kept: Any, folder: Path) -> str:
+def resume_line(kept: object, folder: Path) -> str:
     """Give the line for a shell; empty where what is kept is no command that resumes."""
     words = _words(kept)
     if len(words) < len((_PROGRAM, "COMMAND")) or words[0] != _PROGRAM:
@@ -281,7 +281,7 @@ def resume_line(kept: Any, folder: Path) -> str:
     return ""
 
 
-def _words(kept: Any) -> list[str]:
+def _words(kept: object) -> list[str]:
     """Split into words; none where one could not be pasted: with a line break, say."""
     try:
         words = shlex.split(kept) if isinstance(kept, str) else []

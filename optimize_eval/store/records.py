@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from optimize_eval.base import strict_json
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.frozen import frozen
 from optimize_eval.store import journal
 from optimize_eval.store.command_units import JournalRecord
@@ -97,7 +98,7 @@ class RunRecord:
     attempts: int | None
     started_at: str | None
     stderr: str | None
-    side_info: Mapping[str, Any]
+    side_info: JsonMapping
     reply: str | None = None  # of the model, where a prompt was sent to one
     stage: str | None = None  # in which a call failed that has several: model, scorer
     finish_reason: str | None = None  # of the model's reply, as its server says
@@ -106,9 +107,9 @@ class RunRecord:
     id: str | None = None  # of the example, where it has one
     excluded_by: Sequence[str] = ()  # keys of the rules that leave it out of means and metrics
 
-    def flat(self) -> dict[str, Any]:
+    def flat(self) -> JsonDict:
         """Give all fields and, as `side_info.a.b`, what the evaluator said; lists as JSON text."""
-        flat: dict[str, Any] = {
+        flat: JsonDict = {
             "evaluator": self.evaluator,
             "candidate": self.candidate,
             "task_model": self.task_model,
@@ -170,7 +171,7 @@ class Records:
                     yield _type_record(record, reply, rules, ids.get((record["split"], record.get("line"))))
 
 
-def unit_of(record: Mapping[str, Any]) -> Unit:
+def unit_of(record: JsonMapping) -> Unit:
     """Give what tells a unit from the others of a run."""
     return (
         record["evaluator"],
@@ -209,14 +210,14 @@ def _type_record(
     )
 
 
-def _facts(replied: object) -> dict[str, Any]:
+def _facts(replied: object) -> JsonDict:
     """Read what is to be known of a reply; what was edited by hand counts as not told."""
     reply = replied if isinstance(replied, dict) else {}
     names = {key: reply[key] for key in ("finish_reason", "answered_by") if isinstance(reply.get(key), str)}
     return {**names, "refused": reply.get("refused") is True}
 
 
-def _flatten(value: Mapping[str, Any], name: str, flat: dict[str, Any]) -> None:
+def _flatten(value: JsonMapping, name: str, flat: JsonDict) -> None:
     for key, item in value.items():
         path = f"{name}.{key}"
         kind = type(item)
@@ -228,7 +229,7 @@ def _flatten(value: Mapping[str, Any], name: str, flat: dict[str, Any]) -> None:
         flat[path] = strict_json.dumps(item).decode() if kind is list or kind is dict else item
 
 
-def _unused_path(path: str, flat: Mapping[str, Any]) -> str:
+def _unused_path(path: str, flat: JsonMapping) -> str:
     """Tell apart what is spelled alike: {"a.b": 1, "a": {"b": 2}}."""
     number = 2
     while f"{path}-{number}" in flat:

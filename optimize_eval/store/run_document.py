@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Annotated, Any, TypeVar
 
-from optimize_eval.base.documents import IF_ANY, IF_KNOWN, from_dict
+from optimize_eval.base.documents import IF_ANY, IF_KNOWN, JsonMapping, from_dict
 from optimize_eval.base.files import counted_unit
 from optimize_eval.base.frozen import Remembers, frozen
 from optimize_eval.base.protocol import ScoreRange
@@ -64,7 +64,7 @@ class Origin:
     tool: Annotated[str, IF_ANY] = ""
     shown_as: Annotated[str, IF_ANY] = ""
     says: Annotated[tuple[str, ...], IF_ANY] = ()
-    files: Annotated[tuple[Mapping[str, Any], ...], IF_ANY] = ()
+    files: Annotated[tuple[JsonMapping, ...], IF_ANY] = ()
 
 
 @frozen
@@ -77,9 +77,9 @@ class SplitOverlap:
     values: Annotated[tuple[tuple[int, str], ...], IF_ANY] = ()
 
 
-SETTINGS: Mapping[str, Any] = {  # what is read of the options that a run kept: its types
-    "gates": Mapping[str, Any],
-    "margins": Mapping[str, Any],
+SETTINGS: JsonMapping = {  # what is read of the options that a run kept: its types
+    "gates": JsonMapping,
+    "margins": JsonMapping,
     "format": str | None,
     "paths": StoredPaths | None,
     ORIGIN: Origin,
@@ -108,9 +108,7 @@ class StoredProgram:
     text: str
     files: tuple[StoredFile, ...] | None  # None where they were edited
     sha256: str
-    judge: Annotated[Mapping[str, Any], IF_ANY] = dataclasses.field(
-        default_factory=dict
-    )  # what is judged, and how
+    judge: Annotated[JsonMapping, IF_ANY] = dataclasses.field(default_factory=dict)  # what is judged, and how
     score_range: Annotated[ScoreRange | None, IF_ANY] = None  # of an evaluator
     splits: Annotated[tuple[str, ...] | None, IF_KNOWN] = None  # those that it is for, if not for all
     since: Annotated[int | None, IF_KNOWN] = None  # where its records begin in the journal
@@ -218,9 +216,7 @@ class RunDocument(Remembers):
     version: str | None = None
     protocol: int | None = None
     created_at: str | None = None
-    settings: Mapping[str, Any] = dataclasses.field(
-        default_factory=dict
-    )  # options that are no part of the plan
+    settings: JsonMapping = dataclasses.field(default_factory=dict)  # options that are no part of the plan
     words: Mapping[str, str | None] = dataclasses.field(default_factory=dict)
 
     @property
@@ -262,15 +258,15 @@ class RunDocument(Remembers):
         return tuple(dict.fromkeys([*self.task_models, *former]))
 
     @property
-    def origin(self) -> Mapping[str, Any]:
+    def origin(self) -> JsonMapping:
         """Give where the numbers of another tool came from; nothing for a run of ours."""
-        known: Mapping[str, Any] = self.settings.get(ORIGIN, {})
+        known: JsonMapping = self.settings.get(ORIGIN, {})
         return known
 
     @property
-    def overlaps(self) -> Mapping[str, Any]:
+    def overlaps(self) -> JsonMapping:
         """Give what splits have in common."""
-        known: Mapping[str, Any] = self.settings.get(OVERLAPS, {})
+        known: JsonMapping = self.settings.get(OVERLAPS, {})
         return known
 
     @property
@@ -395,12 +391,12 @@ def layout_of(evaluators: Sequence[StoredProgram], layout: Layout, *, has_models
     )
 
 
-def with_overlaps(splits: Sequence[Split], overlaps: Mapping[str, Any]) -> tuple[Split, ...]:
+def with_overlaps(splits: Sequence[Split], overlaps: JsonMapping) -> tuple[Split, ...]:
     """Let splits know what they have in common."""
     return tuple(_with_overlap(split, overlaps) for split in splits)
 
 
-def _with_overlap(split: Split, overlaps: Mapping[str, Any]) -> Split:
+def _with_overlap(split: Split, overlaps: JsonMapping) -> Split:
     """Let a split know the leaks and the copies among its lines."""
     if split.name not in overlaps:
         return split

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from optimize_eval.base import files, strict_json
-from optimize_eval.base.documents import check_type, from_foreign_dict, to_dict
+from optimize_eval.base.documents import JsonDict, JsonMapping, check_type, from_foreign_dict, to_dict
 from optimize_eval.store.folder import MANIFEST, NotARun, indent, put
 from optimize_eval.store.layout import MOST_UNITS, Layout, Split
 from optimize_eval.store.run_document import (
@@ -82,7 +82,7 @@ def read_document(folder: Path, *, is_to_grow: bool = False) -> RunDocument | No
         ) from None
 
 
-def settings_in(folder: Path, *, fresh: bool) -> Mapping[str, Any]:
+def settings_in(folder: Path, *, fresh: bool) -> JsonMapping:
     """Read what the last command of a run kept of its options; nothing where there is none, or it goes."""
     document = None if fresh else read_document(folder, is_to_grow=True)
     return document.settings if document else {}
@@ -92,11 +92,11 @@ def write_document(folder: Path, document: RunDocument) -> None:
     put(folder / MANIFEST, _write_for_people(to_json(document)))
 
 
-def _write_for_people(document: Mapping[str, Any]) -> bytes:
+def _write_for_people(document: JsonMapping) -> bytes:
     """Write a document for people, but each long list on one line."""
     mark, long = os.urandom(8).hex(), []
 
-    def shorten(value: Any) -> Any:
+    def shorten(value: object) -> Any:
         if isinstance(value, dict):
             return {key: shorten(item) for key, item in value.items()}
         if not isinstance(value, list | tuple):
@@ -110,7 +110,7 @@ def _write_for_people(document: Mapping[str, Any]) -> bytes:
     return re.sub(rb'"%s(\d+)"' % mark.encode(), lambda match: long[int(match[1])], text)
 
 
-def to_json(document: RunDocument) -> dict[str, Any]:
+def to_json(document: RunDocument) -> JsonDict:
     """Make of a document what stands in run.json."""
     layout = document.selection
     return {
@@ -139,7 +139,7 @@ def to_json(document: RunDocument) -> dict[str, Any]:
     }
 
 
-def selected_json(document: RunDocument) -> dict[str, Any]:
+def selected_json(document: RunDocument) -> JsonDict:
     """Make of what the last command was about what pages have, and the checksum of that."""
     layout = document.selection
     named = (entry for entry in document.selected_evaluators if entry.name not in document.added)
@@ -163,15 +163,15 @@ def selected_json(document: RunDocument) -> dict[str, Any]:
     }
 
 
-def _some(**values: Any) -> dict[str, Any]:
+def _some(**values: object) -> JsonDict:
     return {key: value for key, value in values.items() if value is not None}
 
 
-def _numbers_of(layout: Layout) -> dict[str, Any]:
+def _numbers_of(layout: Layout) -> JsonDict:
     return {key: getattr(layout, key) for key in ("repeats", "baseline", "seed", "cluster_by", "group_by")}
 
 
-def _split_to_json(split: Split) -> dict[str, Any]:
+def _split_to_json(split: Split) -> JsonDict:
     return {
         "name": split.name,
         "file": split.file,
@@ -183,7 +183,7 @@ def _split_to_json(split: Split) -> dict[str, Any]:
     }
 
 
-def document_from(document: Mapping[str, Any], *, is_to_grow: bool = False) -> RunDocument:
+def document_from(document: JsonMapping, *, is_to_grow: bool = False) -> RunDocument:
     """Read what stands in run.json; raises one of MISSHAPEN where that cannot be a run."""
     read = RunDocument(
         id=_is(str, document["id"]),
@@ -211,17 +211,17 @@ def document_from(document: Mapping[str, Any], *, is_to_grow: bool = False) -> R
         raise
 
 
-def _is(kind: type[_Value], value: Any) -> _Value:
+def _is(kind: type[_Value], value: object) -> _Value:
     if type(value) is not kind:
         raise TypeError(f"{type(value).__name__} in place of {kind.__name__}")
     return value
 
 
-def _if_there(kind: type[_Value], entry: Mapping[str, Any], key: str) -> _Value | None:
+def _if_there(kind: type[_Value], entry: JsonMapping, key: str) -> _Value | None:
     return _is(kind, entry[key]) if key in entry else None
 
 
-def _text_or_none(value: Any) -> str | None:
+def _text_or_none(value: object) -> str | None:
     return None if value is None else _is(str, value)
 
 
@@ -231,15 +231,15 @@ def _list(value: Any, *kinds: type) -> tuple[Any, ...]:
     return tuple(value)
 
 
-def _lists(value: Any) -> dict[str, tuple[str, ...]]:
+def _lists(value: object) -> dict[str, tuple[str, ...]]:
     return {key: _list(texts, str) for key, texts in _is(dict, value).items()}
 
 
-def _each(kind: type[_Entry], value: Any) -> tuple[_Entry, ...]:
+def _each(kind: type[_Entry], value: object) -> tuple[_Entry, ...]:
     return tuple(from_foreign_dict(kind, entry) for entry in _is(list, value))
 
 
-def _evaluators(value: Any) -> tuple[StoredProgram, ...]:
+def _evaluators(value: object) -> tuple[StoredProgram, ...]:
     evaluators = _each(StoredProgram, value)
     if any(evaluator.score_range is None for evaluator in evaluators):
         raise TypeError("an evaluator without a score range")
@@ -260,7 +260,7 @@ def _check_axes(document: RunDocument) -> None:
         raise ValueError("its parts do not fit each other")
 
 
-def _with_selection(document: RunDocument, chosen: Mapping[str, Any]) -> RunDocument:
+def _with_selection(document: RunDocument, chosen: JsonMapping) -> RunDocument:
     """Read what the last command named."""
     there, settings = current(document.evaluators), document.settings
     added = _list(chosen.get("added", []), str)
@@ -287,7 +287,7 @@ def _with_selection(document: RunDocument, chosen: Mapping[str, Any]) -> RunDocu
     return replace(document, selection=layout, added=added)
 
 
-def _split(chosen: Mapping[str, Any], axes: Mapping[str, StoredSplit]) -> Split:
+def _split(chosen: JsonMapping, axes: Mapping[str, StoredSplit]) -> Split:
     """Read the lines of a split that were chosen, with their digests."""
     split, lines = axes[chosen["name"]], _list(chosen["lines"], int, type(None))
     by_line = split.by_line if lines != split.lines else {}
@@ -329,9 +329,9 @@ def _is_sound(split: Split) -> bool:
     )
 
 
-def _settings(settings: Any) -> Mapping[str, Any]:
+def _settings(settings: object) -> JsonMapping:
     """Check what is read of the options that a run kept; the others are for who wrote them."""
-    kept: Mapping[str, Any] = _is(dict, settings)
+    kept: JsonMapping = _is(dict, settings)
     for key, hint in SETTINGS.items():
         try:
             if key in kept:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, Self
 import orjson
 
 from optimize_eval.base import files
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import OptimizeEvalError
 from optimize_eval.base.frozen import Remembers, frozen
 from optimize_eval.store import journal
@@ -69,7 +70,7 @@ def join_splits(parts: Iterable[Mapping[str, Texts]]) -> dict[str, Texts]:
     return dict(whole)
 
 
-def in_entry(entry: Mapping[str, Any], fields: Mapping[str, Texts]) -> dict[str, Any]:
+def in_entry(entry: JsonMapping, fields: Mapping[str, Texts]) -> JsonDict:
     """Call candidates of an entry by their texts, and keep these."""
     kept = {name: _keep_texts(entry["examples"], texts) for name, texts in fields.items()}
     names = {name: _version(name, texts) for name, texts in kept.items()}
@@ -77,7 +78,7 @@ def in_entry(entry: Mapping[str, Any], fields: Mapping[str, Texts]) -> dict[str,
     return _rename(entry, names) | ({TEXTS: texts} if texts else {})
 
 
-def resolve_versions(entries: Sequence[Mapping[str, Any]], now: Mapping[str, Texts]) -> list[dict[str, Any]]:
+def resolve_versions(entries: Sequence[JsonMapping], now: Mapping[str, Texts]) -> list[JsonDict]:
     """Call versions that are the same by one name; those that are what is there now, by that of the field."""
     known = [(name, name, texts) for name, texts in now.items()]
     names: dict[str, str] = {}
@@ -89,7 +90,7 @@ def resolve_versions(entries: Sequence[Mapping[str, Any]], now: Mapping[str, Tex
     return [_rename(entry, names) for entry in entries]
 
 
-def has_sound_texts(entry: Mapping[str, Any]) -> bool:
+def has_sound_texts(entry: JsonMapping) -> bool:
     """Return True if the texts of an entry's versions can be read; most have none."""
     try:
         for _, field, _ in _versions_in(entry):
@@ -99,7 +100,7 @@ def has_sound_texts(entry: Mapping[str, Any]) -> bool:
     return True
 
 
-def _versions_in(entry: Mapping[str, Any]) -> Iterator[tuple[str, str, Texts]]:
+def _versions_in(entry: JsonMapping) -> Iterator[tuple[str, str, Texts]]:
     for version, (field, texts) in entry.get(TEXTS, {}).items():
         yield version, field, dict(zip(entry["examples"], map(set, texts), strict=False))
 
@@ -118,7 +119,7 @@ def _agree(texts: Texts, others: Texts) -> bool:
     return bool(pairs) and all(some <= more or more <= some for some, more in pairs)
 
 
-def _rename(entry: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+def _rename(entry: JsonMapping, names: Mapping[str, str]) -> JsonDict:
     return {
         **entry,
         **{key: sorted({names.get(str(name), str(name)) for name in entry.get(key, ())}) for key in _LISTED},
@@ -167,7 +168,7 @@ class Shown(NamedTuple):
 
     offset: int
     at: str
-    note: Mapping[str, Any]
+    note: JsonMapping
 
 
 @frozen
@@ -198,10 +199,10 @@ class History(Remembers):
         return {program.name_in_cells: program.sha256[:_SHORT] for program in self.run.document.evaluators}
 
     @cached_property
-    def entries(self) -> list[dict[str, Any]]:
+    def entries(self) -> list[JsonDict]:
         return resolve_versions(_entries(self.run.folder), _texts_of(self.run.document))
 
-    def candidates_of(self, entry: Mapping[str, Any], there: RunDocument) -> set[str]:
+    def candidates_of(self, entry: JsonMapping, there: RunDocument) -> set[str]:
         """Name candidates of an entry about another run as they are named here."""
         here, entries = _texts_of(self.run.document), _entries(self.run.folder)
         own = in_entry(entry, _texts_of(there))
@@ -245,7 +246,7 @@ class History(Remembers):
             was_shown=bool(shown) or any(entry.get("shown") for entry in entries),
         )
 
-    def _concerns(self, entry: Mapping[str, Any], where: Family, examples: Examples) -> bool:
+    def _concerns(self, entry: JsonMapping, where: Family, examples: Examples) -> bool:
         """Return True if an entry is about some of these examples, or about half of them as another split."""
         *program, split = about(entry)
         share, (*own, own_split) = share_of(entry, examples.digests), self.about(where)
@@ -265,7 +266,7 @@ class History(Remembers):
         where: Family,
         examples: Examples,
         first: Mapping[str, int],
-        entries: Sequence[Mapping[str, Any]],
+        entries: Sequence[JsonMapping],
     ) -> frozenset[str]:
         """Find who came after results were shown of at least half of these examples."""
         known = {str(digest) for entry in entries for digest in entry["candidates"]}
@@ -308,7 +309,7 @@ def short(candidate: StoredCandidate) -> str:
     return (candidate.trimmed or candidate.digest)[:_SHORT] or candidate.name
 
 
-def about(note: Mapping[str, Any]) -> tuple[Any, ...]:
+def about(note: JsonMapping) -> tuple[Any, ...]:
     """Say which family a note or an entry is about."""
     return note.get("evaluator"), note.get("task_model"), note.get("split")
 
@@ -318,7 +319,7 @@ def rows_of(lines: Sequence[int | None]) -> str:
     return hashlib.sha256(orjson.dumps(sorted(line or 0 for line in lines))).hexdigest()[:_SHORT]
 
 
-def share_of(entry: Mapping[str, Any], digests: set[str]) -> float:
+def share_of(entry: JsonMapping, digests: set[str]) -> float:
     """Estimate the share of some examples that an entry is about, by the smallest of its digests."""
     listed = {str(digest) for digest in entry["examples"]}
     largest = max(listed, default="") if entry["n"] > len(listed) else _LAST
@@ -326,7 +327,7 @@ def share_of(entry: Mapping[str, Any], digests: set[str]) -> float:
     return len(comparable & listed) / len(comparable) if comparable else 0.0
 
 
-def note_shown(run: StoredRun, notes: Iterable[Mapping[str, Any]]) -> None:
+def note_shown(run: StoredRun, notes: Iterable[JsonMapping]) -> None:
     """Write down what a session is about to show, where the last one did not show the same."""
     last = {about(line.note): line.note for line in History(run=run).shown}
     for note in notes:
@@ -389,7 +390,7 @@ def _texts_of(document: RunDocument) -> dict[str, Texts]:
     return join_splits(texts_in(document, name, split.lines, split.values) for name, split in parts)
 
 
-def _append(run: StoredRun, record: Mapping[str, Any]) -> None:
+def _append(run: StoredRun, record: JsonMapping) -> None:
     """Append a line to the journal of a run that is held; the last line says how the last session ended."""
     path, ledger = run.folder / JOURNAL, run.ledger.ledger
     if not path.exists():  # no session has begun
@@ -471,14 +472,14 @@ def keep_tried_elsewhere(run: StoredRun, other: StoredRun) -> None:
         _keep(run.folder, _entries_there(History(run=run), History(run=other)))
 
 
-def _keep(folder: Path, entries: Iterable[dict[str, Any]]) -> None:
+def _keep(folder: Path, entries: Iterable[JsonDict]) -> None:
     there = _entries(folder)
     new = [entry for entry in entries if entry["candidates"] and entry not in there]
     if new:
         write_json(folder / TRIED, {"schema": SCHEMA, "entries": [*there, *new]})
 
 
-def _entries(folder: Path) -> list[dict[str, Any]]:
+def _entries(folder: Path) -> list[JsonDict]:
     with suppress(OSError, ValueError, KeyError, TypeError):
         document = orjson.loads(files.load(folder / TRIED, files.OF_A_RUN))
         return [entry for entry in document["entries"] if _is_whole(entry)]
@@ -493,7 +494,7 @@ def _is_whole(entry: Any) -> bool:
     return False
 
 
-def _entries_of(run: StoredRun, why: str, values: Mapping[str, Values]) -> Iterator[dict[str, Any]]:
+def _entries_of(run: StoredRun, why: str, values: Mapping[str, Values]) -> Iterator[JsonDict]:
     history, splits = History(run=run), run.document.splits
     for name, model, split in product(history.programs, run.document.task_models, splits):
         where, examples = Family(name, model, split.name), _examples(run.document, split)
@@ -508,7 +509,7 @@ def _examples(document: RunDocument, split: StoredSplit) -> Examples:
     return Examples.of(document.whole_split(split))
 
 
-def _entries_there(own: History, other: History) -> Iterator[dict[str, Any]]:
+def _entries_there(own: History, other: History) -> Iterator[JsonDict]:
     """Look for the same programs, task models and examples there, by whatever names."""
     mine, theirs = own.run.document, other.run.document
     for split, there in product(mine.splits, theirs.splits):
@@ -530,7 +531,7 @@ def _entry(
     as_they_were_and_are: tuple[Examples, Examples],
     named: tuple[Any, ...],
     why: str,
-) -> dict[str, Any]:
+) -> JsonDict:
     before, examples = as_they_were_and_are
     tried = history.count_tried(where, before)
     entry = {
@@ -569,7 +570,7 @@ def _sound_entries(path: Path) -> Iterator[journal.JournalLine]:
         yield from journal.entries(path)
 
 
-def _scored_records(path: Path, split: str, evaluator: str) -> Iterator[Mapping[str, Any]]:
+def _scored_records(path: Path, split: str, evaluator: str) -> Iterator[JsonMapping]:
     for entry in _sound_entries(path):
         record = journal.glance(entry.line)
         is_there = (record.get("evaluator"), record.get("split")) == (evaluator, split)

@@ -26,6 +26,7 @@ from shutil import rmtree
 from typing import TYPE_CHECKING, Any, Protocol
 
 from optimize_eval.base import shipped, strict_json
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import EvaluationError, FailureKind, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec, Opened
 from optimize_eval.base.frozen import frozen
@@ -145,7 +146,7 @@ class Hosting:
     def is_enclosed(self) -> bool:
         return self.level != NONE
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonDict:
         """Give what a run records of it."""
         if not self.is_enclosed:
             return {"sandbox": self.level}
@@ -232,13 +233,13 @@ def _end(started: "Future[process.Child]") -> None:
         started.result().close()
 
 
-def _try_sandbox(level: str) -> Mapping[str, Any]:
+def _try_sandbox(level: str) -> JsonMapping:
     """Let the sandbox say what it has."""
     argv = (sys.executable, str(shipped.path(_HOSTING)), level, str(_PROGRAM), str(_ARGUMENTS))
     tag, deadline = os.urandom(6).hex(), time.monotonic() + _TO_TRY
     try:
         ended = one_shot.run(_program(argv, _harmless()), b"", tag=tag, variables={}, deadline=deadline)
-        told: Mapping[str, Any] = strict_json.loads(ended.stdout.decode(), unique_keys=True)
+        told: JsonMapping = strict_json.loads(ended.stdout.decode(), unique_keys=True)
     except (
         one_shot.DeadlinePassed,
         one_shot.OutputTooLarge,
@@ -261,7 +262,7 @@ def _harmless() -> Mapping[bytes, bytes]:
     return {os.fsencode(name): os.fsencode(text) for name, text in kept.items()}
 
 
-Ask = Callable[[Mapping[str, Any]], Mapping[str, Any]]  # what a snippet wants of a model → its reply
+Ask = Callable[[JsonMapping], JsonMapping]  # what a snippet wants of a model → its reply
 
 _MOST_SOLVING = 32  # processes that mostly wait for models
 
@@ -273,7 +274,7 @@ class Snippets(Protocol):
         self,
         code: str,
         function: str,
-        arguments: Mapping[str, Any],
+        arguments: JsonMapping,
         deadline: float,
         *,
         ask: Ask | None = None,
@@ -300,7 +301,7 @@ class Snippets(Protocol):
 class _Talk:
     """A call: its first line, and the replies that the code wants of a model meanwhile."""
 
-    def __init__(self, code: str, question: Mapping[str, Any], ask: Ask | None) -> None:
+    def __init__(self, code: str, question: JsonMapping, ask: Ask | None) -> None:
         self.digest = str(question["digest"])
         self.failure: EvaluationError | None = None
         self._code = code
@@ -311,7 +312,7 @@ class _Talk:
         code = {} if is_known else {"code": self._code}
         return strict_json.dumps({**self._question, **code, "_id": identity}) + b"\n"
 
-    def replied(self, wanted: object) -> Mapping[str, Any]:
+    def replied(self, wanted: object) -> JsonMapping:
         """Have a model called; that this failed is the call's failure, whatever the code makes of it."""
         if self._ask is None:
             return {"_error": "no model can be called from here"}
@@ -359,7 +360,7 @@ class _Process:
         first, self._first = self._first, b""
         return first + make_line(identity)
 
-    def _reply_to(self, talk: _Talk, wanted: object) -> Mapping[str, Any]:
+    def _reply_to(self, talk: _Talk, wanted: object) -> JsonMapping:
         try:
             return talk.replied(wanted)
         except BaseException:  # nobody will answer the code any more
@@ -387,7 +388,7 @@ class HostedSnippets:
         self,
         code: str,
         function: str,
-        arguments: Mapping[str, Any],
+        arguments: JsonMapping,
         deadline: float,
         *,
         ask: Ask | None = None,
@@ -431,7 +432,7 @@ def share_snippets(opened: Opened, level: str = "", place: str = "") -> HostedSn
     return opened.share((HostedSnippets, *key), partial(HostedSnippets, key[0]))
 
 
-def _line_of(said: Mapping[str, Any], identity: str) -> bytes:
+def _line_of(said: JsonMapping, identity: str) -> bytes:
     return strict_json.dumps({**said, "_id": identity}) + b"\n"
 
 

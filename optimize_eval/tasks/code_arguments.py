@@ -99,7 +99,9 @@ class _Promised:
 class SolverOutput(_Promised):
     """What a solver made of a sample."""
 
-    def __init__(self, output: Any = None, messages: Iterable[Any] = (), trace: Trace | None = None) -> None:
+    def __init__(
+        self, output: object = None, messages: Iterable[Any] = (), trace: Trace | None = None
+    ) -> None:
         self.output = output
         self.messages = list(messages)
         self.trace = trace or Trace()
@@ -144,7 +146,7 @@ class Model:
         return Response(self._ask({**sent, **options}))
 
 
-def opened(value: Any) -> Any:
+def opened(value: object) -> Any:
     """Let all objects in a value be Items."""
     if isinstance(value, dict):
         return Item({key: opened(one) for key, one in value.items()})

@@ -41,12 +41,12 @@ class _Stub:
 
     names = ("latticeflow", "latticeflow.core", "latticeflow.core.dtypes")
 
-    def find_spec(self, name: str, _path: Any = None, _target: Any = None) -> ModuleSpec | None:
+    def find_spec(self, name: str, _path: object = None, _target: object = None) -> ModuleSpec | None:
         if name not in self.names:
             return None
         return ModuleSpec(name, self, is_package=name != self.names[-1])  # type: ignore[arg-type]
 
-    def create_module(self, _spec: Any) -> None:
+    def create_module(self, _spec: object) -> None:
         """None: the usual kind of module."""
 
     def exec_module(self, module: types.ModuleType) -> None:
@@ -141,7 +141,7 @@ def _encoded(reply: Mapping[str, Any]) -> bytes:
     return line
 
 
-def _levels(value: Any) -> int:
+def _levels(value: object) -> int:
     level, count = [value], 0
     while level := [one for one in level if isinstance(one, (dict, list))]:
         level = [child for one in level for child in (one.values() if isinstance(one, dict) else one)]
@@ -149,7 +149,7 @@ def _levels(value: Any) -> int:
     return count
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """Write traces, and the numbers and arrays of libraries."""
     if isinstance(value, _arguments.Trace):
         return {"items": value.items, "completion": value.completion}
@@ -207,7 +207,7 @@ def _taken(function: Callable[..., Any], given: Mapping[str, Any]) -> list[Any]:
     return list(made.values())[: len(names)]
 
 
-def _same(value: Any) -> Any:
+def _same(value: object) -> Any:
     return value
 
 
@@ -226,7 +226,7 @@ def _names(function: Callable[..., Any]) -> list[str] | None:
     return [one.name for one in parameters if one.kind in {one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD}]
 
 
-def _is_awaitable(value: Any) -> bool:
+def _is_awaitable(value: object) -> bool:
     if isinstance(value, types.GeneratorType):
         return bool(value.gi_code.co_flags & _ITERABLE_COROUTINE)
     return getattr(type(value), "__await__", None) is not None

@@ -7,6 +7,7 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import Any, ClassVar
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import Problem
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import ScoreRange
@@ -123,7 +124,7 @@ def metric_of(written: Mapping[str, str]) -> Metric:
     return made(**{key: value for key, value in written.items() if has_type or key != "type"})  # type: ignore[no-any-return]
 
 
-def digest_of(rows: Sequence[Mapping[str, Any]]) -> str:
+def digest_of(rows: Sequence[JsonMapping]) -> str:
     """Digest rows, which are in their order: by this and its snippet, a metric that is code is found."""
     digest = sha256()
     for row in rows:
@@ -139,7 +140,7 @@ def digest_of_code(metric: PythonMetric) -> str:
 _EXACT = 1 << 53  # up to here a number of floating point is the integer that it looks like
 
 
-def text_of(value: Any) -> str:
+def text_of(value: object) -> str:
     """Write a value as text: as JSON does, a text as it is, 2.0 as 2.
 
     >>> text_of("yes"), text_of(True), text_of(2.0), text_of([1])
@@ -150,7 +151,7 @@ def text_of(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def is_text_of(text: str, value: Any) -> bool:
+def is_text_of(text: str, value: object) -> bool:
     """Return True if a text says a value; true may be True, and 2.0 is said as it is, too."""
     return text in {text_of(value), str(value)} if isinstance(value, bool | float) else text == text_of(value)
 
@@ -198,13 +199,13 @@ class Unary:
 Filter = Comparison | Membership | Unary
 
 
-def filter_to_dict(filter_: Filter) -> dict[str, Any]:
+def filter_to_dict(filter_: Filter) -> JsonDict:
     """Write a filter as JSON, as tasks have it."""
     written = {slot.name: getattr(filter_, slot.name) for slot in fields(filter_)}
     return {**written, "values": list(written["values"])} if "values" in written else written
 
 
-def filter_of(written: Mapping[str, Any]) -> Filter:
+def filter_of(written: JsonMapping) -> Filter:
     """Read what `to_dict` wrote."""
     if "values" in written:
         return Membership(**{**written, "values": tuple(written["values"])})
@@ -478,7 +479,7 @@ class FunctionCalls:
     """Which of the calls that have to be made were made."""
 
     function_calls: (
-        Sequence[str | Mapping[str, Any]] | str
+        Sequence[str | JsonMapping] | str
     )  # each a name, or {name, arguments}; a text: a template of such a list in JSON
     in_order: bool = False
 
@@ -494,7 +495,7 @@ class Evidence:
 class Program:
     """Any evaluator: keys as a sweep file's [[evaluator]] has them."""
 
-    keys: Mapping[str, Any]
+    keys: JsonMapping
     value: str | None = None
 
 
@@ -514,7 +515,7 @@ How = (
 )
 
 
-Keys = Mapping[str, Any]  # as a sweep file's [[evaluator]] has them
+Keys = JsonMapping  # as a sweep file's [[evaluator]] has them
 
 
 def evaluator_keys(how: How) -> Keys | None:
@@ -603,7 +604,7 @@ class TaskDefinition:
     solver: Solver | None = None
     scorers: Sequence[Scorer] = ()
     actions: Sequence[Action] = ()
-    config: Mapping[str, Any] = field(
+    config: JsonMapping = field(
         default_factory=dict
     )  # the parameters' values, which are in all texts already
     columns: Sequence[NamedColumn] = ()  # those that its texts name

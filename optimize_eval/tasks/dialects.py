@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, field
 from typing import Any, NamedTuple
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.strict_json import Line
 from optimize_eval.base.wrong_answers import describe
@@ -55,7 +56,7 @@ class TaskError:
     def of(cls, fault: Fault, *, line_number: int, task_id: str = NO_ID) -> "TaskError":
         return cls(line_number=line_number, task_id=task_id, **fault._asdict())
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonDict:
         return asdict(self)
 
     def __str__(self) -> str:
@@ -76,14 +77,14 @@ def not_an_object(record: object) -> Fault:
     return Fault("bad_type", ROOT, f"a record must be a JSON object, this is {describe(record)}")
 
 
-def missing(record: dict[str, Any], fields: Sequence[str]) -> Iterator[Fault]:
+def missing(record: JsonDict, fields: Sequence[str]) -> Iterator[Fault]:
     """Find the fields that are not there; null is."""
     for name in fields:
         if name not in record:
             yield Fault("missing_required", name, "this field is required")
 
 
-def mixed(record: dict[str, Any], foreign: Sequence[str], own: str, meant: str) -> Iterator[Fault]:
+def mixed(record: JsonDict, foreign: Sequence[str], own: str, meant: str) -> Iterator[Fault]:
     """Find the fields that make a record one of the other dialect."""
     for name in foreign:
         if name in record:
@@ -254,10 +255,10 @@ class TaskSpec:
     metric_name: str
     post_process: str
     few_shot_examples: tuple[Shot, ...] = ()
-    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    metadata: JsonMapping = field(default_factory=dict, hash=False)
 
     @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> "TaskSpec":
+    def from_dict(cls, record: JsonMapping) -> "TaskSpec":
         """Take over a record in which validate_task finds nothing wrong."""
         shots = (Shot(prompt=shot["prompt"], completion=shot["completion"]) for shot in _shots(record))
         taken = {**record, "targets": tuple(record["targets"]), "few_shot_examples": tuple(shots)}
@@ -300,7 +301,7 @@ def id_of(record: object) -> str:
     return NO_ID
 
 
-def _faults(record: dict[str, Any]) -> Iterator[Fault]:
+def _faults(record: JsonDict) -> Iterator[Fault]:
     yield from mixed(record, ("metric",), "spec", "metric_name")
     yield from missing(record, _REQUIRED)
     yield from _unknown_names(record)
@@ -311,7 +312,7 @@ def _faults(record: dict[str, Any]) -> Iterator[Fault]:
     yield from _embedded_shots(record)
 
 
-def _unknown_names(record: dict[str, Any]) -> Iterator[Fault]:
+def _unknown_names(record: JsonDict) -> Iterator[Fault]:
     for name in record:
         if name not in _FIELDS:
             yield Fault("unknown_field", str(name), f"the fields are {', '.join(_FIELDS)}")
@@ -356,7 +357,7 @@ _CHECKS: Mapping[str, Callable[[Any], Iterator[Fault]]] = {
 }
 
 
-def _illegal_pair(record: dict[str, Any]) -> Iterator[Fault]:
+def _illegal_pair(record: JsonDict) -> Iterator[Fault]:
     category, metric, targets = record["category"], record["metric_name"], record["targets"]
     if metric not in _METRICS_OF[category]:
         detail = f"{metric} does not go with {category}, which takes {', '.join(_METRICS_OF[category])}"
@@ -368,7 +369,7 @@ def _illegal_pair(record: dict[str, Any]) -> Iterator[Fault]:
         yield Fault("bad_value", "targets", detail)
 
 
-def _embedded_shots(record: dict[str, Any]) -> Iterator[Fault]:
+def _embedded_shots(record: JsonDict) -> Iterator[Fault]:
     prompt = record["prompt"].lower()
     count = sum(prompt.count(marker) for marker in _MARKERS)
     if count > 1 and not _shots(record):
@@ -376,11 +377,11 @@ def _embedded_shots(record: dict[str, Any]) -> Iterator[Fault]:
         yield Fault("embedded_few_shot", "prompt", detail)
 
 
-def _shots(record: Mapping[str, Any]) -> list[dict[str, str]]:
+def _shots(record: JsonMapping) -> list[dict[str, str]]:
     return record.get("few_shot_examples", [])  # type: ignore[no-any-return]  # checked before
 
 
-def render(record: Mapping[str, Any] | TaskSpec) -> str:
+def render(record: JsonMapping | TaskSpec) -> str:
     r"""Put the examples before the prompt, a blank line between; nothing is trimmed.
 
     >>> render({"prompt": "3 + 3 =", "few_shot_examples": [{"prompt": "1 + 1 =", "completion": "2"}]})
@@ -413,7 +414,7 @@ class TaskExample:
     prompt: str
     targets: tuple[str, ...]
     metric: str
-    extras: Mapping[str, Any]
+    extras: JsonMapping
 
 
 def read_examples(lines: Iterable[Line]) -> Iterator[tuple[Line, TaskExample] | TaskError]:
@@ -439,7 +440,7 @@ def _find_fault(record: object) -> Fault | None:
     return next(_faults_of_example(record), None)
 
 
-def _faults_of_example(record: dict[str, Any]) -> Iterator[Fault]:
+def _faults_of_example(record: JsonDict) -> Iterator[Fault]:
     for foreign, own in _NOT_OURS.items():
         yield from mixed(record, (foreign,), "examples", own)
     yield from missing(record, _REQUIRED_OF_EXAMPLES)

@@ -6,13 +6,14 @@ record; what makes its evaluator live is handed in.
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec, Opened
 from optimize_eval.base.frozen import change
@@ -56,7 +57,7 @@ class _Reply(NamedTuple):
         return self.output.spent
 
     @property
-    def facts(self) -> Mapping[str, Any]:
+    def facts(self) -> JsonMapping:
         return reply_facts(self.output)
 
 
@@ -180,9 +181,7 @@ class Records:
             task_model=about.model if getattr(judge, "shows_model", False) else None,
         )
 
-    def _side_info(
-        self, side_info: Mapping[str, Any], metric: str, output: Output, prediction: str
-    ) -> Mapping[str, Any]:
+    def _side_info(self, side_info: JsonMapping, metric: str, output: Output, prediction: str) -> JsonMapping:
         """Put together what the metric reports and what it was about."""
         steps = {"output": output.text, "prediction": prediction, "metric": metric}
         thoughts = {"thoughts": output.reasoning} if self._task.tells_thoughts and output.reasoning else {}

@@ -21,6 +21,7 @@ from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 from optimize_eval.base import strict_json
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import EvaluationError, FailureKind, UsageError
 from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec, Opened
 from optimize_eval.base.frozen import change
@@ -228,7 +229,7 @@ class _Reply(NamedTuple):
         return self.output.spent
 
     @property
-    def facts(self) -> Mapping[str, Any]:
+    def facts(self) -> JsonMapping:
         return reply_facts(self.output)
 
 
@@ -300,7 +301,7 @@ def prompt_for(payload: Payload) -> Prompt:
     return Prompt(text=joined(messages), id=id_of(fields), repeat=payload.repeat, several=several)
 
 
-def id_of(fields: Mapping[str, Any]) -> str:
+def id_of(fields: JsonMapping) -> str:
     """Give an example's id as text; one that has none is known by what is sent alone."""
     value = fields.get(_ID, "")
     return value if isinstance(value, str) else strict_json.dumps(value).decode()

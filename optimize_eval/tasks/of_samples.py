@@ -5,8 +5,9 @@ import os
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import Capacity, Evaluator, EvaluatorSpec, Opened
 from optimize_eval.base.protocol import Answer, Answered, Payload, Skip
@@ -34,7 +35,7 @@ class _Solved(NamedTuple):
     """A sample, and what was said about it; None where the task has no solver."""
 
     payload: Payload
-    sample: Mapping[str, Any]
+    sample: JsonMapping
     trace: Trace | None
     seconds: float  # that its making took, without waiting for servers
     until: float | None = None  # when it has to be scored, if the scorer has not all of its time
@@ -48,7 +49,7 @@ class _Solved(NamedTuple):
         return self.trace.spent if self.trace else NOTHING
 
     @property
-    def facts(self) -> Mapping[str, Any]:
+    def facts(self) -> JsonMapping:
         return self.trace.facts if self.trace else {}
 
 
@@ -144,7 +145,7 @@ def _indexes(samples: Sequence[Sample]) -> Mapping[int | None, int]:
     return {sample.line: index for index, sample in enumerate(samples)}
 
 
-def _fields(samples: Sequence[Sample]) -> Sequence[Mapping[str, Any]]:
+def _fields(samples: Sequence[Sample]) -> Sequence[JsonMapping]:
     return [fields_of(sample.raw) for sample in samples]
 
 
@@ -167,7 +168,7 @@ class Solving:
         self._snippets = share_snippets(opened, task.sandbox, task.task.path)
         opened.share(hosted.Holder, hosted.Holder)
 
-    def trace(self, payload: Payload, sample: Mapping[str, Any], deadline: float) -> Trace:
+    def trace(self, payload: Payload, sample: JsonMapping, deadline: float) -> Trace:
         """Give a sample's conversation, or raise EvaluationError of stage solver or model."""
         try:
             return self._traces.of(_known_as(payload), partial(self._solve, payload, sample, deadline))
@@ -185,7 +186,7 @@ class Solving:
         """Say what a model under test can take at the moment."""
         return Capacity(calls=self.lives.shared(name).capacity.calls) if name in self._names else Capacity()
 
-    def _solve(self, payload: Payload, sample: Mapping[str, Any], deadline: float) -> Trace:
+    def _solve(self, payload: Payload, sample: JsonMapping, deadline: float) -> Trace:
         return solve(
             self._solver,
             sample,

@@ -5,7 +5,7 @@ Messages are a list of role and content, or texts by their roles: {"system": "â€
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from optimize_eval.base import strict_json
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import DataError, Problem, UsageError
 from optimize_eval.base.files import STDIN
 from optimize_eval.data.candidates import (
@@ -67,7 +68,7 @@ def written(messages: Messages, form: FileForm) -> str:
         return messages[0].content
     if form.suffix == TOML:
         return _toml(messages, form)
-    value: Any = dict(messages) if form.is_by_role else as_dicts(messages)
+    value: object = dict(messages) if form.is_by_role else as_dicts(messages)
     named = {MESSAGES: value} if form.is_named else value
     return orjson.dumps(named, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
 
@@ -151,12 +152,12 @@ def _messages(path: str, text: str) -> tuple[Messages, FileForm]:
     return _of_value(path, decoded[MESSAGES] if form.is_named else decoded), form
 
 
-def prompt_of_messages(name: str, messages: Any) -> Candidate:
+def prompt_of_messages(name: str, messages: object) -> Candidate:
     """Make a prompt of messages as a program has them; raises DataError where they are none."""
     return Candidate(name=name, text=text_of(_of_value(name, messages)))
 
 
-def _of_value(path: str, listed: Any) -> Messages:
+def _of_value(path: str, listed: object) -> Messages:
     if isinstance(listed, dict):
         listed = [{"role": role, "content": content} for role, content in _in_order(listed)]
     if not isinstance(listed, list) or not listed:
@@ -164,7 +165,7 @@ def _of_value(path: str, listed: Any) -> Messages:
     return tuple(_message(path, number, entry) for number, entry in enumerate(listed, 1))
 
 
-def _in_order(texts: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def _in_order(texts: JsonMapping) -> list[tuple[str, Any]]:
     """Put what the system says first, whatever the order in which named texts are written."""
     return sorted(texts.items(), key=lambda item: ROLES.index(item[0]) if item[0] in ROLES else len(ROLES))
 
@@ -215,7 +216,7 @@ class Where(NamedTuple):
     example: Example | None
 
     @property
-    def fields(self) -> Mapping[str, Any]:
+    def fields(self) -> JsonMapping:
         return self.example.value if self.example else {}
 
     def __str__(self) -> str:
@@ -295,7 +296,7 @@ def _places(found: _Found) -> str:
     return f"{found.where}{f' and {others:,} more' if others else ''}"
 
 
-def _near(name: str, fields: Mapping[str, Any]) -> str:
+def _near(name: str, fields: JsonMapping) -> str:
     if close := get_close_matches(name, fields, n=1):
         return f"; did you mean {close[0]!r}?"
     return f"; there are {', '.join([*fields][:_MOST_NAMED]) or 'none'}"

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from optimize_eval.base import strict_json
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.retries_and_caps import GivenUp
 from optimize_eval.base.spent import NOTHING, Spent
@@ -61,7 +62,7 @@ class ClaimsJudge:
     def _ask(
         self,
         system: str,
-        data: Mapping[str, Any],
+        data: JsonMapping,
         key: str,
         words: Collection[str] | None,
         read: Callable[[Any], Read],
@@ -73,13 +74,13 @@ class ClaimsJudge:
         return ask(self._chat, question, lambda text: read(object_with(text, key, [shown])[key]), deadline)
 
 
-def _claims(listed: Any) -> list[str]:
+def _claims(listed: object) -> list[str]:
     if not isinstance(listed, list) or not all(isinstance(item, str) and item.strip() for item in listed):
         raise Unusable("claims is not a list of texts")
     return list(dict.fromkeys(entry.strip() for entry in listed))
 
 
-def _verdicts(listed: Any, count: int) -> list[bool]:
+def _verdicts(listed: object, count: int) -> list[bool]:
     if not isinstance(listed, list) or len(listed) != count:
         has = f"has {len(listed)} entries" if isinstance(listed, list) else "is not a list"
         raise Unusable(f"verdicts {has}, not one for each of {count}")
@@ -90,7 +91,7 @@ def _verdicts(listed: Any, count: int) -> list[bool]:
     return [item == ENTAILMENT for item in given]
 
 
-def _schema(key: str, words: Collection[str] | None) -> dict[str, Any]:
+def _schema(key: str, words: Collection[str] | None) -> JsonDict:
     item = {"type": "string", **({"enum": list(words)} if words else {})}
     return {
         "type": "object",
@@ -310,7 +311,7 @@ class JudgedEvidence:
         found: Read = self._known[key]
         return found
 
-    def _claims(self) -> dict[str, Any]:
+    def _claims(self) -> JsonDict:
         """Tell the claims that were found."""
         texts = {"reply_claims": self._texts.reply, "target_claims": self._texts.target}
         return {name: list(self._known[text]) for name, text in texts.items() if text in self._known}
@@ -325,7 +326,7 @@ def _texts(how: RagChecker, names: Sequence[str], case: Case) -> Texts:
     )
 
 
-def _column(sample: Mapping[str, Any], name: str) -> str:
+def _column(sample: JsonMapping, name: str) -> str:
     if name not in sample:
         raise unusable(f"the sample has no column {name!r}", hint=f"it has {', '.join(map(repr, sample))}")
     value = sample[name]

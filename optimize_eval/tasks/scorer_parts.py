@@ -6,8 +6,9 @@ Whoever makes the tools makes what they give, shares it and closes it.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import Evaluator
 from optimize_eval.base.frozen import frozen
@@ -33,9 +34,9 @@ _MOST_NAMED = 5
 class Case(NamedTuple):
     """A sample with what was said about it; `place` is its index among all samples, where that is known."""
 
-    sample: Mapping[str, Any]
+    sample: JsonMapping
     trace: Trace | None
-    fields: Mapping[str, Any]
+    fields: JsonMapping
     place: int | None = None
 
     @property
@@ -44,17 +45,17 @@ class Case(NamedTuple):
         return (self.trace and self.trace.last_text(ASSISTANT)) or ""
 
 
-def case_of(sample: Mapping[str, Any], trace: Trace | None, place: int | None = None) -> Case:
+def case_of(sample: JsonMapping, trace: Trace | None, place: int | None = None) -> Case:
     return Case(sample, trace, variables(sample, trace), place)
 
 
-def variables(sample: Mapping[str, Any], trace: Trace | None) -> dict[str, Any]:
+def variables(sample: JsonMapping, trace: Trace | None) -> JsonDict:
     """Give a template's variables; without a trace there is the sample alone."""
     fields = {"sample": sample}
     return fields if trace is None else with_conversation(fields, plain(trace))
 
 
-def plain(trace: Trace) -> dict[str, Any]:
+def plain(trace: Trace) -> JsonDict:
     """Give a trace as plain JSON."""
     return {"items": list(trace.items), "completion": trace.completion}
 
@@ -66,7 +67,7 @@ class Tools:
     model: Callable[[str], Chat]  # by the key that the task names
     evaluator: Callable[[Keys], Evaluator]
     snippets: Snippets
-    samples: Callable[[], Sequence[Mapping[str, Any]]]  # of the split, in the dataset's order
+    samples: Callable[[], Sequence[JsonMapping]]  # of the split, in the dataset's order
 
 
 @runtime_checkable
@@ -90,7 +91,7 @@ class ChatUnderTest:
         messages: Sequence[Message],
         deadline: float,
         *,
-        schema: Mapping[str, Any] | None = None,
+        schema: JsonMapping | None = None,
     ) -> Reply:
         """Reply before `deadline`, or raise EvaluationError."""
         del schema
@@ -112,18 +113,18 @@ class Scored:
     """What a scorer says of a sample."""
 
     primary: float | None  # None: the scorer gave a label, or only texts
-    scores: Mapping[str, Any]
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    scores: JsonMapping
+    metadata: JsonMapping = field(default_factory=dict)
     spent: Spent = NOTHING
 
     @property
-    def side_info(self) -> dict[str, Any]:
+    def side_info(self) -> JsonDict:
         """Give the fields as a record keeps them."""
         metadata = {"metadata": self.metadata} if self.metadata else {}
         return {"scores": self.scores, **metadata}
 
 
-def scored_by_code(returned: Any) -> Scored:
+def scored_by_code(returned: object) -> Scored:
     """Read what code returned: its scores alone, or beside metadata; raises EvaluationError."""
     if not isinstance(returned, Mapping):
         raise unusable(f"compute_scores returned {kind(returned)}, not scores by their names")
@@ -131,7 +132,7 @@ def scored_by_code(returned: Any) -> Scored:
     return Scored(primary=primary_of(scores), scores=scores, metadata=metadata)
 
 
-def _parts(returned: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+def _parts(returned: JsonMapping) -> tuple[JsonMapping, JsonMapping]:
     """Take scores and metadata apart; without a mapping of scores, all of it is scores."""
     scores, metadata = returned.get("scores"), returned.get("metadata")
     if not isinstance(scores, Mapping):
@@ -145,7 +146,7 @@ def _parts(returned: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str,
     return scores, metadata or {}
 
 
-def primary_of(scores: Mapping[str, Any]) -> float | None:
+def primary_of(scores: JsonMapping) -> float | None:
     """Find the number that counts: is_correct, else score, else the first there is.
 
     >>> primary_of({"words": 7, "label": "x", "is_correct": True})
@@ -155,7 +156,7 @@ def primary_of(scores: Mapping[str, Any]) -> float | None:
     return next((number(scores[name]) for name in names if _is_number(scores.get(name))), None)
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, bool | int | float)
 
 
@@ -172,7 +173,7 @@ def unusable(message: str, hint: str = "") -> EvaluationError:
     return EvaluationError(FailureKind.REPORTED, message, hint=hint)
 
 
-def kind(value: Any) -> str:
+def kind(value: object) -> str:
     """Say what kind of JSON value something is."""
     return "null" if value is None else _KINDS.get(type(value), "an object")
 

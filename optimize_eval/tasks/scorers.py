@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from optimize_eval.base import strict_json
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import EvaluationError, UsageError
 from optimize_eval.base.evaluator import Evaluator
 from optimize_eval.base.later import later
@@ -97,7 +98,7 @@ class _Listed:
             return error.with_traceback(None)
 
 
-def _checked(returned: Any, count: int) -> Sequence[Any]:
+def _checked(returned: object, count: int) -> Sequence[Any]:
     if not isinstance(returned, list):
         raise unusable(f"compute_scores returned {kind(returned)}, not a list")
     if len(returned) != count:
@@ -128,7 +129,7 @@ def computed_evidence(snippet: str, snippets: Snippets, deadline: float) -> Scor
     )
 
 
-def _metrics(returned: Any) -> Mapping[str, Any]:
+def _metrics(returned: object) -> JsonMapping:
     metrics = returned.get("metrics") if isinstance(returned, Mapping) else None
     if not isinstance(metrics, Mapping):
         raise unusable(f"compute_evidence returned {kind(returned)} without metrics: it returns {_SHAPE}")
@@ -139,7 +140,7 @@ def _metrics(returned: Any) -> Mapping[str, Any]:
     return metrics
 
 
-def _value(name: str, metric: Any) -> float:
+def _value(name: str, metric: object) -> float:
     match metric:
         case {"value": bool() | int() | float() as value}:
             return number(value)
@@ -154,7 +155,7 @@ _METRICS_FUNCTION = "compute_metrics"
 
 
 def computed(
-    metric: PythonMetric, rows: Sequence[Mapping[str, Any]], snippets: Snippets, deadline: float
+    metric: PythonMetric, rows: Sequence[JsonMapping], snippets: Snippets, deadline: float
 ) -> Mapping[str, float]:
     """Compute a metric's numbers by their names; raises EvaluationError, whose stage is "metric".
 
@@ -171,7 +172,7 @@ def computed(
         raise
 
 
-def _checked_metrics(returned: Any) -> Mapping[str, float]:
+def _checked_metrics(returned: object) -> Mapping[str, float]:
     if not isinstance(returned, Mapping):
         raise unusable(f"compute_metrics returned {kind(returned)}, not numbers by their names")
     for name, value in returned.items():
@@ -180,7 +181,7 @@ def _checked_metrics(returned: Any) -> Mapping[str, float]:
     return {name: number(value) for name, value in returned.items()}
 
 
-Fields = Mapping[str, Any]
+Fields = JsonMapping
 
 
 def bleu(how: Bleu, tools: Tools) -> Scoring:
@@ -304,11 +305,11 @@ def _part(answer: Answer, names: Sequence[str], metadata: Fields | None = None) 
     return Scored(primary=answer.score, scores=scores, metadata=others, spent=answer.spent)
 
 
-def _call(item: Mapping[str, Any]) -> Fields:
+def _call(item: JsonMapping) -> Fields:
     return {"name": item["name"], "arguments": item.get("arguments")}
 
 
-def _calls_in(value: Any) -> Any:
+def _calls_in(value: object) -> Any:
     """Take a list, or read one in JSON."""
     try:
         return strict_json.loads(value, unique_keys=False) if isinstance(value, str) else value
@@ -324,7 +325,7 @@ def _read(text: str) -> Any:
         return text
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     return strict_json.dumps(value).decode()
 
 
@@ -353,7 +354,7 @@ class LiveScorer:
             self._score = _KINDS[type(scorer.how)](scorer.how, tools)
 
     def score(
-        self, sample: Mapping[str, Any], trace: Trace | None, deadline: float, *, place: int | None = None
+        self, sample: JsonMapping, trace: Trace | None, deadline: float, *, place: int | None = None
     ) -> Scored | Skip:
         """Score before `deadline`, or raise EvaluationError.
 

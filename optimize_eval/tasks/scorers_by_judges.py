@@ -4,10 +4,10 @@ Where a judge's output is structured, it is held to a schema, and nothing is add
 the system prompt ends with one line, which says what to answer with.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable
 
 from optimize_eval.base import strict_json
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.models.judging.judge import THE_OBJECT, Question, ask, usage_of
 from optimize_eval.models.judging.rubric import AnswerForm, Rubric, schema_of
 from optimize_eval.models.judging.verdicts import Judgement, parse_reply
@@ -26,7 +26,7 @@ def classifier(how: Classifier, tools: Tools) -> Scoring:
         incorrect_labels=tuple(how.incorrect_labels),
     )
 
-    def scores(read: Judgement) -> Mapping[str, Any]:
+    def scores(read: Judgement) -> JsonMapping:
         return {"is_correct": read.side_info["is_correct"]}
 
     return _by_judge(how, tools, rubric, _one_of(rubric.known_labels), scores)
@@ -51,7 +51,7 @@ def _by_judge(
     tools: Tools,
     rubric: Rubric,
     form: str,
-    scores: Callable[[Judgement], Mapping[str, Any]],
+    scores: Callable[[Judgement], JsonMapping],
     *,
     has_number: bool = True,
 ) -> Scoring:

@@ -4,7 +4,7 @@ What goes wrong says whether it was a model's failure (stage "model") or the sol
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
@@ -12,6 +12,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple, Protocol
 
 from optimize_eval.base import strict_json
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.retries_and_caps import GivenUp
@@ -91,7 +92,7 @@ class Reply:
 
     text: str
     items: Sequence[Item]
-    completion: Mapping[str, Any]
+    completion: JsonMapping
 
 
 class Calls:
@@ -112,7 +113,7 @@ class Calls:
         self._most = most
         self._turns = 0
         self.replies: list[str] = []
-        self.facts: Mapping[str, Any] = {}  # of the last reply of the model under test
+        self.facts: JsonMapping = {}  # of the last reply of the model under test
         self._models = models
         self._deadline = deadline
         self._known_as = known_as
@@ -122,9 +123,7 @@ class Calls:
     def reply(self, key: str | None, items: Sequence[Item]) -> Reply:
         return self.reply_to(key, messages_of(items), {})
 
-    def reply_to(
-        self, key: str | None, messages: Sequence[Mapping[str, Any]], options: Mapping[str, Any]
-    ) -> Reply:
+    def reply_to(self, key: str | None, messages: Sequence[JsonMapping], options: JsonMapping) -> Reply:
         """Call a model; what it took counts, also where it fails."""
         self._begin()
         prompt = self._prompt(key, messages, options)
@@ -160,9 +159,7 @@ class Calls:
             raise GivenUp
         self._turns += 1
 
-    def _prompt(
-        self, key: str | None, messages: Sequence[Mapping[str, Any]], options: Mapping[str, Any]
-    ) -> Prompt:
+    def _prompt(self, key: str | None, messages: Sequence[JsonMapping], options: JsonMapping) -> Prompt:
         """Make what is sent; the same again is another prompt, or its reply would be the first one's."""
         prompt = prompt_of_messages(messages, options, known_as=self._known_as, repeat=self._repeat)
         before, essence = self._sent.setdefault(key, []), prompt.essence
@@ -172,7 +169,7 @@ class Calls:
         return replace(prompt, turn=len(before), again=before.count(essence) - 1)
 
 
-def checked(options: Mapping[str, Any]) -> Mapping[str, Any]:
+def checked(options: JsonMapping) -> JsonMapping:
     """Refuse what is not passed on to models."""
     if unknown := [name for name in options if name not in OPTIONS]:
         listed = ", ".join(OPTIONS)
@@ -187,7 +184,7 @@ def failed(message: str, *, hint: str = "") -> EvaluationError:
     return EvaluationError(FailureKind.REPORTED, message, hint=hint)
 
 
-def _completion(output: Output) -> Mapping[str, Any]:
+def _completion(output: Output) -> JsonMapping:
     if output.completion:
         return output.completion
     if isinstance(choices := output.side.get("choices"), list):  # of a program that says more than a text
@@ -195,7 +192,7 @@ def _completion(output: Output) -> Mapping[str, Any]:
     return completion_of(output.text, output.tool_calls)
 
 
-def rendered(text: str, fields: Mapping[str, Any]) -> str:
+def rendered(text: str, fields: JsonMapping) -> str:
     """Render a text of a task; raises EvaluationError."""
     try:
         return parsed(text).render(fields)
@@ -209,7 +206,7 @@ def parsed(text: str) -> Template:
     return task_template_of(text)
 
 
-def rendered_all(messages: Sequence[Said], fields: Mapping[str, Any]) -> list[dict[str, str]]:
+def rendered_all(messages: Sequence[Said], fields: JsonMapping) -> list[dict[str, str]]:
     return [{"role": message.role, "content": rendered(message.content, fields)} for message in messages]
 
 
@@ -228,15 +225,15 @@ class _End(NamedTuple):
 class Conversation:
     """What was said so far."""
 
-    def __init__(self, fields: Mapping[str, Any], calls: Calls) -> None:
+    def __init__(self, fields: JsonMapping, calls: Calls) -> None:
         self.items: list[Item] = []
-        self._completions: list[tuple[int, Mapping[str, Any]]] = []  # with where their message begins
+        self._completions: list[tuple[int, JsonMapping]] = []  # with where their message begins
         self._fields = fields
         self._calls = calls
         self._steps = 0
 
     @property
-    def completion(self) -> Mapping[str, Any]:
+    def completion(self) -> JsonMapping:
         """Give the last reply that stands."""
         return self._completions[-1][1] if self._completions else {}
 
@@ -304,7 +301,7 @@ class Conversation:
             self.items.append(said(builder.role, reply.text))
         return reply.text
 
-    def _now(self, loop_index: int | None) -> dict[str, Any]:
+    def _now(self, loop_index: int | None) -> JsonDict:
         """Give what templates see at this moment."""
         index = {} if loop_index is None else {"loop_index": loop_index}
         messages = [
@@ -328,7 +325,7 @@ class Conversation:
 
 STAGE = "solver"
 
-_NO_OPTIONS: Mapping[str, Any] = {}
+_NO_OPTIONS: JsonMapping = {}
 
 _RUN = "run_solver"
 _HINT = "write values as JSON: {{ sample.question | tojson }}, without quotes around it"
@@ -336,12 +333,12 @@ _HINT = "write values as JSON: {{ sample.question | tojson }}, without quotes ar
 
 class _Made(NamedTuple):
     items: Sequence[Item]
-    completion: Mapping[str, Any] = {}
+    completion: JsonMapping
 
 
 def solve(
     solver: Solver,
-    sample: Mapping[str, Any],
+    sample: JsonMapping,
     *,
     models: Models,
     snippets: Snippets,
@@ -381,9 +378,7 @@ def digest_of(solver: Solver) -> str:
     return sha256(repr(solver).encode()).hexdigest()
 
 
-def _made(
-    solver: Solver, fields: Mapping[str, Any], calls: Calls, snippets: Snippets, deadline: float
-) -> _Made:
+def _made(solver: Solver, fields: JsonMapping, calls: Calls, snippets: Snippets, deadline: float) -> _Made:
     match solver:
         case SingleTurn(builder=builder):
             return _single(builder, fields, calls)
@@ -392,12 +387,12 @@ def _made(
             talk.hold(solver)
             return _Made(talk.items, talk.completion)
         case PassThrough(column=column):
-            return _Made(_conversation_in(column, fields["sample"]))
+            return _Made(_conversation_in(column, fields["sample"]), {})
         case PythonSolver(snippet=snippet):
             return _run(snippet, fields["sample"], calls, snippets, deadline)
 
 
-def _single(builder: Generic | ChatCompletion, fields: Mapping[str, Any], calls: Calls) -> _Made:
+def _single(builder: Generic | ChatCompletion, fields: JsonMapping, calls: Calls) -> _Made:
     if isinstance(builder, ChatCompletion):
         messages, options = rendered_all(builder.messages, fields), _NO_OPTIONS
         items = [said(message["role"], message["content"]) for message in messages]
@@ -408,7 +403,7 @@ def _single(builder: Generic | ChatCompletion, fields: Mapping[str, Any], calls:
     return _Made([*items, *reply.items], reply.completion)
 
 
-def _input(text: str) -> tuple[list[dict[str, Any]], Mapping[str, Any]]:
+def _input(text: str) -> tuple[list[JsonDict], JsonMapping]:
     """Read what a template of a model's input made."""
     try:
         made: Any = strict_json.loads(text, unique_keys=True)
@@ -422,7 +417,7 @@ def _input(text: str) -> tuple[list[dict[str, Any]], Mapping[str, Any]]:
     raise failed('the input builder makes no object with a list of "messages"', hint=_HINT)
 
 
-def _conversation_in(column: str, sample: Mapping[str, Any]) -> list[Item]:
+def _conversation_in(column: str, sample: JsonMapping) -> list[Item]:
     if column not in sample:
         raise failed(f"the sample has no {column!r}", hint=f"it has {', '.join(map(repr, sample))}")
     return _read(sample[column], f"the conversation in {column!r}")
@@ -435,10 +430,10 @@ def _read(value: object, what: str) -> list[Item]:
         raise failed(f"{what} cannot be read: {fault}") from None
 
 
-def _run(snippet: str, sample: Mapping[str, Any], calls: Calls, snippets: Snippets, deadline: float) -> _Made:
+def _run(snippet: str, sample: JsonMapping, calls: Calls, snippets: Snippets, deadline: float) -> _Made:
     last: list[Reply] = []
 
-    def ask(wanted: Mapping[str, Any]) -> Mapping[str, Any]:
+    def ask(wanted: JsonMapping) -> JsonMapping:
         options = dict(wanted)
         given = options.pop("items", None)
         messages = options.pop("messages", None)

@@ -1,13 +1,14 @@
 """A task as run.json keeps it: the metrics of its scorers, and its rules, so that a report needs no YAML."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
 import orjson
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.evaluator import DEFAULT_TIMEOUT, EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.tasks import definition
@@ -54,7 +55,7 @@ def kept_tasks(specs: Iterable[EvaluatorSpec]) -> list[KeptTask]:
     return [_task_of(named) for named in found.values()]
 
 
-def tasks_in(settings: Mapping[str, Any]) -> list[KeptTask]:
+def tasks_in(settings: JsonMapping) -> list[KeptTask]:
     """Read the tasks that a run has; none where there are none, or these were edited."""
     try:
         return [_read(entry) for entry in settings.get(TASKS, ())]
@@ -62,7 +63,7 @@ def tasks_in(settings: Mapping[str, Any]) -> list[KeptTask]:
         return []
 
 
-def to_dict(task: KeptTask) -> dict[str, Any]:
+def to_dict(task: KeptTask) -> JsonDict:
     """Write a task as JSON."""
     return {
         "key": task.key,
@@ -75,8 +76,8 @@ def to_dict(task: KeptTask) -> dict[str, Any]:
 
 
 def joined(
-    known: Iterable[Mapping[str, Any]], told: Iterable[Mapping[str, Any]], *, has_timeout: bool = False
-) -> list[Mapping[str, Any]]:
+    known: Iterable[JsonMapping], told: Iterable[JsonMapping], *, has_timeout: bool = False
+) -> list[JsonMapping]:
     """Put tasks as they are now in the place of those that were, whose other scorers stay.
 
     Unless a timeout was given, the one that was given before stays, too. Rules and metrics that are others
@@ -93,7 +94,7 @@ def joined(
     return tasks
 
 
-def dated(known: Sequence[Mapping[str, Any]], told: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def dated(known: Sequence[JsonMapping], told: Iterable[JsonMapping]) -> list[JsonMapping]:
     """Date what of tasks is other than it was known when scores were made."""
     places = [(task, _place_of(task, known)) for task in told]
     return [
@@ -101,7 +102,7 @@ def dated(known: Sequence[Mapping[str, Any]], told: Iterable[Mapping[str, Any]])
     ]
 
 
-def _since(before: Mapping[str, Any], one: Mapping[str, Any]) -> Mapping[str, Any]:
+def _since(before: JsonMapping, one: JsonMapping) -> JsonMapping:
     """Date the rules and metrics that are others now; what was dated stays so."""
     if not before["scorers"]:
         return {}
@@ -117,12 +118,12 @@ def _since(before: Mapping[str, Any], one: Mapping[str, Any]) -> Mapping[str, An
     return dates | {key: now for key, is_new in is_other.items() if is_new}
 
 
-def _as_read(written: Any) -> Any:
+def _as_read(written: object) -> Any:
     """Give what is read back from run.json, where an integer beyond 64 bits is not an integer."""
     return orjson.loads(json.dumps(written))
 
 
-def _place_of(one: Mapping[str, Any], tasks: Sequence[Mapping[str, Any]]) -> int:
+def _place_of(one: JsonMapping, tasks: Sequence[JsonMapping]) -> int:
     """Find the task that has some of the same scorers, else the only one of the same key; else the end."""
     own = {scorer["evaluator"] for scorer in one["scorers"]}
     for index, task in enumerate(tasks):
@@ -155,7 +156,7 @@ def _task_of(named: Sequence[tuple[EvaluatorSpec, SampleTask]]) -> KeptTask:
     )
 
 
-def _of_scorer(scorer: KeptScorer) -> dict[str, Any]:
+def _of_scorer(scorer: KeptScorer) -> JsonDict:
     chosen = scorer.metrics
     return {
         "evaluator": scorer.evaluator,
@@ -167,11 +168,11 @@ def _of_scorer(scorer: KeptScorer) -> dict[str, Any]:
     }
 
 
-def _of_action(action: Action) -> dict[str, Any]:
+def _of_action(action: Action) -> JsonDict:
     return {"key": action.key, "filter": definition.filter_to_dict(action.filter)}
 
 
-def _read(written: Mapping[str, Any]) -> KeptTask:
+def _read(written: JsonMapping) -> KeptTask:
     return KeptTask(
         key=written["key"],
         display_name=written["display_name"],
@@ -185,7 +186,7 @@ def _read(written: Mapping[str, Any]) -> KeptTask:
     )
 
 
-def _read_scorer(written: Mapping[str, Any]) -> KeptScorer:
+def _read_scorer(written: JsonMapping) -> KeptScorer:
     chosen = written["metrics"]
     return KeptScorer(
         evaluator=written["evaluator"],

@@ -16,6 +16,7 @@ from dataclasses import MISSING, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.evaluator import EvaluatorSpec, Sighted
 from optimize_eval.base.frozen import frozen
 from optimize_eval.models.model_kinds import ModelSpec, identify_model, sha256_of
@@ -45,7 +46,7 @@ def is_own(metric: str) -> bool:
 class Given:
     """What a task is given from outside: values of its parameters, and what its keys stand for."""
 
-    config: Mapping[str, Any] = field(default_factory=dict)
+    config: JsonMapping = field(default_factory=dict)
     model_keys: Mapping[str, str] = field(default_factory=dict)
     data: Mapping[str, str] = field(default_factory=dict)
     sandbox: str = ""  # what its code runs in; empty: nothing, with the user's rights
@@ -255,7 +256,7 @@ def definitions_in(specs: Iterable[EvaluatorSpec]) -> "list[TaskDefinition]":
     return [*scored.values()]
 
 
-def ways_kept(settings: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def ways_kept(settings: JsonMapping) -> list[JsonMapping]:
     """Read what the code of a run's tasks ran in; nothing where nobody said so, or it was edited."""
     ways = settings.get(CODE)
     return ways if isinstance(ways, list) and all(map(_is_way, ways)) else []

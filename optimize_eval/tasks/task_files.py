@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from optimize_eval.base import files, shipped
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.strict_json import Line, read_lines
@@ -162,7 +163,7 @@ def dialect_of(values: Iterable[Any]) -> str:
     return both
 
 
-def _dialects_of(record: Mapping[str, Any]) -> list[str]:
+def _dialects_of(record: JsonMapping) -> list[str]:
     marks = {SPEC: SPEC_MARKS, EXAMPLES: EXAMPLES_MARKS}
     return [dialect for dialect, names in marks.items() if any(name in record for name in names)]
 

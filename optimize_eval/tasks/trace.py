@@ -5,13 +5,14 @@ written down.
 """
 
 import threading
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import field, replace
 from typing import Any
 
 import orjson
 
 from optimize_eval.base import strict_json
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.spent import NOTHING, Spent
 from optimize_eval.base.wrong_answers import describe
@@ -20,7 +21,7 @@ from optimize_eval.models.under_test import text_of_content
 
 MESSAGE, CALL, RETURNED = "message", "function_call", "function_call_output"
 
-Item = Mapping[str, Any]  # its "type" is one of the three
+Item = JsonMapping  # its "type" is one of the three
 
 
 @frozen
@@ -32,15 +33,13 @@ class Trace:
     """
 
     items: Sequence[Item]
-    completion: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # the last reply, in the shape of a chat completion
+    completion: JsonMapping = field(default_factory=dict)  # the last reply, in the shape of a chat completion
     replies: Sequence[str] = ()  # the keys of models' replies in outputs.jsonl
     spent: Spent = NOTHING  # on models, for this trace and not before
-    facts: Mapping[str, Any] = field(default_factory=dict)  # of the last reply of the model under test
+    facts: JsonMapping = field(default_factory=dict)  # of the last reply of the model under test
 
     @property
-    def messages(self) -> list[dict[str, Any]]:
+    def messages(self) -> list[JsonDict]:
         """Give role and content of each message."""
         return [
             {"role": item["role"], "content": item["content"]}
@@ -70,14 +69,14 @@ def said(role: str, content: str) -> Item:
     return {"type": MESSAGE, "role": role, "content": content}
 
 
-def reply_items(text: str, tool_calls: Sequence[Mapping[str, Any]], role: str = ASSISTANT) -> list[Item]:
+def reply_items(text: str, tool_calls: Sequence[JsonMapping], role: str = ASSISTANT) -> list[Item]:
     """Give what a model replied as items."""
     return [said(role, text), *map(_call, tool_calls)]
 
 
-def messages_of(items: Sequence[Item]) -> list[dict[str, Any]]:
+def messages_of(items: Sequence[Item]) -> list[JsonDict]:
     """Write items as the messages that a provider takes."""
-    messages: list[dict[str, Any]] = []
+    messages: list[JsonDict] = []
     for item in items:
         match item["type"]:
             case "message":
@@ -149,7 +148,7 @@ def _calls(listed: object, place: int) -> list[Item]:
         raise TraceFault(f"the tool_calls of number {place + 1} are none: {expected}") from None
 
 
-def _call(call: Mapping[str, Any]) -> Item:
+def _call(call: JsonMapping) -> Item:
     """Make an item of a call as chat completions have it."""
     function = call["function"]
     item = {"type": CALL, "name": str(function["name"]), "arguments": _arguments(function.get("arguments"))}
@@ -166,7 +165,7 @@ def _arguments(given: object) -> Any:
         return given
 
 
-def _with_id(item: dict[str, Any], given: Mapping[str, Any]) -> Item:
+def _with_id(item: JsonDict, given: JsonMapping) -> Item:
     identity = given.get("call_id")
     return {**item, "call_id": str(identity)} if identity else item
 
@@ -178,7 +177,7 @@ def _write(value: object) -> str:
     return text_of_content(value) if value and parts else strict_json.dumps(value).decode()
 
 
-def _caller(messages: list[dict[str, Any]]) -> dict[str, Any]:
+def _caller(messages: list[JsonDict]) -> JsonDict:
     """Find the message that calls are a part of: the assistant's last one, else one without text."""
     if not messages or messages[-1]["role"] != ASSISTANT:
         messages.append({"role": ASSISTANT, "content": None})
@@ -186,7 +185,7 @@ def _caller(messages: list[dict[str, Any]]) -> dict[str, Any]:
     return messages[-1]
 
 
-def _tool_call(item: Item) -> dict[str, Any]:
+def _tool_call(item: Item) -> JsonDict:
     given = item["arguments"]
     arguments = given if isinstance(given, str) else orjson.dumps(given).decode()
     called = {"type": "function", "function": {"name": item["name"], "arguments": arguments}}

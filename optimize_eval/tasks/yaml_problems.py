@@ -123,9 +123,9 @@ def plain(node: Node) -> Any:
     return node.value
 
 
-def node_of(value: Any, mark: Mark) -> Node:
+def node_of(value: object, mark: Mark) -> Node:
     """Make a node of a value that stands in the place of a text."""
-    held: Any = value
+    held: object = value
     match value:
         case None:
             kind = Kind.NULL

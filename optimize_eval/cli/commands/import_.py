@@ -12,10 +12,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from optimize_eval.base.documents import JsonDict
 from optimize_eval.base.errors import DataError, Problem, UsageError
 from optimize_eval.cli import groups, output
 from optimize_eval.data.foreign_files import whose
@@ -248,7 +249,7 @@ def _in_one_line(line: str) -> str:
     return inert(line, ci=True).replace("\n", " ")
 
 
-def _document(project: Project, out: str, line: str, problems: Sequence[Problem]) -> dict[str, Any]:
+def _document(project: Project, out: str, line: str, problems: Sequence[Problem]) -> JsonDict:
     return {
         "schema": "optimize-eval.import.v1",
         "folder": out,
@@ -262,6 +263,6 @@ def _document(project: Project, out: str, line: str, problems: Sequence[Problem]
     }
 
 
-def _note(item: tuple[Note, Sequence[str]]) -> dict[str, Any]:
+def _note(item: tuple[Note, Sequence[str]]) -> JsonDict:
     note, places = item
     return {"what": note.what, "why": note.why, "where": [where for where in dict.fromkeys(places) if where]}

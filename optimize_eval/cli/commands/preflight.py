@@ -1,14 +1,15 @@
 """`optimize-eval preflight`: everything that would go wrong in a long run, before it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from optimize_eval.base import documents, errors
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.evaluator import EvaluatorSpec, KnownGood
 from optimize_eval.base.protocol import Payload, Skip, check_task_model
 from optimize_eval.cli import output
@@ -78,7 +79,7 @@ def render(
     return "\n".join([*lines, *_spending_lines(examined), *_plans(examined, len(nodes)), verdict])
 
 
-def to_dict(examined: Sequence[Examined], nodes: "Sequence[NodeExamined]" = ()) -> dict[str, Any]:
+def to_dict(examined: Sequence[Examined], nodes: "Sequence[NodeExamined]" = ()) -> JsonDict:
     return {
         "schema": SCHEMA,
         "evaluators": [_to_dict(subject) for subject in examined],
@@ -207,7 +208,7 @@ def _verdict(examined: Sequence[Examined], nodes: "Sequence[NodeExamined]" = ())
     return f" Ready to run{f', with {warned} warning' + 's' * (warned != 1) if warned else ''}."
 
 
-def _to_dict(subject: Examined) -> dict[str, Any]:
+def _to_dict(subject: Examined) -> JsonDict:
     return {
         "name": subject.spec.name,
         "ok": subject.is_ok,
@@ -227,7 +228,7 @@ def _to_dict(subject: Examined) -> dict[str, Any]:
     }
 
 
-def _node_to_dict(node: "NodeExamined") -> dict[str, Any]:
+def _node_to_dict(node: "NodeExamined") -> JsonDict:
     return {
         "name": node.name,
         "ok": node.is_ok,
@@ -236,7 +237,7 @@ def _node_to_dict(node: "NodeExamined") -> dict[str, Any]:
     }
 
 
-def _check(check: CheckOutcome) -> dict[str, Any]:
+def _check(check: CheckOutcome) -> JsonDict:
     return {
         "name": check.name,
         "status": str(check.status),
@@ -357,7 +358,7 @@ def preflight(
 def _load_examples(
     files: compared.TrainAndValOptions,
     chosen: compared.ChoiceOptions,
-    keys: Mapping[str, Any],
+    keys: JsonMapping,
     places: Sequence[CandidatePath],
 ) -> Examples:
     part = {key: keys[key] for key in ("limit", "sample", "seed") if key in keys}
@@ -374,7 +375,7 @@ class _Subject(NamedTuple):
     candidates: Sequence[Candidate]
     models: Sequence[str | None]
     prompting: Prompting | None
-    keys: Mapping[str, Any]
+    keys: JsonMapping
 
     @property
     def splits(self) -> dict[str, tuple[Example, ...]]:
@@ -484,7 +485,7 @@ def _material(
     candidates: Sequence[Candidate],
     splits: dict[str, tuple[Example, ...]],
     task_models: Sequence[str | None],
-    keys: Mapping[str, Any],
+    keys: JsonMapping,
     cluster: OnCluster | None,
     *,
     first: int,

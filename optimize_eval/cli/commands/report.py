@@ -3,11 +3,11 @@
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from optimize_eval.base.documents import to_dict
+from optimize_eval.base.documents import JsonDict, to_dict
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.cli import checked, foreign_runs, formats, gates, output, pages, searches
@@ -68,7 +68,7 @@ class Asked:
     records: formats.RecordLayout
 
     @property
-    def laid_out(self) -> dict[str, Any]:
+    def laid_out(self) -> JsonDict:
         """Give what each report has to know."""
         return {"page": self.page, "records": self.records, "has_details": self.options.details}
 

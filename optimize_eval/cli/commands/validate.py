@@ -4,10 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from optimize_eval.base.documents import JsonDict
 from optimize_eval.base.errors import SHOWN_PROBLEMS, Problem, UsageError
 from optimize_eval.cli import groups, output
 from optimize_eval.cli.foreign_folders import check_results
@@ -193,7 +194,7 @@ def _count(file: CheckedFile) -> str:
     return f"{file.count:,} {_NOUNS[file.kind]}{'s' * (file.count != 1)}"
 
 
-def _to_dict(file: CheckedFile) -> dict[str, Any]:
+def _to_dict(file: CheckedFile) -> JsonDict:
     return {
         "path": file.path,
         "kind": file.kind,
@@ -206,12 +207,12 @@ def _to_dict(file: CheckedFile) -> dict[str, Any]:
     }
 
 
-def _leak(row: LeakedRow) -> dict[str, Any]:
+def _leak(row: LeakedRow) -> JsonDict:
     of = {"path": row.split, "line_number": row.like}
     return {"line_number": row.line, "of": of, "how": row.how, "similarity": row.similarity}
 
 
-def _error(problem: Problem) -> dict[str, Any]:
+def _error(problem: Problem) -> JsonDict:
     return {
         "line_number": problem.line,
         "task_id": "?",
@@ -223,5 +224,5 @@ def _error(problem: Problem) -> dict[str, Any]:
     }
 
 
-def _note(note: Problem) -> dict[str, Any]:
+def _note(note: Problem) -> JsonDict:
     return {key: value for key, value in _error(note).items() if key not in {"task_id", "rule"}}

@@ -11,12 +11,13 @@ range.
 
 import json
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from optimize_eval.base import strict_json
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.protocol import Answer, Answered, Payload, encode
@@ -69,7 +70,7 @@ def shown_example(judge: JudgeSpec, payload: Payload) -> bytes | None:
     return strict_json.dumps(example)
 
 
-def _only(value: Any, paths: Iterable[str]) -> Any:
+def _only(value: object, paths: Iterable[str]) -> Any:
     """Keep what stands at dotted paths, in its order."""
     if not isinstance(value, dict):
         return value
@@ -83,7 +84,7 @@ def _only(value: Any, paths: Iterable[str]) -> Any:
     }
 
 
-def _drop(value: Any, path: str) -> None:
+def _drop(value: object, path: str) -> None:
     """Take out what stands at a dotted path; a key that itself has dots is found too."""
     if isinstance(value, dict):
         head, dot, rest = path.partition(".")
@@ -245,7 +246,7 @@ class Question(NamedTuple):
 
     model: str  # its name, for the words of failures
     messages: Sequence[Message]
-    schema: Mapping[str, Any] | None = None
+    schema: JsonMapping | None = None
     form: str = THE_OBJECT  # what the reply is to be, said where it is requested again
 
 
@@ -287,7 +288,7 @@ def ask(
     return Asked(known, [first, second])
 
 
-def usage_of(replies: Sequence[Reply]) -> dict[str, Any]:
+def usage_of(replies: Sequence[Reply]) -> JsonDict:
     """Sum what all replies took, and say whose the last one is; what a server does not report is unknown."""
     last = replies[-1]
     reported = {name: _sum(replies, name) for name in _REPORTED_BY_SOME}

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from optimize_eval.base import files, strict_json
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import DataError, Problem, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
@@ -82,13 +83,13 @@ class Rubric:
         return (*self.correct_labels, *self.incorrect_labels, *(label for label, _ in self.labels))
 
 
-_SHARE: Mapping[str, Any] = {"type": "number", "minimum": 0, "maximum": 1}
-_TEXT: Mapping[str, Any] = {"type": "string"}
+_SHARE: JsonMapping = {"type": "number", "minimum": 0, "maximum": 1}
+_TEXT: JsonMapping = {"type": "string"}
 
 
-def schema_of(rubric: Rubric) -> dict[str, Any]:
+def schema_of(rubric: Rubric) -> JsonDict:
     """Describe the answer in which every key is required."""
-    keys: dict[str, Any] = {"reasoning": _TEXT}
+    keys: JsonDict = {"reasoning": _TEXT}
     match rubric.form:
         case AnswerForm.CLASSIFIER:
             keys["prediction"] = _one_of(rubric.known_labels)
@@ -108,11 +109,11 @@ def _plain(number: float) -> float:
     return int(number) if float(number).is_integer() else number  # of an int, Python 3.11 cannot ask
 
 
-def _one_of(known: Iterable[str]) -> dict[str, Any]:
+def _one_of(known: Iterable[str]) -> JsonDict:
     return {"type": "string", "enum": list(known)}
 
 
-def _object(keys: Mapping[str, Any]) -> dict[str, Any]:
+def _object(keys: JsonMapping) -> JsonDict:
     return {
         "type": "object",
         "properties": dict(keys),
@@ -326,7 +327,7 @@ def read_rubric_text(text: str, source: str) -> JudgeSpec:
         raise DataError([Problem(path=source, rule="bad_rubric", reason=str(error))]) from None
 
 
-def said_in(path: str) -> dict[str, Any]:
+def said_in(path: str) -> JsonDict:
     """Decode a rubric's file; raises DataError."""
     raw = files.read(path, files.SETTINGS)
     try:
@@ -335,7 +336,7 @@ def said_in(path: str) -> dict[str, Any]:
         raise DataError([Problem(path=path, rule="bad_rubric", reason=str(error))]) from None
 
 
-def read_rubric(said: Mapping[str, Any], source: str) -> JudgeSpec:
+def read_rubric(said: JsonMapping, source: str) -> JudgeSpec:
     """Make a judge without a model of what is said in `source`; raises DataError with all problems."""
     problems: list[Problem] = []
 
@@ -356,7 +357,7 @@ def read_rubric(said: Mapping[str, Any], source: str) -> JudgeSpec:
     return JudgeSpec(**fields, rubric=Rubric(**of_rubric))
 
 
-def _decode(path: str, raw: bytes) -> dict[str, Any]:
+def _decode(path: str, raw: bytes) -> JsonDict:
     """Decode a file by its ending; ValueError says why it cannot be."""
     try:
         text = raw.decode("utf-8-sig")
@@ -373,7 +374,7 @@ def _decode(path: str, raw: bytes) -> dict[str, Any]:
     raise ValueError("a rubric is a .toml or a .json file")
 
 
-def _json_object(text: str) -> dict[str, Any]:
+def _json_object(text: str) -> JsonDict:
     try:
         said = strict_json.loads(text, unique_keys=True)
     except strict_json.JsonFault as fault:
@@ -384,19 +385,19 @@ def _json_object(text: str) -> dict[str, Any]:
     return said
 
 
-def _place(problem: Problem, said: Mapping[str, Any]) -> int:
+def _place(problem: Problem, said: JsonMapping) -> int:
     """Put problems in the order of the keys they are about."""
     key = re.split(r"[.:\[]", problem.reason, maxsplit=1)[0]
     return list(said).index(key) if key in said else len(said)
 
 
-def _form_of(said: Mapping[str, Any]) -> AnswerForm:
+def _form_of(said: JsonMapping) -> AnswerForm:
     """Find the form by the keys that only one has."""
     forms_named = (forms[0] for key, forms in _OF_A_FORM.items() if key in said and len(forms) == 1)
     return next(forms_named, AnswerForm.SCORE)
 
 
-def _check_together(form: AnswerForm, found: Mapping[str, Any], complain: Complain) -> None:
+def _check_together(form: AnswerForm, found: JsonMapping, complain: Complain) -> None:
     if form is AnswerForm.SCORER and not found.get("score_min", 0.0) < found.get("score_max", 1.0):
         complain("score_min" if "score_min" in found else "score_max", "score_min is not below score_max")
     if form is AnswerForm.CLASSIFIER:
@@ -408,7 +409,7 @@ def _check_together(form: AnswerForm, found: Mapping[str, Any], complain: Compla
 
 
 def _refuse_unknown(
-    where: str, said: Mapping[str, Any], known: Iterable[str], complain: Complain, near: str = "it takes "
+    where: str, said: JsonMapping, known: Iterable[str], complain: Complain, near: str = "it takes "
 ) -> None:
     known = list(known)
     for key in said:
@@ -435,7 +436,7 @@ def _dimensions(value: Any, key: str, complain: Complain) -> tuple[Dimension, ..
     return tuple(dimensions)
 
 
-def _dimension(said: Mapping[str, Any], where: str, complain: Complain) -> Dimension:
+def _dimension(said: JsonMapping, where: str, complain: Complain) -> Dimension:
     _refuse_unknown(where, said, _DIMENSION, complain)
     name = read_name(said.get("name"), where, complain)
     if name in RESERVED:
@@ -460,7 +461,7 @@ def _constraints(value: Any, key: str, complain: Complain) -> tuple[Constraint, 
     return tuple(constraints)
 
 
-def _constraint(said: Mapping[str, Any], where: str, complain: Complain) -> Constraint:
+def _constraint(said: JsonMapping, where: str, complain: Complain) -> Constraint:
     _refuse_unknown(where, said, _CONSTRAINT, complain)
     name = read_name(said["name"], where, complain) if "name" in said else ""
     if _NUMBERED.fullmatch(name):
@@ -470,7 +471,7 @@ def _constraint(said: Mapping[str, Any], where: str, complain: Complain) -> Cons
 
 def _entries(
     value: Any, key: str, complain: Complain, main: str, example: str
-) -> list[tuple[str, Mapping[str, Any]]]:
+) -> list[tuple[str, JsonMapping]]:
     """List tables with the key.path of each; in a table by name, what is no table stands for its main key."""
     if isinstance(value, Mapping) and value:
         return [

@@ -16,13 +16,14 @@ from dataclasses import field
 from typing import Any, NamedTuple, Never
 
 from optimize_eval.base import wrong_answers
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import as_float
 from optimize_eval.models.judging.rubric import AnswerForm, Constraint, Rubric, schema_of
 
-Said = Mapping[str, Any]  # an object that a judge answered with
-SideInfo = Mapping[str, Any]  # what stands beside its score
+Said = JsonMapping  # an object that a judge answered with
+SideInfo = JsonMapping  # what stands beside its score
 _STARTS = re.compile(r'\{\s*(?=["}])')
 _UNFINISHED = re.compile(r"[\w.+-]*\s*")  # a number or word that stops, up to the end of a text
 # A text without its end goes on to the last letter: else each quote in it would be looked at as a beginning.
@@ -42,7 +43,7 @@ class Unusable(ValueError):
 class JsonObject(NamedTuple):
     """An object in a text; `lenient` are the keys whose values hold something that was overlooked."""
 
-    value: dict[str, Any]
+    value: JsonDict
     start: int
     end: int
     lenient: frozenset[str] = frozenset()
@@ -103,7 +104,7 @@ def _all_in(text: str, deep: int) -> Iterator[object]:
         yield from _within(value, deep)
 
 
-def _within(value: Any, deep: int) -> Iterator[object]:
+def _within(value: object, deep: int) -> Iterator[object]:
     match value:
         case dict():
             yield value
@@ -162,11 +163,11 @@ def _escape(found: re.Match[str]) -> str:
     return f"{_MARK}\\u{ord(found[0]):04x}" if found["control"] else found[0]
 
 
-def _has_mark(value: Any) -> bool:
+def _has_mark(value: object) -> bool:
     return _MARK in json.dumps(value, ensure_ascii=False)
 
 
-def _without_marks(value: Any) -> Any:
+def _without_marks(value: object) -> Any:
     match value:
         case dict():
             return {_without_marks(key): _without_marks(item) for key, item in value.items() if key != _MARK}
@@ -186,7 +187,7 @@ def _refuse_constant(name: str) -> Never:
     raise Unusable(f"{name} is no JSON number")
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique(pairs: list[tuple[str, Any]]) -> JsonDict:
     said = dict(pairs)
     if len(said) < len(pairs):
         raise Unusable("its JSON has a key twice")
@@ -217,12 +218,12 @@ _MAIN_KEY = {
 _SHOWN = 60
 
 
-def answer_in(text: str, rubric: Rubric, judged: Collection[str]) -> dict[str, Any]:
+def answer_in(text: str, rubric: Rubric, judged: Collection[str]) -> JsonDict:
     """Find the answer or raise Unusable; what stands in a text that is `judged` is none, among words."""
     return _object_in(text, rubric, judged) or _bare(text, rubric)
 
 
-def object_with(text: str, key: str, judged: Collection[str]) -> dict[str, Any]:
+def object_with(text: str, key: str, judged: Collection[str]) -> JsonDict:
     """Find the one object with a key, or raise Unusable; one that is only quoted among words is none."""
     items = list(objects(text))
     answers = [item for item in items if key in item.value]
@@ -242,12 +243,12 @@ def is_flat(one: Said, rubric: Rubric) -> bool:
     return bool(rubric.dimensions) and all(dimension.name in one for dimension in rubric.dimensions)
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     text = json.dumps(value, ensure_ascii=True)
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
-def _object_in(text: str, rubric: Rubric, judged: Collection[str]) -> dict[str, Any] | None:
+def _object_in(text: str, rubric: Rubric, judged: Collection[str]) -> JsonDict | None:
     """Find the answer among whatever else was said; None where there is no JSON object at all."""
     items = list(objects(text))
     answers = [item for item in items if _is_answer(item.value, rubric)]
@@ -304,7 +305,7 @@ def _without_fence(text: str) -> str:
     return (fenced[1] if fenced else text).strip()
 
 
-def _bare(text: str, rubric: Rubric) -> dict[str, Any]:
+def _bare(text: str, rubric: Rubric) -> JsonDict:
     """Take a text without JSON as the one value of the form, if it is that and nothing else."""
     content = _without_fence(text)
     plain = content.strip(EMPHASIS)
@@ -416,7 +417,7 @@ def _hold_to_constraints(verdict: Judgement, said: Said, rubric: Rubric) -> Judg
     return Judgement(score=score, side_info={**verdict.side_info, "violated": violated})
 
 
-def _constraint_of(given: Any, rubric: Rubric) -> Constraint:
+def _constraint_of(given: object, rubric: Rubric) -> Constraint:
     """Find a constraint by its name, else by its whole text."""
     texts = {constraint.text.strip().casefold(): constraint for constraint in rubric.constraints}
     keyed = rubric.keyed_constraints
@@ -464,7 +465,7 @@ def _read_number(value: Any) -> Any:
     return float(value) if is_number else value
 
 
-def _label(given: Any, known: Iterable[str], key: str) -> str:
+def _label(given: object, known: Iterable[str], key: str) -> str:
     """Find a label as it is spelt, else by its letters whatever their case; never as a part of a text."""
     known = list(known)
     said = given.strip() if isinstance(given, str) else ""

@@ -6,10 +6,9 @@ A unit's place is that of its cell, then its example's, then its repeat's. Which
 import math
 import sys
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
-from optimize_eval.base.documents import to_dict
+from optimize_eval.base.documents import JsonMapping, to_dict
 from optimize_eval.base.spent import SpentTotal, is_of_reply
 from optimize_eval.findings.side_info import Durations, latency_of
 from optimize_eval.reports.source import PageRun, PlacedRecords, evaluators_of
@@ -63,7 +62,7 @@ class Taken:
         self.spent = SpentTotal()
         self.seconds = array("d")
 
-    def take(self, usages: Iterable[Mapping[str, Any]]) -> None:
+    def take(self, usages: Iterable[JsonMapping]) -> None:
         for usage in filter(is_of_reply, usages):
             self.spent.take(usage)
             self.seconds.append(usage.get("seconds") or 0.0)

@@ -5,12 +5,11 @@ leaderboards have no records, so theirs is a page of numbers alone.
 """
 
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
-from optimize_eval.base.documents import to_dict
+from optimize_eval.base.documents import JsonDict, JsonMapping, to_dict
 from optimize_eval.base.shipped import VERSION
 from optimize_eval.findings.cells import ReadCells
 from optimize_eval.findings.diff_shapes import REGRESSIONS, BoardDiff, RunDiff, Standing
@@ -147,7 +146,7 @@ def boards_source(a: str, b: str, diff: BoardDiff, options: str) -> PageSource:
     )
 
 
-def _cut(diff: dict[str, Any]) -> dict[str, Any]:
+def _cut(diff: JsonDict) -> JsonDict:
     """Shorten predictions that nobody reads in a table."""
     for change in (change for model in diff["models"] for change in model["changed"]):
         for side in (change["a"], change["b"]):
@@ -161,7 +160,7 @@ def _named(side: int, name: str) -> str:
     return f"{_SIDES[side]} · {name}"
 
 
-def _told(diff: RunDiff) -> dict[str, Any]:
+def _told(diff: RunDiff) -> JsonDict:
     """Give the comparison with what each row amounts to, the worst of the deciding split first."""
     shown = diff.with_names_apart()
     rows = [
@@ -184,7 +183,7 @@ def _told(diff: RunDiff) -> dict[str, Any]:
     return {**diff.to_dict(), **only, "rows": rows}
 
 
-def _verdict(diff: RunDiff | BoardDiff, state: str | None = None) -> dict[str, Any]:
+def _verdict(diff: RunDiff | BoardDiff, state: str | None = None) -> JsonDict:
     """Give the verdict with what is to be known beside it."""
     conclusion = to_dict(diff.verdict)
     caveats = [{"mark": "!", "text": caveat} for caveat in diff.caveats]
@@ -200,7 +199,7 @@ def _state(diff: RunDiff) -> str | None:
     return "worse" if first in REGRESSIONS else "better" if first is Standing.BETTER else None
 
 
-def _summary(diff: RunDiff, sides: _Sides, cells: list[ReadCells]) -> dict[str, Any]:
+def _summary(diff: RunDiff, sides: _Sides, cells: list[ReadCells]) -> JsonDict:
     """Write what the page's parts read of a run's summary."""
     layout = sides.runs[1].layout
     outcomes = {
@@ -222,7 +221,7 @@ def _summary(diff: RunDiff, sides: _Sides, cells: list[ReadCells]) -> dict[str, 
     }
 
 
-def _rows(side: int, cells: ReadCells) -> Iterator[dict[str, Any]]:
+def _rows(side: int, cells: ReadCells) -> Iterator[JsonDict]:
     """Count what became of each cell's calls."""
     for scores in cells.scores.values():
         cell = scores.cell
@@ -235,11 +234,11 @@ def _rows(side: int, cells: ReadCells) -> Iterator[dict[str, Any]]:
         }
 
 
-def _of_side(side: int, entry: dict[str, Any]) -> dict[str, Any]:
+def _of_side(side: int, entry: JsonDict) -> JsonDict:
     return {**entry, "candidate": _named(side, entry["candidate"])}
 
 
-def _pair(row: Mapping[str, Any]) -> dict[str, Any]:
+def _pair(row: JsonMapping) -> JsonDict:
     return {**row, "a": _named(0, row["candidate_in_a"]), "b": _named(1, row["candidate"])}
 
 

@@ -28,6 +28,7 @@ from operator import itemgetter
 from typing import Any
 
 from optimize_eval.base import strict_json
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import OptimizeEvalError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.findings.summary_parts import Distribution, SideInfoEntry, Truths, ValuesAtPath
@@ -226,7 +227,7 @@ def block_of(
     return b"{%s}" % b",".join(blocks)
 
 
-def _prompts(run: PageRun, example: Any) -> bytes:
+def _prompts(run: PageRun, example: object) -> bytes:
     """Write the messages that models were sent, by candidate; nothing of runs that no model replied in."""
     if not run.get("models") or run.get("kind") == BENCH or not isinstance(example, dict):
         return b""
@@ -316,7 +317,7 @@ _Key = tuple[int, int, str]  # an evaluator and a task model by their places, an
 class Histograms:
     """Counts what passes through."""
 
-    def __init__(self, axes: AxisNames, side_info: Iterable[Mapping[str, Any]]) -> None:
+    def __init__(self, axes: AxisNames, side_info: Iterable[JsonMapping]) -> None:
         self._axes = axes
         self._ends: dict[_Key, tuple[float, float]] = {}
         self._counts: dict[CellPlaces, dict[str, list[int]]] = {}
@@ -359,7 +360,7 @@ class Histograms:
             for (evaluator, model, path), ends in self._ends.items()
         ]
 
-    def _drawn(self, side_info: Iterable[Mapping[str, Any]]) -> Iterator[tuple[CellPlaces, str, Any]]:
+    def _drawn(self, side_info: Iterable[JsonMapping]) -> Iterator[tuple[CellPlaces, str, Any]]:
         shown = set(self._axes.candidates[:_MOST_CANDIDATES])
         for entry in side_info:
             if entry["candidate"] in shown:
@@ -385,7 +386,7 @@ class _Numbers:
             for dot in (at for at, letter in enumerate(path) if letter == ".")
         ]
 
-    def take(self, side_info: Mapping[str, Any]) -> None:
+    def take(self, side_info: JsonMapping) -> None:
         for key, add in self._own:
             value = side_info.get(key)
             if type(value) is float or type(value) is int:

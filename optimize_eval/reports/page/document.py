@@ -11,13 +11,12 @@ import json
 import re
 import shlex
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import cache
 from html import escape
 from pathlib import Path, PurePath
-from typing import Any
 
-from optimize_eval.base.documents import from_dict, to_dict
+from optimize_eval.base.documents import JsonDict, JsonMapping, from_dict, to_dict
 from optimize_eval.findings.summary_parts import SideInfoEntry
 from optimize_eval.reports.page.columns import AxisNames, RecordColumns
 from optimize_eval.reports.page.details import (
@@ -39,9 +38,7 @@ MOST_OF_A_TEXT, MOST_OF_TEXTS = 64_000, 2_000_000  # bytes of a candidate, and o
 _OF_EXAMPLES = frozenset({"lines", "sha256", "clusters", "groups", "names", "inputs"})
 
 
-def read(
-    source: PageSource, axes: AxisNames, *, title: str, place: str
-) -> tuple[RecordColumns, dict[str, Any]]:
+def read(source: PageSource, axes: AxisNames, *, title: str, place: str) -> tuple[RecordColumns, JsonDict]:
     """Read all records once: the columns, and the head, for which `place` is the folder as people name it."""
     histograms = Histograms(axes, source.summary["side_info"])
     columns = RecordColumns(axes)
@@ -52,7 +49,7 @@ def read(
     return columns, {**head, "histograms": histograms.to_dict()}
 
 
-def _head_of(source: PageSource, columns: RecordColumns, *, title: str, place: str) -> dict[str, Any]:
+def _head_of(source: PageSource, columns: RecordColumns, *, title: str, place: str) -> JsonDict:
     """Put together what the overview is made from."""
     candidates = list(with_texts_that_fit(source.run["candidates"]))
     return {
@@ -75,13 +72,13 @@ def _head_of(source: PageSource, columns: RecordColumns, *, title: str, place: s
     }
 
 
-def _search(search: Mapping[str, Any]) -> dict[str, Any]:
+def _search(search: JsonMapping) -> JsonDict:
     """Give what the page shows of a search beside its verdict, with the texts that fit."""
     known = {name: one for name, one in search.items() if name != "verdict"}
     return {**known, "candidates": list(with_texts_that_fit(search["candidates"]))}
 
 
-def _side_info(summary: Mapping[str, Any]) -> Iterator[SideInfoEntry]:
+def _side_info(summary: JsonMapping) -> Iterator[SideInfoEntry]:
     return (from_dict(SideInfoEntry, entry) for entry in summary["side_info"])
 
 
@@ -93,14 +90,14 @@ def examples_of(run: PageRun) -> list[dict[str, object]]:
     ]
 
 
-def without_examples(run: PageRun) -> dict[str, Any]:
+def without_examples(run: PageRun) -> JsonDict:
     splits = [
         {key: value for key, value in split.items() if key not in _OF_EXAMPLES} for split in run["splits"]
     ]
     return {**run, "splits": splits}
 
 
-def with_texts_that_fit(candidates: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+def with_texts_that_fit(candidates: Iterable[JsonMapping]) -> Iterator[JsonMapping]:
     """Omit the texts that a page has no room for; their sha256 stay."""
     room = MOST_OF_TEXTS
     for candidate in candidates:
@@ -112,7 +109,7 @@ def with_texts_that_fit(candidates: Iterable[Mapping[str, Any]]) -> Iterator[Map
             yield candidate
 
 
-def commands_of(run: PageRun, place: str, chosen: str = "", files: str = "") -> dict[str, Any]:
+def commands_of(run: PageRun, place: str, chosen: str = "", files: str = "") -> JsonDict:
     """Write the commands that a page shows, and the parts of one that calls a single example again.
 
     `chosen` are the options that chose its examples, where it is not about all; `files` are other tools'

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import State
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.names import told_apart
@@ -87,7 +87,7 @@ def render_long(runs: Sequence[ListedRun], *, screen: Screen, folder: Path, now:
     return "\n".join(lines)
 
 
-def runs_to_dict(runs: Sequence[ListedRun]) -> dict[str, Any]:
+def runs_to_dict(runs: Sequence[ListedRun]) -> JsonDict:
     return {"schema": RUNS_SCHEMA, "runs": [_to_dict(run) for run in runs]}
 
 
@@ -219,7 +219,7 @@ def _names(names: Sequence[str]) -> str:
     return ", ".join(shortened(name, _LONGEST_NAME) for name in shown) + more
 
 
-def _to_dict(one: ListedRun) -> dict[str, Any]:
+def _to_dict(one: ListedRun) -> JsonDict:
     return {
         "run": str(one.folder),
         "state": str(one.state),
@@ -254,7 +254,7 @@ def render_removal(removed: Sequence[Removal]) -> str:
     return "\n".join(f"removed {_on_one_line(_line(one))}" for one in removed)
 
 
-def removal_to_dict(removed: Sequence[Removal]) -> dict[str, Any]:
+def removal_to_dict(removed: Sequence[Removal]) -> JsonDict:
     return {
         "schema": REMOVAL_SCHEMA,
         "removed": [
@@ -341,11 +341,11 @@ def _which(screen: Screen) -> list[str]:
     return ["", " which one?", *(line for row in rows for line in row)]
 
 
-def evaluators_to_dict(evaluators: Sequence[ShippedEvaluator]) -> Mapping[str, Any]:
+def evaluators_to_dict(evaluators: Sequence[ShippedEvaluator]) -> JsonMapping:
     return {"schema": EVALUATORS_SCHEMA, "evaluators": [_evaluator_to_dict(one) for one in evaluators]}
 
 
-def _evaluator_to_dict(one: ShippedEvaluator) -> dict[str, Any]:
+def _evaluator_to_dict(one: ShippedEvaluator) -> JsonDict:
     return {
         "name": f"@{one.name}",
         "language": one.language,
@@ -363,7 +363,7 @@ _BESIDE = "  "
 _BELOW = " " * 6
 
 
-def render_data_errors(errors: Sequence[Mapping[str, Any]], *, screen: Screen) -> str:
+def render_data_errors(errors: Sequence[JsonMapping], *, screen: Screen) -> str:
     """Lay out errors; where there is no room beside the rest, the detail stands below it."""
     rows = [
         _TITLES,

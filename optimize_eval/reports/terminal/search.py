@@ -3,11 +3,10 @@
 Pure: the document → text, the same text for the same screen at any time. Numbers are never cut.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
-from optimize_eval.base.documents import from_dict
+from optimize_eval.base.documents import JsonMapping, from_dict
 from optimize_eval.base.spent import SpendingTotals
 from optimize_eval.findings.summary_shape import Point, Verdict, summary_from
 from optimize_eval.findings.wording import count, number
@@ -16,7 +15,7 @@ from optimize_eval.reports.terminal.answer import DECISIVE, DETAILS, MOST_LINES,
 from optimize_eval.reports.terminal.summary import pasted, spending_of_models, verdict_lines
 from optimize_eval.reports.text import Column, Screen, layout_table
 
-Document = Mapping[str, Any]
+Document = JsonMapping
 
 _HEAD = 12
 _MOST_FINALISTS = 8
@@ -75,7 +74,7 @@ def _finalists(document: Document, screen: Screen, most: int) -> list[str]:
     return [*screen.wrap(" ", chosen), *layout_table(columns, screen)]
 
 
-def _curve(steps: Sequence[Mapping[str, Any]], screen: Screen) -> list[str]:
+def _curve(steps: Sequence[JsonMapping], screen: Screen) -> list[str]:
     """Draw the best mean of the search against its calls, as a line of blocks."""
     if len(steps) < 2:  # noqa: PLR2004  a point is no curve
         return []
@@ -90,7 +89,7 @@ def _curve(steps: Sequence[Mapping[str, Any]], screen: Screen) -> list[str]:
     return [f"{head}{blocks} {number(high)}", *screen.wrap(" " * _HEAD, words)]
 
 
-def _best_at(steps: Sequence[Mapping[str, Any]], calls: float) -> float:
+def _best_at(steps: Sequence[JsonMapping], calls: float) -> float:
     known = [step["best"] for step in steps if step["calls"] <= calls]
     return float(known[-1] if known else steps[0]["best"])
 

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from optimize_eval.base import strict_json
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec, Opened
 from optimize_eval.base.frozen import frozen
@@ -143,7 +144,7 @@ class Examined:
     sameness: Sameness = Sameness.ALL
     one_by_one: list[CallResult] = field(default_factory=list)  # what the sample is answered
     parallel: float = 1.0  # calls that go on at the same time when many slots call
-    side_infos: list[Mapping[str, Any]] = field(default_factory=list)  # of a judge's replies
+    side_infos: list[JsonMapping] = field(default_factory=list)  # of a judge's replies
     spending: Spending = field(default_factory=Spending)  # on models, by all calls of these checks
     tokens: list[int | None] = field(default_factory=list)  # of calls to a model; None: it does not tell
     told: str = ""  # what it gave, where that is no answer

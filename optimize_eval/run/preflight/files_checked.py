@@ -1,13 +1,14 @@
 """A sweep file or a task in YAML checked with every file that it names, without a call."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from optimize_eval.base.checks import demand_behind
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import DataError, EvaluationError, Problem, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
@@ -96,7 +97,7 @@ def check_prompted(sweep: Sweep, sources: Iterable[SplitSource]) -> CheckedPromp
     )
 
 
-def _examples(options: Mapping[str, Any], sources: Iterable[SplitSource]) -> list[Where] | None:
+def _examples(options: JsonMapping, sources: Iterable[SplitSource]) -> list[Where] | None:
     """List the examples that a run takes; None where a file of them has to be fixed first."""
     every = {source.name: source for source in sources}
     if any(not source.examples for source in every.values()):

@@ -14,6 +14,7 @@ from typing import Any
 
 import orjson
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec, KnownGood
 from optimize_eval.base.frozen import frozen
@@ -130,7 +131,7 @@ def offer_gold(sources: Sequence[SplitSource]) -> str:
     return next((name for name in _USUAL if any(golds_of(example, name) for example in examples)), "")
 
 
-def golds_of(example: Mapping[str, Any], field: str) -> tuple[str, ...]:
+def golds_of(example: JsonMapping, field: str) -> tuple[str, ...]:
     """List the golds in a field: of a list each, a number as text.
 
     >>> golds_of({"target": ["Paris", 7]}, "target"), golds_of({"target": None}, "target")
@@ -140,7 +141,7 @@ def golds_of(example: Mapping[str, Any], field: str) -> tuple[str, ...]:
     return tuple(text for item in (value if isinstance(value, list) else [value]) if (text := _text(item)))
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, bool | int | float):
         return orjson.dumps(value).decode()
     return value if isinstance(value, str) and value.strip() else ""
@@ -427,11 +428,11 @@ def with_gold(payload: Payload, path: str, text: str) -> Payload:
     return replace(payload, candidate=text, example=orjson.dumps(_change_at(example, path, gold)))
 
 
-def _example_of(payload: Payload) -> dict[str, Any]:
+def _example_of(payload: Payload) -> JsonDict:
     return dict(orjson.loads(payload.example or b"{}"))
 
 
-def _change_at(value: dict[str, Any], path: str, item: Any = None) -> dict[str, Any]:
+def _change_at(value: JsonDict, path: str, item: object = None) -> JsonDict:
     """Put something else at a dotted path; None takes away what stands there."""
     if path in value:
         return {**_without(value, path), **({} if item is None else {path: item})}
@@ -440,7 +441,7 @@ def _change_at(value: dict[str, Any], path: str, item: Any = None) -> dict[str, 
     return {**value, head: _change_at(below, rest, item)} if isinstance(below, dict) else value
 
 
-def _without(value: dict[str, Any], key: str) -> dict[str, Any]:
+def _without(value: JsonDict, key: str) -> JsonDict:
     return {name: item for name, item in value.items() if name != key}
 
 

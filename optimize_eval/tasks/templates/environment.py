@@ -6,7 +6,7 @@ sides use it: our own process for what `parsing` lets through, the host for all 
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from functools import partial
 from itertools import islice
@@ -18,6 +18,7 @@ from jinja2.nodes import Template as Tree
 from jinja2.sandbox import SandboxedEnvironment
 from jinja2.utils import missing
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.tasks.templates.fault import TemplateFault
 from optimize_eval.tasks.templates.hosted import ModelOutput, written
 
@@ -26,7 +27,7 @@ def fromjson(text: str) -> Any:
     return json.loads(text)
 
 
-def json_escape(text: Any) -> str:
+def json_escape(text: object) -> str:
     """Write a text as JSON does, without its quotes."""
     return json.dumps(str(text), ensure_ascii=False)[1:-1]
 
@@ -35,7 +36,7 @@ def zipped(first: Iterable[Any], *others: Iterable[Any]) -> list[list[Any]]:
     return [list(row) for row in zip(first, *others, strict=False)]
 
 
-def merge(first: Mapping[str, Any], *others: Mapping[str, Any]) -> dict[str, Any]:
+def merge(first: JsonMapping, *others: JsonMapping) -> JsonDict:
     """Put objects together; of a key in several, the last one counts."""
     merged = dict(first)
     for other in others:
@@ -43,7 +44,9 @@ def merge(first: Mapping[str, Any], *others: Mapping[str, Any]) -> dict[str, Any
     return merged
 
 
-def regex_replace(text: Any, pattern: str, by: str = "", count: int = 0, *, ignorecase: bool = False) -> str:
+def regex_replace(
+    text: object, pattern: str, by: str = "", count: int = 0, *, ignorecase: bool = False
+) -> str:
     return re.sub(pattern, by, str(text), count=count, flags=re.IGNORECASE if ignorecase else 0)
 
 
@@ -69,13 +72,13 @@ class _Missing(StrictUndefined):
     """A field that is not there: any use of it but `is defined` and `default` is a fault."""
 
     def __init__(
-        self, hint: str | None = None, obj: Any = missing, name: Any = None, exc: Any = None
+        self, hint: str | None = None, obj: object = missing, name: object = None, exc: object = None
     ) -> None:
         del exc
         super().__init__(hint, obj, name, partial(_fault_of, obj, name))  # type: ignore[arg-type]
 
 
-def _fault_of(owner: Any, name: Any, _message: str) -> TemplateFault:
+def _fault_of(owner: object, name: object, _message: str) -> TemplateFault:
     if owner is missing:
         return TemplateFault(f"there is no field {name!r}", name=str(name), is_missing=True)
     there = f"an object; {_fields_of(owner)}" if isinstance(owner, dict) else f"a {type(owner).__name__}"
@@ -92,13 +95,13 @@ def _fields_of(owner: dict[Any, Any]) -> str:
 class Environment(SandboxedEnvironment):
     """A dictionary's keys come before its methods: {{user.items}} is a field. So do those of a reply."""
 
-    def getattr(self, obj: Any, attribute: str) -> Any:
+    def getattr(self, obj: object, attribute: str) -> Any:
         fields = obj.completion if isinstance(obj, ModelOutput) else obj
         if isinstance(fields, dict) and attribute in fields:
             return fields[attribute]
         return super().getattr(obj, attribute)
 
-    def getitem(self, obj: Any, argument: Any) -> Any:
+    def getitem(self, obj: object, argument: object) -> Any:
         fields = obj.completion if isinstance(obj, ModelOutput) and isinstance(argument, str) else obj
         return super().getitem(fields, argument)
 
@@ -158,7 +161,7 @@ def compiled(environment: Environment, tree: Tree) -> Template:
         raise TemplateFault(_words_of(error)) from None
 
 
-def rendered(template: Template, fields: Mapping[str, Any]) -> str:
+def rendered(template: Template, fields: JsonMapping) -> str:
     """Render within the bound, or raise TemplateFault."""
     try:
         return "".join(_bound_length(template.generate(dict(fields))))
@@ -196,14 +199,14 @@ def too_long() -> TemplateFault:
     return TemplateFault("the text is longer than 1 MiB")
 
 
-def _write(value: Any, *, of_task: bool) -> Any:
+def _write(value: object, *, of_task: bool) -> Any:
     """Write a value, a text as it is."""
     if type(value) is str:
         return value
     return text_of(value, of_task=of_task)
 
 
-def text_of(value: Any, *, of_task: bool = False) -> str:
+def text_of(value: object, *, of_task: bool = False) -> str:
     """Write the value of a field: as JSON does, or in a task as Jinja does."""
     if isinstance(value, str):
         return value
@@ -217,7 +220,7 @@ def text_of(value: Any, *, of_task: bool = False) -> str:
     return str(value) if of_task and said is None else in_json
 
 
-def _json(value: Any, indent: int | None = None) -> str:
+def _json(value: object, indent: int | None = None) -> str:
     return json.dumps(value, ensure_ascii=False, default=_list_value, indent=indent)
 
 

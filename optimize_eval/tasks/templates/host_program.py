@@ -11,13 +11,12 @@ import json
 import re
 import resource
 import sys
-from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache
-from typing import Any
 
 from jinja2 import Template
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.tasks.templates.environment import compiled, made, parsed, rendered
 from optimize_eval.tasks.templates.fault import FLAGS, TemplateFault, first_of
 from optimize_eval.tasks.templates.hosted import with_conversation
@@ -37,7 +36,7 @@ def main() -> None:
         sys.stdout.buffer.flush()
 
 
-def _reply(question: dict[str, Any]) -> dict[str, Any]:
+def _reply(question: JsonDict) -> JsonDict:
     if "pattern" in question:
         return {"text": first_of(re.search(question["pattern"], question["within"], FLAGS))}
     try:
@@ -48,7 +47,7 @@ def _reply(question: dict[str, Any]) -> dict[str, Any]:
         return {"fault": fault.reason, "name": fault.name, "is_missing": fault.is_missing}
 
 
-def _fields(question: Mapping[str, Any]) -> Mapping[str, Any]:
+def _fields(question: JsonMapping) -> JsonMapping:
     if "conversation" not in question:
         return question["fields"]  # type: ignore[no-any-return]
     return with_conversation(question["fields"], question["conversation"])

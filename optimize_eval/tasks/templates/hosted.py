@@ -11,11 +11,11 @@ reply as its server sent it.
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any
 
 from optimize_eval.base import strict_json
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
@@ -28,10 +28,10 @@ MESSAGE, CALL = "message", "function_call"
 ASSISTANT, USER = "assistant", "user"
 NAMES = ("solver_output", "model_output", "model_outputs", "messages", "input_prompt", "trace")
 
-Plain = Mapping[str, Any]
+Plain = JsonMapping
 
 
-class Fields(dict[str, Any]):
+class Fields(JsonDict):
     """Fields of a template, some of which are views of a conversation."""
 
     conversation: Plain
@@ -51,7 +51,7 @@ class Trace:
         self.items: Sequence[Plain] = conversation["items"]
 
     @cached_property
-    def messages(self) -> list[dict[str, Any]]:
+    def messages(self) -> list[JsonDict]:
         return [
             {"role": item["role"], "content": item["content"]}
             for item in self.items
@@ -82,7 +82,7 @@ class SolverOutput:
         self.messages = messages
 
 
-def with_conversation(fields: Mapping[str, Any], conversation: Plain) -> Fields:
+def with_conversation(fields: JsonMapping, conversation: Plain) -> Fields:
     """Put the views of a conversation beside other fields."""
     trace = Trace(conversation)
     messages = trace.messages
@@ -112,7 +112,7 @@ def written(view: object) -> str | Sequence[Plain] | None:
     return None
 
 
-def completion_of(text: str, tool_calls: Sequence[Plain] = ()) -> dict[str, Any]:
+def completion_of(text: str, tool_calls: Sequence[Plain] = ()) -> JsonDict:
     """Give a reply the shape of a chat completion."""
     calls = {"tool_calls": list(tool_calls)} if tool_calls else {}
     return {"choices": [{"index": 0, "message": {"role": ASSISTANT, "content": text, **calls}}]}
@@ -132,7 +132,7 @@ _ARGV = (sys.executable, "-P", "-m", "optimize_eval.tasks.templates.host_program
 
 @frozen
 class _Question:
-    asked: Mapping[str, Any]
+    asked: JsonMapping
 
     @property
     def task_model(self) -> None:
@@ -141,7 +141,7 @@ class _Question:
 
 @frozen
 class _Rendered:
-    reply: Mapping[str, Any]
+    reply: JsonMapping
     capabilities: Capabilities = NO_CAPABILITIES
     stderr: str = ""
 
@@ -162,7 +162,7 @@ class _Host:
         self._rendering = threading.Lock()
         self._is_started = False
 
-    def call(self, question: _Question) -> Mapping[str, Any]:
+    def call(self, question: _Question) -> JsonMapping:
         with self._rendering:
             if not self._is_started:
                 self._command.call(_NOTHING, time.monotonic() + _TO_START)
@@ -177,7 +177,7 @@ class _Host:
         self._command.close()
 
 
-def render(template: str, fields: Mapping[str, Any], names: Iterable[str], *, of_task: bool = False) -> str:
+def render(template: str, fields: JsonMapping, names: Iterable[str], *, of_task: bool = False) -> str:
     """Render a text that may take any time, with the fields of these names; raises TemplateFault."""
     views = NAMES if isinstance(fields, Fields) else ()
     plain = {name: fields[name] for name in names if name in fields and name not in views}
@@ -209,7 +209,7 @@ def _words_of(error: EvaluationError, what: str) -> str:
     return f"was not {what}: {error.message}"
 
 
-def _call(asked: Mapping[str, Any]) -> Mapping[str, Any]:
+def _call(asked: JsonMapping) -> JsonMapping:
     global _host  # noqa: PLW0603  one process for all, ended by `close`
     with _making:
         host = _host = _host or _Host()
@@ -253,7 +253,7 @@ def _encode_batch(questions: Sequence[_Question], identity: str | None) -> bytes
     return _encode(questions[0], identity)  # it takes no batches
 
 
-def _judge(answer: dict[str, Any]) -> _Rendered:
+def _judge(answer: JsonDict) -> _Rendered:
     return _Rendered(reply=answer)
 
 

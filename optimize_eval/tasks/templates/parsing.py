@@ -10,7 +10,7 @@ after it; within one scope the order does not matter here: a name that is set fu
 own.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from jinja2 import nodes
 from jinja2.nodes import Call, Const, Getattr, Getitem, Name, Node, Output, TemplateData
 from jinja2.nodes import Template as Tree
 
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.tasks.templates import hosted
 from optimize_eval.tasks.templates.environment import (
     MOST,
@@ -34,7 +35,7 @@ from optimize_eval.tasks.templates.environment import (
 from optimize_eval.tasks.templates.fault import TemplateFault
 
 _Path = tuple[str, ...]  # a field's name, and those within it
-_Render = Callable[[Mapping[str, Any]], str]
+_Render = Callable[[JsonMapping], str]
 
 _SHORT = 1 << 18  # letters that cannot be more bytes than a text may have
 
@@ -82,7 +83,7 @@ def is_one_expression(text: str) -> bool:
     return len(inner) == 1 and not isinstance(inner[0], TemplateData)
 
 
-def _path_of(node: Any) -> tuple[str, ...]:
+def _path_of(node: object) -> tuple[str, ...]:
     """Give the names on the way to a value, none where one of them is computed."""
     match node:
         case Name(name=name):
@@ -117,7 +118,7 @@ def _path(node: Node) -> _Path | None:
     return (node.name, *inner[::-1]) if isinstance(node, Name) else None
 
 
-def _join(pieces: tuple[Sequence[str], Sequence[_Path]], fields: Mapping[str, Any], *, of_task: bool) -> str:
+def _join(pieces: tuple[Sequence[str], Sequence[_Path]], fields: JsonMapping, *, of_task: bool) -> str:
     """Put values between texts; most are texts themselves."""
     texts, paths = pieces
     parts = [*texts, *texts][: 2 * len(texts) - 1]
@@ -130,7 +131,7 @@ def _join(pieces: tuple[Sequence[str], Sequence[_Path]], fields: Mapping[str, An
     return text
 
 
-def _value(path: _Path, fields: Mapping[str, Any]) -> Any:
+def _value(path: _Path, fields: JsonMapping) -> Any:
     """Follow a path; what is not a key of a dictionary is Jinja's to find, or to miss."""
     try:
         value = fields[path[0]]
@@ -141,7 +142,7 @@ def _value(path: _Path, fields: Mapping[str, Any]) -> Any:
     return value
 
 
-def _write(value: Any, *, of_task: bool) -> str:
+def _write(value: object, *, of_task: bool) -> str:
     """Write a value that is not a text."""
     try:
         return text_of(value, of_task=of_task)

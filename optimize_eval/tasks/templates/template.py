@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from optimize_eval.base import strict_json
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import OptimizeEvalError
 from optimize_eval.models.under_test import Message, Messages, messages_of
 from optimize_eval.tasks.templates.fault import TemplateFault
@@ -28,7 +29,7 @@ _LAST_NEWLINE = re.compile(r"(\r\n|\r|\n)\Z")
 _MOST_CODE = 50_000  # letters between braces, which take Jinja more than half a second to read
 
 
-Rendering = Callable[[Mapping[str, Any]], str]  # puts fields into a template; raises TemplateFault
+Rendering = Callable[[JsonMapping], str]  # puts fields into a template; raises TemplateFault
 
 
 class Template(NamedTuple):
@@ -92,7 +93,7 @@ def places_within(text: str, name: str) -> list[tuple[tuple[str, ...], int]]:
     return places_of(text, name)
 
 
-Native = Callable[[Mapping[str, Any]], Any]
+Native = Callable[[JsonMapping], Any]
 
 _TRIMMING = "-+"  # beside braces, of blanks around them
 
@@ -112,7 +113,7 @@ def native_of(text: str, *, is_needed: bool = False) -> Native:
         return task_template_of(text).render
     render = task_template_of(f"{{{{ ({inner}) | tojson }}}}").render
 
-    def value(fields: Mapping[str, Any]) -> Any:
+    def value(fields: JsonMapping) -> Any:
         try:
             return json.loads(render(fields))
         except TemplateFault as fault:
@@ -150,7 +151,7 @@ class PromptTemplate(NamedTuple):
         """Give the fields that it names, each with the line where it does first."""
         return {name: line for _, part in reversed(self.parts) for name, line in part.lines.items()}
 
-    def render(self, fields: Mapping[str, Any]) -> Messages:
+    def render(self, fields: JsonMapping) -> Messages:
         """Put fields in; raises TemplateFault."""
         if self.takes_whole and WHOLE not in fields:
             fields = {**fields, WHOLE: fields}
@@ -164,7 +165,7 @@ def prompt_of(text: str) -> PromptTemplate:
     return PromptTemplate(parts, any(WHOLE in part.lines for _, part in parts))
 
 
-def sent_of(text: str | None, fields: Mapping[str, Any]) -> Messages | None:
+def sent_of(text: str | None, fields: JsonMapping) -> Messages | None:
     """Render a prompt of a run that is over; None where its text is not kept, or the fields do not fit."""
     try:
         return prompt_of(text).render(fields) if text else None
@@ -172,18 +173,18 @@ def sent_of(text: str | None, fields: Mapping[str, Any]) -> Messages | None:
         return None
 
 
-def fields_of(example: bytes | None) -> dict[str, Any]:
+def fields_of(example: bytes | None) -> JsonDict:
     """Decode an example's record; integers of any size stay exact."""
     if example is None:
         return {}
     if strict_json.may_hold_long_integer(example):
-        fields: dict[str, Any] = strict_json.loads(example.decode(), unique_keys=False)
+        fields: JsonDict = strict_json.loads(example.decode(), unique_keys=False)
         return fields
-    decoded: dict[str, Any] = orjson.loads(example)
+    decoded: JsonDict = orjson.loads(example)
     return decoded
 
 
-def _fill(role: str, part: Template, fields: Mapping[str, Any]) -> str:
+def _fill(role: str, part: Template, fields: JsonMapping) -> str:
     text = part.render(fields)
     if not text or text.isspace():
         raise TemplateFault(f"the message of the {role} is empty")

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.frozen import frozen
 from optimize_eval.tasks.yaml_problems import (
     NOT_KNOWN,
@@ -22,7 +23,7 @@ from optimize_eval.tasks.yaml_problems import (
     plain,
 )
 
-Values = Mapping[str, Any]
+Values = JsonMapping
 
 KEY_PATTERN = re.compile(r"[a-zA-Z0-9_\-]+")
 LONGEST_KEY = 250
@@ -252,7 +253,7 @@ def _quote(text: str) -> str:
 
 REQUIRED = object()  # the default of what has to be there
 
-Between = Callable[[dict[str, Any], Spot, Context], None]  # checks what fields have to do with each other
+Between = Callable[[JsonDict, Spot, Context], None]  # checks what fields have to do with each other
 
 
 @frozen
@@ -261,10 +262,10 @@ class Field:
 
     name: str
     what: What
-    default: Any = REQUIRED
+    default: object = REQUIRED
 
 
-def field(name: str, what: What, default: Any = REQUIRED) -> Field:
+def field(name: str, what: What, default: object = REQUIRED) -> Field:
     return Field(name=name, what=what, default=default)
 
 
@@ -277,7 +278,7 @@ class Entity:
     not_built: Sequence[str] = ()  # fields that are known elsewhere, and mean nothing here
     between: Sequence[Between] = ()
 
-    def read(self, spot: Spot, context: Context) -> dict[str, Any] | NotKnown:
+    def read(self, spot: Spot, context: Context) -> JsonDict | NotKnown:
         if spot.node.kind is not Kind.MAPPING:
             return bad_type(spot, context, f"{self.noun}: a mapping with {_list_names(self.fields)}")
         self._check_names(spot, context)
@@ -309,7 +310,7 @@ class ByType:
     default: str = ""  # the type of what has none
     other_names: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
-    def read(self, spot: Spot, context: Context) -> dict[str, Any] | NotKnown:
+    def read(self, spot: Spot, context: Context) -> JsonDict | NotKnown:
         if spot.node.kind is not Kind.MAPPING:
             return bad_type(spot, context, f"{self.noun}: a mapping with a type")
         name = self.type_of(spot, context)

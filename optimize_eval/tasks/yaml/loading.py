@@ -1,13 +1,14 @@
 """A task file → a task: read, parameters put in, checked; all problems at once. Nothing is called."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from optimize_eval.base import files
 from optimize_eval.base.checks import Keys
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import DataError, Problem
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.strict_yaml import spaceless
@@ -135,7 +136,7 @@ def check_task(path: str, *, evaluator_keys: Callable[[], Keys] | None = None, f
 
 def load_task(
     path: str,
-    config: Mapping[str, Any] | None = None,
+    config: JsonMapping | None = None,
     *,
     evaluator_keys: Callable[[], Keys] | None = None,
     folder: str = "",
@@ -152,8 +153,8 @@ def load_task(
 
 
 def _read(
-    path: str, given: Mapping[str, Any] | None, context: Context, folder: str
-) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    path: str, given: JsonMapping | None, context: Context, folder: str
+) -> tuple[JsonMapping, JsonMapping]:
     try:
         root = Spot(node=read_document(path, _text(path, context), context, Folder.of(path, folder)))
     except Unreadable:
@@ -187,7 +188,7 @@ def _text(path: str, context: Context) -> str:
     raise Unreadable
 
 
-def _fill(root: Spot, config: Mapping[str, Any], context: Context) -> Node:
+def _fill(root: Spot, config: JsonMapping, context: Context) -> Node:
     """Put values into everything but the parameters themselves."""
     entries = {
         name: entry
@@ -198,9 +199,7 @@ def _fill(root: Spot, config: Mapping[str, Any], context: Context) -> Node:
     return Node(Kind.MAPPING, entries, root.mark, is_short=root.node.is_short)
 
 
-def _check_parameters(
-    root: Spot, config: Mapping[str, Any], context: Context, folder: str
-) -> Mapping[str, Any]:
+def _check_parameters(root: Spot, config: JsonMapping, context: Context, folder: str) -> JsonMapping:
     definition = root.child("definition")
     said = [_value_at(definition), _value_at(root)]
     context.has_output = is_there(definition, "solver") or MODEL in said

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.tasks import definition
 from optimize_eval.tasks.definition import CANDIDATE
 from optimize_eval.tasks.templates.template import task_template_of
 from optimize_eval.tasks.yaml.part_fields import NUMBERS, keys_of
 from optimize_eval.tasks.yaml.task_fields import COMPARISONS, MEMBERSHIPS, SYSTEM
 
-Values = Mapping[str, Any]
+Values = JsonMapping
 
 
 def task_of(values: Values, path: str, config: Values) -> definition.TaskDefinition:
@@ -34,7 +35,7 @@ def names_candidate(solver: definition.Solver | None) -> bool:
     return any(CANDIDATE in task_template_of(text).lines for text in texts)
 
 
-def _of_system(body: Values) -> dict[str, Any]:
+def _of_system(body: Values) -> JsonDict:
     """Make the code of a system task its only scorer, which is given no sample."""
     how = definition.Evidence(snippet=body["compute_evidence_snippet"])
     return {
@@ -43,7 +44,7 @@ def _of_system(body: Values) -> dict[str, Any]:
     }
 
 
-def _of_benchmark(values: Values, body: Values) -> dict[str, Any]:
+def _of_benchmark(values: Values, body: Values) -> JsonDict:
     said = body["evaluated_entity_type"] or values["evaluated_entity_type"]
     solver, dataset = body["solver"], body["dataset"]
     return {

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from optimize_eval.base import files, strict_json, strict_yaml
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import DataError, Problem
 from optimize_eval.base.frozen import frozen
 from optimize_eval.tasks.yaml.fields import (
@@ -56,7 +57,7 @@ _KINDS: Mapping[str, What] = {
 }
 
 
-def check_value(parameter: Mapping[str, Any], spot: Spot, context: Context) -> Any:
+def check_value(parameter: JsonMapping, spot: Spot, context: Context) -> Any:
     """Check a parameter's value by its kind, its range and its list of values."""
     if spot.node.kind is Kind.NULL and parameter["nullable"] is True:
         return None
@@ -70,7 +71,7 @@ def check_value(parameter: Mapping[str, Any], spot: Spot, context: Context) -> A
             return _in_range(parameter, _KINDS[kind].read(spot, context), spot, context)
 
 
-def _in_range(parameter: Mapping[str, Any], value: Any, spot: Spot, context: Context) -> Any:
+def _in_range(parameter: JsonMapping, value: object, spot: Spot, context: Context) -> Any:
     least, most = parameter.get("min"), parameter.get("max")
     bounds = [entry for entry in (least, most, value) if isinstance(entry, NotKnown)]
     if parameter["type"] not in {"int", "float"} or bounds:
@@ -88,7 +89,7 @@ def _range(least: float | None, most: float | None) -> str:
     return f"from {least:g} to {most:g}"
 
 
-def _member(parameter: Mapping[str, Any], spot: Spot, context: Context) -> Any:
+def _member(parameter: JsonMapping, spot: Spot, context: Context) -> Any:
     allowed = parameter["allowed_values"]
     if isinstance(allowed, NotKnown) or any(isinstance(item, NotKnown) for item in allowed):
         return NOT_KNOWN
@@ -105,7 +106,7 @@ def _member(parameter: Mapping[str, Any], spot: Spot, context: Context) -> Any:
     return known if parameter["multiple"] is True else known[0]
 
 
-def _check_choice(value: Any, spot: Spot, allowed: Sequence[Any], context: Context) -> Any:
+def _check_choice(value: object, spot: Spot, allowed: Sequence[Any], context: Context) -> Any:
     if isinstance(value, NotKnown) or any(value == entry and type(value) is type(entry) for entry in allowed):
         return value
     reason = f"must be one of {', '.join(map(str, allowed))}; this is {value}"
@@ -113,7 +114,7 @@ def _check_choice(value: Any, spot: Spot, allowed: Sequence[Any], context: Conte
     return NOT_KNOWN
 
 
-def _bounds(values: dict[str, Any], spot: Spot, context: Context) -> None:
+def _bounds(values: JsonDict, spot: Spot, context: Context) -> None:
     least, most = values["min"], values["max"]
     child = spot.child("max")
     if None in {least, most} or isinstance(least, NotKnown) or isinstance(most, NotKnown) or child is None:
@@ -124,13 +125,13 @@ def _bounds(values: dict[str, Any], spot: Spot, context: Context) -> None:
         values["min"] = values["max"] = NOT_KNOWN
 
 
-def _default(values: dict[str, Any], spot: Spot, context: Context) -> None:
+def _default(values: JsonDict, spot: Spot, context: Context) -> None:
     child = spot.child("default_value")
     if child and child.node.kind is not Kind.NULL:
         values["default_value"] = check_value(values, child, context)
 
 
-def _distinct(values: dict[str, Any], spot: Spot, context: Context) -> None:
+def _distinct(values: JsonDict, spot: Spot, context: Context) -> None:
     """Check the values of a list of choices, and what they are mapped to."""
     allowed = values["allowed_values"]
     if isinstance(allowed, NotKnown):
@@ -197,7 +198,7 @@ class Written:
     text: str
 
 
-def spoken(text: str, parameter: Mapping[str, Any]) -> Any:
+def spoken(text: str, parameter: JsonMapping) -> Any:
     """Read a text as the kind of parameter wants it; what cannot be read stays a text, which is refused."""
     kind = parameter["type"]
     if kind in _TEXTS:
@@ -221,17 +222,17 @@ def _value_given(text: str, kind: str) -> Any:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else text
 
 
-def _choice(text: str, allowed: Any) -> Any:
+def _choice(text: str, allowed: object) -> Any:
     """Find the choice that is written so."""
     known = allowed if isinstance(allowed, list) else []
     return next((entry for entry in known if _show(entry) == text), text)
 
 
-def _show(value: Any) -> str:
+def _show(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, default=repr)
 
 
-def _list(text: str, parameter: Mapping[str, Any]) -> Any:
+def _list(text: str, parameter: JsonMapping) -> Any:
     """Read a list in JSON, or values between commas."""
     if text.lstrip().startswith("["):
         try:
@@ -245,7 +246,7 @@ def _list(text: str, parameter: Mapping[str, Any]) -> Any:
     return [_value_given(part, kind) if kind else part for part in parts]
 
 
-Parameters = Mapping[str, Mapping[str, Any]]
+Parameters = Mapping[str, JsonMapping]
 
 _KINDS_OF_NODES = {"int": Kind.NUMBER, "float": Kind.NUMBER, "boolean": Kind.BOOLEAN, "list": Kind.LIST}
 
@@ -259,7 +260,7 @@ def read_parameters(root: Spot, context: Context) -> Parameters:
     if isinstance(listed, NotKnown):
         return {}
     check_keys(listed, spot, context)
-    known: dict[str, Mapping[str, Any]] = {}
+    known: dict[str, JsonMapping] = {}
     for parameter, item in zip(listed, spot.items(), strict=True):
         key = None if isinstance(parameter, NotKnown) else parameter["key"]
         if isinstance(key, str):
@@ -275,9 +276,7 @@ def _written_key(spot: Spot) -> str | None:
     return child.node.value if child and child.node.kind is Kind.TEXT else None
 
 
-def values_of(
-    parameters: Parameters, given: Mapping[str, Any] | None, path: str, context: Context
-) -> dict[str, Any]:
+def values_of(parameters: Parameters, given: JsonMapping | None, path: str, context: Context) -> JsonDict:
     """Find the value of each parameter; without `given` those without a default have none yet."""
     for name in given or {}:
         if name not in parameters:
@@ -287,9 +286,7 @@ def values_of(
     return {name: _value(name, parameter, given, path, context) for name, parameter in parameters.items()}
 
 
-def _value(
-    name: str, parameter: Mapping[str, Any], given: Mapping[str, Any] | None, path: str, context: Context
-) -> Any:
+def _value(name: str, parameter: JsonMapping, given: JsonMapping | None, path: str, context: Context) -> Any:
     if parameter["type"] is None:
         return NOT_KNOWN
     if given is not None and name in given:
@@ -307,28 +304,28 @@ def _value(
     return NOT_KNOWN
 
 
-def _kinds_of(parameter: Mapping[str, Any]) -> Collection[Kind]:
+def _kinds_of(parameter: JsonMapping) -> Collection[Kind]:
     """Say what the value will be, nothing where it may be anything."""
     if parameter["type"] == "categorical":
         return {Kind.LIST} if parameter["multiple"] is True else ()
     return {_KINDS_OF_NODES.get(parameter["type"], Kind.TEXT)}
 
 
-def _read_given(name: str, parameter: Mapping[str, Any], value: Any, path: str, context: Context) -> Any:
+def _read_given(name: str, parameter: JsonMapping, value: object, path: str, context: Context) -> Any:
     if isinstance(value, Written):
         value = spoken(value.text, parameter)
     spot = Spot(node=node_of(value, Mark(path=path)), path=f"config.{name}")
     return check_value(parameter, spot, context)
 
 
-def _words_of(parameter: Mapping[str, Any]) -> str:
+def _words_of(parameter: JsonMapping) -> str:
     if parameter["type"] == "categorical" and isinstance(parameter["allowed_values"], list):
         return f"one of {', '.join(map(str, parameter['allowed_values']))}"
     kind = parameter["type"].replace("_", " ")
     return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
-def _map_choice(parameter: Mapping[str, Any], value: Any) -> Any:
+def _map_choice(parameter: JsonMapping, value: object) -> Any:
     """Put in what a choice stands for."""
     mapping = parameter.get("values_mapping")
     if not isinstance(mapping, dict):
@@ -341,7 +338,7 @@ def _map_choice(parameter: Mapping[str, Any], value: Any) -> Any:
 __all__ = ["Written", "config_of"]
 
 
-def config_of(values: Mapping[str, Any], file: str = "") -> dict[str, Any]:
+def config_of(values: JsonMapping, file: str = "") -> JsonDict:
     """Read a file of values, YAML, JSON or TOML by its suffix; `values` win, of which texts are as written.
 
     A text of a file is a text; one of a command line may be a number, where the parameter is one.
@@ -352,7 +349,7 @@ def config_of(values: Mapping[str, Any], file: str = "") -> dict[str, Any]:
     return {**(_of_file(file) if file else {}), **written}
 
 
-def _of_file(path: str) -> dict[str, Any]:
+def _of_file(path: str) -> JsonDict:
     data = files.read(path, files.SETTINGS)
     try:
         values = _decoded(Path(path).suffix.lower(), data.decode("utf-8-sig"))

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from optimize_eval.base.checks import Check
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.frozen import frozen
 from optimize_eval.tasks.definition import COVERAGE, JUDGE_SAYS, LABELER_SAYS, RAG_SCORES
 from optimize_eval.tasks.templates.template import paths_within
@@ -261,7 +262,7 @@ class Evaluator:
     common: Sequence[Field]
     between: Sequence[Between]
 
-    def read(self, spot: Spot, context: Context) -> dict[str, Any] | NotKnown:
+    def read(self, spot: Spot, context: Context) -> JsonDict | NotKnown:
         if spot.node.kind is not Kind.MAPPING:
             return bad_type(spot, context, "an evaluator: a mapping")
         before = len(context.problems)
@@ -272,7 +273,7 @@ class Evaluator:
             check({**values, "type": "evaluator"}, spot, context)
         return {**values, "keys": keys if len(context.problems) == before else NOT_KNOWN}
 
-    def _keys(self, spot: Spot, context: Context) -> dict[str, Any]:
+    def _keys(self, spot: Spot, context: Context) -> JsonDict:
         common = [entry.name for entry in self.common]
         keys = {name: child for name in spot.entries if name not in common and (child := spot.child(name))}
         for name, child in keys.items():
@@ -286,7 +287,7 @@ def _read(one: Field, spot: Spot, context: Context) -> Any:
     return one.what.read(child, context) if child and is_there else one.default
 
 
-def _check_target(keys: Mapping[str, Any], spot: Spot, context: Context) -> None:
+def _check_target(keys: JsonMapping, spot: Spot, context: Context) -> None:
     named = [name for name in TARGETS if name in keys]
     if not named:
         reason = f"an evaluator needs one of {', '.join(TARGETS)}"
@@ -334,13 +335,13 @@ _LISTED = ListText(template=_TEMPLATE)
 _LABEL = Text(least=1)
 
 
-def _metrics(values: dict[str, Any], spot: Spot, context: Context) -> None:
+def _metrics(values: JsonDict, spot: Spot, context: Context) -> None:
     metrics, child = values.get("metrics"), spot.child("metrics")
     if isinstance(metrics, list) and child:
         check_metrics(metrics, emitted(values), child, context)
 
 
-def emitted(values: Mapping[str, Any]) -> Sequence[str]:
+def emitted(values: JsonMapping) -> Sequence[str]:
     """List the fields that a scorer gives; empty where that is not known."""
     if values["type"] == "rag_checker":
         computed = values["scores_to_compute"]
@@ -349,19 +350,19 @@ def emitted(values: Mapping[str, Any]) -> Sequence[str]:
     return _EMITTED.get(values["type"], ())
 
 
-def _has_value(values: dict[str, Any], spot: Spot, context: Context) -> None:
+def _has_value(values: JsonDict, spot: Spot, context: Context) -> None:
     if values["value"] is None and not context.has_output:
         reason = "value is required: a task of a dataset has no output of a model to score"
         context.wrong(Rule.MISSING_REQUIRED, spot.of("value"), spot.mark, reason)
 
 
-def _needs_output(_values: dict[str, Any], spot: Spot, context: Context) -> None:
+def _needs_output(_values: JsonDict, spot: Spot, context: Context) -> None:
     if not context.has_output and (child := spot.child("type")):
         reason = f"{child.node.value} scores what a model says, and the task has no solver"
         context.wrong(Rule.BAD_VALUE, child.path, child.mark, reason)
 
 
-def _labels(values: dict[str, Any], spot: Spot, context: Context) -> None:
+def _labels(values: JsonDict, spot: Spot, context: Context) -> None:
     right, wrong = values["correct_labels"], values["incorrect_labels"]
     child = spot.child("incorrect_labels")
     if isinstance(right, NotKnown) or isinstance(wrong, NotKnown) or child is None:
@@ -372,7 +373,7 @@ def _labels(values: dict[str, Any], spot: Spot, context: Context) -> None:
             context.wrong(Rule.BAD_VALUE, child.path, item.mark, reason)
 
 
-def _range(values: dict[str, Any], spot: Spot, context: Context) -> None:
+def _range(values: JsonDict, spot: Spot, context: Context) -> None:
     least, most = values["score_min"], values["score_max"]
     if isinstance(least, NotKnown) or isinstance(most, NotKnown) or least < most:
         return
@@ -408,7 +409,7 @@ _CALL = Choice(
 )
 
 
-_SCORERS: Mapping[str, Any] = {
+_SCORERS: JsonMapping = {
     "bleu": _scorer(_GROUND_TRUTH, _VALUE, between=(_has_value,)),
     "string_equals": _scorer(_GROUND_TRUTH, _VALUE, between=(_has_value,)),
     "string_equals_mcqa": _scorer(
@@ -446,7 +447,7 @@ _SCORERS: Mapping[str, Any] = {
 SCORER_OF_TASK = ByType(noun="a scorer", entities=_SCORERS)
 
 
-def keys_of(listed: Sequence[Mapping[str, Any]]) -> list[str]:
+def keys_of(listed: Sequence[JsonMapping]) -> list[str]:
     """List the scorers' keys: one without is called by its type, and the next ones type-2, type-3."""
     taken = {item["key"] for item in listed if item["key"]}
     keys = []
@@ -463,7 +464,7 @@ def _free_name(name: str, taken: set[str]) -> str:
     return next(f"{name}-{n}" for n in range(2, len(taken) + 3) if f"{name}-{n}" not in taken)
 
 
-def check_scores(values: dict[str, Any], spot: Spot, context: Context) -> None:
+def check_scores(values: JsonDict, spot: Spot, context: Context) -> None:
     """Note where actions name scorers that there are not, or what these do not give."""
     scorers, actions = values["scorers"], spot.child("actions")
     if isinstance(scorers, NotKnown) or actions is None or any(not _is_whole(scorer) for scorer in scorers):
@@ -479,7 +480,7 @@ def _is_whole(scorer: Any) -> bool:
     return not isinstance(scorer, NotKnown) and not isinstance(scorer["key"], NotKnown)
 
 
-def _expressions(listed: Any, spot: Spot) -> Iterator[Spot]:
+def _expressions(listed: object, spot: Spot) -> Iterator[Spot]:
     """Find those that are right as templates."""
     for action, item in zip(listed if isinstance(listed, list) else (), spot.items(), strict=False):
         filter_ = None if isinstance(action, NotKnown) else action["filter"]

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
 
 from optimize_eval.base import files
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import DataError, EvaluationError, FailureKind, Problem, UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.data.datasets import load_examples
@@ -45,9 +45,7 @@ from optimize_eval.tasks.yaml_problems import Context, Mark, NotKnown, Rule, Spo
 _OF_ANY_ROW = frozenset(dir(dict))  # {{ sample.items }} is no column
 
 
-def absent(
-    named: Iterable[NamedColumn], rows: Sequence[Mapping[str, Any]], whose: str
-) -> Iterator[NamedColumn]:
+def absent(named: Iterable[NamedColumn], rows: Sequence[JsonMapping], whose: str) -> Iterator[NamedColumn]:
     """Give the columns that no row has, each with the reason; of no rows, none can be told."""
     there = {name: None for row in rows for name in row}
     for entry in dict.fromkeys(named) if rows else ():
@@ -56,7 +54,7 @@ def absent(
             yield replace(entry, place=replace(entry.place, reason=reason))
 
 
-Fields = Mapping[str, Any]
+Fields = JsonMapping
 Examine = Callable[[Fields], bool]
 
 _EXISTENCE = {"exists": True, "not_exists": False}
@@ -120,7 +118,7 @@ def examiner(filter_: Filter) -> Examine:
     return examine
 
 
-def _holds(filter_: Filter, value: Any) -> bool:
+def _holds(filter_: Filter, value: object) -> bool:
     if filter_.op in _EXISTENCE:
         return _EXISTENCE[filter_.op] == (value is not NOT_THERE)
     if value is NOT_THERE:
@@ -136,13 +134,13 @@ def _holds(filter_: Filter, value: Any) -> bool:
             return value == (op == "is_true")
 
 
-def _compares(filter_: Comparison, value: Any) -> bool:
+def _compares(filter_: Comparison, value: object) -> bool:
     if filter_.op in _EQUALITY:
         return _EQUALITY[filter_.op] == are_alike(value, filter_.value)
     return _ORDERS[filter_.op](_number(value, filter_), _number(filter_.value, filter_))
 
 
-def _number(value: Any, filter_: Comparison) -> float:
+def _number(value: object, filter_: Comparison) -> float:
     if not isinstance(value, bool | int | float):
         what = filter_.expression if value is not filter_.value else "its value"
         raise RuleFault(f"{what} is {_show(value)}, and {filter_.op} wants a number")
@@ -158,7 +156,7 @@ def _examine_field(key: str, examine: Examine, fields: Fields) -> bool:
         raise error from None
 
 
-def _show(value: Any) -> str:
+def _show(value: object) -> str:
     text = text_of(value)
     quoted = f'"{text}"' if isinstance(value, str) else text
     return quoted if len(quoted) <= _LONGEST else f"{quoted[: _LONGEST - 1]}…"
@@ -321,7 +319,7 @@ def has_dataset(task: str, key: str, *, folder: str = "") -> bool:
     return next(_beside(task, key, folder), None) is not None
 
 
-def rows_beside(task: str, key: str, *, folder: str = "") -> tuple[str, Sequence[Mapping[str, Any]]]:
+def rows_beside(task: str, key: str, *, folder: str = "") -> tuple[str, Sequence[JsonMapping]]:
     """Read the dataset beside a task, and name its file; of one that is large or wrong, no rows."""
     try:
         found = next(_beside(task, key, folder), None)

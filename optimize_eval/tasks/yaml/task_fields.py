@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from optimize_eval.base.documents import JsonDict
 from optimize_eval.base.frozen import frozen
 from optimize_eval.tasks.yaml.fields import (
     Anything,
@@ -53,7 +54,7 @@ class FilterOf:
 
     expression: What
 
-    def read(self, spot: Spot, context: Context) -> dict[str, Any] | NotKnown:
+    def read(self, spot: Spot, context: Context) -> JsonDict | NotKnown:
         if spot.node.kind is not Kind.MAPPING:
             return bad_type(spot, context, "a filter: a mapping with op and expression")
         op = spot.child("op")
@@ -114,7 +115,7 @@ def check_keys(listed: Sequence[Any] | None, spot: Spot | None, context: Context
         taken.setdefault(key, item.path)
 
 
-def _distinct(values: dict[str, Any], spot: Spot, context: Context) -> None:
+def _distinct(values: JsonDict, spot: Spot, context: Context) -> None:
     for name in ("scorers", "actions"):
         if isinstance(values[name], list):
             check_keys(values[name], spot.child(name), context)
@@ -125,7 +126,7 @@ def is_there(spot: Spot | None, name: str) -> bool:
     return child is not None and child.node.kind is not Kind.NULL
 
 
-def _fits(values: dict[str, Any], spot: Spot, context: Context) -> None:
+def _fits(values: JsonDict, spot: Spot, context: Context) -> None:
     """Check a definition against what the task evaluates."""
     outer, definition, child = values["evaluated_entity_type"], values["definition"], spot.child("definition")
     if child is None or isinstance(definition, NotKnown) or definition["type"] != BENCHMARK:

@@ -11,7 +11,7 @@ all that does not depend on it can be checked.
 import math
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Never
@@ -19,6 +19,7 @@ from typing import Any, Never
 import yaml
 
 from optimize_eval.base import files, strict_yaml
+from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.frozen import frozen
 from optimize_eval.tasks.yaml_problems import (
     Context,
@@ -446,7 +447,7 @@ def placeholder(name: str) -> str:
     return f"config_{_NOT_IN_NAME.sub('_', name)}"
 
 
-def substituted(spot: Spot, values: Mapping[str, Any], context: Context) -> Node:
+def substituted(spot: Spot, values: JsonMapping, context: Context) -> Node:
     """Put values into all texts within; NOT_KNOWN among them are those that have yet to come."""
     node = spot.node
     if node.kind is Kind.TEXT:
@@ -468,7 +469,7 @@ def _like(node: Node, value: Any) -> Node:
     return Node(node.kind, value, node.mark, is_short=node.is_short)
 
 
-def _text(spot: Spot, values: Mapping[str, Any], context: Context) -> Node:
+def _text(spot: Spot, values: JsonMapping, context: Context) -> Node:
     node = spot.node
     is_code = spot.path.endswith("_snippet")
     whole = _HOLE.fullmatch(node.value)
@@ -511,7 +512,7 @@ class _Filler:
 
     def __init__(
         self,
-        values: Mapping[str, Any],
+        values: JsonMapping,
         named: Callable[[re.Match[str]], str | None],
         has_room: Callable[[str], bool],
     ) -> None:
@@ -534,7 +535,7 @@ class _Filler:
         return text
 
 
-def _filler(spot: Spot, values: Mapping[str, Any], context: Context, *, is_code: bool) -> _Filler:
+def _filler(spot: Spot, values: JsonMapping, context: Context, *, is_code: bool) -> _Filler:
     names = _NAME_IN_CODE if is_code else _NAME
 
     def named(found: re.Match[str]) -> str | None:
@@ -545,7 +546,7 @@ def _filler(spot: Spot, values: Mapping[str, Any], context: Context, *, is_code:
     return _Filler(values, named, lambda text: _has_room(text, spot, context))
 
 
-def _name_meant(hole: re.Match[str], spot: Spot, values: Mapping[str, Any], context: Context) -> str:
+def _name_meant(hole: re.Match[str], spot: Spot, values: JsonMapping, context: Context) -> str:
     """Find which parameter is meant; empty and a problem where none is."""
     found = _CONFIG.fullmatch(hole[1])
     name = found[1] if found else ""
