@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -22,7 +23,6 @@ from optimize_eval.models.turns import Rate, Room, wait_in
 from optimize_eval.run.host import Stop
 from tests.fake_model import StartModel
 from tests.front_door import Cli
-from tests.paths import PROGRAM
 from tests.run.projects import await_that, records
 
 ASKED = [{"role": "user", "content": "greet Ada"}]
@@ -95,12 +95,12 @@ def test_an_instant_is_a_wait_until_then(name: str) -> None:
     assert 2900 < wait <= 3001
 
 
-@pytest.mark.parametrize(("status", "each"), [(429, 0.55), (503, 0.02), (529, 0.02)])
+@pytest.mark.parametrize(("status", "each"), [(429, 1.1), (503, 0.02), (529, 0.02)])
 def test_a_wait_is_no_attempt_and_no_part_of_the_deadline(
     fake_model: StartModel, status: int, each: float
 ) -> None:
     server = fake_model([no_room({"Retry-After-Ms": f"{1000 * each:g}"}, 3, status), {"text": "fine"}])
-    reply = chat(ASKED, "vllm/m", api_base=server.base, retries=0, timeout=1.5)
+    reply = chat(ASKED, "vllm/m", api_base=server.base, retries=0, timeout=3)
     assert reply.text == "fine"
     assert reply.spent.waited >= 2.9 * each, "at a 429 longer than the call itself may take"
     assert len(server.requests()) == 4
@@ -170,18 +170,20 @@ def test_who_waits_is_said_again_only_after_a_while(capsys: pytest.CaptureFixtur
 def test_ctrl_c_ends_a_long_wait_at_once_and_the_call_stays_owed(
     fake_model: StartModel, tmp_path: Path
 ) -> None:
+    """The grace is for calls that are under way: it would be an hour here."""
     server = fake_model([no_room({"Retry-After": "3600"}, 1000)])
     (tmp_path / "a.txt").write_text("Hello")
+    program = (
+        "from optimize_eval.run import host; host.GRACE = 3600; from optimize_eval.cli import main; main()"
+    )
     options = ("--candidate", "a.txt", "--out", "r", "--patience", "2h", "--api-base", server.base)
-    command = [str(PROGRAM), "run", *JUDGE, *options]
+    command = [sys.executable, "-c", program, "run", *JUDGE, *options]
     with subprocess.Popen(
         command, cwd=tmp_path, env={**os.environ, **KEY}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     ) as process:
         await_that(lambda: len(server.requests()) == 1)
-        began = time.monotonic()
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 130
-    assert time.monotonic() - began < 4.5, "the grace is for calls that are under way"
     assert records(tmp_path / "r") == []
 
 
@@ -225,13 +227,13 @@ def test_limits_per_minute_are_kept(cli: Cli, fake_model: StartModel, tmp_path: 
     (tmp_path / "a.txt").write_text("Hello")
     (tmp_path / "d.jsonl").write_text('{"q": 1}\n' * 5)
     (tmp_path / "s.toml").write_text(
-        f'[run]\ndataset = "d.jsonl"\ncandidates = ["a.txt"]\nrpm = 600\npatience = "1m"\n'
+        f'[run]\ndataset = "d.jsonl"\ncandidates = ["a.txt"]\nrpm = 300\npatience = "1m"\n'
         f'[[evaluator]]\njudge = "openai/m"\nobjective = "o"\napi_base = "{server.base}"\n'
     )
     began = time.monotonic()
     done = cli("run", "s.toml", "--out", "r", "--json", env=KEY)
     assert done.status == 0, done.stderr
-    assert time.monotonic() - began >= 0.4, "five calls, a tenth of a second apart"
+    assert time.monotonic() - began >= 0.8, "five calls, a fifth of a second apart"
     assert sum(record.get("waited", 0) for record in records(tmp_path / "r")) >= 0.3
 
 
