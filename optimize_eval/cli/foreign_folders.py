@@ -28,7 +28,7 @@ from optimize_eval.foreign import sheet as sheets
 from optimize_eval.foreign import stored, tools
 from optimize_eval.foreign.rows import OTHER_RESULTS
 from optimize_eval.run.preflight.data_files import CheckedFile
-from optimize_eval.store.opened_run import open_stored
+from optimize_eval.store.opened_run import StoredRun, open_stored
 
 _ROOM = "results"
 _LONGEST_NAME = 80
@@ -37,7 +37,7 @@ _SHOWN = 12
 
 def store_runs(
     context: typer.Context, paths: Sequence[str], options: OtherResultsOptions, folder: Path, of_one: str
-) -> list[Path]:
+) -> list[StoredRun]:
     """Store what is in files as a run or, where they are of several tasks, as a run of each in a folder."""
     named = tools.open_files(paths)
     tasks = [options.task] if options.task is not None else named.tasks
@@ -74,12 +74,12 @@ def _store(
     task: str,
     wanted: stored.Wanted,
     folder: Path,
-) -> Path:
+) -> StoredRun:
     sheet = _read(context, named, options, task)
     lines, unit = stored.lines_of([sheet]), stored.within_unit([sheet])
-    stored.store(stored.Table(sheet, wanted, lines, unit=unit), folder)
+    run = stored.store(stored.Table(sheet, wanted, lines, unit=unit), folder)
     sheet.close()
-    return folder
+    return run
 
 
 def check_results(path: str) -> CheckedFile | None:

@@ -17,7 +17,7 @@ from optimize_eval.config.foreign_options import (
 )
 from optimize_eval.run.calls import summarise
 from optimize_eval.store.folder import JOURNAL, MANIFEST, PROPOSALS
-from optimize_eval.store.opened_run import open_stored
+from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.run_document import RunDocument
 
 _PATTERNS = ("*.eval", "*.json", "*.jsonl", "*.csv")  # of what other tools write into folders
@@ -32,8 +32,8 @@ def as_runs(
     *,
     has_summary: bool,
     of_one: str = "",
-) -> Sequence[str | None]:
-    """Give the run that is named or, of files of another tool, a folder for each task that they are of.
+) -> Sequence[StoredRun | str | None]:
+    """Give the run that is named or, of files of another tool, a run for each task that they are of.
 
     `of_one` is an option that allows one task alone, if there is such.
     """
@@ -50,11 +50,12 @@ def as_runs(
 
     kept = options if isinstance(options, OtherResultsOptions) else OtherResultsOptions(**vars(options))
     folder = Path(kept.out) if kept.out else foreign_folders.folder_for_now(context)
-    folders = foreign_folders.store_runs(context, paths, kept, folder, of_one)
-    if kept.out or has_summary:
-        for each in folders:
-            summarise(open_stored(each))
-    return [*map(str, folders)]
+    runs = foreign_folders.store_runs(context, paths, kept, folder, of_one)
+    if not (kept.out or has_summary):
+        return runs
+    for run in runs:
+        summarise(run)
+    return [str(run.folder) for run in runs]  # which say more by now
 
 
 def _is_foreign(path: str) -> bool:

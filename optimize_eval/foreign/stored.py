@@ -8,7 +8,6 @@ call it. What its files were, and what has to be known of them, stands in its se
 
 import hashlib
 import shlex
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import UTC, datetime
@@ -22,8 +21,11 @@ from optimize_eval.base.shipped import VERSION
 from optimize_eval.foreign.rows import LONGEST_MESSAGE, Failure, Result, Score, Skip, count_of
 from optimize_eval.foreign.sheet import Key, Placed, Sheet, Systems
 from optimize_eval.store import journal
+from optimize_eval.store.command_units import View
 from optimize_eval.store.folder import JOURNAL, MANIFEST, SUMMARY, hold_lock
 from optimize_eval.store.layout import MOST_UNITS, Cell, CellName, Layout, Split, key_of
+from optimize_eval.store.ledger import OWED, Ledger
+from optimize_eval.store.opened_run import StoredRun
 from optimize_eval.store.run_document import (
     ENDED,
     ORIGIN,
@@ -41,7 +43,6 @@ from optimize_eval.store.tried import keep_tried
 
 _SPLIT = "test"
 _NO_TOOL = "table"
-_STATES = ("scored", "failed", "skipped")
 _NOT_THERE = Skip("not in the file")
 _AT_ONCE = 1 << 20  # bytes
 _SHOWN = 3  # files, systems
@@ -268,8 +269,8 @@ def within_unit(sheets: Iterable[Sheet]) -> set[str]:
     return {name for name, is_unit in every.items() if is_unit}
 
 
-def store(table: Table, folder: Path) -> None:
-    """Write a run; a folder that holds one of other origin is refused."""
+def store(table: Table, folder: Path) -> StoredRun:
+    """Write a run, and give it as it was written; a folder that holds one of other origin is refused."""
     with hold_lock(folder):
         known = read_document(folder, is_to_grow=True)
         if known and ORIGIN not in known.settings:
@@ -280,44 +281,41 @@ def store(table: Table, folder: Path) -> None:
         keep_tried(folder, "report")
         (folder / SUMMARY).unlink(missing_ok=True)
         document = table.document()
-        counts = _write_journal(table, document, folder / JOURNAL)
-        cells = tuple(
-            counted_cell(cell.name, (*(counts[cell.name][state] for state in _STATES), 0))
-            for cell in document.cells
-        )
+        ledger = _write_journal(table, document, folder / JOURNAL)
+        cells = tuple(counted_cell(cell.name, (*ledger.counts(cell.name), 0)) for cell in document.cells)
         (folder / MANIFEST).unlink(missing_ok=True)
-        write_document(folder, replace(document, cells=cells))
+        written = replace(document, cells=cells)
+        write_document(folder, written)
+        return StoredRun(folder=folder, document=written, ledger=View(ledger, written.selection))
 
 
-def _write_journal(table: Table, document: RunDocument, path: Path) -> Mapping[CellName, Counter[str]]:
-    writing = _Records(table, document)
+def _write_journal(table: Table, document: RunDocument, path: Path) -> Ledger:
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    header = journal.seal(journal.header(document.id, now))
+    writing = _Records(table, document, len(header))
     with path.open("wb", _AT_ONCE) as stream:
-        stream.write(journal.seal(journal.header(document.id, now)))
+        stream.write(header)
         for placed in table.sheet.rows_in_place():
             for record in writing.of(placed):
                 stream.write(record)
         for record in writing.missing():
             stream.write(record)
-        stream.write(journal.seal({"ended_at": now, "status": "done"}))
-    return writing.counts
+        stream.write(footer := journal.seal({"ended_at": now, "status": "done"}))
+    writing.ledger.note_written(path, writing.end + len(footer))
+    return writing.ledger
 
 
 class _Records:
-    """Records of units; each unit has one."""
+    """Records of units; each unit has one, and the ledger knows where it stands."""
 
-    def __init__(self, table: Table, document: RunDocument) -> None:
+    def __init__(self, table: Table, document: RunDocument, end: int) -> None:
+        self.ledger = Ledger(document)
+        self.end = end  # of what is written
         self._table = table
         self._layout = document.selection
         self._split = self._layout.splits[0]
         self._numbers = {key: number for number, key in enumerate(table.lines)}
         self._cells = {cell[:3]: _CellRecords(cell, document) for cell in self._layout.cells}
-        self._written = bytearray(self._layout.size)
-
-    @property
-    def counts(self) -> Mapping[CellName, Counter[str]]:
-        """Count the outcomes of each cell."""
-        return {cell.name: cell.counts for cell in self._cells.values()}
 
     def of(self, placed: Placed) -> Iterator[bytes]:
         candidate, model = self._table.systems.places[placed.column]
@@ -334,8 +332,8 @@ class _Records:
 
     def missing(self) -> Iterator[bytes]:
         """Make skips of what is in no file: a unit without a record would be owed."""
-        for number, is_written in enumerate(self._written):
-            if not is_written:
+        for number, state in enumerate(self.ledger.states):
+            if state == OWED:
                 where = self._layout.place(number)
                 cell = self._cells[self._layout.cells[where.cell][:3]]
                 yield self._record(cell, where.example, where.repeat + 1, _outcome_of(_NOT_THERE, {}))
@@ -348,16 +346,19 @@ class _Records:
 
     def _record(self, cell: "_CellRecords", example: int, repeat: int, outcome: JsonMapping) -> bytes:
         number = cell.start + example * self._layout.repeats + repeat - 1
-        if self._written[number]:
+        if self.ledger.states[number] != OWED:
             raise UsageError(
                 f"{cell.name[1]} has two results of {cell.name[0]} for one test and repeat",
                 hint="give each file once, and of several evaluations one file each",
             )
-        self._written[number] = 1
-        cell.counts[outcome["outcome"]] += 1
         line, digest = self._split.lines[example], self._split.sha256[example]
         key = key_of(*cell.digests, *cell.name[2:], line, digest, repeat)
-        return journal.seal({"key": key, **cell.coordinates, "line": line, "repeat": repeat, **outcome})
+        record = journal.seal({"key": key, **cell.coordinates, "line": line, "repeat": repeat, **outcome})
+        self.ledger.enter(number, outcome["outcome"], self.end)
+        self.end += len(record)
+        if usage := outcome.get("usage"):
+            self.ledger.spending.take(cell.coordinates, usage)
+        return record
 
 
 class _CellRecords:
@@ -373,7 +374,6 @@ class _CellRecords:
         of_model = {} if cell.task_model is None else {"task_model": cell.task_model}
         coordinates = {"evaluator": cell.evaluator, "candidate": cell.candidate, **of_model}
         self.coordinates = {**coordinates, "split": cell.split}
-        self.counts: Counter[str] = Counter()
 
 
 def _took(placed: Placed) -> JsonDict:

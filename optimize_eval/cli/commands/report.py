@@ -126,13 +126,13 @@ def report(
     runs = foreign_runs.as_runs(context, named, foreign, has_summary=printed.check, of_one=asked.of_one)
     for number, run in enumerate(runs):
         output.emit("") if number else None
-        _report(choose_run(run), asked, chosen, splits)
+        _report(run if isinstance(run, StoredRun) else choose_run(run), asked, chosen, splits)
 
 
-def _report(run: str, asked: Asked, chosen: ChoiceOptions, splits: MovedSplitOptions) -> None:
+def _report(run: StoredRun | str, asked: Asked, chosen: ChoiceOptions, splits: MovedSplitOptions) -> None:
     """Report a run: a search that is none yet, a bench, or candidates."""
     printed, demanded = asked.options, asked.gates
-    if searches.is_unfinished(Path(run)):
+    if isinstance(run, str) and searches.is_unfinished(Path(run)):
         _report_search(Path(run), asked)
         return
     stored = _open(run, printed)
@@ -253,9 +253,9 @@ def _emit_bench(bench: BenchReport, name: FormatName) -> None:
         raise UsageError(f"{bench.stored.folder / LEADERBOARD} is not as bench wrote it", hint=ANEW) from None
 
 
-def _open(run: str, asked: ReportOptions) -> StoredRun:
+def _open(run: StoredRun | str, asked: ReportOptions) -> StoredRun:
     """Open a run as its last command had it, or with everything that it holds."""
-    stored = open_stored(folder_if_bench(run))
+    stored = open_stored(folder_if_bench(run)) if isinstance(run, str) else run
     if asked.all:
         stored = _with_everything(stored, check=asked.check)
     elif left := say_unnamed(stored.document):

@@ -12,6 +12,7 @@ from optimize_eval.cli.named_runs import choose_shown
 from optimize_eval.cli.viewing import in_browser, serving, until_interrupted
 from optimize_eval.config.foreign_options import ReadResultsOptions
 from optimize_eval.store.listing import list_runs
+from optimize_eval.store.opened_run import StoredRun
 
 EXAMPLES = """\b
 Examples:
@@ -44,7 +45,8 @@ def view(
     port: Annotated[int, typer.Option(help="0: any that is free.", min=0, max=_MOST_PORT)] = 0,
 ) -> None:
     """Serve runs as pages, also while they go on, until Ctrl-C."""
-    folders = foreign_runs.as_runs(context, named, read, has_summary=True)
+    runs = foreign_runs.as_runs(context, named, read, has_summary=True)
+    folders = [str(run.folder) if isinstance(run, StoredRun) else run for run in runs]
     folder = folders[0]
     shelf = Path(choose_shown(folder))
     shelf = shelf.parent if len(folders) > 1 else shelf
