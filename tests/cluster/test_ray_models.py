@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from tests.cluster.folders import FolderFleet
-from tests.cluster.raylets import Raylets, summary_of
+from tests.cluster.raylets import Raylets, keys_of, summary_of
+from tests.fake_model import StartModel
 from tests.front_door import Cli
 from tests.serving import serving
 from tests.tools import need_module
@@ -206,6 +207,43 @@ def test_a_sweep_file_has_one_pace_and_one_patience_over_all_nodes(
         assert third - times[1] >= 0.5
     else:
         assert rest[-1] - first >= 11 * 0.05
+
+
+JUDGED = """
+[run]
+candidates = ["p.txt", "q.txt"]
+dataset = "d.jsonl"
+rpm = 1200
+[[evaluator]]
+name = "warm"
+judge = "vllm/judge"
+objective = "It greets warmly"
+api_base = "{base}"
+"""
+
+
+def test_a_judge_has_one_pace_and_one_cap_over_all_nodes_and_says_what_it_says_here(
+    program: Cli, project: Path, cluster: Raylets, fake_model: StartModel
+) -> None:
+    reply = {
+        "json": {"reasoning": "r", "score": 0.25},
+        "usage": {"prompt_tokens": 90, "completion_tokens": 10},
+    }
+    server = fake_model([reply])
+    (project / "judged.toml").write_text(JUDGED.format(base=server.base))
+    sweep = ("run", "judged.toml", "--no-preflight", "-q")
+    assert program(*sweep, "--out", "here").status == 0
+    began = time.monotonic()
+    done = program(*sweep, "--out", "there", *cluster.options, "--chunk", "1", env=cluster.env)
+    assert (done.status, len(server.requests())) == (0, 2 * 24), done.stderr
+    assert time.monotonic() - began >= 23 * 0.05, "twenty a second"
+    assert without_seconds(summary_of(project / "there")) == without_seconds(summary_of(project / "here"))
+    capped = program(
+        *sweep, "--max-tokens-total", "500", "--out", "capped", *cluster.options, env=cluster.env
+    )
+    scored = keys_of(project / "capped")
+    assert (capped.status, len(scored)) == (3, len(server.requests()) - 2 * 24), capped.stderr
+    assert 5 <= len(scored) < 24, "what was asked for when the cap was reached may end"
 
 
 def test_both_kinds_of_benches_have_the_summary_of_one_here(
