@@ -47,6 +47,7 @@ _COMMA = re.compile(r"[+-]?\d+,\d+")
 _MISSING = frozenset({"", "null", "none", "n/a", "na", "-"})
 _NOT_A_NUMBER = frozenset({"nan", "inf", "-inf", "infinity", "-infinity"})
 _TRUTHS = ({"true": 1.0, "false": 0.0}, {"pass": 1.0, "fail": 0.0}, {"yes": 1.0, "no": 0.0})
+_BEGINS_A_NUMBER = frozenset("+-.0123456789")
 _NO_SCORE = "missing_score"
 _EMPTY = "empty"  # what the sheet counts
 
@@ -137,12 +138,12 @@ def _read(file: ForeignFile, sheet: Sheet, table: Table) -> None:
     texts: object = None
     example = Example("", "", "")
     for number, (line, row) in enumerate(table.rows):
-        pair = _identity_and_text(row, shape, number + 1)
-        if pair != texts or {*map(type, pair)} != {str}:  # in JSON, 1 is not true
-            texts, example = pair, _example(*pair)
+        pair = identity, said = _identity_and_text(row, shape, number + 1)
+        if pair != texts or type(identity) is not str or type(said) is not str:  # in JSON, 1 is not true
+            texts, example = pair, _example(identity, said)
         repeat = repeats.of(row, line, example.content)
         for system, scores in results_of(number, row):
-            results = {metric: _no_score(sheet) if score is None else score for metric, score in scores}
+            results = {name: _no_score(sheet) if score is None else score for name, score in scores.items()}
             column = numbers.setdefault(system, len(numbers))
             sheet.add(Row(system, column, example, 0, repeat, results))
 
@@ -159,7 +160,7 @@ class _Repeats:
         self._seen: set[tuple[str | int, ...]] = set()
 
     def of(self, row: Sequence[Any], line: int, content: str) -> int:
-        about = content, *(str(row[index]) for index in self._about)
+        about = content, *[str(row[index]) for index in self._about]
         if self._column is None:
             repeat = self._last[about] = self._last.get(about, 0) + 1
             return repeat
@@ -175,17 +176,19 @@ def _shape(file: ForeignFile, sheet: Sheet, table: Table) -> Shape:
     if len({*names}) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise refusal(file.path, f"two columns are called {twice!r}")
+    repeat = next((index for index, name in enumerate(names) if name in _REPEATS), None)
+    no_scores = {repeat, *(index for index, name in enumerate(names) if name in _IDS)}
     numbers = {
-        index: column for index in range(len(names)) if (column := _scores(file, table, index)) is not None
+        index: column
+        for index in range(len(names))
+        if index not in no_scores and (column := _scores(file, table, index)) is not None
     }
-    texts = [index for index in range(len(names)) if index not in numbers]
+    texts = [index for index in range(len(names)) if index not in numbers and index not in no_scores]
     system = next((index for index in texts if names[index] in _SYSTEMS), None)
     metric = next((index for index in texts if names[index] in _METRICS), None)
-    repeat = next((index for index, name in enumerate(names) if name in _REPEATS), None)
-    rest = [index for index in texts if index not in {system, metric, repeat}]
+    rest = [index for index in texts if index not in {system, metric}]
     identity = _identity(file, sheet, table, names, rest)
-    no_scores = {identity, repeat, *(index for index, name in enumerate(names) if name in _IDS)}
-    scores = {index: each for index, each in numbers.items() if index not in no_scores}
+    scores = {index: each for index, each in numbers.items() if index != identity}
     if metric is not None and (value := next((i for i in scores if names[i] in _VALUES), None)) is not None:
         scores = {value: scores[value]}
     if not scores:
@@ -231,6 +234,8 @@ def _scores(file: ForeignFile, table: Table, index: int) -> Sequence[Result | No
     column = [row[index] for _, row in table.rows]
     if (plain := _plain_numbers(column)) is not None:
         return plain
+    if _has_words_alone(column):
+        return None
     filled = [(line, row[index]) for line, row in table.rows if not _is_missing(row[index])]
     for words in _TRUTHS:
         if filled and all(_word(value) in words for _, value in filled):
@@ -252,6 +257,17 @@ def _plain_numbers(column: Sequence[Any]) -> Sequence[Result] | None:
     else:
         return None
     return [*map(Score, numbers)] if all(map(math.isfinite, numbers)) else None
+
+
+def _has_words_alone(column: Sequence[Any]) -> bool:
+    """Return True for texts none of which could be a score, an empty cell or a number in another form."""
+    return {*map(type, column)} == {str} and not any(map(_may_count, {*column}))
+
+
+def _may_count(text: str) -> bool:
+    word = text.strip().lower()
+    is_word = word in _MISSING or word in _NOT_A_NUMBER or any(word in words for words in _TRUTHS)
+    return is_word or word[:1] in _BEGINS_A_NUMBER
 
 
 def _refuse_odd(
@@ -296,27 +312,25 @@ def _outputs(file: ForeignFile, table: Table, texts: Sequence[int]) -> DataError
     return refusal(file.path, f"no column has numbers; outputs are scored by `{advice}`")
 
 
-_Results = Callable[[int, Sequence[Any]], Iterable[tuple[System, Iterable[tuple[str, Result | None]]]]]
+_Scores = Mapping[str, Result | None]  # by metric
+_Results = Callable[[int, Sequence[Any]], Iterable[tuple[System, _Scores]]]
 
 
 def _wide(table: Table, shape: Shape) -> _Results:
     """Make the cells of a row results of as many systems."""
     columns = [(System("", str(table.header[index])), column) for index, column in shape.scores.items()]
-    return lambda number, _row: [(system, ((SCORE, column[number]),)) for system, column in columns]
+    return lambda number, _row: [(system, {SCORE: column[number]}) for system, column in columns]
 
 
 def _long(table: Table, shape: Shape, stem: str) -> _Results:
     """Make a row the results of one system."""
+    named = [(str(table.header[index]), column) for index, column in shape.scores.items()]
 
-    def results_of(
-        number: int, row: Sequence[Any]
-    ) -> Iterable[tuple[System, Iterable[tuple[str, Result | None]]]]:
+    def results_of(number: int, row: Sequence[Any]) -> Iterable[tuple[System, _Scores]]:
         system = System("", stem if shape.system is None else str(row[shape.system]))
-        names = (
-            str(table.header[index]) if shape.metric is None else str(row[shape.metric])
-            for index in shape.scores
-        )
-        yield system, zip(names, (column[number] for column in shape.scores.values()), strict=True)
+        if shape.metric is not None:
+            return [(system, {str(row[shape.metric]): column[number] for _, column in named})]
+        return [(system, {name: column[number] for name, column in named})]
 
     return results_of
 

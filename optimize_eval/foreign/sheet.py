@@ -32,8 +32,7 @@ _MADE: JsonMapping = {"score": Score, "failure": Failure, "skip": Skip}
 
 def _as_json(result: Result) -> Any:
     """Write a result down; a number, which most are, as it is."""
-    kind = type(result)
-    return result[0] if kind is Score and result[0] is not None else (_KINDS[kind], *result)
+    return result[0] if type(result) is Score and result[0] is not None else (_KINDS[type(result)], *result)
 
 
 def _from_json(value: Any) -> Result:
@@ -202,7 +201,8 @@ class Sheet:
         self._spool.seek(0)
         for row in chain.from_iterable(map(orjson.loads, self._spool)):
             column, file, content, position, repeat, results, rest = row
-            occurrence, counted = self._occurrences[file].get((content, position), _ONCE)
+            several = self._occurrences[file]
+            occurrence, counted = several.get((content, position), _ONCE) if several else _ONCE
             kept = {name: _from_json(result) for name, result in results.items()}
             yield Placed(column, Key(content, occurrence), repeat or counted, kept, *rest)
 

@@ -326,7 +326,7 @@ class _Records:
         said, took = placed.side_info or {}, _took(placed)
         for evaluator in self._layout.evaluators:
             if (result := placed.results.get(evaluator)) is not None:
-                outcome = _outcome_of(self._as_asked(result), said) | took
+                outcome = {**_outcome_of(self._as_asked(result), said), **took}
                 yield self._record(self._cells[evaluator, *names], example, placed.repeat, outcome)
                 said, took = {}, {}  # what took time, and what was said, is told once
 
