@@ -1,7 +1,8 @@
 """Records of OpenAI Evals (`oaieval --record_path`): what was run, its events by sample, and a final report.
 
 Events come as threads came to them. What a sample scored is in events `match` and `metrics`; an event `error`
-is a failure of all that its sample was to be scored by.
+is a failure of all that its sample was to be scored by. Where a model grades, what it chose is in `choice`,
+and its reply, which comes last, is a reason and no output.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,6 +18,7 @@ from optimize_eval.foreign.rows import (
     Failure,
     Result,
     Row,
+    Score,
     System,
     count_of,
     example_of,
@@ -27,7 +29,7 @@ from optimize_eval.foreign.rows import (
 from optimize_eval.foreign.sheet import Sheet
 
 TOOL = "OpenAI Evals"
-_MATCH = "match"
+_MATCH, _CHOICE = "match", "choice"
 _ERRORS, _TWICE = "errors", "twice"
 _TOKENS = ("prompt_tokens", "completion_tokens")
 
@@ -40,6 +42,7 @@ class Sample:
     said: JsonDict = field(default_factory=dict)
     tokens: dict[str, int] = field(default_factory=dict)
     asked: list[Any] = field(default_factory=list)
+    sampled: list[Any] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
 
@@ -87,6 +90,8 @@ def _take(line: Fields, samples: dict[str, Sample], sheet: Sheet) -> None:
             for name, result in _results(kind, data):
                 sheet.counts[_TWICE] += name in sample.results
                 sample.results.setdefault(name, result)
+            if isinstance(choice := data.value.get(_CHOICE), str):
+                sample.said[_CHOICE] = choice
             if (expected := data.value.get("expected")) is not None:
                 sample.said.setdefault("expected", shorten(expected))
 
@@ -95,15 +100,19 @@ def _results(kind: str, data: Fields) -> Iterator[tuple[str, Result]]:
     if kind == _MATCH:
         yield _MATCH, number_or_failure(data.truth("correct"))
         return
-    for name, value in data.value.items():
+    values = data.value
+    for name, value in values.items():
         if value is None or isinstance(value, bool | int | float):
             yield name, number_or_failure(value)
+        elif isinstance(value, str) and all(isinstance(each, str) for each in values.values()):
+            yield name, Score(None, value)  # beside numbers, texts say how these came about
 
 
 def _take_sampling(data: Fields, sample: Sample) -> None:
     sample.asked.append(data.value.get("prompt"))
-    if (output := data.value.get("sampled")) is not None:
-        sample.said["output"] = shorten(output)
+    if (sampled := data.value.get("sampled")) is not None:
+        is_one = isinstance(sampled, list) and len(sampled) == 1
+        sample.sampled.append(sampled[0] if is_one else sampled)
     usage = data.table("usage")
     for key in _TOKENS:
         if type(count := usage.get(key)) is int and count >= 0:
@@ -121,9 +130,19 @@ def _row(name: str, sample: Sample, system: str, evaluators: list[str]) -> Row:
         position=0,
         repeat=1,
         results={**failed, **sample.results},
-        side_info=sample.said,
+        side_info=_said_of(sample),
         usage={"model": system, **sample.tokens, "seconds": 0.0} if sample.tokens else None,
     )
+
+
+def _said_of(sample: Sample) -> JsonDict:
+    """Say what the model replied and, where another reply graded it, that."""
+    if _CHOICE not in sample.said or len(sample.sampled) == 1:
+        output, reasons = sample.sampled[-1:], []
+    else:
+        output, reasons = sample.sampled[:1], sample.sampled[-1:]
+    said = {"reason": reasons, "output": output}
+    return {**sample.said, **{key: shorten(texts[0]) for key, texts in said.items() if texts}}
 
 
 def _text_of(asked: object) -> Any:

@@ -339,6 +339,7 @@ _CLASSES: Mapping[str, Callable[[list[str], Table], Table]] = {
     "evals.elsuite.basic.fuzzy_match:FuzzyMatch": _fuzzy_match,
     "evals.elsuite.basic.json_match:JsonMatch": _json_match,
 }
+_GRADED = "modelgraded"
 
 
 def read_openai_evals(path: str) -> Project:
@@ -348,7 +349,8 @@ def read_openai_evals(path: str) -> Project:
     compare = _CLASSES.get(entry["class"])
     if compare is None:
         known = ", ".join(each.rpartition(":")[2] for each in _CLASSES)
-        raise refuse(path, f"{name} is of the class {entry['class']}; known are {known}")
+        judged = "; a model grades it: a judge does so here (docs/judges.md)" * (_GRADED in entry["class"])
+        raise refuse(path, f"{name} is of the class {entry['class']}; known are {known}{judged}")
     if compare is _fuzzy_match:
         project.change("FuzzyMatch", "it is contains, without case; what is right may not contain the reply")
     arguments = table_in(entry, "args")
@@ -357,6 +359,8 @@ def read_openai_evals(path: str) -> Project:
 
     def make(sample: Table) -> Table:
         check = compare(_texts(sample.get("ideal")), arguments)
+        if any("name" in message for message in as_list(sample.get("input")) if isinstance(message, dict)):
+            project.change("names of messages", "messages have a role and a text here, and no name")
         return {"input": _check_messages(sample.get("input")), "ideal": sample["ideal"], "checks": [check]}
 
     file = str(arguments.get("samples_jsonl"))

@@ -56,6 +56,24 @@ def test_errors_are_failures_and_what_is_not_whole_is_said(cli: Cli, tmp_path: P
     assert "no event in it is a match" in cli("report", write(tmp_path / "n.jsonl", [about])).stderr
 
 
+@pytest.mark.parametrize(("score", "counts"), [({"score": 0.5}, (0.5, 1, 0, 0)), ({}, (None, 1, 0, 0))])
+def test_what_a_model_graded_has_the_reply_apart_from_its_reason(
+    cli: Cli, tmp_path: Path, score: dict[str, float], counts: tuple[object, ...]
+) -> None:
+    about = lines_of(EVENTS)[0]
+    events = [
+        {"sample_id": "a", "type": "sampling", "data": {"prompt": "Where?", "sampled": ["In Italy"]}},
+        {"sample_id": "a", "type": "sampling", "data": {"prompt": "Grade.", "sampled": ["(B) it is"]}},
+        {"sample_id": "a", "type": "metrics", "data": {"choice": "B", **score}},
+    ]
+    path = write(tmp_path / "g.jsonl", [about, *events])
+    name = "score" if score else "choice"
+    assert numbers_of(cli("report", path, "--json").json, "caps-fuzzy.dev.v0")["my/bad", name] == counts
+    record = json.loads(cli("report", path, "--format", "jsonl").stdout.splitlines()[0])
+    said = {key: record[f"side_info.{key}"] for key in ("choice", "reason", "output")}
+    assert said == {"choice": "B", "reason": "(B) it is", "output": "In Italy"}
+
+
 def test_metrics_of_test_cases_have_the_numbers_of_their_file(cli: Cli, tmp_path: Path) -> None:
     document = json.loads(CASES.read_text())
     done = cli("report", str(CASES), "--json")

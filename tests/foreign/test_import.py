@@ -91,8 +91,9 @@ def test_a_configuration_becomes_a_folder_that_runs_and_says_what_it_lacks(cli: 
 def test_strict_writes_nothing_where_a_part_is_left_out(cli: Cli, tmp_path: Path) -> None:
     write(tmp_path, SOURCES)
     done = cli("import", "mine/promptfooconfig.yaml", "--out", "new", "--strict")
-    assert (done.status, done.stdout) == (2, "")
+    assert (done.status, done.stdout) == (1, "")
     assert "not all of promptfooconfig.yaml can be imported: key redteam" in done.stderr
+    assert "nothing was written" in done.stderr
     assert {path.name for path in tmp_path.iterdir()} == {"mine", "outside.yaml"}
 
 

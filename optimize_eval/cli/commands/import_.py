@@ -17,7 +17,7 @@ from typing import Annotated
 import typer
 
 from optimize_eval.base.documents import JsonDict
-from optimize_eval.base.errors import DataError, Problem, UsageError
+from optimize_eval.base.errors import MISSED, DataError, Problem, UsageError
 from optimize_eval.cli import groups, output
 from optimize_eval.data.foreign_files import whose
 from optimize_eval.foreign.project import (
@@ -41,8 +41,8 @@ It writes a sweep file or a task, the data, the prompts, and NOTES.md, which
 lists what was imported and what was not. Nothing is executed or fetched,
 and no file outside of the configuration's folder is read. stdout has the
 line that runs what was written.
-Exit codes: 0 written; 2 the file or the folder cannot be used, nothing of it
-can be imported, or with --strict not all of it.
+Exit codes: 0 written; 1 with --strict, not all of it can be imported; 2 the
+file or the folder cannot be used, or nothing of it can be imported.
 """
 
 NOTES = "NOTES.md"
@@ -134,10 +134,9 @@ def _write(project: Project, folder: Path, line: str, *, strict: bool) -> list[P
             shutil.rmtree(made / "prompts")
             problems = _write_texts(project, made)
         if strict and project.left:
-            raise UsageError(
-                f"not all of {project.source} can be imported: {_parts(project)}",
-                hint="without --strict the others are, and NOTES.md lists these",
-            )
+            output.say(f"not all of {project.source} can be imported: {_parts(project)}")
+            output.say("nothing was written; without --strict the rest is, and NOTES.md lists these")
+            raise typer.Exit(MISSED)
         (made / NOTES).write_text(_notes(project, line, problems), encoding="utf-8", newline="\n")
     return problems
 
