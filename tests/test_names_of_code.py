@@ -32,7 +32,7 @@ MOST = {
     "folders": 25,
     "modules": 365,
     "file names that stand more than once": 16,
-    "imports in functions": 90,
+    "imports in functions": 103,  # it was 90, and 47 lines beside them that were not counted
 }
 MOST_NAMES = {
     "audit": Counter(found=1, participle=1),

@@ -8,6 +8,7 @@ class: that took two fifths of the time of a command that loads a hundred of the
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields
 from functools import cache
+from inspect import signature
 from operator import attrgetter
 from reprlib import recursive_repr
 from typing import Any, Never, TypeVar, dataclass_transform
@@ -40,8 +41,6 @@ class _Signature:
     """What `inspect.signature` looks for first: that of the `__init__` which is not written yet."""
 
     def __get__(self, _: object, made: Any) -> Any:
-        from inspect import signature  # noqa: PLC0415  for help and notebooks alone
-
         of_init = signature(_init_of(made))
         return of_init.replace(parameters=[*of_init.parameters.values()][1:])
 

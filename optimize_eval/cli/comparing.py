@@ -11,7 +11,6 @@ import typer
 
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
-from optimize_eval.base.later import later
 from optimize_eval.cli import output
 from optimize_eval.cli.command_line import candidates_named, evaluators_of, is_flag, kept_command, sweep_of
 from optimize_eval.config.commands import RunCommand
@@ -105,11 +104,9 @@ def _load(context: typer.Context, options: RunCommand) -> SweepInputs:
     )
 
 
-_choose_finished_run = later("cli.named_runs", "choose_finished_run")  # few runs follow on another
-
-
 def _only_last_failed(comparison: SweepInputs, options: RunCommand) -> tuple[SweepInputs, str]:
     """Keep what failed or got worse in the run that was finished last; ends the command where nothing did."""
+    from optimize_eval.cli.named_runs import choose_finished_run  # noqa: PLC0415  as below
     from optimize_eval.run.last_failed import choose_last_failed  # noqa: PLC0415  few runs follow on another
 
     if gate_settings(options):
@@ -117,7 +114,7 @@ def _only_last_failed(comparison: SweepInputs, options: RunCommand) -> tuple[Swe
             "--lf takes examples by their results, which no gate can be about",
             hint="omit the gates (and [gates] of a sweep file), or --lf",
         )
-    run: str = _choose_finished_run()
+    run = choose_finished_run()
     chosen = choose_last_failed(comparison, run)
     if chosen is None:
         output.say(f"nothing failed or got worse in {run}: nothing is called")

@@ -21,6 +21,7 @@ from optimize_eval.tasks.targets import samples_of
 
 if TYPE_CHECKING:
     from optimize_eval.findings.stability import StabilityBound
+    from optimize_eval.findings.summary_shape import Summary
 
 RUN_PLAN = "optimize-eval.plan.v1"
 
@@ -62,12 +63,17 @@ def _leakage(layout: Layout) -> tuple[JsonDict, str, Layout]:
     return shown, sentence_of(leakage, layout.deciding), counted_in(layout).layout
 
 
-def read_like(run: str, planned: Layout) -> Like:
-    """Read how scores varied in the run that --like names; raises UsageError where it does not say."""
+def summary_like(run: StoredRun) -> "Summary":
+    """Sum up the run that --like names."""
     from optimize_eval.findings.stored_summary import summarise_stored  # noqa: PLC0415  only for --like
 
+    return summarise_stored(run)
+
+
+def read_like(run: str, planned: Layout) -> Like:
+    """Read how scores varied in the run that --like names; raises UsageError where it does not say."""
     stored = open_stored(run)
-    found = like_of(summarise_stored(stored), stored.layout, planned, run)
+    found = like_of(summary_like(stored), stored.layout, planned, run)
     if found is None:
         raise UsageError(
             f"{run} does not say how scores vary: fewer than two examples are scored",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from optimize_eval.base.documents import JsonDict, to_dict
 from optimize_eval.cli import output
-from optimize_eval.cli.dry_run import A_CALL, duration_words, read_like
+from optimize_eval.cli.dry_run import A_CALL, duration_words, read_like, summary_like
 from optimize_eval.data.candidates import Candidate
 from optimize_eval.findings.forecast import Like
 from optimize_eval.findings.leakage import Leakage, leakages_of
@@ -133,13 +133,11 @@ def _waits(task: SearchTask, rounds: int) -> int:
 
 def _cost(like: str, calls: int) -> float | None:
     """Say what so many calls cost where each costs what it did in an earlier run, or in its search."""
-    from optimize_eval.findings.stored_summary import summarise_stored  # noqa: PLC0415  only for --like
-
     stored = open_stored(like)
     each = _cost_in_search(stored.folder)
     if each is not None:
         return each * calls
-    summary = summarise_stored(stored)
+    summary = summary_like(stored)
     scored = summary.units.scored + summary.units.failed
     if summary.spent is None or summary.spent.run.without_cost or not scored:
         return None

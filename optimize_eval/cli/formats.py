@@ -17,7 +17,8 @@ from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.demands import Demands, recall_board_demands, recall_demands
 from optimize_eval.findings.gates import Gate
 from optimize_eval.findings.metric_rows import left_out, records_of
-from optimize_eval.findings.stored_summary import Findings, SomeExamples
+from optimize_eval.findings.some_examples import SomeExamples
+from optimize_eval.findings.stored_summary import Findings
 from optimize_eval.findings.summary_shape import FailureGroup, Summary
 from optimize_eval.reports import junit, markdown, row_formats
 from optimize_eval.reports.metric_tables import lines_of_rows

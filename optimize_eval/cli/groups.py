@@ -9,17 +9,10 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperOption
 
-from optimize_eval.base.later import later
 from optimize_eval.config.declared import REQUIRED, Declared, Heading, OptionGroup, declared, made
 from optimize_eval.config.printing import PrintOptions
 
-_COMPLETIONS = {  # of values that are ours, by an option's metavar
-    "RUN": later("cli.known_elsewhere", "complete_run"),
-    "RUN|auto": later("cli.known_elsewhere", "complete_run"),
-    "BENCH": later("cli.known_elsewhere", "complete_run"),
-    "MODEL": later("cli.known_elsewhere", "complete_model"),
-    "SPEC": later("cli.known_elsewhere", "complete_evaluator"),
-}
+_COMPLETED = {"RUN", "RUN|auto", "BENCH", "MODEL", "SPEC"}  # metavars of options whose values are ours
 ORDER = "optimize_eval.order"
 _OPTIONS = "options"  # the attribute of a command that has what it declared
 
@@ -86,15 +79,17 @@ def _type_of(declaration: Declared) -> Any:
 
 def _completion_of(metavar: str) -> Callable[[str], list[str]] | None:
     """Give what typer calls with the beginning of a word, whose signature it reads."""
-    complete = _COMPLETIONS.get(metavar)
-    if complete is None:
-        return None
 
-    def call(incomplete: str) -> list[str]:
-        words: list[str] = complete(incomplete)
-        return words
+    def complete(incomplete: str) -> list[str]:
+        return _complete(metavar, incomplete)
 
-    return call
+    return complete if metavar in _COMPLETED else None
+
+
+def _complete(metavar: str, incomplete: str) -> list[str]:
+    from optimize_eval.cli.known_elsewhere import COMPLETIONS  # noqa: PLC0415  few starts complete a word
+
+    return COMPLETIONS[metavar](incomplete)
 
 
 def typer_option(declaration: Declared) -> Any:

@@ -11,6 +11,8 @@ from pathlib import Path
 from optimize_eval.base import shipped
 from optimize_eval.base.errors import UsageError
 from optimize_eval.cli.output import QUOTE
+from optimize_eval.models.providers import PROVIDERS
+from optimize_eval.store.folder import MANIFEST
 
 _NO_SUCH_OPTION = re.compile(r"No such option: (-[\w-]++)(.*)")
 _OUT_OF_RANGE = re.compile(r"Invalid value for .*'(-[\w-]+)': (\S+) is not in the range (.+?)\.?")
@@ -100,21 +102,26 @@ _EVALUATORS = ("task:", "judge:", "http://", "https://")
 
 def complete_run(incomplete: str) -> list[str]:
     """Offer the runs under runs/."""
-    from optimize_eval.store.folder import MANIFEST  # noqa: PLC0415  a plain --help completes nothing
-
     return _match_beginning((str(path.parent) for path in sorted(_RUNS.glob(f"*/{MANIFEST}"))), incomplete)
 
 
 def complete_model(incomplete: str) -> list[str]:
     """Offer what a model's text can begin with."""
-    from optimize_eval.models.providers import PROVIDERS  # noqa: PLC0415  see above
-
     return _match_beginning([*_MODELS, *(f"{name}/" for name in PROVIDERS)], incomplete)
 
 
 def complete_evaluator(incomplete: str) -> list[str]:
     """Offer the evaluators that ship, and what other kinds begin with."""
     return _match_beginning([*(f"@{name}" for name in _list_shipped()), *_EVALUATORS], incomplete)
+
+
+COMPLETIONS = {  # by an option's metavar
+    "RUN": complete_run,
+    "RUN|auto": complete_run,
+    "BENCH": complete_run,
+    "MODEL": complete_model,
+    "SPEC": complete_evaluator,
+}
 
 
 def complete_shipped(incomplete: str) -> list[str]:

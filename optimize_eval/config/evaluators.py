@@ -7,7 +7,6 @@ from optimize_eval.base import checks
 from optimize_eval.base.checks import HINT, Keys, parse_duration
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import DEFAULT_TIMEOUT, EvaluatorSpec, KnownGood
-from optimize_eval.base.later import later
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.base.retries_and_caps import Manners
 from optimize_eval.config import values
@@ -129,9 +128,6 @@ def starting_spec(
     )
 
 
-_plan_judge = later("evaluators.judge_kind", "plan_judge")  # a plain --help calls no judge
-
-
 def judge_of(judging: JudgedByOptions) -> "JudgeSpec | None":
     """Make what judges start from; None where nothing is said of them."""
     named = {"objective": judging.objective, "rubric": judging.rubric}
@@ -141,8 +137,9 @@ def judge_of(judging: JudgedByOptions) -> "JudgeSpec | None":
         refuse_blank(f"--{name.replace('_', '-')}", text)
     if not given:
         return None
-    judge: JudgeSpec = _plan_judge(given)
-    return judge
+    from optimize_eval.evaluators.judge_kind import plan_judge  # noqa: PLC0415  a plain --help calls no judge
+
+    return plan_judge(given)
 
 
 def refuse_blank(option: str, text: str | None) -> None:

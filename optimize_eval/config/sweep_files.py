@@ -19,15 +19,15 @@ from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import DataError, Problem, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
-from optimize_eval.config import compared, evaluators, prompts, search
+from optimize_eval.config import compared, evaluators, model_tables, prompts, search
 from optimize_eval.config.declared import declared
 from optimize_eval.config.evaluators import ReachOptions, trial_keys
+from optimize_eval.config.model_tables import NamedModel
 from optimize_eval.config.values import prices_of
 from optimize_eval.data.candidates import CandidatePath
 from optimize_eval.evaluators.kinds import kinds, named_apart
 
 if TYPE_CHECKING:
-    from optimize_eval.config.model_tables import NamedModel
     from optimize_eval.evaluators.kinds import Kind
 
 
@@ -55,7 +55,7 @@ class Sweep:
     options: JsonMapping = field(default_factory=dict)
     search: JsonMapping = field(default_factory=dict)  # options of `optimize` alone
     entries: tuple[EvaluatorEntry, ...] = field(default=(), repr=False)
-    models: Mapping[str, "NamedModel"] = field(default_factory=dict)  # that no evaluator judges by
+    models: Mapping[str, NamedModel] = field(default_factory=dict)  # that no evaluator judges by
     lines: Mapping[KeyPlace, int] = field(default_factory=dict, repr=False)
 
     def problem(self, where: KeyPlace, reason: str, rule: str = "bad_value") -> Problem:
@@ -201,21 +201,15 @@ def read_evaluator(table: JsonMapping, called: str) -> JsonMapping:
     return entry
 
 
-def read_model(table: JsonMapping, called: str) -> "NamedModel":
+def read_model(table: JsonMapping, called: str) -> NamedModel:
     """Check what a program says of one model, by the keys of [[model]]; raises DataError or UsageError."""
-    tables, reading = _model_tables(), _Reading(called, "")
-    checked = reading.table(KeyPlace("model"), table, tables.model_keys())
+    reading = _Reading(called, "")
+    checked = reading.table(KeyPlace("model"), table, model_tables.model_keys())
     if reading.problems:
         raise DataError(reading.problems)
     unnamed = {"name": checked["model"].partition("@")[0]} if "model" in checked else {}
-    model: NamedModel = tables.named_model({**unnamed, **checked})
+    model: NamedModel = model_tables.named_model({**unnamed, **checked})
     return model
-
-
-def _model_tables() -> Any:
-    from optimize_eval.config import model_tables  # noqa: PLC0415  most files and calls have none
-
-    return model_tables
 
 
 class _Reading:
@@ -266,15 +260,14 @@ class _Reading:
             ):
                 self._complain(where, f"no evaluator is called {bound!r}{_close(bound, evaluators)}")
 
-    def _named_models(self, listed: object) -> "dict[str, NamedModel]":
-        tables = _model_tables()
+    def _named_models(self, listed: object) -> dict[str, NamedModel]:
         named = {}
         for number, table in enumerate(listed if isinstance(listed, list) else [listed]):
             where = KeyPlace("model", number)
             known = len(self.problems)
-            checked = self.table(where, table, tables.model_keys())
+            checked = self.table(where, table, model_tables.model_keys())
             try:
-                model = tables.named_model(checked)
+                model = model_tables.named_model(checked)
             except UsageError as error:
                 if len(self.problems) == known:
                     self._complain(where, f"{error.message}: {error.hint}")

@@ -13,17 +13,16 @@ from contextlib import closing
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from optimize_eval.base import checks, shipped
 from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import DataError, EvaluationError, FailureKind, Problem, UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec, Opened
-from optimize_eval.base.later import later
 from optimize_eval.base.protocol import TASK_MODEL_VARIABLE, Payload
 from optimize_eval.base.secrets import for_shell, mask
-from optimize_eval.evaluators.kinds import Kind, ShellCall, TargetKey, as_name
-from optimize_eval.programs.exchange import CommandLine, argv_of, evaluating, is_ours, split_command
+from optimize_eval.evaluators.kinds import Kind, ShellCall, TargetKey, as_name, parse_evaluator
+from optimize_eval.programs.exchange import CommandLine, Contract, argv_of, evaluating, is_ours, split_command
 from optimize_eval.programs.not_started import (
     INTERPRETERS,
     exists,
@@ -36,6 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from optimize_eval.data.example import Example
+    from optimize_eval.programs.command import Command
+    from optimize_eval.programs.identity import Identity
 
 _LAUNCHER = r"(env|python|pypy|bash|sh|zsh|node|deno|bun|ruby|perl|php|lua|tclsh|Rscript)[\d.]*$"
 _SHIPPED = "@"
@@ -109,25 +110,23 @@ def _of_words(command: str | list[str], defaults: EvaluatorSpec, _settings: Json
 
 
 def _of_shipped(target: str, defaults: EvaluatorSpec, _settings: JsonMapping) -> EvaluatorSpec:
-    from optimize_eval.evaluators import usage_kind
-
-    if target.strip() in usage_kind.NAMES:  # they are no programs, but are named as what ships
-        return usage_kind.parse(target, defaults)
-    return _parse_shipped(target.strip(), defaults)
+    return parse_evaluator(target, defaults)  # measures are no programs, but are named as what ships
 
 
 def _targets() -> dict[str, TargetKey]:
     return {"command": TargetKey(checks.command, _of_words), "use": TargetKey(checks.metric, _of_shipped)}
 
 
-_speak = later("programs.command", "Command")
+def _speak(spec: EvaluatorSpec, contract: Contract[Any, Any]) -> "Command[Any, Any]":
+    from optimize_eval.programs.command import Command
+
+    return Command(spec, contract)
 
 
 def _connect(spec: EvaluatorSpec, _opened: Opened) -> Evaluator:
     if spec.text.startswith(_SHIPPED):
         _check_library(spec.text)
-    evaluator: Evaluator = _speak(spec, evaluating(spec.score_range))
-    return evaluator
+    return _speak(spec, evaluating(spec.score_range))
 
 
 def _check_library(text: str) -> None:
@@ -164,6 +163,18 @@ def _failed_otherwise(answer: object) -> bool:
     return isinstance(answer, EvaluationError) and answer.kind is not FailureKind.REPORTED
 
 
+def _identify(spec: EvaluatorSpec) -> "Identity":
+    from optimize_eval.programs.identity import identify_command
+
+    return identify_command(spec)
+
+
+def _has_changed(spec: EvaluatorSpec, known: "Identity") -> bool:
+    from optimize_eval.programs.identity import has_changed
+
+    return has_changed(spec, known)
+
+
 def _shell(spec: EvaluatorSpec, payload: Payload) -> ShellCall:
     """Write the program with its environment, which reads the payload."""
     model = [] if payload.task_model is None else [(TASK_MODEL_VARIABLE, payload.task_model)]
@@ -195,8 +206,8 @@ KIND = Kind(
     connect=_connect,
     check_examples=_check_examples,
     speak=_speak,
-    identify=later("programs.identity", "identify_command"),
-    has_changed=later("programs.identity", "has_changed"),
+    identify=_identify,
+    has_changed=_has_changed,
     shell=_shell,
     missing=_missing,
 )

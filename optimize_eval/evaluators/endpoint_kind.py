@@ -7,28 +7,29 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from optimize_eval.base import checks
 from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec, Opened
-from optimize_eval.base.later import later
 from optimize_eval.base.protocol import Payload
 from optimize_eval.base.secrets import own
 from optimize_eval.evaluators.kinds import Kind, ShellCall, TargetKey, as_name, served_retries
 from optimize_eval.models.model_kinds import HTTP, ModelSpec, endpoint_of, parse_model
-from optimize_eval.programs.exchange import Url, evaluating, url_of
+from optimize_eval.programs.exchange import Contract, Url, check_url, evaluating, url_of
 from optimize_eval.programs.identity import identify_url
 from optimize_eval.tasks.targets import task_of
+
+if TYPE_CHECKING:
+    from optimize_eval.programs.served import Endpoint
 
 _ONLY_VARIABLE = re.compile(r"(\w+ )?\$\{\w+\}")
 
 
 def endpoint_spec(url: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
     """Describe an HTTP endpoint; its name is its host and path, never a user, a password or a query."""
-    from optimize_eval.programs.http_client import check_url
-
     name = name_of_url(check_url(url))
     return defaults.at(Url(url=url), name=name, text=url, retries=served_retries(defaults))
 
@@ -42,7 +43,10 @@ def _of_url(url: str, defaults: EvaluatorSpec, _settings: JsonMapping) -> Evalua
     return endpoint_spec(url, defaults)
 
 
-_speak = later("programs.served", "Endpoint")
+def _speak(spec: EvaluatorSpec, contract: Contract[Any, Any]) -> "Endpoint[Any, Any]":
+    from optimize_eval.programs.served import Endpoint
+
+    return Endpoint(spec, contract)
 
 
 def _targets() -> dict[str, TargetKey]:
@@ -50,8 +54,7 @@ def _targets() -> dict[str, TargetKey]:
 
 
 def _connect(spec: EvaluatorSpec, _opened: Opened) -> Evaluator:
-    evaluator: Evaluator = _speak(spec, evaluating(spec.score_range))
-    return evaluator
+    return _speak(spec, evaluating(spec.score_range))
 
 
 def _shell(spec: EvaluatorSpec, _payload: Payload) -> ShellCall:

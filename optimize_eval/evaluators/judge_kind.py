@@ -12,7 +12,6 @@ from optimize_eval.base import checks
 from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec, Opened
-from optimize_eval.base.later import later
 from optimize_eval.base.protocol import Payload
 from optimize_eval.base.retries_and_caps import Manners
 from optimize_eval.base.secrets import mask
@@ -26,23 +25,20 @@ from optimize_eval.evaluators.kinds import (
     plain,
     served_retries,
 )
-from optimize_eval.models.chat import ChatSpec
-from optimize_eval.models.judging.rubric import JudgeSpec, check_judge, judge_of, load_rubric
+from optimize_eval.models.chat import ChatSpec, essence
+from optimize_eval.models.judging.rubric import (
+    JudgeSpec,
+    check_judge,
+    judge_of,
+    load_rubric,
+    model_of,
+    shown_example,
+)
+from optimize_eval.models.providers import apart, base_around, check_one_provider, split
+from optimize_eval.programs.exchange import show_url
 from optimize_eval.programs.identity import Identity
 
 _BEGINS = "judge:"
-
-# Only who calls or identifies a judge needs what speaks to its server; most read the keys of the table alone.
-_connect_judge = later("models.judging.judge", "JudgeEvaluator")
-_instructions = later("models.judging.judge", "instructions")
-_model_of = later("models.judging.judge", "model_of")
-_shown_example = later("models.judging.judge", "shown_example")
-_essence = later("models.live", "essence")
-_base_around = later("models.live", "base_around")
-_show_url = later("programs.http_client", "show_url")
-_apart = later("models.providers", "apart")
-_split = later("models.providers", "split")
-_check_one_provider = later("models.providers", "check_one_provider")
 
 
 class ModelTable(Protocol):
@@ -58,9 +54,9 @@ class ModelTable(Protocol):
 def judge_spec(model: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
     """Describe a judge by its model; what it is to look for comes from `defaults`."""
     given = judge_of(defaults)
-    called, base = _apart(model.strip())
+    called, base = apart(model.strip())
     judge = check_judge(replace(given, model=called, api_base=base or given.api_base))
-    _split(_model_of(judge).name)
+    split(model_of(judge).name)
     name = as_name(judge.model.rpartition("/")[2]).strip("-.") or "judge"
     return defaults.at(judge, name=name, text=f"{_BEGINS}{model.strip()}", retries=served_retries(defaults))
 
@@ -119,7 +115,7 @@ def _check_defaults(defaults: EvaluatorSpec, judges: Sequence[EvaluatorSpec]) ->
             hint="name one: --judge-model PROVIDER/MODEL",
         )
     if base := judge_of(defaults).api_base:
-        _check_one_provider(judge.model for judge in map(judge_of, judges) if judge.api_base == base)
+        check_one_provider(judge.model for judge in map(judge_of, judges) if judge.api_base == base)
 
 
 def _targets() -> dict[str, TargetKey]:
@@ -127,19 +123,19 @@ def _targets() -> dict[str, TargetKey]:
 
 
 def _connect(spec: EvaluatorSpec, _opened: Opened) -> Evaluator:
-    judge: Evaluator = _connect_judge(spec)
-    return judge
+    from optimize_eval.models.judging.judge import JudgeEvaluator
+
+    return JudgeEvaluator(spec)
 
 
 def _identify(spec: EvaluatorSpec) -> Identity:
-
     return identify(spec.name, judge_of(spec))
 
 
 def _shell(spec: EvaluatorSpec, payload: Payload) -> ShellCall:
     """Write what scores a candidate on stdin with a judge; its key stays in the environment."""
     judge = judge_of(spec)
-    example = _shown_example(judge, payload)
+    example = shown_example(judge, payload)
     options = {
         "--objective": judge.objective,
         "--rubric": judge.rubric_file,
@@ -173,6 +169,8 @@ KIND = Kind(
 
 def identify(name: str, judge: JudgeSpec) -> Identity:
     """Digest what a judge is."""
+    from optimize_eval.models.judging.judge import instructions
+
     known = asdict(replace(judge, table=None))
     del known["table"]
     del known["rubric_file"]  # a rubric may move
@@ -181,12 +179,12 @@ def identify(name: str, judge: JudgeSpec) -> Identity:
     for key in ("shows", "hides", "shows_prompt", "shows_model", "hides_model"):
         if not known[key]:
             del known[key]  # so that a judge that is shown all is the one that it was in older runs
-    known["api_base"] = _show_url(judge.api_base) if judge.api_base else ""
+    known["api_base"] = show_url(judge.api_base) if judge.api_base else ""
     document = {**known, "rubric": {key: value for key, value in known["rubric"].items() if value}}
     document |= {"human": judge.human} if judge.human else {}
     document |= {"human_range": judge.human_range} if judge.human_range else {}
-    table = _essence(judge.table)  # without it a judge is the one that it was in older runs
-    parts = [known, _instructions(judge), *([table] if table else []), *_base_around(_model_of(judge))]
+    table = essence(judge.table)  # without it a judge is the one that it was in older runs
+    parts = [known, instructions(judge), *([table] if table else []), *base_around(model_of(judge))]
     digest = hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS))
     return Identity(
         name=name, text=mask(f"judge:{judge.model}"), files=(), sha256=digest.hexdigest(), judge=document

@@ -15,7 +15,6 @@ from optimize_eval.base import checks
 from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec, Opened
-from optimize_eval.base.later import later
 from optimize_eval.evaluators import kinds
 from optimize_eval.evaluators.command_kind import at_level
 from optimize_eval.evaluators.kinds import Checks, Kind, TargetKey, as_name, unwritten
@@ -156,12 +155,10 @@ def _task(spec: EvaluatorSpec) -> TaskTarget:
     )
 
 
-_connect_task = later("tasks.task_evaluator", "connect_task")
-
-
 def _connect(spec: EvaluatorSpec, opened: Opened) -> Evaluator:
-    evaluator: Evaluator = _connect_task(spec, _task(spec), kinds.connect, opened)
-    return evaluator
+    from optimize_eval.tasks.task_evaluator import connect_task
+
+    return connect_task(spec, _task(spec), kinds.connect, opened)
 
 
 def _identify(spec: EvaluatorSpec) -> Identity:

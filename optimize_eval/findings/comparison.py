@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from optimize_eval.base.documents import JsonDict
 from optimize_eval.base.frozen import change, extend, frozen
-from optimize_eval.base.later import later
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings.cells import CellFamily, Outcomes, Values
 from optimize_eval.findings.summary_parts import Overfit
@@ -89,12 +88,6 @@ def with_power(d: ScoreDifference) -> ScoreDifference:
     return change(d, mde=mde)
 
 
-# Most runs have no margin, and no winner whose gain is bounded.
-_tolerance = later("statistics.bounds", "Tolerance")
-_within_margin = later("statistics.bounds", "within_margin")
-_highest = later("statistics.bounds", "highest")
-
-
 def compare(
     a: Values,
     b: Values,
@@ -115,7 +108,7 @@ def compare(
     difference = difference_of(before, after, units, seed=seed, may_flip=may_flip, comparisons=comparisons)
     if tolerance:
         pairs = [y - x for x, y in zip(before, after, strict=True)]
-        difference = change(difference, margin=_within_margin(difference, pairs, units, tolerance, seed=seed))
+        difference = change(difference, margin=tolerance.margin_of(difference, pairs, units, seed=seed))
     return with_mark(difference, len(among) - len(before))
 
 
@@ -141,11 +134,12 @@ def compare_by_task(
 
 def highest_difference(a: Values, b: Values, clusters: Clusters, *, seed: int, least: float) -> float:
     """Give what the mean of b - a is not above, one-sided at 5 %; `least` where that is less."""
+    from optimize_eval.statistics.bounds import highest  # noqa: PLC0415  most runs bound no gain
+
     before, after, units = _paired(a, b, clusters, range(len(a)))
     difference = difference_of(before, after, units, seed=seed, may_flip=False)
     pairs = [y - x for x, y in zip(before, after, strict=True)]
-    bound: float = _highest(difference, pairs, units, seed=seed, least=least)
-    return bound
+    return highest(difference, pairs, units, seed=seed, least=least)
 
 
 def _paired(
@@ -163,9 +157,9 @@ def tolerance_of(margin: float | None, *ranges: ScoreRange) -> "Tolerance | None
     """Say what a margin is held against: scores of one range, or of those of two runs."""
     if margin is None:
         return None
-    is_unit = all(score_range is ScoreRange.UNIT for score_range in ranges)
-    tolerance: Tolerance = _tolerance(margin=margin, is_unit=is_unit)
-    return tolerance
+    from optimize_eval.statistics.bounds import Tolerance  # noqa: PLC0415  most runs have no margin
+
+    return Tolerance(margin=margin, is_unit=all(range_ is ScoreRange.UNIT for range_ in ranges))
 
 
 OVERFITS, PART_LOST, UNDECIDED, KEPT, NO_GAIN = "overfits", "part_lost", "undecided", "kept", "no_gain"

@@ -53,7 +53,7 @@ from optimize_eval.findings.diff_verdict import judge_runs
 from optimize_eval.findings.leakage import joined, leakage_of, left_out_of, sentence_of
 from optimize_eval.findings.metric_rows import counts_as
 from optimize_eval.findings.side_info import reason_of_lowest
-from optimize_eval.findings.stored_summary import at_places
+from optimize_eval.findings.some_examples import at_places
 from optimize_eval.findings.summary import additions_left_out, without
 from optimize_eval.findings.summary_shape import TriedCandidates
 from optimize_eval.findings.tried import Corrections, corrections_in, is_steered

@@ -6,7 +6,7 @@ scores vary is either measured (`like_of`) or guessed; which of the two is told 
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings.leakage import with_copies_joined
-from optimize_eval.statistics.estimates import Components, components_of
+from optimize_eval.statistics.estimates import BETTING, STUDENT, TANGO, Components, components_of
 from optimize_eval.statistics.power import (
     detectable,
     detectable_share,
@@ -98,10 +98,15 @@ def forecast(layout: Layout, like: Like | None = None) -> Forecast | None:
     )
 
 
+def _median(numbers: Iterable[float]) -> float:
+    """As the standard library's, which loads fractions and decimals."""
+    ordered = sorted(numbers)
+    half = len(ordered) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
 def like_of(summary: "Summary", layout: Layout, planned: Layout, run: str) -> Like | None:
     """Read off a summary how scores vary; None where too few were scored to tell."""
-    from statistics import median  # noqa: PLC0415  only for --like: it loads fractions and decimals
-
     evaluator = next((name for name in planned.evaluators if name in layout.evaluators), layout.evaluators[0])
     names = [split.name for split in layout.splits]
     split = planned.deciding if planned.deciding in names else layout.deciding
@@ -115,11 +120,11 @@ def like_of(summary: "Summary", layout: Layout, planned: Layout, run: str) -> Li
     return Like(
         run=run,
         evaluator=evaluator,
-        sd=median(varied.sd for varied in varying),
+        sd=_median([varied.sd for varied in varying]),
         is_clustered=split in summary.clusters,
-        discordance=median(shares) if len(shares) == len(varying) else None,
+        discordance=_median(shares) if len(shares) == len(varying) else None,
         repeats=layout.repeats,
-        noise=median(noises) if noises else None,
+        noise=_median(noises) if noises else None,
         seconds=_seconds(summary, evaluator),
         is_paired=bool(pairs),
     )
@@ -280,8 +285,7 @@ class MarginForecast:
 
 def margin_forecasts(layout: Layout, like: Like | None = None) -> list[MarginForecast]:
     """Tell it of each evaluator with a margin; of one whose scores have no range only if `like` is of it."""
-    from optimize_eval.statistics.bounds import BETTING, TANGO, units_planned  # noqa: PLC0415  as like_of
-    from optimize_eval.statistics.differences import STUDENT  # noqa: PLC0415  as like_of
+    from optimize_eval.statistics.bounds import units_planned  # noqa: PLC0415  few runs have a margin
 
     split = with_copies_joined(layout.split(layout.deciding))
     units = len(set(split.clusters)) if split.clusters else len(split.lines)

@@ -133,7 +133,7 @@ class PeopleBesideJudge(Remembers):
         return min(reversed(levels), key=lambda level: abs(level - score)) if levels else score
 
 
-def agreements(document: RunDocument, cells: ReadCells, summary: Summary) -> tuple[Agreement, ...]:
+def _agreements(document: RunDocument, cells: ReadCells, summary: Summary) -> tuple[Agreement, ...]:
     """Hold each judge of a run against people, if any labelled what it scored."""
     layout = cells.layout
     known = people_in(document.settings)
@@ -314,7 +314,13 @@ def two_digits(value: float) -> str:
 _DECIDED = {BETTER, NOT_SHOWN, WORSE, NO_DIFFERENCE}  # states that what people say may make another
 
 
-def held_against_people(summary: Summary, layout: Layout) -> Verdict:
+def with_people(summary: Summary, document: RunDocument, cells: ReadCells, layout: Layout) -> Summary:
+    """Add what people say of what the run's judges scored, if any labelled it."""
+    summary = replace(summary, people=_agreements(document, cells, summary))
+    return replace(summary, verdict=_beside_people(summary, layout)) if summary.people else summary
+
+
+def _beside_people(summary: Summary, layout: Layout) -> Verdict:
     """Let what people would say decide, where labels tell it: a judge's own lead is worth no more."""
     verdict = summary.verdict
     split = verdict.by.from_ if verdict.by else layout.deciding

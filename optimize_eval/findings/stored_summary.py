@@ -6,8 +6,8 @@ code ran in, where that leaves a doubt: no whole sandbox, or not the same for al
 Which examples these are is decided elsewhere; nothing of this is ever written to the run.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -16,14 +16,13 @@ import orjson
 from optimize_eval.base import files
 from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.frozen import Remembers, frozen
-from optimize_eval.base.later import later
 from optimize_eval.findings.cells import Keep, ReadCell, ReadCells
 from optimize_eval.findings.replies import beyond_scale, judges_of, name_evaluator
 from optimize_eval.findings.summary import additions_left_out, summarise, without
-from optimize_eval.findings.summary_shape import SCHEMA, Point, Selected, Summary, Verdict
-from optimize_eval.findings.tried import Corrections, corrections_in, shown_by
+from optimize_eval.findings.summary_shape import SCHEMA, Point, Summary, Verdict
+from optimize_eval.findings.tried import corrections_in, shown_by
 from optimize_eval.findings.verdict import after_search
-from optimize_eval.store.folder import JOURNAL, SUMMARY
+from optimize_eval.store.folder import SUMMARY
 from optimize_eval.store.labels import PEOPLE
 from optimize_eval.store.layout import Cell, Layout
 from optimize_eval.store.ledger import JournalEnd, fits, journal_end
@@ -32,8 +31,9 @@ from optimize_eval.tasks.targets import METRICS_SINCE, RULES_SINCE, TASKS, ways_
 
 if TYPE_CHECKING:
     from optimize_eval.findings.board_shapes import Board
-    from optimize_eval.store.command_units import CountsAs
-    from optimize_eval.store.records import Records, RunRecord
+    from optimize_eval.findings.metric_rows import TaskReading
+    from optimize_eval.findings.summary_parts import Stability
+    from optimize_eval.store.command_units import CountsAs, Reader
 
 _DATED = {RULES_SINCE: "the rules of {task} that leave rows out", METRICS_SINCE: "the metrics of {task}"}
 
@@ -82,24 +82,17 @@ class Findings(Remembers):
             return ReadCells.read(layout, reader.records, self.keep).by_name[cell[:4]]
 
 
-# Most runs have no tasks in YAML, whose rows are read together, no gate on repeated calls, and no labels.
-_task_reading = later("findings.metric_rows", "TaskReading")
-_counts_as = later("findings.metric_rows", "counts_as")
-_metrics_of = later("findings.metric_rows", "metrics_of")
-_records_of = later("findings.metric_rows", "records_of")
-_agreements = later("findings.people", "agreements")
-_held_against_people = later("findings.people", "held_against_people")
-_stability_of = later("findings.stability_gates", "stability_of")
-
-
 def _has_tasks(run: StoredRun) -> bool:
     return TASKS in run.document.settings
 
 
 def _counting(run: StoredRun) -> "CountsAs | None":
     """Let records of rows that rules of tasks leave out count as skipped."""
-    counts: CountsAs | None = _counts_as(run) if _has_tasks(run) else None
-    return counts
+    if not _has_tasks(run):
+        return None
+    from optimize_eval.findings.metric_rows import counts_as  # noqa: PLC0415  most runs have no tasks in YAML
+
+    return counts_as(run)
 
 
 def summarise_stored(run: StoredRun) -> Summary:
@@ -112,7 +105,7 @@ def _read(run: StoredRun, keep: Keep | None) -> tuple[Summary, ReadCells]:
     layout = without(run.layout, left_out)
     changed = run.ledger.of(layout).changed
     with run.reader() as reader:
-        tasks = _task_reading(run, layout, reader) if _has_tasks(run) else None
+        tasks = _tasks_in(run, layout, reader)
         records = tasks.records if tasks else reader.records if keep else reader.for_numbers
         judges, tried = judges_of(run.document), corrections_in(run, layout)
         summary, cells = summarise(layout, records, changed, left_out, judges, tried, keep=keep)
@@ -122,11 +115,31 @@ def _read(run: StoredRun, keep: Keep | None) -> tuple[Summary, ReadCells]:
         spent=run.ledger.ledger.spending.totals,
         metrics=metrics,
         journal=_end(run),
-        stability=_stability_of(run) if run.document.settings.get("gates") else (),
+        stability=_stability_of(run),
     )
+    summary = replace(summary, verdict=_verdict(run, summary, layout))
     if PEOPLE in run.document.settings:
-        summary = replace(summary, people=_agreements(run.document, cells, summary))
-    return replace(summary, verdict=_verdict(run, summary, layout)), cells
+        from optimize_eval.findings.people import with_people  # noqa: PLC0415  of judges that have labels alone
+
+        summary = with_people(summary, run.document, cells, layout)
+    return summary, cells
+
+
+def _tasks_in(run: StoredRun, layout: Layout, reader: "Reader") -> "TaskReading | None":
+    """Read the rows of tasks in YAML, which most runs have none of."""
+    if not _has_tasks(run):
+        return None
+    from optimize_eval.findings.metric_rows import TaskReading  # noqa: PLC0415  as above
+
+    return TaskReading(run, layout, reader)
+
+
+def _stability_of(run: StoredRun) -> "tuple[Stability, ...]":
+    if not run.document.settings.get("gates"):
+        return ()
+    from optimize_eval.findings.stability_gates import stability_of  # noqa: PLC0415  of gates on repeated calls
+
+    return stability_of(run)
 
 
 def _verdict(run: StoredRun, summary: Summary, layout: Layout) -> Verdict:
@@ -137,10 +150,7 @@ def _verdict(run: StoredRun, summary: Summary, layout: Layout) -> Verdict:
     verdict = without_rules(summary) or _chosen_by_results(summary, run.document.chosen_after)
     verdict = verdict or replace(summary.verdict, points=points)
     searched = run.document.searched
-    verdict = after_search(replace(summary, verdict=verdict), searched, layout) if searched else verdict
-    if summary.people:
-        verdict = _held_against_people(replace(summary, verdict=verdict), layout)
-    return verdict
+    return after_search(replace(summary, verdict=verdict), searched, layout) if searched else verdict
 
 
 def _end(run: StoredRun) -> JournalEnd | None:
@@ -228,93 +238,3 @@ def _is_unlike(key: str, stored: JsonMapping, again: JsonMapping) -> bool:
     if key in stored and key in again and key in _TOLD_ALONE:
         return False
     return key not in stored or key not in again or bool(stored[key] != again[key])
-
-
-_CHOSEN = "this part was chosen afterwards", "--group-by corrects for that"
-_PART = Corrections(can_confirm=False)
-
-
-@frozen
-class SomeExamples:
-    """Examples of a run by their places in its splits, and in words why these.
-
-    `options` chose them, as a shell has them; `moved` are the splits' files that are not where they were.
-    """
-
-    places: Mapping[str, Sequence[int]]
-    why: str
-    options: str = ""
-    moved: Mapping[str, str] = field(default_factory=dict)
-
-    def summarise(self, run: StoredRun) -> Summary:
-        """Compute the summary as if the run had been about these examples only."""
-        left_out = additions_left_out(run)
-        whole = without(run.layout, left_out)
-        layout = self.cut(whole)
-        with run.ledger.of(layout).reader(run.folder / JOURNAL, _counting(run)) as reader:
-            changed = run.ledger.changed.intersection(layout.evaluators)
-            summary, _ = summarise(layout, reader.records, changed, left_out, tried=_PART)
-        waiting = (metrics.task for metrics in _metrics_of(run, whole) if metrics.problem)
-        summary = replace(summary, rules_waiting=tuple(dict.fromkeys(waiting)))
-        verdict = without_rules(summary) or _without_claims(summary) or summary.verdict
-        text = f"over {self._counts(whole)} ({self.why}): {verdict.text}"
-        sizes = {split.name: len(split.lines) for split in whole.splits}
-        chosen = {name: len(self.places.get(name, ())) for name in sizes}
-        selected = Selected(why=self.why, examples=chosen, of=sizes)
-        return replace(summary, verdict=replace(verdict, text=text), selected=selected)
-
-    def records(self, run: StoredRun) -> "RecordsOfSome":
-        """Give the records of these examples."""
-        lines = {split.name: split.lines for split in run.layout.splits}
-        wanted = {
-            name: frozenset(lines[name][place] for place in places) for name, places in self.places.items()
-        }
-        return RecordsOfSome(_records_of(run), wanted)
-
-    def part(self, run: StoredRun) -> StoredRun:
-        """Give the run as if it had been about these examples only."""
-        part = at_places(run, self.places)
-        paths = part.document.settings.get("paths") or {}
-        splits = {**(paths.get("splits") or {}), **self.moved}
-        settings = {**part.document.settings, "paths": {**paths, "splits": splits}}
-        return replace(part, document=replace(part.document, settings=settings))
-
-    def cut(self, layout: Layout) -> Layout:
-        """Give the layout of these examples; a split that has none is none."""
-        return _cut(layout, self.places)
-
-    def _counts(self, layout: Layout) -> str:
-        counts = [
-            f"{len(self.places.get(split.name, ())):,} of {len(split.lines):,} {split.name}"
-            for split in layout.splits
-        ]
-        return f"{' and '.join(counts)} examples"
-
-
-def _without_claims(summary: Summary) -> Verdict | None:
-    """Say nothing of who is better; that nothing was scored, or one mean, is no such claim."""
-    rows = [row.splits.get(summary.decided_on) for row in summary.rows]
-    if summary.verdict.state in {None, "single"} or not any(row and row.mean is not None for row in rows):
-        return None
-    return numbers_only(summary, *_CHOSEN)
-
-
-@dataclass(frozen=True, slots=True)
-class RecordsOfSome:
-    """The records of some examples, in the run's order; may be gone over again and again."""
-
-    all: "Records"
-    lines: Mapping[str, frozenset[int | None]]
-
-    def __iter__(self) -> "Iterator[RunRecord]":
-        return (record for record in self.all if record.line in self.lines.get(record.split, ()))
-
-
-def at_places(run: StoredRun, places: Mapping[str, Sequence[int]]) -> StoredRun:
-    """Give a run as if it had been about the examples at these places of its splits, in this order."""
-    return run.select(_cut(run.layout, places))
-
-
-def _cut(layout: Layout, places: Mapping[str, Sequence[int]]) -> Layout:
-    splits = [split.at(places[split.name]) for split in layout.splits if places.get(split.name)]
-    return replace(layout, splits=tuple(splits))

@@ -1,9 +1,9 @@
 """A provider's model as it is asked, and its replies, as plain data: nothing is secret or slow to import."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, fields, replace
 from math import isfinite
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import parse_qsl, urlsplit
 
 from optimize_eval.base.documents import JsonDict, JsonMapping
@@ -14,6 +14,7 @@ from optimize_eval.base.spent import NOTHING, Spent
 
 CUT_OFF = "length"  # the finish_reason of a reply that had no room left
 
+_BY_ITSELF = frozenset({"name", "api_base", "temperature", "max_tokens", "seed", "keep_thoughts"})
 _NO_SUCH_BASE = "write it as http://HOST:PORT/v1"
 
 
@@ -51,6 +52,21 @@ class ChatSpec:
             raise UsageError(f"a temperature of {self.temperature:g} makes no sense", hint="give 0 or more")
         if self.max_tokens is not None and self.max_tokens < 1:
             raise UsageError(f"max_tokens {self.max_tokens} leaves no room to answer", hint="give 1 or more")
+
+
+def with_options(spec: ChatSpec | None, name: str, **options: Any) -> ChatSpec:
+    """Give a model of a table, or one by its name alone, the options that are said elsewhere, which win."""
+    given = {key: value for key, value in options.items() if value is not None and value != ""}
+    return replace(spec or ChatSpec(name=name), name=name, **given)
+
+
+def essence(spec: ChatSpec | None) -> JsonDict:
+    """Give what a table says that makes a model another one, beyond what all models have."""
+    if spec is None:
+        return {}
+    usual = ChatSpec(name=spec.name)
+    names = [field.name for field in fields(ChatSpec) if field.name not in _BY_ITSELF]
+    return {key: getattr(spec, key) for key in names if getattr(spec, key) != getattr(usual, key)}
 
 
 @frozen

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import fields, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Never, Protocol
 
@@ -22,15 +22,16 @@ from optimize_eval.base.retries_and_caps import LETTERS, PATIENCE, Caps, Manners
 from optimize_eval.base.secrets import Secrets, redact, to_hide
 from optimize_eval.base.spent import Spent, Usage, counts_of, with_cost
 from optimize_eval.models import providers, requests
-from optimize_eval.models.chat import ChatSpec, Reply
-from optimize_eval.models.providers import apart, base_of_variable, split
+from optimize_eval.models.chat import ChatSpec, Reply, essence, with_options
+from optimize_eval.models.outside import ThroughLitellm
+from optimize_eval.models.providers import apart, base_around
 from optimize_eval.models.refusals import Callee, failed, wrong_scheme
 from optimize_eval.models.reply import counts_in, parse_reply
 from optimize_eval.models.requests import Fields, ReplyForm
 from optimize_eval.models.turns import NoRoom, Turns, known_prices
 from optimize_eval.models.under_test import Output, Prompt
-from optimize_eval.programs.exchange import call_singly
-from optimize_eval.programs.http_client import SUCCESS, Connections, Response, is_loopback, show_url
+from optimize_eval.programs.exchange import call_singly, is_loopback, show_url
+from optimize_eval.programs.http_client import SUCCESS, Connections, Response
 
 if TYPE_CHECKING:
     from optimize_eval.models.model_kinds import ModelSpec
@@ -82,7 +83,9 @@ class Model:
         self._known_as = known_as or spec.name
         self._caps = Caps()
         place = providers.find(spec)
-        self._way: Way = _OverHttp(spec, place, headers, hidden) if place else _outside(spec, headers, hidden)
+        self._way: Way = (
+            _OverHttp(spec, place, headers, hidden) if place else ThroughLitellm(spec, headers, hidden)
+        )
         self._turns = Turns(self._way.callee.base, self._way.callee.model, manners)
         self._prices = known_prices([spec.name], manners.prices) if manners.seeks_prices else manners.prices
         self.stop_waiting = self._turns.stop
@@ -250,7 +253,7 @@ class _OverHttp:
         self.callee = Callee(
             name=spec.name,
             model=place.model,
-            base=show_url(place.url).removesuffix(providers.PATH).removesuffix(requests.PATH),
+            base=show_url(place.url).removesuffix(providers.PATH).removesuffix(providers.MESSAGES),
             key_variable=place.key_variable,
             sent_key=bool(place.key),
             fields=requests.given(spec),
@@ -272,12 +275,6 @@ def _headers_of(place: providers.Address, given: Mapping[str, str]) -> dict[str,
     if place.is_native:
         return headers | requests.headers_with(place.key)
     return headers | ({"Authorization": f"Bearer {place.key}"} if place.key else {})
-
-
-def _outside(spec: ChatSpec, headers: Mapping[str, str], hidden: Secrets) -> Way:
-    from optimize_eval.models.outside import ThroughLitellm  # noqa: PLC0415  needs the extra
-
-    return ThroughLitellm(spec, headers, hidden)
 
 
 def _is_https_here(base: str) -> bool:
@@ -405,34 +402,10 @@ class ProviderModel(CallerOfModel):
         return call_singly(prompts, timeout, self.generate)
 
 
-_BY_ITSELF = frozenset({"name", "api_base", "temperature", "max_tokens", "seed", "keep_thoughts"})
-
-
 def live_model(spec: ChatSpec, manners: Manners | None, known_as: str = "") -> Model:
     expanded = secrets.expand(spec.headers) if spec.headers else {}
     hidden = secrets.secrets(spec.headers, "") if spec.headers else ()
     return Model(spec, manners or Manners(), headers=expanded, hidden=hidden, known_as=known_as)
-
-
-def with_options(spec: ChatSpec | None, name: str, **options: Any) -> ChatSpec:
-    """Give a model of a table, or one by its name alone, the options that are said elsewhere, which win."""
-    given = {key: value for key, value in options.items() if value is not None and value != ""}
-    return replace(spec or ChatSpec(name=name), name=name, **given)
-
-
-def essence(spec: ChatSpec | None) -> JsonDict:
-    """Give what a table says that makes a model another one, beyond what all models have."""
-    if spec is None:
-        return {}
-    usual = ChatSpec(name=spec.name)
-    names = [field.name for field in fields(ChatSpec) if field.name not in _BY_ITSELF]
-    return {key: getattr(spec, key) for key in names if getattr(spec, key) != getattr(usual, key)}
-
-
-def base_around(spec: ChatSpec) -> list[dict[str, str]]:
-    """Give the base that the environment alone names; without one a model is the one that it was before."""
-    base = "" if spec.api_base else base_of_variable(split(spec.name)[0])
-    return [{"base": base}] if base else []
 
 
 def chat_spec(name: str, model: "ModelSpec") -> ChatSpec:

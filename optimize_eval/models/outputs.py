@@ -11,7 +11,7 @@ two. Replies of other runs took nothing here; it is counted there.
 import hashlib
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,7 @@ from optimize_eval.base.evaluator import Opened
 from optimize_eval.base.spent import is_of_reply
 from optimize_eval.models.under_test import Output, Prompt
 from optimize_eval.store import journal
-from optimize_eval.store.folder import EVALUATIONS, JOURNAL, OUTPUTS_SCHEMA
+from optimize_eval.store.folder import EVALUATIONS, JOURNAL, OUTPUTS, OUTPUTS_SCHEMA
 
 OWN = "called_here"  # of a reply that took something in this very run
 
@@ -38,7 +38,36 @@ def _unpaid_in(outputs: Path) -> set[bytes]:
     return set(map(bytes.fromhex, unpaid))
 
 
-def as_copied(line: bytes) -> bytes:
+def copy_outputs(own: Path, other: Path, models: Collection[str]) -> int:
+    """Copy what models replied in another folder, by what people call the models; returns how much it was."""
+    mine = own / OUTPUTS
+    entries = list(journal.entries(mine)) if mine.exists() else []
+    present = {journal.decode(entry.line).get("key") for entry in entries}
+    lines = [
+        _as_copied(entry.line)
+        for entry in journal.entries(other / OUTPUTS)
+        if _is_wanted(journal.decode(entry.line), models, present, is_header=not entries)
+    ]
+    copied = len(lines) - (not entries)
+    if copied <= 0:  # a header alone
+        return 0
+    written = journal.Journal(mine, entries[-1].offset + entries[-1].length if entries else 0)
+    try:
+        written.append(b"".join(lines))
+    finally:
+        written.close()
+    return copied
+
+
+def _is_wanted(
+    record: JsonMapping, models: Collection[str], present: Collection[object], *, is_header: bool
+) -> bool:
+    if "schema" in record:
+        return is_header
+    return record.get("model") in models and record.get("key") not in present
+
+
+def _as_copied(line: bytes) -> bytes:
     """Write the line of a reply as another run keeps it."""
     if OWN.encode() not in line:
         return line

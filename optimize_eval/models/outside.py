@@ -23,7 +23,8 @@ from optimize_eval.models import providers, requests
 from optimize_eval.models.chat import ChatSpec
 from optimize_eval.models.providers import imported, knows
 from optimize_eval.models.refusals import Callee, failed
-from optimize_eval.programs.http_client import Response, is_loopback, show_url
+from optimize_eval.programs.exchange import is_loopback, show_url
+from optimize_eval.programs.http_client import Response
 
 _WRAPPERS = re.compile(r"^(litellm\.)?(\w+Error: )*(\w+Exception - )?")
 _INSTALL = f"{shlex.quote(sys.executable)} -m pip install 'litellm>=1.84'"

@@ -37,7 +37,7 @@ from optimize_eval.base.wrong_answers import not_an_object, without_text
 from optimize_eval.models.model_kinds import ModelSpec, endpoint_of, program_of
 from optimize_eval.models.under_test import Output, Prompt, are_calls
 from optimize_eval.programs.command import Command
-from optimize_eval.programs.exchange import Contract, call_singly
+from optimize_eval.programs.exchange import Contract, call_singly, check_url
 from optimize_eval.programs.function_program import Unusable, refuse_uncallable
 from optimize_eval.programs.identity import Function, PythonFunction
 
@@ -201,8 +201,7 @@ def connect_program(_command: str, model: ModelSpec) -> ProgramModel:
 
 
 def connect_endpoint(url: str, model: ModelSpec) -> ProgramModel:
-    from optimize_eval.programs.http_client import check_url  # noqa: PLC0415  a command needs no HTTP client
-    from optimize_eval.programs.served import Endpoint  # noqa: PLC0415
+    from optimize_eval.programs.served import Endpoint  # noqa: PLC0415  a command needs no HTTP client
 
     endpoint = endpoint_of(model, check_url(url))
     return ProgramModel(Endpoint(endpoint, CONTRACT), endpoint)

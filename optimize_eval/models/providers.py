@@ -18,8 +18,7 @@ from optimize_eval.base.documents import JsonDict
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.models.chat import ChatSpec
-from optimize_eval.models.requests import messages_url
-from optimize_eval.programs.http_client import check_url, is_loopback, show_url
+from optimize_eval.programs.exchange import check_url, is_loopback, show_url
 
 _PROVIDERS = {  # the start of a model's name → who serves it, or a server of one's own where many do
     "gpt": "openai",
@@ -55,6 +54,7 @@ def provider_of(word: str, providers: Collection[str]) -> str:
 
 
 PATH = "/chat/completions"
+MESSAGES = "/messages"  # of Anthropic's own way
 
 
 class Provider(NamedTuple):
@@ -199,6 +199,12 @@ def base_of_variable(name: str) -> str:
     return ""
 
 
+def base_around(spec: ChatSpec) -> list[dict[str, str]]:
+    """Give the base that the environment alone names; without one a model is the one that it was before."""
+    base = "" if spec.api_base else base_of_variable(split(spec.name)[0])
+    return [{"base": base}] if base else []
+
+
 def _of_ollama(host: str) -> str:
     """Make a base of a host as Ollama's own programs take it: with or without scheme and port."""
     parts = urlsplit(host if "://" in host else f"http://{host}")
@@ -237,6 +243,13 @@ def _guess_meant(word: str) -> str:
         return f"; did you mean {provider}/{word}?"
     close = get_close_matches(word.lower(), PROVIDERS, n=1)
     return f"; did you mean {close[0]}/MODEL?" if close else ""
+
+
+def messages_url(base: str) -> str:
+    """Put the path behind a base, which people write with and without /v1."""
+    parts = urlsplit(base)
+    path = parts.path.rstrip("/").removesuffix(MESSAGES)
+    return urlunsplit(parts._replace(path=(path if path.endswith("/v1") else f"{path}/v1") + MESSAGES))
 
 
 def _chat_url(base: str) -> str:

@@ -11,7 +11,6 @@ from dataclasses import replace
 from enum import IntEnum
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 import orjson
 
@@ -214,7 +213,6 @@ def _are_results(content: object) -> bool:
     return isinstance(content, list) and all(block.get("type") == "tool_result" for block in content)
 
 
-PATH = "/messages"
 VERSION = "2023-06-01"
 
 _TOOL = "answer"
@@ -228,13 +226,6 @@ _REASONS: dict[object, str] = {
     "model_context_window_exceeded": "length",
     "refusal": "content_filter",
 }
-
-
-def messages_url(base: str) -> str:
-    """Put the path behind a base, which people write with and without /v1."""
-    parts = urlsplit(base)
-    path = parts.path.rstrip("/").removesuffix(PATH)
-    return urlunsplit(parts._replace(path=(path if path.endswith("/v1") else f"{path}/v1") + PATH))
 
 
 def headers_with(key: str) -> dict[str, str]:

@@ -8,6 +8,7 @@ A batch leaves no trace: each element is judged by the rules for single answers,
 usable answer is called again one by one. What may go together is said by the contract.
 """
 
+import contextlib
 import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +16,7 @@ from dataclasses import Field
 from functools import partial
 from itertools import groupby
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+from urllib.parse import urlsplit
 
 from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import EvaluationError, UsageError
@@ -75,6 +77,41 @@ def owes_proof(spec: EvaluatorSpec) -> bool:
 def url_of(spec: EvaluatorSpec) -> str:
     """Give the URL of a program behind HTTP; empty for what is elsewhere."""
     return spec.target.url if isinstance(spec.target, Url) else ""
+
+
+def check_url(url: str) -> str:
+    """Refuse a URL that no request could be sent to; the message leaves out what may be secret."""
+    from pyreqwest.http import Url as Parsed  # noqa: PLC0415  most runs call programs, and load no HTTP client
+
+    try:
+        Parsed(url)
+    except ValueError as error:
+        raise UsageError(
+            f"{show_url(url)} is not a URL: {error}", hint="write it as http://HOST:PORT/PATH"
+        ) from None
+    return url
+
+
+def show_url(url: str) -> str:
+    """Write a URL without user, password and query."""
+    with contextlib.suppress(ValueError):
+        parts = urlsplit(url)
+        host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or ""
+        return f"{parts.scheme}://{host}{f':{parts.port}' if parts.port else ''}{parts.path}"
+    return f"{url.partition(':')[0]}://…"
+
+
+def is_loopback(url: str) -> bool:
+    """Return True if a URL leads to this very machine."""
+    from ipaddress import ip_address  # noqa: PLC0415  as above
+
+    host = urlsplit(url).hostname or ""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return host == "localhost"
+    mapped = getattr(address, "ipv4_mapped", None)
+    return bool((mapped or address).is_loopback)
 
 
 def split_command(command: str) -> tuple[str, ...]:

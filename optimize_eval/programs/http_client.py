@@ -13,7 +13,6 @@ from dataclasses import field
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
 from functools import partial
-from ipaddress import ip_address
 from queue import SimpleQueue
 from urllib.parse import urljoin, urlsplit
 
@@ -24,6 +23,7 @@ from pyreqwest.response import SyncResponse
 
 from optimize_eval.base.errors import EvaluationError, FailureKind, UsageError
 from optimize_eval.base.frozen import frozen
+from optimize_eval.programs.exchange import is_loopback, show_url
 
 SUCCESS = range(200, 300)
 
@@ -118,31 +118,6 @@ class Connections:
             return self._fresh
 
 
-def check_url(url: str) -> str:
-    """Refuse a URL that no request could be sent to; the message leaves out what may be secret."""
-    try:
-        Url(url)
-    except ValueError as error:
-        raise UsageError(
-            f"{show_url(url)} is not a URL: {error}", hint="write it as http://HOST:PORT/PATH"
-        ) from None
-    return url
-
-
-def show_url(url: str) -> str:
-    """Write a URL without user, password and query."""
-    with contextlib.suppress(ValueError):
-        parts = urlsplit(url)
-        host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or ""
-        return f"{parts.scheme}://{host}{f':{parts.port}' if parts.port else ''}{parts.path}"
-    return f"{url.partition(':')[0]}://…"
-
-
-def is_loopback(url: str) -> bool:
-    """Return True if a URL leads to this very machine."""
-    return _is_loopback(urlsplit(url).hostname or "")
-
-
 def seconds_to_wait(header: str | None) -> float:
     """Read a Retry-After header: seconds or a date; anything else means no particular wait."""
     if not header:
@@ -197,15 +172,6 @@ def _build(builder: SyncClientBuilder) -> SyncClient:
             f"there can be no HTTPS: {_causes(error)[-1]}",
             hint="apt-get install ca-certificates, or SSL_CERT_FILE=… names a file of certificates",
         ) from error
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return host == "localhost"
-    mapped = getattr(address, "ipv4_mapped", None)
-    return bool((mapped or address).is_loopback)
 
 
 def _target(url: str, response: Response) -> str | None:

@@ -22,7 +22,7 @@ from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.secrets import mask
-from optimize_eval.programs.exchange import argv_of, url_of
+from optimize_eval.programs.exchange import argv_of, show_url, url_of
 from optimize_eval.programs.not_started import INTERPRETERS
 
 _CHUNK = 1 << 20
@@ -78,8 +78,6 @@ def has_other_programs(known: Identity, now: Collection[tuple[str, str]], spec: 
 
 def identify_url(spec: EvaluatorSpec) -> Identity:
     """Digest what an endpoint is: its URL without a user and a password."""
-    from optimize_eval.programs.http_client import show_url  # noqa: PLC0415  runs of commands load no HTTP client
-
     url = url_of(spec)
     text = show_url(url)
     return Identity(name=spec.name, text=text, files=(), sha256=digest_words([text, url.partition("?")[2]]))

@@ -39,15 +39,11 @@ _FIRST_FREE = 3  # below it are descriptors that the program gets
 _OURS = 0  # only for Popen: who waits for the process is not Popen
 
 
-def _fork_exec() -> Callable[..., int] | None:
-    try:
-        from _posixsubprocess import fork_exec  # noqa: PLC0415  another Python than CPython has none
-    except ImportError:
-        return None
-    return fork_exec if sys.version_info[:2] in _KNOWN else None
+_FORK_EXEC: Callable[..., int] | None = None
+with contextlib.suppress(ImportError):  # another Python than CPython has none
+    from _posixsubprocess import fork_exec
 
-
-_FORK_EXEC = _fork_exec()
+    _FORK_EXEC = fork_exec if sys.version_info[:2] in _KNOWN else None
 
 
 @frozen

@@ -20,13 +20,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, fields
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
-from optimize_eval.base.later import later
 from optimize_eval.base.protocol import validate_evaluator_payload
 from optimize_eval.base.retries_and_caps import Caps, Manners
 from optimize_eval.config.compared import SLOTS, BoardGateOptions, EngineName
@@ -430,6 +429,8 @@ class _Reuse:
         models = _models(self.plan, other)
         if not models or not (other.folder / OUTPUTS).is_file():
             return
+        from optimize_eval.models.outputs import copy_outputs  # noqa: PLC0415  most runs reuse no replies
+
         many = copy_outputs(self.run.folder, other.folder, models)
         if many and self.plan.models:
             self.notes.append(replies_reused(many, other.folder))
@@ -456,30 +457,6 @@ def reuse(plan: Plan, run: StoredRun, named: Sequence[str]) -> Reused:
 
 def replies_reused(many: int, folder: Path) -> str:
     return f"{many:,} repl{'ies' if many > 1 else 'y'} of models in {folder} reused"
-
-
-_as_copied = later("models.outputs", "as_copied")  # most runs reuse no replies
-
-
-def copy_outputs(own: Path, other: Path, models: Collection[str]) -> int:
-    """Copy what models replied in another folder, by what people call the models; returns how much it was."""
-    mine = own / OUTPUTS
-    entries = list(journal.entries(mine)) if mine.exists() else []
-    present = {journal.decode(entry.line).get("key") for entry in entries}
-    lines = [
-        _as_copied(entry.line)
-        for entry in journal.entries(other / OUTPUTS)
-        if _is_wanted(journal.decode(entry.line), models, present, is_header=not entries)
-    ]
-    copied = len(lines) - (not entries)
-    if copied <= 0:  # a header alone
-        return 0
-    written = journal.Journal(mine, entries[-1].offset + entries[-1].length if entries else 0)
-    try:
-        written.append(b"".join(lines))
-    finally:
-        written.close()
-    return copied
 
 
 def look_for_reuse(plan: Plan, run: StoredRun, named: Sequence[str]) -> list[str]:
@@ -520,9 +497,3 @@ def _models(plan: Plan, other: StoredRun) -> set[str]:
     """Name the models of a plan that the other run has, too."""
     own = {model.sha256 for model in plan.models}  # whose replies are found by what the model is
     return {model.text for model in other.document.models if model.sha256 in own}
-
-
-def _is_wanted(record: JsonMapping, models: Collection[str], present: set[Any], *, is_header: bool) -> bool:
-    if "schema" in record:
-        return is_header
-    return record.get("model") in models and record.get("key") not in present

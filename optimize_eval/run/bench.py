@@ -16,7 +16,6 @@ from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec, Opened
 from optimize_eval.base.frozen import frozen
-from optimize_eval.base.later import later
 from optimize_eval.base.protocol import ScoreRange, check_task_model
 from optimize_eval.config.compared import BoardGateOptions
 from optimize_eval.config.evaluators import judge_of
@@ -322,11 +321,6 @@ def prepare_bench(
     )
 
 
-# Most benches demand nothing, and have no evaluators of their own.
-_read_demands = later("run.confirming", "read_bench_demands")
-_score_by = later("run.rescoring", "score_by")
-
-
 def demands_of(
     gates: BoardGateOptions,
     expected: "Callable[[], Board]",
@@ -337,8 +331,9 @@ def demands_of(
     """Read what a bench has to reach, if that is anything, and refuse what cannot be decided."""
     if not gates.fail_under and gates.no_regression_against is None:
         return None
-    demands: BenchDemands = _read_demands(gates, expected(), metrics, settings, layout)
-    return demands
+    from optimize_eval.run.confirming import read_bench_demands  # noqa: PLC0415  most benches demand nothing
+
+    return read_bench_demands(gates, expected(), metrics, settings, layout)
 
 
 def _planned(benchmark: Benchmark, scored: ScoredFiles, models: Sequence[ModelSpec]) -> Plan:
@@ -400,9 +395,11 @@ def carry_out_bench(prepared: PreparedBench, host: Host, *, include_per_example:
             include_per_example=include_per_example,
         )
         note_unranked(findings, host.say)
-        metrics = prepared.own if board else ()
-        files = prepared.in_jsonl
-        scored: dict[str, Own] = _score_by(metrics, stored, files, handling, host) if metrics else {}
+        scored: dict[str, Own] = {}
+        if board and prepared.own:
+            from optimize_eval.run.rescoring import score_by  # noqa: PLC0415  few name evaluators of their own
+
+            scored = score_by(prepared.own, stored, prepared.in_jsonl, handling, host)
     others = {name: own.board for name, own in scored.items() if own.board}
     boards = {"": board, **others} if board else {}
     calls = called, *fresh, *(metric.called for metric in scored.values())

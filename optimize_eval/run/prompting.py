@@ -12,12 +12,12 @@ from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec, check_how
 from optimize_eval.base.frozen import frozen
-from optimize_eval.base.later import later
 from optimize_eval.base.names import distinct
 from optimize_eval.config.prompts import PromptingOptions
 from optimize_eval.config.values import SUFFIX
 from optimize_eval.data.candidates import Candidate
 from optimize_eval.evaluators.command_kind import name_of_command
+from optimize_eval.evaluators.endpoint_kind import name_of_url
 from optimize_eval.evaluators.kinds import given_name
 from optimize_eval.models.model_kinds import (
     CMD,
@@ -206,16 +206,12 @@ def _name_of(model: ModelText) -> str:
     if model.kind == CMD:
         return name_of_command(split_command(model.rest) or ("",))
     if model.kind == HTTP:
-        name: str = _name_of_url(model.rest)
-        return name
+        return name_of_url(model.rest)
     if model.kind == FUNCTION:
         return model.rest
     if model.kind == REPLAY:
         return Path(model.rest).stem
     return model.kind or without_base(model.rest)
-
-
-_name_of_url = later("evaluators.endpoint_kind", "name_of_url")
 
 
 def _of_file(path: str) -> "list[NamedModel]":
@@ -295,11 +291,9 @@ def of_stored(
 def _of_prompts(
     spec: EvaluatorSpec, models: tuple[ModelSpec, ...], extract: str, *, is_stored: bool = False
 ) -> EvaluatorSpec:
-    scored: EvaluatorSpec = _around_prompts(spec, models, extract=extract, is_stored=is_stored)
-    return scored
+    from optimize_eval.evaluators.task_kind import of_prompts  # noqa: PLC0415  most runs send no prompt
 
-
-_around_prompts = later("evaluators.task_kind", "of_prompts")  # most runs send no prompt
+    return of_prompts(spec, models, extract=extract, is_stored=is_stored)
 
 
 def _of_stored(spec: EvaluatorSpec, models: tuple[ModelSpec, ...], settings: JsonMapping) -> EvaluatorSpec:

@@ -11,7 +11,6 @@ from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec, Sighted
 from optimize_eval.base.frozen import frozen
-from optimize_eval.base.later import later
 from optimize_eval.base.protocol import check_task_model
 from optimize_eval.config.compared import BoardGateOptions, ComparisonOptions
 from optimize_eval.data.candidates import THE_TASK, Candidate, CandidatePath
@@ -195,9 +194,6 @@ class Prepared:
     demands: "RunDemands | None" = None
 
 
-_with_people = later("run.labelling", "with_people")  # of judges alone
-
-
 def prepare(
     comparison: SweepInputs,
     handling: Handling,
@@ -232,8 +228,10 @@ def prepare(
     kept |= {**({OVERLAPS: common} if common else {}), **dated_in(folder, kept, before)}
     document = document_of(plan, comparison.examples.names, kept)
     if any(isinstance(spec.target, Sighted) for spec in plan.specs):
+        from optimize_eval.run.labelling import with_people  # noqa: PLC0415  of judges alone
+
         said = before or _settings_of_former(folder)
-        document = _with_people(document, plan.specs, comparison.examples.sources, said, say)
+        document = with_people(document, plan.specs, comparison.examples.sources, said, say)
     plan = with_outputs(plan, folder)
     demands = None
     if gate_settings(gates):

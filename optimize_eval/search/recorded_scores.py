@@ -19,8 +19,9 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.outcome import Failed, Outcome, Scored, Skipped
 from optimize_eval.base.protocol import validate_evaluator_payload
 from optimize_eval.evaluators.kinds import is_served
+from optimize_eval.models.outputs import copy_outputs
 from optimize_eval.programs.identity import Identity
-from optimize_eval.run.begin_or_resume import copy_outputs, replies_reused
+from optimize_eval.run.begin_or_resume import replies_reused
 from optimize_eval.store import journal
 from optimize_eval.store.folder import EVALUATIONS, JOURNAL, MANIFEST, OUTPUTS
 from optimize_eval.store.ledger import is_unranked

@@ -18,8 +18,8 @@ from itertools import pairwise
 
 from optimize_eval.base.frozen import frozen
 from optimize_eval.statistics import estimates
-from optimize_eval.statistics.differences import STUDENT, Margin, ScoreDifference
-from optimize_eval.statistics.estimates import Clusters, Interval, unit_sums
+from optimize_eval.statistics.differences import Margin, ScoreDifference
+from optimize_eval.statistics.estimates import BETTING, STUDENT, TANGO, Clusters, Interval, unit_sums
 
 _ORDERS, _FEWEST_ORDERS = 32, 4
 _LOOKED_AT = 128_000  # numbers of all orders: of many numbers, one order says nearly what another does
@@ -121,7 +121,6 @@ def _root(excess: Callable[[float], float]) -> float:
 
 
 ONE_SIDED = 0.95
-BETTING, TANGO = "betting", "tango"
 MOST_UNITS = 1_000_000  # up to which it is told how many it would take
 
 _STEPS = 60  # of bisection: all digits of a float
@@ -135,33 +134,27 @@ class Tolerance:
     margin: float
     is_unit: bool
 
-
-def within_margin(
-    difference: ScoreDifference,
-    pairs: Sequence[float],
-    clusters: Clusters,
-    tolerance: Tolerance,
-    *,
-    seed: int,
-) -> Margin | None:
-    """Hold a difference, and the pairs that it is the mean of, against a margin; None for a single unit."""
-    if difference.diff is None or difference.se is None:
-        return None
-    if difference.is_share:
-        method, ends = TANGO, tango(difference.wins, difference.losses, difference.n_pairs)
-    elif tolerance.is_unit:
-        method, ends = BETTING, bet(pairs, clusters, seed=seed)
-    else:
-        reach = _reach_of_t(difference, difference.units)
-        method, ends = STUDENT, (difference.diff - reach, difference.diff + reach)
-    is_no_worse = ends[0] >= -tolerance.margin
-    return Margin(
-        margin=tolerance.margin,
-        ci90=ends,
-        method=method,
-        no_worse=is_no_worse,
-        equivalent=is_no_worse and ends[1] <= tolerance.margin,
-    )
+    def margin_of(
+        self, difference: ScoreDifference, pairs: Sequence[float], clusters: Clusters, *, seed: int
+    ) -> Margin | None:
+        """Hold a difference and its pairs against the margin; None for a single unit."""
+        if difference.diff is None or difference.se is None:
+            return None
+        if difference.is_share:
+            method, ends = TANGO, tango(difference.wins, difference.losses, difference.n_pairs)
+        elif self.is_unit:
+            method, ends = BETTING, bet(pairs, clusters, seed=seed)
+        else:
+            reach = _reach_of_t(difference, difference.units)
+            method, ends = STUDENT, (difference.diff - reach, difference.diff + reach)
+        is_no_worse = ends[0] >= -self.margin
+        return Margin(
+            margin=self.margin,
+            ci90=ends,
+            method=method,
+            no_worse=is_no_worse,
+            equivalent=is_no_worse and ends[1] <= self.margin,
+        )
 
 
 def bet(pairs: Sequence[float], clusters: Clusters, *, seed: int) -> Interval:

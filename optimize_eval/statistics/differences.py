@@ -20,6 +20,7 @@ from optimize_eval.statistics import estimates
 from optimize_eval.statistics.estimates import (
     LEVEL,
     ROUNDING,
+    STUDENT,
     Clusters,
     Interval,
     Spread,
@@ -33,8 +34,6 @@ from optimize_eval.statistics.estimates import (
 
 if TYPE_CHECKING:
     from optimize_eval.base.documents import JsonDict
-
-STUDENT = "t"
 
 
 @frozen

@@ -166,6 +166,7 @@ Z = 1.959963984540054
 _MOST_WORTH = 1e15  # zeros and ones: beyond, an interval has no width that a float could hold
 
 Interval = tuple[float, float]
+STUDENT, BETTING, TANGO = "t", "betting", "tango"  # how one was made
 
 
 def around(value: float, se: float, df: float) -> Interval:

@@ -10,7 +10,6 @@ from optimize_eval.base import strict_json
 from optimize_eval.base.documents import JsonMapping
 from optimize_eval.base.errors import EvaluationError, UsageError
 from optimize_eval.base.evaluator import Evaluator
-from optimize_eval.base.later import later
 from optimize_eval.base.protocol import Answer, Payload, Skip
 from optimize_eval.models.shared import stays
 from optimize_eval.tasks import definition
@@ -335,14 +334,18 @@ _KINDS: Mapping[type, Callable[[Any, Tools], Scoring]] = {
     definition.ChoiceEquals: choice_equals,
     definition.FunctionCalls: function_calls,
     definition.Program: program,
-    definition.Classifier: later("tasks.scorers_by_judges", "classifier"),
-    definition.JudgeScore: later("tasks.scorers_by_judges", "judge_score"),
-    definition.Labeler: later("tasks.scorers_by_judges", "labeler"),
-    definition.RagChecker: later("tasks.rag", "rag_checker"),
     definition.PythonScorer: python,
     definition.AllSamplesScorer: all_samples,
     definition.Evidence: of_system,
 }
+
+
+def _kind_of(how: object) -> Callable[[Any, Tools], Scoring]:
+    if kind := _KINDS.get(type(how)):
+        return kind
+    from optimize_eval.tasks.scorers_by_judges import KINDS_BY_JUDGES  # noqa: PLC0415  they call models
+
+    return KINDS_BY_JUDGES[type(how)]
 
 
 class LiveScorer:
@@ -351,7 +354,7 @@ class LiveScorer:
     def __init__(self, scorer: definition.Scorer, tools: Tools) -> None:
         self.key = scorer.key
         with failing(self.key):
-            self._score = _KINDS[type(scorer.how)](scorer.how, tools)
+            self._score = _kind_of(scorer.how)(scorer.how, tools)
 
     def score(
         self, sample: JsonMapping, trace: Trace | None, deadline: float, *, place: int | None = None

@@ -4,14 +4,16 @@ Where a judge's output is structured, it is held to a schema, and nothing is add
 the system prompt ends with one line, which says what to answer with.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from optimize_eval.base import strict_json
 from optimize_eval.base.documents import JsonMapping
 from optimize_eval.models.judging.judge import THE_OBJECT, Question, ask, usage_of
 from optimize_eval.models.judging.rubric import AnswerForm, Rubric, schema_of
 from optimize_eval.models.judging.verdicts import Judgement, parse_reply
-from optimize_eval.tasks.definition import Classifier, JudgeScore, Labeler
+from optimize_eval.tasks.definition import Classifier, JudgeScore, Labeler, RagChecker
+from optimize_eval.tasks.rag import rag_checker
 from optimize_eval.tasks.scorer_parts import Case, Scored, Scoring, Tools, text_of
 
 _THE_LABEL = "the label"
@@ -95,3 +97,11 @@ def _foreign(case: Case) -> list[str]:
 
 def _one_of(labels: Iterable[str]) -> str:
     return f"exactly one of: {', '.join(labels)}"
+
+
+KINDS_BY_JUDGES: Mapping[type, Callable[[Any, Tools], Scoring]] = {
+    Classifier: classifier,
+    JudgeScore: judge_score,
+    Labeler: labeler,
+    RagChecker: rag_checker,
+}

@@ -11,7 +11,7 @@ from optimize_eval import EvaluationError
 from optimize_eval.base.retries_and_caps import Manners
 from optimize_eval.models.chat import ChatSpec, Reply
 from optimize_eval.models.live import Model
-from optimize_eval.models.requests import messages_url
+from optimize_eval.models.providers import messages_url
 from tests.fake_model import FakeModel, StartModel
 from tests.front_door import Cli
 

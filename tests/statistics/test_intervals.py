@@ -9,18 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from optimize_eval.statistics.bounds import (
-    BETTING,
     MOST_UNITS,
-    TANGO,
     Tolerance,
     bet,
     tango,
     units_needed,
     units_planned,
-    within_margin,
 )
 from optimize_eval.statistics.differences import Margin, carry_over, difference_of
-from optimize_eval.statistics.estimates import mean_of
+from optimize_eval.statistics.estimates import BETTING, TANGO, mean_of
 
 UNIT = st.lists(st.floats(0, 1), min_size=2, max_size=30)
 DRAWS = 600
@@ -121,7 +118,7 @@ def test_several_shares_hold_together_by_being_wider() -> None:
 
 def held(margin: float, gains: Sequence[float], *, is_unit: bool = True) -> Margin:
     difference = difference_of([0.5] * len(gains), [0.5 + one for one in gains])
-    found = within_margin(difference, gains, None, Tolerance(margin=margin, is_unit=is_unit), seed=0)
+    found = Tolerance(margin=margin, is_unit=is_unit).margin_of(difference, gains, None, seed=0)
     assert found is not None
     return found
 

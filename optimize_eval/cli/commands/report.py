@@ -23,13 +23,14 @@ from optimize_eval.findings.demands import Demands, judged_by_options, read_dema
 from optimize_eval.findings.flaky import flaky_in
 from optimize_eval.findings.forecast import with_margins
 from optimize_eval.findings.gates import check_gap
+from optimize_eval.findings.some_examples import SomeExamples
 from optimize_eval.findings.stored_boards import (
     ANEW,
     folder_if_bench,
     own_boards,
     stored_board,
 )
-from optimize_eval.findings.stored_summary import Findings, SomeExamples
+from optimize_eval.findings.stored_summary import Findings
 from optimize_eval.reports.terminal.flaky import render
 from optimize_eval.run.inputs import examples_again, read_again
 from optimize_eval.store.folder import LEADERBOARD

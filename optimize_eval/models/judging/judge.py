@@ -16,24 +16,25 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from optimize_eval.base import strict_json
 from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import EvaluationError, FailureKind
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.protocol import Answer, Answered, Payload, encode
 from optimize_eval.base.retries_and_caps import GivenUp
 from optimize_eval.base.spent import Spent
-from optimize_eval.models.chat import Chat, ChatSpec, Message, Reply
+from optimize_eval.models.chat import Chat, Message, Reply
 from optimize_eval.models.judging.rubric import (
     AnswerForm,
     JudgeSpec,
     Rubric,
     check_judge,
     judge_of,
+    model_of,
     schema_of,
+    shown_example,
 )
 from optimize_eval.models.judging.verdicts import Unusable, parse_reply
-from optimize_eval.models.live import CallerOfModel, live_model, with_options
+from optimize_eval.models.live import CallerOfModel, live_model
 from optimize_eval.programs.exchange import call_singly
 
 _Said = dict[str, str]
@@ -56,42 +57,6 @@ def messages(judge: JudgeSpec, payload: Payload) -> list[_Said]:
         {"role": "system", "content": instructions(judge)},
         {"role": "user", "content": _question(judge, payload)},
     ]
-
-
-def shown_example(judge: JudgeSpec, payload: Payload) -> bytes | None:
-    """Give what the judge may see of the example; as it came where that is all of it."""
-    if payload.example is None or not (judge.shows or judge.hides or judge.human):
-        return payload.example
-    example = strict_json.loads(payload.example.decode(), unique_keys=False)
-    if judge.shows:
-        example = _only(example, judge.shows)
-    for path in judge.blind_to:
-        _drop(example, path)
-    return strict_json.dumps(example)
-
-
-def _only(value: object, paths: Iterable[str]) -> Any:
-    """Keep what stands at dotted paths, in its order."""
-    if not isinstance(value, dict):
-        return value
-    deeper = {
-        head: [path[len(head) + 1 :] for path in paths if path.startswith(f"{head}.")] for head in value
-    }
-    return {
-        key: item if key in paths else _only(item, deeper[key])
-        for key, item in value.items()
-        if key in paths or (deeper[key] and isinstance(item, dict))
-    }
-
-
-def _drop(value: object, path: str) -> None:
-    """Take out what stands at a dotted path; a key that itself has dots is found too."""
-    if isinstance(value, dict):
-        head, dot, rest = path.partition(".")
-        if path in value:
-            del value[path]
-        elif dot:
-            _drop(value.get(head), rest)
 
 
 def instructions(judge: JudgeSpec) -> str:
@@ -213,18 +178,6 @@ class JudgeEvaluator(CallerOfModel):
 
     def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answered | EvaluationError]:
         return call_singly(payloads, timeout, self.call)
-
-
-def model_of(judge: JudgeSpec) -> ChatSpec:
-    """Describe the model that a judge calls."""
-    return with_options(
-        judge.table,
-        judge.model,
-        api_base=judge.api_base,
-        temperature=judge.temperature,
-        max_tokens=judge.max_tokens,
-        seed=judge.seed,
-    )
 
 
 _off_scale = attrgetter("off_scale")

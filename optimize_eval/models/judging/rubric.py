@@ -18,7 +18,8 @@ from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import DataError, Problem, UsageError
 from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.frozen import frozen
-from optimize_eval.models.chat import ChatSpec
+from optimize_eval.base.protocol import Payload
+from optimize_eval.models.chat import ChatSpec, with_options
 
 
 class AnswerForm(StrEnum):
@@ -158,6 +159,54 @@ class JudgeSpec:
 def judge_of(spec: EvaluatorSpec) -> JudgeSpec:
     """Give a specification's judge; that of a specification of something else says nothing."""
     return spec.target if isinstance(spec.target, JudgeSpec) else JudgeSpec()
+
+
+def model_of(judge: JudgeSpec) -> ChatSpec:
+    """Describe the model that a judge calls."""
+    return with_options(
+        judge.table,
+        judge.model,
+        api_base=judge.api_base,
+        temperature=judge.temperature,
+        max_tokens=judge.max_tokens,
+        seed=judge.seed,
+    )
+
+
+def shown_example(judge: JudgeSpec, payload: Payload) -> bytes | None:
+    """Give what the judge may see of the example; as it came where that is all of it."""
+    if payload.example is None or not (judge.shows or judge.hides or judge.human):
+        return payload.example
+    example = strict_json.loads(payload.example.decode(), unique_keys=False)
+    if judge.shows:
+        example = _only(example, judge.shows)
+    for path in judge.blind_to:
+        _drop(example, path)
+    return strict_json.dumps(example)
+
+
+def _only(value: object, paths: Iterable[str]) -> Any:
+    """Keep what stands at dotted paths, in its order."""
+    if not isinstance(value, dict):
+        return value
+    deeper = {
+        head: [path[len(head) + 1 :] for path in paths if path.startswith(f"{head}.")] for head in value
+    }
+    return {
+        key: item if key in paths else _only(item, deeper[key])
+        for key, item in value.items()
+        if key in paths or (deeper[key] and isinstance(item, dict))
+    }
+
+
+def _drop(value: object, path: str) -> None:
+    """Take out what stands at a dotted path; a key that itself has dots is found too."""
+    if isinstance(value, dict):
+        head, dot, rest = path.partition(".")
+        if path in value:
+            del value[path]
+        elif dot:
+            _drop(value.get(head), rest)
 
 
 def check_judge(judge: JudgeSpec) -> JudgeSpec:

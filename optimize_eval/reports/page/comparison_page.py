@@ -14,7 +14,7 @@ from optimize_eval.base.shipped import VERSION
 from optimize_eval.findings.cells import ReadCells
 from optimize_eval.findings.diff_shapes import REGRESSIONS, BoardDiff, RunDiff, Standing
 from optimize_eval.findings.diff_verdict import sign
-from optimize_eval.findings.stored_summary import at_places
+from optimize_eval.findings.some_examples import at_places
 from optimize_eval.reports.page import document
 from optimize_eval.reports.source import (
     PageRun,

@@ -12,7 +12,6 @@ from dataclasses import replace
 
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec
-from optimize_eval.base.later import later
 from optimize_eval.base.protocol import NO_CAPABILITIES, Payload
 from optimize_eval.evaluators import kinds
 from optimize_eval.evaluators.kinds import Checks, kind_of
@@ -91,19 +90,18 @@ def _say_spent(name: str, budget: float) -> CheckOutcome:
     return CheckOutcome(name, CheckStatus.WARN, message)
 
 
-_examine_replies = later("run.preflight.tasks_checked", "examine_replies")
-
-
 def examine_all(
     specs: Sequence[EvaluatorSpec], material: Material, budget: float = DEFAULT_BUDGET
 ) -> list[Examined]:
     """Look at evaluators, and before the scorers of a task in YAML at the models that reply."""
+    from optimize_eval.run.preflight.tasks_checked import examine_replies  # noqa: PLC0415  programs need no model
+
     examined: list[Examined] = []
     replied: dict[int, bool] = {}  # by task
     for spec in specs:
         target = samples_of(spec)
         if target and id(target.task) not in replied:
-            models = [_examine_replies(target, model, material, budget) for model in target.models]
+            models = [examine_replies(target, model, material, budget) for model in target.models]
             replied[id(target.task)] = all(model.is_ok for model in models)
             examined += models
         if target is None or replied[id(target.task)]:
@@ -120,15 +118,15 @@ def _with_trial(table: CheckTable, known: Known | None) -> CheckTable:
     return [*table[:after], (_TRIAL, 1, lambda on, _: stand_trial(on, known)), *rest]
 
 
-_TABLES = {
-    Checks.MODELS: later("run.preflight.judges", "checks_of"),
-    Checks.TASKS: later("run.preflight.tasks_checked", "checks_of"),
-}
-
-
 def _table_of(spec: EvaluatorSpec) -> CheckTable:
-    choose = _TABLES.get(kind_of(spec).checks)
-    return choose(spec, CHECKS) if choose else CHECKS
+    checks = kind_of(spec).checks
+    if checks is Checks.PROGRAMS:
+        return CHECKS
+    from optimize_eval.run.preflight import judges, tasks_checked  # noqa: PLC0415  programs need no model
+
+    chosen = judges if checks is Checks.MODELS else tasks_checked
+    table: CheckTable = chosen.checks_of(spec, CHECKS)
+    return table
 
 
 def _repeats(on: Examined, name: str) -> Iterator[CheckOutcome]:

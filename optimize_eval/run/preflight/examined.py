@@ -20,6 +20,8 @@ from optimize_eval.base.spent import Spending
 from optimize_eval.base.wrong_answers import own_words
 from optimize_eval.evaluators import kinds
 from optimize_eval.evaluators.kinds import connect
+from optimize_eval.models import providers
+from optimize_eval.models.chat import ChatSpec
 from optimize_eval.programs.command import LEAKS
 from optimize_eval.programs.worker import SILENT
 from optimize_eval.run.preflight.golds import Known
@@ -396,6 +398,17 @@ def _error_with_score(on: Examined, pairs: Sequence[tuple[Payload, CallResult]])
             f"the score counts, though the reply carries error: {words}; without a score it is a failure"
         )
         yield CheckOutcome(_BOTH, CheckStatus.WARN, message, kinds.call_once(on.spec, payload))
+
+
+def key_check(name: str, model: ChatSpec) -> CheckOutcome:
+    """Look for a model's key, which may be missing where its provider needs none."""
+    provider = providers.find(model)
+    variable = provider.key_variable if provider else model.key_variable
+    if os.environ.get(variable):
+        return CheckOutcome(name, CheckStatus.PASS, f"{variable} is set")
+    if provider is None:
+        return CheckOutcome(name, CheckStatus.PASS, "through litellm, which looks for it itself")
+    return CheckOutcome(name, CheckStatus.PASS, f"none is needed; {provider.key_variable} is not set")
 
 
 def speed_check(on: Examined, name: str) -> CheckOutcome:

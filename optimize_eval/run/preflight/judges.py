@@ -8,8 +8,7 @@ from optimize_eval.base.protocol import Answer, Payload, Skip
 from optimize_eval.evaluators import kinds
 from optimize_eval.evaluators.kinds import connect
 from optimize_eval.findings.replies import MOST_OFF_SCALE
-from optimize_eval.models.judging.judge import model_of
-from optimize_eval.models.judging.rubric import judge_of
+from optimize_eval.models.judging.rubric import judge_of, model_of
 from optimize_eval.models.judging.verdicts import off_scale
 from optimize_eval.run.preflight.examined import (
     CallResult,
@@ -19,9 +18,9 @@ from optimize_eval.run.preflight.examined import (
     Examined,
     first_answers,
     in_words,
+    key_check,
     live,
 )
-from optimize_eval.run.preflight.models import key_check
 
 
 def scale(on: Examined, name: str) -> Iterator[CheckOutcome]:

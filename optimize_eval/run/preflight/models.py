@@ -3,7 +3,6 @@
 What evaluators are sent is a reply as the candidate, as in the run, with whichever example comes next.
 """
 
-import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -15,8 +14,6 @@ from optimize_eval.base.evaluator import EvaluatorSpec
 from optimize_eval.base.protocol import Payload
 from optimize_eval.base.retries_and_caps import until_answered
 from optimize_eval.base.spent import NOTHING
-from optimize_eval.models import providers
-from optimize_eval.models.chat import ChatSpec
 from optimize_eval.models.live import chat_spec
 from optimize_eval.models.model_kinds import ModelSpec, connect_model, parse_model
 from optimize_eval.models.under_test import ModelUnderTest
@@ -26,6 +23,7 @@ from optimize_eval.run.preflight.examined import (
     CheckStatus,
     Examined,
     Material,
+    key_check,
     speed_check,
     start_of,
 )
@@ -121,14 +119,3 @@ def _of_replies(spec: EvaluatorSpec, material: Material, replies: Mapping[str | 
         for split, payloads in material.splits.items()
     }
     return replace(material, splits=splits, sentinel=None)
-
-
-def key_check(name: str, model: ChatSpec) -> CheckOutcome:
-    """Look for a model's key, which may be missing where its provider needs none."""
-    provider = providers.find(model)
-    variable = provider.key_variable if provider else model.key_variable
-    if os.environ.get(variable):
-        return CheckOutcome(name, CheckStatus.PASS, f"{variable} is set")
-    if provider is None:
-        return CheckOutcome(name, CheckStatus.PASS, "through litellm, which looks for it itself")
-    return CheckOutcome(name, CheckStatus.PASS, f"none is needed; {provider.key_variable} is not set")
