@@ -3,11 +3,12 @@
 import math
 from collections.abc import Sequence
 
+from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings import comparison
 from optimize_eval.findings.comparison import IF_ALIKE, NOT, SURELY, UNBOUNDED
 from optimize_eval.findings.summary_parts import Row
-from optimize_eval.findings.wording import count, evaluator_label, interval, signed
-from optimize_eval.statistics.differences import ScoreDifference
+from optimize_eval.findings.wording import count, evaluator_label, interval, possible_interval, signed
+from optimize_eval.statistics.differences import DifferenceInShort, ScoreDifference
 from optimize_eval.statistics.power import fewest_units
 from optimize_eval.store.layout import Layout
 
@@ -68,13 +69,21 @@ def why_no_lead(d: ScoreDifference, despite_failures: str) -> str:
     if (rows := d.over_all_rows) and rows.mark != d.mark:
         whole = f"{signed(rows.diff)}, {interval(rows.ci)}" if rows.ci else signed(rows.diff)
         return f"among the rows that rules keep, but not over all rows ({whole})"
+    decides = _in_brackets(d.at_worst if despite_failures == IF_ALIKE else d.at_zero)
     if many := d.skipped_for_one:
-        return f"{AMONG_BOTH}, {_WITH_SKIPS[despite_failures]} ({many:,} skipped for one)"
+        return f"{AMONG_BOTH}, {_WITH_SKIPS[despite_failures]}{decides} ({many:,} skipped for one)"
     why = {
         UNBOUNDED: "but calls failed that could have had any score",
         IF_ALIKE: "but not clearly if its failed calls count as 0 and the other's as 1",
     }.get(despite_failures, "but not clearly if failures count as 0")
-    return f"where both were scored, {why}"
+    return f"where both were scored, {why}{decides}"
+
+
+def _in_brackets(d: DifferenceInShort | None) -> str:
+    """Write the difference with failures as scores, which decides; only scores from 0 to 1 have such ends."""
+    if d is None or d.diff is None or d.ci is None:
+        return ""
+    return f" ({signed(d.diff)}, 95 % CI {interval(possible_interval(d.ci, ScoreRange.UNIT))})"
 
 
 def about_rules(who: str, other: str, d: ScoreDifference) -> str:

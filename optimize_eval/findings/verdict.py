@@ -42,6 +42,7 @@ from optimize_eval.findings.wording import (
     interval90,
     number,
     percent,
+    possible_interval,
     signed,
 )
 from optimize_eval.statistics.differences import ScoreDifference
@@ -75,7 +76,7 @@ def won(winner: Row, summary: Summary, layout: Layout) -> Verdict:
         exactly = f"exactly {signed(d.diff)} {primary_name(layout)}"
         text = f"{beats}: {exactly} on all {count(d.n_pairs, 'example')}"
     else:
-        text = f"{beats}: {signed(d.diff)} {primary_name(layout)} ({_one_interval(d)})"
+        text = f"{beats}: {signed(d.diff)} {primary_name(layout)} ({_one_interval(d, layout)})"
     return Verdict(text=text, state=BETTER, winner=winner.candidate, by=by)
 
 
@@ -98,7 +99,7 @@ def _on_test(winner: Row, summary: Summary, layout: Layout) -> Verdict:
         survives_failures(winner, "test") and low > 0 and p < ALPHA and can_decide(d.units, comparisons)
     )
     verb = "beats" if is_shown else "is not clearly better than"
-    told = _one_interval(replace(d, ci=ci))
+    told = _one_interval(replace(d, ci=ci), layout)
     text = f"{chosen} {verb} {baseline} on test data: {signed(d.diff)} {primary_name(layout)} ({told})"
     text = text if is_shown else f"No winner: {text}"
     by = WonBy(diff=d.diff, ci=ci, p=p, from_="test")
@@ -107,11 +108,12 @@ def _on_test(winner: Row, summary: Summary, layout: Layout) -> Verdict:
     return Verdict(text=text, state=BETTER, winner=name, by=by)
 
 
-def _one_interval(d: ScoreDifference) -> str:
+def _one_interval(d: ScoreDifference, layout: Layout) -> str:
     """Write the interval of a verdict, and what it is of; p stands in tables."""
     if d.ci is None:
         return f"the same on all {count(d.n_pairs, 'example')}"
-    return f"95 % CI {interval(d.ci)}, {count(d.n_pairs, 'pair')}"
+    ci = possible_interval(d.ci, layout.score_ranges[0])
+    return f"95 % CI {interval(ci)}, {count(d.n_pairs, 'pair')}"
 
 
 def _p(d: ScoreDifference) -> float | None:
@@ -507,14 +509,14 @@ def _not_better(told: Mapping[str, ScoreDifference], most: float | None, layout:
     if all(one.mark == comparison.WORSE for one in told.values()):
         among = next(filter(None, map(where_scored, told.values())), "")
         if len(told) == 1:
-            amount = f"{_amount(d, layout)} ({_one_interval(d)})"
+            amount = f"{_amount(d, layout)} ({_one_interval(d, layout)})"
             text = f"{name} is worse than {layout.baseline}{where}{among}: {amount}"
         else:
             every = f"All {len(told):,} candidates are worse than {layout.baseline}{where}{among}"
             text = f"{every}. Closest: {name}, {_short_amount(d, layout)}"
         return Verdict(text=text, state=WORSE)
     if len(told) == 1:
-        what = no_difference_in(d) if is_same else f"{_amount(d, layout)} ({_one_interval(d)})"
+        what = no_difference_in(d) if is_same else f"{_amount(d, layout)} ({_one_interval(d, layout)})"
         unclear = "" if is_same else _why_unclear(d)
         text = f"No winner: {name} is not clearly better than {layout.baseline}{where}: {what}{unclear}"
     else:

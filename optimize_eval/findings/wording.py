@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from optimize_eval.base.documents import JsonMapping
+from optimize_eval.base.protocol import ScoreRange
 
 if TYPE_CHECKING:
     from optimize_eval.base.spent import SpendingTotal
@@ -39,6 +40,11 @@ def signed(value: float | None) -> str:
 
 def interval(ci: Sequence[float], write: Callable[[float], str] = signed) -> str:
     return f"{write(ci[0])} to {write(ci[1])}"
+
+
+def possible_interval(ci: Sequence[float], score_range: str) -> Sequence[float]:
+    """Leave out what two scores from 0 to 1 cannot differ by: over few pairs, t reaches beyond it."""
+    return (max(-1.0, ci[0]), min(1.0, ci[1])) if score_range == ScoreRange.UNIT else ci
 
 
 def interval90(margin: "Margin") -> str:

@@ -13,7 +13,15 @@ from optimize_eval.findings.boards import seen_from
 from optimize_eval.findings.gates import Gate
 from optimize_eval.findings.summary_parts import Row
 from optimize_eval.findings.summary_shape import SkipGroup, Summary
-from optimize_eval.findings.wording import count, evaluator_label, interval, number, percent, signed
+from optimize_eval.findings.wording import (
+    count,
+    evaluator_label,
+    interval,
+    number,
+    percent,
+    possible_interval,
+    signed,
+)
 from optimize_eval.reports.cells_of_tables import (
     MOST_FAILURES,
     SHOWN_TEXT,
@@ -38,6 +46,7 @@ from optimize_eval.reports.cells_of_tables import (
 )
 from optimize_eval.reports.inert import inert_code, inert_markdown
 from optimize_eval.reports.metric_tables import MetricsBlock, blocks_of
+from optimize_eval.statistics.differences import ScoreDifference
 
 LONGEST = 65_000  # letters; GitHub takes 65,536 in a comment
 
@@ -193,7 +202,7 @@ def _compared(rows: Sequence[Row], summary: Summary) -> dict[str, list[str]]:
     against = [row.against_baseline(split) for row in rows]
     columns = {
         f"Δ {split}": ["baseline" if d is None else difference(d, summary) for d in against],
-        "95 % CI of Δ": ["" if d is None else interval_cell(d.ci, signed) for d in against],
+        "95 % CI of Δ": [_difference_cell(d, row, summary) for d, row in zip(against, rows, strict=True)],
         "p (Holm)": ["" if d is None else p_value(d.p_holm).replace("<", "&lt;") for d in against],
     }
     if "test" in rows[0].splits and split != "test":
@@ -206,6 +215,12 @@ def _compared(rows: Sequence[Row], summary: Summary) -> dict[str, list[str]]:
 
 def _overfit(row: Row) -> str:
     return f"{overfit(row)} ({signed(row.overfit.value)})" if row.overfit else overfit(row)
+
+
+def _difference_cell(d: ScoreDifference | None, row: Row, summary: Summary) -> str:
+    if d is None or d.ci is None:
+        return ""
+    return interval(possible_interval(d.ci, summary.score_ranges[row.evaluator]))
 
 
 def interval_cell(ci: Sequence[float] | None, write: Callable[[float], str]) -> str:

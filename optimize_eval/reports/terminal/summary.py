@@ -25,6 +25,7 @@ from optimize_eval.findings.wording import (
     interval,
     number,
     percent,
+    possible_interval,
     signed,
     total_in_words,
 )
@@ -244,7 +245,7 @@ def _difference_columns(rows: Sequence[Row], summary: Summary) -> list[Column]:
     against = [row.against_baseline(split) for row in rows]
     columns = [
         _differences(f"Δ {split}", against, "baseline", summary),
-        Column("CI of Δ", ["" if d is None or d.ci is None else short_interval(d.ci) for d in against]),
+        Column("CI of Δ", [_interval(d, row, summary) for d, row in zip(against, rows, strict=True)]),
     ]
     if "test" in rows[0].splits and split != "test":
         tested = [row.against_baseline("test") for row in rows]
@@ -254,6 +255,12 @@ def _difference_columns(rows: Sequence[Row], summary: Summary) -> list[Column]:
         styles = [Style.BAD if row.overfit and row.overfit.state == OVERFITS else None for row in rows]
         columns.append(Column("overfit?", states, is_text=True, styles=styles))
     return columns
+
+
+def _interval(d: ScoreDifference | None, row: Row, summary: Summary) -> str:
+    if d is None or d.ci is None:
+        return ""
+    return short_interval(possible_interval(d.ci, summary.score_ranges[row.evaluator]))
 
 
 def _wide(rows: Sequence[Row], split: str) -> list[Column]:
@@ -285,11 +292,7 @@ def _groups(best: Row, summary: Summary, screen: Screen) -> list[str]:
         Column(split, [number(s.mean) for _, s, _ in groups]),
         Column("95 % CI", [ends(s.ci) for _, s, _ in groups]),
         *([Column(f"Δ {split}", [signed(d.diff) if d else "" for _, _, d in groups])] if has_other else []),
-        *(
-            [Column("CI of Δ", [short_interval(d.ci) if d and d.ci else "" for _, _, d in groups])]
-            if has_other
-            else []
-        ),
+        *([Column("CI of Δ", [_interval(d, best, summary) for _, _, d in groups])] if has_other else []),
     ]
     return [
         *screen.wrap(" ", f"{best.candidate} by group, {best.evaluator}: {split}"),

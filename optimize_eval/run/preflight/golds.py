@@ -329,7 +329,9 @@ class NumberMiss:
     is_fault: bool = True  # else it may be meant
 
 
-NO_NUMBER = NumberMiss(text="NaN", fault="what is no number passes: no comparison with it is true")
+NO_NUMBER = NumberMiss(
+    text="NaN", fault="NaN passes, which is not a number: every comparison with it is false"
+)
 
 
 def as_sum(number: int) -> NumberMiss:

@@ -162,7 +162,7 @@ FAULTY_ELSEWHERE: Mapping[str, tuple[Judge, list[dict[str, Any]], str, str]] = {
     "an item": (without_last_item, LISTS, "truncated", "an item that is left out costs nothing: off by one?"),
     "a circle": (unclipped, SENTENCES, "near miss", "more often than the gold has them?"),
     "begins so": (is_letter, LETTERS, "near miss", "does it look where the word ends?"),
-    "no number": (not_too_far, NUMBERS, "number", "what is no number passes"),
+    "no number": (not_too_far, NUMBERS, "number", "NaN passes"),
 }
 
 

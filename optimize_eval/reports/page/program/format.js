@@ -53,6 +53,15 @@ function interval(ci) {
   return ci ? `${signed(ci[0])} to ${signed(ci[1])}` : "";
 }
 
+/**
+ * Leaves out what two scores from 0 to 1 cannot differ by.
+ * @param {any} data @param {string} evaluator @param {number[] | null | undefined} ci
+ */
+function intervalOf(data, evaluator, ci) {
+  const isUnit = data.summary.score_ranges?.[evaluator] === "unit";
+  return interval(ci && isUnit ? [Math.max(-1, ci[0]), Math.min(1, ci[1])] : ci);
+}
+
 /** @param {number[] | null | undefined} ci */
 function ends(ci) {
   return ci ? `${number(ci[0])} to ${number(ci[1])}` : "";

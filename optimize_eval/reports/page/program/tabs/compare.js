@@ -91,7 +91,7 @@ function differenceText(app, rows) {
   if (!d) return countsOf(rows, data.isBench || state.sp >= data.axes.splits.length ? "" : "No difference of this pair is in summary.json.");
   const others = d.p_holm !== null && data.axes.candidates.length > 2 && !data.isDiff && !data.isBench;
   const p = `${pValue(d.p_holm ?? d.p)}${others ? ", Holm over all pairs" : ""}`;
-  const evidence = d.ci ? `(95 % CI ${interval(d.ci)}, ${p})` : `(${p})`;
+  const evidence = d.ci ? `(95 % CI ${intervalOf(data, data.axes.evaluators[state.ev], d.ci)}, ${p})` : `(${p})`;
   return [
     h("p", { class: "headline" }, h("b", null, differenceOf(d, isHintOnly(data, d, data.axes.candidates[state.a], data.axes.candidates[state.b], data.axes.splits[state.sp]))), ` ${evidence} over ${count(d.n_pairs, "pair")}.`),
     h("p", null, h("b", { class: "better" }, `${whole(d.wins)} better`), ` · ${whole(d.ties)} the same · `, h("b", { class: "worse" }, `${whole(d.losses)} worse`), d.dropped ? ` · ${count(d.dropped, "pair")} without a score on both sides` : ""),

@@ -133,9 +133,9 @@ function comparedColumns(data, split, train, d) {
   const dash = () => h("span", { class: "quiet" }, DASH);
   const hasPairs = (row) => d(row) && d(row).n_pairs > 0;
   const p = (one) => pValue(one.p_holm ?? one.p);
-  const evidence = (one) => (one.ci ? [interval(one.ci), h("span", { class: "w1" }, ` · ${p(one)}`)] : p(one));
+  const evidence = (one, row) => (one.ci ? [intervalOf(data, row.evaluator, one.ci), h("span", { class: "w1" }, ` · ${p(one)}`)] : p(one));
   const columns = [
-    { kind: "num", head: term("delta", `Δ ${split} against baseline`), below: [term("ci", "95 % CI"), h("span", { class: "w1" }, " · ", term("p", "p (Holm)"))], cell: (row) => (hasPairs(row) ? [h("b", { class: "big" }, againstBaseline(data, row, split)), below(evidence(d(row)))] : dash()) },
+    { kind: "num", head: term("delta", `Δ ${split} against baseline`), below: [term("ci", "95 % CI"), h("span", { class: "w1" }, " · ", term("p", "p (Holm)"))], cell: (row) => (hasPairs(row) ? [h("b", { class: "big" }, againstBaseline(data, row, split)), below(evidence(d(row), row))] : dash()) },
     { kind: "w2", head: term("pairs", "better · same · worse"), below: `${split} pairs`, cell: (row) => (hasPairs(row) ? pairsBar(d(row)) : dash()) },
   ];
   if (!train) return columns;
@@ -192,7 +192,7 @@ function otherColumns(app, split, compared) {
         const other = find(name, row);
         const d = other?.vs_baseline?.[split];
         if (!other) return DASH;
-        return d && compared ? [againstBaseline(data, other, split), below(interval(d.ci))] : [number(other.splits[split].mean), below(ends(other.splits[split].ci))];
+        return d && compared ? [againstBaseline(data, other, split), below(intervalOf(data, name, d.ci))] : [number(other.splits[split].mean), below(ends(other.splits[split].ci))];
       },
     }));
 }
