@@ -113,14 +113,14 @@ def _entry(
     clusters = _by_cluster(every)
     kind = "kappa" if entry["kind"] == "names" else "quadratic_kappa" if levels else "alpha"
     pairs = [[(_nearest(row.score, levels), said) for row in part for said in row.said] for part in clusters]
-    statistic = {"kappa": _kappa, "quadratic_kappa": _quadratic, "alpha": _interval_alpha}[kind]
+    statistic = {"kappa": _kappa, "quadratic_kappa": _quadratic, "alpha": interval_alpha}[kind]
     value = statistic([pair for part in pairs for pair in part])
     raters = {who for row in every for who in row.raters}
     entries = {
         "evaluator": judge,
         "kind": kind,
         "value": value,
-        "ci": None if value is None else _bootstrap(pairs, statistic, run.axes.seed),
+        "ci": None if value is None else bootstrap(pairs, statistic, run.axes.seed),
         "labels": len(every),
         "raters": sorted(raters),
         "bias": _bias(every),
@@ -185,7 +185,7 @@ def _apart(values: Sequence[float], *, are_names: bool) -> float:
     return 2 * len(values) * math.fsum((value - middle) ** 2 for value in values)
 
 
-def _interval_alpha(units: Sequence[Any]) -> float | None:
+def interval_alpha(units: Sequence[Any]) -> float | None:
     return _alpha(units, are_names=False)
 
 
@@ -194,13 +194,13 @@ def _nominal_alpha(units: Sequence[Any]) -> float | None:
 
 
 def _ceiling(clusters: Sequence[Sequence[_Row]], kind: str, seed: int) -> Record | None:
-    statistic = _nominal_alpha if kind == "names" else _interval_alpha
+    statistic = _nominal_alpha if kind == "names" else interval_alpha
     units = [[row.said for row in part] for part in clusters]
     value = statistic([unit for part in units for unit in part])
-    return None if value is None else {"value": value, "ci": _bootstrap(units, statistic, seed)}
+    return None if value is None else {"value": value, "ci": bootstrap(units, statistic, seed)}
 
 
-def _bootstrap(
+def bootstrap(
     clusters: Sequence[Sequence[Any]], statistic: Callable[[Sequence[Any]], float | None], seed: int
 ) -> Pair | None:
     """Draw clusters again and again, with the random numbers that say which."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from optimize_eval.audit import numerics
 from optimize_eval.audit.axes import Record
+from optimize_eval.audit.ballots import votes_of
 from optimize_eval.audit.claims import claims_of, is_share_kept, verdict_of
 from optimize_eval.audit.compared import (
     OF_D,
@@ -94,6 +95,7 @@ def expected(run: JournaledRun) -> Record:
         "spent": spent_of(run.calls) if run.calls else None,
         **({"stability": stability} if (stability := stability_of(run)) else {}),
         **({"people": people} if people else {}),
+        **votes_of(run),
     }
 
 

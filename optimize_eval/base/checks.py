@@ -67,11 +67,11 @@ def weights(value: Any) -> dict[str, float]:
 
 
 def acceptance(value: object) -> str:
-    return _one_of(value, ["strict", "equal"])
+    return one_of(value, ["strict", "equal"])
 
 
 def selection(value: object) -> str:
-    return _one_of(value, ["pareto", "current_best", "epsilon_greedy", "top_k_pareto"])
+    return one_of(value, ["pareto", "current_best", "epsilon_greedy", "top_k_pareto"])
 
 
 def beside(folder: str, name: str) -> str:
@@ -154,15 +154,15 @@ def boolean(value: object) -> bool:
 
 
 def score_range(value: object) -> ScoreRange:
-    return ScoreRange(_one_of(value, [str(known) for known in ScoreRange]))
+    return ScoreRange(one_of(value, [str(known) for known in ScoreRange]))
 
 
 def engine(value: object) -> str:
-    return _one_of(value, ["local", "ray"])
+    return one_of(value, ["local", "ray"])
 
 
 def on_failure(value: object) -> str:
-    return _one_of(value, ["exclude", "abort"])
+    return one_of(value, ["exclude", "abort"])
 
 
 def max_failures(value: Any) -> str:
@@ -272,7 +272,7 @@ def _is_table_of_texts(value: object) -> bool:
     )
 
 
-def _one_of(value: object, known: Sequence[str]) -> str:
+def one_of(value: object, known: Sequence[str]) -> str:
     _demand(value in known, f"write one of: {', '.join(known)}")
     return str(value)
 

@@ -98,7 +98,17 @@ class Sighted(Protocol):
     def hides(self) -> tuple[str, ...]: ...
     @property
     def human(self) -> tuple[str, ...]: ...
+    @property
+    def rival_fields(self) -> tuple[str, ...]: ...
     def hiding(self, fields: Iterable[str], *, models: bool = False) -> Self: ...
+
+
+@runtime_checkable
+class Compares(Protocol):
+    """A target that may compare what it scores with the same of the baseline."""
+
+    @property
+    def compares_with_baseline(self) -> bool: ...
 
 
 class KnownGood(NamedTuple):

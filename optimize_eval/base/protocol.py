@@ -58,7 +58,8 @@ class ScoreRange(StrEnum):
 class Payload:
     """One question to an evaluator; `example` is one JSON object on one line, sent byte for byte.
 
-    Never sent: `split`, `line` and `repeat`, its place in a run, and `prompt`, which a judge may be shown.
+    Never sent: `split`, `line` and `repeat`, its place in a run, `prompt`, which a judge may be shown, and
+    `rival`, with which a judge may compare it.
     """
 
     candidate: str
@@ -68,6 +69,7 @@ class Payload:
     repeat: int = 1
     prompt: str = ""
     split: str = ""
+    rival: "Payload | None" = None
 
 
 @frozen

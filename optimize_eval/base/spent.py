@@ -62,6 +62,11 @@ class Spent:
         usages = tuple(change(usage, is_of_reply=True) for usage in self.usages)
         return Spent(waited=self.waited, usages=usages) if usages else self
 
+    def for_reply(self, key: str) -> "Spent":
+        """Give the same with the key of the reply in each call that made it."""
+        usages = (change(u, output=u.output or key) if u.is_of_reply else u for u in self.usages)
+        return Spent(waited=self.waited, usages=tuple(usages))
+
 
 NOTHING = Spent()
 

@@ -29,7 +29,7 @@ from optimize_eval.config.sweep_files import (
 from optimize_eval.config.values import OneOf, filters
 from optimize_eval.findings.board_shapes import Board
 from optimize_eval.findings.summary_shape import Summary
-from optimize_eval.models.judging.rubric import HOTTEST, KEYS, AnswerForm
+from optimize_eval.models.judging.rubric import HOTTEST, KEYS, AnswerForm, Vote
 from optimize_eval.tasks.yaml import fields, task_fields
 from optimize_eval.tasks.yaml.fields import REQUIRED, ByType, Entity, Field
 from optimize_eval.tasks.yaml.parameters import PARAMETER
@@ -204,7 +204,7 @@ def _rubric_table(main: str, form: Schema, **more: Schema) -> Schema:
 
 _RUBRIC_FORMS: dict[str, Schema] = {
     "objective": {**TEXT, "description": "What the judge looks for."},
-    "form": {"enum": [str(member) for member in AnswerForm]},
+    "form": {"enum": [str(form) for form in AnswerForm if form is not AnswerForm.COMPARISON]},
     "dimensions": _rubric_table("weight", _ABOVE_ZERO, description=TEXT),
     "constraints": {"anyOf": [TEXTS, _rubric_table("text", TEXT)]},
     "score_min": NUMBER,
@@ -221,6 +221,10 @@ _RUBRIC_FORMS: dict[str, Schema] = {
     "human_range": {"type": "array", "items": NUMBER, "minItems": 2, "maxItems": 2},
     "shows_prompt": _BOOLEAN,
     "shows_model": _BOOLEAN,
+    "against": TEXT,
+    "vote": {"enum": [*Vote]},
+    "quorum": {"type": "integer", "minimum": 1},
+    "samples": {"type": "integer", "minimum": 1},
 }
 
 

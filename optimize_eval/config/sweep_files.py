@@ -276,7 +276,9 @@ class _Reading:
         return named
 
     def _model(self, check: Check, value: object) -> Any:
-        """Find the model that an evaluator names: one of [[model]], or one of a provider."""
+        """Find the model that an evaluator names, or several: of [[model]], or of a provider."""
+        if isinstance(value, list) and value:
+            return [self._model(check, item) for item in value]
         if not (isinstance(value, str) and value in self._models):
             return check(value)
         self._judging.add(value)

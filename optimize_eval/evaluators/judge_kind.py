@@ -9,7 +9,7 @@ from typing import Protocol
 import orjson
 
 from optimize_eval.base import checks
-from optimize_eval.base.documents import JsonMapping
+from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import UsageError
 from optimize_eval.base.evaluator import Evaluator, EvaluatorSpec, Opened
 from optimize_eval.base.protocol import Payload
@@ -28,6 +28,8 @@ from optimize_eval.evaluators.kinds import (
 from optimize_eval.models.chat import ChatSpec, essence
 from optimize_eval.models.judging.rubric import (
     JudgeSpec,
+    PanelMember,
+    Vote,
     check_judge,
     judge_of,
     load_rubric,
@@ -64,7 +66,7 @@ def judge_spec(model: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
 def plan_judge(options: JsonMapping) -> JudgeSpec:
     """Make what judges start from: `rubric` names a file, and the other options win over what it says."""
     file = options.get("rubric")
-    given = {key: value for key, value in options.items() if key != "rubric" and value not in {None, ""}}
+    given = {key: value for key, value in options.items() if key != "rubric" and value not in (None, "", ())}
     return replace(load_rubric(file) if file else JudgeSpec(), **given)
 
 
@@ -72,9 +74,26 @@ def _parse(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
     return judge_spec(target.removeprefix(_BEGINS), defaults)
 
 
-def _of_model(model: str | ModelTable, defaults: EvaluatorSpec, settings: JsonMapping) -> EvaluatorSpec:
-    """Make a judge of a model's text, or of a table of its own."""
+def _of_models(
+    models: "str | ModelTable | list[str | ModelTable]", defaults: EvaluatorSpec, settings: JsonMapping
+) -> EvaluatorSpec:
+    """Make a judge of a model, or a panel of several; the first of them gives it its name."""
+    first, *others = models if isinstance(models, list) else [models]
     judge = plan_judge(settings)
+    judge = replace(judge, panel=tuple(_member(other, judge.api_base) for other in others))
+    return _of_model(first, defaults, judge)
+
+
+def _member(model: "str | ModelTable", usual_base: str) -> PanelMember:
+    """Describe a further model; one without a base of its own is where all are."""
+    called, base = apart(model.strip() if isinstance(model, str) else model.text)
+    table = None if isinstance(model, str) else model.spec
+    split(called)
+    return PanelMember(model=called, api_base=base or ("" if table else usual_base), table=table)
+
+
+def _of_model(model: str | ModelTable, defaults: EvaluatorSpec, judge: JudgeSpec) -> EvaluatorSpec:
+    """Make a judge of a model's text, or of a table of its own."""
     if isinstance(model, str):
         return judge_spec(model, replace(defaults, target=judge))
     judge = replace(judge, table=model.spec)
@@ -98,7 +117,15 @@ def _settings(folder: str) -> checks.Keys:
         "human_range": checks.span,
         "shows_prompt": checks.boolean,
         "shows_model": checks.boolean,
+        "against": checks.text,
+        "vote": _vote,
+        "quorum": checks.count,
+        "samples": checks.count,
     }
+
+
+def _vote(value: object) -> Vote:
+    return Vote(checks.one_of(value, list(map(str, Vote))))
 
 
 def _check_defaults(defaults: EvaluatorSpec, judges: Sequence[EvaluatorSpec]) -> None:
@@ -119,11 +146,11 @@ def _check_defaults(defaults: EvaluatorSpec, judges: Sequence[EvaluatorSpec]) ->
 
 
 def _targets() -> dict[str, TargetKey]:
-    return {"judge": TargetKey(checks.model, _of_model, is_model=True)}
+    return {"judge": TargetKey(checks.model, _of_models, is_model=True)}
 
 
 def _connect(spec: EvaluatorSpec, _opened: Opened) -> Evaluator:
-    from optimize_eval.models.judging.judge import JudgeEvaluator
+    from optimize_eval.models.judging.votes import JudgeEvaluator
 
     return JudgeEvaluator(spec)
 
@@ -150,7 +177,7 @@ def _shell(spec: EvaluatorSpec, payload: Payload) -> ShellCall:
 
 
 def _models(spec: EvaluatorSpec, _task_models: Iterable[str | None]) -> list[str]:
-    return [judge_of(spec).model]
+    return [member.model for member in judge_of(spec).members]
 
 
 KIND = Kind(
@@ -167,6 +194,19 @@ KIND = Kind(
 )
 
 
+def _identify_member(member: PanelMember) -> JsonDict:
+    base = show_url(member.api_base) if member.api_base else ""
+    spec = ChatSpec(name=member.model, api_base=member.api_base)
+    return {"model": member.model, "api_base": base, **essence(member.table), "around": base_around(spec)}
+
+
+_USUAL = JudgeSpec()
+_LATER = (
+    *("shows", "hides", "shows_prompt", "shows_model", "hides_model"),
+    *("against", "panel", "vote", "quorum", "samples"),
+)
+
+
 def identify(name: str, judge: JudgeSpec) -> Identity:
     """Digest what a judge is."""
     from optimize_eval.models.judging.judge import instructions
@@ -176,10 +216,12 @@ def identify(name: str, judge: JudgeSpec) -> Identity:
     del known["rubric_file"]  # a rubric may move
     del known["human"], known["human_range"]  # which it is not shown, as others
     known["hides"] = judge.blind_to
-    for key in ("shows", "hides", "shows_prompt", "shows_model", "hides_model"):
-        if not known[key]:
-            del known[key]  # so that a judge that is shown all is the one that it was in older runs
+    for key in _LATER:
+        if known[key] == getattr(_USUAL, key):
+            del known[key]  # so that a judge that is as usual is the one that it was in older runs
     known["api_base"] = show_url(judge.api_base) if judge.api_base else ""
+    if judge.panel:
+        known["panel"] = list(map(_identify_member, judge.panel))
     document = {**known, "rubric": {key: value for key, value in known["rubric"].items() if value}}
     document |= {"human": judge.human} if judge.human else {}
     document |= {"human_range": judge.human_range} if judge.human_range else {}

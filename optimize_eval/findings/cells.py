@@ -17,6 +17,7 @@ from optimize_eval.base import strict_json
 from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.frozen import Remembers, extend, frozen
 from optimize_eval.base.protocol import ScoreRange
+from optimize_eval.findings.heard import Heard
 from optimize_eval.findings.leakage import RecordsByCell, with_copies_joined
 from optimize_eval.findings.measures import MOST_IN_A_BYTE, MeasuredCells, Measures, no_calls, of_cells
 from optimize_eval.findings.side_info import Durations, SideInfo, latency_of
@@ -336,6 +337,7 @@ class ReadCell:
     measures: Measures
     side_info: SideInfoEntry
     kept: Sequence[Sequence[Any]] = ()
+    votes: Heard | None = None  # of judges that compare, or of several
 
 
 @frozen
@@ -396,17 +398,22 @@ def _read(
     lines, repeats = layout.split(cell.split).lines, layout.repeats
     score_range = layout.score_range(cell.evaluator)
     reading = CellReading(cell, lines, repeats, score_range)
-    side_info, measures = SideInfo(), Measures(len(lines), repeats, score_range)
+    side_info, measures, heard = SideInfo(), Measures(len(lines), repeats, score_range), Heard()
     kept: list[list[Any]] = [[] for _ in lines] if keep else []
     for place, record in records:
         reading.take(place, record)
         if record["outcome"] == "scored":
             side_info.take(record, lines[place // repeats])
             measures.take(place // repeats, record)
+            heard.take(place // repeats, record)
         if keep:
             kept[place // repeats].append(keep(record))
     return ReadCell(
-        scores=reading.done(), measures=measures, side_info=side_info.entry(measured_in(cell)), kept=kept
+        scores=reading.done(),
+        measures=measures,
+        side_info=side_info.entry(measured_in(cell)),
+        kept=kept,
+        votes=heard if heard.units else None,
     )
 
 

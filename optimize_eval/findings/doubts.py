@@ -7,6 +7,7 @@ from optimize_eval.base.protocol import ScoreRange
 from optimize_eval.findings import comparison
 from optimize_eval.findings.cells import CellFamily, Scores
 from optimize_eval.findings.difference_words import about_rules, is_primary
+from optimize_eval.findings.heard import SAME
 from optimize_eval.findings.leakage import FEWEST_COPIES, RECORDED
 from optimize_eval.findings.replies import doubts
 from optimize_eval.findings.summary_parts import MeasuredCell, Row, SideInfoEntry, SplitScores
@@ -241,7 +242,7 @@ def _is_lopsided(d: ScoreDifference) -> bool:
 def _keys(summary: Summary, layout: Layout) -> Iterator[str]:
     """Point out side information that some candidates or splits have and others never."""
     for evaluator in layout.evaluators:
-        entries = list(_scored_entries(summary, evaluator))
+        entries = [entry for entry in _scored_entries(summary, evaluator) if SAME not in entry.keys]
         if any(entry.values_left_out for entry in entries):
             continue  # what was left out may have been there
         keys = [set(entry.keys) for entry in entries]

@@ -118,10 +118,10 @@ def _read(run: StoredRun, keep: Keep | None) -> tuple[Summary, ReadCells]:
         stability=_stability_of(run),
     )
     summary = replace(summary, verdict=_verdict(run, summary, layout))
-    if PEOPLE in run.document.settings:
-        from optimize_eval.findings.people import with_people  # noqa: PLC0415  of judges that have labels alone
+    if PEOPLE in run.document.settings or any(read.votes for read in cells.by_name.values()):
+        from optimize_eval.findings.panels import with_judges  # noqa: PLC0415  of judges that have either alone
 
-        summary = with_people(summary, run.document, cells, layout)
+        summary = with_judges(summary, run.document, cells, layout)
     return summary, cells
 
 

@@ -194,6 +194,55 @@ class Agreement:
 
 
 @frozen
+class JudgedPairs:
+    """Which place a judge that compares says is better, over all its votes, each given in both orders."""
+
+    evaluator: str
+    against: str
+    votes: int
+    first: float | None  # the share of the first place; a tie counts half
+    ci: Interval | None
+    flipped: int  # votes for one place in both orders
+    same: int  # pairs of one text, which are ties without a call
+
+
+@frozen
+class PanelJudge:
+    """A judge of a panel: by how much it votes higher than all, and whether a comparison hangs on it."""
+
+    judge: str
+    votes: int
+    failed: int
+    bias: float | None
+    ci: Interval | None
+    turns: bool
+
+
+@frozen
+class MostVaried:
+    """A call whose votes lie far apart."""
+
+    candidate: str
+    task_model: str | None
+    split: str
+    line: int | None
+    least: float
+    most: float
+
+
+@frozen
+class Panel:
+    """How far several votes agree."""
+
+    evaluator: str
+    vote: str
+    units: int  # with two votes or more
+    alpha: Coefficient | None
+    judges: tuple[PanelJudge, ...]
+    most_varied: tuple[MostVaried, ...]
+
+
+@frozen
 class LatencyEntry:
     """How long the calls of an evaluator took on a split, in seconds."""
 

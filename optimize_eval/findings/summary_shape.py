@@ -14,9 +14,11 @@ from optimize_eval.findings.summary_parts import (
     BleuEntry,
     CalibrationEntry,
     CandidatePair,
+    JudgedPairs,
     LatencyEntry,
     MeasuredCell,
     ModelPair,
+    Panel,
     PassesEntry,
     RepliesEntry,
     Row,
@@ -320,6 +322,8 @@ class Summary:
     models: Annotated[tuple[ModelPair, ...], IF_ANY] = ()  # those that replied to prompts, with the first
     stability: Annotated[tuple[Stability, ...], IF_ANY] = ()  # where the run's own gates ask for it
     people: Annotated[tuple[Agreement, ...], IF_ANY] = ()  # of judges beside whom people gave labels
+    judged_pairs: Annotated[tuple[JudgedPairs, ...], IF_ANY] = ()  # of judges that compare
+    panels: Annotated[tuple[Panel, ...], IF_ANY] = ()  # of judges with several votes
 
     @property
     def waits_for_rules(self) -> tuple[str, ...]:

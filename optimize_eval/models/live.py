@@ -349,33 +349,44 @@ _OPTIONS = {
 }
 
 
-class CallerOfModel:
-    """Calls one live model, and says of it what there is to say: what it lacks, who waits, how many calls."""
+class CallerOfModels:
+    """Calls live models, and says of them what there is to say: what they lack, who waits, how many calls."""
 
-    def __init__(self, model: Model) -> None:
-        self._model = model
-        self.close = model.close
-        self.stop_waiting = model.stop_waiting
-        self.meter = model.meter
+    def __init__(self, *models: Model) -> None:
+        self._models = models
 
     @property
     def note(self) -> str:
-        return self._model.note
+        return "; ".join(dict.fromkeys(model.note for model in self._models if model.note))
 
     @property
     def queues(self) -> Sequence[Queue]:
-        return self._model.queues
+        return [queue for model in self._models for queue in model.queues]
 
     @property
     def capacity(self) -> Capacity:
-        return Capacity(calls=self._model.capacity)
+        limits = [model.capacity for model in self._models]
+        return Capacity(calls=min((limit for limit in limits if limit is not None), default=None))
+
+    def meter(self, caps: Caps) -> None:
+        for model in self._models:
+            model.meter(caps)
+
+    def stop_waiting(self) -> None:
+        for model in self._models:
+            model.stop_waiting()
+
+    def close(self) -> None:
+        for model in self._models:
+            model.close()
 
 
-class ProviderModel(CallerOfModel):
+class ProviderModel(CallerOfModels):
     """Calls a provider's model."""
 
     def __init__(self, model: Model, *, takes_refusals: bool = True) -> None:
         super().__init__(model)
+        self._model = model
         self._takes_refusals = takes_refusals
         self.chat = model.chat  # with messages as they are, held to a schema
 

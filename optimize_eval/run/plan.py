@@ -16,7 +16,7 @@ import orjson
 
 from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import UsageError
-from optimize_eval.base.evaluator import EvaluatorSpec
+from optimize_eval.base.evaluator import Compares, EvaluatorSpec
 from optimize_eval.base.frozen import Remembers, frozen
 from optimize_eval.base.protocol import PROTOCOL_VERSION, Payload, ScoreRange
 from optimize_eval.base.shipped import VERSION
@@ -98,7 +98,9 @@ class Plan(Remembers):
         cell = self.layout.cells[where.cell]
         of_example = cell.split, example.line, example.sha256
         of_unit: JsonDict = {CONFIRM if self.confirms else "repeat": repeat}
-        key = key_of(contents.identity, sha256, contents.model, *of_example, repeat_of(of_unit))
+        rival = self._rival(contents.evaluator, cell, example)
+        identity = contents.identity if rival is None else _sha256(f"{contents.identity} {rival.id}".encode())
+        key = key_of(identity, sha256, contents.model, *of_example, repeat_of(of_unit))
         payload = Payload(
             candidate=text,
             example=example.raw,
@@ -107,9 +109,24 @@ class Plan(Remembers):
             repeat=-repeat if self.confirms else repeat,  # no run's own: a model's reply is another one
             split=cell.split,
         )
+        if rival:
+            other = replace(payload, candidate=rival.candidate, task_model=rival.task_model)
+            payload = replace(payload, rival=other)
         if example.line is not None:
             of_unit = {"line": example.line, **of_unit}
         return Unit(number, key, contents.evaluator, payload, {**contents.coordinates, **of_unit})
+
+    def _rival(self, evaluator: int, cell: Cell, example: PlannedExample) -> "_Rival | None":
+        """Find what a judge that compares with the baseline compares a unit with."""
+        target, layout = self.specs[evaluator].target, self.layout
+        if not (isinstance(target, Compares) and target.compares_with_baseline):
+            return None
+        index = layout.candidates.index(layout.baseline)
+        text = example.texts[index] if example.texts else self.candidates[index].text
+        several = len(layout.candidates) > 1
+        model = cell.task_model if several else layout.task_models[0]
+        known = self.model_digests.get(model or "", model or "")
+        return _Rival(text, model, _sha256(f"{_sha256(text.encode())} {known}".encode()))
 
     def evaluator_of(self, number: int) -> int:
         """Find which evaluator a unit is of."""
@@ -175,6 +192,14 @@ class Plan(Remembers):
         )
 
 
+class _Rival(NamedTuple):
+    """What a unit is compared with: the baseline's text, or what a model replies to it."""
+
+    candidate: str
+    task_model: str | None
+    id: str
+
+
 class _CellContents(NamedTuple):
     """What the units of a cell have in common."""
 
@@ -209,6 +234,7 @@ def plan_run(
     specs = hide_from_judges(specs, candidates, sources, has_models=any(task_models))
     check_headers(specs)
     _check_axes(candidates, sources, task_models, seed)
+    _check_rivals(specs, many=max(len(candidates), len(task_models)))
     names = tuple(candidate.name for candidate in candidates)
     check_labels(sources, cluster_by, group_by)
     examples = tuple(_plan_examples(source, candidates) for source in sources)
@@ -260,6 +286,15 @@ def _check_axes(
         )
     if abs(seed) > _LARGEST_SEED:
         raise UsageError(f"the seed {seed} is too large", hint=f"at most {_LARGEST_SEED}")
+
+
+def _check_rivals(specs: Sequence[EvaluatorSpec], *, many: int) -> None:
+    for spec in specs if many == 1 else ():
+        if isinstance(spec.target, Compares) and spec.target.compares_with_baseline:
+            raise UsageError(
+                f"the judge {spec.name} compares with the baseline, and nothing else is there",
+                hint="name two candidates or more, or two models",
+            )
 
 
 _WITHOUT_EXAMPLES = (PlannedExample(raw=None, line=None, sha256=""),)

@@ -101,6 +101,10 @@ class Records:
         prediction = post_process(about.task.post_process, output.text)
         metric = self._task.scorer.name if self._task.scorer else about.task.metric
         question = self._for_metric(about, prediction, metric)
+        rival = self.solve(about.payload.rival, time.monotonic() + timeout) if about.payload.rival else None
+        if rival:
+            text = post_process(rival.about.task.post_process, rival.output.text)
+            question = replace(question, rival=replace(question, candidate=text))
         deadline = time.monotonic() + timeout if until is None else until
         try:
             scored = self._metric(metric).call(question, deadline)
@@ -109,6 +113,8 @@ class Records:
             error.side_info = self._side_info(error.side_info, metric, output, prediction)
             raise
         side_info = self._side_info(scored.side_info, metric, output, prediction)
+        if rival:
+            scored = change(scored, spent=scored.spent + rival.spent.for_reply(rival.key))
         if isinstance(scored, Answer):
             return Answer(score=scored.score, side_info=side_info, stderr=output.stderr, spent=scored.spent)
         return change(scored, side_info=side_info, stderr=output.stderr)

@@ -219,6 +219,7 @@ class _Reply(NamedTuple):
     reply_key: bytes
     output: Output
     seconds: float  # that its making took
+    rival: "_Reply | None" = None  # with which it is compared
 
     @property
     def key(self) -> str:
@@ -226,7 +227,9 @@ class _Reply(NamedTuple):
 
     @property
     def spent(self) -> Spent:
-        return self.output.spent
+        if self.rival is None or not self.rival.spent.usages:
+            return self.output.spent
+        return self.output.spent + self.rival.spent.for_reply(self.rival.key)
 
     @property
     def facts(self) -> JsonMapping:
@@ -252,7 +255,18 @@ class Prompts:
             self.lives.shared(model.name)  # what is wrong with it is to be known before any call
         opened.share(hosted.Holder, hosted.Holder)
 
-    def solve(self, payload: Payload, _deadline: float) -> _Reply:
+    def solve(self, payload: Payload, deadline: float) -> _Reply:
+        solved = self._solve(payload)
+        if payload.rival is None:
+            return solved
+        try:
+            rival = self.solve(payload.rival, deadline)
+        except (EvaluationError, GivenUp) as error:
+            error.spent, error.output = solved.spent + error.spent.for_reply(error.output), solved.key
+            raise
+        return solved._replace(rival=rival, seconds=solved.seconds + rival.seconds)
+
+    def _solve(self, payload: Payload) -> _Reply:
         prompt, began, key = prompt_for(payload), time.monotonic(), b""
         try:
             model = self.lives.shared(payload.task_model or "")
@@ -269,6 +283,9 @@ class Prompts:
     def score(self, solved: _Reply, timeout: float) -> Answered:
         payload = solved.payload
         shown = replace(payload, prompt=solved.prompt.text) if self._shows else payload
+        if solved.rival:
+            reply = self._extract(solved.rival.output.text)
+            shown = replace(shown, rival=change(solved.rival.payload, candidate=reply))
         return self._score(shown, solved.output, timeout)
 
     def charge(self, solved: _Reply, error: EvaluationError) -> None:
@@ -281,7 +298,8 @@ class Prompts:
     def has_reply(self, payload: Payload) -> bool:
         try:
             model = self.lives.shared(payload.task_model or "")
-            return model.has(model.key(prompt_for(payload)))
+            has_own = model.has(model.key(prompt_for(payload)))
+            return has_own and (payload.rival is None or self.has_reply(payload.rival))
         except EvaluationError:
             return False
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from optimize_eval.base.documents import JsonMapping
-from optimize_eval.base.evaluator import EvaluatorSpec, Sighted
+from optimize_eval.base.evaluator import Compares, EvaluatorSpec, Sighted
 from optimize_eval.base.frozen import frozen
 from optimize_eval.models.model_kinds import ModelSpec, identify_model, sha256_of
 from optimize_eval.programs.identity import Identity
@@ -109,6 +109,12 @@ class TaskTarget:
         """Give those among them that score whatever the task says of its own."""
         return ()
 
+    @property
+    def compares_with_baseline(self) -> bool:
+        """Return True if a judge that scores compares each reply with the baseline's."""
+        targets: Iterable[object] = (spec.target for spec in self.of_all)
+        return any(isinstance(target, Compares) and target.compares_with_baseline for target in targets)
+
     def writing_to(self, path: str) -> Self:
         """Let models write their replies down."""
         return replace(self, models=_writing_to(path, self.models))
@@ -170,6 +176,10 @@ class PromptTask(TaskTarget):
     @property
     def human(self) -> tuple[str, ...]:
         return self._sighted.human if self._sighted else ()
+
+    @property
+    def rival_fields(self) -> tuple[str, ...]:
+        return self._sighted.rival_fields if self._sighted else ()
 
     def hiding(self, fields: Iterable[str], *, models: bool = False) -> Self:
         return replace(self, scorer=self.scorer.hiding(fields, models=models))

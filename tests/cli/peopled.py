@@ -1,11 +1,16 @@
 """Runs whose judge scores what candidates hold, and what people say of them."""
 
+import copy
 import json
 import random
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from optimize_eval.audit.__main__ import differences
+from optimize_eval.audit.journaled import read
+from optimize_eval.audit.summary import expected
 from tests.fake_model import FakeModel, StartModel
 from tests.front_door import Cli, Result
 
@@ -62,3 +67,26 @@ def pairs(
             }
         )
     return rows
+
+
+def falsified(summary: dict[str, Any], folder: Path, key: str) -> int:
+    """Falsify each number of a part; --check has to name it, and nothing else."""
+    again = expected(read(folder))
+    assert not list(differences(summary, again, Counter()))
+    for way in (ways := [*numbers(summary[key], (key,))]):
+        edited: Any = copy.deepcopy(summary)
+        *parents, last = way
+        inner = edited
+        for step in parents:
+            inner = inner[step]
+        inner[last] += 1
+        assert len(list(differences(edited, again, Counter()))) == 1, way
+    return len(ways)
+
+
+def numbers(value: Any, way: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        yield way
+    elif isinstance(value, dict | list):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from numbers(item, (*way, key))

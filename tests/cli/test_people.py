@@ -1,18 +1,12 @@
 """What people say of what a judge scores: how far it agrees, and numbers without the judge's error."""
 
-import copy
 import json
-from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from optimize_eval.audit.__main__ import differences
-from optimize_eval.audit.journaled import read
-from optimize_eval.audit.summary import expected
-from tests.cli.peopled import called, judged, pairs, start
+from tests.cli.peopled import called, falsified, judged, pairs, start
 from tests.fake_model import StartModel
 from tests.front_door import Cli
 
@@ -43,7 +37,7 @@ def test_what_people_say_decides_where_the_judge_errs(
     assert old["mean"] == pytest.approx(by_hand(rows, "old"), abs=1e-9)
     assert new["vs_baseline"]["diff"] == pytest.approx(new["mean"] - old["mean"], abs=1e-9)
     assert "corrected for the judge's error" in cli("report", "r", "--format", "md").stdout
-    assert falsified(summary, tmp_path / "r") > 20
+    assert falsified(summary, tmp_path / "r", "people") > 20
     checked = cli("report", "r", "--check")
     assert (checked.status, "0 differ" in checked.stdout) == (0, True)
 
@@ -53,29 +47,6 @@ def by_hand(rows: list[dict[str, Any]], name: str) -> float:
     scores = [float(row[name].rpartition(" ")[2]) for row in rows]
     errors = [row["people"][name] - score for row, score in zip(rows, scores, strict=True) if row["people"]]
     return float(sum(scores) / len(scores) + sum(errors) / len(errors))
-
-
-def falsified(summary: dict[str, Any], folder: Path) -> int:
-    """Falsify each number that is of people; --check has to name it, and nothing else."""
-    again = expected(read(folder))
-    assert not list(differences(summary, again, Counter()))
-    for way in (ways := [*numbers(summary["people"], ("people",))]):
-        edited: Any = copy.deepcopy(summary)
-        *parents, last = way
-        inner = edited
-        for step in parents:
-            inner = inner[step]
-        inner[last] += 1
-        assert len(list(differences(edited, again, Counter()))) == 1, way
-    return len(ways)
-
-
-def numbers(value: Any, way: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        yield way
-    elif isinstance(value, dict | list):
-        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from numbers(item, (*way, key))
 
 
 def rows_of(said: list[Any], scores: list[float]) -> list[dict[str, Any]]:

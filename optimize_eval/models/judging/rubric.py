@@ -5,7 +5,8 @@ All problems of a file are told at once. How a rubric is put to a model stands i
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from enum import StrEnum
@@ -29,6 +30,36 @@ class AnswerForm(StrEnum):
     SCORER = "scorer"  # a number between two others, made one from 0 to 1
     CLASSIFIER = "classifier"  # one of the labels that count 1 or 0
     LABELER = "labeler"  # a label, which is what is wanted; it may stand for a score
+    COMPARISON = "comparison"  # which of two candidates is better, or neither; `against` alone makes it so
+
+
+class Vote(StrEnum):
+    """What becomes of several votes."""
+
+    MEAN = "mean"
+    MEDIAN = "median"
+    MAJORITY = "majority"  # 1 where more are above 0.5 than below it, 0 where fewer are, else 0.5
+    ALL = "all"  # the least of them; all are needed
+
+
+EVEN = 0.5
+
+
+def score_of(rule: Vote, votes: Sequence[float]) -> float:
+    """Make a score of votes.
+
+    >>> [score_of(rule, [1.0, 0.6, 0.2]) for rule in (Vote.MEDIAN, Vote.MAJORITY, Vote.ALL)]
+    [0.6, 1.0, 0.2]
+    """
+    match rule:
+        case Vote.MEDIAN:
+            return statistics.median(votes)
+        case Vote.MAJORITY:
+            more = sum((vote > EVEN) - (vote < EVEN) for vote in votes)
+            return EVEN + (more > 0) / 2 - (more < 0) / 2
+        case Vote.ALL:
+            return min(votes)
+    return votes[0] if len(votes) == 1 else statistics.fmean(votes)
 
 
 @frozen
@@ -84,6 +115,11 @@ class Rubric:
         return (*self.correct_labels, *self.incorrect_labels, *(label for label, _ in self.labels))
 
 
+PLACES = ("first", "second", "tie")  # what is better, of two
+BASELINE = "@baseline"
+_AGAINST = f'name a field of the examples, or write "{BASELINE}"'
+COMPARING = Rubric(form=AnswerForm.COMPARISON)
+
 _SHARE: JsonMapping = {"type": "number", "minimum": 0, "maximum": 1}
 _TEXT: JsonMapping = {"type": "string"}
 
@@ -96,6 +132,8 @@ def schema_of(rubric: Rubric) -> JsonDict:
             keys["prediction"] = _one_of(rubric.known_labels)
         case AnswerForm.LABELER:
             keys["label"] = _one_of(rubric.known_labels) if rubric.labels else _TEXT
+        case AnswerForm.COMPARISON:
+            return _object({**keys, "better": _one_of(PLACES)})
         case AnswerForm.SCORE if rubric.dimensions:
             keys["dimensions"] = _object({dimension.name: _SHARE for dimension in rubric.dimensions})
         case _:
@@ -144,16 +182,58 @@ class JudgeSpec:
     shows_prompt: bool = False  # the prompt to which a candidate is a model's reply
     shows_model: bool = False  # the name of that model, or of the one that a candidate is for
     hides_model: bool = False  # payloads have such a name, which it is not shown
+    against: str = ""  # compares, with the text in a field or with the baseline's; empty: it scores
+    panel: "tuple[PanelMember, ...]" = ()  # further models that judge the same
+    vote: Vote = Vote.MEAN  # of all of them
+    quorum: int | None = None  # votes at least; None: all
+    samples: int = 1  # votes of each
+
+    @property
+    def members(self) -> "list[JudgeSpec]":
+        """Give the judges of a panel, each with its model alone."""
+        others = ({key: getattr(member, key) for key in _OF_MEMBERS} for member in self.panel)
+        return [replace(self, panel=(), **said) for said in ({}, *others)]
+
+    @property
+    def least_votes(self) -> int:
+        every = (1 + len(self.panel)) * self.samples
+        return every if self.quorum is None else self.quorum
 
     @property
     def blind_to(self) -> tuple[str, ...]:
         """Give all fields that it is not shown."""
-        return tuple(sorted({*self.hides, *self.human}))
+        return tuple(sorted({*self.hides, *self.human, *self.rival_fields}))
+
+    @property
+    def rival_fields(self) -> tuple[str, ...]:
+        """Name the field of examples with which it compares."""
+        return (self.against,) if self.against and self.against != BASELINE else ()
+
+    @property
+    def compares_with_baseline(self) -> bool:
+        return self.against == BASELINE
+
+    @property
+    def answers(self) -> Rubric:
+        """Say in which form it answers."""
+        return COMPARING if self.against else self.rubric
 
     def hiding(self, fields: Iterable[str], *, models: bool = False) -> Self:
         """Give the judge that is not shown these fields either, nor which model is meant."""
         hides_model = self.hides_model or (models and not self.shows_model)
         return replace(self, hides=tuple(sorted({*self.hides, *fields})), hides_model=hides_model)
+
+
+@frozen
+class PanelMember:
+    """A further model on a panel."""
+
+    model: str
+    api_base: str = ""
+    table: ChatSpec | None = None
+
+
+_OF_MEMBERS = ("model", "api_base", "table")
 
 
 def judge_of(spec: EvaluatorSpec) -> JudgeSpec:
@@ -175,7 +255,7 @@ def model_of(judge: JudgeSpec) -> ChatSpec:
 
 def shown_example(judge: JudgeSpec, payload: Payload) -> bytes | None:
     """Give what the judge may see of the example; as it came where that is all of it."""
-    if payload.example is None or not (judge.shows or judge.hides or judge.human):
+    if payload.example is None or not (judge.shows or judge.blind_to):
         return payload.example
     example = strict_json.loads(payload.example.decode(), unique_keys=False)
     if judge.shows:
@@ -213,6 +293,14 @@ def check_judge(judge: JudgeSpec) -> JudgeSpec:
     """Refuse a judge that could not be called."""
     if not judge.model.strip():
         raise UsageError("the judge names no model", hint="write judge:PROVIDER/MODEL")
+    if judge.against and (judge.rubric != Rubric() or judge.shows_prompt or judge.shows_model):
+        raise UsageError(
+            f"the judge {judge.model} compares (against), and says more than which text is better",
+            hint="leave out dimensions, constraints, labels, scales, shows_prompt and shows_model",
+        )
+    _check_votes(judge)
+    if judge.against.startswith("@") and not judge.compares_with_baseline:
+        raise UsageError(f"against {judge.against!r}", hint=_AGAINST)
     if judge.objective.strip():
         return judge
     if judge.rubric_file:
@@ -224,6 +312,14 @@ def check_judge(judge: JudgeSpec) -> JudgeSpec:
         f"the judge {judge.model} has no objective",
         hint="say what it is to look for with an objective ('The answer is polite') or a rubric",
     )
+
+
+def _check_votes(judge: JudgeSpec) -> None:
+    every = (1 + len(judge.panel)) * judge.samples
+    if judge.quorum is not None and not 1 <= judge.quorum <= every:
+        raise UsageError(f"a quorum of {judge.quorum} cannot be: there are {every} votes")
+    if judge.vote is Vote.ALL and judge.least_votes < every:
+        raise UsageError('vote = "all" needs every vote', hint="leave the quorum out, or take another vote")
 
 
 Complain = Callable[[str, str], None]  # key.path, what is wrong with it
@@ -294,6 +390,13 @@ def read_fields(value: Any, key: str, complain: Complain) -> tuple[str, ...]:
     return tuple(dict.fromkeys(listed))
 
 
+def read_against(value: Any, key: str, complain: Complain) -> str:
+    if _is_label(value) and (value == BASELINE or value[0] != "@"):
+        return str(value)
+    complain(key, _AGAINST)
+    return ""
+
+
 def read_span(value: Any, key: str, complain: Complain) -> tuple[float, float]:
     """Read the two ends of a scale."""
     ends = value if isinstance(value, list | tuple) and len(value) == len((0, 1)) else ()
@@ -335,16 +438,21 @@ FieldCheck = Callable[[Any, str, Complain], Any]
 
 RESERVED = frozenset(  # keys of a judge's side info, which no dimension can have
     {
+        "better",
         "clamped_from",
         "confidence",
         "is_correct",
         "label",
         "prediction",
+        "failed_votes",
         "raw_score",
         "reasoning",
+        "reasoning_second",
+        "same",
         "score",
         "usage",
         "violated",
+        "votes",
     }
 )
 
@@ -468,10 +576,18 @@ def _refuse_unknown(
             complain(at(where, key), f"unknown key: {hint}")
 
 
+def _vote(value: Any, key: str, complain: Complain) -> Vote | None:
+    if isinstance(value, str) and value in {*Vote}:
+        return Vote(value)
+    complain(key, f"write one of: {', '.join(Vote)}")
+    return None
+
+
 def _form(value: Any, key: str, complain: Complain) -> AnswerForm | None:
-    if isinstance(value, str) and value in {*AnswerForm}:
+    known = [form for form in AnswerForm if form is not AnswerForm.COMPARISON]
+    if isinstance(value, str) and value in known:
         return AnswerForm(value)
-    complain(key, f"write one of: {', '.join(AnswerForm)}")
+    complain(key, f"write one of: {', '.join(known)}")
     return None
 
 
@@ -560,5 +676,9 @@ _CHECKS: Mapping[str, FieldCheck] = {
     "human_range": read_span,
     "shows_prompt": read_boolean,
     "shows_model": read_boolean,
+    "against": read_against,
+    "vote": _vote,
+    "quorum": partial(read_whole, least=1),
+    "samples": partial(read_whole, least=1),
 }
 KEYS = (*_CHECKS,)

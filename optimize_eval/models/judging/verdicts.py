@@ -20,7 +20,7 @@ from optimize_eval.base.documents import JsonDict, JsonMapping
 from optimize_eval.base.errors import EvaluationError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.protocol import as_float
-from optimize_eval.models.judging.rubric import AnswerForm, Constraint, Rubric, schema_of
+from optimize_eval.models.judging.rubric import PLACES, AnswerForm, Constraint, Rubric, schema_of
 
 Said = JsonMapping  # an object that a judge answered with
 SideInfo = JsonMapping  # what stands beside its score
@@ -214,6 +214,7 @@ _MAIN_KEY = {
     AnswerForm.SCORER: "score",
     AnswerForm.CLASSIFIER: "prediction",
     AnswerForm.LABELER: "label",
+    AnswerForm.COMPARISON: "better",
 }
 _SHOWN = 60
 
@@ -310,7 +311,12 @@ def _bare(text: str, rubric: Rubric) -> JsonDict:
     content = _without_fence(text)
     plain = content.strip(EMPHASIS)
     key = _main_key(rubric)
-    if key in {"prediction", "label"} and content and "\n" not in content and content[0] not in "{[":
+    if (
+        key in {"prediction", "label", "better"}
+        and content
+        and "\n" not in content
+        and content[0] not in "{["
+    ):
         return {key: content}
     if key == "score" and NUMBER.fullmatch(plain):
         return {key: float(plain)}
@@ -321,6 +327,7 @@ def _main_key(rubric: Rubric) -> str:
     return "dimensions" if rubric.dimensions else _MAIN_KEY[rubric.form]
 
 
+_FIRST = dict(zip(PLACES, (1.0, 0.0, 0.5), strict=True))  # what the first place scores
 _LONGEST_LABEL = 200
 _ROUNDING = 0.001  # so far beyond its end a number is still on the scale
 
@@ -364,6 +371,8 @@ def parse_reply(text: str, rubric: Rubric, judged: Collection[str] = ()) -> Judg
             return _judge_class(answer, rubric, noted)
         case AnswerForm.LABELER:
             return _judge_label(answer, rubric, noted)
+        case AnswerForm.COMPARISON:
+            return _judge_places(answer, _reasoning(answer))
         case AnswerForm.SCORER:
             return _hold_to_constraints(_judge_on_scale(answer, rubric, noted), answer, rubric)
         case _ if rubric.dimensions:
@@ -444,6 +453,12 @@ def _judge_label(said: Said, rubric: Rubric, noted: SideInfo) -> Judgement:
     if not isinstance(given, str) or not 0 < len(given.strip()) <= _LONGEST_LABEL:
         raise Unusable("label is not a short text")
     return Judgement(score=1.0, side_info={**noted, "label": _unicode(given.strip())})
+
+
+def _judge_places(said: Said, noted: SideInfo) -> Judgement:
+    """Score what stands in the first place."""
+    better = _label(said["better"] if "better" in said else _missing("better"), PLACES, "better")
+    return Judgement(score=_FIRST[better], side_info={**noted, "better": better})
 
 
 def _number(said: Said, key: str, inside: str = "") -> float:

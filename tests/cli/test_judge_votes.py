@@ -1,0 +1,245 @@
+"""Judges that compare, in both orders, and panels: through the front door, against a fake model server."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.peopled import falsified
+from tests.fake_model import FakeModel, StartModel
+from tests.front_door import Cli, Result
+
+SWEEP = """\
+[run]
+dataset = "d.jsonl"
+candidate_fields = {fields}
+out = "r"
+[[evaluator]]
+name = "wins"
+judge = {judge}
+objective = "It helps."
+api_base = "{base}"
+{more}
+"""
+LONGER = [  # prefers what says so, else whatever stands first
+    {"when": {"user": r"first candidate ---\n[^\n]*good"}, "json": {"reasoning": "r", "better": "first"}},
+    {"when": {"user": r"second candidate ---\n[^\n]*good"}, "json": {"reasoning": "r", "better": "second"}},
+    {"json": {"reasoning": "r", "better": "first"}},
+]
+FIRST = [{"json": {"reasoning": "it stands first", "better": "first"}}]
+
+
+def start(
+    fake_model: StartModel,
+    folder: Path,
+    rules: Any,
+    rows: Sequence[dict[str, Any]],
+    more: str,
+    *,
+    judge: str = '"vllm/m"',
+    fields: Sequence[str] = ("old", "new"),
+) -> FakeModel:
+    model = fake_model(rules)
+    (folder / "d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    sweep = SWEEP.format(base=model.base, more=more, judge=judge, fields=json.dumps(fields))
+    (folder / "s.toml").write_text(sweep)
+    return model
+
+
+def called(cli: Cli, *options: str) -> Result:
+    return cli("run", "s.toml", "--no-preflight", *options)
+
+
+def summary_in(folder: Path) -> dict[str, Any]:
+    summary: dict[str, Any] = json.loads((folder / "r/summary.json").read_text())
+    return summary
+
+
+def users(model: FakeModel) -> list[str]:
+    return [body["messages"][1]["content"] for body in model.bodies()]
+
+
+def test_a_judge_that_always_says_first_gives_one_half_and_a_warning(
+    cli: Cli, fake_model: StartModel, tmp_path: Path
+) -> None:
+    rows = [{"q": f"q{n}", "old": f"reply {n}", "new": f"text {n}", "h": 0.123} for n in range(12)]
+    model = start(fake_model, tmp_path, FIRST, rows, 'against = "@baseline"\nhuman = "h"')
+    done = called(cli)
+    assert done.status == 0, done.stderr
+    said = " ".join(done.stdout.split())
+    assert "chose the first place in 100 % (95 % CI" in said
+    assert "12 of 12 verdicts flipped with the order (100 %)" in said
+    assert "the order decides too many verdicts" in said
+    assert "the judge prefers what stands first" in said
+    summary = summary_in(tmp_path)
+    assert [row["splits"]["train"]["mean"] for row in summary["rows"]] == [0.5, 0.5]
+    [pairs] = summary["judged_pairs"]
+    assert (pairs["votes"], pairs["flipped"], pairs["same"], pairs["first"]) == (12, 12, 12, 1.0)
+    asked = users(model)
+    assert len(asked) == 24, "both orders, and nothing of the baseline's own row"
+    for text in asked:
+        rows_in = [n for n in range(12) if f"reply {n}\n" in text and f"text {n}\n" in text]
+        assert len(rows_in) == 1, "no other rival"
+        assert text.count("reply ") == text.count("text ") == 1, "each in its slot alone"
+        assert "0.123" not in text
+    everything = json.dumps([body["messages"] for body in model.bodies()])
+    assert not [name for name in ("old", "new", "vllm", '"h"') if f'"{name}"' in everything]
+    assert falsified(summary, tmp_path / "r", "judged_pairs") >= 6
+    assert cli("report", "r", "--check").status == 0
+
+
+def test_what_is_better_in_both_orders_beats_the_baseline(
+    cli: Cli, fake_model: StartModel, tmp_path: Path
+) -> None:
+    rows = [
+        {"q": n, "old": f"reply {n}", "new": f"a good one {n}" if n % 4 else f"bad {n}"} for n in range(40)
+    ]
+    model = start(fake_model, tmp_path, LONGER, rows, 'against = "@baseline"')
+    done = called(cli)
+    assert "new beats old" in " ".join(done.stdout.split()), done.stdout
+    summary = summary_in(tmp_path)
+    assert summary["rows"][1]["splits"]["train"]["mean"] == 0.875
+    assert summary["judged_pairs"][0]["flipped"] == 10
+    requests = len(model.requests())
+    again = called(cli)
+    assert (again.status, len(model.requests())) == (0, requests), "nothing is owed"
+    (tmp_path / "d.jsonl").write_text((tmp_path / "d.jsonl").read_text().replace("reply 3", "other 3"))
+    called(cli, "--out", "r2")
+    assert len(model.requests()) == 2 * requests
+
+
+def test_against_a_field_the_mean_stands_beside_one_half(
+    cli: Cli, fake_model: StartModel, tmp_path: Path
+) -> None:
+    rows = [{"q": n, "old": f"good {n}", "ref": f"gold {n}" if n else None} for n in range(21)]
+    model = start(fake_model, tmp_path, LONGER, rows, 'against = "ref"', fields=["old"])
+    done = called(cli)
+    said = " ".join(done.stdout.split())
+    assert "old is better than ref: 1.000 (0.8" in said, said
+    assert "where 0.5 is as good" in said
+    assert done.status == 0
+    assert summary_in(tmp_path)["units"] == {"total": 21, "scored": 20, "failed": 0, "skipped": 1, "owed": 0}
+    assert all(text.count("gold") == 1 for text in users(model)), "in its slot alone, not in the example"
+
+
+REFUSED = {
+    'against = "nowhere"': "no example has 'nowhere'",
+    'against = "@other"': 'name a field of the examples, or write "@baseline"',
+    'against = "ref"\nshows_prompt = true': "compares (against), and says more",
+    "quorum = 2": "a quorum of 2 cannot be: there are 1 votes",
+    'vote = "best"': "write one of: mean, median, majority, all",
+    'vote = "all"\nsamples = 3\nquorum = 2': "needs every vote",
+}
+
+
+@pytest.mark.parametrize("more", REFUSED)
+def test_what_cannot_be_asked_is_refused_before_any_call(
+    more: str, cli: Cli, fake_model: StartModel, tmp_path: Path
+) -> None:
+    model = start(fake_model, tmp_path, FIRST, [{"old": "a", "ref": "b"}], more, fields=["old"])
+    done = called(cli)
+    assert (done.status, model.requests()) == (2, [])
+    assert REFUSED[more] in done.stderr
+
+
+def test_who_has_no_rival_is_refused(cli: Cli, fake_model: StartModel, tmp_path: Path) -> None:
+    start(fake_model, tmp_path, FIRST, [{"old": "a"}], 'against = "@baseline"', fields=["old"])
+    done = called(cli)
+    assert (done.status, "compares with the baseline, and nothing else is there" in done.stderr) == (2, True)
+
+
+def test_one_order_that_cannot_be_used_fails_the_pair_and_only_it_is_asked_again(
+    cli: Cli, fake_model: StartModel, tmp_path: Path
+) -> None:
+    rules = [
+        {"when": {"user": r"first candidate ---\nold"}, "times": 1, "status": 500, "text": "busy"},
+        *FIRST,
+    ]
+    model = start(
+        fake_model, tmp_path, rules, [{"q": 1, "old": "old", "new": "new"}], 'against = "@baseline"'
+    )
+    assert called(cli).status == 0
+    firsts = ["first candidate ---\nnew" in text for text in users(model)]
+    assert firsts == [True, False, False], "the vote that came is kept"
+    nonsense = [{"when": {"any": r"first candidate ---\nold"}, "text": "who knows"}, *FIRST]
+    start(fake_model, tmp_path, nonsense, [{"q": 1, "old": "old", "new": "new"}], 'against = "@baseline"')
+    done = called(cli, "--out", "n", "--json")
+    assert done.json["summary"]["failures"][0]["kind"] == "model_error", done.stderr
+
+
+PANEL = [
+    {"when": {"model": "high", "user": r"worth (\d\.\d+)"}, "json": {"reasoning": "kind", "score": 0.9}},
+    {"when": {"model": "down"}, "status": 400, "text": "no"},
+    {"when": {"user": r"worth (\d\.\d+)"}, "text": '{"reasoning": "plain", "score": {1}}'},
+]
+
+
+def worth(many: int) -> list[dict[str, Any]]:
+    return [
+        {"q": n, "old": f"worth {0.1 + n / 100:.2f}", "new": f"worth {0.3 + n / 90:.2f}"} for n in range(many)
+    ]
+
+
+def test_a_panel_tells_how_far_it_agrees_and_who_turns_the_verdict(
+    cli: Cli, fake_model: StartModel, tmp_path: Path
+) -> None:
+    model = start(fake_model, tmp_path, PANEL, worth(25), "", judge='["vllm/a", "vllm/b", "vllm/high"]')
+    done = called(cli)
+    assert done.status == 0, done.stderr
+    assert len(model.requests()) == 150
+    said = " ".join(done.stdout.split())
+    assert "the panel agrees: \N{GREEK SMALL LETTER ALPHA} " in said
+    summary = summary_in(tmp_path)
+    [panel] = summary["panels"]
+    assert (panel["units"], [judge["judge"] for judge in panel["judges"]]) == (
+        50,
+        ["vllm/a", "vllm/b", "vllm/high"],
+    )
+    assert [judge["votes"] for judge in panel["judges"]] == [50, 50, 50]
+    assert panel["judges"][2]["bias"] > 0.2
+    assert [varied["line"] for varied in panel["most_varied"]] == [1, 2, 3, 4, 5]
+    assert "vllm/high votes " in said
+    assert summary["rows"][0]["splits"]["train"]["mean"] == pytest.approx((2 * (0.1 + 12 / 100) + 0.9) / 3)
+    assert falsified(summary, tmp_path / "r", "panels") > 20
+    assert cli("report", "r", "--check").status == 0
+
+
+VOTES = {  # of 0.2, 0.2 and 0.9
+    "": 1.3 / 3,
+    'vote = "median"': 0.2,
+    'vote = "majority"': 0.0,
+    'vote = "all"': 0.2,
+}
+
+
+@pytest.mark.parametrize("more", VOTES)
+def test_votes_make_a_score(more: str, cli: Cli, fake_model: StartModel, tmp_path: Path) -> None:
+    rows = [{"old": "worth 0.20"}]
+    judge = '["vllm/a", "vllm/b", "vllm/high"]'
+    start(fake_model, tmp_path, PANEL, rows, more, judge=judge, fields=["old"])
+    done = called(cli, "--json")
+    assert done.json["summary"]["rows"][0]["splits"]["train"]["mean"] == pytest.approx(VOTES[more])
+
+
+def test_a_quorum_lets_a_vote_be_missing_and_without_one_all_are_needed(
+    cli: Cli, fake_model: StartModel, tmp_path: Path
+) -> None:
+    judge = '["vllm/a", "vllm/down"]'
+    start(fake_model, tmp_path, PANEL, worth(3), "quorum = 1", judge=judge)
+    done = called(cli, "--json")
+    assert (done.status, done.json["summary"]["panels"][0]["judges"][1]["failed"]) == (0, 6)
+    start(fake_model, tmp_path, PANEL, worth(3), "", judge=judge)
+    done = called(cli, "--out", "all", "--json")
+    assert done.status == 4
+    assert done.json["summary"]["failures"][0]["first_message"].startswith("vllm/down: ")
+
+
+def test_samples_are_votes_of_one_judge(cli: Cli, fake_model: StartModel, tmp_path: Path) -> None:
+    rules = [{"times": 4, "json": {"reasoning": "r", "score": 0.2}}, {"json": {"reasoning": "r", "score": 1}}]
+    start(fake_model, tmp_path, rules, [{"old": f"x{n}"} for n in range(4)], "samples = 3", fields=["old"])
+    done = called(cli, "--concurrency", "1", "--json")
+    [panel] = done.json["summary"]["panels"]
+    assert (panel["units"], panel["judges"][0]["votes"], panel["judges"][0]["turns"]) == (4, 12, False)
+    assert done.json["summary"]["rows"][0]["splits"]["train"]["mean"] == pytest.approx((0.2 * 4 + 8) / 12)
