@@ -22,6 +22,7 @@ from tests.processes import MARK, descriptors, numbers, processes_with
 
 os.environ.pop("PYTHONUNBUFFERED", None)  # it would hide evaluators that forget to flush
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or our program is compiled anew at each start
+sys.dont_write_bytecode = False  # or each worker compiles all tests anew
 for _variable in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "TF_BUILD", "TEAMCITY_VERSION"):
     os.environ.pop(_variable, None)  # they change what is printed, and a test that is about one sets it
 _locale = locale.setlocale(locale.LC_ALL)

@@ -38,13 +38,7 @@ class Tried:
     result: str
 
 
-@pytest.fixture(
-    scope="module",  # so that the tests of one language follow each other, and share what it took to try it
-    params=[pytest.param(one, id=one.name, marks=need(*one.needs)) for one in LANGUAGES.values()],
-)
-def tried(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Tried:
-    language: Language = request.param
-    folder = tmp_path_factory.mktemp(language.name)
+def tried(language: Language, folder: Path) -> Tried:
     new = in_this_process(folder)("new", "evaluator", "mine", "--lang", language.name)
     assert new.status == 0, new.stderr
     line = new.stdout
@@ -57,7 +51,21 @@ def tried(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     )
 
 
-def test_the_line_that_new_prints_works_as_it_stands(tried: Tried) -> None:
+@pytest.mark.parametrize(
+    "language", [pytest.param(one, id=one.name, marks=need(*one.needs)) for one in LANGUAGES.values()]
+)
+def test_what_new_writes_works_as_it_stands_and_answers_as_every_language_does(
+    language: Language, tmp_path: Path
+) -> None:
+    """One test a language: it is compiled and tried once."""
+    starter = tried(language, tmp_path)
+    _the_line_that_is_printed_works(starter)
+    _answers_are_those_of_all_languages(starter)
+    if not starts_in_any_locale.args[0]:  # what keeps Python from it, not us
+        _answers_one_payload_in_any_locale(starter)
+
+
+def _the_line_that_is_printed_works(tried: Tried) -> None:
     assert tried.line.count("\n") == 1
     assert tried.result.startswith("exit code 0\n")
     assert "Ready to run." in tried.result  # without a warning
@@ -152,7 +160,7 @@ def lines_and_answers() -> list[tuple[bytes, dict[str, Any]]]:
     return [(line, expected(one) | rest | {"_id": one["_id"]}) for line, one in payloads]
 
 
-def test_all_languages_give_the_same_answers(tried: Tried) -> None:
+def _answers_are_those_of_all_languages(tried: Tried) -> None:
     asked = lines_and_answers()
     assert len(asked) >= 50
     done = bash(tried.command, tried.folder, b"".join(line + b"\n" for line, _ in asked))
@@ -163,8 +171,7 @@ def test_all_languages_give_the_same_answers(tried: Tried) -> None:
         assert list(answer)[-1] == "_id"
 
 
-@starts_in_any_locale
-def test_one_payload_gets_one_answer_in_any_locale(tried: Tried) -> None:
+def _answers_one_payload_in_any_locale(tried: Tried) -> None:
     payload = '{"_protocol_version":2,"candidate":"Zoë","example":{"target":"Zoë Été"}}'
     done = bash(
         f"env LC_ALL=C LANG=C {tried.command}", tried.folder, payload.encode()
