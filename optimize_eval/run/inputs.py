@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from optimize_eval.tasks.prompts import PromptFile
 
 
+_MOST_FIELDS = 3  # that are named
 _STDIN = "stdin"  # how run.json names what came there
 _IN_NO_FILE = {_STDIN: "came on stdin", Rows.NAME: "were handed over by a program"}
 
@@ -140,6 +141,23 @@ def load_splits(
         sources=sources,
         rows=AllRows(every),
     )
+
+
+def note_missing_fields(sources: Sequence[SplitSource], say: Say) -> None:
+    """Name the fields that all examples of the first split have, and none of another: calls may need them."""
+    for source in sources[1:]:
+        missing = dict.fromkeys(sources[0].examples[0].value)
+        for example in source.examples:
+            missing = {key: None for key in missing if key not in example.value}
+            if not missing:
+                break
+        every = [key for key in missing if all(key in example.value for example in sources[0].examples)]
+        if every:
+            named = ", ".join(f'"{key}"' for key in every[:_MOST_FIELDS])
+            say(
+                f"note: no {source.name} example has the field {named}, which all {sources[0].name} examples "
+                f"have: an evaluator that reads it fails on {source.name}"
+            )
 
 
 def check_stdin(files: Iterable[str | None], candidates: Sequence[CandidatePath | Candidate] = ()) -> None:

@@ -35,6 +35,7 @@ from optimize_eval.run.inputs import (
     load_splits,
     note_copies_in,
     note_leaks,
+    note_missing_fields,
     overlaps_in,
     stored_paths,
 )
@@ -131,6 +132,7 @@ def load_comparison(
         seed=what.seed,
         selection=parse_selection(what.filters, what.ids),
     )
+    note_missing_fields(examples.sources, say)
     if prompting:
         prompting.check(examples.sources, say)
         prompting.note_twice(say)

@@ -54,3 +54,15 @@ def test_a_column_that_may_be_missing_is_noted_and_the_task_runs(cli: Cli, tmp_p
     rows = (tmp_path / "sums.jsonl").read_text()
     (tmp_path / "sums.jsonl").write_text(rows.replace('"target"', '"tagret"', 1))
     assert "no row that takes part" not in cli(*BENCH, "--out", "r2", env=COUNTED).stderr
+
+
+def test_a_field_that_one_split_lacks_is_noted_before_anything_is_called(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "c.txt").write_text("A")
+    (tmp_path / "train.jsonl").write_text('{"q": 1, "target": "A"}\n{"q": 2, "target": "B", "note": ""}\n')
+    (tmp_path / "val.jsonl").write_text('{"q": 3, "answer": "A"}\n')
+    files = ("--dataset", "train.jsonl", "--valset", "val.jsonl")
+    noted = 'no val example has the field "target", which all train examples have'
+    done = cli("run", "--candidate", "c.txt", "-e", "true", *files, "--dry-run")
+    assert noted in " ".join(done.stderr.split())
+    (tmp_path / "val.jsonl").write_text('{"q": 3, "answer": "A"}\n{"q": 4, "target": "A"}\n')
+    assert "note" not in cli("run", "--candidate", "c.txt", "-e", "true", *files, "--dry-run").stderr
