@@ -10,10 +10,10 @@ from typing import Any
 from optimize_eval.base import checks, files, strict_json
 from optimize_eval.base.checks import Keys
 from optimize_eval.base.documents import JsonDict, JsonMapping
-from optimize_eval.base.errors import DataError, Problem, UsageError
+from optimize_eval.base.errors import UsageError
 from optimize_eval.base.frozen import frozen
 from optimize_eval.base.retries_and_caps import Manners
-from optimize_eval.config.values import price_of, prices_of
+from optimize_eval.config.values import price_of, prices_of, telling_of
 from optimize_eval.models.chat import ChatSpec
 from optimize_eval.models.providers import apart
 
@@ -83,21 +83,13 @@ def named_model(checked: JsonMapping) -> NamedModel:
 
 def load_models(path: str) -> list[NamedModel]:
     """Read the models of a file; raises DataError with what is wrong first."""
-    try:
+    with telling_of(path):
         tables = strict_json.loads_toml(files.read(path, files.SETTINGS).decode())
         keys, prices = model_keys(), prices_of(tables.get("prices", {}))
         listed = tables.get("model")
         if not isinstance(listed, list) or not listed:
-            raise ValueError("there is no [[model]] in it")  # noqa: TRY301  told with the others
+            raise ValueError("there is no [[model]] in it")
         models = [named_model(_check(table, keys)) for table in listed]
-    except DataError:
-        raise  # it names the file already
-    except UnicodeDecodeError:
-        raise _wrong(path, "not UTF-8") from None
-    except strict_json.TomlFault as fault:
-        raise _wrong(path, f"not TOML: {fault.reason}", fault.line) from None
-    except ValueError as error:
-        raise _wrong(path, str(error)) from None
     return [replace(model, prices={**prices, **model.prices}) for model in models]
 
 
@@ -129,7 +121,3 @@ def _table(value: object) -> JsonDict:
     if not isinstance(value, dict):
         raise ValueError("write a table of what requests have besides: {top_k = 40}")  # noqa: TRY004
     return value
-
-
-def _wrong(path: str, reason: str, line: int | None = None) -> DataError:
-    return DataError([Problem(path=path, rule="bad_value", reason=reason, line=line)])

@@ -2,7 +2,8 @@
 
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -165,9 +166,15 @@ HINT = 'write what a million tokens cost: "PROVIDER/MODEL" = {input = 0.15, outp
 
 def load_prices(path: str) -> "Prices":
     """Read the prices of a file, a sweep file or one of its own; raises DataError."""
+    with telling_of(path, "prices: "):
+        return prices_of(strict_json.loads_toml(files.read(path, files.SETTINGS).decode()).get("prices", {}))
+
+
+@contextmanager
+def telling_of(path: str, before: str = "") -> Iterator[None]:
+    """Say of which file it is what is wrong with a table in TOML."""
     try:
-        table = strict_json.loads_toml(files.read(path, files.SETTINGS).decode()).get("prices", {})
-        return prices_of(table)
+        yield
     except DataError:
         raise  # it names the file already
     except UnicodeDecodeError:
@@ -175,7 +182,7 @@ def load_prices(path: str) -> "Prices":
     except strict_json.TomlFault as fault:
         raise _wrong(path, f"not TOML: {fault.reason}", fault.line) from None
     except ValueError as error:
-        raise _wrong(path, f"prices: {error}") from None
+        raise _wrong(path, f"{before}{error}") from None
 
 
 def prices_of(table: object) -> "Prices":

@@ -139,10 +139,6 @@ def _amount(d: ScoreDifference, by: str) -> str:
     return f"{amount} (95 % CI {interval(ends, number)})"
 
 
-def _p(d: ScoreDifference | UnpairedDifference) -> float | None:
-    return d.p_holm if d.p_holm is not None else d.p
-
-
 def counts(row: RowDiff) -> str:
     """Count examples by what became of them."""
     others = row.not_compared

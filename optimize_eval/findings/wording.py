@@ -9,7 +9,7 @@ from optimize_eval.base.protocol import ScoreRange
 if TYPE_CHECKING:
     from optimize_eval.base.spent import SpendingTotal
     from optimize_eval.findings.summary_parts import Row
-    from optimize_eval.statistics.differences import Margin, ScoreDifference
+    from optimize_eval.statistics.differences import Margin
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -92,14 +92,6 @@ def left_out_by(rules: Mapping[str, int]) -> str:
 
 def percent(share: float) -> str:
     return f"{100 * share:.1f}".removesuffix(".0") + " %"
-
-
-def evidence(d: "ScoreDifference") -> str:
-    """Write what stands behind a difference; where all pairs differ alike, that there is no interval."""
-    p = p_value(d.p if d.p_holm is None else d.p_holm)
-    if d.ci is None:
-        return f"the same on all {count(d.n_pairs, 'example')}, {p}"
-    return f"95 % CI {interval(d.ci)}, {p}, {count(d.n_pairs, 'pair')}"
 
 
 _CUT_OFF = "length"

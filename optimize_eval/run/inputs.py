@@ -5,7 +5,6 @@ what the run had are listed at once, with line or name, before anything is calle
 later join what the last command named, and are part of it until another names what it wants.
 """
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
@@ -35,7 +34,7 @@ from optimize_eval.evaluators.kinds import identify
 from optimize_eval.findings.leakage import leakages_of
 from optimize_eval.programs.identity import Identity
 from optimize_eval.run.host import Say
-from optimize_eval.run.plan import Plan, plan_run, stored_program
+from optimize_eval.run.plan import Plan, plan_run, sha256_of, stored_program
 from optimize_eval.run.splits import SplitSource, choose
 from optimize_eval.store.layout import Layout, Split
 from optimize_eval.store.opened_run import StoredRun, extend
@@ -438,7 +437,7 @@ def _source(split: Split, reading: ParsedFile | None, lose: Callable[[MissingInp
                     f"{reading.path}:{line}: there is no example {where_of(reading.path)} any more", option
                 )
             )
-        elif _sha256(example.raw) != digest:
+        elif sha256_of(example.raw) != digest:
             lose(
                 MissingInput(
                     f"{reading.path}:{line}: the example has changed since the run{example.in_file}", option
@@ -452,7 +451,7 @@ def _source(split: Split, reading: ParsedFile | None, lose: Callable[[MissingInp
 def _candidates(
     document: RunDocument, loaded: Sequence[Candidate], lose: Callable[[MissingInput], None]
 ) -> tuple[Candidate, ...]:
-    by_digest = {_sha256(candidate.text.encode()): candidate.text for candidate in loaded}
+    by_digest = {sha256_of(candidate.text.encode()): candidate.text for candidate in loaded}
     names = {candidate.name for candidate in loaded}
     return tuple(_candidate(candidate, by_digest, names, lose) for candidate in document.selected_candidates)
 
@@ -472,7 +471,7 @@ def _candidate(
         lose(MissingInput(f"candidate {name} has changed since the run", _CANDIDATES))
     elif text is None:
         text = entry.text
-        if text is None or _sha256(text.encode()) != entry.sha256:
+        if text is None or sha256_of(text.encode()) != entry.sha256:
             lose(
                 MissingInput(
                     f"candidate {name} is missing, and was too long to be kept in run.json", _CANDIDATES
@@ -490,10 +489,6 @@ def _not_the_same(lost: Sequence[MissingInput]) -> UsageError:
         "\n".join(["the inputs have changed since this run; nothing was called:", *lines]),
         hint=f"restore the inputs, or say where they are now: {options}",
     )
-
-
-def _sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
 
 
 @frozen

@@ -41,8 +41,6 @@ BEAT = 5.0  # seconds after which a node that has nothing to say says that it is
 INSTALL = "install the same optimize-eval there, with its extra [ray]; then the same command again"
 LINGER = 0.02  # seconds for which outcomes wait for others, to travel together
 
-_KEPT = 4096  # replies that a node remembers, for the next evaluators of them
-
 
 # From the driver
 

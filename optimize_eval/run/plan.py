@@ -94,12 +94,14 @@ class Plan(Remembers):
         example = contents.examples[where.example]
         repeat = where.repeat + 1
         text = example.texts[contents.candidate] if example.texts else contents.text
-        sha256 = _sha256(text.encode()) if example.texts else contents.sha256
+        sha256 = sha256_of(text.encode()) if example.texts else contents.sha256
         cell = self.layout.cells[where.cell]
         of_example = cell.split, example.line, example.sha256
         of_unit: JsonDict = {CONFIRM if self.confirms else "repeat": repeat}
         rival = self._rival(contents.evaluator, cell, example)
-        identity = contents.identity if rival is None else _sha256(f"{contents.identity} {rival.id}".encode())
+        identity = (
+            contents.identity if rival is None else sha256_of(f"{contents.identity} {rival.id}".encode())
+        )
         key = key_of(identity, sha256, contents.model, *of_example, repeat_of(of_unit))
         payload = Payload(
             candidate=text,
@@ -126,7 +128,7 @@ class Plan(Remembers):
         several = len(layout.candidates) > 1
         model = cell.task_model if several else layout.task_models[0]
         known = self.model_digests.get(model or "", model or "")
-        return _Rival(text, model, _sha256(f"{_sha256(text.encode())} {known}".encode()))
+        return _Rival(text, model, sha256_of(f"{sha256_of(text.encode())} {known}".encode()))
 
     def evaluator_of(self, number: int) -> int:
         """Find which evaluator a unit is of."""
@@ -145,7 +147,7 @@ class Plan(Remembers):
             [layout.repeats, layout.baseline, layout.seed],
             *([sorted(layout.splits_of.items())] if layout.splits_of else []),
         ]
-        return _sha256(orjson.dumps(parts))
+        return sha256_of(orjson.dumps(parts))
 
     @cached_property
     def candidate_digests(self) -> list[tuple[str, str]]:
@@ -163,7 +165,7 @@ class Plan(Remembers):
 
     @cached_property
     def _candidate_digests(self) -> tuple[str, ...]:
-        return tuple(_sha256(candidate.text.encode()) for candidate in self.candidates)
+        return tuple(sha256_of(candidate.text.encode()) for candidate in self.candidates)
 
     @cached_property
     def _contents(self) -> list["_CellContents"]:
@@ -316,7 +318,7 @@ def _plan_examples(source: SplitSource, candidates: Sequence[Candidate]) -> tupl
         PlannedExample(
             raw=example.raw,
             line=example.line,
-            sha256=_sha256(example.raw),
+            sha256=sha256_of(example.raw),
             texts=tuple(output_of(example, field) for field in fields),
         )
         for example in source.examples
@@ -341,7 +343,7 @@ def _split(
     )
 
 
-def _sha256(data: bytes) -> str:
+def sha256_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
@@ -399,8 +401,8 @@ def _stored_candidate(candidate: Candidate) -> StoredCandidate:
     trimmed = candidate.text.rstrip().encode()  # an editor's newline is no version
     return StoredCandidate(
         name=candidate.name,
-        sha256=_sha256(text),
-        trimmed=_sha256(trimmed) if trimmed != text else None,
+        sha256=sha256_of(text),
+        trimmed=sha256_of(trimmed) if trimmed != text else None,
         bytes=len(text),
         text=candidate.text if len(text) <= _SMALL else None,
     )

@@ -29,7 +29,6 @@ from optimize_eval.search.goal import Goal, Outcomes
 Lesson = JsonMapping  # what became of one example
 SAMPLE = '{"candidate": "…"}'
 _LONGEST_NOTE = 500
-_PROTOCOL_KEYS = ("_capabilities", "_id")
 _WHERE_THERE_IS_ONE = {"background", "components", "refused"}
 
 

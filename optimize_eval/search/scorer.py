@@ -4,7 +4,6 @@ Until a run can grow by a search's candidates, this stands for it: same keys, sa
 own.
 """
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -21,7 +20,7 @@ from optimize_eval.programs.identity import Identity
 from optimize_eval.run.engine import Lane, OnCluster
 from optimize_eval.run.host import Stop
 from optimize_eval.run.live import Work
-from optimize_eval.run.plan import Unit
+from optimize_eval.run.plan import Unit, sha256_of
 from optimize_eval.run.runner import Record, record_of
 from optimize_eval.run.whereabouts import evaluators_at
 from optimize_eval.search.ending import Meter, cut_off
@@ -163,8 +162,8 @@ class LiveScorer:
     def _unit(self, number: int, place: int, pair: Trial) -> Unit:
         example = self._examples[pair.split, pair.line]
         raw = None if example is None else example.raw
-        of_example = pair.split, pair.line, "" if raw is None else _sha256(raw), 1
-        candidate = _sha256(pair.text.encode())
+        of_example = pair.split, pair.line, "" if raw is None else sha256_of(raw), 1
+        candidate = sha256_of(pair.text.encode())
         key = key_of(self._identities[place].sha256, candidate, self._model, *of_example)
         coordinates = {
             "evaluator": self._specs[place].name,
@@ -254,7 +253,3 @@ def _rules_of(specs: Sequence[EvaluatorSpec], opened: Opened) -> "RowRules | Non
     from optimize_eval.search.row_rules import RowRules  # noqa: PLC0415  few searches have rules
 
     return RowRules(specs, opened)
-
-
-def _sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()

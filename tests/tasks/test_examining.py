@@ -17,7 +17,7 @@ from optimize_eval.tasks.definition import (
 )
 from optimize_eval.tasks.templates import hosted
 from optimize_eval.tasks.trace import MESSAGE, Trace
-from optimize_eval.tasks.yaml.task_data import Actions, RuleFault, takes_part
+from optimize_eval.tasks.yaml.task_data import Actions, RuleFault, examiner
 
 NULL: Any = None
 ROW = {
@@ -87,7 +87,7 @@ def _host() -> Any:
 
 @pytest.mark.parametrize(("filter_", "holds"), HOLDS.values(), ids=HOLDS.keys())
 def test_a_filter_holds_or_not(filter_: Filter, *, holds: bool) -> None:
-    assert takes_part([filter_])(ROW) == holds
+    assert examiner(filter_)({**ROW, "sample": ROW}) == holds
 
 
 FAULTS: dict[str, tuple[Filter, str]] = {
@@ -120,14 +120,8 @@ FAULTS: dict[str, tuple[Filter, str]] = {
 @pytest.mark.parametrize(("filter_", "words"), FAULTS.values(), ids=FAULTS.keys())
 def test_what_cannot_be_examined_is_a_fault(filter_: Filter, words: str) -> None:
     with pytest.raises(RuleFault) as caught:
-        takes_part([filter_])(ROW)
+        examiner(filter_)({**ROW, "sample": ROW})
     assert words in str(caught.value)
-
-
-def test_all_filters_of_a_dataset_have_to_hold() -> None:
-    both = [comparison("equals", "{{ n }}", 5), comparison("equals", "{{ text }}", "6")]
-    assert not takes_part(both)(ROW)
-    assert takes_part([])(ROW)
 
 
 def action(key: str, filter_: Filter) -> Action:

@@ -14,7 +14,7 @@ from optimize_eval.findings.side_info import Durations, latency_of
 from optimize_eval.reports.source import PageRun, PlacedRecords, evaluators_of
 from optimize_eval.store.layout import Cell
 
-NOT_RUN, SCORED, FAILED, SKIPPED = range(4)
+SCORED, FAILED, SKIPPED = range(1, 4)  # 0: not run
 
 _OUTCOMES = {"scored": SCORED, "failed": FAILED, "skipped": SKIPPED}
 

@@ -34,7 +34,6 @@ from optimize_eval.tasks.templates import hosted
 from optimize_eval.tasks.yaml.loading import check_task
 
 _CHECKS = "@checks"
-SUFFIXES = (".yaml", ".yml")
 TASK_YAML = "task_yaml"
 
 

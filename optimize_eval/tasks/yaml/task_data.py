@@ -91,16 +91,6 @@ class Actions:
         return tuple(key for key, examine in self._rules if _examine_field(key, examine, fields))
 
 
-def takes_part(filters: Sequence[Filter]) -> Examine:
-    """Make what tells of a dataset's row whether all filters hold; raises RuleFault.
-
-    >>> takes_part([Comparison(op="greater_than", expression="{{ n }}", value=2)])({"n": 3})
-    True
-    """
-    examined = [examiner(entry) for entry in filters]
-    return lambda row: all(examine({**row, "sample": row}) for examine in examined)
-
-
 def examiner(filter_: Filter) -> Examine:
     """Make what tells whether a filter holds for a template's variables; raises RuleFault."""
     try:
